@@ -18,9 +18,6 @@
 #include <vector>
 
 #include "headroom/stats/changepoint.h"
-#include "headroom/stats/level_shift.h"
-#include "headroom/stats/rank_excursion.h"
-#include "headroom/stats/series_parts.h"
 #include "simulated_noise.h"
 
 namespace {

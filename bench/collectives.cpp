@@ -13,9 +13,9 @@
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
-#include "headroom/ranks/collectives/collective_sizes.h"
-#include "headroom/ranks/rank_cpus.h"
-#include "headroom_torch/collectives/collective_case.h"
+#include "headroom/ranks/collectives/collectives.h"
+#include "headroom/ranks/rank_environment.h"
+#include "headroom_torch/collectives/collectives.h"
 #include "headroom_torch/dtensor/connection.h"
 
 namespace headroom::torch_runner {

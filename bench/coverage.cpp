@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "headroom/stats/compare.h"
-#include "headroom/stats/distribution.h"
 #include "headroom/stats/interval.h"
 #include "headroom/stats/quantile.h"
 #include "headroom/stats/stopping.h"

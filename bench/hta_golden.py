@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What Holistic Trace Analysis (HTA) says of some traces, as JSON: the figures that tests/unit/trace compares ours with.
+"""What Holistic Trace Analysis (HTA) says of some traces, as JSON: the figures that tests/unit/real_traces compares ours with.
 
 Run it in an environment that has HTA (it is no dependency of this project):
 

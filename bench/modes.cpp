@@ -2,7 +2,7 @@
 // How often one group of values is taken for two, and how often two are found, by simulation:
 //
 //     modes [REPETITIONS]      the figures; ends with 1 where a goal is missed
-//     modes table [MILLIONS]   the critical dips for src/headroom/stats/dip.cpp
+//     modes table [MILLIONS]   the critical dips for src/headroom/stats/modes.cpp
 //
 // Goal: at most 1 % of samples of a distribution with one mode fall into groups, also where neighbours are
 // alike by up to 0.5 (AR(1)).
@@ -17,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "headroom/stats/dip.h"
 #include "headroom/stats/modes.h"
 #include "simulated_noise.h"
 

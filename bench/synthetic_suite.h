@@ -12,10 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "headroom/compare/gate.h"
 #include "headroom/compare/match.h"
 #include "headroom/compare/verdict.h"
-#include "headroom/stats/multiplicity.h"
+#include "headroom/stats/compare.h"
 #include "headroom/stats/quantile.h"
 #include "mann_whitney.h"
 

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headroom/trace/readers/read.h"
+#include "headroom_trace/readers/read.h"
 
 namespace {
 

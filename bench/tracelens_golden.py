@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What TraceLens says of some traces, as JSON: the figures that tests/unit/trace compares ours with.
+"""What TraceLens says of some traces, as JSON: the figures that tests/unit/real_traces compares ours with.
 
 Run it in an environment that has TraceLens (it is no dependency of this project, and its name on PyPI is another's):
 

@@ -42,8 +42,9 @@ endmacro()
 headroom_debian_package(headroom headroom utils "how fast tensor programs are, and how fast this machine could run them"
   "headroom measures programs against each other and against the limits of
 the machine in the same rounds, compares results, keeps their history, and
-analyses profiler traces. This package has the command line, the runner of
-the CPU, and the suites.")
+analyses profiler traces. This package has the command line headroom, the
+programs headroom-trace and headroom-pages that it starts, the runner of the
+CPU, and the suites.")
 headroom_debian_package(torch headroom-torch utils "headroom's runner on libtorch"
   "The operators of ATen as backends of headroom run, modules from files, and
 the ranks of headroom dispatch and headroom ddp.")

@@ -62,7 +62,7 @@ if(HEADROOM_ENGINE)
     endif()
     headroom_require(${package} ${module}_FOUND)
   endforeach()
-  # Modules of d3, for the charts of pages, what others build on first: parts of the library (src/headroom/page).
+  # Modules of d3, for the charts of pages, what others build on first: parts of the library (src/headroom_pages).
   set(HEADROOM_D3_SCRIPTS "")
   foreach(module array collection color interpolate format time time-format scale path shape selection axis)
     set(file HEADROOM_D3_${module})

@@ -14,21 +14,25 @@ function(headroom_install_libraries export)
   install(EXPORT ${export} NAMESPACE headroom:: DESTINATION ${HEADROOM_PACKAGE_DIR} COMPONENT dev)
 endfunction()
 # Apart, so that a runner is linked where the libraries of all the rest are not.
-headroom_install_libraries(headroomRunnerTargets headroom_ground headroom_experiment headroom_runner_main)
-set(HEADROOM_ENGINE_LIBRARIES report engine workload traces machine records)
+set(runner_modules base process machine experiment runner)
+get_property(engine_modules GLOBAL PROPERTY HEADROOM_MODULES)
+list(REMOVE_ITEM engine_modules ${runner_modules})
+list(FILTER engine_modules EXCLUDE REGEX "_commands$|^nvml$|_device$")
+list(TRANSFORM runner_modules PREPEND headroom_ OUTPUT_VARIABLE libraries)
+headroom_install_libraries(headroomRunnerTargets ${libraries} headroom_runner_main)
 if(HEADROOM_HAS_ENGINE)
-  list(TRANSFORM HEADROOM_ENGINE_LIBRARIES PREPEND headroom_ OUTPUT_VARIABLE libraries)
-  headroom_install_libraries(headroomTargets headroom headroom_run headroom_standalone_main ${libraries})
+  list(TRANSFORM engine_modules PREPEND headroom_ OUTPUT_VARIABLE libraries)
+  headroom_install_libraries(headroomTargets headroom headroom_standalone ${libraries})
 endif()
 
 if(HEADROOM_PROGRAMS)
-  install(TARGETS headroom_cli_program headroom_native_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT headroom)
+  install(TARGETS headroom_cli_program headroom_trace_program headroom_pages_program headroom_native_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT headroom)
   if(TARGET headroom_trace_mpi_program)
     install(TARGETS headroom_trace_mpi_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT mpi)
   endif()
   # What a wheel brings beside its programs (tools/make_wheel.py). The old tag is heeded for what those libraries need, too.
   if(NOT HEADROOM_DISTRIBUTION AND NOT BUILD_SHARED_LIBS)
-    foreach(program headroom_cli_program headroom_native_program)
+    foreach(program headroom_cli_program headroom_trace_program headroom_pages_program headroom_native_program)
       set_target_properties(${program} PROPERTIES INSTALL_RPATH $ORIGIN/../lib/headroom BUILD_WITH_INSTALL_RPATH ON)
       target_link_options(${program} PRIVATE -Wl,--disable-new-dtags)
     endforeach()
@@ -36,7 +40,8 @@ if(HEADROOM_PROGRAMS)
   # Completions and man pages are what the program prints.
   add_custom_target(headroom_manual ALL COMMENT "Completions and man pages"
     COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:headroom_cli_program> -DOUTPUT=${PROJECT_BINARY_DIR}/manual
-      -P ${PROJECT_SOURCE_DIR}/cmake/write_manual.cmake DEPENDS headroom_cli_program)
+      -P ${PROJECT_SOURCE_DIR}/cmake/write_manual.cmake
+    DEPENDS headroom_cli_program headroom_trace_program headroom_pages_program)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/manual)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/manual/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT headroom)
 endif()
@@ -52,8 +57,14 @@ install(FILES ${PROJECT_BINARY_DIR}/headroomConfig.cmake ${PROJECT_BINARY_DIR}/h
   DESTINATION ${HEADROOM_PACKAGE_DIR} COMPONENT dev)
 
 # For builds without CMake: headroom.pc, and headroom-runner.pc, which brings a runner's main().
-list(TRANSFORM HEADROOM_ENGINE_LIBRARIES PREPEND -lheadroom_ OUTPUT_VARIABLE libraries)
+# What a module uses comes behind it.
+list(REVERSE engine_modules)
+list(FILTER engine_modules EXCLUDE REGEX "^(cli|console|results)$")
+list(TRANSFORM engine_modules PREPEND -lheadroom_ OUTPUT_VARIABLE libraries)
 list(JOIN libraries " " HEADROOM_ENGINE_FLAGS)
+list(REVERSE runner_modules)
+list(TRANSFORM runner_modules PREPEND -lheadroom_ OUTPUT_VARIABLE libraries)
+list(JOIN libraries " " HEADROOM_RUNNER_FLAGS)
 list(JOIN HEADROOM_PKG_CONFIG_MODULES " " HEADROOM_PKG_CONFIG_REQUIRES)
 # A prefix that is told from where the file lies: it may be moved.
 file(RELATIVE_PATH HEADROOM_PREFIX_FROM_PC /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)

@@ -4,7 +4,7 @@ option(HEADROOM_PEERS "Measure oneDNN and OpenBLAS beside our kernels, where the
 set(HEADROOM_HAS_ONEDNN FALSE)
 set(HEADROOM_HAS_OPENBLAS FALSE)
 if(HEADROOM_PEERS)
-  # Versions 2 and 3 (peers/onednn_version.h), with the threads of OpenMP: one in each thread of ours.
+  # Versions 2 and 3 (peers/onednn.cpp), with the threads of OpenMP: one in each thread of ours.
   find_package(dnnl QUIET CONFIG)
   find_package(OpenMP QUIET COMPONENTS CXX)
   if(dnnl_FOUND AND NOT (dnnl_VERSION VERSION_GREATER_EQUAL 2 AND dnnl_VERSION VERSION_LESS 4

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <exception>
 
-#include "headroom/trace/readers/read.h"
-#include "headroom/trace/work/device_work.h"
+#include "headroom_trace/readers/read.h"
+#include "headroom_trace/work/device_work.h"
 
 namespace trace = headroom::trace;
 

@@ -2,119 +2,85 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks which folder may include which, and the rules that hold for every source file.
 
-    tools/check_layers.py [ROOT]        ROOT: the repository, default the one that this file is in
+    tools/check_layers.py [--summary] [ROOT]        ROOT: the repository, default the one that this file is in
+
+The modules, and what each may include, are read from the headroom_module() calls of src/**/CMakeLists.txt. A runner's folder
+may include the modules whose libraries its CMakeLists.txt names.
 
 Prints "file:line: rule: what to do" for each breach. Exits with 0 when there is none, 1 when there is one.
+--summary prints the size and the shape of src instead.
 """
+import argparse
+import collections
 import os
 import re
+import statistics
 import sys
 
-# The modules of src/headroom, and the modules that each may include beside itself. This is the dependency graph of
-# docs/architecture.md; to change it is a design decision.
-LIBRARY = {
-    "base": "",
-    "stats": "base",
-    "process": "base",
-    "record": "base stats",
-    "machine": "base process record",
-    "report": "base stats record machine",
-    "compare": "base stats record report",
-    "command": "base stats process record machine compare report",
-    "experiment": "base record machine",
-    "runner": "base process experiment",
-    "workload": "base experiment",
-    "ranks": "base stats process record machine compare experiment runner report",
-    "schedule": "base stats process record machine experiment runner ranks",
-    "trace": "base stats record report",
-    "page": "base stats record report compare trace",
-    "history": "base stats record compare report page",
+# The parts of a folder, and the parts that each may include. "." is the folder's own files, "*" all parts.
+PARTS = {
+    "headroom/ranks": {".": "", "collectives": "", "dispatch": "", "ddp": "collectives"},
+    "headroom_trace": {
+        "columns": "", "bytes": "", "tables": "columns", "cost": "columns", "json": "bytes", "readers": "columns json",
+        "formats": "bytes columns json readers",
+        ".": "columns readers tables",
+        "work": "columns cost tables",
+        "recording": "columns readers work",
+        "collectives": ". columns tables",
+        "critical_path": ". collectives columns tables work",
+        "findings": ". collectives columns cost critical_path tables work",
+        "report": ". columns readers tables",
+        "merge": "collectives columns json readers report tables",
+        "timeline": "collectives columns merge readers tables work",
+        "analyses": ". collectives columns cost critical_path findings recording tables work",
+        "program": ". bytes columns formats merge readers recording report"},
+    "headroom_native": {
+        ".": "*", "kernels": "", "limits": "kernels", "llm": "kernels", "peers": "kernels", "gpt_fast": "kernels peers"},
+    "headroom_torch": {
+        "absent_headers": "", "tensors": "", "calls": "tensors", "gpt_fast": "tensors", "llm": "tensors", "nccl": "tensors",
+        "modules": "calls tensors", "dtensor": "nccl tensors", "ranks": "dtensor tensors",
+        "collectives": "dtensor ranks tensors", "dispatch": "dtensor ranks tensors",
+        "ddp": "calls dtensor nccl ranks tensors", ".": "calls gpt_fast llm modules nccl ranks tensors", "cuda": ". tensors"},
+    "headroom_cuda": {
+        ".": "*", "kernels": "", "device": "kernels", "limits": "device", "sm90a": "limits", "peers": "device kernels",
+        "absent_peers": "peers", "llm": "device kernels", "gpt_fast": "device kernels peers"},
 }
-# The rooms of src/headroom/trace, and those that each may include; "." is what every analysis is described by.
-TRACE_ROOMS = {
-    "columns": "",
-    "tables": "columns",
-    "readers": "columns",
-    ".": "columns tables readers",
-    "cost": "columns",
-    "work": ". columns tables cost",
-    "collectives": ". columns tables",
-    "critical_path": ". columns tables work collectives",
-    "findings": ". columns tables cost work collectives critical_path",
-    "recording": "columns readers work",
-    "report": ". columns tables readers",
-    "merge": "columns tables readers collectives report",
-    "timeline": ". columns tables readers work collectives merge",
-    "analyses": ". columns tables readers cost work collectives critical_path findings recording",
+# Rule: which headers of others, and the folders that may include them.
+OTHERS = {
+    "torch": (re.compile(r"^(torch|ATen|c10|caffe2)/"), ("headroom_torch",)),
+    "cuda": (re.compile(r"^(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|cutlass|cub|cupti|nccl|nvml|nvtx3?|thrust)"
+                        r"([_./]|[A-Z0-9].*\.h|.*\.h$)|^nvToolsExt"), ("headroom_cuda_device", "headroom_cuda")),
+    "mpi": (re.compile(r"^mpi(-ext)?\.h$"), ("headroom_mpi",)),
 }
-# The rooms of src/headroom/ranks; "." is how ranks meet and are talked to.
-RANK_ROOMS = {
-    ".": "",
-    "collectives": ".",
-    "dispatch": ".",
-    "ddp": ". collectives",
-}
-# The rooms of the runners; "." is the roof, with main(), and includes all of them.
-NATIVE_ROOMS = {
-    "kernels": "",
-    "limits": "kernels",
-    "llm": "kernels",
-    "peers": "kernels",
-    "gpt_fast": "kernels peers",
-}
-TORCH_ROOMS = {
-    "tensors": "",
-    "calls": "tensors",
-    "modules": "tensors calls",
-    "gpt_fast": "tensors",
-    "llm": "tensors",
-    "dtensor": "tensors",
-    "ranks": "tensors dtensor",
-    "collectives": "tensors dtensor ranks",
-    "dispatch": "tensors dtensor ranks",
-    "ddp": "tensors calls dtensor ranks",
-    "cuda": "tensors .",
-}
-CUDA_ROOMS = {
-    "kernels": "",
-    "device": "kernels",
-    "limits": "device kernels",
-    "peers": "device kernels",
-    "gpt_fast": "device kernels peers",
-}
-ROOMS = {"trace": TRACE_ROOMS, "ranks": RANK_ROOMS, "headroom_native": NATIVE_ROOMS, "headroom_torch": TORCH_ROOMS,
-         "headroom_cuda": CUDA_ROOMS}
-RUNNER_MAY = "base stats process record machine experiment runner ranks workload trace"
-RUNNERS = ("headroom_native", "headroom_torch", "headroom_cuda")
-# What several runners share with the help of a library that the command line shall not load, and who may include it.
-BESIDE_RUNNERS = {
-    "headroom_nvml": RUNNERS + ("headroom_cuda_device",),
-    "headroom_cuda_device": ("headroom_torch", "headroom_cuda"),
-}
-CUDA_FOLDERS = ("headroom_cuda_device", "headroom_cuda")
-# Programs of their own around the command line's parts, for a library that the command line shall not be linked with.
-PROGRAMS = ("headroom_mpi",)
-
-TORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")
-CUDA = re.compile(r"^(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|cutlass|cub|cupti|nccl|nvml|nvtx3?|thrust)"
-                  r"([_./]|[A-Z0-9].*\.h|.*\.h$)|^nvToolsExt")
-MPI = re.compile(r"^mpi(-ext)?\.h$")
-INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
-
-# The library never prints and never exits: its callers may be a server, a test, or a table being drawn.
+# Modules that may print, beside the folders program/ and the main() that the library offers to runners.
+PRINTING = {"console", "cli"}
+# The callers of the library may be a server, a test, or a table being drawn.
 PRINTS = re.compile(r"\bstd::(cout|cerr|clog)\b|\b(printf|puts|putchar|perror|vprintf)\s*\("
                     r"|\bfprintf\s*\(\s*std(out|err)\b|\bfputs\s*\([^;]*\bstd(out|err)\b|\bfmt::print\w*\s*\(")
 EXITS = re.compile(r"\bstd::(exit|abort|quick_exit|terminate)\s*\(|(?<![\w.>:])(::)?(exit|abort|quick_exit)\s*\(")
+EXPERIMENT = re.compile(r"^void (\w+)\((?:headroom::)?State&\s*\w*(?:, const Place& \w+)?\);", re.MULTILINE)
+KEYWORDS = "USES|TYPES_OF|FOLDER|EXCLUDE|APART|LEVEL|PRIVATE|EXPORT"  # of headroom_module()
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+CEREMONY = re.compile(r"// SPDX-|#pragma once|\s*#\s*include\b|(inline )?namespace\b[^;=]*\{$|\}\s*// namespace")
 
 SOURCE_FOLDERS = ("src", "tests", "examples", "bench", "tools", "cmake")
 SKIPPED_FOLDERS = {"build", "data", "golden", "__pycache__"}
 CODE = (".cpp", ".h", ".cu", ".cuh")
 SCRIPTS = (".py", ".sh", ".cmake", ".in")
 FOREIGN_ENDINGS = {".cc": ".cpp", ".cxx": ".cpp", ".hpp": ".h", ".hh": ".h", ".hxx": ".h"}
-VAGUE_WORDS = {"util", "utils", "manager", "helper", "helpers", "common", "impl"}
+VAGUE_WORDS = {"util", "utils", "manager", "helper", "helpers", "common", "shared", "impl"}
 SNAKE_CASE = re.compile(r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$")
-MAX_LINES = 500
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
+MOST_FILES, LARGER_FOLDERS = 25, {"src/cli": 39}  # C++ files in a folder of src
+
+
+# A folder of src that is one library, or a runner's folder. where: "CMakeLists.txt:line".
+Module = collections.namedtuple("Module", "name folder where uses types_of is_runner")
+
+
+def read(root, path):
+    with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+        return file.read()
 
 
 def source_files(root):
@@ -128,141 +94,108 @@ def source_files(root):
                     yield os.path.relpath(os.path.join(folder, name), root).replace(os.sep, "/")
 
 
-def without_comments(lines):
-    """The lines with comments and the text of string literals blanked, line by line."""
-    inside = False
-    for line in lines:
-        out = ""
-        while line:
-            if inside:
-                end = line.find("*/")
-                if end < 0:
-                    break
-                line, inside = line[end + 2:], False
-                continue
-            token = re.search(r'//|/\*|"(?:\\.|[^"\\])*"', line)
-            if not token:
-                out += line
-                break
-            out += line[:token.start()]
-            if token.group() == "//":
-                break
-            if token.group() == "/*":
-                inside = True
-            else:
-                out += '""'
-            line = line[token.end():]
-        yield out
+def read_modules(root):
+    """{name: Module}, as the CMakeLists.txt below src have them."""
+    modules, runners = {}, {}
+    for path in source_files(root):
+        if not path.startswith("src/") or not path.endswith("/CMakeLists.txt"):
+            continue
+        text, here = re.sub("#.*", "", read(root, path)), os.path.dirname(path)
+        for call in re.finditer(r"headroom_module\(\s*(\w+)([^)]*)\)", text):
+            name, *words = re.split(rf"\s+({KEYWORDS})\s+", call.group(1) + call.group(2))
+            fields = dict(zip(words[::2], map(str.split, words[1::2])))
+            folder = os.path.normpath(os.path.join(here, fields.get("FOLDER", [name.strip()])[0]))
+            modules[name.strip()] = Module(name.strip(), folder, f"{path}:{text.count(chr(10), 0, call.start()) + 1}",
+                                           fields.get("USES", []), fields.get("TYPES_OF", []), False)
+        if "headroom_module(" not in text and re.search("add_(library|executable)[(]", text):
+            runners[os.path.basename(here)] = here, text
+    libraries = {f"headroom_{name}": name for name in modules}
+    for name, (_, text) in runners.items():
+        if re.search(rf"add_library\({name}\s+(?!MODULE)", text):
+            libraries[name] = name
+    for name, (folder, text) in runners.items():
+        uses = {libraries[word] for word in re.findall(r"\w+", text) if libraries.get(word, name) != name}
+        modules[name] = Module(name, folder, f"{folder}/CMakeLists.txt:1", sorted(uses),
+                               ["runner"] if "headroom_runner_main" in text else [], True)
+    return modules
 
 
-def place(path):
-    """(kind, module) of a file: ("library", "stats"), ("library", "trace/work"), ("runner", "headroom_native"), ("beside", "headroom_nvml"),
-    ("program", "headroom_mpi"), ("cli", "shared"), ("cli", ""), or (None, "")."""
-    parts = path.split("/")
-    if parts[0] != "src" or len(parts) < 3:
-        return None, ""
-    if parts[1] == "headroom":
-        room = "/" + parts[3] if parts[2] in ROOMS and len(parts) > 4 else ""
-        return "library", parts[2] + room if len(parts) > 3 else ""
-    if parts[1] in RUNNERS:
-        return "runner", parts[1] + ("/" + parts[2] if len(parts) > 3 else "")
-    if parts[1] in BESIDE_RUNNERS:
-        return "beside", parts[1]
-    if parts[1] in PROGRAMS:
-        return "program", parts[1]
-    if parts[1] == "cli":
-        return "cli", "shared" if parts[2] == "shared" else ""
-    return None, ""
+def module_of(modules, path):
+    """The module with the longest folder that `path` is in, or None."""
+    return max((m for m in modules.values() if path.startswith(m.folder + "/")), key=lambda m: len(m.folder), default=None)
 
 
-def room_breach(module, room, included):
-    """Why a file in that room of the module may not include one of another, or None."""
-    rooms = ROOMS[module]
-    if room == included or room not in rooms or included in rooms[room].split():
-        return None
-    return f"{module}/{room} may include only {rooms[room] or 'itself'} of {module}, not {included}: move the code"
+def read_includes(root, modules):
+    """{path of each C++ file in src: [(line number, quote, what is included, its Module or None)]}"""
+    return {path: [(number, *found.groups(), module_of(modules, "src/" + found.group(2)))
+                   for number, found in enumerate(map(INCLUDE.match, read(root, path).splitlines()), 1) if found]
+            for path in source_files(root) if path.startswith("src/") and path.endswith(CODE)}
 
 
-def project_include_breach(kind, module, target):
-    """Why a file at (kind, module) may not include the project header `target`, or None."""
-    parts = target.split("/")
-    if parts[0] == "headroom":
-        included = parts[1] if len(parts) > 2 else ""
-        module, _, room = module.partition("/")
-        if kind == "library" and module == included and module in ROOMS:
-            return room_breach(module, room or ".", parts[2] if len(parts) > 3 else ".")
-        if kind in ("cli", "program") or included == module and kind == "library":
-            return None
-        if not included:
-            return f"{target} includes everything: include the headers of single modules instead"
-        if kind == "library" and module not in LIBRARY:
-            return None  # said once, for the folder
-        allowed = (LIBRARY[module] if kind == "library" else RUNNER_MAY).split()
-        if included in allowed:
-            return None
-        return (f"{module} may include only {', '.join([module] + allowed)}, not {included}: "
-                "move the code, or pass what it needs as a parameter")
-    if parts[0] == "cli":
-        if kind == "cli" and module == "shared" and parts[1] != "shared":
-            return "cli/shared is the ground of all commands, and includes none of them: move the code into shared"
-        if kind in ("cli", "program"):
-            return None
-        return f"only src/cli includes cli/: move what {module} needs into src/headroom"
-    module, _, room = module.partition("/")
-    if parts[0] == module and kind in ("runner", "beside", "program"):
-        return room_breach(module, room or ".", parts[1] if len(parts) > 2 else ".") if module in ROOMS else None
-    if module in BESIDE_RUNNERS.get(parts[0], ()):
-        return None
-    if parts[0] in BESIDE_RUNNERS:
-        return f"only {', '.join(BESIDE_RUNNERS[parts[0]])} may include {parts[0]}: move the code there"
-    if parts[0] in PROGRAMS:
-        return f"{parts[0]} is a program of its own, which nothing else includes: move the shared code into src/headroom"
-    return (f"{parts[0]} is a runner, a process of its own: {module or kind} reaches it over the runner's protocol, "
-            "or move the shared code into src/headroom")
+def arrows_of(modules, includes):
+    """{module name: names of the other modules of which its files include headers}"""
+    arrows = {name: set() for name in modules}
+    for path, found in includes.items():
+        if module := module_of(modules, path):
+            arrows[module.name] |= {other.name for *_, other in found if other and other is not module}
+    return arrows
 
 
-def include_breach(kind, module, quote, target):
-    """(rule, what to do) for one #include in src/, or None."""
-    top = target.split("/")[0]
-    runner = module.partition("/")[0]
-    if TORCH.match(target):
-        if runner == "headroom_torch":
-            return None
-        return "torch", f"{target}: only src/headroom_torch includes torch: move this code there"
-    if CUDA.match(target):
-        if runner in CUDA_FOLDERS:
-            return None
-        return "cuda", f"{target}: only {' and '.join(CUDA_FOLDERS)} include CUDA: move this code there"
-    if MPI.match(target):
-        return None if module == "headroom_mpi" else (
-            "mpi", f"{target}: only src/headroom_mpi includes MPI: move this code there")
-    if top in ("headroom", "cli", *RUNNERS, *BESIDE_RUNNERS, *PROGRAMS) and "/" in target:
-        breach = project_include_breach(kind, module, target)
-        if breach:
-            return "layer", breach
-        return None if quote == '"' else ("include", f'write #include "{target}": angle brackets are for other libraries')
-    if quote == '"' and ("/" not in target or target.startswith(".")):
-        return "include", f'write the path from src/: "headroom/.../{target.split("/")[-1]}"'
+def in_circles(graph):
+    """The nodes of {node: nodes} from which a path leads back to themselves."""
+    reached = {node: set(others) for node, others in graph.items()}
+    for middle in graph:
+        for others in reached.values():
+            others |= reached[middle] if middle in others else set()
+    return sorted(node for node in reached if node in reached[node])
+
+
+def without_comments(text):
+    """The text without comments and the text of string literals, its lines kept."""
+    return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"',
+                  lambda found: '""' if found.group()[0] == '"' else "\n" * found.group().count("\n"), text, flags=re.DOTALL)
+
+
+def part_breach(path, target):
+    """Why one part of a folder may not include another, or None."""
+    for folder, parts in PARTS.items():
+        if path.startswith(f"src/{folder}/") and target.startswith(folder + "/"):
+            own, other = (rest.split("/")[0] if "/" in rest else "."
+                          for rest in (path[len(f"src/{folder}/"):], target[len(f"{folder}/"):]))
+            if own not in parts:
+                return f"{own} is no part of {folder} yet: say in PARTS of tools/check_layers.py what it may include"
+            if own != other and other not in parts[own].split() and parts[own] != "*":
+                return f"{own} may include only {parts[own] or 'itself'} of {folder}, not {other}: move the code"
     return None
 
 
-def check_includes(path, lines):
-    kind, module = place(path)
-    if kind is None:
-        return
-    for number, line in enumerate(lines, 1):
-        match = INCLUDE.match(line)
-        breach = match and include_breach(kind, module, *match.groups())
-        if breach:
-            yield (number,) + breach
+def include_breach(module, path, quote, target, other):
+    """(rule, what to do) for one #include of a file in src, or None."""
+    for rule, (headers, folders) in OTHERS.items():
+        if headers.match(target):
+            return None if path.split("/")[1] in folders else (
+                rule, f"{target}: only {' and '.join(folders)} may include it: move this code there")
+    if other and other is not module and other.name not in module.uses + module.types_of:
+        return "layer", (f"{module.name} does not use {other.name} ({module.where}): move the code, pass what it needs as a "
+                         "parameter, or link it")
+    if other and (breach := part_breach(path, target)):
+        return "layer", breach
+    if other and quote == "<":
+        return "include", f'write #include "{target}": angle brackets are for other libraries'
+    is_relative = quote == '"' and ("/" not in target or target.startswith("."))
+    return ("include", f'write the path from src/: "headroom/.../{target.split("/")[-1]}"') if is_relative else None
 
 
-def check_library_manners(path, lines):
-    """The library neither prints nor exits; the main() that it offers to runners may."""
-    kind, _ = place(path)
-    if kind != "library" or "main" in os.path.basename(path):
+def check_code(module, path, text, includes):
+    if not module:
+        yield 1, "layer", "in no module: add headroom_module() to a CMakeLists.txt, with what it uses"
         return
-    for number, line in enumerate(without_comments(lines), 1):
+    for number, quote, target, other in includes:
+        if breach := include_breach(module, path, quote, target, other):
+            yield number, *breach
+    if module.is_runner or module.name in PRINTING or "/program/" in path or "main" in os.path.basename(path):
+        return
+    for number, line in enumerate(without_comments(text).splitlines(), 1):
         if PRINTS.search(line):
             yield number, "prints", "the library never prints: return the text, or throw headroom::Error"
         if EXITS.search(line):
@@ -274,59 +207,93 @@ def check_name(path):
     stem, ending = os.path.splitext(name)
     if ending in FOREIGN_ENDINGS:
         yield 1, "name", f"rename it to {stem}{FOREIGN_ENDINGS[ending]}: sources end in .cpp, headers in .h"
-    judged = [part for part in folder.split("/")[1:] if part]
-    if ending in CODE + (".py", ".sh") or ending in FOREIGN_ENDINGS:
-        judged.append(stem)
-    for word in judged:
+    is_named = ending in CODE + (".py", ".sh") or ending in FOREIGN_ENDINGS
+    for word in folder.split("/")[1:] + [stem] * is_named:
         if not SNAKE_CASE.match(word):
             yield 1, "name", f"'{word}' is not snake_case: rename it"
-        vague = VAGUE_WORDS.intersection(word.lower().split("_"))
-        if vague:
-            yield 1, "name", f"'{word}' says nothing of what is inside ({', '.join(sorted(vague))}): name the thing"
+        if vague := VAGUE_WORDS.intersection(word.lower().split("_")):
+            yield 1, "name", f"'{word}' does not say what is inside ({', '.join(sorted(vague))}): name the thing"
 
 
-def check_text(lines):
-    first = 1 if lines and lines[0].startswith("#!") else 0
-    if len(lines) <= first or LICENCE not in lines[first]:
+def check_licence(text):
+    first = int(text.startswith("#!"))
+    if LICENCE not in "".join(text.splitlines()[first:first + 1]):
         yield first + 1, "licence", f"begin the file with a comment '{LICENCE}'"
-    if len(lines) > MAX_LINES:
-        yield MAX_LINES + 1, "length", f"{len(lines)} lines, {MAX_LINES} at most: split it by what its parts are about"
 
 
-def check_modules(root):
-    library = os.path.join(root, "src", "headroom")
-    for name in sorted(os.listdir(library) if os.path.isdir(library) else []):
-        if os.path.isdir(os.path.join(library, name)) and name not in LIBRARY:
-            yield (f"src/headroom/{name}:1: layer: an unknown module: say in LIBRARY of tools/check_layers.py "
-                   "what it may include, and in docs/architecture.md why")
+def check_experiments(root, path, text):
+    """Every experiment that a runner's header declares is in the runner's experiments.cpp."""
+    table = "/".join(path.split("/")[:2]) + "/experiments.cpp"
+    entries = without_comments(read(root, table)) if os.path.exists(os.path.join(root, table)) else ""
+    for found in EXPERIMENT.finditer(text):
+        if not re.search(rf"\b{found.group(1)}\b", entries):
+            yield (text.count("\n", 0, found.start()) + 1, "table",
+                   f"the experiment '{found.group(1)}' is not in {table}: add its line there")
+
+
+def check_modules(modules, includes):
+    """Breaches in what modules link, and in how many files a folder has."""
+    arrows = arrows_of(modules, includes)
+    for module in modules.values():
+        for other in module.uses + ([] if module.is_runner else module.types_of):
+            if other not in modules:
+                yield f"{module.where}: layer: {module.name} uses {other}, which is no module"
+            elif other not in arrows[module.name]:
+                yield f"{module.where}: layer: {module.name} links {other} and includes nothing of it: take it out"
+    if circle := in_circles({m.name: [n for n in m.uses + m.types_of if n in modules] for m in modules.values()}):
+        yield f"{modules[circle[0]].where}: layer: {', '.join(circle)} use each other in a circle: move the code"
+    for folder, count in sorted(collections.Counter(map(os.path.dirname, includes)).items()):
+        if count > (most := LARGER_FOLDERS.get(folder, MOST_FILES)):
+            yield f"{folder}:1: folder: {count} C++ files, {most} at most: give what belongs together its own folder"
 
 
 def check(root):
     """Every breach in the tree at root, as lines to print."""
-    breaches = list(check_modules(root))
+    modules = read_modules(root)
+    includes = read_includes(root, modules)
+    breaches = list(check_modules(modules, includes))
     for path in source_files(root):
-        with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
-            lines = file.read().splitlines()
-        found = list(check_name(path)) + list(check_text(lines))
-        if path.endswith(CODE):
-            found += list(check_includes(path, lines)) + list(check_library_manners(path, lines))
-        breaches += [f"{path}:{number}: {rule}: {text}" for number, rule, text in sorted(found)]
+        text = read(root, path)
+        found = [*check_name(path), *check_licence(text)]
+        if path in includes:
+            found += check_code(module_of(modules, path), path, text, includes[path])
+        if path.startswith("src/headroom_") and path.endswith(".h"):
+            found += check_experiments(root, path, text)
+        breaches += [f"{path}:{number}: {rule}: {what}" for number, rule, what in sorted(found)]
     return breaches
 
 
-def main(arguments):
-    if len(arguments) > 1 or arguments[:1] in (["-h"], ["--help"]):
-        print(__doc__.strip())
-        return 2
-    root = arguments[0] if arguments else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-    if not os.path.isdir(os.path.join(root, "src")):
-        print(f"check_layers: {root} has no src folder: give the repository's root", file=sys.stderr)
-        return 2
-    breaches = check(root)
-    for breach in breaches:
-        print(breach)
-    return 1 if breaches else 0
+def summary(root):
+    """The size and the shape of src, as lines to print."""
+    modules = read_modules(root)
+    includes = read_includes(root, modules)
+    arrows = arrows_of(modules, includes)
+    texts = [read(root, path).splitlines() for path in includes]
+    lines = sum(texts, [])
+    users = collections.Counter("src/" + target for path, found in includes.items() for _, _, target, _ in found
+                                if os.path.splitext(target)[0] != os.path.splitext(path[len("src/"):])[0])
+    headers = [users[path] for path in includes if path.endswith((".h", ".cuh"))]
+    return [f"files                  {len(texts)}",
+            f"lines                  {len(lines)}",
+            f"median lines           {statistics.median(map(len, texts)):g}",
+            f"ceremony               {sum(bool(CEREMONY.match(line)) for line in lines) / len(lines):.1%} of lines",
+            f"headers with one user  {headers.count(1)} of {len(headers)}, beside their own source",
+            f"modules                {len(modules)}",
+            f"arrows                 {sum(map(len, arrows.values()))}",
+            f"modules in circles     {len(in_circles(arrows))}"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--summary", action="store_true")
+    parser.add_argument("root", nargs="?", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    options = parser.parse_args()
+    if not os.path.isdir(os.path.join(options.root, "src")):
+        parser.error(f"{options.root} has no src folder: give the repository's root")
+    lines = summary(options.root) if options.summary else check(options.root)
+    print("\n".join(lines), end="\n" if lines else "")
+    return 1 if lines and not options.summary else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -23,7 +23,7 @@ import sys
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PROGRAMS = ("headroom", "headroom-native")
+PROGRAMS = ("headroom", "headroom-native", "headroom-pages", "headroom-trace")
 # What the tag promises: PEP 600, and for these versions of the C library the C++ library of GCC 12.
 GLIBC = (2, 36)
 NEWEST = {"GLIBC": GLIBC, "GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)}

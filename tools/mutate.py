@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes the code a little, one place at a time, and looks whether a test notices.
 
-    tools/mutate.py [--since REVISION] [--build build/release] [--most 40] [--seed 1] [--tests REGEX] [FILE[:LINE[-LINE]]...]
+    tools/mutate.py [--since REVISION] [--build build/release] [--most 40] [--seed 1] [--tests REGEX]
+                    [--target TARGET] [FILE[:LINE[-LINE]]...]
 
 Without a FILE it takes the lines of src/ that differ from REVISION (default: HEAD~1). Each mutation is built and the unit tests
 (or those that --tests names) are run; one that builds and passes has survived: a test is missing, or the code is not needed.
@@ -70,7 +71,7 @@ def mutations(places):
     return found
 
 
-def survives(build, tests, file, number, line):
+def survives(build, target, tests, file, number, line):
     """None where it does not build."""
     path = ROOT / file
     before = path.read_text()
@@ -78,7 +79,7 @@ def survives(build, tests, file, number, line):
     lines[number - 1] = line + "\n"
     try:
         path.write_text("".join(lines))
-        if run("cmake", "--build", build).returncode != 0:
+        if run("cmake", "--build", build, *target).returncode != 0:
             return None
         return run("ctest", "--test-dir", build, "-j2", "--stop-on-failure", *tests).returncode == 0
     except subprocess.TimeoutExpired:
@@ -94,8 +95,10 @@ def main():
     parser.add_argument("--most", type=int, default=40, help="so many, drawn by chance")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tests", help="regular expression on the names of tests (default: all unit tests)")
+    parser.add_argument("--target", help="what is built for each mutation (default: everything)")
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
+    target = ["--target", options.target] if options.target else []
     tests = ["-R", options.tests] if options.tests else ["-L", "unit"]
     candidates = mutations(named_lines(options.files) if options.files else changed_lines(options.since))
     chosen = candidates if len(candidates) <= options.most else random.Random(options.seed).sample(candidates, options.most)
@@ -104,12 +107,12 @@ def main():
         return 0
     survivors = unbuilt = 0
     for file, number, line in chosen:
-        outcome = survives(options.build, tests, file, number, line)
+        outcome = survives(options.build, target, tests, file, number, line)
         survivors += outcome is True
         unbuilt += outcome is None
         word = {True: "SURVIVED", False: "noticed", None: "does not build"}[outcome]
         print(f"{word:>14}  {file}:{number}: {line.strip() or '(statement removed)'}", flush=True)
-    run("cmake", "--build", options.build)
+    run("cmake", "--build", options.build, *target)
     print(f"{len(chosen)} of {len(candidates)} mutations: {len(chosen) - survivors - unbuilt} noticed, {survivors} survived, {unbuilt} do not build")
     return 1 if survivors else 0
 

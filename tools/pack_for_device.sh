@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Packs the programs for a machine that has a GPU and neither the libraries of packages/ nor a network: release builds of
-# headroom, headroom-native and headroom-cuda with every shared library that they need but libc's, the package of Python,
+# headroom, headroom-native, headroom-trace and headroom-cuda with every shared library that they need but libc's, the package of Python,
 # the tests for a GPU, and check_device.sh, which runs there.
 #   tools/pack_for_device.sh [FOLDER]      default: build/device/headroom_device
 # CMAKE and JOBS are honoured. Needs nvcc (docs/cuda.md).
@@ -12,7 +12,7 @@ build=$root/build/device
 folder=${1:-$build/headroom_device}
 # What is loaded when it is needed is not in the list that ldd gives.
 loaded_later="libsimdjson.so libisal.so"
-programs="headroom headroom-native headroom-cuda unit_cuda"
+programs="headroom headroom-native headroom-trace headroom-cuda unit_cuda"
 
 # Where all programs look, as those of a wheel do. The older kind of RPATH is what libraries of libraries are found by too.
 # shellcheck disable=SC2016

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints what JUnit files of ctest amount to: "N passed, N failed[, N skipped][; passed only alone: NAME...]".
+"""Summarises JUnit files of ctest in a line: "N passed, N failed[, N skipped]".
 
-The second file, where there is one, is of the tests that failed in the first and ran again, alone.
---failed FILE prints only how many failed. Exits with 1 when a test failed, when none ran, or when a file cannot be read.
+A second file is of the tests that failed in the first and ran again, alone. A line before the last counts and names
+those that passed then, another those that failed again.
+--failed FILE prints only the names of the failed tests, one a line. Exits with 1 when a test failed, when none ran, or
+when a file cannot be read.
 """
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -30,23 +32,29 @@ def outcomes(path):
     return {test.get("name"): outcome(test) for test in ElementTree.parse(path).getroot().iter("testcase")}
 
 
+def repeated(kind, names):
+    """The line on the tests that ran again and had this outcome."""
+    return f"{len(names)} timing {'test' if len(names) == 1 else 'tests'} {kind}: {', '.join(sorted(names))}"
+
+
 def summarize(first, alone):
-    """The closing line, and whether all is well."""
-    rescued = sorted(name for name, result in alone.items() if result == "passed" and first.get(name) == "failed")
+    """The closing lines, and whether all is well."""
+    again = {name: result for name, result in alone.items() if first.get(name) == "failed"}
+    rescued = [name for name, result in again.items() if result == "passed"]
+    lost = [name for name, result in again.items() if result == "failed"]
+    lines = [repeated(kind, names) for kind, names in (("passed only alone", rescued), ("failed alone, too", lost)) if names]
     results = list({**first, **{name: "passed" for name in rescued}}.values())
     counts = {kind: results.count(kind) for kind in ("passed", "failed", "skipped")}
-    line = "{passed} passed, {failed} failed".format(**counts)
+    lines.append("{passed} passed, {failed} failed".format(**counts))
     if counts["skipped"]:
-        line += ", {skipped} skipped".format(**counts)
-    if rescued:
-        line += "; passed only alone: " + ", ".join(rescued)
-    return line, counts["failed"] == 0 and counts["passed"] > 0
+        lines[-1] += ", {skipped} skipped".format(**counts)
+    return lines, counts["failed"] == 0 and counts["passed"] > 0
 
 
 def main(arguments):
-    only_count = arguments[:1] == ["--failed"]
-    paths = arguments[1:] if only_count else arguments
-    if len(paths) not in ((1,) if only_count else (1, 2)):
+    only_names = arguments[:1] == ["--failed"]
+    paths = arguments[1:] if only_names else arguments
+    if len(paths) not in ((1,) if only_names else (1, 2)):
         print("usage: test_summary.py [--failed] JUNIT_FILE [JUNIT_FILE_OF_THOSE_RUN_ALONE]", file=sys.stderr)
         return 2
     results = []
@@ -56,11 +64,13 @@ def main(arguments):
         except (OSError, ElementTree.ParseError) as error:
             print(f"test_summary: {path}: {error}; did ctest start?", file=sys.stderr)
             return 1
-    if only_count:
-        print(list(results[0].values()).count("failed"))
+    if only_names:
+        for name, result in results[0].items():
+            if result == "failed":
+                print(name)
         return 0
-    line, good = summarize(results[0], results[1] if len(results) > 1 else {})
-    print(line)
+    lines, good = summarize(results[0], results[1] if len(results) > 1 else {})
+    print("\n".join(lines))
     return 0 if good else 1
 
 

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/ab.h"
-#include "cli/commands/cache.h"
-#include "cli/commands/completion.h"
-#include "cli/commands/ddp.h"
-#include "cli/commands/diff.h"
-#include "cli/commands/dispatch.h"
-#include "cli/commands/history.h"
-#include "cli/commands/machine.h"
-#include "cli/commands/report.h"
-#include "cli/commands/roofline.h"
-#include "cli/commands/run.h"
-#include "cli/commands/serve.h"
-#include "cli/commands/show.h"
-#include "cli/commands/time.h"
-#include "cli/commands/trace.h"
-#include "cli/shared/command.h"
+#include "cli/commands.h"
+
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/console/command.h"
+#include "headroom/console/completion.h"
+#include "headroom/console/man_page.h"
+#include "headroom/console/output.h"
+#include "headroom/console/program.h"
 
 namespace headroom::cli {
+
+// To add a command: NAME.cpp, which defines it, a name here and a line in kCommands.
+ExitCode ab(const Arguments&), cache(const Arguments&), completion(const Arguments&), ddp(const Arguments&),
+    diff(const Arguments&), dispatch(const Arguments&), history(const Arguments&), machine(const Arguments&),
+    roofline(const Arguments&), show(const Arguments&), time(const Arguments&);
+std::vector<CommandWord> completion_words(), ddp_words(), history_words();
+
 namespace {
 
 constexpr Command kCommands[] = {
@@ -26,7 +31,7 @@ constexpr Command kCommands[] = {
     {"show", "results of any tool, of a folder, of a run of the history, as a table or as records", show},
     {"diff", "compare measurements: what got slower, what got faster, what cannot be told", diff},
     {"trace", "what a device was doing: utilisation, kernels, idle time, collectives of profiler traces",
-     trace, trace_words},
+     nullptr, nullptr, "headroom-trace"},
     {"cache", "commands with cold caches against the same with warm ones, whole suites or one of yours",
      cache},
     {"dispatch",
@@ -36,18 +41,91 @@ constexpr Command kCommands[] = {
     {"history", "what was measured before: runs, series over time, and where they changed", history,
      history_words},
     {"report", "results as a page for a browser: one file, with charts and tables to search and sort",
-     report},
-    {"serve", "the history in a browser of this machine, as it is now, and what is being measured", serve},
+     nullptr, nullptr, "headroom-pages"},
+    {"serve", "the history in a browser of this machine, as it is now, and what is being measured", nullptr,
+     nullptr, "headroom-pages"},
     {"roofline", "plot the cases of a run under this machine's roofs, for a terminal or as SVG", roofline},
     {"machine", "show this machine: topology, caches, bandwidth by working set, peaks", machine},
     {"completion", "the script that completes commands, options and values in bash, zsh and fish", completion,
      completion_words},
 };
 
+void print_help(std::FILE* out) {
+  std::fputs(
+      "headroom: how fast a tensor program is, how fast this machine could run it, and whether it got "
+      "slower\n\n"
+      "usage: headroom COMMAND [OPTIONS]\n\ncommands:\n",
+      out);
+  for (const Command& command : commands()) std::fprintf(out, "  %-10s %s\n", command.name, command.summary);
+  std::fputs(
+      "\nheadroom COMMAND --help shows the options of one, with examples; headroom --version the version.\n"
+      "exit codes: 0 fine, 1 the answer is no, 2 cannot do it, 3 inconclusive, 130 interrupted\n",
+      out);
+}
+
+ExitCode print_man_page(const Command& command) {
+  if (command.program != nullptr) return run_program(command.program, asked_of_program(command, kManAction));
+  std::fputs(man_page(command).c_str(), stdout);
+  return ExitCode::kFine;
+}
+
+ExitCode run_command(const Command& command, Arguments arguments) {
+  if (command.program == nullptr) return command.run(arguments);
+  return run_program(command.program, arguments_of_program(command, std::move(arguments)));
+}
+
+/// headroom-trace is one command, headroom-pages takes the name of one first.
+bool is_program_of_one_command(const Command& command) {
+  return std::string("headroom-") + command.name == command.program;
+}
+
 }  // namespace
 
 std::span<const Command> commands() {
   return kCommands;
+}
+
+Arguments asked_of_program(const Command& command, const char* action, const Arguments& words) {
+  Arguments all = arguments_of_program(command, words);
+  all.insert(all.begin(), action);
+  return all;
+}
+
+Arguments arguments_of_program(const Command& command, Arguments arguments) {
+  if (!is_program_of_one_command(command)) arguments.insert(arguments.begin(), command.name);
+  return arguments;
+}
+
+ExitCode run_headroom(const Arguments& arguments) {
+  if (arguments.empty()) {
+    print_help(stderr);
+    return ExitCode::kCannot;
+  }
+  const std::string& name = arguments.front();
+  if (name == "--version") {
+    std::puts("headroom " HEADROOM_VERSION);
+    return ExitCode::kFine;
+  }
+  Arguments rest(arguments.begin() + 1, arguments.end());
+  if (name == "--help" || name == "-h" || (name == "help" && rest.empty())) {
+    print_help(stdout);
+    return ExitCode::kFine;
+  }
+  const bool asks_for_page = name == "help" && rest.front() == "--man";
+  if (asks_for_page) rest.erase(rest.begin());
+  if (asks_for_page && rest.empty()) {
+    std::fputs(man_page(commands()).c_str(), stdout);
+    return ExitCode::kFine;
+  }
+  const std::string wanted = name == "help" ? rest.front() : name;
+  if (name == "help") rest = {"--help"};
+  std::vector<std::string> names;
+  for (const Command& command : commands()) {
+    if (command.name == wanted) return asks_for_page ? print_man_page(command) : run_command(command, rest);
+    names.emplace_back(command.name);
+  }
+  throw Error("unknown command " + in_quotes(wanted) + did_you_mean(wanted, names) +
+              "; headroom help shows all");
 }
 
 }  // namespace headroom::cli

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // main() of a runner with `headroom run` in it: headroom::standalone. Started from a shell, it needs no
 // other program.
-#include "cli/commands/run.h"
-#include "cli/shared/standard_streams.h"
+
+#include "cli/commands.h"
+#include "headroom/console/output.h"
 #include "headroom/runner/runner_main.h"
 
 int main(int argc, char** argv) {

@@ -1,29 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/experiments.h"
-
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "headroom/workload/llm_experiments.h"
-#include "headroom/workload/seed_experiments.h"
-#include "headroom_cuda/gpt_fast/gather_gemv.h"
-#include "headroom_cuda/gpt_fast/gemv.h"
-#include "headroom_cuda/gpt_fast/layer_norm.h"
-#include "headroom_cuda/gpt_fast/mlp_layer_norm_gelu.h"
-#include "headroom_cuda/kernels/gemv_plan.h"
-#include "headroom_cuda/kernels/norm_plan.h"
-#include "headroom_cuda/limits/limit_copy.h"
-#include "headroom_cuda/limits/limit_peak.h"
-#include "headroom_cuda/limits/limit_read.h"
-#include "headroom_cuda/limits/limit_write.h"
+#include "headroom/experiment/registry.h"
+#include "headroom/workload/gpt_fast_workloads.h"
+#include "headroom/workload/llm_workload.h"
+#include "headroom_cuda/gpt_fast/gpt_fast.h"
+#include "headroom_cuda/kernels/kernel_plan.h"
+#include "headroom_cuda/limits/limits.h"
 #include "headroom_cuda/llm/llm_decode.h"
 #include "headroom_cuda/peers/peers.h"
 #include "headroom_cuda_device/cupti/cupti_recorder.h"
-#include "headroom_cuda_device/device_list.h"
-#include "headroom_cuda_device/driver.h"
+#include "headroom_cuda_device/device.h"
 
 namespace headroom::cuda {
+
 namespace {
 
 constexpr const char* kBandwidth = "memory_bandwidth(GB/s)";
@@ -71,6 +63,8 @@ std::vector<std::string> ours_and(const std::vector<std::string>& peers) {
 
 }  // namespace
 
+/// Adds every experiment of this folder, the limits of the device included. The registry then needs a CUDA
+/// device (Registry::require_with).
 void register_cuda_experiments(Registry& registry) {
   registry.require_with(require_device);
   registry.trace_with(trace::record_call<CuptiRecorder>);
@@ -87,3 +81,11 @@ void register_cuda_experiments(Registry& registry) {
 }
 
 }  // namespace headroom::cuda
+
+namespace {
+
+/// Runs before main(), which the library headroom_runner_main brings.
+[[maybe_unused]] const bool registered =
+    (headroom::cuda::register_cuda_experiments(headroom::registry()), true);
+
+}  // namespace

@@ -1,19 +1,159 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_cuda_device/device.h"
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
+#include <cstdlib>
+#include <iterator>
+#include <string>
 
+#include "headroom/base/error.h"
+#include "headroom/process/loaded_library.h"
 #include "headroom_cuda_device/cuda_check.h"
-#include "headroom_nvml/gpu_meter.h"
+#include "headroom_nvml/nvml.h"
 
 namespace headroom::cuda {
 namespace {
 
+constexpr const char* kDriver = "libcuda.so.1";
+constexpr int kLeastComputeCapability = 80;
+
+void ask_first_device(const LoadedLibrary& library, DriverAnswers& answers) {
+  const auto get = library.function<decltype(cuDeviceGet)>("cuDeviceGet");
+  const auto name_of = library.function<decltype(cuDeviceGetName)>("cuDeviceGetName");
+  const auto attribute_of = library.function<decltype(cuDeviceGetAttribute)>("cuDeviceGetAttribute");
+  CUdevice device = 0;
+  if (get == nullptr || name_of == nullptr || attribute_of == nullptr || get(&device, 0) != CUDA_SUCCESS)
+    return;
+  char name[256] = "";
+  if (name_of(name, sizeof name, device) == CUDA_SUCCESS) answers.device_name = name;
+  int major = 0, minor = 0;
+  attribute_of(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+  attribute_of(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+  answers.compute_capability = 10 * major + minor;
+}
+
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+std::string no_visible_device(const std::optional<std::string>& visible) {
+  if (!visible) return "no CUDA device: the driver finds none; see what nvidia-smi says";
+  if (visible->empty()) {
+    return "no CUDA device is visible: CUDA_VISIBLE_DEVICES is empty; unset it, or name a device (0)";
+  }
+  return fmt::format(
+      "no CUDA device is visible: CUDA_VISIBLE_DEVICES={} selects none; unset it, or name one that "
+      "nvidia-smi -L shows",
+      *visible);
+}
+
+void ask(const LoadedLibrary& library, DriverAnswers& answers) {
+  const auto version = library.function<decltype(cuDriverGetVersion)>("cuDriverGetVersion");
+  const auto init = library.function<decltype(cuInit)>("cuInit");
+  const auto count = library.function<decltype(cuDeviceGetCount)>("cuDeviceGetCount");
+  const auto error_name = library.function<decltype(cuGetErrorName)>("cuGetErrorName");
+  if (version == nullptr || init == nullptr || count == nullptr) {
+    answers.load_error = "it lacks cuInit, cuDriverGetVersion or cuDeviceGetCount";
+    return;
+  }
+  version(&answers.version);
+  const CUresult status = init(0);
+  answers.init_status = status;
+  if (status != CUDA_SUCCESS) {
+    const char* name = nullptr;
+    if (error_name != nullptr) error_name(status, &name);
+    answers.init_error = name != nullptr ? name : fmt::format("error {}", answers.init_status);
+    return;
+  }
+  count(&answers.devices);
+  if (answers.devices > 0) ask_first_device(library, answers);
+}
+
 constexpr int kDevice = 0;
 
+/// NVML writes the domain of a bus id with eight digits, CUDA with four.
+bool is_same_place(const std::string& a, const std::string& b) {
+  const std::string& longer = a.size() < b.size() ? b : a;
+  const std::string& shorter = a.size() < b.size() ? a : b;
+  if (shorter.empty()) return false;
+  return std::equal(shorter.rbegin(), shorter.rend(), longer.rbegin(),
+                    [](unsigned char x, unsigned char y) { return std::toupper(x) == std::toupper(y); });
+}
+
 }  // namespace
+
+void check(cudaError_t status, const char* call) {
+  if (status == cudaSuccess) return;
+  // The runtime also keeps what is no fault of the context, and the next check of a launch would tell it
+  // again.
+  cudaGetLastError();
+  throw Error(std::string(call) + " failed: " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) +
+              ")");
+}
+
+void check_launch(const char* kernel) {
+  check(cudaGetLastError(), kernel);
+}
+
+DriverAnswers ask_driver() {
+  DriverAnswers answers;
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) answers.visible = visible;
+  try {
+    LoadedLibrary library(kDriver);
+    // The runtime loads the same one.
+    library.keep();
+    ask(library, answers);
+  } catch (const Error& error) {
+    answers.load_error = error.what();
+  }
+  return answers;
+}
+
+std::string device_problem(const DriverAnswers& driver, int built_with) {
+  if (!driver.load_error.empty()) {
+    return fmt::format("no CUDA device: {} was not found; install NVIDIA's driver ({})", kDriver,
+                       driver.load_error);
+  }
+  // Within a major version every driver runs the runtime of every minor one.
+  const int needed = built_with / 1000;
+  if (driver.version / 1000 < needed) {
+    return fmt::format(
+        "the CUDA driver is too old: it supports CUDA {}, this program needs {}; install a newer driver",
+        version_text(driver.version), needed);
+  }
+  if (driver.init_status == CUDA_ERROR_NO_DEVICE) return no_visible_device(driver.visible);
+  if (driver.init_status != CUDA_SUCCESS) {
+    return fmt::format("no CUDA device: cuInit failed with {}; see what nvidia-smi says", driver.init_error);
+  }
+  if (driver.devices == 0) return no_visible_device(driver.visible);
+  if (driver.compute_capability < kLeastComputeCapability) {
+    return fmt::format("{} has compute capability {}.{}, this program needs {}.{} (A100 or newer)",
+                       driver.device_name, driver.compute_capability / 10, driver.compute_capability % 10,
+                       kLeastComputeCapability / 10, kLeastComputeCapability % 10);
+  }
+  return {};
+}
+
+void require_device() {
+  const std::string problem = device_problem(ask_driver(), CUDART_VERSION);
+  if (!problem.empty()) throw Error(problem);
+}
+
+std::vector<std::string> toolkit_roots() {
+  std::vector<std::string> roots;
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+    const char* root = std::getenv(variable);
+    if (root != nullptr && *root != '\0') roots.emplace_back(root);
+  }
+  roots.emplace_back("/usr/local/cuda");
+  return roots;
+}
 
 Device::Device() {
   check(cudaSetDevice(kDevice), "cudaSetDevice");
@@ -54,6 +194,68 @@ std::shared_ptr<Device> device_of(State& state) {
   state.note("gpu", device->name());
   state.watch_device(device->watch());
   return device;
+}
+
+std::vector<DeviceDescription> visible_devices() {
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  std::vector<DeviceDescription> devices;
+  for (int index = 0; index < count; ++index) {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+    std::array<char, 32> place{};
+    check(cudaDeviceGetPCIBusId(place.data(), static_cast<int>(place.size()), index),
+          "cudaDeviceGetPCIBusId");
+    DeviceDescription device;
+    device.name = properties.name;
+    device.pci_bus_id = place.data();
+    device.compute_capability = fmt::format("{}.{}", properties.major, properties.minor);
+    device.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
+    device.l2_bytes = properties.l2CacheSize;
+    device.multiprocessors = properties.multiProcessorCount;
+    device.memory_bus_bits = properties.memoryBusWidth;
+    devices.push_back(device);
+  }
+  return devices;
+}
+
+std::vector<DeviceDescription> merged(const std::vector<DeviceDescription>& seen,
+                                      std::vector<DeviceDescription> told) {
+  std::vector<DeviceDescription> all;
+  for (const DeviceDescription& device : seen) {
+    const auto same = std::ranges::find_if(told, [&](const DeviceDescription& other) {
+      return is_same_place(other.pci_bus_id, device.pci_bus_id);
+    });
+    if (same == told.end()) {
+      all.push_back(device);
+      continue;
+    }
+    DeviceDescription both = *same;
+    // The instances of a split chip are at one place, each with its own share.
+    both.multiprocessors = device.multiprocessors;
+    both.l2_bytes = device.l2_bytes;
+    if (both.mig == "on" || both.memory_bytes == 0) {
+      both.name = device.name;
+      both.memory_bytes = device.memory_bytes;
+    }
+    all.push_back(both);
+  }
+  std::ranges::copy_if(told, std::back_inserter(all), [&](const DeviceDescription& device) {
+    return std::ranges::none_of(seen, [&](const DeviceDescription& other) {
+      return is_same_place(other.pci_bus_id, device.pci_bus_id);
+    });
+  });
+  return all;
+}
+
+std::vector<DeviceDescription> describe_devices() {
+  std::vector<DeviceDescription> seen;
+  try {
+    seen = visible_devices();
+  } catch (const Error&) {
+    // What a case then says of CUDA tells more than a runner that cannot describe itself.
+  }
+  return merged(seen, nvml::describe_gpus());
 }
 
 }  // namespace headroom::cuda

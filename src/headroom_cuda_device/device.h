@@ -6,17 +6,45 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "headroom/experiment/registry.h"
 #include "headroom/experiment/state.h"
 
 namespace headroom::cuda {
 
-/// The GPU that cases run on, the first of CUDA_VISIBLE_DEVICES, with the one stream that all of them use:
-/// only one case is active at a time.
+/// NVIDIA's driver on this machine, by its own answers.
+struct DriverAnswers {
+  std::string load_error;                   ///< why libcuda.so.1 could not be loaded; empty if it was loaded
+  int version = 0;                          ///< newest CUDA version supported, 13000 for 13.0
+  int init_status = 0;                      ///< result of cuInit
+  std::string init_error;                   ///< name of that error, empty if it is 0
+  int devices = 0;                          ///< visible to this process
+  std::string device_name;                  ///< of the first device
+  int compute_capability = 0;               ///< of the first device, 90 for 9.0
+  std::optional<std::string> visible = {};  ///< CUDA_VISIBLE_DEVICES
+};
+
+/// Loads the driver and asks it.
+DriverAnswers ask_driver();
+
+/// Why a program built with CUDA `built_with` (13000) cannot run, and what to do about it; empty if it can.
+std::string device_problem(const DriverAnswers& driver, int built_with);
+
+/// Throws Error if this machine has no CUDA device for this program.
+void require_device();
+
+/// Folders to search for libraries of the CUDA toolkit that the loader does not find: CUDA_HOME, CUDA_PATH,
+/// then the default of NVIDIA's installer.
+std::vector<std::string> toolkit_roots();
+
+/// The GPU that cases run on: the first of CUDA_VISIBLE_DEVICES. One stream serves all cases, because only
+/// one case is active at a time.
 class Device {
  public:
-  /// Throws Error where there is none.
+  /// Throws Error if there is no device.
   Device();
   ~Device();
   Device(const Device&) = delete;
@@ -28,13 +56,13 @@ class Device {
   int multiprocessors() const { return multiprocessors_; }
   std::size_t l2_bytes() const { return l2_bytes_; }
   std::size_t memory_bytes() const { return memory_bytes_; }
-  /// That a block may have when its kernel asks for it (cudaFuncAttributeMaxDynamicSharedMemorySize).
+  /// Most shared memory of a block whose kernel opts in (cudaFuncAttributeMaxDynamicSharedMemorySize).
   std::size_t shared_memory_per_block() const { return shared_memory_per_block_; }
   cudaStream_t stream() const { return stream_; }
-  /// For State::watch_device; empty where the driver's library for it is not there.
+  /// For State::watch_device; empty without the driver's NVML.
   const std::function<DeviceNoise()>& watch() const { return watch_; }
 
-  /// Waits until everything in the stream is done. Throws Error with what failed there.
+  /// Waits for the stream. Throws Error with the failure of its work.
   void synchronize() const;
 
  private:
@@ -48,12 +76,24 @@ class Device {
   std::function<DeviceNoise()> watch_;
 };
 
-/// For Registry::end_where_lost_with: some failures (an illegal address, a trap of the device) leave every
-/// later call of the process failing.
+/// For Registry::end_where_lost_with: after some failures (an illegal address, a trap of the device) every
+/// later CUDA call of the process fails.
 std::string lost_context();
 
-/// The device of a runner's cases. From then on State::rotate goes by its L2, the record names it, and has
-/// its clocks beside each sample. Call it before the inputs are made.
+/// Returns the device of a runner's cases and tells `state` its L2 size, name and clocks. Call it before the
+/// inputs are made: State::rotate depends on the L2 size.
 std::shared_ptr<Device> device_of(State& state);
+
+/// Describes the devices visible to this process as CUDA reports them; cases run on the first. Throws Error
+/// if CUDA does not answer.
+std::vector<DeviceDescription> visible_devices();
+
+/// Merges two lists by PCI bus id: each device of `seen` (CUDA) completed from `told` (NVML), then the rest
+/// of `told`.
+std::vector<DeviceDescription> merged(const std::vector<DeviceDescription>& seen,
+                                      std::vector<DeviceDescription> told);
+
+/// The GPUs of this machine for Registry::describe_devices_with, usable ones first. Never throws Error.
+std::vector<DeviceDescription> describe_devices();
 
 }  // namespace headroom::cuda

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_cuda_device/launch_timer.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -8,6 +10,16 @@
 
 namespace headroom::cuda {
 namespace {
+
+/// Where the block of `position` ends, with `period` cut into `blocks` of about equal length.
+std::size_t end_of_block(std::size_t position, std::size_t period, std::size_t blocks) {
+  std::size_t next = position * blocks / period + 1;
+  while (next * period / blocks <= position) ++next;
+  return next * period / blocks;
+}
+
+/// A launch in a graph takes the driver about a kilobyte.
+constexpr std::size_t kMostLaunchesKept = std::size_t{1} << 15;
 
 /// From here on the microsecond between two launches from the host is below what is measured.
 constexpr double kLongNs = 200e3;
@@ -17,6 +29,86 @@ constexpr std::size_t kMostLaunchesPerGraph = 256;
 constexpr std::uint64_t kBehindTheGate = 32;
 
 }  // namespace
+
+std::vector<GraphRuns> plan_sample(std::uint64_t iterations, std::size_t first_copy, std::size_t copies,
+                                   std::size_t most) {
+  // A period is as many turns through the copies as fit into a graph, or one turn cut into graphs.
+  const std::size_t period = copies <= most ? most / copies * copies : copies;
+  const std::size_t blocks = (period + most - 1) / most;
+  std::vector<GraphRuns> plan;
+  std::size_t position = first_copy;
+  while (iterations > 0) {
+    const std::size_t left = end_of_block(position, period, blocks) - position;
+    const auto launches = static_cast<std::size_t>(std::min<std::uint64_t>(iterations, left));
+    const std::uint64_t runs = launches == period ? iterations / period : 1;
+    plan.push_back({{position % copies, launches}, runs});
+    iterations -= launches * runs;
+    position = (position + launches) % period;
+  }
+  return plan;
+}
+
+std::size_t copy_after(std::size_t first_copy, std::uint64_t iterations, std::size_t copies) {
+  return static_cast<std::size_t>((first_copy + iterations % copies) % copies);
+}
+
+CapturedGraph capture(cudaStream_t stream, const std::function<void()>& launches) {
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  cudaGraph_t graph = nullptr;
+  try {
+    launches();
+  } catch (...) {
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphDestroy(graph);
+    throw;
+  }
+  check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  return CapturedGraph(graph);
+}
+
+GraphExecutable executable_of(const CapturedGraph& graph, cudaStream_t stream) {
+  cudaGraphExec_t executable = nullptr;
+  check(cudaGraphInstantiate(&executable, graph.get(), 0), "cudaGraphInstantiate");
+  GraphExecutable owned(executable);
+  // Else the first launch of it does.
+  check(cudaGraphUpload(executable, stream), "cudaGraphUpload");
+  return owned;
+}
+
+void LaunchGraphs::prepare(std::span<const GraphRuns> plan) {
+  bool any = false;
+  for (const GraphRuns& part : plan) {
+    if (graphs_.contains(part.shape)) continue;
+    if (launches_ + part.shape.launches > kMostLaunchesKept) drop_others(plan);
+    graphs_.emplace(part.shape, captured(part.shape));
+    launches_ += part.shape.launches;
+    any = true;
+  }
+  if (any) check(cudaStreamSynchronize(stream_), "uploading graphs");
+}
+
+void LaunchGraphs::run(const GraphShape& shape) {
+  check(cudaGraphLaunch(graphs_.at(shape).get(), stream_), "cudaGraphLaunch");
+}
+
+GraphExecutable LaunchGraphs::captured(const GraphShape& shape) {
+  CapturedGraph graph;
+  const auto take = [&] {
+    graph = capture(stream_, [&] {
+      for (std::size_t i = 0; i < shape.launches; ++i) launch_((shape.first_copy + i) % copies_, stream_);
+    });
+  };
+  around_capture_ ? around_capture_(take) : take();
+  return executable_of(graph, stream_);
+}
+
+void LaunchGraphs::drop_others(std::span<const GraphRuns> plan) {
+  std::erase_if(graphs_, [&](const auto& entry) {
+    if (std::ranges::find(plan, entry.first, &GraphRuns::shape) != plan.end()) return false;
+    launches_ -= entry.first.launches;
+    return true;
+  });
+}
 
 LaunchTimer::LaunchTimer(Device& device, const Launch& launch, std::size_t copies, Surround around_capture,
                          Capture capture)
@@ -88,6 +180,13 @@ double LaunchTimer::elapsed_ns() {
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, start_, stop_), "cudaEventElapsedTime");
   return static_cast<double>(milliseconds) * 1e6;
+}
+
+void measure_on_device(State& state, Device& device, const Launch& launch, Surround around_capture,
+                       Capture capture) {
+  LaunchTimer timer(device, launch, state.copies(), std::move(around_capture), capture);
+  state.note("launches", timer.launches_one_by_one() ? "one by one" : "captured into graphs");
+  state.measure_batches([&](std::uint64_t iterations) { return timer.time(iterations); });
 }
 
 }  // namespace headroom::cuda

@@ -3,34 +3,108 @@
 
 #include <cuda_runtime_api.h>
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "headroom/experiment/state.h"
 #include "headroom_cuda_device/device.h"
-#include "headroom_cuda_device/launch.h"
-#include "headroom_cuda_device/launch_graphs.h"
 #include "headroom_cuda_device/stream_gate.h"
 
 namespace headroom::cuda {
 
-/// Whether short iterations may be captured into graphs. Not where launches depend on those before them, or
-/// are graphs themselves.
+/// Enqueues one iteration on input copy `copy` into `stream` and returns at once. It may be captured into a
+/// graph, so it must neither allocate nor synchronise.
+using Launch = std::function<void(std::size_t copy, cudaStream_t stream)>;
+
+/// Launches captured together as one graph: `launches` of them, on the input copies first_copy,
+/// first_copy + 1, … modulo the number of copies.
+struct GraphShape {
+  std::size_t first_copy = 0;
+  std::size_t launches = 0;
+
+  auto operator<=>(const GraphShape&) const = default;
+};
+struct GraphRuns {
+  GraphShape shape;
+  std::uint64_t runs = 0;
+
+  bool operator==(const GraphRuns&) const = default;
+};
+
+/// Splits a sample of `iterations`, beginning on `first_copy` of `copies`, into graphs of at most `most`
+/// launches. Full graphs begin at the same fixed copies in every sample; shorter ones fill both ends.
+/// Requires copies > 0, most > 0, first_copy < copies.
+std::vector<GraphRuns> plan_sample(std::uint64_t iterations, std::size_t first_copy, std::size_t copies,
+                                   std::size_t most);
+
+/// The copy that follows `iterations` iterations begun on `first_copy`.
+std::size_t copy_after(std::size_t first_copy, std::uint64_t iterations, std::size_t copies);
+
+struct DestroyGraph {
+  void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
+  void operator()(cudaGraphExec_t graph) const { cudaGraphExecDestroy(graph); }
+};
+using CapturedGraph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyGraph>;
+using GraphExecutable = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraph>;
+
+/// Captures the work that `launches` enqueues. Ends the capture if `launches` throws.
+CapturedGraph capture(cudaStream_t stream, const std::function<void()>& launches);
+/// Instantiates and uploads `graph`; it can be launched when `stream` is done. Throws Error.
+GraphExecutable executable_of(const CapturedGraph& graph, cudaStream_t stream);
+
+/// Graphs of captured launches, cached by shape. The host takes longer to launch a kernel of a few
+/// microseconds than the device to run it; a graph of hundreds of them keeps the device busy.
+class LaunchGraphs {
+ public:
+  /// `launch` and the stream must outlive this. `around_capture`, if given, calls the capturing function
+  /// passed to it, for an allocator that must know of captures.
+  LaunchGraphs(const Launch& launch, std::size_t copies, cudaStream_t stream, Surround around_capture = {})
+      : launch_(launch), copies_(copies), stream_(stream), around_capture_(std::move(around_capture)) {}
+
+  /// Captures and instantiates the missing graphs of `plan`, so that run() only launches. Drops graphs of
+  /// earlier plans when many are kept. Throws Error.
+  void prepare(std::span<const GraphRuns> plan);
+  /// Launches a prepared graph.
+  void run(const GraphShape& shape);
+
+ private:
+  GraphExecutable captured(const GraphShape& shape);
+  void drop_others(std::span<const GraphRuns> plan);
+
+  const Launch& launch_;
+  std::size_t copies_;
+  cudaStream_t stream_;
+  Surround around_capture_;
+  std::map<GraphShape, GraphExecutable> graphs_;
+  std::size_t launches_ = 0;  ///< in all graphs together
+};
+
+/// Whether short iterations are captured into graphs. kNone for launches that depend on earlier ones or are
+/// graphs themselves.
 enum class Capture { kShort, kNone };
 
 /// Times iterations between two events on the device: short ones as graphs, long ones launched one by one.
 /// The copies of the inputs take turns from call to call.
 class LaunchTimer {
  public:
-  /// All must outlive this. `around_capture` as LaunchGraphs has it. Launches once, to find out whether an
-  /// iteration is long.
+  /// `device` and `launch` must outlive this. `around_capture` as in LaunchGraphs. Launches to find out
+  /// whether an iteration is long.
   LaunchTimer(Device& device, const Launch& launch, std::size_t copies, Surround around_capture = {},
               Capture capture = Capture::kShort);
   ~LaunchTimer();
   LaunchTimer(const LaunchTimer&) = delete;
   LaunchTimer& operator=(const LaunchTimer&) = delete;
 
-  /// Nanoseconds that `iterations` took on the device, together. A single one is launched as it is, with
-  /// nothing around it but the events: what records a trace sees the kernels and the calls that started them.
+  /// Nanoseconds that `iterations` took on the device, in total. A single iteration is launched directly
+  /// between the two events, so that a tracer sees its kernels and runtime calls.
   double time(std::uint64_t iterations);
   /// Whether iterations are so long that graphs would gain nothing.
   bool launches_one_by_one() const { return is_long_; }
@@ -52,5 +126,11 @@ class LaunchTimer {
   cudaEvent_t stop_ = nullptr;
   bool is_long_ = false;
 };
+
+/// Gives samples of `launch`, timed on the device (LaunchTimer), until the case is released; the inputs
+/// rotate over state.copies(). Notes whether launches are captured into graphs. `around_capture` as in
+/// LaunchGraphs.
+void measure_on_device(State& state, Device& device, const Launch& launch, Surround around_capture = {},
+                       Capture capture = Capture::kShort);
 
 }  // namespace headroom::cuda

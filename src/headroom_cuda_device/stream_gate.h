@@ -5,8 +5,8 @@
 
 namespace headroom::cuda {
 
-/// Holds a stream until the host has put work behind it, so that an event before that work and one after it
-/// do not measure how fast the host launches. nvbench calls it a blocking kernel.
+/// Holds a stream until the host has enqueued work behind it, so that events around that work do not measure
+/// launch latency. nvbench calls it a blocking kernel.
 class StreamGate {
  public:
   /// Throws Error.
@@ -15,11 +15,12 @@ class StreamGate {
   StreamGate(const StreamGate&) = delete;
   StreamGate& operator=(const StreamGate&) = delete;
 
-  /// What comes into the stream from here on waits for open(), or for a tenth of a second. Nothing where
-  /// launches were found to wait for the kernel before (CUDA_LAUNCH_BLOCKING, compute-sanitizer).
+  /// Later work of the stream waits for open(), at most 0.1 s. Does nothing after a time-out: there launches
+  /// block until the kernel ends (CUDA_LAUNCH_BLOCKING, compute-sanitizer).
   void close(cudaStream_t stream);
   void open();
-  /// After what was behind the gate has ended: whether the gate opened by itself. It is then no more closed.
+  /// Whether the gate opened by time-out. Call it after the work behind the gate has ended. After a time-out
+  /// close() does nothing.
   bool timed_out();
 
  private:
@@ -28,8 +29,8 @@ class StreamGate {
     unsigned gave_up;
   };
 
-  Flags* flags_ = nullptr;         ///< host memory that the device sees
-  Flags* device_flags_ = nullptr;  ///< the same, as the device sees it
+  Flags* flags_ = nullptr;         ///< host memory mapped to the device
+  Flags* device_flags_ = nullptr;  ///< its device address
   bool is_useless_ = false;
 };
 

@@ -1,19 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <mpi.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <iterator>
 #include <string>
 #include <vector>
 
-#include "cli/commands/trace_command.h"
-#include "cli/commands/trace_options.h"
-#include "headroom/trace/report/file_analysis_json.h"
-#include "headroom_mpi/gather.h"
+#include "headroom_trace/program/analyze.h"
+#include "headroom_trace/program/trace_options.h"
+#include "headroom_trace/report/file_analysis.h"
 
 namespace headroom::mpi {
 namespace {
+
+constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 28;
+constexpr int kRoot = 0, kTag = 1;
+
+/// Calls `transfer(offset, count)` for pieces within the range of MPI's int count.
+template <typename Transfer>
+void in_pieces(std::uint64_t size, Transfer transfer) {
+  for (std::uint64_t at = 0; at < size; at += kPieceBytes)
+    transfer(at, static_cast<int>(std::min(kPieceBytes, size - at)));
+}
+
+/// Collective: returns the texts of all processes in rank order on process 0, and nothing on the others. A
+/// text may be longer than MPI's int count.
+std::vector<std::string> gather_texts(const std::string& mine) {
+  int rank = 0, size = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const std::uint64_t length = mine.size();
+  std::vector<std::uint64_t> lengths(rank == kRoot ? static_cast<std::size_t>(size) : 0);
+  MPI_Gather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, kRoot, MPI_COMM_WORLD);
+  if (rank != kRoot) {
+    in_pieces(length, [&](std::uint64_t at, int count) {
+      MPI_Send(mine.data() + at, count, MPI_BYTE, kRoot, kTag, MPI_COMM_WORLD);
+    });
+    return {};
+  }
+  std::vector<std::string> texts{mine};
+  for (int from = 1; from < size; ++from) {
+    std::string& text = texts.emplace_back(lengths[static_cast<std::size_t>(from)], '\0');
+    in_pieces(text.size(), [&](std::uint64_t at, int count) {
+      MPI_Recv(text.data() + at, count, MPI_BYTE, from, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    });
+  }
+  return texts;
+}
 
 using trace::FileAnalysis;
 
@@ -43,7 +79,7 @@ ExitCode run(const cli::Arguments& arguments, int index, int size) {
     return analyze(arguments, crew);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "headroom-trace-mpi: %s\n", error.what());
-    // The others wait for this process's part: it is that there is none, and why.
+    // The others wait for this process's part: send an empty one with the reason.
     if (!gathered) {
       FileAnalysis failure;
       failure.error = error.what();
@@ -61,7 +97,7 @@ int main(int argc, char** argv) {
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  // All say the same of the command line; what the others find in files they send to the first.
+  // Every process parses the same command line; process 0 reports for all.
   if (rank != 0) {
     if (std::freopen("/dev/null", "w", stdout) == nullptr ||
         std::freopen("/dev/null", "w", stderr) == nullptr)

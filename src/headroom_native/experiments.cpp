@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/experiments.h"
 
-#include <array>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,22 +8,13 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
-#include "headroom/workload/llm_experiments.h"
-#include "headroom/workload/seed_experiments.h"
-#include "headroom_native/gpt_fast/gather_gemv.h"
-#include "headroom_native/gpt_fast/gemv.h"
-#include "headroom_native/gpt_fast/layer_norm.h"
-#include "headroom_native/gpt_fast/mlp_layer_norm_gelu.h"
+#include "headroom/workload/gpt_fast_workloads.h"
+#include "headroom/workload/llm_workload.h"
+#include "headroom_native/gpt_fast/gpt_fast.h"
 #include "headroom_native/kernels/tuning.h"
-#include "headroom_native/limits/limit_copy.h"
-#include "headroom_native/limits/limit_peak.h"
-#include "headroom_native/limits/limit_pingpong.h"
-#include "headroom_native/limits/limit_read.h"
-#include "headroom_native/limits/limit_write.h"
-#include "headroom_native/llm/llm_decode.h"
-#include "headroom_native/llm/llm_models.h"
+#include "headroom_native/limits/limit_experiments.h"
+#include "headroom_native/llm/llm_cases.h"
 #include "headroom_native/peers/library_peer.h"
-#include "headroom_native/peers/peer_library.h"
 #include "headroom_native/peers/peers.h"
 
 namespace headroom::native {

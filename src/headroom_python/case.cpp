@@ -1,27 +1,167 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_python/case.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <stdexcept>
+#include <vector>
 
 #include "headroom/base/error.h"
-#include "headroom_python/timed_calls.h"
+#include "headroom_python/python.h"
 
 namespace headroom {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+/// Number of collections of all generations in this process.
+std::uint64_t collector_runs(PyObject* gc) {
+  const Ref stats = Ref::owned(PyObject_CallMethod(gc, "get_stats", nullptr));
+  std::uint64_t sum = 0;
+  const Ref iterator = Ref::owned(PyObject_GetIter(stats.get()));
+  while (PyObject* item = PyIter_Next(iterator.get())) {
+    const Ref generation = Ref::owned(item);
+    PyObject* count = PyDict_GetItemString(generation.get(), "collections");
+    if (count != nullptr) sum += to_unsigned(count);
+  }
+  return sum;
+}
+
+/// The Python calls of one sample, and the cost of the same calls of an empty body. Needs the interpreter
+/// lock.
+class TimedCalls {
+ public:
+  /// `setup` may be null: it runs before each call of `body`, untimed. `synchronize` may be null: it runs
+  /// after the last call, timed. With `takes_copy`, body and setup get the index of the copy, below
+  /// `copies`. Throws PythonError.
+  TimedCalls(PyObject* body, PyObject* setup, PyObject* synchronize, PyObject* nothing, bool takes_copy,
+             std::size_t copies);
+
+  /// Nanoseconds of `iterations` calls. Throws PythonError if one raises.
+  double time(std::uint64_t iterations);
+  /// Nanoseconds of one call of an empty body, called in the same way.
+  double overhead(std::uint64_t iterations);
+
+ private:
+  void call(PyObject* function, std::size_t copy) const;
+  double time_of(PyObject* body, PyObject* setup, std::uint64_t iterations);
+
+  PyObject* body_;
+  PyObject* setup_;
+  PyObject* synchronize_;
+  PyObject* nothing_;
+  std::vector<Ref> copies_;  ///< their indices; empty: not passed
+  std::size_t copy_ = 0;
+};
+
+/// Disables Python's garbage collector while it lives, if it was enabled.
+class CollectorOff {
+ public:
+  CollectorOff();
+  ~CollectorOff();
+  CollectorOff(const CollectorOff&) = delete;
+  CollectorOff& operator=(const CollectorOff&) = delete;
+
+  /// Number of collections since then, which only the body can have requested. Throws PythonError.
+  std::uint64_t runs() const;
+
+ private:
+  Ref gc_;
+  bool was_on_ = false;
+  std::uint64_t runs_before_ = 0;
+};
+
+TimedCalls::TimedCalls(PyObject* body, PyObject* setup, PyObject* synchronize, PyObject* nothing,
+                       bool takes_copy, std::size_t copies)
+    : body_(body), setup_(setup), synchronize_(synchronize), nothing_(nothing) {
+  for (std::size_t copy = 0; takes_copy && copy < copies; ++copy)
+    copies_.push_back(Ref::owned(PyLong_FromSize_t(copy)));
+}
+
+void TimedCalls::call(PyObject* function, std::size_t copy) const {
+  PyObject* result = copies_.empty() ? PyObject_CallNoArgs(function)
+                                     : PyObject_CallFunctionObjArgs(function, copies_[copy].get(), nullptr);
+  if (result == nullptr) throw PythonError{};
+  Py_DECREF(result);
+}
+
+double TimedCalls::time_of(PyObject* body, PyObject* setup, std::uint64_t iterations) {
+  const auto next = [&] {
+    if (++copy_ >= copies_.size()) copy_ = 0;
+  };
+  Clock::duration sum{};
+  if (setup != nullptr) {
+    for (; iterations > 0; --iterations, next()) {
+      call(setup, copy_);
+      const auto start = Clock::now();
+      call(body, copy_);
+      if (synchronize_ != nullptr) Ref::owned(PyObject_CallNoArgs(synchronize_));
+      sum += Clock::now() - start;
+    }
+  } else if (copies_.empty()) {
+    const auto start = Clock::now();
+    for (; iterations > 0; --iterations) {
+      PyObject* result = PyObject_CallNoArgs(body);
+      if (result == nullptr) throw PythonError{};
+      Py_DECREF(result);
+    }
+    if (synchronize_ != nullptr) Ref::owned(PyObject_CallNoArgs(synchronize_));
+    sum = Clock::now() - start;
+  } else {
+    const auto start = Clock::now();
+    for (; iterations > 0; --iterations, next()) call(body, copy_);
+    if (synchronize_ != nullptr) Ref::owned(PyObject_CallNoArgs(synchronize_));
+    sum = Clock::now() - start;
+  }
+  return std::chrono::duration<double, std::nano>(sum).count();
+}
+
+double TimedCalls::time(std::uint64_t iterations) {
+  return time_of(body_, setup_, iterations);
+}
+
+double TimedCalls::overhead(std::uint64_t iterations) {
+  constexpr std::uint64_t kFewest = 64, kEnough = 4096;
+  const std::uint64_t calls = std::clamp(iterations, kFewest, kEnough);
+  const std::size_t copy = copy_;
+  const double ns = time_of(nothing_, setup_ == nullptr ? nullptr : nothing_, calls);
+  copy_ = copy;
+  return ns / static_cast<double>(calls);
+}
+
+CollectorOff::CollectorOff() : gc_(Ref::owned(PyImport_ImportModule("gc"))) {
+  was_on_ = to_bool(Ref::owned(PyObject_CallMethod(gc_.get(), "isenabled", nullptr)).get());
+  if (was_on_) Ref::owned(PyObject_CallMethod(gc_.get(), "disable", nullptr));
+  runs_before_ = collector_runs(gc_.get());
+}
+
+CollectorOff::~CollectorOff() {
+  if (!was_on_) return;
+  // May run while an exception propagates.
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  Py_XDECREF(PyObject_CallMethod(gc_.get(), "enable", nullptr));
+  PyErr_Restore(type, value, traceback);
+}
+
+std::uint64_t CollectorOff::runs() const {
+  return collector_runs(gc_.get()) - runs_before_;
+}
+
 PyTypeObject* case_type = nullptr;
 PyObject* ended_type = nullptr;
 
-/// The object that Python has. `state` is null once the function has returned.
+/// The object that Python holds. `state` is null once the function has returned.
 struct Case {
   PyObject base;
   State* state;
-  std::exception_ptr* pending;  ///< what ends the case in C++
+  std::exception_ptr* pending;  ///< the C++ exception that ends the case
   std::vector<Column>* columns;
   std::uint64_t* collections;  ///< runs of the collector within samples
 };
@@ -35,7 +175,7 @@ Case& self_of(PyObject* self) {
   return made;
 }
 
-/// Calls `method(case, arguments)`. What C++ throws is kept for run_in_python, and Python unwinds by Ended.
+/// Calls `method(case, arguments)`. Keeps a C++ exception for run_in_python, and unwinds Python by Ended.
 template <typename Method>
 PyObject* guarded(PyObject* self, PyObject* arguments, Method&& method) {
   try {
@@ -58,7 +198,7 @@ Ref none() {
   return Ref::borrowed(Py_None);
 }
 
-/// The arguments of a call: `count` of them, positional.
+/// The arguments of a call: `count` positional ones.
 std::vector<PyObject*> taken(PyObject* arguments, Py_ssize_t count) {
   if (PyTuple_Size(arguments) != count) {
     PyErr_Format(PyExc_TypeError, "expected %zd arguments, not %zd", count, PyTuple_Size(arguments));
@@ -182,7 +322,7 @@ Ref wrong_answer(Case& made, PyObject* arguments) {
   return none();
 }
 
-/// fail(reason): the case failed by what Python raised.
+/// fail(reason): fails the case by a Python exception.
 Ref fail(Case&, PyObject* arguments) {
   throw std::runtime_error(to_text(taken(arguments, 1)[0]));
 }
@@ -223,7 +363,7 @@ Ref check(Case& made, PyObject* arguments) {
   return none();
 }
 
-/// A child of os.fork in a body would speak on its parent's line.
+/// A child of os.fork within a body would write to its parent's channel.
 void end_where_forked(pid_t process) {
   if (getpid() != process) _exit(1);
 }
@@ -271,7 +411,7 @@ Ref measure_batches(Case& made, PyObject* arguments) {
   return released.with_lock(none);
 }
 
-/// collections() -> how often the collector ran within samples all the same
+/// collections() -> number of collections within samples
 Ref collections(Case& made, PyObject*) {
   return Ref::owned(PyLong_FromUnsignedLongLong(*made.collections));
 }
@@ -309,7 +449,7 @@ PyMethodDef kMethods[] = {named<spec>("spec"),
                           named<collections>("collections"),
                           {nullptr, nullptr, 0, nullptr}};
 
-/// The text of the exception that is set, which is none after that: for what no wrapper in Python caught.
+/// Clears the current exception and returns its text, for exceptions that no Python wrapper caught.
 std::string taken_error() {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);

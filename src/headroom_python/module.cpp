@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroom._door: headroom's registry, State and protocol for experiments in Python. The package headroom
 // beside it is what people see.
-#include <fmt/format.h>
 
 #include <exception>
 #include <memory>
@@ -12,7 +11,6 @@
 #include "headroom/experiment/random.h"
 #include "headroom/experiment/registry.h"
 #include "headroom/process/channel.h"
-#include "headroom/runner/registry_server.h"
 #include "headroom/runner/serve.h"
 #include "headroom_python/case.h"
 #include "headroom_python/python.h"

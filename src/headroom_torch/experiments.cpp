@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_torch/experiments.h"
 
-#include "headroom/workload/llm_experiments.h"
+#include "headroom/workload/llm_workload.h"
 #include "headroom_torch/calls/op_recorder.h"
-#include "headroom_torch/gpt_fast/gather_gemv.h"
-#include "headroom_torch/gpt_fast/gemv.h"
-#include "headroom_torch/gpt_fast/layer_norm.h"
-#include "headroom_torch/gpt_fast/mlp_layer_norm_gelu.h"
-#include "headroom_torch/llm/llm_decode.h"
+#include "headroom_torch/gpt_fast/gpt_fast.h"
+#include "headroom_torch/llm/aten_decoder.h"
 #include "headroom_torch/modules/modules.h"
-#include "headroom_torch/tensors/torch_blas.h"
+#include "headroom_torch/tensors/libtorch.h"
 
 namespace headroom::torch_runner {
 

@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "headroom/experiment/registry.h"
-#include "headroom/workload/seed_experiments.h"
-#include "headroom_torch/tensors/place.h"
+#include "headroom/workload/gpt_fast_workloads.h"
+#include "headroom_torch/tensors/tensors.h"
 
 namespace headroom::torch_runner {
 

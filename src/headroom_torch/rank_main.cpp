@@ -1,24 +1,142 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process of one rank: told its place by its environment, what to do over the channel that it inherits.
+// The process of one rank. Its environment says which; requests come over the inherited channel.
+
+#include <fmt/format.h>
 #include <malloc.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
+#include <array>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <memory>
+#include <string>
 
 #include "headroom/base/error.h"
-#include "headroom/base/exit_code.h"
 #include "headroom/base/json.h"
+#include "headroom/base/text.h"
+#include "headroom/machine/perf_event.h"
+#include "headroom/process/affinity.h"
+#include "headroom/process/channel.h"
+#include "headroom/ranks/rank_environment.h"
+#include "headroom/ranks/rank_group.h"
 #include "headroom/runner/serve.h"
-#include "headroom_torch/rank_service.h"
+#include "headroom_torch/nccl/nccl_device.h"
+#include "headroom_torch/ranks/rank_experiments.h"
+#include "headroom_torch/tensors/libtorch.h"
+
+namespace headroom::torch_runner {
 
 namespace {
 
-/// Memory that is freed is kept for what comes next, as allocators of training programs do. glibc would give
-/// blocks of more than 128 KiB back at once, and every iteration that drops its gradients would fault their
-/// pages in anew: not what the iteration computes, and twice as much without buckets as with them. Heaps of
-/// arenas that threads have of their own it would give back whole, and every case has a thread: there is one.
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+RankHello hello_of(const RankPlace& place) {
+  RankHello hello;
+  hello.rank = place.rank;
+  hello.size = place.size;
+  hello.pid = ::getpid();
+  hello.library = fmt::format("libtorch {}", kTorchVersion);
+  hello.no_counters = InstructionCounter().absence();
+  hello.arguments = environment_variable(kRankArgumentsVariable).value_or("");
+  hello.host = host_name();
+  hello.cores = cores_of(cpus_of_rank(place, allowed_cpus(), 1));
+  hello.blas = torch_blas();
+  hello.ids = true;
+  return hello;
+}
+
+dtensor::WorldPtr connect(const RankPlace& place, double timeout_s) {
+  dtensor::WorldOptions options;
+  options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout_s * 1e3));
+  options.rank = place.rank;
+  options.size = place.size;
+  options.local_rank = place.local_rank;
+  if (place.meeting) {
+    options.address = place.meeting->address;
+    options.port = place.meeting->port;
+  }
+  // The parent reads the ring when this process cannot.
+  options.ring = std::make_shared<CollectiveRing>(CollectiveRing::inherited());
+  return dtensor::World::connect(options);
+}
+
+/// Answers the requests of one connection.
+class RankService {
+ public:
+  explicit RankService(const RankPlace& place) : context_(place) {
+    registry_.describe_blas_with(torch_blas);
+    add_collectives(registry_, context_);
+    add_dispatch(registry_, context_);
+    add_ddp(registry_, context_);
+    registry_.trace_with([this](const std::string& folder, const std::function<void()>& run) {
+      // Cleared on failure too: the next calls are samples again.
+      const struct Recording {
+        std::string& folder;
+        ~Recording() { folder.clear(); }
+      } recording{context_.trace = folder};
+      run();
+    });
+  }
+
+  Json answer(const Json& request) {
+    const std::string what = json_string(request, "do", "request");
+    if (what == "meet") {
+      context_.world = connect(context_.place, json_number(request, "timeout_s", "request"));
+      return {{"met", context_.place.size}};
+    }
+    if (!context_.world) throw Error("the ranks have not met");
+    if (what == "backend") return has_backend(json_string(request, "backend", "request"));
+    return server_.answer(request);
+  }
+
+ private:
+  Json has_backend(const std::string& backend) const {
+    if (backend == "nccl") dtensor::nccl_device(context_.place.local_rank);
+    if (backend != "nccl" && backend != "gloo")
+      throw Error("no backend " + in_quotes(backend) + ": there are gloo and nccl");
+    return {{"backend", backend}};
+  }
+
+  RankContext context_;
+  Registry registry_;
+  RegistryServer server_{registry_};
+};
+
+}  // namespace
+
+/// Greets as the rank of `place` and answers requests (headroom/ranks/rank_group.h, runner/protocol.h) until
+/// the channel closes.
+void serve_rank(Channel channel, const RankPlace& place) {
+  RankService service(place);
+  if (!channel.write_line(dump_json(to_json(hello_of(place))))) return;
+  std::string line;
+  while (channel.read_line(line, std::chrono::milliseconds(-1)) == Channel::Status::kLine) {
+    Json request, reply;
+    try {
+      request = parse_json(line, "request");
+      reply = service.answer(request);
+    } catch (const std::exception& error) {
+      reply = {{"error", failure_text(error)}};
+    }
+    if (request.is_object() && request.contains("id")) reply["id"] = request["id"];
+    if (!channel.write_line(dump_json(reply))) return;
+  }
+}
+
+}  // namespace headroom::torch_runner
+
+namespace {
+
+/// Makes glibc keep freed memory, as allocators of training programs do. By default it returns blocks of more
+/// than 128 KiB at once, and every iteration that drops its gradients would fault their pages in again, twice
+/// as many without buckets as with them. It also returns the heaps of per-thread arenas, and every case has a
+/// thread: use a single arena.
 void keep_freed_memory() {
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_MMAP_MAX, 0);
@@ -29,7 +147,7 @@ void keep_freed_memory() {
 
 int main(int, char** argv) {
   keep_freed_memory();
-  // A rank in a collective that never ends must not outlive the command line that asked for it.
+  // A rank that hangs in a collective must not outlive the command line.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   try {
     auto channel = headroom::inherited_channel();

@@ -123,9 +123,10 @@ class LibtorchTest(CommandLineTest):
         result = collectives(*sizes, which="--collectives=all_reduce,broadcast")
         self.assert_exit(result, 0)
         self.assertIn("limit: the bytes that a rank has to send", result.stdout)
-        for record in records_of(file):
-            if record["metric"]["name"] != "latency":
-                continue
+        latencies = [record for record in records_of(file) if record["metric"]["name"] == "latency"]
+        self.assertEqual(sorted((record["model"]["name"], record["axes"]["bytes"]) for record in latencies),
+                         [(name, size << 10) for name in ("all_reduce", "broadcast") for size in (64, 512, 4096)])
+        for record in latencies:
             part, = record["limit"]["parts"]
             self.assertEqual(part["kind"], "exchange")
             self.assertIn(part["pattern"], ("shared_memory", "loopback"))
@@ -138,7 +139,7 @@ class LibtorchTest(CommandLineTest):
         alone = collectives(*sizes, "--no-limits", which="--collectives=all_reduce")
         self.assert_exit(alone, 0)
         self.assertNotIn("limit: ", alone.stdout)
-        self.assertFalse([record for record in records_of(file) if "limit" in record])
+        self.assertEqual(["limit" in record for record in records_of(file) if record["metric"]["name"] == "latency"], 3 * [False])
 
     def test_more_than_there_is_memory_for_is_skipped(self):
         result = collectives("--ranks", "2", "--min-bytes", "4096G", "--max-bytes", "4096G", which="--collectives=all_reduce")

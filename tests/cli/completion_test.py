@@ -134,9 +134,10 @@ class ManPages(CommandLineTest):
 
     def test_it_has_every_option_of_the_help(self):
         page = headroom("help", "--man", "run").stdout.replace("\\-", "-")
-        for option in re.findall(r"^\s+(?:-\w,)?(--[a-z-]+)", headroom("run", "--help").stdout, re.M):
-            if option != "--help":
-                self.assertIn(option, page)
+        options = set(re.findall(r"^\s+(?:-\w,)?(--[a-z-]+)", headroom("run", "--help").stdout, re.M)) - {"--help"}
+        self.assertGreaterEqual(len(options), 20)
+        for option in options:
+            self.assertIn(option, page)
 
 
 if __name__ == "__main__":

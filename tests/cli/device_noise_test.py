@@ -24,6 +24,7 @@ class DeviceNoiseTest(CommandLineTest):
 
     def test_each_sample_has_what_the_driver_said(self):
         record, out = self.measured("new")
+        self.assertGreater(len(record["samples"]), 0)
         for process in record["samples"]:
             count = len(process["values"])
             device = process["device"]
@@ -52,6 +53,7 @@ class DeviceNoiseTest(CommandLineTest):
         for driver, words in (("nowhere", ""), ("new", "no_driver"), ("new", "mute"), ("new", "lost")):
             record, out = self.measured(driver, words)
             self.assertEqual(record["outcome"]["kind"], "measured")
+            self.assertGreater(len(record["samples"]), 0)
             for process in record["samples"]:
                 self.assertGreater(len(process["values"]), 0)
                 self.assertNotIn("device", process)

@@ -4,8 +4,7 @@
 
 #include "headroom/experiment/registry.h"
 #include "headroom/experiment/state.h"
-#include "headroom_nvml/gpu_list.h"
-#include "headroom_nvml/gpu_meter.h"
+#include "headroom_nvml/nvml.h"
 
 namespace {
 

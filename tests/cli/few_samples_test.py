@@ -40,6 +40,9 @@ class FewSamplesTest(CommandLineTest):
                         if count < FEWEST:
                             self.assertEqual(code, 3)
                             self.assertNotIn(entry["verdict"], CLAIMS)
+                        else:
+                            claims = {1: ("same", 0), 3: ("regression", 1), 1 / 3: ("improvement", 0)}
+                            self.assertEqual((entry["verdict"], code), claims[factor])
                         if entry["low"] is None:
                             self.assertNotIn(entry["verdict"], CLAIMS)
 
@@ -56,6 +59,8 @@ class FewSamplesTest(CommandLineTest):
             _, [entry] = self.compared(3, [count], [count], "--shift")
             claimed = {point["percentile"] for point in entry["shift"] if point["verdict"] in CLAIMS}
             self.assertEqual(claimed, set(), count)
+        code, [entry] = self.compared(3, [200], [200], "--gate", "50%,p95 5%")
+        self.assertEqual((code, entry["tails"][0]["verdict"]), (1, "regression"), "200 are enough")
 
     def test_ab(self):
         for count in range(1, FEWEST + 1):

@@ -50,7 +50,7 @@ class FiveSecondsTest(CommandLineTest):
         return {
             "run": run,
             "ab": self.kept("ab", "ab", "sh -c true", "sh -c :", "--runs", "8"),
-            "time": self.kept("time", "time", "sh -c true", "--runs", "8"),
+            "time": self.kept("time", "time", "sh -c true", "--runs", "40"),
             "cache": self.kept("cache", "cache", "--layer", "env:MINE", "--repeat", "2", "--", "sh", "-c", "touch $MINE/a"),
             "dispatch": self.kept("dispatch", "dispatch", "--runner", DISPATCH_RANK, "--max-time", "300ms", "--min-time", "0",
                                   "--cycles", "40"),
@@ -78,6 +78,7 @@ class FiveSecondsTest(CommandLineTest):
                     self.assertRegex(" ".join(lines[:2]), "^(" + ANSWERS[name] + ")")
                     self.assertLessEqual(max(map(len, lines[:2])), columns)
                     if name == "roofline":
+                        self.assertTrue([line for line in lines if "┤" in line])
                         self.assertLessEqual(max(len(line) for line in lines if re.search("[┤│└]", line)), columns, "its plot")
                     for title, rule in zip(lines, lines[1:]):
                         if rule.startswith("──"):

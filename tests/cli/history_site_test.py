@@ -142,7 +142,9 @@ class HistorySiteTest(CommandLineTest):
         self.made(written=len(HOSTILE))
         self.assertEqual({path.relative_to(self.folder).parts[0] for path in self.folder.rglob("*.html")}, {"public"})
         self.assertEqual(len(list((self.site / "series").iterdir())), len(HOSTILE))
-        for page in self.site.rglob("*.html"):
+        pages = list(self.site.rglob("*.html"))
+        self.assertGreater(len(pages), len(HOSTILE), "a page of each series, and those that lead to them")
+        for page in pages:
             text = page.read_text()
             self.assertNotRegex(text, r"<script(?! type=\"application/json\"| src=\"(\.\./)?assets/)|<img|\u202e|\x1b")
             self.assertEqual(text.count("<script"), text.count("</script>"))
@@ -220,6 +222,7 @@ class HistorySiteTest(CommandLineTest):
         resumed = {name: content for name, (_, content) in self.stamps().items()}
         fresh = self.folder / "fresh"
         self.assert_exit(self.make(site=fresh), 0)
+        self.assertEqual(set(resumed), {str(path.relative_to(fresh)) for path in fresh.rglob("*") if path.is_file()})
         for name in resumed:
             self.assertEqual((fresh / name).read_bytes(), resumed[name], name)
 

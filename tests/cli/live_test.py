@@ -26,6 +26,7 @@ class Terminal:
     def __init__(self, *arguments, columns=100, **environment):
         self.master, slave = pty.openpty()
         self.resize(columns)
+        self.start = time.monotonic()
         self.process = subprocess.Popen([HEADROOM, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=slave,
                                         env=dict(os.environ, NO_COLOR="1", **environment), text=True)
         os.close(slave)
@@ -76,8 +77,8 @@ class LiveTest(CommandLineTest):
         self.assertEqual(seen.count(ENTER), seen.count(LEAVE))
         self.assertNotIn("\x1b", stdout)
         self.assertIn("of 2 cases slow takes longest", stdout)
-        least = min(later - before for before, later in zip(terminal.times, terminal.times[2:]))
-        self.assertGreater(least, 0.1, "three drawings take two tenths of a second, or nearly")
+        # The start is known; when a drawing comes here depends on other programs, too.
+        self.assertLess(len(terminal.times), 4 + 10 * (terminal.times[-1] - terminal.start), "ten a second, or fewer")
 
     def test_in_signs_where_the_locale_has_no_blocks(self):
         _, _, seen = Terminal(*RUN, LC_ALL="C").end()

@@ -125,11 +125,10 @@ class LoadTest(CommandLineTest):
         for number in range(1 + TIMES // 5):
             loaded = self.timed(f"loaded{number}.json", start)
             result = headroom("diff", quiet, loaded, "--run-spread", "1%", "--json", "-")
-            self.assertIn(result.returncode, (0, 1, 3), result.stderr)
-            for one in json.loads(result.stdout)["comparisons"]:
-                if one["metric"] == "latency":
-                    is_claimed = one["verdict"] in ("regression", "improvement")
-                    self.assertTrue(not is_claimed or 0.8 < one["ratio"] < 1.25, (one, records_of(loaded)[0]["notes"]))
+            self.assert_exit(result, 0)  # without a gate
+            one, = (one for one in json.loads(result.stdout)["comparisons"] if one["metric"] == "latency")
+            is_claimed = one["verdict"] in ("regression", "improvement")
+            self.assertTrue(not is_claimed or 0.8 < one["ratio"] < 1.25, (one, records_of(loaded)[0]["notes"]))
 
     def share(self, start, name):
         path = self.folder / name

@@ -103,6 +103,7 @@ class PrecisionTest(CommandLineTest):
         result, records = self.run_one()
         self.assert_exit(result, 0)
         self.assertRegex(result.stdout, r"    sums in bf16, error 0\.\d+ \(bound 0\.25\)\n")
+        self.assertIn("latency", [record["metric"]["name"] for record in records])
         for record in records:
             self.assertEqual(record["sums_in"], "bf16")
             self.assertTrue(record["verified"])

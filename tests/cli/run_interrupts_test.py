@@ -84,6 +84,12 @@ class InterruptTest(CommandLineTest):
             if lines.exists():
                 for line in lines.read_text().splitlines():
                     json.loads(line)
+        process = start("fine", "prints", "fine", "skips", "--max-time", "40ms", "--min-time", "0", "--json", path, "--output", table)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, "one that is not killed goes on from what is there")
+        self.assertEqual({"fine", "prints", "skips"}, {record["model"]["name"] for record in records_of(path)})
+        self.assertTrue(table.read_text().endswith("\n"))
+        self.assertTrue([json.loads(line) for line in table.with_suffix(".json").read_text().splitlines()])
         # Temporary files may be left by a kill, but never under the name of a result.
         results = {"records.json", "means.csv", "means.json"}
         for name in {entry.name for entry in self.folder.iterdir()} - results:

@@ -165,7 +165,7 @@ def runner_answer(request, cases, values):
 
 
 def rank_answer(request, cases, values, is_faulty):
-    """What headroom/ranks/rank_hello.h asks."""
+    """What headroom/ranks/rank_group.h asks."""
     if WHAT == "refuse" and is_faulty:
         return {"error": "there is no such thing"}
     if request["do"] == "meet":

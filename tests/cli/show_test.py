@@ -54,6 +54,8 @@ class ShowTest(CommandLineTest):
 
     def test_so_is_its_markdown(self):
         measured = faulty("fine", "--markdown", "--store", self.store)
+        self.assert_exit(measured, 0)
+        self.assertIn("| fine |", measured.stdout)
         self.assertEqual(headroom("show", "@1", "--markdown", "--store", self.store).stdout, measured.stdout)
 
     def test_a_page_is_what_report_writes(self):

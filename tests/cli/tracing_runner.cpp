@@ -7,7 +7,7 @@
 
 #include "headroom/experiment/registry.h"
 #include "headroom/experiment/state.h"
-#include "headroom/trace/recording/device_activity.h"
+#include "headroom_trace/recording/recorder.h"
 
 namespace {
 

@@ -14,17 +14,17 @@ import unittest
 
 NVCC = os.environ["HEADROOM_NVCC"]
 SOURCE = pathlib.Path(os.environ["HEADROOM_SOURCE"]) / "src"
-LIMITS = SOURCE / "headroom_cuda/limits"
+CUDA = SOURCE / "headroom_cuda"
 CUOBJDUMP = os.environ.get("HEADROOM_CUOBJDUMP") or shutil.which(
     "cuobjdump", path=os.pathsep.join([str(pathlib.Path(NVCC).parent), os.environ.get("PATH", "")]))
 # Of each file: the architecture, what its PTX must have, what its machine code must have.
 FILES = {
-    "bandwidth_kernels.cu": ("90", ["ld.global.nc.L1::no_allocate.v4.u32", "st.global.cs.v4.u32"],
-                             [r"LDG\.E\.\S*128", r"STG\.E\.128", r"STG\.E\.EF\.128"]),
-    "fma_peak.cu": ("90", ["fma.rn.f32", "fma.rn.f64"], [r"FFMA", r"DFMA"]),
-    "mma_peak.cu": ("80", ["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
-                           "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"], [r"HMMA\.16816\.F32\.BF16", r"IMMA\.16832\.S8\.S8"]),
-    "wgmma_peak.cu": ("90a", ["wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16",
+    "limits/bandwidth_kernels.cu": ("90", ["ld.global.nc.L1::no_allocate.v4.u32", "st.global.cs.v4.u32"],
+                                    [r"LDG\.E\.\S*128", r"STG\.E\.128", r"STG\.E\.EF\.128"]),
+    "limits/peak_kernels.cu": ("80", ["fma.rn.f32", "fma.rn.f64", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+                                      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"],
+                               [r"FFMA", r"DFMA", r"HMMA\.16816\.F32\.BF16", r"IMMA\.16832\.S8\.S8"]),
+    "sm90a/wgmma_peak.cu": ("90a", ["wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16",
                               "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3",
                               "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8"], [r"HGMMA\.64x256x16", r"QGMMA\.64x256x32", r"IGMMA\.64x256x32"]),
 }
@@ -38,9 +38,9 @@ class CudaCodeTest(unittest.TestCase):
         cls.ptx, cls.cubin, cls.report = {}, {}, {}
         assembler = pathlib.Path(NVCC).parent / "ptxas"
         for name, (architecture, _, _) in FILES.items():
-            ptx = pathlib.Path(cls.folder.name) / f"{name}.ptx"
+            ptx = pathlib.Path(cls.folder.name) / f"{pathlib.Path(name).stem}.ptx"
             subprocess.run([NVCC, "-ptx", "-O3", "-std=c++20", "--expt-relaxed-constexpr", f"-I{SOURCE}",
-                            f"-gencode=arch=compute_{architecture},code=compute_{architecture}", LIMITS / name, "-o", ptx],
+                            f"-gencode=arch=compute_{architecture},code=compute_{architecture}", CUDA / name, "-o", ptx],
                            check=True)
             cls.ptx[name] = ptx.read_text()
             cls.cubin[name] = ptx.with_suffix(".cubin")

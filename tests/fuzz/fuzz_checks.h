@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "headroom/trace/columns/trace.h"
+#include "headroom_trace/columns/trace.h"
 
 namespace headroom::trace {
 

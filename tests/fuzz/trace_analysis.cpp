@@ -13,14 +13,12 @@
 #include "generated_trace.h"
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
-#include "headroom/trace/analysis.h"
-#include "headroom/trace/readers/convert.h"
-#include "headroom/trace/report/file_analysis.h"
-#include "headroom/trace/report/trace_csv.h"
-#include "headroom/trace/report/trace_diff.h"
-#include "headroom/trace/report/trace_json.h"
-#include "headroom/trace/report/trace_records.h"
-#include "headroom/trace/report/trace_text.h"
+#include "headroom_trace/analysis.h"
+#include "headroom_trace/readers/convert.h"
+#include "headroom_trace/report/file_analysis.h"
+#include "headroom_trace/report/trace_diff.h"
+#include "headroom_trace/report/trace_json.h"
+#include "headroom_trace/report/trace_report.h"
 
 namespace headroom::trace {
 namespace {

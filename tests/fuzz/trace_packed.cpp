@@ -4,7 +4,7 @@
 
 #include "fuzz_checks.h"
 #include "headroom/base/error.h"
-#include "headroom/trace/readers/read.h"
+#include "headroom_trace/readers/read.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace headroom::trace;

@@ -5,7 +5,7 @@
 
 #include "fuzz_checks.h"
 #include "headroom/base/error.h"
-#include "headroom/trace/readers/read.h"
+#include "headroom_trace/readers/read.h"
 
 namespace {
 

@@ -10,13 +10,10 @@
 #include <vector>
 
 #include "headroom/experiment/bf16.h"
-#include "headroom_native/kernels/cache_line.h"
-#include "headroom_native/kernels/gemv_kernel.h"
+#include "headroom_native/kernels/gemv/gemv_kernel.h"
 #include "headroom_native/kernels/norm_kernel.h"
-#include "headroom_native/limits/copy_kernels.h"
+#include "headroom_native/limits/memory_kernels.h"
 #include "headroom_native/limits/peak_kernels.h"
-#include "headroom_native/limits/read_kernels.h"
-#include "headroom_native/limits/write_kernels.h"
 
 namespace headroom::native {
 namespace {

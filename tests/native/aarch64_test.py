@@ -19,9 +19,9 @@ FOLDER = Path(sys.argv[1]) / "src/headroom_native"
 COMPILER = shutil.which("aarch64-linux-gnu-g++")
 QEMU = shutil.which("qemu-aarch64")
 OPTIONS = ["-std=c++20", "-O1", "-DNDEBUG", f"-I{FOLDER.parent}", "-Wall", "-Wextra", "-Werror"]
-VECTORS = ("kernels/gemv_kernel.cpp", "kernels/norm_kernel.cpp", "llm/token_kernels.cpp")
-MOVES = ("limits/copy_kernels.cpp", "limits/read_kernels.cpp", "limits/write_kernels.cpp")
-FILES = VECTORS + MOVES + ("kernels/gemv_avx512_bf16.cpp", "kernels/gemv_neon.cpp", "kernels/gemv_sve.cpp", "kernels/norm_sve.cpp", "kernels/isa.cpp", "kernels/thread_pool.cpp", "limits/amx_peak.cpp",
+VECTORS = ("kernels/gemv/gemv_kernel.cpp", "kernels/norm_kernel.cpp", "llm/token_kernels.cpp")
+MOVES = ("limits/memory_kernels.cpp",)
+FILES = VECTORS + MOVES + ("kernels/gemv/gemv_avx512_bf16.cpp", "kernels/gemv/gemv_neon.cpp", "kernels/gemv/gemv_sve.cpp", "kernels/norm_sve.cpp", "kernels/isa.cpp", "kernels/thread_pool.cpp",
                    "limits/peak_kernels.cpp")
 os.environ.pop("HEADROOM_ISA", None)  # a level of this CPU, which others may lack
 

@@ -23,8 +23,8 @@ CROSS = shutil.which("aarch64-linux-gnu-g++")
 QEMU = shutil.which("qemu-aarch64")
 CROSS_LIBRARIES = "/usr/aarch64-linux-gnu"
 OPTIONS = ["-std=c++20", "-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", f"-I{SOURCES}"]
-OF_X86 = ["kernels/gemv_avx512_bf16.cpp", "kernels/gemv_avx512_blocks.cpp", "kernels/gemv_avx512_table.cpp",
-          "kernels/gemv_avx512_vnni.cpp", "kernels/gemv_avx_vnni.cpp", "kernels/norm_avx512_bf16.cpp"]
+OF_X86 = ["kernels/gemv/gemv_avx512_bf16.cpp", "kernels/gemv/gemv_avx512_blocks.cpp", "kernels/gemv/gemv_avx512_table.cpp",
+          "kernels/gemv/gemv_avx512_vnni.cpp", "kernels/gemv/gemv_avx_vnni.cpp", "kernels/norm_avx512_bf16.cpp"]
 LEVELS = ("baseline", "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16")
 CPUS = (("cortex-a57", "baseline"), ("neoverse-n1", "neon_dot"), ("max,sve=off", "neon_bf16"), ("a64fx", "sve"), ("max", "sve_bf16"))
 # GCC 12 ends in an internal error where vectors of SVE on the stack are to be watched for addresses.

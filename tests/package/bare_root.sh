@@ -55,6 +55,7 @@ try headroom --version
 try headroom run --quick gemv -a D=1024
 try headroom ab true 'sleep 0.001' --quick
 try headroom trace summary /home/user/trace.json.gz
+try headroom report /home/user/trace.json.gz -o /home/user/page.html
 try headroom-native --list
 if [[ -x $root/usr/bin/headroom-torch ]]; then
   try headroom run --quick gemv -a D=1024 --backend native,aten

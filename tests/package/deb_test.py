@@ -36,7 +36,8 @@ class DebTest(unittest.TestCase):
 
     def test_the_program_and_its_data(self):
         files = self.files_of("headroom")
-        for file in ("./usr/bin/headroom", "./usr/bin/headroom-native", "./usr/share/headroom/suites/ccache.toml"):
+        for file in ("./usr/bin/headroom", "./usr/bin/headroom-native", "./usr/bin/headroom-pages",
+                     "./usr/bin/headroom-trace", "./usr/share/headroom/suites/ccache.toml"):
             self.assertIn(file, files)
         self.assertFalse([file for file in files if file.endswith((".a", ".h", ".cmake"))])
 
@@ -44,7 +45,7 @@ class DebTest(unittest.TestCase):
         files = self.files_of("headroom-dev")
         self.assertIn("./usr/include/headroom/experiment/state.h", files)
         for ending in ("/cmake/headroom/headroomConfig.cmake", "/cmake/headroom/headroomRunnerTargets.cmake",
-                       "/pkgconfig/headroom-runner.pc", "/libheadroom_runner.a", "/libheadroom_ground.a"):
+                       "/pkgconfig/headroom-runner.pc", "/libheadroom_runner.a", "/libheadroom_base.a"):
             self.assertTrue([file for file in files if file.endswith(ending)], ending)
         self.assertFalse([file for file in files if file.startswith("./usr/bin/headroom")])
 

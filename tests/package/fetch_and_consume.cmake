@@ -11,7 +11,7 @@ find_program(ccache ccache)
 if(ccache AND NOT LAUNCHER)
   set(LAUNCHER "${ccache}")
   set(ENV{CCACHE_DIR} "${WORK}/../ccache")
-  set(ENV{CCACHE_IGNOREOPTIONS} "-Dheadroom_*")  # what CMake tells shared libraries, headroom_ground_EXPORTS
+  set(ENV{CCACHE_IGNOREOPTIONS} "-Dheadroom_*")  # what CMake tells shared libraries, headroom_base_EXPORTS
 endif()
 
 file(REMOVE_RECURSE "${WORK}")
@@ -29,7 +29,7 @@ message(STATUS "${count} files were compiled")
 if(count GREATER most_files OR count LESS 2)
   message(FATAL_ERROR "${count} files were compiled for a runner, ${most_files} at most:\n${objects}")
 endif()
-file(GLOB_RECURSE libraries "${WORK}/build/libheadroom_ground.so*")
+file(GLOB_RECURSE libraries "${WORK}/build/libheadroom_base.so*")
 if(SHARED AND NOT libraries OR libraries AND NOT SHARED)
   message(FATAL_ERROR "BUILD_SHARED_LIBS=${SHARED}, and shared libraries: '${libraries}'")
 endif()

@@ -75,7 +75,7 @@ class WheelTest(unittest.TestCase):
     def test_what_is_not_of_every_system_comes_along(self):
         libraries = self.venv / "lib/headroom"
         self.assertIn("libsimdjson", " ".join(file.name for file in libraries.iterdir()))
-        for program in ("headroom", "headroom-native"):
+        for program in ("headroom", "headroom-native", "headroom-pages", "headroom-trace"):
             for line in call("ldd", self.venv / "bin" / program).stdout.splitlines():
                 name = line.split()[0]
                 if "/" not in name and (libraries / name).exists():

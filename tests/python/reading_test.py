@@ -108,6 +108,8 @@ class Reading(ScratchTest):
     def test_every_analysis_of_a_real_trace(self):
         file = os.path.join(os.environ["HEADROOM_SHARED"], "traces", "hta__timeline_analysis_sampled_rank-0.json.gz")
         trace = hr.trace(file)
+        filled = {name for name in trace.analyses() for table in trace.analysis(name).values() if table.column_names}
+        self.assertLessEqual({"kernels", "idle", "summary"}, filled)
         for name in trace.analyses():
             for key, table in trace.analysis(name).items():
                 table.__arrow_c_stream__()

@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "headroom/base/error.h"
-#include "headroom_torch/ddp/bucket_plan.h"
-#include "headroom_torch/ddp/footprint.h"
 #include "headroom_torch/ddp/model.h"
-#include "headroom_torch/ddp/sgd.h"
+#include "headroom_torch/ddp/reducer.h"
+#include "headroom_torch/ddp/training.h"
 
 namespace headroom::torch_runner {
 namespace {

@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "headroom/base/error.h"
-#include "headroom_torch/ddp/group_calls.h"
 #include "test_world.h"
 
 namespace headroom::torch_runner {

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "headroom/base/error.h"
-#include "headroom_torch/dtensor/wrapper.h"
+#include "headroom_torch/dtensor/dispatch.h"
 
 namespace headroom::torch_runner::dtensor {
 namespace {

@@ -7,7 +7,7 @@
 
 namespace headroom::test {
 
-/// What the Error says that `body` throws; "nothing was thrown" where it throws none.
+/// Message of the Error that `body` throws, or "nothing was thrown".
 template <typename Body>
 std::string message_of(Body&& body) {
   try {

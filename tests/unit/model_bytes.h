@@ -6,11 +6,13 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-/// Files of small models, as their formats have them, with numbers that depend on their places alone.
+/// Small model files in GGUF and safetensors; each number depends on its position only.
 namespace headroom::model_bytes {
 
 template <typename T>
@@ -32,7 +34,7 @@ struct Tensor {
   std::string bytes;
 };
 
-/// -1 to 1, the same for the same place.
+/// Deterministic number in [-1, 1] for a position.
 inline float number_at(std::uint64_t place) {
   return static_cast<float>(static_cast<std::int64_t>((place * 2654435761U) % 2001) - 1000) / 1000;
 }
@@ -62,7 +64,7 @@ struct Sizes {
   std::uint64_t layers = 2, dim = 64, heads = 4, kv_heads = 2, hidden = 96, vocab = 50;
 };
 
-/// Its tensors under the names of GGUF or of Hugging Face; matrices of `type`.
+/// Its tensors by their names in GGUF or Hugging Face; matrices are stored as `type`.
 inline std::vector<Tensor> llama_tensors(const Sizes& sizes, std::uint32_t type, bool is_gguf) {
   const std::uint64_t dim = sizes.dim, kv_dim = dim / sizes.heads * sizes.kv_heads;
   const auto name = [&](const char* gguf, const char* other) {

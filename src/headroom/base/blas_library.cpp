@@ -18,7 +18,7 @@ struct KnownBlas {
   std::string_view in_path, name;
 };
 
-/// The first that fits counts. Beside an optimised one the reference may be loaded, too, and then idles.
+/// In order of preference. The reference BLAS may be loaded beside an optimised one, and is idle then.
 constexpr std::array<KnownBlas, 7> kKnown{{{"openblas", "OpenBLAS"},
                                            {"libmkl", "MKL"},
                                            {"blis", "BLIS"},
@@ -33,8 +33,8 @@ std::size_t rank_of(const BlasLibrary& blas) {
   return rank;
 }
 
-/// "3.11.0" of "libblas.so.3.11.0", "0.3.21" of "libopenblasp-r0.3.21.so": the longest run of numbers with
-/// dots between them; a single number is the version of an interface.
+/// Returns "3.11.0" for "libblas.so.3.11.0" and "0.3.21" for "libopenblasp-r0.3.21.so": the longest dotted
+/// number. A single number is an interface version.
 std::string version_in(std::string_view file_name) {
   std::string longest, run;
   const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
@@ -66,13 +66,13 @@ std::string with_links_followed(const std::string& path) {
   return error ? path : real.string();
 }
 
-/// A function of a library that is loaded already; null where it has none of that name.
+/// Finds a function in a loaded library; nullptr if missing.
 template <typename Function>
 Function* function_of(const std::string& file, const char* name) {
   void* library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return nullptr;
   void* function = ::dlsym(library, name);
-  ::dlclose(library);  // it stays: it was there before
+  ::dlclose(library);  // drops only our reference
   return reinterpret_cast<Function*>(function);
 }
 
@@ -80,7 +80,7 @@ Function* function_of(const std::string& file, const char* name) {
 
 std::optional<BlasLibrary> blas_named(std::string_view file) {
   const std::string_view name = file.substr(file.rfind('/') + 1);
-  // liblapack.so.3 lies in the same folders, and computes with the BLAS.
+  // liblapack.so.3 lies in the same folders but is not a BLAS.
   if (name.starts_with("liblapack")) return std::nullopt;
   const bool is_alternative = name.starts_with("libblas.so");
   for (const KnownBlas& known : kKnown) {

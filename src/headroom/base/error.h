@@ -7,14 +7,14 @@
 
 namespace headroom {
 
-/// A failure that the user must fix. The message says what failed, on what, and what to do next.
-/// An outcome of measuring (a case skipped, a kernel that answers wrong) is data, never an Error.
+/// A failure that the user must fix. The message says what failed, on what, and what to do next. Outcomes of
+/// a measurement (a skipped case, a wrong result) are data, not errors.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Runs `body`; an Error that leaves it gets "context: " put in front.
+/// Runs `body` and prefixes an Error that it throws with "context: ".
 template <typename Body>
 decltype(auto) with_context(const std::string& context, Body&& body) {
   try {
@@ -24,7 +24,16 @@ decltype(auto) with_context(const std::string& context, Body&& body) {
   }
 }
 
-/// Thrown when the user interrupted while a runner was at work.
+/// Thrown when the user interrupts a running benchmark.
 struct Interrupted {};
+
+/// Exit code of every program of this project.
+enum class ExitCode : int {
+  kFine = 0,
+  kNo = 1,            ///< the answer is no: regression, missed target, failed experiment
+  kCannot = 2,        ///< bad input, bad usage or missing runner
+  kInconclusive = 3,  ///< the data does not decide the gate
+  kInterrupted = 130  ///< Ctrl-C; results measured so far are kept
+};
 
 }  // namespace headroom

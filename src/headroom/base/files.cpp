@@ -4,18 +4,22 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/magic.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <utility>
 
-#include "headroom/base/endless_device.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 
@@ -23,27 +27,6 @@ namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  /// Closes and reports what close says: some file systems tell of a failed write only here.
-  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
-
- private:
-  int fd_;
-};
 
 std::string reason(int error) {
   return std::strerror(error);
@@ -73,9 +56,8 @@ std::string advice(int error) {
   cannot_write(path, reason(error) + advice(error));
 }
 
-/// The number N where `path` is our own open descriptor (/dev/stdout, /dev/fd/N, /proc/self/fd/N). Opening
-/// such a path again would start at offset 0 of the file behind it, and renaming over it would cut that file
-/// off.
+/// The number N if `path` is an open descriptor of this process (/dev/stdout, /dev/fd/N, /proc/self/fd/N).
+/// Opening such a path again would start at offset 0 of the file, and renaming over it would detach the file.
 std::optional<int> own_descriptor(const fs::path& path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
@@ -86,15 +68,15 @@ std::optional<int> own_descriptor(const fs::path& path) {
   return static_cast<int>(*number);
 }
 
-/// What a path leads to once its last component is no symbolic link any more.
+/// A path with the last component's symbolic links resolved.
 struct Target {
   fs::path path;
-  std::optional<int> descriptor;    ///< our own descriptor: written as it is
-  std::optional<struct stat> info;  ///< nothing where there is no file yet
+  std::optional<int> descriptor;    ///< open descriptor of this process, written as is
+  std::optional<struct stat> info;  ///< nullopt if there is no file yet
 };
 
-/// As the kernel's fs.protected_symlinks has it, wherever that is off: in a folder that all may write to and
-/// only owners remove from, a link leads on only where it is ours, or the folder's owner's.
+/// Applies the rule of fs.protected_symlinks even if it is off: in a sticky world-writable folder, follow a
+/// link only if we or the folder's owner own it.
 bool is_planted(const fs::path& link, const struct stat& info) {
   struct stat folder {};
   const fs::path parent = link.parent_path();
@@ -105,7 +87,7 @@ bool is_planted(const fs::path& link, const struct stat& info) {
 
 std::atomic<bool> follows_links{true};
 
-/// Throws Error where a link is in the way and none may be.
+/// Throws Error for a link if never_follow_links() was called.
 void refuse_links(const fs::path& asked) {
   if (follows_links) return;
   fs::path walked;
@@ -151,7 +133,7 @@ fs::path folder_of(const fs::path& file) {
   return parent.empty() ? fs::path(".") : parent;
 }
 
-/// False with errno set where not all of `content` could be written.
+/// Returns false with errno set if not everything was written.
 bool write_all(int fd, std::string_view content) {
   while (!content.empty()) {
     const ssize_t written = ::write(fd, content.data(), content.size());
@@ -170,10 +152,10 @@ void write_directly(const fs::path& asked, const Target& target, std::string_vie
   if (file.get() < 0 || !write_all(file.get(), content) || !file.close()) cannot_write(asked, errno);
 }
 
-/// A new file in the folder of the target, removed again unless it was renamed.
+/// A new file in the target's folder; removed unless renamed.
 class TemporaryFile {
  public:
-  /// Made with mode 0666: the kernel applies the umask, as it would for the file itself.
+  /// Mode 0666: the kernel applies the umask.
   TemporaryFile(const fs::path& folder, const fs::path& asked) : file_(-1) {
     for (int attempt = 0; file_.get() < 0; ++attempt) {
       path_ = folder / fmt::format(".headroom-{}-{}.tmp", ::getpid(), attempt);
@@ -191,8 +173,7 @@ class TemporaryFile {
     if (!renamed_) ::unlink(path_.c_str());
   }
 
-  /// Owner first: a change of owner clears set-id bits. Only root may give files away, so a refusal is no
-  /// failure.
+  /// Sets the owner first, since that clears set-id bits. Only root may give files away, so EPERM is fine.
   bool copy_ownership(const struct stat& from) {
     if (::fchown(file_.get(), from.st_uid, from.st_gid) != 0 && errno != EPERM) return false;
     return ::fchmod(file_.get(), from.st_mode & 07777) == 0;
@@ -215,8 +196,81 @@ void require_new_files_in(const fs::path& folder, const fs::path& asked) {
   if (::access(folder.c_str(), W_OK | X_OK) != 0 || ::statfs(folder.c_str(), &system) != 0) {
     cannot_write(asked, errno);
   }
-  // Root passes every access check there, and creating fails all the same.
+  // access() succeeds for root, but files cannot be created there.
   if (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC) cannot_write(asked, EROFS);
+}
+
+/// Device numbers of Linux: Documentation/admin-guide/devices.txt.
+constexpr unsigned kNullMajor = 1, kNullMinor = 3;
+
+namespace fs = std::filesystem;
+
+fs::path user_folder(const char* variable, const char* below_home, const char* what) {
+  // The specification says to ignore relative values.
+  if (const char* folder = std::getenv(variable); folder != nullptr && folder[0] == '/') {
+    return fs::path(folder) / "headroom";
+  }
+  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') {
+    return fs::path(home) / below_home;
+  }
+  throw Error(std::string("no folder for the user's ") + what + ": neither " + variable +
+              " nor HOME is set; set one of them");
+}
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPrefix = "headroom-work-";
+/// Marks our folders; a name alone may be anybody's.
+constexpr const char* kMarker = ".made-by-headroom";
+/// A folder is created before it is locked: an unlocked one may be that young.
+constexpr std::chrono::seconds kYoung(60);
+
+/// Gives us permissions first, because a folder must be readable and writable to be emptied.
+void open_to_us(const fs::path& folder) noexcept {
+  std::error_code ignored;
+  fs::permissions(folder, fs::perms::owner_all, fs::perm_options::add | fs::perm_options::nofollow, ignored);
+  for (auto entry = fs::directory_iterator(folder, ignored); !ignored && entry != fs::directory_iterator();
+       entry.increment(ignored)) {
+    std::error_code unknown;
+    if (entry->symlink_status(unknown).type() == fs::file_type::directory) open_to_us(entry->path());
+  }
+}
+
+Descriptor open_folder(const fs::path& folder) {
+  return Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+}
+
+bool lock(const Descriptor& folder) {
+  return folder.is_open() && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
+void mark(const Descriptor& folder) {
+  Descriptor(::openat(folder.get(), kMarker, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR));
+}
+
+/// Whether a headroom program of this user made the folder.
+bool is_marked(const Descriptor& folder) {
+  struct stat info {};
+  return ::fstatat(folder.get(), kMarker, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) &&
+         info.st_uid == ::geteuid();
+}
+
+bool is_left_over(const Descriptor& folder) {
+  struct stat info {};
+  if (!folder.is_open() || ::fstat(folder.get(), &info) != 0 || info.st_uid != ::geteuid()) return false;
+  if (!is_marked(folder)) return false;
+  const auto made = std::chrono::system_clock::from_time_t(info.st_mtime);
+  return std::chrono::system_clock::now() - made > kYoung && lock(folder);
+}
+
+void remove_left_over(const fs::path& parent) {
+  std::error_code failed;
+  for (auto entry = fs::directory_iterator(parent, fs::directory_options::skip_permission_denied, failed);
+       !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
+    if (!entry->path().filename().string().starts_with(kPrefix)) continue;
+    const Descriptor folder = open_folder(entry->path());
+    if (is_left_over(folder)) remove_tree(entry->path());
+  }
 }
 
 }  // namespace
@@ -243,7 +297,7 @@ std::string read_file(const fs::path& path) {
 
 void sync_folder_of(const fs::path& path) {
   const Descriptor handle(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Not every file system can (EINVAL): the file is whole either way.
+  // Not every file system supports it (EINVAL); the file is whole either way.
   if (handle.get() >= 0 && ::fsync(handle.get()) != 0 && errno != EINVAL && errno != EROFS) {
     cannot_write(path, errno);
   }
@@ -299,6 +353,91 @@ fs::path this_executable() {
   if (error)
     throw Error("cannot find out the path of this program: " + error.message() + "; is /proc mounted?");
   return path;
+}
+
+void refuse_endless_device(int file, const std::filesystem::path& path) {
+  struct stat info {};
+  if (::fstat(file, &info) != 0) return;  // reading reports the error
+  if (!S_ISCHR(info.st_mode) && !S_ISBLK(info.st_mode)) return;
+  if (S_ISCHR(info.st_mode) && (info.st_rdev == makedev(kNullMajor, kNullMinor) || ::isatty(file) == 1))
+    return;
+  throw Error(fmt::format("cannot read {}: it is a device, which need not end; give a file or a pipe",
+                          in_quotes(path.string())));
+}
+
+std::string text_of_file(const std::filesystem::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  std::array<char, 8192> chunk;
+  while (file.is_open()) {
+    const ssize_t got = ::read(file.get(), chunk.data(), chunk.size());
+    if (got > 0) {
+      text.append(chunk.data(), static_cast<std::size_t>(got));
+    } else if (got == 0 || errno != EINTR) {
+      break;
+    }
+  }
+  return text;
+}
+
+std::string value_in_file(const std::filesystem::path& path) {
+  return std::string(trimmed(text_of_file(path)));
+}
+
+fs::path user_data_folder() {
+  return user_folder("XDG_DATA_HOME", ".local/share/headroom", "data");
+}
+
+fs::path user_cache_folder() {
+  return user_folder("XDG_CACHE_HOME", ".cache/headroom", "caches");
+}
+
+fs::path user_state_folder() {
+  return user_folder("XDG_STATE_HOME", ".local/state/headroom", "state");
+}
+
+void remove_tree(const fs::path& folder) noexcept {
+  std::error_code failed;
+  fs::remove_all(folder, failed);
+  if (!failed) return;
+  open_to_us(folder);
+  fs::remove_all(folder, failed);
+}
+
+TemporaryFolder::TemporaryFolder() {
+  const char* asked = std::getenv("TMPDIR");
+  const fs::path parent = asked != nullptr && *asked != '\0' ? asked : "/tmp";
+  remove_left_over(parent);
+  std::string name = fs::absolute(parent / (std::string(kPrefix) + "XXXXXX")).string();
+  if (::mkdtemp(name.data()) == nullptr) {
+    throw Error(fmt::format("cannot make a temporary folder in {}: {}; name another one in TMPDIR",
+                            in_quotes(parent.string()), std::strerror(errno)));
+  }
+  path_ = name;
+  lock_ = open_folder(path_);
+  mark(lock_);
+  // Without file locks, folders of killed programs stay behind.
+  lock(lock_);
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  remove();
+}
+
+TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
+
+TemporaryFolder& TemporaryFolder::operator=(TemporaryFolder&& other) noexcept {
+  if (this != &other) {
+    remove();
+    path_ = std::exchange(other.path_, {});
+    lock_ = std::move(other.lock_);
+  }
+  return *this;
+}
+
+void TemporaryFolder::remove() noexcept {
+  if (!path_.empty()) remove_tree(path_);
 }
 
 }  // namespace headroom

@@ -6,8 +6,7 @@
 
 namespace headroom {
 
-/// A checksum of bytes, no defence against who wants two texts to have the same: FNV-1a, 64 bits (Fowler,
-/// Noll and Vo; RFC 9923).
+/// 64-bit FNV-1a checksum (Fowler, Noll and Vo; RFC 9923). Not cryptographic.
 class Fnv1a {
  public:
   void add(std::span<const char> bytes) {

@@ -1,27 +1,229 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <limits>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
-#include "headroom/base/json_value.h"
+#include "headroom/base/error.h"
 
 namespace headroom {
 
-/// Parses strict JSON. `source` names the text in errors ("results.json").
-/// Throws Error with the byte offset when the text is not JSON, or nested more than 500 deep.
+struct JsonItem;
+
+/// Thrown for a value of the wrong type or a missing member.
+class JsonError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A JSON value. Objects keep the order of their keys. This header does not include the JSON library, because
+/// many sources include it.
+class Json {
+ public:
+  enum class Type { kNull, kBoolean, kInteger, kUnsigned, kReal, kString, kArray, kObject };
+  using Array = std::vector<Json>;
+  using Member = std::pair<std::string, Json>;
+  using Object = std::vector<Member>;
+
+  Json() noexcept = default;
+  Json(std::nullptr_t) noexcept {}
+  Json(std::same_as<bool> auto value) noexcept : type_(Type::kBoolean) { value_.boolean = value; }
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) Json(T value)
+  noexcept : type_(std::is_signed_v<T> ? Type::kInteger : Type::kUnsigned) {
+    if constexpr (std::is_signed_v<T>) {
+      value_.integer = value;
+      // Non-negative whole numbers have one type, whatever their C++ type.
+      if (value >= 0) type_ = Type::kUnsigned;
+    } else {
+      value_.whole = value;
+    }
+  }
+  Json(std::floating_point auto value) noexcept : type_(Type::kReal) {
+    value_.real = static_cast<double>(value);
+  }
+  Json(std::string text);
+  Json(std::string_view text);
+  Json(const char* text);
+  template <typename T>
+  Json(const std::vector<T>& values) : Json(array()) {
+    value_.array->reserve(values.size());
+    for (const T& value : values) value_.array->emplace_back(value);
+  }
+  template <typename T, std::size_t kSize>
+  Json(const std::array<T, kSize>& values) : Json(std::vector<T>(values.begin(), values.end())) {}
+  template <typename T>
+  Json(const std::map<std::string, T>& members) : Json(object()) {
+    for (const auto& [key, value] : members) value_.object->emplace_back(key, Json(value));
+  }
+  /// An object if each item is a pair that begins with a string, else an array.
+  Json(std::initializer_list<JsonItem> items);
+
+  Json(const Json& other);
+  Json(Json&& other) noexcept : type_(std::exchange(other.type_, Type::kNull)), value_(other.value_) {}
+  Json& operator=(Json other) noexcept {
+    std::swap(type_, other.type_);
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  ~Json() { clear(); }
+
+  static Json array();
+  static Json array(std::initializer_list<JsonItem> items);
+  static Json object();
+
+  bool is_null() const { return type_ == Type::kNull; }
+  bool is_boolean() const { return type_ == Type::kBoolean; }
+  bool is_number() const { return is_number_integer() || type_ == Type::kReal; }
+  bool is_number_integer() const { return type_ == Type::kInteger || type_ == Type::kUnsigned; }
+  bool is_number_unsigned() const { return type_ == Type::kUnsigned; }
+  bool is_string() const { return type_ == Type::kString; }
+  bool is_array() const { return type_ == Type::kArray; }
+  bool is_object() const { return type_ == Type::kObject; }
+  bool is_structured() const { return is_array() || is_object(); }
+  Type type() const { return type_; }
+  /// "null", "a boolean", "a number", "a string", "an array", "an object".
+  const char* type_text() const;
+
+  /// The value as bool, number, std::string, or a std::vector or std::map<std::string, ...> of those. Throws
+  /// JsonError for another type, or a whole number out of range. Reals are truncated to whole numbers.
+  template <typename T>
+  T get() const {
+    if constexpr (std::same_as<T, bool>) {
+      return boolean();
+    } else if constexpr (std::integral<T>) {
+      return static_cast<T>(std::is_signed_v<T> ? integer(std::numeric_limits<T>::min(), kMax<T>)
+                                                : static_cast<std::int64_t>(whole(kMax<T>)));
+    } else if constexpr (std::floating_point<T>) {
+      return static_cast<T>(real());
+    } else if constexpr (std::same_as<T, std::string>) {
+      return string();
+    } else if constexpr (requires { typename T::mapped_type; }) {
+      T map;
+      for (const Member& member : items()) {
+        map[member.first] = member.second.template get<typename T::mapped_type>();
+      }
+      return map;
+    } else {
+      T values;
+      for (const Json& value : elements()) values.push_back(value.get<typename T::value_type>());
+      return values;
+    }
+  }
+  template <typename T>
+  void get_to(T& target) const {
+    target = get<T>();
+  }
+  const std::string& string() const;
+
+  /// Elements of an array, members of an object, 1 for other values, 0 for null.
+  std::size_t size() const;
+  bool empty() const { return size() == 0; }
+
+  /// Elements of an array; empty for null. Throws JsonError for other types.
+  const Array& elements() const;
+  auto begin() const { return elements().begin(); }
+  auto end() const { return elements().end(); }
+  Array::iterator begin();
+  Array::iterator end();
+  const Json& front() const { return element(0); }
+  const Json& back() const { return element(size() - 1); }
+  void push_back(Json value);
+  const Json& at(std::integral auto index) const { return element(static_cast<std::size_t>(index)); }
+  Json& at(std::integral auto index) { return element(static_cast<std::size_t>(index)); }
+  const Json& operator[](std::integral auto index) const { return at(index); }
+  Json& operator[](std::integral auto index) { return at(index); }
+
+  /// Members of an object; empty for null. Throws JsonError for other types.
+  const Object& items() const;
+  const Json* find(std::string_view key) const;
+  bool contains(std::string_view key) const { return is_object() && find(key) != nullptr; }
+  const Json& at(std::string_view key) const;
+  Json& at(std::string_view key);
+  /// The member converted to the type of `fallback`, or `fallback` if absent.
+  template <typename T>
+  T value(std::string_view key, T fallback) const {
+    const Json* member = find(key);
+    return member == nullptr ? fallback : member->get<T>();
+  }
+  std::string value(std::string_view key, const char* fallback) const {
+    return value(key, std::string(fallback));
+  }
+  const Json& operator[](std::string_view key) const { return at(key); }
+  const Json& operator[](const char* key) const { return at(std::string_view(key)); }
+  /// Adds the member if absent.
+  Json& operator[](std::string_view key);
+  Json& operator[](const char* key) { return (*this)[std::string_view(key)]; }
+  void erase(std::string_view key);
+  /// Inserts the members of `other`.
+  void update(const Json& other);
+
+  friend bool operator==(const Json& left, const Json& right);
+  /// For test messages.
+  friend std::ostream& operator<<(std::ostream& out, const Json& value);
+
+ private:
+  template <typename T>
+  static constexpr std::uint64_t kMax = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
+
+  union Value {
+    bool boolean;
+    std::int64_t integer;
+    std::uint64_t whole = 0;
+    double real;
+    std::string* string;
+    Array* array;
+    Object* object;
+  };
+
+  const Json& element(std::size_t index) const;
+  Json& element(std::size_t index) { return const_cast<Json&>(std::as_const(*this).element(index)); }
+  bool boolean() const;
+  std::int64_t integer(std::int64_t least, std::uint64_t most) const;
+  std::uint64_t whole(std::uint64_t most) const;
+  double real() const;
+  [[noreturn]] void wrong_type(const char* expected) const;
+  void clear() noexcept;
+
+  Type type_ = Type::kNull;
+  Value value_;
+};
+
+/// Item of a braced list: an element, or a member written as {key, value}.
+struct JsonItem {
+  template <typename T>  // no item makes a Json: NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
+  requires std::constructible_from<Json, T> JsonItem(T&& from) : value(std::forward<T>(from)) {}
+  JsonItem(std::initializer_list<JsonItem> items) : value(items) {}
+  JsonItem(const JsonItem&) = default;
+
+  mutable Json value;  ///< moved out of the list
+};
+
+/// Parses strict JSON. `source` names the text in errors ("results.json"). Throws Error with the byte offset
+/// for invalid JSON and for more than 500 levels of nesting.
 Json parse_json(std::string_view text, const std::string& source);
 
-/// Whether parse_json would take it.
+/// Whether parse_json would accept `text`.
 bool is_json(std::string_view text);
 
-/// The value at a JSON pointer (RFC 6901), "/times/0/compile", or nullptr where there is none.
-/// Throws Error where the text is no pointer.
+/// The value at a JSON pointer (RFC 6901) such as "/times/0/compile", or nullptr if absent. Throws Error for
+/// an invalid pointer.
 const Json* json_at(const Json& value, std::string_view pointer);
 
-/// Typed access with an error that names the path: "results.json: /records/3/metric/name: expected a string,
-/// found a number". `where` is the path of `object`. All throw Error when the member is absent or of another
-/// type.
+/// Typed access. All throw Error if the member is absent or has another type: "results.json:
+/// /records/3/metric/name: expected a string, found a number". `where` is the path of `object`.
 double json_number(const Json& object, const char* key, const std::string& where);
 std::string json_string(const Json& object, const char* key, const std::string& where);
 bool json_bool(const Json& object, const char* key, const std::string& where);
@@ -31,7 +233,7 @@ const Json& json_array(const Json& object, const char* key, const std::string& w
 /// The member, or nullptr where it is absent or null.
 const Json* json_optional(const Json& object, const char* key, const std::string& where);
 
-/// The same with a default for an absent (or null) member; a member of another type is still an Error.
+/// The same, with a default for an absent or null member. A member of another type is still an Error.
 double json_number_or(const Json& object, const char* key, double fallback, const std::string& where);
 std::string json_string_or(const Json& object, const char* key, const std::string& fallback,
                            const std::string& where);
@@ -43,7 +245,76 @@ std::string dump_json_pretty(const Json& value);
 /// Appends a value, or a string, as dump_json writes it.
 void append_json(std::string& text, const Json& value);
 void append_json_string(std::string& text, const std::string& value);
-/// On one line, with \u escapes for all that is not ASCII.
+/// On one line, with \u escapes for non-ASCII characters.
 std::string dump_json_ascii(const Json& value);
+
+/// End of the JSON number at `at`, or nullptr. The text must be followed by a zero byte.
+const char* json_number_end(const char* at);
+
+/// The nearest double; infinity or zero if out of range.
+double json_number_value(std::string_view token);
+
+/// The value of a whole number from 0 to 2^64 - 1 without point or exponent, else nullopt.
+std::optional<std::uint64_t> json_whole_number(std::string_view token);
+
+/// Fast reader of plain JSON text in memory: strings without escapes, numbers in range, literals. Every
+/// function returns false for anything else; the caller must then read the text again with JsonStream::value
+/// or JsonCodec, which report errors.
+class JsonCursor {
+ public:
+  /// A zero byte must follow the text.
+  JsonCursor(const char* begin, const char* end) : at_(begin), end_(end) {}
+
+  const char* at() const { return at_; }
+  /// Whether the text is used up; a number read last may continue beyond the end.
+  bool is_at_end() const { return at_ == end_; }
+
+  /// Skips white space and takes `expected`, a bracket, comma or colon.
+  bool take(char expected);
+  bool take_null() { return take_literal("null"); }
+  bool take_bool(bool& value);
+  /// The string without its quotes; a view into the text.
+  bool take_string(std::string_view& value);
+  /// A 64-bit whole number or a finite real, as in JsonStream::value.
+  bool take_number(double& value);
+  /// Whole numbers without point and exponent.
+  bool take_whole(std::uint64_t& value);
+  bool take_whole(std::int64_t& value);
+  /// Skips a string, number or literal.
+  bool skip_scalar();
+
+  /// Takes an array; `take_one` takes an element.
+  template <typename TakeOne>
+  bool take_elements(const TakeOne& take_one) {
+    if (!take('[')) return false;
+    if (take(']')) return true;
+    do {
+      if (!take_one()) return false;
+    } while (take(','));
+    return take(']');
+  }
+  /// Takes an object; `take_one` gets the key and takes the value.
+  template <typename TakeOne>
+  bool take_members(const TakeOne& take_one) {
+    if (!take('{')) return false;
+    if (take('}')) return true;
+    do {
+      std::string_view key;
+      if (!take_string(key) || !take(':') || !take_one(key)) return false;
+    } while (take(','));
+    return take('}');
+  }
+
+ private:
+  void skip_space() {
+    while (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t') ++at_;
+  }
+  bool take_literal(std::string_view literal);
+  /// The text of a number; empty if there is no number.
+  std::string_view take_number_text();
+
+  const char* at_;
+  const char* end_;
+};
 
 }  // namespace headroom

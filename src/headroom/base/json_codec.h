@@ -15,22 +15,20 @@
 #include <vector>
 
 #include "headroom/base/json.h"
-#include "headroom/base/json_cursor.h"
 
 namespace headroom {
 
-/// Where a value stands in its document; a text only where an error tells it. Lives no longer than its
-/// parent.
+/// Location of a value in its document, formatted only for errors. Must not outlive its parent.
 class JsonPath {
  public:
-  /// The document itself: "results.json: ", "" where the rest says enough.
+  /// The document: "results.json: ", or "".
   explicit JsonPath(std::string_view root) : key_(root) {}
   JsonPath(const JsonPath& parent, std::string_view key) : parent_(&parent), key_(key) {}
   JsonPath(const JsonPath& parent, std::size_t index) : parent_(&parent), index_(index) {}
 
   /// "results.json: /records/3/metric"
   std::string text() const;
-  /// "<text>: <what>", thrown as an Error.
+  /// Throws Error("<text>: <what>").
   [[noreturn]] void refuse(const std::string& what) const;
   [[noreturn]] void expected(const std::string& what, const Json& found) const;
 
@@ -40,13 +38,12 @@ class JsonPath {
   std::size_t index_ = 0;
 };
 
-/// How a T stands in JSON: one place for both directions. `write` gives what `read` takes; `read` throws
-/// Error with the path where the value is something else. Given for what JSON has, for lists and maps, for
-/// types with a table of members (JsonMembers) or of names (JsonNames); others are specialised where they are
-/// read.
+/// Converts T to JSON and back. `write` produces the input of `read`; `read` throws Error with the path if
+/// the value does not fit. Defined for JSON's own types, lists, maps, structures with a JsonMembers table and
+/// enumerations with JsonNames; specialise it for other types.
 ///
-/// `take` reads from text what `read` would give of it, or answers false: then the text is not as plain as a
-/// JsonCursor wants it, or `read` would throw. What has no `take` is read by `read` alone.
+/// `take` is an optional fast path: it reads from text what `read` would return. It returns false if the text
+/// is not plain enough for a JsonCursor, or if `read` would throw.
 template <typename T>
 struct JsonCodec;
 
@@ -60,7 +57,7 @@ T json_to(const Json& json, const JsonPath& path) {
   return JsonCodec<T>::read(json, path);
 }
 
-/// `value` holds what `T{}` does.
+/// `value` must equal `T{}`.
 template <typename T>
 bool json_take(JsonCursor& cursor, T& value) {
   if constexpr (requires { JsonCodec<T>::take(cursor, value); }) {
@@ -70,7 +67,7 @@ bool json_take(JsonCursor& cursor, T& value) {
   }
 }
 
-// What JSON has.
+// JSON's own types.
 
 template <>
 struct JsonCodec<bool> {
@@ -98,12 +95,12 @@ struct JsonCodec<std::string> {
   static bool take(JsonCursor& cursor, std::string& value);
 };
 
-/// Whether `json` is a whole number from `least` to `most`; a negative `least` is one of 64 bits.
+/// Whether `json` is a whole number from `least` to `most`. A negative `least` means the 64-bit minimum.
 bool is_whole_number(const Json& json, std::int64_t least, std::uint64_t most);
 [[noreturn]] void refuse_whole_number(const Json& json, const JsonPath& path, std::int64_t least,
                                       std::uint64_t most);
 
-/// Whole numbers count something, and begin at 0 unless it is said otherwise.
+/// Counts: whole numbers of at least `least`.
 template <std::integral T>
 T json_whole(const Json& json, const JsonPath& path, std::int64_t least = 0) {
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
@@ -161,7 +158,7 @@ struct JsonObjectCodec {
   }
   static bool take(JsonCursor& cursor, Pairs& pairs) {
     return cursor.take_members([&](std::string_view key) {
-      // Which of two counts, a Json knows.
+      // Leave duplicate keys to Json.
       for (const auto& pair : pairs)
         if (pair.first == key) return false;
       return json_take(cursor, pairs.insert(pairs.end(), {std::string(key), T{}})->second);
@@ -170,7 +167,7 @@ struct JsonObjectCodec {
 };
 template <typename T>
 struct JsonCodec<std::map<std::string, T>> : JsonObjectCodec<std::map<std::string, T>, T> {};
-/// Pairs keep the order of the object.
+/// Pairs in the order of the object.
 template <typename T>
 struct JsonCodec<std::vector<std::pair<std::string, T>>>
     : JsonObjectCodec<std::vector<std::pair<std::string, T>>, T> {};
@@ -183,19 +180,19 @@ struct JsonCodec<std::optional<T>> {
   }
   static bool take(JsonCursor& cursor, std::optional<T>& value) {
     if (cursor.take_null()) return true;
-    // No emplace(): clang 14 takes a structure within another that has initial values for one that it cannot make.
+    // No emplace(): clang 14 rejects nested structures with default member initialisers.
     value = std::optional<T>(T{});
     return json_take(cursor, *value);
   }
 };
 
-// Names of the values of an enumeration.
+// Enumerations.
 
-/// `kChoices`: the values, each written as to_string has it.
+/// `kChoices`: the values; to_string gives their names.
 template <typename T>
 struct JsonNames;
 
-/// The place among `names` of what `json` holds.
+/// Index in `names` of the string in `json`.
 std::size_t json_choice(const Json& json, const JsonPath& path, const std::vector<std::string_view>& names);
 
 template <typename T>
@@ -221,17 +218,17 @@ struct JsonCodec<T> {
   }
 };
 
-// Structures, by a table of their members.
+// Structures with a table of members.
 
-/// `kTable`: a tuple of JsonMember, in the order in which they are written.
+/// `kTable`: a tuple of JsonMember in output order.
 template <typename T>
 struct JsonMembers;
 
 enum class JsonPresence {
-  kRequired,  ///< always there
-  kOptional,  ///< always written; where it is absent or null, what the structure begins with stays
-  kSparse,    ///< as kOptional, but left out where it is zero, empty or nothing
-  kOrNan      ///< always there; null stands for a number that JSON cannot hold
+  kRequired,  ///< always present
+  kOptional,  ///< always written; if absent or null, the default stays
+  kSparse,    ///< as kOptional, but not written if zero or empty
+  kOrNan      ///< always present; null stands for NaN
 };
 
 template <typename T>
@@ -245,15 +242,15 @@ bool is_nothing(const T& value) {
   }
 }
 
-/// `get`: a pointer to the member, or a function from the structure to a reference.
+/// `get`: a pointer to member, or a function from the structure to a reference.
 template <JsonPresence kPresence, typename Get>
 struct JsonMember {
   const char* key;
   Get get;
-  std::int64_t least = 0;  ///< of a whole number
+  std::int64_t least = 0;  ///< for whole numbers
 
   constexpr JsonMember at_least(std::int64_t value) const { return {key, get, value}; }
-  /// Most names differ in their first letter: what a file of very many records asks very often.
+  /// Compares the first letter first: large files call this very often.
   bool is_named(std::string_view name) const { return !name.empty() && name[0] == key[0] && name == key; }
 
   template <typename T>
@@ -287,7 +284,7 @@ struct JsonMember {
     }
   }
 
-  /// Where `object` is as it begins.
+  /// `object` must be default-initialised.
   template <typename T>
   bool take(JsonCursor& cursor, T& object) const {
     auto& value = std::invoke(get, object);
@@ -304,7 +301,7 @@ struct JsonMember {
     if constexpr (std::integral<Value> && !std::same_as<Value, bool>) {
       return json_take_whole<Value>(cursor, value, least);
     } else if constexpr (kPresence == JsonPresence::kOptional || kPresence == JsonPresence::kSparse) {
-      // What the structure begins with need not be nothing.
+      // The default of the member may differ from Value{}.
       Value taken{};
       if (!json_take(cursor, taken)) return false;
       value = std::move(taken);
@@ -334,7 +331,7 @@ constexpr JsonMember<JsonPresence::kOrNan, Get> or_nan(const char* key, Get get)
   return {key, get};
 }
 
-/// What the table says: for codecs that have more to say.
+/// For codecs that add to the table.
 template <typename T>
 void write_members(const T& object, Json& json) {
   std::apply([&](const auto&... member) { (member.write(object, json), ...); }, JsonMembers<T>::kTable);
@@ -347,8 +344,8 @@ T read_members(const Json& json, const JsonPath& path) {
   return object;
 }
 
-/// Takes the value of `key`; `seen` has a bit for each member of the table. False also where it was taken
-/// before: which of two counts, a Json knows.
+/// Takes the value of `key` and sets its bit in `seen`. Returns false for a duplicate key, which is left to
+/// Json.
 template <typename T>
 bool take_member(JsonCursor& cursor, std::string_view key, T& object, std::uint64_t& seen) {
   std::uint64_t bit = 1;
@@ -395,7 +392,7 @@ struct JsonCodec<T> {
   static bool take(JsonCursor& cursor, T& object) { return take_members(cursor, object); }
 };
 
-// Single members of an object that has no table. `where` is the path of the object.
+// Single members of an object without a table. `where` is the path of the object.
 
 template <typename T>
 T json_member_as(const Json& object, const char* key, const std::string& where) {
@@ -403,7 +400,7 @@ T json_member_as(const Json& object, const char* key, const std::string& where) 
   return json_to<T>(json_member(object, key, where), JsonPath(path, key));
 }
 
-/// `fallback` where the member is absent or null.
+/// The member converted to T, or `fallback` if absent or null.
 template <typename T>
 T json_member_or(const Json& object, const char* key, T fallback, const std::string& where) {
   const Json* member = json_optional(object, key, where);

@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <utility>
 
 #include "headroom/base/text.h"
 
 namespace headroom {
 namespace {
 
-/// Words of a name, in lower case and between underscores: "apiKey" and "API-KEY" are "_api_key_".
+/// Splits a name into lower-case words: "apiKey" and "API-KEY" become "_api_key_".
 std::string words_of(std::string_view name) {
   std::string words = "_";
   bool was_lower = false;
@@ -28,7 +29,7 @@ std::string words_of(std::string_view name) {
   return words.back() == '_' ? words : words + "_";
 }
 
-/// Hides passwords in URLs, of which a word may hold several.
+/// Hides the passwords of all URLs in a word.
 std::string without_url_passwords(std::string text) {
   std::size_t from = 0;
   for (std::size_t scheme = 0; (scheme = text.find("://", from)) != std::string::npos;) {
@@ -43,13 +44,13 @@ std::string without_url_passwords(std::string text) {
   return text;
 }
 
-/// Hides the values of keys, "?user=me&password=x" and "PASSWORD=x": from a "=" to the next "&" or quote.
+/// Hides the values in "?user=me&password=x" and "PASSWORD=x". A value ends at the next "&" or quote.
 std::string without_values(std::string text) {
   for (std::size_t equals = 0; (equals = text.find('=', equals)) != std::string::npos; ++equals) {
     const std::size_t before = text.find_last_of("&?;,'\" ", equals);
     const std::size_t start = before == std::string::npos ? 0 : before + 1;
     if (!names_a_secret(std::string_view(text).substr(start, equals - start))) continue;
-    // A quote at the front of the value closes at its end.
+    // A quoted value ends at its closing quote.
     const std::size_t value = equals + 1;
     const bool quoted = value < text.size() && (text[value] == '"' || text[value] == '\'');
     const std::size_t end = quoted ? text.find(text[value], value + 1) : text.find_first_of("&;'\"", value);
@@ -70,7 +71,7 @@ bool announces_a_secret(std::string_view word) {
   return name == "_bearer_" || (name == "_basic_" && word != "basic");
 }
 
-/// Parted at blanks outside quotes; several blanks give empty words, so that joining them gives the line.
+/// Splits at blanks outside quotes. Several blanks give empty words, so joining the words restores the line.
 std::vector<std::string> words_of_line(std::string_view line) {
   std::vector<std::string> words(1);
   char quote = 0;
@@ -85,7 +86,7 @@ std::vector<std::string> words_of_line(std::string_view line) {
   return words;
 }
 
-/// Of one word: an argument, which may be a whole line, or a part of a line in quotes.
+/// Hides secrets in one word: an argument (possibly a whole command line) or a quoted part of a line.
 std::string hidden_in(std::string word) {
   word = without_values(without_url_passwords(std::move(word)));
   if (!contains(word, " ")) return word;

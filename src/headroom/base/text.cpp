@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-
-#include "headroom/base/utf8.h"
+#include <cstddef>
+#include <utility>
 
 namespace headroom {
 namespace {
@@ -20,7 +20,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-/// Optimal string alignment: insertions, deletions, substitutions, and swaps of neighbours cost one each.
+/// Optimal string alignment: an insertion, deletion, substitution or swap of neighbours costs one.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
@@ -43,13 +43,13 @@ constexpr bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
 
-/// Of ASCII, and shown as it is.
+/// An ASCII character that visible() leaves unchanged.
 constexpr bool is_plain(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return (byte >= 0x20 && byte < 0x7F) || c == '\n' || c == '\t';
 }
 
-/// Of a well-formed sequence of two to four bytes.
+/// `sequence`: a well-formed sequence of two to four bytes.
 std::uint32_t code_point(std::string_view sequence) {
   std::uint32_t code = static_cast<unsigned char>(sequence.front()) & (0xFFU >> (sequence.size() + 1));
   for (const char c : sequence.substr(1)) code = code << 6U | (static_cast<unsigned char>(c) & 0x3FU);
@@ -63,6 +63,42 @@ constexpr bool turns_writing(std::uint32_t code) {
 }
 
 }  // namespace
+
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const auto follows = [&](std::size_t i, unsigned least = 0x80, unsigned most = 0xBF) {
+    return byte(i) >= least && byte(i) <= most;
+  };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2 || lead > 0xF4) return 0;
+  if (lead < 0xE0) return follows(1) ? 2 : 0;
+  if (lead < 0xF0) {
+    const bool second = follows(1, lead == 0xE0 ? 0xA0 : 0x80, lead == 0xED ? 0x9F : 0xBF);
+    return second && follows(2) ? 3 : 0;
+  }
+  const bool second = follows(1, lead == 0xF0 ? 0x90 : 0x80, lead == 0xF4 ? 0x8F : 0xBF);
+  return second && follows(2) && follows(3) ? 4 : 0;
+}
+
+bool append_valid_utf8(std::string_view text, std::string& out) {
+  bool valid = true;
+  while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size()) {
+      const std::size_t length = utf8_length(text.substr(plain));
+      if (length == 0) break;
+      plain += length;
+    }
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    valid = false;
+    out.append("\xEF\xBF\xBD");
+    text.remove_prefix(1);
+  }
+  return valid;
+}
 
 std::string visible(std::string_view text) {
   std::string out;
@@ -164,6 +200,46 @@ std::optional<double> to_number(std::string_view text) {
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation(c); }));
+}
+
+bool fits_glob(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0, t = 0, star = std::string_view::npos, restart = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      restart = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++restart;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+std::string markup_text(std::string_view text, std::string_view control, std::string_view kept) {
+  std::string result;
+  result.reserve(text.size());
+  for (const char c : text) {
+    if (c == '&') {
+      result += "&amp;";
+    } else if (c == '<') {
+      result += "&lt;";
+    } else if (c == '>') {
+      result += "&gt;";
+    } else if (c == '"') {
+      result += "&quot;";
+    } else if (static_cast<unsigned char>(c) < 0x20 && kept.find(c) == std::string_view::npos) {
+      result += control;
+    } else {
+      result += c;
+    }
+  }
+  return result;
 }
 
 }  // namespace headroom

@@ -6,7 +6,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -17,7 +16,7 @@
 namespace headroom {
 namespace {
 
-/// `value` to three significant digits, and the decimal exponent that it has after rounding.
+/// `value` rounded to three significant digits, and its decimal exponent after rounding.
 std::pair<double, int> rounded_to_three(double value) {
   const std::string text = fmt::format("{:.2e}", value);
   return {std::strtod(text.c_str(), nullptr), std::atoi(text.c_str() + text.find('e') + 1)};
@@ -50,7 +49,7 @@ constexpr std::array kByteUnits{Unit{"", 1},
 
 constexpr std::array kShareUnits{Unit{"", 1}, Unit{"%", 0.01}};
 
-/// A number that is not negative, blanks, and one of `units`; nothing where the text is anything else.
+/// Parses a non-negative number, optional blanks and one of `units`. Returns nullopt for any other text.
 std::optional<double> parse_quantity(std::string_view text, std::span<const Unit> units) {
   text = trimmed(text);
   double number = 0;
@@ -63,7 +62,7 @@ std::optional<double> parse_quantity(std::string_view text, std::span<const Unit
   return std::nullopt;
 }
 
-/// Steps through units that are `step` apart until three significant digits are short.
+/// Divides by `step` until three significant digits are short.
 std::string format_scaled(double value, std::span<const std::string_view> names, double step) {
   std::size_t i = 0;
   while (i + 1 < names.size() && std::abs(rounded_to_three(value).first) >= step) {

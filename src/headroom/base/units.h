@@ -9,7 +9,7 @@ namespace headroom {
 
 inline constexpr double kNsPerSecond = 1e9, kNsPerUs = 1e3;
 
-/// "812 ns", "4.10 µs", "1.25 ms", "2.00 s": three significant digits, the unit that keeps them short.
+/// "812 ns", "4.10 µs", "1.25 ms", "2.00 s": three significant digits.
 std::string format_time_ns(double ns);
 /// "1.50 KiB", "32 MiB".
 std::string format_bytes(double bytes);
@@ -18,12 +18,12 @@ std::string format_number(double value);
 /// A share as a percentage: 0.9234 -> "92.3 %".
 std::string format_percent(double share);
 
-/// "500ms", "2s", "1.5 min", "10us", a bare number is seconds. Returns nanoseconds. Throws Error.
+/// Parses "500ms", "2s", "1.5 min", "10us"; a bare number is seconds. Returns nanoseconds. Throws Error.
 double parse_time_ns(std::string_view text);
-/// "1%", "0.5 %", a bare number is a share (0.01) and no more than 1: whoever writes 3 means 3 %. Returns the
-/// share. Throws Error.
+/// Parses "1%", "0.5 %"; a bare number is a share of at most 1 (0.01). Returns the share. Throws Error, for
+/// example for 3, which probably means 3 %.
 double parse_share(std::string_view text);
-/// "64K", "32MiB", "1G", "4096": binary multiples. Throws Error.
+/// Parses "64K", "32MiB", "1G", "4096" with binary multiples. Throws Error.
 std::int64_t parse_bytes(std::string_view text);
 
 }  // namespace headroom

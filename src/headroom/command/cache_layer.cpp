@@ -1,21 +1,200 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/command/cache_layer.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
 #include <map>
+#include <sstream>
+#include <vector>
 
 #include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/json.h"
 #include "headroom/base/text.h"
-#include "headroom/command/page_cache.h"
-#include "headroom/command/set_aside.h"
-#include "headroom/process/temporary_folder.h"
 
 namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
+
+LayerSpec in_variable(std::string name, std::string variable,
+                      std::vector<std::pair<std::string, std::string>> settings = {},
+                      std::vector<LayerPart> parts = {}) {
+  return {std::move(name),     LayerSpec::Kind::kVariable, std::move(variable),
+          std::move(settings), std::move(parts),           ""};
+}
+
+/// As torch/_inductor has them: precompiled headers of C++ lie below TMPDIR whatever the variable says.
+std::vector<LayerPart> inductor_parts() {
+  return {{"inductor.fx_graph", {"fxgraph"}},
+          {"inductor.aot_autograd", {"aotautograd"}},
+          {"inductor.headers", {"precompiled_headers"}, true},
+          {"inductor.triton", {"triton"}, false, "TRITON_CACHE_DIR"},
+          {"inductor.autotune", {"cache", "*.best_config"}},
+          {"inductor.code"}};
+}
+
+bool fits_any(const std::vector<std::string>& globs, const fs::path& path) {
+  return std::ranges::any_of(path, [&](const fs::path& name) {
+    return std::ranges::any_of(globs,
+                               [&](const std::string& glob) { return fits_glob(glob, name.string()); });
+  });
+}
+
+/// To add a layer that an environment variable places: a line here. The settings make the cache keep what a
+/// benchmark compiles, where its defaults would not.
+const std::vector<LayerSpec>& table() {
+  static const std::vector<LayerSpec> layers{
+      in_variable("inductor", "TORCHINDUCTOR_CACHE_DIR", {}, inductor_parts()),
+      in_variable("triton", "TRITON_CACHE_DIR"),
+      in_variable("cuda", "CUDA_CACHE_PATH"),
+      in_variable("pocl", "POCL_CACHE_DIR"),
+      in_variable("ccache", "CCACHE_DIR"),
+      in_variable("jax", "JAX_COMPILATION_CACHE_DIR",
+                  {{"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0"},
+                   {"JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1"}}),
+      in_variable("xla", "XLA_PERSISTENT_CACHE_PATH"),
+      in_variable("openvino", "OPENVINO_TORCH_CACHE_DIR", {{"OPENVINO_TORCH_MODEL_CACHING", "True"}}),
+  };
+  return layers;
+}
+
+std::string expanded(std::string_view path) {
+  const char* home = std::getenv("HOME");
+  if (!path.starts_with("~/") || home == nullptr) return std::string(path);
+  return home + std::string(path.substr(1));
+}
+
+bool is_variable_name(std::string_view text) {
+  const auto fits = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) == 0 &&
+         std::ranges::all_of(text, fits);
+}
+
+LayerSpec layer_at(const std::string& text, LayerSpec::Kind kind, std::string_view path) {
+  if (path.empty()) throw Error("no path in the cache layer " + in_quotes(text));
+  return {text, kind, "", {}, {}, expanded(path)};
+}
+
+constexpr const char* kDropFile = "/proc/sys/vm/drop_caches";
+
+Descriptor open_to_read(const fs::path& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.is_open()) return file;
+  throw Error(fmt::format("cannot open {} for its place in the page cache: {}", in_quotes(path.string()),
+                          std::strerror(errno)));
+}
+
+void for_each_file(const fs::path& path, const std::function<void(const fs::path&)>& body) {
+  if (!fs::is_directory(path)) return body(path);
+  for (const auto& entry : fs::recursive_directory_iterator(path)) {
+    if (entry.is_regular_file() && !entry.is_symlink()) body(entry.path());
+  }
+}
+
+std::uint64_t resident_bytes(const fs::path& path) {
+  const Descriptor file = open_to_read(path);
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0 || info.st_size <= 0) return 0;
+  const auto size = static_cast<std::size_t>(info.st_size);
+  void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  if (mapped == MAP_FAILED)
+    throw Error("cannot map " + in_quotes(path.string()) + ": " + std::strerror(errno));
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> pages((size + page - 1) / page);
+  const bool told = ::mincore(mapped, size, pages.data()) == 0;
+  ::munmap(mapped, size);
+  if (!told) return 0;
+  const auto resident = std::ranges::count_if(pages, [](unsigned char flags) { return (flags & 1U) != 0; });
+  return std::min<std::uint64_t>(size, static_cast<std::uint64_t>(resident) * page);
+}
+
+fs::path resolved(const fs::path& folder) {
+  std::error_code error;
+  fs::path path = fs::weakly_canonical(fs::absolute(folder), error);
+  if (error) throw Error("cannot set aside " + in_quotes(folder.string()) + ": " + error.message());
+  if (!path.has_filename()) path = path.parent_path();
+  return path;
+}
+
+void require_movable(const fs::path& folder) {
+  const char* home = std::getenv("HOME");
+  if (folder == folder.root_path() || (home != nullptr && folder == resolved(home))) {
+    throw Error("cannot set aside " + in_quotes(folder.string()) + ": give the folder of one cache");
+  }
+  std::error_code error;
+  if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
+    throw Error("cannot set aside " + in_quotes(folder.string()) + ": it is no folder");
+  }
+}
+
+Descriptor open_folder(const fs::path& folder) {
+  return Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+bool lock(const Descriptor& folder) {
+  return folder.is_open() && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
+/// Never onto something that is there already.
+void move(const fs::path& from, const fs::path& to) {
+  int error = ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0 ? 0 : errno;
+  if (error == EINVAL || error == ENOSYS) {  // a file system that cannot promise it
+    const bool taken = fs::exists(fs::symlink_status(to));
+    error = taken ? EEXIST : ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+  }
+  if (error == 0) return;
+  throw Error(fmt::format("cannot move {} to {}: {}", in_quotes(from.string()), in_quotes(to.string()),
+                          std::strerror(error)));
+}
+
+/// ".ccache.WHAT" beside the folder.
+fs::path name_beside(const fs::path& folder, const std::string& what) {
+  const std::string stem = folder.filename().string();
+  return folder.parent_path() / ((stem.starts_with('.') ? "" : ".") + stem + "." + what);
+}
+
+/// The same with a number that makes it one that is not taken.
+fs::path free_name_beside(const fs::path& folder, const std::string& what) {
+  fs::path name = name_beside(folder, what);
+  for (int i = 2; fs::exists(fs::symlink_status(name)); ++i) {
+    name = name_beside(folder, fmt::format("{}-{}", what, i));
+  }
+  return name;
+}
+
+/// Where a stand-in is while another one takes its place.
+fs::path taken_stand_in(const fs::path& folder) {
+  return name_beside(folder, "headroom-warm");
+}
+
+/// Moves a folder back whose program was killed. `lock` holds its content.
+std::string recover(const fs::path& folder, const fs::path& aside) {
+  std::string kept;
+  std::error_code error;
+  if (fs::exists(folder, error) && ::rmdir(folder.c_str()) != 0) {
+    const fs::path left = free_name_beside(folder, "headroom-left");
+    move(folder, left);
+    kept = "; what was put in its place meanwhile is in " + left.string();
+  }
+  move(aside, folder);
+  remove_tree(taken_stand_in(folder));
+  return fmt::format("{} is back at its place: a run that was killed had set it aside{}", folder.string(),
+                     kept);
+}
 
 std::string missing_folder(const fs::path& folder, const std::string& name) {
   std::error_code error;
@@ -208,6 +387,219 @@ class WholePageCache final : public CacheLayer {
 };
 
 }  // namespace
+
+std::string LayerSpec::method() const {
+  if (kind == Kind::kVariable) {
+    const bool in_both = std::ranges::any_of(parts, &LayerPart::in_temporary);
+    return "fresh folder in " + variable + (in_both ? ", and TMPDIR" : "");
+  }
+  if (kind == Kind::kFolder) return path + " set aside";
+  return path.empty() ? "all of the page cache dropped" : path + " dropped from the page cache";
+}
+
+std::optional<std::size_t> LayerSpec::part_of(const fs::path& file, bool in_temporary) const {
+  if (parts.empty()) return in_temporary ? std::nullopt : std::optional<std::size_t>(0);
+  std::optional<std::size_t> rest;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].in_temporary != in_temporary) continue;
+    if (parts[i].entries.empty()) rest = i;
+    if (fits_any(parts[i].entries, file)) return i;
+  }
+  return rest;
+}
+
+std::span<const LayerSpec> named_layers() {
+  return table();
+}
+
+LayerSpec parse_layer(std::string_view asked) {
+  const std::string text(asked);
+  const auto after = [&](std::string_view prefix) { return std::string_view(asked).substr(prefix.size()); };
+  if (text == "pages") return {text, LayerSpec::Kind::kPages, "", {}, {}, ""};
+  if (text.starts_with("pages:")) return layer_at(text, LayerSpec::Kind::kPages, after("pages:"));
+  if (text.starts_with("folder:")) return layer_at(text, LayerSpec::Kind::kFolder, after("folder:"));
+  if (text.starts_with("env:")) {
+    const std::string variable(after("env:"));
+    if (!is_variable_name(variable)) {
+      throw Error("no name of an environment variable in the cache layer " + in_quotes(text));
+    }
+    return in_variable(text, variable);
+  }
+  std::vector<std::string> names;
+  for (const LayerSpec& layer : table()) {
+    if (layer.name == text) return layer;
+    names.push_back(layer.name);
+  }
+  throw Error("unknown cache layer " + in_quotes(text) + did_you_mean(text, names) + "; known are " +
+              join(names, ", ") + ", and env:VARIABLE, folder:PATH, pages:PATH, pages");
+}
+
+void drop_pages_of(const fs::path& path) {
+  for_each_file(path, [](const fs::path& file_path) {
+    const Descriptor file = open_to_read(file_path);
+    ::fdatasync(file.get());
+    ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
+  });
+}
+
+ResidentPages resident_pages_of(const fs::path& path) {
+  ResidentPages pages;
+  for_each_file(path, [&](const fs::path& file) {
+    const std::uint64_t bytes = resident_bytes(file);
+    pages.files += bytes > 0 ? 1 : 0;
+    pages.bytes += bytes;
+  });
+  return pages;
+}
+
+std::string why_not_drop_all_pages() {
+  const Descriptor file(::open(kDropFile, O_WRONLY | O_CLOEXEC));
+  return file.is_open() ? "" : fmt::format("{}: {}", kDropFile, std::strerror(errno));
+}
+
+void drop_all_pages() {
+  ::sync();
+  const Descriptor file(::open(kDropFile, O_WRONLY | O_CLOEXEC));
+  if (!file.is_open() || ::write(file.get(), "3\n", 2) != 2) {
+    throw Error(fmt::format("cannot drop the page cache: {}: {}", kDropFile, std::strerror(errno)));
+  }
+}
+
+std::uint64_t all_cached_bytes() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name;
+    std::uint64_t kib = 0;
+    if (words >> name >> kib && name == "Cached:") return kib * 1024;
+  }
+  return 0;
+}
+
+SetAsideFolder::SetAsideFolder(const fs::path& folder, const fs::path& journal) : folder_(resolved(folder)) {
+  require_movable(folder_);
+  aside_ = name_beside(folder_, "headroom-aside");
+  if (fs::exists(fs::symlink_status(aside_))) {
+    throw Error(fmt::format("{} is set aside already, in {}: wait for the run that uses it, or move it back",
+                            in_quotes(folder_.string()), in_quotes(aside_.string())));
+  }
+  existed_ = fs::exists(folder_);
+  if (existed_) {
+    struct stat info {};
+    lock_ = open_folder(folder_);
+    if (!lock_.is_open() || ::fstat(lock_.get(), &info) != 0) {
+      throw Error(fmt::format("cannot set aside {}: {}", in_quotes(folder_.string()), std::strerror(errno)));
+    }
+    mode_ = info.st_mode & 07777U;
+    // Locked before it is noted: whoever recovers leaves alone what is locked.
+    if (!lock(lock_))
+      throw Error(in_quotes(folder_.string()) + " is being set aside by another program; wait for it");
+    note_ = journal / fmt::format("{}-{}.json", ::getpid(), std::hash<std::string>{}(folder_.string()));
+    write_file_atomically(note_,
+                          dump_json(Json{{"folder", folder_.string()}, {"aside", aside_.string()}}) + "\n");
+    try {
+      move(folder_, aside_);
+    } catch (const Error&) {
+      fs::remove(note_);
+      throw;
+    }
+  }
+  is_aside_ = true;
+  try {
+    make_stand_in();
+  } catch (const Error&) {
+    put_back();
+    throw;
+  }
+}
+
+SetAsideFolder::~SetAsideFolder() {
+  try {
+    put_back();
+  } catch (const Error&) {  // the note stays, for recover_set_aside
+  }
+}
+
+void SetAsideFolder::require_stand_in() const {
+  if (is_back_already()) throw Error(in_quotes(folder_.string()) + " was moved back by another program");
+}
+
+void SetAsideFolder::make_stand_in() {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) throw Error("cannot make " + in_quotes(folder_.string()) + " anew: " + error.message());
+  if (existed_) fs::permissions(folder_, static_cast<fs::perms>(mode_), error);
+}
+
+bool SetAsideFolder::is_back_already() const {
+  struct stat original {
+  }, there{};
+  return lock_.is_open() && ::fstat(lock_.get(), &original) == 0 && ::stat(folder_.c_str(), &there) == 0 &&
+         original.st_dev == there.st_dev && original.st_ino == there.st_ino;
+}
+
+void SetAsideFolder::empty_again() {
+  require_stand_in();
+  remove_tree(folder_);
+  remove_tree(taken_stand_in(folder_));
+  make_stand_in();
+}
+
+void SetAsideFolder::take_stand_in_away() {
+  require_stand_in();
+  move(folder_, taken_stand_in(folder_));
+  make_stand_in();
+}
+
+void SetAsideFolder::bring_stand_in_back() {
+  require_stand_in();
+  remove_tree(folder_);
+  move(taken_stand_in(folder_), folder_);
+}
+
+void SetAsideFolder::put_back() {
+  if (!is_aside_) return;
+  is_aside_ = false;
+  std::error_code error;
+  if (is_back_already()) {
+    fs::remove(note_, error);
+    return;
+  }
+  remove_tree(folder_);
+  remove_tree(taken_stand_in(folder_));
+  if (!existed_) return;
+  // Something may still be writing to it.
+  if (fs::exists(folder_)) move(folder_, free_name_beside(folder_, "headroom-left"));
+  with_context("the content of " + in_quotes(folder_.string()) + " is in " + in_quotes(aside_.string()),
+               [&] { move(aside_, folder_); });
+  fs::remove(note_, error);
+}
+
+std::vector<std::string> recover_set_aside(const fs::path& journal) {
+  std::vector<std::string> told;
+  std::error_code error;
+  std::vector<fs::path> notes;
+  for (fs::directory_iterator entry(journal, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().extension() == ".json") notes.push_back(entry->path());
+  }
+  std::ranges::sort(notes);
+  for (const fs::path& note : notes) {
+    const std::string source = note.string();
+    const Json json = parse_json(read_file(note), source);
+    const fs::path folder = json_string(json, "folder", source), aside = json_string(json, "aside", source);
+    const Descriptor content = open_folder(aside);
+    // Nothing moved yet, or moved back already. A program that just noted it holds the lock on the folder.
+    if (!content.is_open()) {
+      const Descriptor in_place = open_folder(folder);
+      if (!in_place.is_open() || lock(in_place)) fs::remove(note, error);
+      continue;
+    }
+    if (!lock(content)) continue;
+    told.push_back(recover(folder, aside));
+    fs::remove(note, error);
+  }
+  return told;
+}
 
 std::string CacheLayer::warmth(const LayerContent& content) const {
   return content.files == 0 ? "" : fmt::format("it held {} files", content.files);

@@ -14,84 +14,96 @@
 
 namespace headroom {
 
-/// What is to be measured.
+/// A request to measure models with cold and warm caches.
 struct CacheRequest {
   Suite suite;
-  std::vector<std::string> models;  ///< of the suite, or any where it allows that
-  OptionValues options;             ///< a value for each option of the suite
+  std::vector<std::string> models;  ///< of the suite, or any if Suite::any_model
+  OptionValues options;             ///< values for all options of the suite
   Placeholders places;              ///< python, here, bin, suite_dir
-  std::size_t repeat = 1;           ///< pairs a model
-  bool warm_twice = false;          ///< a second warm run in each pair
-  /// A run more in each pair for each cache that holds something, with that alone taken away. They, and the
-  /// second warm run, are in random order.
+  std::size_t repeat = 1;           ///< pairs per model
+  bool warm_twice = false;          ///< second warm run in each pair
+  /// Adds to each pair one run per non-empty cache with only that cache removed. These and the second warm
+  /// run are in random order.
   bool each_layer = false;
   std::uint64_t seed = 1;         ///< of the order of the models
-  std::filesystem::path journal;  ///< that remembers what was set aside
+  std::filesystem::path journal;  ///< folder with notes on folders set aside
 };
 
-/// A layer before the cold run, after it, and after the last warm one.
+/// The content of a layer before the cold run, after it, and after the last warm run.
 struct LayerReading {
   LayerContent before, after_cold, after_warm;
-  std::string warmth;  ///< why it was not cold before the cold run; empty where it was
+  std::string warmth;  ///< reason, if it was not cold before the cold run
 };
 
-/// A run for which one cache was taken away, and all others were as the warm run left them.
+/// A run with one cache removed and all others warm.
 struct PartRun {
-  LayerContent held;            ///< by that cache
-  std::optional<double> value;  ///< in the metric's unit; nothing where it held nothing, and nothing was run
+  LayerContent held;            ///< content of the removed cache
+  std::optional<double> value;  ///< in the metric's unit; nothing if the cache was empty and the run skipped
 };
 
-/// A run with cold caches and one or two with what it left in them, in the metric's unit.
+/// A cold run and one or two warm runs with the caches that it filled, in the metric's unit.
 struct CachePair {
   std::uint32_t round = 0;
   double cold = 0, warm = 0;
   std::optional<double> warm_again;
-  std::vector<LayerReading> layers;  ///< in the order of the suite's
+  std::vector<LayerReading> layers;  ///< in the order of the suite
   std::vector<PartRun> without;      ///< by CacheRun::parts, with CacheRequest::each_layer
-  LeftOver elsewhere;                ///< in the TMPDIR of the pair: of no layer, and cold before it, too
+  LeftOver elsewhere;  ///< files in the pair's TMPDIR that belong to no layer; cold before the pair, too
 
-  /// What runs without a part are held against: the warm run that was measured among them, where there is
-  /// one.
+  /// The baseline of runs without a part: the warm run measured among them, if there is one.
   double warm_among_parts() const { return warm_again.value_or(warm); }
 };
 
 struct ModelRun {
   std::string model;
   std::vector<CachePair> pairs;
-  std::string failure;         ///< why it was given up; the pairs before that are kept
-  std::string left_running{};  ///< what its commands left running: LeftRunning::note
+  std::string failure;         ///< reason for giving up; earlier pairs are kept
+  std::string left_running{};  ///< LeftRunning::note of its commands
 };
 
 struct CacheRun {
-  std::vector<ModelRun> models;      ///< in the order asked for
-  std::vector<std::string> parts{};  ///< the caches that can be taken away one by one, with each_layer
+  std::vector<ModelRun> models;      ///< in the requested order
+  std::vector<std::string> parts{};  ///< names of the separable caches, with each_layer
   bool interrupted = false;
 };
 
-/// Where a run is.
+/// Progress of a run.
 struct CacheStep {
   std::string model;
   std::string phase;                ///< "cold", "warm", "warm again", "inductor.code cold"
-  std::uint32_t round = 0;          ///< pairs of this model before it
-  std::size_t pair = 0, pairs = 0;  ///< of all models together
+  std::uint32_t round = 0;          ///< number of earlier pairs of this model
+  std::size_t pair = 0, pairs = 0;  ///< over all models
 };
 
 struct CacheObserver {
   std::function<void(const CacheStep&)> on_step;
-  /// After each pair, and after a model was given up.
+  /// Called after each pair and after giving up a model.
   std::function<void(const CacheRun&)> on_progress;
 };
 
-/// Measures pairs: every layer made cold, one run, and the same command again. A model whose command fails,
-/// takes too long, destroys a layer or gives no number is given up; the others go on. What was set aside or
-/// made is put back or removed in every case. Throws Error where nothing can be measured: a layer that cannot
-/// be cleared here, no place for temporary folders.
+/// Measures pairs: makes every layer cold, runs the command, and runs it again. Gives up a model whose
+/// command fails, times out, destroys a layer or yields no number; the others go on. Always restores what was
+/// set aside and removes what was made. Throws Error if nothing can be measured: a layer that cannot be
+/// cleared, no place for temporary folders.
 CacheRun run_cache(const CacheRequest& request, const CacheObserver& observer,
                    const std::function<bool()>& is_interrupted);
 
-/// The order in which pairs are measured, as indices of models: model after model, or round by round with the
-/// models of each in random order.
+/// Returns the order of the pairs as model indices: model after model, or round by round with the models of
+/// each round in random order.
 std::vector<std::size_t> pair_order(std::size_t models, std::size_t repeat, bool random_order,
                                     std::uint64_t seed);
+
+/// A request and its result, as far as tables show it.
+struct ShownCacheRun {
+  CacheRequest request;
+  CacheRun run;
+};
+
+/// Serialises what cache_sheet() needs beyond the records, such as the layers of each pair, as one line of
+/// JSON, stored under kCacheRunKey in the environment of the records.
+std::string cache_run_json(const CacheRequest& request, const CacheRun& run);
+
+/// Parses cache_run_json(). Throws Error naming `source` if the text is invalid.
+ShownCacheRun cache_run_from_json(const std::string& text, const std::string& source);
 
 }  // namespace headroom

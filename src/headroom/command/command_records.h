@@ -1,27 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
-#include "headroom/command/command_track.h"
+#include "headroom/base/json.h"
+#include "headroom/command/command_rounds.h"
 
 namespace headroom {
 
-/// Where the latency of a command that was compared with the first of its group says how sampling ended
-/// (Look): "last" or "running".
+/// Key of a compared latency: how sampling ended (Look), "last" or "running".
 inline constexpr const char* kLookKey = "look";
-/// Where the environment says the margin of the comparison.
+/// Key of the comparison's margin in the environment.
 inline constexpr const char* kMarginKey = "margin";
 
-/// The records of compared commands: of each its wall time (latency, the headline), user_time, system_time
-/// (s), peak_memory (B), page_faults, context_switches, involuntary_switches and, where there were any or it
-/// was counted, major_faults, instructions, cycles, cache_misses, branch_misses, and exit_code (minus the
-/// number of a signal). A command that gave no sample has one record that says why. Where a peak is no larger
-/// than what this program occupied itself, the extra_info of peak_memory has at_most. The latency of all but
-/// the first has its ratio to the first in metric.extra_info, and that of all the groups that its times fall
-/// into (mode_note.h), as records of `headroom run` have.
+/// Returns the records of compared commands: wall time (latency, the headline), user_time, system_time (s),
+/// peak_memory (B), page_faults, context_switches, involuntary_switches, exit_code (negative for a signal),
+/// and if counted or nonzero major_faults, instructions, cycles, cache_misses, branch_misses. A command
+/// without samples has one record with the reason. peak_memory has at_most in extra_info if it is no larger
+/// than this program's own memory. The latency of all but the first has its ratio to the first in
+/// metric.extra_info, and those of all modes of its times (mode_note.h), as records of `headroom run` do.
 std::vector<Record> command_records(const CommandGroup& group,
                                     const std::shared_ptr<const Environment>& environment);
+
+/// Writes running command comparisons to a journal from which their records can be rebuilt: the commands
+/// first, then a line of samples per round.
+class CommandJournal {
+ public:
+  /// `write` receives one line per call.
+  explicit CommandJournal(std::function<void(const Json&)> write) : write_(std::move(write)) {}
+
+  /// Call after each round. Writes the news.
+  void note(const CommandGroup& group);
+
+ private:
+  /// Detects changes of each command.
+  using Shape = std::vector<std::pair<bool, std::int64_t>>;
+
+  std::function<void(const Json&)> write_;
+  Shape shape_;
+  std::vector<std::size_t> written_;  ///< samples already written, by command
+};
+
+/// Applies a line of CommandJournal to the result of the lines before it. Returns false for other lines.
+/// Throws Error if the line is damaged.
+bool replay(const Json& line, CommandGroup& group);
 
 }  // namespace headroom

@@ -9,41 +9,93 @@
 #include <string>
 #include <vector>
 
-#include "headroom/command/command_track.h"
-#include "headroom/command/hardware_counters.h"
-#include "headroom/command/left_running.h"
 #include "headroom/command/measured_command.h"
 #include "headroom/machine/noise.h"
+#include "headroom/record/record.h"
+#include "headroom/stats/compare.h"
+#include "headroom/stats/round_ratio.h"
 #include "headroom/stats/stopping.h"
 
 namespace headroom {
 
-/// Where the rounds are, for whoever shows it.
-struct CommandProgress {
-  std::string command;  ///< that runs now
-  std::uint32_t rounds = 0;
-  double elapsed_ns = 0;
-  double median_ns = 0;              ///< of the first command's last runs, once there are some
-  std::optional<double> half_width;  ///< the widest, as a share: what the precision goal is held against
+/// A compared command. Hooks are lines for /bin/sh, empty for none; their time is not measured.
+struct PlannedCommand {
+  std::string name;   ///< key of its records, with {placeholders} unfilled
+  std::string title;  ///< display name, placeholders filled
+  std::string line;   ///< as run, for the record
+  AxisTexts parameters;
+  CommandSpec spec;
+  std::string setup, cleanup;     ///< before the first and after the last run
+  std::string prepare, conclude;  ///< before and after each run
 };
 
-/// How the rounds are run.
+/// One run of one command.
+struct CommandSample {
+  std::uint32_t round = 0;
+  int exit_code = 0;  ///< negative signal number if a signal ended it
+  double wall_ns = 0, user_ns = 0, system_ns = 0;
+  double steal_ms = 0;  ///< steal time of all CPUs during the run
+  std::int64_t peak_rss_bytes = 0;
+  std::int64_t page_faults = 0, major_faults = 0;
+  std::int64_t context_switches = 0, involuntary_switches = 0;
+  std::vector<std::optional<double>>
+      counters;  ///< in the order of hardware_events(); empty if nothing is counted
+};
+
+/// A command with all its samples.
+struct CommandTrack {
+  PlannedCommand planned;
+  Outcome outcome;  ///< kMeasured while the command can be run
+  std::vector<CommandSample> samples;
+  std::int64_t peak_rss_floor_bytes = 0;  ///< peaks at or below it mean "at most"
+  std::vector<std::string> notes;
+
+  bool alive() const { return outcome.kind == Outcome::Kind::kMeasured; }
+};
+
+/// The result of the rounds of compared commands. The first command is the baseline.
+struct CommandGroup {
+  std::vector<CommandTrack> commands;
+  StopReason stop = StopReason::kNone;
+  Look look = Look::kLast;        ///< how to judge the ratios: whether the stop depended on them
+  bool as_many_as_asked = false;  ///< the exact number of runs was requested
+};
+
+/// Returns the number of leading warm-up samples by the trend of the wall times.
+std::size_t warmup_of(const CommandTrack& track);
+
+/// Returns the wall times in ns after the warm-up.
+Series steady_series(const CommandTrack& track);
+
+/// Returns the time of `test` over `baseline` in common rounds, or nothing without common rounds.
+std::optional<RoundRatio> round_ratio(const CommandTrack& test, const CommandTrack& baseline, Look look);
+
+/// Progress of the rounds.
+struct CommandProgress {
+  std::string command;  ///< running now
+  std::uint32_t rounds = 0;
+  double elapsed_ns = 0;
+  double median_ns = 0;              ///< of the first command's last runs
+  std::optional<double> half_width;  ///< widest relative half-width, compared with the precision goal
+};
+
+/// Settings for the rounds.
 struct CommandRoundSettings {
   StopRule stop;
-  /// Above 0, with a goal that nobody asked for: a difference up to it is none, and sampling goes on until
-  /// each command is told from the first, or is the same, or a cap is reached.
+  /// If above 0 without an explicit goal: differences up to it do not count, and sampling goes on until each
+  /// command is decided against the first, or a cap is reached.
   double margin = 0;
   std::size_t min_rounds = 6;   ///< also after the cap on time: a 95 % interval of a median needs six; twice
                                 ///< as many where warm-up leaves fewer than that
-  bool exact_rounds = false;    ///< as many rounds as StopRule::max_samples are the goal, not a cap
-  bool ignore_failure = false;  ///< a run that fails is a sample, too
-  bool random_environment = true;  ///< an environment of another size in each round
-  std::uint64_t seed = 1;          ///< of the order and the sizes
-  std::function<bool()> is_interrupted = [] { return false; };  ///< no more runs
-  std::function<bool()> is_hurried = [] { return false; };      ///< nor conclude and cleanup
+  bool exact_rounds = false;    ///< StopRule::max_samples is the goal, not a cap
+  bool ignore_failure = false;  ///< keep failed runs as samples
+  bool random_environment = true;                               ///< vary the environment size per round
+  std::uint64_t seed = 1;                                       ///< of order and sizes
+  std::function<bool()> is_interrupted = [] { return false; };  ///< stop starting runs
+  std::function<bool()> is_hurried = [] { return false; };      ///< skip conclude and cleanup, too
   std::function<CommandResult(const CommandSpec&, const std::function<bool()>&)> run = run_command;
-  std::function<double()> now_ns;  ///< the clock of the caps
-  /// Called when a round is over, before the next one begins.
+  std::function<double()> now_ns;  ///< clock for the caps
+  /// Called after each round.
   std::function<void(const CommandGroup&)> on_round = [](const CommandGroup&) {};
 };
 
@@ -62,7 +114,7 @@ class CommandRounds {
   CommandRounds(std::vector<PlannedCommand> commands, CommandRoundSettings settings, ChildCounters& counters,
                 std::function<void(const CommandProgress&)> report);
 
-  /// After an interrupt it gives what there is; the run that was cut short is no sample.
+  /// After an interrupt returns what there is; the run that was cut short is not a sample.
   CommandGroup run();
 
  private:
@@ -79,7 +131,7 @@ class CommandRounds {
     const char* name;
     const std::string& line;
   };
-  /// False where it failed, and the command is then marked, or was interrupted.
+  /// Returns false if the hook failed (the command is then marked) or was interrupted.
   bool run_hook(CommandTrack& track, const Hook& hook, const std::function<bool()>& give_up);
   bool should_end();
   std::optional<StopReason> reason_to_end(const StopState& state);
@@ -98,8 +150,8 @@ class CommandRounds {
   CommandGroup group_;
   LeftRunning left_running_;
   CommandProgress progress_;
-  Stopping stopping_;  ///< at the goal that was asked for
-  Stopping deciding_;  ///< at one that leaves nothing undecided
+  Stopping stopping_;  ///< for the requested goal
+  Stopping deciding_;  ///< for the goal that decides every comparison
   std::mt19937_64 random_;
   std::uint32_t round_ = 0;
   std::size_t next_look_ = 0;

@@ -11,14 +11,12 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/compare/round_verdict.h"
+#include "headroom/compare/verdict.h"
 #include "headroom/record/disturbance.h"
-#include "headroom/record/stop_note.h"
+#include "headroom/record/record.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
-#include "headroom/report/noise_marks.h"
 #include "headroom/report/run_sheet.h"
-#include "headroom/report/value_text.h"
 #include "headroom/stats/interval.h"
 
 namespace headroom {

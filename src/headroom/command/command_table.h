@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "headroom/base/sheet.h"
 #include "headroom/compare/comparison.h"
 #include "headroom/record/record.h"
+#include "headroom/tables/table.h"
 
 namespace headroom {
 

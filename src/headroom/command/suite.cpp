@@ -1,14 +1,112 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/command/suite.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/base/units.h"
 #include "headroom/command/measured_command.h"
-#include "headroom/process/program_search.h"
+#include "headroom/files/toml_document.h"
+#include "headroom/process/spawn.h"
 
 namespace headroom {
+
+using Texts = std::vector<std::string>;
+
+/// One table of the file with what its errors need.
+class SuiteTable {
+ public:
+  SuiteTable(const toml::table& table, const std::string& source) : table_(table), source_(source) {}
+
+  [[noreturn]] void refuse(const toml::source_region& region, const std::string& what) const {
+    refuse_at(region, source_, what);
+  }
+  [[noreturn]] void refuse(const char* key, const std::string& what) const {
+    refuse(table_.contains(key) ? table_.get(key)->source() : table_.source(), what);
+  }
+  /// An Error of `body` gets the place of the key.
+  template <typename Body>
+  auto at(const toml::node& node, Body&& body) const {
+    try {
+      return body();
+    } catch (const Error& error) {
+      refuse(node.source(), error.what());
+    }
+  }
+
+  void only(const Texts& keys) const {
+    for (const auto& [key, value] : table_) {
+      if (std::ranges::find(keys, key.str()) != keys.end()) continue;
+      refuse(key.source(), "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), keys) +
+                               "; known are " + join(keys, ", "));
+    }
+  }
+  bool has(const char* key) const { return table_.contains(key); }
+  const toml::table& table() const { return table_; }
+  const std::string& source() const { return source_; }
+
+  std::string text(const char* key, const std::string& fallback = "") const {
+    const toml::node* node = table_.get(key);
+    return node == nullptr ? fallback : text_of(*node, in_quotes(key));
+  }
+  std::string required_text(const char* key) const {
+    if (!has(key)) refuse(table_.source(), fmt::format("'{}' is missing", key));
+    std::string value = text(key);
+    if (value.empty()) refuse(key, fmt::format("'{}' is empty", key));
+    return value;
+  }
+  bool flag(const char* key, bool fallback) const {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return fallback;
+    if (!node->is_boolean()) refuse(key, fmt::format("'{}' is neither true nor false", key));
+    return node->as_boolean()->get();
+  }
+  std::int64_t count(const char* key, std::int64_t fallback) const {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return fallback;
+    const std::int64_t value = node->is_integer() ? node->as_integer()->get() : 0;
+    if (value < 1) refuse(key, fmt::format("'{}' is not a whole number above 0", key));
+    return value;
+  }
+  /// The strings of an array; `judge` may throw Error about one of them, and gets its place.
+  Texts texts(const char* key, const std::function<void(const std::string&)>& judge = {}) const {
+    const toml::node* node = table_.get(key);
+    return node == nullptr ? Texts{} : texts_of(*node, in_quotes(key), judge);
+  }
+  Texts texts_of(const toml::node& node, const std::string& what,
+                 const std::function<void(const std::string&)>& judge) const {
+    if (!node.is_array()) refuse(node.source(), what + " is not a list of strings");
+    Texts result;
+    for (const toml::node& element : *node.as_array()) {
+      result.push_back(text_of(element, "an element of " + what));
+      if (judge) at(element, [&] { judge(result.back()); });
+    }
+    return result;
+  }
+  std::string text_of(const toml::node& node, const std::string& what) const {
+    if (!node.is_string()) refuse(node.source(), what + " is not a string");
+    return node.as_string()->get();
+  }
+  std::optional<SuiteTable> sub_table(const char* key) const {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return std::nullopt;
+    if (!node->is_table()) refuse(key, fmt::format("'{}' is not a table", key));
+    return SuiteTable(*node->as_table(), source_);
+  }
+
+ private:
+  const toml::table& table_;
+  const std::string& source_;
+};
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -56,6 +154,198 @@ std::string check_failure(const std::vector<std::string>& arguments) {
     return error.what();
   }
 }
+
+void judge_placeholders(const std::string& text, const Texts& known) {
+  for (const std::string& name : placeholder_names(text)) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    throw Error("unknown placeholder {" + name + "}" + did_you_mean(name, known) + "; known are " +
+                join(known, ", ") + "; a plain brace is written twice");
+  }
+}
+
+/// Those of all the keys of options that a command may use, and what may stand in other texts of the suite.
+struct KnownNames {
+  Texts all;      ///< while the command runs
+  Texts at_rest;  ///< before anything runs
+};
+
+SuiteOption parse_option(const std::string& name, const SuiteTable& table, const KnownNames& known) {
+  table.only({"default", "label", "values"});
+  SuiteOption option{name, table.text("label", name), table.required_text("default"), {}};
+  const std::optional<SuiteTable> values = table.sub_table("values");
+  if (!values || values->table().empty())
+    table.refuse(table.table().source(), "an option needs a table 'values'");
+  for (const auto& [value, node] : values->table()) {
+    option.values.emplace_back(std::string(value.str()),
+                               values->texts_of(node, in_quotes(value.str()), [&](const std::string& text) {
+                                 judge_placeholders(text, known.all);
+                               }));
+  }
+  if (std::ranges::none_of(option.values,
+                           [&](const auto& value) { return value.first == option.fallback; })) {
+    table.refuse("default", in_quotes(option.fallback) + " is none of the values");
+  }
+  return option;
+}
+
+MetricSource parse_metric_table(const SuiteTable& table) {
+  table.only({"from", "column", "pointer", "pattern", "name", "unit", "higher_is_better"});
+  const std::string from = table.required_text("from");
+  const auto keyed = [&](const char* kind, const char* key) {
+    return parse_metric(std::string(kind) + ":" + table.required_text(key));
+  };
+  MetricSource metric;
+  const char* key = "from";
+  if (from == "csv") {
+    metric = keyed("csv", key = "column");
+  } else if (from == "json") {
+    metric = keyed("json", key = "pointer");
+  } else if (from == "output") {
+    metric = keyed("output", key = "pattern");
+  } else if (from == "wall" || from == "cpu" || from == "rss") {
+    metric = parse_metric(from);
+  } else {
+    table.refuse("from",
+                 "unknown source " + in_quotes(from) + "; known are wall, cpu, rss, csv, json, output");
+  }
+  for (const char* other : {"column", "pointer", "pattern"}) {
+    if (table.has(other) && other != std::string_view(key)) {
+      table.refuse(other, fmt::format("'{}' has no meaning where from = \"{}\"", other, from));
+    }
+  }
+  table.at(*table.table().get(key), [&] { check_metric(metric); });
+  metric.name = table.text("name", metric.name);
+  if (metric.needs_document()) {
+    metric.unit = table.required_text("unit");
+  } else if (table.text("unit", metric.unit) != metric.unit) {
+    table.refuse("unit", "the unit of " + in_quotes(from) + " is " + metric.unit);
+  }
+  if (table.flag("higher_is_better", false)) metric.direction = Direction::kHigherIsBetter;
+  return metric;
+}
+
+/// Reads the file into a Suite, in the order in which later parts need earlier ones.
+class SuiteReader {
+ public:
+  SuiteReader(const SuiteTable& file, Suite& suite) : file_(file), suite_(suite) {}
+
+  void read() {
+    file_.only({"summary", "benchmark", "backend", "models", "any_model", "command", "folder", "environment",
+                "options", "layers", "metric", "timeout", "repeat", "order", "needs"});
+    read_layers();
+    known_.all = known_placeholders(suite_.layers);
+    known_.at_rest = {"python", "suite_dir", "here", "bin"};
+    read_names();
+    read_options();
+    read_command();
+    read_running();
+    read_needs();
+  }
+
+ private:
+  void read_layers() {
+    file_.texts("layers", [&](const std::string& text) {
+      LayerSpec layer = parse_layer(fill_placeholders(text, {{"here", suite_.here.string()}}));
+      if (std::ranges::any_of(suite_.layers,
+                              [&](const LayerSpec& other) { return other.name == layer.name; })) {
+        throw Error("the cache layer " + in_quotes(text) + " is there twice");
+      }
+      suite_.layers.push_back(std::move(layer));
+    });
+    if (suite_.layers.empty()) {
+      file_.refuse("layers", "no 'layers': without a cache to clear, cold and warm are the same");
+    }
+  }
+
+  void read_names() {
+    suite_.summary = file_.text("summary");
+    suite_.benchmark = file_.text("benchmark", "cache");
+    suite_.backend = file_.text("backend");
+    suite_.any_model = file_.flag("any_model", false);
+    suite_.models = file_.texts("models", [](const std::string& model) {
+      if (model.empty()) throw Error("the name of a model is empty");
+    });
+    if (suite_.models.empty())
+      file_.refuse("models", "no models; models = [\"NAME\", ...] says what is measured");
+    Texts sorted = suite_.models;
+    std::ranges::sort(sorted);
+    if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end()) {
+      file_.refuse("models", "the model " + in_quotes(*twice) + " is there twice");
+    }
+  }
+
+  void read_options() {
+    const std::optional<SuiteTable> options = file_.sub_table("options");
+    if (!options) return;
+    for (const auto& [name, node] : options->table()) {
+      const std::string text(name.str());
+      if (std::ranges::find(known_.all, text) != known_.all.end()) {
+        options->refuse(name.source(),
+                        in_quotes(text) + " is a placeholder already; give the option another name");
+      }
+      if (!node.is_table())
+        options->refuse(node.source(), "an option is a table with 'default' and 'values'");
+      suite_.options.push_back(parse_option(text, SuiteTable(*node.as_table(), file_.source()), known_));
+    }
+  }
+
+  void read_command() {
+    Texts names = known_.all;
+    for (const SuiteOption& option : suite_.options) names.push_back(option.name);
+    suite_.command = file_.texts("command", [&](const std::string& argument) {
+      judge_placeholders(argument, names);
+      for (const std::string& name : placeholder_names(argument)) {
+        const bool is_option = std::ranges::find(known_.all, name) == known_.all.end();
+        if (is_option && argument != "{" + name + "}") {
+          throw Error("{" + name + "} stands for whole arguments: it must be one of its own");
+        }
+      }
+    });
+    if (suite_.command.empty())
+      file_.refuse("command", "no command; command = [\"PROGRAM\", ...] measures one model");
+    suite_.folder = file_.text("folder");
+    if (file_.has("folder"))
+      file_.at(*file_.table().get("folder"), [&] { judge_placeholders(suite_.folder, known_.at_rest); });
+    if (const auto environment = file_.sub_table("environment")) {
+      for (const auto& [name, node] : environment->table()) {
+        const std::string value = environment->text_of(node, in_quotes(name.str()));
+        environment->at(node, [&] { judge_placeholders(value, known_.all); });
+        suite_.environment.emplace_back(std::string(name.str()), value);
+      }
+    }
+  }
+
+  void read_running() {
+    if (const auto metric = file_.sub_table("metric")) {
+      suite_.metric = parse_metric_table(*metric);
+    } else {
+      suite_.metric = parse_metric("wall");
+    }
+    if (file_.has("timeout")) {
+      const std::string text = file_.required_text("timeout");
+      suite_.timeout_s = file_.at(*file_.table().get("timeout"), [&] { return parse_time_ns(text) / 1e9; });
+      if (suite_.timeout_s <= 0) file_.refuse("timeout", "'timeout' is not above 0");
+    }
+    suite_.repeat = static_cast<std::size_t>(file_.count("repeat", 6));
+    const std::string order = file_.text("order", "random");
+    if (order != "random" && order != "listed")
+      file_.refuse("order", "'order' is neither \"random\" nor \"listed\"");
+    suite_.random_order = order == "random";
+  }
+
+  void read_needs() {
+    const std::optional<SuiteTable> needs = file_.sub_table("needs");
+    if (!needs) return;
+    needs->only({"programs", "files", "check"});
+    const auto judge = [&](const std::string& text) { judge_placeholders(text, known_.at_rest); };
+    suite_.needs = {needs->texts("programs", judge), needs->texts("files", judge),
+                    needs->texts("check", judge)};
+  }
+
+  const SuiteTable& file_;
+  Suite& suite_;
+  KnownNames known_;
+};
 
 }  // namespace
 
@@ -123,6 +413,15 @@ std::vector<std::string> lacking_for(const Suite& suite, const Placeholders& val
   for (const std::string& text : suite.needs.check) check.push_back(fill_placeholders(text, values));
   if (std::string failure = check_failure(check); !failure.empty()) lacking.push_back(std::move(failure));
   return lacking;
+}
+
+Suite parse_suite(std::string_view text, const std::string& source, const std::filesystem::path& here) {
+  const toml::table document = parse_toml(text, source);
+  Suite suite;
+  suite.name = std::filesystem::path(source).stem().string();
+  suite.here = here;
+  SuiteReader(SuiteTable(document, source), suite).read();
+  return suite;
 }
 
 }  // namespace headroom

@@ -4,15 +4,176 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
+#include <unordered_map>
 #include <utility>
 
-#include "headroom/compare/paired_series.h"
-#include "headroom/stats/distribution.h"
+#include "headroom/stats/modes.h"
+#include "headroom/stats/quantile.h"
 
 namespace headroom {
 namespace {
 
-constexpr double kConfidence = 0.95;
+constexpr std::size_t kFewestInGroup = 3;
+/// Smallest gap, as a share of the other side's gap, at which a bound also separates these samples.
+constexpr double kGapShare = 0.5;
+
+/// Whether the modes are processes: few changes between modes occur within processes.
+bool is_of_processes(const Series& series, std::span<const double> bounds) {
+  return modes_between(series.values, bounds).in_stretches &&
+         !modes_between(series.values, bounds, series.group_sizes).in_stretches;
+}
+
+std::vector<double> bounds_of(const Record& record, double factor) {
+  std::vector<double> bounds = mode_bounds_of([&] { return steady_values(record, factor); });
+  if (!bounds.empty() && is_of_processes(steady(record, factor), bounds)) bounds.clear();
+  return bounds;
+}
+
+/// Returns for each bound the logarithm of the first value above it over the last below it; 0 if one side is
+/// empty.
+std::vector<double> gaps_at(const std::vector<double>& values, std::span<const double> bounds) {
+  std::vector<double> gaps;
+  for (const double bound : bounds) {
+    double below = 0, above = INFINITY;
+    for (const double value : values)
+      (value < bound ? below : above) = value < bound ? std::max(below, value) : std::min(above, value);
+    gaps.push_back(below > 0 && std::isfinite(above) ? std::log(above / below) : 0);
+  }
+  return gaps;
+}
+
+/// The samples of a record, and the factor to the baseline's unit.
+struct Side {
+  const Record& record;
+  double factor;
+
+  std::vector<double> values() const { return steady_values(record, factor); }
+  /// Calls `work` with each value and its process, without copying.
+  template <typename Work>
+  void for_each_value(const Work& work) const {
+    for (std::size_t process = 0; process < record.samples.size(); ++process)
+      for (const double value : steady(record.samples[process])) work(value * factor, process);
+  }
+};
+
+/// Whether the modes of `found` also separate `other`.
+bool are_parted_alike(const Side& found, const Side& other, std::span<const double> bounds) {
+  const std::vector<double> expected = gaps_at(found.values(), bounds), values = other.values();
+  std::vector<std::size_t> counts(bounds.size() + 1);
+  for (const double value : values) ++counts[mode_of(value, bounds)];
+  return std::ranges::min(counts) >= kFewestInGroup &&
+         std::ranges::equal(gaps_at(values, bounds), expected,
+                            [](double gap, double of_found) { return gap >= kGapShare * of_found; });
+}
+
+/// Returns the location of the logarithms of one mode, by process.
+SeriesLocation location_of(const Side& side, std::span<const double> bounds, std::size_t group) {
+  std::vector<std::size_t> sizes(side.record.samples.size());
+  std::size_t count = 0;
+  side.for_each_value([&](double value, std::size_t process) {
+    if (mode_of(value, bounds) != group) return;
+    ++sizes[process];
+    ++count;
+  });
+  std::vector<double> part;
+  part.reserve(count);
+  side.for_each_value([&](double value, std::size_t) {
+    if (mode_of(value, bounds) == group) part.push_back(value);
+  });
+  return RatioSeries::log_location(std::move(part), sizes);
+}
+
+/// Returns the share of the samples, each weighted by its mode's entry in `weights`.
+SeriesShare share_of(const Side& side, std::span<const double> bounds, std::span<const double> weights) {
+  std::vector<double> counted;
+  counted.reserve(sample_count(side.record));
+  side.for_each_value([&](double value, std::size_t) { counted.push_back(weights[mode_of(value, bounds)]); });
+  return SeriesShare(std::move(counted), steady_sizes(side.record));
+}
+
+/// The modes of one side.
+struct SideGroups {
+  std::vector<SeriesLocation> logs;
+  std::vector<SeriesShare> shares;
+  std::optional<SeriesShare> mean;  ///< by the levels
+};
+
+SideGroups groups_of(const Side& side, std::span<const double> bounds, std::span<const double> levels) {
+  SideGroups groups;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    groups.logs.push_back(location_of(side, bounds, i));
+    std::vector<double> is_of_group(levels.size());
+    is_of_group[i] = 1;
+    groups.shares.push_back(share_of(side, bounds, is_of_group));
+  }
+  groups.mean = share_of(side, bounds, levels);
+  return groups;
+}
+
+/// Returns the mean for a share of the highest mode.
+RatioEstimate mean_of(const SeriesShare& share, double lowest, double highest, double confidence) {
+  const Interval interval = share.interval(confidence);
+  return {std::lerp(lowest, highest, share.value()),
+          Interval{std::lerp(lowest, highest, interval.low), std::lerp(lowest, highest, interval.high),
+                   confidence},
+          0};
+}
+
+/// Whether no round occurs twice. Then the round alone identifies a pair, even if one side restarted a
+/// runner. Otherwise rounds restart in each process, and the process is part of the key.
+bool rounds_are_unique(const Record& record) {
+  std::optional<std::uint32_t> last;
+  for (const ProcessSamples& process : record.samples) {
+    for (const std::uint32_t round : process.rounds) {
+      if (last && round <= *last) return false;
+      last = round;
+    }
+  }
+  return true;
+}
+
+/// Returns the key of each steady value's round; empty if rounds are unknown.
+std::vector<std::uint64_t> slots_of(const Record& record) {
+  std::vector<std::uint64_t> slots;
+  const bool in_rounds = std::ranges::all_of(record.samples, [](const ProcessSamples& process) {
+    return process.rounds.size() == process.values.size();
+  });
+  if (!in_rounds) return slots;
+  const bool unique = rounds_are_unique(record);
+  for (std::size_t p = 0; p < record.samples.size(); ++p) {
+    const ProcessSamples& process = record.samples[p];
+    for (std::size_t i = process.warmup; i < process.rounds.size(); ++i) {
+      slots.push_back((unique ? 0 : std::uint64_t{p} << 32) | process.rounds[i]);
+    }
+  }
+  return slots;
+}
+
+/// Finds the value of a round. Builds an index only if rounds do not ascend.
+class PartnerSearch {
+ public:
+  explicit PartnerSearch(std::vector<std::uint64_t> slots)
+      : slots_(std::move(slots)), ascending_(std::ranges::is_sorted(slots_)) {
+    if (ascending_) return;
+    for (std::size_t i = 0; i < slots_.size(); ++i) places_.emplace(slots_[i], i);
+  }
+
+  std::optional<std::size_t> of(std::uint64_t slot) const {
+    if (ascending_) {
+      const auto found = std::ranges::lower_bound(slots_, slot);
+      if (found == slots_.end() || *found != slot) return std::nullopt;
+      return static_cast<std::size_t>(found - slots_.begin());
+    }
+    const auto found = places_.find(slot);
+    return found == places_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  std::vector<std::uint64_t> slots_;
+  bool ascending_;
+  std::unordered_map<std::uint64_t, std::size_t> places_;
+};
 
 SeriesLocation log_location(const Record& record, double factor) {
   return RatioSeries::log_location(steady_values(record, factor), steady_sizes(record));
@@ -21,7 +182,7 @@ SeriesLocation log_location(const Record& record, double factor) {
 RatioSeries series_of(const std::optional<PairedSeries>& pairs, const Record& baseline, const Record& test,
                       double factor) {
   if (pairs) return RatioSeries::paired(pairs->a, pairs->b, pairs->group_sizes);
-  // One side after the other: of many samples the copies are what takes the memory.
+  // One side at a time: copies of many samples dominate memory.
   return RatioSeries::unpaired(log_location(test, factor), log_location(baseline, 1),
                                std::min(sample_count(test), sample_count(baseline)));
 }
@@ -37,8 +198,7 @@ std::optional<RunSpread> spread_of(const std::vector<RunValue>& baseline, const 
   return all ? run_spread(groups) : std::nullopt;
 }
 
-/// What two runs tell of how far runs lie apart is hardly anything (Student's t is 12.7, with one run
-/// more 4.3).
+/// Two runs hardly determine the run-to-run spread (Student's t is 12.7; 4.3 with three).
 std::optional<RunSpread> if_known(const std::optional<RunSpread>& spread) {
   constexpr std::size_t kFewestDegrees = 2;
   return spread && spread->degrees >= kFewestDegrees ? spread : std::nullopt;
@@ -48,7 +208,7 @@ bool all_have_shares(const std::vector<RunValue>& runs) {
   return std::ranges::all_of(runs, [](const RunValue& run) { return run.fraction > 0; });
 }
 
-/// The same resources at the same sizes; which pattern was the fastest may differ.
+/// Whether resources and sizes are equal; the fastest pattern may differ.
 bool same_limit(const Limit& a, const Limit& b) {
   return std::ranges::equal(a.parts, b.parts, [](const LimitPart& x, const LimitPart& y) {
     return x.kind == y.kind && x.bytes == y.bytes && x.dtype == y.dtype && x.threads == y.threads;
@@ -61,7 +221,7 @@ double mean_log_fraction(const std::vector<RunValue>& runs) {
   return sum / static_cast<double>(runs.size());
 }
 
-/// Half the 95 % interval of the mean log fraction, as far as the samples of each run tell.
+/// Returns the half-width of the 95 % interval of the mean log fraction, from the samples of each run.
 double error_of_mean(const std::vector<RunValue>& runs) {
   double squares = 0;
   for (const RunValue& run : runs) squares += run.fraction_error * run.fraction_error;
@@ -73,6 +233,113 @@ double log_width(const RatioEstimate& ratio) {
 }
 
 }  // namespace
+
+bool all_bounded(const ModeComparison& comparison) {
+  return !comparison.matched.empty() && std::ranges::all_of(comparison.matched, [](const MatchedMode& mode) {
+    return mode.ratio.interval.has_value();
+  });
+}
+
+std::optional<ModeSeries> ModeSeries::of(const Record& baseline, const Record& test, double test_factor) {
+  // One side at a time: copies of many samples dominate memory.
+  const Side baseline_side{baseline, 1}, test_side{test, test_factor};
+  std::vector<double> before = bounds_of(baseline, 1), after = bounds_of(test, test_factor);
+  if (before.empty() && after.empty()) return std::nullopt;
+  if (after.empty() && are_parted_alike(baseline_side, test_side, before)) after = before;
+  if (before.empty() && are_parted_alike(test_side, baseline_side, after)) before = after;
+  ModeSeries modes(modes_between(baseline_side.values(), before, steady_sizes(baseline)),
+                   modes_between(test_side.values(), after, steady_sizes(test)));
+  if (before.size() != after.size()) return modes;
+
+  std::vector<double> levels;
+  for (std::size_t i = 0; i <= before.size(); ++i)
+    levels.push_back(std::sqrt(modes.baseline_.groups[i].median * modes.test_.groups[i].median));
+  modes.lowest_ = levels.front();
+  modes.highest_ = levels.back();
+  for (double& level : levels)
+    level = std::clamp((level - modes.lowest_) / (modes.highest_ - modes.lowest_), 0.0, 1.0);
+  SideGroups of_baseline = groups_of(baseline_side, before, levels),
+             of_test = groups_of(test_side, after, levels);
+  const auto samples = static_cast<double>(sample_count(baseline) + sample_count(test));
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    SeriesLocation &log_baseline = of_baseline.logs[i], &log_test = of_test.logs[i];
+    const std::size_t counts[] = {log_baseline.count(), log_test.count()};
+    modes.groups_.push_back(
+        {RatioSeries::unpaired(std::move(log_test), std::move(log_baseline), std::ranges::min(counts)),
+         static_cast<double>(counts[0] + counts[1]) / samples, of_baseline.shares[i], of_test.shares[i]});
+  }
+  modes.baseline_mean_ = of_baseline.mean;
+  modes.test_mean_ = of_test.mean;
+  return modes;
+}
+
+RatioEstimate ModeSeries::ratio_at(double confidence) const {
+  if (groups_.empty()) return {};
+  std::vector<RatioEstimate> ratios;
+  std::vector<double> weights;
+  for (const Group& group : groups_) {
+    ratios.push_back(group.ratio.at(confidence));
+    weights.push_back(group.weight);
+  }
+  return weighted_product(ratios, weights);
+}
+
+std::optional<RatioEstimate> ModeSeries::share_effect(double confidence) const {
+  if (groups_.empty() || baseline_.in_stretches || test_.in_stretches) return std::nullopt;
+  return weighted_product(std::array{mean_of(*test_mean_, lowest_, highest_, confidence),
+                                     mean_of(*baseline_mean_, lowest_, highest_, confidence)},
+                          std::array{1.0, -1.0});
+}
+
+ModeComparison ModeSeries::at(double confidence) const {
+  ModeComparison comparison{baseline_, test_, {}, share_effect(confidence)};
+  for (const Group& group : groups_) {
+    comparison.matched.push_back({group.ratio.at(confidence), group.test.value() - group.baseline.value(),
+                                  share_difference_interval(group.test, group.baseline, confidence)});
+  }
+  return comparison;
+}
+
+void ModeSeries::expect_correlation(double rho) {
+  for (Group& group : groups_) {
+    group.ratio.expect_correlation(rho);
+    group.baseline.expect_correlation(rho);
+    group.test.expect_correlation(rho);
+  }
+  if (baseline_mean_) baseline_mean_->expect_correlation(rho);
+  if (test_mean_) test_mean_->expect_correlation(rho);
+}
+
+bool same_session(const Record& a, const Record& b) {
+  if (!a.environment || !b.environment) return false;
+  if (a.environment == b.environment) return true;
+  const Environment& left = *a.environment;
+  const Environment& right = *b.environment;
+  if (!left.session.empty() && !right.session.empty()) return left.session == right.session;
+  return left.timestamp != 0 && left.timestamp == right.timestamp && !left.fingerprint.empty() &&
+         left.fingerprint == right.fingerprint && left.command == right.command;
+}
+
+std::optional<PairedSeries> paired_series(const Record& a, const Record& b, double factor) {
+  if (!same_session(a, b) || rounds_are_unique(a) != rounds_are_unique(b)) return std::nullopt;
+  const Series in_a = steady(a, factor), in_b = steady(b);
+  const std::vector<std::uint64_t> slots = slots_of(a);
+  const PartnerSearch partners(slots_of(b));
+  PairedSeries pairs;
+  std::size_t i = 0;
+  for (const std::size_t size : in_a.group_sizes) {
+    const std::size_t before = pairs.a.size();
+    for (const std::size_t end = std::min(i + size, slots.size()); i < end; ++i) {
+      const auto partner = partners.of(slots[i]);
+      if (!partner) continue;
+      pairs.a.push_back(in_a.values[i]);
+      pairs.b.push_back(in_b.values[*partner]);
+    }
+    if (pairs.a.size() > before) pairs.group_sizes.push_back(pairs.a.size() - before);
+  }
+  if (pairs.a.empty()) return std::nullopt;
+  return pairs;
+}
 
 const char* to_string(Estimator estimator) {
   switch (estimator) {
@@ -113,7 +380,7 @@ ComparedRatio::ComparedRatio(const std::optional<PairedSeries>& pairs, const Rec
   baseline_ = runs_of(baseline);
   test_ = runs_of(test);
   value_spread_ = if_known(pooled(spread_of(baseline_, test_, &RunValue::value), known.values));
-  if (modes_ && by_modes(kConfidence).interval) estimator_ = Estimator::kModes;
+  if (modes_ && by_modes(kRatioConfidence).interval) estimator_ = Estimator::kModes;
   look_at_shares(baseline, test, known);
 }
 
@@ -131,7 +398,8 @@ void ComparedRatio::look_at_shares(const Record& baseline, const Record& test, c
   const double difference = mean_log_fraction(baseline_) - mean_log_fraction(test_);
   share_ratio_log_ = baseline.metric.direction == Direction::kLowerIsBetter ? difference : -difference;
   share_error_ = std::hypot(error_of_mean(baseline_), error_of_mean(test_));
-  if (log_width(by_shares(kConfidence)) < log_width(at(kConfidence))) estimator_ = Estimator::kShares;
+  if (log_width(by_shares(kRatioConfidence)) < log_width(at(kRatioConfidence)))
+    estimator_ = Estimator::kShares;
 }
 
 RatioEstimate ComparedRatio::at(double confidence) const {
@@ -141,8 +409,8 @@ RatioEstimate ComparedRatio::at(double confidence) const {
 
 std::optional<ModeComparison> ComparedRatio::modes() const {
   if (!modes_) return std::nullopt;
-  ModeComparison comparison = modes_->at(kConfidence);
-  comparison.share_effect = share_effect(kConfidence);
+  ModeComparison comparison = modes_->at(kRatioConfidence);
+  comparison.share_effect = share_effect(kRatioConfidence);
   return comparison;
 }
 
@@ -173,7 +441,7 @@ RatioEstimate ComparedRatio::allowing_for_runs(RatioEstimate estimate, double co
 
 RatioEstimate ComparedRatio::by_shares(double confidence) const {
   const double of_samples =
-      share_error_ * normal_quantile(0.5 + 0.5 * confidence) / normal_quantile(0.5 + 0.5 * kConfidence);
+      share_error_ * normal_quantile(0.5 + 0.5 * confidence) / normal_quantile(0.5 + 0.5 * kRatioConfidence);
   const double of_runs = run_half_width(*share_spread_, baseline_.size(), test_.size(), confidence);
   const double half = std::max(of_samples, of_runs);
   return {std::exp(share_ratio_log_),

@@ -4,22 +4,61 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 #include "headroom/base/text.h"
-#include "headroom/compare/unit_conversion.h"
 #include "headroom/record/disturbance.h"
 #include "headroom/stats/quantile.h"
-#include "headroom/stats/sample_size.h"
+#include "headroom/stats/stopping.h"
 
 namespace headroom {
 namespace {
 
-constexpr double kConfidence = 0.95;
-/// What the advice on more pairs is for: +-1 %.
+enum class Quantity { kTime, kBytes, kByteRate, kOperationRate };
+
+struct Unit {
+  std::string_view name;
+  Quantity quantity;
+  double size;
+};
+
+constexpr double kKi = 1024;
+
+constexpr std::array kUnits{
+    Unit{"ns", Quantity::kTime, 1},
+    Unit{"us", Quantity::kTime, 1e3},
+    Unit{"µs", Quantity::kTime, 1e3},
+    Unit{"ms", Quantity::kTime, 1e6},
+    Unit{"s", Quantity::kTime, 1e9},
+    Unit{"sec", Quantity::kTime, 1e9},
+    Unit{"seconds", Quantity::kTime, 1e9},
+    Unit{"B", Quantity::kBytes, 1},
+    Unit{"bytes", Quantity::kBytes, 1},
+    Unit{"kB", Quantity::kBytes, 1e3},
+    Unit{"KB", Quantity::kBytes, 1e3},
+    Unit{"MB", Quantity::kBytes, 1e6},
+    Unit{"GB", Quantity::kBytes, 1e9},
+    Unit{"KiB", Quantity::kBytes, kKi},
+    Unit{"MiB", Quantity::kBytes, kKi* kKi},
+    Unit{"GiB", Quantity::kBytes, kKi* kKi* kKi},
+    Unit{"B/s", Quantity::kByteRate, 1},
+    Unit{"KB/s", Quantity::kByteRate, 1e3},
+    Unit{"MB/s", Quantity::kByteRate, 1e6},
+    Unit{"GB/s", Quantity::kByteRate, 1e9},
+    Unit{"TB/s", Quantity::kByteRate, 1e12},
+    Unit{"FLOP/s", Quantity::kOperationRate, 1},
+    Unit{"MFLOP/s", Quantity::kOperationRate, 1e6},
+    Unit{"GFLOP/s", Quantity::kOperationRate, 1e9},
+    Unit{"TFLOP/s", Quantity::kOperationRate, 1e12},
+    Unit{"GOP/s", Quantity::kOperationRate, 1e9},
+    Unit{"TOP/s", Quantity::kOperationRate, 1e12},
+};
+
+/// Target of the advice on more pairs: +-1 %.
 constexpr double kAdvisedHalfWidth = 0.01;
-/// Fewest values that have a 95 % interval of the median.
+/// Fewest values with a 95 % interval of the median.
 constexpr std::size_t kFewestSamples = 6;
 
 bool usable(double value) {
@@ -31,7 +70,7 @@ std::string outcome_text(const char* side, const Outcome& outcome) {
   return fmt::format("the {} {}{}", side, kind, outcome.reason.empty() ? "" : ": " + outcome.reason);
 }
 
-/// Why `values` give no ratio, or an empty string.
+/// Returns why `values` give no ratio, or an empty string.
 std::string refusal(const char* side, std::span<const double> values) {
   const auto bad = std::ranges::count_if(values, [](double value) { return !usable(value); });
   if (bad == 0) return {};
@@ -40,7 +79,7 @@ std::string refusal(const char* side, std::span<const double> values) {
       values.size(), side);
 }
 
-/// The median of `values`; or why there is no ratio of it.
+/// Sets the median of `values`, or returns why there is no ratio.
 std::string settle_value(const char* side, std::vector<double> values, double& value) {
   std::string problem = refusal(side, values);
   if (problem.empty()) value = quantile_in_place(values, 0.5);
@@ -83,7 +122,7 @@ void compare_numbers(Comparison& result) {
   result.verdict = Verdict::kNoSamples;
 }
 
-/// Of two that were measured apart.
+/// For separate runs.
 void raise_doubts(Comparison& result) {
   if (lacks_run_spread(result)) {
     result.doubts.emplace_back("measured apart, and too few runs tell how far runs of it lie apart");
@@ -102,6 +141,15 @@ std::size_t advised_pairs(const RatioEstimate& ratio) {
 }
 
 }  // namespace
+
+std::optional<double> unit_factor(std::string_view from, std::string_view to) {
+  if (from == to) return 1;
+  const auto source = std::ranges::find(kUnits, from, &Unit::name);
+  const auto target = std::ranges::find(kUnits, to, &Unit::name);
+  if (source == kUnits.end() || target == kUnits.end() || source->quantity != target->quantity)
+    return std::nullopt;
+  return source->size / target->size;
+}
 
 const char* to_string(Verdict verdict) {
   switch (verdict) {
@@ -148,7 +196,7 @@ Comparison compare_records(const Record& baseline, const Record& test, const Run
   result.test_value = after;
   const ComparedRatio ratio(baseline, test, result.test_factor, known);
   result.estimator = ratio.estimator();
-  result.ratio = ratio.at(kConfidence);
+  result.ratio = ratio.at(kRatioConfidence);
   result.modes = ratio.modes();
   result.neighbour_correlation = ratio.neighbour_correlation();
   result.known = known;
@@ -195,7 +243,8 @@ std::optional<MeanWorsening> mean_worsening(std::span<const Comparison> comparis
   const double n = static_cast<double>(count), mean = sum / n;
   MeanWorsening result{std::exp(mean), count, std::nullopt};
   const double half = std::hypot(std::sqrt(squares), halves) / n;
-  if (bounded == count) result.interval = Interval{std::exp(mean - half), std::exp(mean + half), kConfidence};
+  if (bounded == count)
+    result.interval = Interval{std::exp(mean - half), std::exp(mean + half), kRatioConfidence};
   return result;
 }
 

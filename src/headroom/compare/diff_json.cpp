@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/compare/diff_json.h"
+#include "headroom/compare/diff_report.h"
 
 #include <fmt/format.h>
 
 #include "headroom/base/json.h"
-#include "headroom/compare/diff_table.h"
 #include "headroom/compare/percentile_comparison.h"
 #include "headroom/record/record_json.h"
 #include "headroom/report/interval_json.h"
@@ -104,7 +103,7 @@ Json tails_json(const Comparison& comparison) {
   return list;
 }
 
-/// One object on one line, member by member: there may be very many of them.
+/// One object on one line, written member by member because there may be very many.
 class ObjectLine {
  public:
   explicit ObjectLine(std::string& text) : text_(text) { text_ += '{'; }

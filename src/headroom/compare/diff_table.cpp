@@ -1,26 +1,112 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/compare/diff_table.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <optional>
 #include <set>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/compare/mode_comparison_text.h"
+#include "headroom/compare/comparison.h"
+#include "headroom/compare/diff_report.h"
 #include "headroom/compare/percentile_comparison.h"
-#include "headroom/compare/shift_sentence.h"
-#include "headroom/report/value_text.h"
+#include "headroom/report/metric_text.h"
 #include "headroom/stats/interval.h"
 
 namespace headroom {
+
+/// Summarises a shift function by its worst tenth and median: "the slowest tenth is 3.20x slower (2.90
+/// to 3.60), the median the same"; "worst" and "worse" for metrics other than times and rates. `shifts` is a
+/// result of shift_function(), not empty.
+std::string shift_sentence(const Comparison& comparison, const std::vector<DecileShift>& shifts);
+
+/// What is to be said of the groups that the samples fall into, in one line; empty where they are one group:
+///
+///     modes: 10.0 µs, now 10.3 µs (1.030), in 80, now 40 % of the samples; 13.0 µs, now 13.4 µs (1.031), in
+///     20, now 60 %; their shares alone make the mean 1.113 (1.080 to 1.148) modes: the baseline is one
+///     group, the test 10.0 µs in 70 % of the samples, 13.0 µs in 30 %: never the same, and compared by all
+///     samples
+///
+/// Of what is inconclusive also what is missing.
+std::string mode_comparison_text(const Comparison& comparison);
+
 namespace {
 
-/// Which parts of a case must be named, because the rows differ in them.
+struct Words {
+  const char *worst, *worse, *better;
+};
+
+/// Whether the metric is a time or a rate, so that "fast" and "slow" apply.
+bool is_speed(const Comparison& comparison) {
+  return unit_factor(comparison.unit, "s").has_value() || comparison.unit.ends_with("/s");
+}
+
+/// Returns "3.20x slower (2.90 to 3.60)" or "5.00 % slower (4.00 to 6.00 %)". `by` is above 1.
+std::string distance_text(double by, const Interval& interval, const char* word) {
+  constexpr double kFewTimes = 1.5;
+  if (by >= kFewTimes) {
+    return fmt::format("{}x {} ({} to {})", format_number(by), word, format_number(interval.low),
+                       format_number(interval.high));
+  }
+  return fmt::format("{} {} ({} to {})", format_percent(by - 1), word,
+                     format_number(100 * (interval.low - 1)), format_percent(interval.high - 1));
+}
+
+std::string part_text(const Comparison& comparison, const DecileShift& shift, const Words& words) {
+  if (shift.verdict == Verdict::kSame) return "the same";
+  if (shift.verdict == Verdict::kUnderpowered) return "unknown (too few samples)";
+  const RatioEstimate worse =
+      worsening({shift.decile.ratio, shift.decile.ratio_interval, 0}, comparison.baseline->metric.direction);
+  if (shift.verdict == Verdict::kRegression) return distance_text(worse.ratio, *worse.interval, words.worse);
+  if (shift.verdict == Verdict::kInconclusive) return "undecided";
+  // Inverted, to tell how much better it is.
+  const RatioEstimate better = worsening(worse, Direction::kHigherIsBetter);
+  return distance_text(better.ratio, *better.interval, words.better);
+}
+
+std::string side_text(const Modes& modes, const Comparison& comparison) {
+  if (modes.groups.empty()) return "one group";
+  return groups_text(modes.groups, comparison.unit, comparison.baseline->metric.name);
+}
+
+std::string matched_text(const Comparison& comparison) {
+  const ModeComparison& modes = *comparison.modes;
+  const auto value = [&](double median) {
+    return value_text(median, comparison.unit, comparison.baseline->metric.name);
+  };
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < modes.matched.size(); ++i) {
+    const Mode &before = modes.baseline.groups[i], &after = modes.test.groups[i];
+    parts.push_back(fmt::format("{}, now {} ({:.3f}), in {:.0f}, now {:.0f} %{}", value(before.median),
+                                value(after.median), modes.matched[i].ratio.ratio, 100 * before.share,
+                                100 * after.share, i == 0 ? " of the samples" : ""));
+  }
+  return join(parts, "; ");
+}
+
+std::string shares_text(const ModeComparison& modes) {
+  if (!modes.share_effect) return "in stretches, so that their shares tell nothing of the program";
+  const RatioEstimate& effect = *modes.share_effect;
+  return fmt::format("their shares alone make the mean {:.3f} ({:.3f} to {:.3f})", effect.ratio,
+                     effect.interval->low, effect.interval->high);
+}
+
+/// Returns what the modes lack for a conclusive verdict; empty if nothing.
+std::string what_is_open(const Comparison& comparison) {
+  const ModeComparison& modes = *comparison.modes;
+  if (comparison.verdict != Verdict::kInconclusive || !comparison.doubts.empty()) return "";
+  if (!all_bounded(modes)) return ": too few samples of a mode to compare it";
+  if (!modes.share_effect) return "";
+  const Interval& shares = *modes.share_effect->interval;
+  const bool inside = shares.low >= 1 - comparison.margin && shares.high <= 1 + comparison.margin;
+  return inside ? "" : ": whether that is within the margin is open";
+}
+
+/// Properties that rows must name because they differ.
 struct DiffersIn {
   bool caches = false, threads = false, devices = false, runners = false;
 };
@@ -59,7 +145,7 @@ std::string samples_text(const Comparison& comparison) {
   return fmt::format("{} {}", comparison.samples, to_string(comparison.estimator));
 }
 
-/// The doubts that all comparisons with an estimator share; empty where they do not.
+/// Returns the doubts that all comparisons with an estimator share.
 std::vector<std::string> common_doubts(const DiffReport& report) {
   const Comparison* first = nullptr;
   for (const Comparison& comparison : report.comparisons) {
@@ -70,7 +156,7 @@ std::vector<std::string> common_doubts(const DiffReport& report) {
   return first == nullptr ? std::vector<std::string>{} : first->doubts;
 }
 
-/// What is to be said below a row, or an empty string. `common`: doubts that are told once for all rows.
+/// Returns the line below a row, or an empty string. `common`: doubts already given for all rows.
 std::string remark(const Comparison& comparison, const std::vector<std::string>& common) {
   if (!comparison.problem.empty()) return comparison.problem;
   if (!comparison.doubts.empty() && comparison.doubts != common)
@@ -82,7 +168,7 @@ std::string remark(const Comparison& comparison, const std::vector<std::string>&
     return fmt::format("at least {} more sample{} for an interval", comparison.more_pairs,
                        comparison.more_pairs == 1 ? "" : "s");
   }
-  // Two digits: it is a guess at what noise the next samples will have.
+  // Two digits: a guess, as the noise of further samples is unknown.
   double rough = static_cast<double>(comparison.more_pairs);
   double unit = 1;
   while (rough / unit >= 100) unit *= 10;
@@ -91,7 +177,7 @@ std::string remark(const Comparison& comparison, const std::vector<std::string>&
                      comparison.estimator == Estimator::kPaired ? "pairs" : "samples of each");
 }
 
-/// The case, and the test where there are several.
+/// Returns the case, and the test if there are several.
 std::string compared_pair(const DiffReport& report, const Comparison& comparison, const DiffersIn& differ) {
   const std::string name = compared_case(*comparison.baseline, differ);
   return report.tests.size() > 1 ? name + " against " + report.tests[comparison.test_index].label : name;
@@ -101,7 +187,7 @@ std::string percentile_interval_text(const PercentileComparison& found) {
   return found.ratio_interval ? ratio_interval_text(found.ratio_interval) : "undefined: too few samples";
 }
 
-/// The verdict of a gate on that percentile; empty where there is none.
+/// Returns the gate's verdict on that percentile, if any.
 std::string tail_text(const Comparison& comparison, double percentile) {
   const auto found = std::ranges::find_if(
       comparison.tails, [&](const TailVerdict& tail) { return tail.margin.percentile == percentile; });
@@ -162,7 +248,7 @@ void append_cells(std::vector<std::string>& cells, const Comparison* comparison)
   cells.push_back(samples_text(*comparison));
 }
 
-/// What append_cells gives for each test; the fourth is the verdict.
+/// Cells that append_cells adds for each test; the fourth is the verdict.
 constexpr std::size_t kCellsOfTest = 5;
 
 Tone verdict_tone(Verdict verdict) {
@@ -222,7 +308,7 @@ constexpr const char* kHowToLearnTheSpread =
     "measures "
     "both side by side\n";
 
-/// ", which allow for ...: 12 earlier runs on this machine"; empty where nothing is known.
+/// Returns ", which allow for ...: 12 earlier runs on this machine"; empty if nothing is known.
 std::string spread_sources(const DiffReport& report) {
   std::set<std::string> sources;
   for (const Comparison& comparison : report.comparisons) {
@@ -236,7 +322,7 @@ std::string spread_sources(const DiffReport& report) {
          join(std::vector<std::string>(sources.begin(), sources.end()), ", ");
 }
 
-/// How the verdicts were found, as far as these rows need it.
+/// Explains how the verdicts of these rows were found.
 void append_explanations(std::string& out, const DiffReport& report) {
   const auto any = [&](auto fits) { return std::ranges::any_of(report.comparisons, fits); };
   const auto sampled = std::ranges::count_if(
@@ -275,6 +361,26 @@ void append_explanations(std::string& out, const DiffReport& report) {
 }
 
 }  // namespace
+
+std::string shift_sentence(const Comparison& comparison, const std::vector<DecileShift>& shifts) {
+  const Words words =
+      is_speed(comparison) ? Words{"slowest", "slower", "faster"} : Words{"worst", "worse", "better"};
+  const bool lower_is_better = comparison.baseline->metric.direction == Direction::kLowerIsBetter;
+  const DecileShift& worst = lower_is_better ? shifts.back() : shifts.front();
+  return fmt::format("the {} tenth is {}, the median {}", words.worst, part_text(comparison, worst, words),
+                     part_text(comparison, shifts[shifts.size() / 2], words));
+}
+
+std::string mode_comparison_text(const Comparison& comparison) {
+  if (!comparison.modes) return "";
+  const ModeComparison& modes = *comparison.modes;
+  if (modes.matched.empty()) {
+    return fmt::format("modes: the baseline is {}, the test {}: never the same, and compared by all samples",
+                       side_text(modes.baseline, comparison), side_text(modes.test, comparison));
+  }
+  return fmt::format("modes: {}; {}{}", matched_text(comparison), shares_text(modes),
+                     what_is_open(comparison));
+}
 
 Table diff_table(const DiffReport& report) {
   const bool backends = any_backend(report);
@@ -345,8 +451,7 @@ Table environment_table(const DiffReport& report) {
 
 namespace {
 
-/// "3 of 24 regressed, 1 improved, 12 are the same, 8 cannot be told", and which changed most of those that
-/// did.
+/// Adds "3 of 24 regressed, 1 improved, 12 are the same, 8 cannot be told" and the largest changes.
 void answer_verdicts(Sheet& sheet, const DiffReport& report) {
   std::size_t worse = 0, better = 0, same = 0;
   const Comparison* most = nullptr;

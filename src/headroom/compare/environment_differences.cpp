@@ -7,16 +7,15 @@
 #include <set>
 
 #include "headroom/base/text.h"
-#include "headroom/record/environment_sources.h"
-#include "headroom/record/page_share.h"
+#include "headroom/record/environment.h"
+#include "headroom/record/noise.h"
 
 namespace headroom {
 namespace {
 
 using Values = std::set<std::string>;
 
-/// What is known of a side: a name for each fact and the values it was seen with; ordered by first
-/// appearance.
+/// Facts about a side: names and observed values, in order of first appearance.
 class Facts {
  public:
   void add(const std::string& what, const std::string& value) {
@@ -36,7 +35,7 @@ class Facts {
   std::vector<std::string> order_;
 };
 
-/// Of the run, not of what was measured.
+/// Belongs to the run, not to what was measured.
 bool is_of_the_run(const std::string& key) {
   constexpr std::array kRunKeys{"seed", "timestamp", "date", "hostname", "host_name", "pid"};
   return is_shown_run(key) || std::ranges::find(kRunKeys, key) != kRunKeys.end();
@@ -68,14 +67,14 @@ Facts facts_of(std::span<const Record> records) {
     if (record.environment && seen.insert(record.environment.get()).second)
       add_environment(facts, *record.environment);
   }
-  // Of cases, whose memory is another in small pages; what was asked for is in the environment.
+  // Only of cases whose memory has other pages; the requested pages are in the environment.
   for (const Record& record : records) {
     const auto pages = record.model.extra_info.find(kHugePagesKey);
     if (pages != record.model.extra_info.end()) facts.add("share in huge pages", pages->second);
   }
   const AxisValues* last = nullptr;
   for (const Record& record : records) {
-    // Cases in a row differ in few of their axes.
+    // Consecutive cases differ in few axes.
     for (std::size_t i = 0; i < record.axes.size(); ++i) {
       const auto& [axis, value] = record.axes[i];
       const bool is_told = last != nullptr && i < last->size() && (*last)[i] == record.axes[i];

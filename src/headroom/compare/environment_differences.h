@@ -9,19 +9,19 @@
 
 namespace headroom {
 
-/// Something that was not the same when the two sides were measured.
+/// A property that differs between the two sides.
 struct EnvironmentDifference {
   std::string what;            ///< "machine", "governor", "git revision", "torch version", "axis D", ...
-  std::string baseline, test;  ///< the values of each side, joined by ", "; "-" where it tells none
+  std::string baseline, test;  ///< the values of each side, joined by ", "; "-" if unknown
 };
 
 struct EnvironmentDifferences {
-  bool different_machines = false;  ///< both sides tell their machine, and they share none
+  bool different_machines = false;  ///< both sides name their machines, and have none in common
   std::vector<EnvironmentDifference> list;
 };
 
-/// In the order: machine, processors, governor, versions, revision, what else the environments say, and the
-/// axes. What belongs to each run (time, command line, seed) is left out.
+/// Lists differences in this order: machine, processors, governor, versions, revision, other properties,
+/// axes. Ignores what differs in every run (time, command line, seed).
 EnvironmentDifferences environment_differences(std::span<const Record> baseline,
                                                std::span<const Record> test);
 

@@ -14,10 +14,9 @@
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/compare/compared_ratio.h"
-#include "headroom/compare/unit_conversion.h"
-#include "headroom/record/dtype.h"
-#include "headroom/record/identity.h"
-#include "headroom/record/operation_rate.h"
+#include "headroom/compare/comparison.h"
+#include "headroom/record/metrics.h"
+#include "headroom/record/record.h"
 #include "headroom/stats/interval.h"
 #include "headroom/stats/quantile.h"
 
@@ -49,7 +48,7 @@ void convert(Record& record, const std::string& unit) {
   }
 }
 
-/// A lone number as a process that gave one value.
+/// Makes a process with one value from a single number.
 ProcessSamples lone_value(const Record& record) {
   ProcessSamples process;
   process.values = {record.metric.value};
@@ -62,7 +61,7 @@ void estimate_again(Record& record) {
   if (std::ranges::all_of(series.values, [](double value) { return std::isfinite(value); })) estimate(record);
 }
 
-/// One record of those at `places`.
+/// Joins the records at `places` into one.
 Record joined(std::vector<Record>& records, const Places& places, std::vector<std::string>& notes) {
   Places kept;
   std::ranges::copy_if(places, std::back_inserter(kept), [&](std::size_t i) { return measured(records[i]); });
@@ -88,7 +87,7 @@ Record joined(std::vector<Record>& records, const Places& places, std::vector<st
   }
   if (kept.size() > 1) {
     first.runs = std::move(runs);
-    // Rounds of different runs have nothing to do with each other.
+    // Rounds of different runs are unrelated.
     for (ProcessSamples& process : first.samples) process.rounds.clear();
     estimate_again(first);
   }
@@ -97,7 +96,7 @@ Record joined(std::vector<Record>& records, const Places& places, std::vector<st
 
 constexpr auto hash_of = [](const Record* record) { return identity_hash(*record); };
 constexpr auto are_same = [](const Record* a, const Record* b) { return same_identity(*a, *b); };
-/// By the identity of the records that the keys point to.
+/// Keyed by the identity of the records that the keys point to.
 template <typename T>
 using ByIdentity = std::unordered_map<const Record*, T, decltype(hash_of), decltype(are_same)>;
 
@@ -108,7 +107,7 @@ struct Candidates {
   bool several = false;  ///< on either side
 };
 
-/// What the test has, and for each record of the baseline its candidates there, or nullptr.
+/// The test's records by identity, and each baseline record's candidates there, or nullptr.
 struct Candidacy {
   ByIdentity<Candidates> all;
   std::vector<const Candidates*> of_baseline;
@@ -129,7 +128,7 @@ Candidacy candidates_of(const std::vector<Record>& baseline, const std::vector<R
   return candidacy;
 }
 
-/// The partner among `candidates`, or nullptr.
+/// Returns the match among `candidates`, or nullptr.
 const Record* partner_of(const Record& record, bool by_runner, const std::vector<Record>& others,
                          const Places& candidates) {
   if (!by_runner) return &others[candidates.front()];
@@ -139,7 +138,7 @@ const Record* partner_of(const Record& record, bool by_runner, const std::vector
   return nullptr;
 }
 
-/// The places of the records of each case, in the order of first appearance. None where each has one.
+/// Returns the indices of the records of each case, in order of first appearance; empty if each case has one.
 std::vector<Places> groups_of(const std::vector<Record>& records) {
   const auto hash = [](const Record* record) {
     return identity_hash(*record) ^ std::hash<std::string>()(record->runner);
@@ -159,7 +158,7 @@ std::vector<Places> groups_of(const std::vector<Record>& records) {
   return groups;
 }
 
-/// Whether a file of another tool holds it: such a file seldom tells all that an identity is made of.
+/// Whether another tool wrote the record. Such files rarely have all parts of an identity.
 bool is_imported(const Record& record) {
   return !record.environment || record.environment->headroom_version.empty();
 }
@@ -168,7 +167,7 @@ bool agree(const std::string& a, const std::string& b) {
   return a.empty() || b.empty() || a == b;
 }
 
-/// Whether two records may be of one case: nothing that both tell differs.
+/// Whether no field that both records have differs.
 bool agree(const Record& a, const Record& b) {
   const bool axes = std::ranges::all_of(a.axes, [&](const auto& entry) {
     const AxisValue* other = axis(b, entry.first);
@@ -181,8 +180,8 @@ bool agree(const Record& a, const Record& b) {
          (a.threads == 0 || b.threads == 0 || a.threads == b.threads);
 }
 
-/// Of those left over: the pairs of which one side is of another tool, that agree, and agree with nobody
-/// else.
+/// Pairs the remaining records if one side is from another tool, the two agree, and neither agrees with any
+/// other.
 void match_by_what_both_tell(const std::vector<Record>& baseline, std::vector<const Record*>& partners,
                              std::vector<const Record*>& left) {
   std::map<const Record*, std::vector<std::size_t>> suitors;
@@ -207,7 +206,7 @@ void match_by_what_both_tell(const std::vector<Record>& baseline, std::vector<co
 JoinedRecords join_duplicates(std::vector<Record> records) {
   const std::vector<Places> groups = groups_of(records);
   JoinedRecords result{std::move(records), {}};
-  // In place, for there may be very many: the first of a group never stands before the group's own place.
+  // In place, to save memory: the first of a group is never before the group's own index.
   for (std::size_t i = 0; i < groups.size(); ++i)
     result.records[i] = joined(result.records, groups[i], result.notes);
   if (!groups.empty())

@@ -9,31 +9,30 @@
 
 namespace headroom {
 
-/// Records of one side with one record for each case, backend, runner and metric.
+/// Records of one side, at most one for each case, backend, runner and metric.
 struct JoinedRecords {
   std::vector<Record> records;     ///< in the order of first appearance
-  std::vector<std::string> notes;  ///< what was joined or left out, each a sentence
+  std::vector<std::string> notes;  ///< what was joined or dropped, one sentence each
 };
 
-/// Joins the records that have the same identity() and runner: they are separate runs of one case, so the
-/// samples of the later ones are appended as further processes, and value and interval are those of all.
-/// Records that hold one number and no samples count as one value of a process of their own; where others of
-/// the case hold samples, they are left out and a note says so. One that was not measured gives way to one
-/// that was. Where the units differ they are converted to the first one's; a unit that cannot be converted is
-/// an Error.
+/// Joins records with equal identity() and runner, which are separate runs of one case. Appends the samples
+/// of later ones as further processes, and estimates value and interval from all of them. A record with a
+/// value and no samples counts as one value of its own process, or is dropped with a note if other records of
+/// the case have samples. Measured records replace unmeasured ones. Converts units to the first record's;
+/// throws Error if that is impossible.
 JoinedRecords join_duplicates(std::vector<Record> records);
 
-/// Which record of the baseline stands against which of the test. Points into the two vectors given.
+/// Matching records of baseline and test. Points into the two vectors given.
 struct Matches {
   std::vector<std::pair<const Record*, const Record*>>
       pairs;  ///< baseline, test; in the order of the baseline
   std::vector<const Record*> only_baseline, only_test;
 };
 
-/// Matches by identity(), never by position. The runner counts only where one side has several for an
-/// identity (two builds measured side by side): then those of the same label are partners. What is left over
-/// and stands in another tool's file on one side is matched by what both tell, where that is unambiguous: a
-/// report that names no device and no dtype, a command that hyperfine timed.
+/// Matches by identity(), never by position. The runner counts only if one side has several for an identity
+/// (two builds measured together): equal labels then match. Remaining records from another tool's file are
+/// matched by the fields that both have, if that is unambiguous: a report without device and dtype, a command
+/// timed by hyperfine.
 Matches match_records(const std::vector<Record>& baseline, const std::vector<Record>& test);
 
 }  // namespace headroom

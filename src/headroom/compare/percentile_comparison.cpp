@@ -10,9 +10,7 @@
 namespace headroom {
 namespace {
 
-constexpr double kConfidence = 0.95;
-
-/// One side on the scale of logarithms.
+/// One side, in logarithms.
 struct LogSide {
   double quantile = 0;
   std::optional<Interval> interval;
@@ -31,8 +29,8 @@ std::optional<Interval> back(const std::optional<Interval>& logs) {
   return Interval{std::exp(logs->low), std::exp(logs->high), logs->confidence};
 }
 
-/// By the recovered variances of both sides (see unpaired_series_ratio), and no narrower than what differs
-/// from run to run allows.
+/// Recovers the variances of both sides (see unpaired_series_ratio), and widens the interval by the
+/// run-to-run spread.
 std::optional<Interval> ratio_interval(const Comparison& comparison, const LogSide& before,
                                        const LogSide& after, double confidence) {
   if (!before.interval || !after.interval) return std::nullopt;
@@ -81,7 +79,7 @@ void judge_tails(std::span<Comparison> comparisons, const std::vector<TailMargin
   for (Comparison& comparison : comparisons) {
     comparison.tails.clear();
     for (const TailMargin& margin : margins) {
-      const auto shown = compare_percentile(comparison, margin.percentile, kConfidence);
+      const auto shown = compare_percentile(comparison, margin.percentile, kRatioConfidence);
       if (!shown) continue;
       const auto strict = compare_percentile(comparison, margin.percentile, 1 - 2 * alpha / looks);
       comparison.tails.push_back(
@@ -106,7 +104,7 @@ Verdict tail_verdict(const Comparison& comparison, double margin, const std::opt
 
 std::vector<DecileShift> shift_function(const Comparison& comparison) {
   constexpr int kDeciles = 9;
-  constexpr double kEach = 1 - (1 - kConfidence) / kDeciles;
+  constexpr double kEach = 1 - (1 - kRatioConfidence) / kDeciles;
   std::vector<DecileShift> shifts;
   for (int decile = 1; decile <= kDeciles; ++decile) {
     const auto found = compare_percentile(comparison, 10.0 * decile, kEach);

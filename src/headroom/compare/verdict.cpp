@@ -1,22 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/compare/verdict.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
 #include <vector>
 
-#include "headroom/stats/multiplicity.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/compare/compared_ratio.h"
+#include "headroom/files/toml_document.h"
+#include "headroom/record/metrics.h"
+#include "headroom/stats/compare.h"
+#include "headroom/stats/round_ratio.h"
 
 namespace headroom {
 namespace {
+
+const std::vector<std::string> kCaseKeys{"name", "metric", "margin"};
+
+double require_share(double share, std::string_view text) {
+  if (!(share >= 0 && share < 1)) {
+    throw Error(
+        fmt::format("{} is no margin: it must be from 0 up to 100 %, as 3% or 0.03", in_quotes(text)));
+  }
+  return share;
+}
+
+double margin_at(const toml::node& node, const std::string& source) {
+  try {
+    if (node.is_string()) return parse_margin(node.as_string()->get());
+    if (node.is_number())
+      return require_share(*node.value<double>(), fmt::format("{}", *node.value<double>()));
+  } catch (const Error& error) {
+    refuse_at(node.source(), source, error.what());
+  }
+  refuse_at(node.source(), source, "a margin is a share: \"3%\" or 0.03");
+}
+
+std::string pattern_at(const toml::table& table, const char* key, const std::string& source) {
+  const toml::node* node = table.get(key);
+  if (node == nullptr) return "*";
+  if (!node->is_string()) refuse_at(node->source(), source, fmt::format("'{}' is not a string", key));
+  return node->as_string()->get();
+}
+
+MarginRule rule_of(const toml::table& table, const std::string& source) {
+  for (const auto& [key, value] : table) {
+    if (std::ranges::find(kCaseKeys, key.str()) != kCaseKeys.end()) continue;
+    refuse_at(key.source(), source,
+              "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), kCaseKeys) + "; a case has " +
+                  join(kCaseKeys, ", "));
+  }
+  if (!table.contains("margin")) refuse_at(table.source(), source, "'margin' is missing");
+  return {pattern_at(table, "name", source), pattern_at(table, "metric", source),
+          margin_at(*table.get("margin"), source)};
+}
+
+std::vector<MarginRule> rules_at(const toml::node& node, const std::string& source) {
+  const toml::array* tables = node.as_array();
+  if (tables == nullptr)
+    refuse_at(node.source(), source, "write [[case]], with two brackets, before each case");
+  std::vector<MarginRule> rules;
+  for (const toml::node& table : *tables) {
+    if (!table.is_table()) refuse_at(table.source(), source, "a case is a table: write [[case]] before it");
+    rules.push_back(rule_of(*table.as_table(), source));
+  }
+  return rules;
+}
 
 bool has_samples(const Comparison& comparison) {
   return comparison.estimator != Estimator::kNone;
 }
 
-/// What an interval says by itself.
+/// Returns the claim of an interval alone.
 Verdict claim_of(const Comparison& comparison, const RatioEstimate& ratio) {
   const RatioEstimate worse = worsening(ratio, comparison.baseline->metric.direction);
   if (worse.interval->low > 1 + comparison.margin) return Verdict::kRegression;
@@ -30,13 +92,12 @@ bool is_change(Verdict verdict) {
   return verdict == Verdict::kRegression || verdict == Verdict::kImprovement;
 }
 
-/// Whether the two lie wholly on different sides of 1.
+/// Whether the intervals lie on opposite sides of 1.
 bool disagree(const RatioEstimate& a, const RatioEstimate& b) {
   return (a.interval->low > 1 && b.interval->high < 1) || (a.interval->high < 1 && b.interval->low > 1);
 }
 
-/// What the ratio and the change of the shares of modes say together. `shares`: nothing where it is not
-/// known.
+/// Returns the joint claim of the ratio and the effect of the modes' shares. `shares`: nothing if unknown.
 Verdict claim_of(const Comparison& comparison, const RatioEstimate& ratio,
                  const std::optional<RatioEstimate>& shares) {
   const Verdict by_ratio = claim_of(comparison, ratio);
@@ -44,7 +105,7 @@ Verdict claim_of(const Comparison& comparison, const RatioEstimate& ratio,
   if (!shares) return is_change(by_ratio) ? by_ratio : Verdict::kInconclusive;
   const Verdict by_shares = claim_of(comparison, *shares);
   if (disagree(ratio, *shares) && (is_change(by_ratio) || is_change(by_shares))) {
-    // Only a ratio mode by mode has nothing of the shares in it.
+    // Only a ratio taken mode by mode excludes the effect of the shares.
     if (comparison.estimator != Estimator::kModes) return Verdict::kInconclusive;
     const Verdict both =
         claim_of(comparison, weighted_product(std::array{ratio, *shares}, std::array{1.0, 1.0}));
@@ -55,9 +116,8 @@ Verdict claim_of(const Comparison& comparison, const RatioEstimate& ratio,
   return by_ratio == by_shares && all_bounded(*comparison.modes) ? by_ratio : Verdict::kInconclusive;
 }
 
-/// By how much neighbouring rounds are correlated over the whole suite: what the machine does to one case it
-/// does to the others, and many short series tell it far better than one. A mean within its own standard
-/// error counts only in part.
+/// Returns the correlation of consecutive rounds over the whole suite: the machine affects all cases alike,
+/// and many short series estimate it far better than one. A mean within its own standard error is reduced.
 double shared_correlation(std::span<const Comparison* const> suite) {
   double sum = 0;
   double samples = 0;
@@ -71,20 +131,21 @@ double shared_correlation(std::span<const Comparison* const> suite) {
   return mean * std::min(1.0, mean * std::sqrt(samples));
 }
 
-/// Whether the interval at confidence 1 - 2p still makes the claim.
+/// Whether the interval at confidence 1 - 2p still supports the claim.
 bool holds_at(const Comparison& comparison, const ComparedRatio& ratio, Verdict claim, double p) {
   const double confidence = 1 - 2 * p;
   const RatioEstimate at = ratio.at(confidence);
   return at.interval && claim_of(comparison, at, ratio.share_effect(confidence)) == claim;
 }
 
-/// How many intervals could have made the claim: with modes that of the ratio and that of their shares.
+/// Returns the number of intervals that could make the claim: with modes those of the ratio and of the
+/// shares.
 double looks_of(const Comparison& comparison) {
   return comparison.modes && comparison.modes->share_effect ? 2 : 1;
 }
 
-/// The smallest p at which the claim holds, to within 2 %; it holds at .025 unless the neighbours are
-/// correlated by more than its own interval knows.
+/// Returns the smallest p of the claim, to within 2 %. The claim holds at .025 unless the suite's correlation
+/// exceeds that of its own interval.
 double p_value_of(const Comparison& comparison, Verdict claim, double correlation) {
   constexpr double kSmallest = 1e-9, kLargest = 0.025;
   ComparedRatio ratio(*comparison.baseline, *comparison.test, comparison.test_factor, comparison.known);
@@ -122,7 +183,107 @@ void correct(std::span<Comparison* const> suite, Verdict claim, double correlati
   }
 }
 
+std::optional<RoundRatio> ratio_of_rounds(const RoundComparison& one) {
+  if (one.comparison.estimator != Estimator::kPaired) return std::nullopt;
+  const Record &test = *one.comparison.test, &baseline = *one.comparison.baseline;
+  const auto pairs = paired_series(test, baseline, one.comparison.test_factor);
+  if (!pairs) return std::nullopt;
+  return RoundRatio::of(pairs->a, pairs->b, one.look);
+}
+
+/// A comparison with the inputs of its verdict. The p-values are for lying beyond 1 and beyond the margin, on
+/// the observed side, divided by the level of its look.
+struct Judged {
+  Comparison* comparison;
+  double tail;
+  double apart, beyond;
+};
+
+double adjustable(double p_value, double tail) {
+  return std::min(1.0, p_value / tail * kLastTail);
+}
+
+Judged judged_of(RoundComparison& one, const RoundRatio& ratio, double margin) {
+  one.comparison.ratio = ratio.estimate();
+  one.comparison.margin = margin;
+  one.comparison.p_value.reset();
+  const bool above = one.comparison.ratio->ratio > 1;
+  const double apart = above ? ratio.p_above(1) : ratio.p_below(1);
+  const double beyond = above ? ratio.p_above(1 + margin) : ratio.p_below(1 - margin);
+  return {&one.comparison, ratio.tail(), adjustable(apart, ratio.tail()), adjustable(beyond, ratio.tail())};
+}
+
+std::vector<double> adjusted(const std::vector<Judged>& suite, double Judged::*p_value) {
+  std::vector<double> values;
+  for (const Judged& judged : suite) values.push_back(judged.*p_value);
+  return benjamini_hochberg_adjusted(values);
+}
+
+Verdict verdict_of(const Comparison& comparison, bool apart, bool beyond) {
+  const Interval& interval = *comparison.ratio->interval;
+  const double high = 1 + comparison.margin, low = 1 - comparison.margin;
+  if (interval.low >= low && interval.high <= high) return Verdict::kSame;
+  if (apart && beyond && interval.low > high) return Verdict::kRegression;
+  if (apart && beyond && interval.high < low) return Verdict::kImprovement;
+  return Verdict::kInconclusive;
+}
+
+bool tail_is(const Comparison& comparison, Verdict verdict) {
+  return std::ranges::any_of(comparison.tails,
+                             [&](const TailVerdict& tail) { return tail.verdict == verdict; });
+}
+
+/// Whether the median and all requested tails are the same or better.
+bool is_fine(const Comparison& comparison) {
+  const auto fine = [](Verdict verdict) {
+    return verdict == Verdict::kSame || verdict == Verdict::kImprovement;
+  };
+  return fine(comparison.verdict) &&
+         std::ranges::all_of(comparison.tails, [&](const TailVerdict& tail) { return fine(tail.verdict); });
+}
+
+std::size_t count_of(const GateAnswer& answer, Verdict verdict) {
+  const auto found = answer.counts.find(verdict);
+  return found == answer.counts.end() ? 0 : found->second;
+}
+
 }  // namespace
+
+double margin_of(const Margins& margins, const Record& record) {
+  double margin = margins.overall;
+  if (margins.rules.empty()) return margin;
+  const std::string name = case_name(record);
+  for (const MarginRule& rule : margins.rules) {
+    const bool fits_metric =
+        is_same_metric(rule.metric, record.metric.name) || fits_glob(rule.metric, record.metric.name);
+    if (fits_metric && fits_glob(rule.name, name)) margin = rule.margin;
+  }
+  return margin;
+}
+
+GateFile parse_gate_file(std::string_view text, const std::string& source) {
+  const toml::table document = parse_toml(text, source);
+  GateFile file;
+  for (const auto& [key, node] : document) {
+    if (key.str() == "margin") {
+      file.margin = margin_at(node, source);
+    } else if (key.str() == "case") {
+      file.rules = rules_at(node, source);
+    } else {
+      refuse_at(key.source(), source,
+                "unknown key " + in_quotes(key.str()) + "; a gate file has margin and [[case]]");
+    }
+  }
+  return file;
+}
+
+GateFile read_gate_file(const std::filesystem::path& path) {
+  return parse_gate_file(read_file(path), path.string());
+}
+
+double parse_margin(std::string_view text) {
+  return require_share(parse_share(text), text);
+}
 
 void judge(std::span<Comparison> comparisons, const JudgeRule& rule) {
   std::vector<Comparison*> suite;
@@ -147,6 +308,70 @@ void judge(std::span<Comparison> comparisons, const JudgeRule& rule) {
     if (!comparison->doubts.empty() && comparison->verdict != Verdict::kUnderpowered)
       comparison->verdict = Verdict::kInconclusive;
   }
+}
+
+void judge_rounds(std::span<RoundComparison> comparisons, double margin) {
+  std::vector<Judged> suite;
+  for (RoundComparison& one : comparisons) {
+    if (const auto ratio = ratio_of_rounds(one)) suite.push_back(judged_of(one, *ratio, margin));
+  }
+  const std::vector<double> apart = adjusted(suite, &Judged::apart);
+  const std::vector<double> beyond = adjusted(suite, &Judged::beyond);
+  for (std::size_t i = 0; i < suite.size(); ++i) {
+    Comparison& comparison = *suite[i].comparison;
+    const bool reachable =
+        comparison.ratio->pairs >= fewest_pairs(suite[i].tail / static_cast<double>(suite.size()));
+    const bool told =
+        apart[i] <= kLastTail && comparison.ratio->interval && !comparison.ratio->interval->contains(1);
+    if (comparison.ratio->interval && (told || reachable)) {
+      comparison.verdict = verdict_of(comparison, told, beyond[i] <= kLastTail);
+    } else {
+      comparison.verdict = Verdict::kUnderpowered;
+    }
+    if (told && comparison.verdict != Verdict::kSame)
+      comparison.p_value = apart[i] / kLastTail * suite[i].tail;
+  }
+}
+
+bool told_apart(const Comparison& comparison) {
+  return comparison.p_value.has_value();
+}
+
+std::size_t fewest_rounds(std::size_t comparisons) {
+  return std::max<std::size_t>(
+      6, fewest_pairs(kLastTail / static_cast<double>(std::max<std::size_t>(1, comparisons))));
+}
+
+GateAnswer gate_answer(std::span<const Comparison> judged, std::size_t missing) {
+  GateAnswer answer;
+  answer.missing = missing;
+  for (const Comparison& comparison : judged) ++answer.counts[comparison.verdict];
+  const std::size_t regressed = count_of(answer, Verdict::kRegression);
+  const std::size_t failed = count_of(answer, Verdict::kFailed);
+  const auto tails = static_cast<std::size_t>(
+      std::ranges::count_if(judged, [](const Comparison& c) { return tail_is(c, Verdict::kRegression); }));
+  const auto fine = static_cast<std::size_t>(std::ranges::count_if(judged, is_fine));
+  const bool any_ratio = std::ranges::any_of(judged, [](const Comparison& c) { return c.ratio.has_value(); });
+  if (regressed + failed + tails > 0) {
+    answer.exit = ExitCode::kNo;
+    answer.sentence = fmt::format("{} of {} cases regressed", regressed, judged.size());
+    if (tails > 0) answer.sentence += fmt::format(", the tails of {}", tails);
+    if (failed > 0) answer.sentence += fmt::format(", {} failed", failed);
+  } else if (!any_ratio) {
+    answer.exit = ExitCode::kCannot;
+    answer.sentence = "no case could be compared";
+  } else if (fine < judged.size() || missing > 0) {
+    answer.exit = ExitCode::kInconclusive;
+    answer.sentence = fmt::format("no regression was shown, but {} of {} cases are undecided",
+                                  judged.size() - fine, judged.size());
+    const auto unknown = std::ranges::count_if(judged, lacks_run_spread);
+    if (unknown > 0)
+      answer.sentence += fmt::format(" ({} because nothing tells how far runs lie apart)", unknown);
+    if (missing > 0) answer.sentence += fmt::format(" and {} of the baseline are missing", missing);
+  } else {
+    answer.sentence = fmt::format("all {} cases are the same or better", judged.size());
+  }
+  return answer;
 }
 
 }  // namespace headroom

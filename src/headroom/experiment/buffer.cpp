@@ -16,7 +16,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
-#include "headroom/machine/huge_pages.h"
+#include "headroom/machine/memory.h"
 
 namespace headroom {
 namespace {

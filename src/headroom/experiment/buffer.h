@@ -7,30 +7,30 @@
 
 namespace headroom {
 
-/// What Buffers ask of the kernel from 2 MiB up: huge pages, small ones, or nothing.
+/// Page size that Buffers of 2 MiB and more request: huge, small, or no request.
 enum class PageWish { kHuge, kSmall, kNone };
-/// Says which: "yes" (and unset), "no" or "default".
+/// Environment variable: "yes" (default), "no" or "default" for PageWish.
 inline constexpr const char* kHugePagesVariable = "HEADROOM_HUGE_PAGES";
-/// That of kHugePagesVariable. Throws Error for another value.
+/// Reads kHugePagesVariable. Throws Error for an invalid value.
 PageWish page_wish();
 
-/// Bytes of Buffers that could lie in huge pages (of 5 MiB these are 4), and those of them that did after the
+/// Bytes of Buffers that could lie in huge pages (4 MiB of a 5 MiB buffer), and those that did after the
 /// first touch.
 struct BufferPages {
   std::size_t possible = 0, huge = 0;
 };
-/// Of all Buffers of this process: cases share theirs, and threads make them for others.
+/// Sums over all Buffers of this process: cases share them, and threads make them for others.
 BufferPages buffer_pages();
-/// "100 %"; empty where none can lie in huge pages.
+/// "100 %"; empty if no huge page is possible.
 std::string text_of(const BufferPages& pages);
 
-/// Zeroed memory for the inputs and outputs of an experiment: aligned to 64 bytes at least; from 2 MiB up
-/// aligned to 2 MiB and backed by huge pages where the kernel gives them and page_wish() is for it. 128
-/// readable bytes lie behind the end, so that a kernel may load a whole vector there.
+/// Zeroed memory for inputs and outputs, aligned to 64 bytes; from 2 MiB up aligned to 2 MiB and in huge
+/// pages if page_wish() requests and the kernel grants them. 128 readable bytes follow the end, so that
+/// kernels may load whole vectors there.
 class Buffer {
  public:
   Buffer() = default;
-  /// Throws std::bad_alloc, and what page_wish() throws.
+  /// Throws std::bad_alloc, and as page_wish() does.
   explicit Buffer(std::size_t bytes);
   ~Buffer();
   Buffer(Buffer&& other) noexcept;

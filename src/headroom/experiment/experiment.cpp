@@ -1,9 +1,105 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/experiment/experiment.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+
 namespace headroom {
+namespace {
+
+constexpr std::size_t kMaxRangeValues = 10'000;
+
+struct Range {
+  std::int64_t first = 0, last = 0, step = 1;
+  bool multiplies = false;
+};
+
+/// "16-1024*2", "1-10+3", "1-10"; nothing when `text` is not a range of integers.
+std::optional<Range> parse_range(std::string_view text) {
+  const std::size_t dash = text.find('-', 1);
+  if (dash == std::string_view::npos) return std::nullopt;
+  const std::size_t step_at = text.find_first_of("*+", dash);
+  const auto first = to_integer(text.substr(0, dash));
+  const auto last =
+      to_integer(text.substr(dash + 1, step_at == std::string_view::npos ? step_at : step_at - dash - 1));
+  if (!first || !last) return std::nullopt;
+  Range range{*first, *last, 1, false};
+  if (step_at != std::string_view::npos) {
+    const auto step = to_integer(text.substr(step_at + 1));
+    if (!step) return std::nullopt;
+    range.step = *step;
+    range.multiplies = text[step_at] == '*';
+  }
+  return range;
+}
+
+void append_range(const Range& range, std::string_view text, std::vector<std::string>& values) {
+  const bool grows = range.multiplies ? range.step >= 2 && range.first >= 1 : range.step >= 1;
+  if (!grows || range.last < range.first) {
+    throw Error("the range " + in_quotes(text) +
+                " never ends or is empty; write first-last*factor with factor >= 2, or first-last+step");
+  }
+  std::size_t count = 0;
+  for (std::int64_t value = range.first; value <= range.last;) {
+    values.push_back(std::to_string(value));
+    if (++count > kMaxRangeValues) throw Error("the range " + in_quotes(text) + " has over 10,000 values");
+    const bool overflows = range.multiplies ? __builtin_mul_overflow(value, range.step, &value)
+                                            : __builtin_add_overflow(value, range.step, &value);
+    if (overflows) break;
+  }
+}
+
+}  // namespace
+
+AxisRequest parse_axis_request(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    throw Error("axis request " + in_quotes(text) + " is not of the form name=value[,value...]");
+  }
+  AxisRequest request{std::string(text.substr(0, equals)), {}};
+  for (const std::string& part : split(text.substr(equals + 1), ',')) {
+    if (part.empty()) throw Error("axis request " + in_quotes(text) + " has an empty value");
+    if (const auto range = parse_range(part)) {
+      append_range(*range, part, request.values);
+    } else {
+      request.values.push_back(part);
+    }
+  }
+  return request;
+}
+
+bool accepts(const Axis& axis, std::string_view value) {
+  if (axis.kind == Axis::Kind::kFree) return !value.empty();
+  if (axis.kind == Axis::Kind::kText) return std::ranges::find(axis.values, value) != axis.values.end();
+  const auto number = to_integer(value);
+  return number && *number >= 1;
+}
+
+std::string valid_values(const Axis& axis) {
+  if (axis.kind == Axis::Kind::kFree) return "a text such as " + join(axis.values, ", ");
+  return axis.kind == Axis::Kind::kText ? "one of " + join(axis.values, ", ") : "a positive integer";
+}
+
+std::vector<std::string> select_values(const Axis& axis, std::span<const AxisRequest> requests) {
+  bool named = false;
+  std::vector<std::string> selected;
+  for (const AxisRequest& request : requests) {
+    if (request.name != axis.name) continue;
+    named = true;
+    for (const std::string& value : request.values) {
+      if (!accepts(axis, value)) continue;
+      // "0064" and "64" are one case.
+      const std::string plain =
+          axis.kind == Axis::Kind::kInteger ? std::to_string(*to_integer(value)) : value;
+      if (std::ranges::find(selected, plain) == selected.end()) selected.push_back(plain);
+    }
+  }
+  return named ? selected : axis.values;
+}
 
 Experiment& Experiment::summary(std::string text) {
   summary_ = std::move(text);

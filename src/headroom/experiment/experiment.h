@@ -6,17 +6,48 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "headroom/experiment/axis.h"
-
 namespace headroom {
+
+/// A parameter of an experiment with its default values.
+struct Axis {
+  enum class Kind {
+    kInteger,  ///< any positive integer
+    kText,     ///< only the listed values
+    kFree      ///< any text; the experiment rejects invalid values
+  };
+  std::string name;
+  Kind kind = Kind::kText;
+  std::vector<std::string> values;
+};
+
+/// A user's request for one axis: "D=1024,4096", "D=1024-16384*2", "D=64-512+64", "dtype=int8".
+struct AxisRequest {
+  std::string name;
+  std::vector<std::string> values;  ///< ranges expanded
+};
+
+/// Parses "name=values". Ranges are first-last*factor, first-last+step, or first-last (step 1), both ends
+/// included. Throws Error: no '=', empty list, a range that never ends or has over 10,000 values.
+AxisRequest parse_axis_request(std::string_view text);
+
+/// Whether `axis` accepts `value`.
+bool accepts(const Axis& axis, std::string_view value);
+/// "one of int8, bf16" or "a positive integer".
+std::string valid_values(const Axis& axis);
+
+/// Returns the values of `axis`: the requested ones that it accepts (integers normalised, duplicates removed,
+/// requests merged) if any request names it, else its defaults.
+std::vector<std::string> select_values(const Axis& axis, std::span<const AxisRequest> requests);
 
 class State;
 
-/// A thing to measure over axes. `run` is called once per case in a runner: it reads its axes from the State,
-/// sets up, says its work, verifies, and calls State::measure, which returns when the case is released.
+/// Something to measure over axes. `run` is called once per case in a runner: it reads its axes from the
+/// State, sets up, declares its work, verifies, and calls State::measure, which returns when the case is
+/// released.
 class Experiment {
  public:
   using Function = std::function<void(State&)>;
@@ -24,46 +55,46 @@ class Experiment {
   Experiment(std::string name, Function run) : name_(std::move(name)), run_(std::move(run)) {}
 
   Experiment& summary(std::string text);
-  /// An integer axis (any positive integer may be asked for on the command line).
+  /// Adds an integer axis. The command line accepts any positive integer.
   Experiment& axis(std::string name, std::initializer_list<long long> values);
-  /// A text axis (only these values may be asked for).
+  /// Adds a text axis. Only these values are accepted.
   Experiment& axis(std::string name, std::initializer_list<const char*> values);
   Experiment& axis(Axis axis);
-  /// Implementations to be compared; default one, "native". State::backend() says which is wanted.
+  /// Sets the implementations to compare; default "native". State::backend() returns the requested one.
   Experiment& backends(std::initializer_list<const char*> names);
   Experiment& backends(std::span<const std::string> names);
-  /// Ways in which `backend` can do the same (block sizes, prefetch distances), none of them best everywhere:
-  /// the scheduler samples all of them in rounds once for each case and machine, and keeps the fastest.
-  /// State::variant() says which is wanted; one that does not apply to a case skips it.
+  /// Sets variants of `backend` (block sizes, prefetch distances) of which none is best everywhere. The
+  /// scheduler samples all in rounds, once per case and machine, and keeps the fastest. State::variant()
+  /// returns the requested one; skip the case if it does not apply.
   Experiment& variants(const std::string& backend, std::vector<std::string> names);
-  /// The metric that tables show and targets are about: "memory_bandwidth(GB/s)", "flops_utilization",
-  /// "latency", or one that State::rate or State::value gives. Default: memory_bandwidth(GB/s) where the work
-  /// has bytes, else GFLOP/s (GOP/s where its dtype is one of integers) where it has FLOPs, else latency.
+  /// Sets the headline metric of tables and targets: "memory_bandwidth(GB/s)", "flops_utilization",
+  /// "latency", or one of State::rate or State::value. Default: memory_bandwidth(GB/s) if the work has bytes,
+  /// else GFLOP/s (GOP/s for integer dtypes) if it has FLOPs, else latency.
   Experiment& metric(std::string name);
-  /// Metrics that stand beside it: each is reported, and held against its target, like it.
+  /// Sets further metrics, reported and compared with targets like the headline.
   Experiment& also_metrics(std::vector<std::string> names);
-  /// The model that it runs, as its publisher calls it: the result is one of a model, not of a kernel.
+  /// Sets the publisher's name of the model: the result is one of a model, not of a kernel.
   Experiment& model(std::string name);
-  /// Not run by default, only where it is named: for what takes long to load or much memory.
+  /// Runs only if named: for experiments that load long or need much memory.
   Experiment& on_request();
-  /// Where the work happens: "cpu" (default), "cuda". Limits apply to cases of the same device.
+  /// Sets the device: "cpu" (default), "cuda". Limits apply to cases of the same device.
   Experiment& device(std::string name);
-  /// It chooses the CPUs of its threads itself: one that is run by one thread is not pinned for it.
+  /// The experiment binds its own threads; a single thread is not pinned for it.
   Experiment& places_itself();
-  /// How many threads its cases take where nobody asks for others, a case each, in the same rounds: how it
-  /// scales. State::threads() says which is wanted. Default: all CPUs.
+  /// Sets default thread counts, a case for each in the same rounds, to measure scaling. State::threads()
+  /// returns the requested one. Default: all CPUs.
   Experiment& threads(std::vector<int> counts);
-  /// In a job of ranks what each measures counts by itself, not that of the slowest: the samples of a rank
-  /// are those of a process.
+  /// In a rank job each rank's time counts by itself, not the slowest rank's; samples of a rank are those of
+  /// a process.
   Experiment& each_rank_counts();
-  /// A limit of the machine: not run by default, and never held against another limit.
+  /// Marks a limit of the machine: not run by default, never compared with another limit.
   Experiment& limit();
 
   const std::string& name() const { return name_; }
   const std::string& summary() const { return summary_; }
   const std::vector<Axis>& axes() const { return axes_; }
   const std::vector<std::string>& backends() const { return backends_; }
-  /// By backend; a backend without any is not there.
+  /// By backend; backends without variants are absent.
   const std::map<std::string, std::vector<std::string>>& variants() const { return variants_; }
   const std::string& metric() const { return metric_; }
   const std::vector<std::string>& also_metrics() const { return also_metrics_; }

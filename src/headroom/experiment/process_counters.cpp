@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <thread>

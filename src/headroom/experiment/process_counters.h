@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "headroom/experiment/work_counts.h"
-#include "headroom/machine/counter_kernel.h"
-#include "headroom/machine/memory_controllers.h"
+#include "headroom/experiment/state.h"
 #include "headroom/machine/perf_event.h"
 
 namespace headroom {

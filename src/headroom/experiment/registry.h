@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <string>
@@ -8,56 +9,77 @@
 #include <vector>
 
 #include "headroom/base/blas_library.h"
-#include "headroom/experiment/device_description.h"
 #include "headroom/experiment/experiment.h"
 
 namespace headroom {
 
-/// The experiments of one executable, in the order in which they were added.
+/// A device as its driver describes it. Empty or zero: unknown.
+struct DeviceDescription {
+  std::string name;                ///< "NVIDIA H200"
+  std::string uuid;                ///< unique id of the device
+  std::string pci_bus_id;          ///< "00000000:01:00.0"
+  std::string driver;              ///< version: "580.95.05"
+  std::string cuda;                ///< newest version that the driver supports: "13.0"
+  std::string compute_capability;  ///< "9.0"
+  std::int64_t memory_bytes = 0;   ///< total
+  std::int64_t l2_bytes = 0;       ///< last-level cache
+  std::int64_t multiprocessors = 0;
+  std::int64_t memory_bus_bits = 0;
+  double max_sm_mhz = 0;      ///< maximum multiprocessor clock
+  double max_memory_mhz = 0;  ///< maximum memory clock
+  double power_limit_w = 0;   ///< enforced power limit
+  std::string ecc;            ///< "on" or "off"
+  std::string mig;            ///< "on" or "off": whether the chip is split into instances
+};
+
+/// Asks the drivers for devices; empty if there are none.
+using DescribeDevices = std::function<std::vector<DeviceDescription>()>;
+
+/// The experiments of one executable, in order of addition.
 class Registry {
  public:
-  /// Calls `run` once and writes a trace of what it did to `file`, whole or not at all. Throws Error.
+  /// Calls `run` once and writes a complete trace to `file`, or none. Throws Error.
   using Tracer = std::function<void(const std::string& file, const std::function<void()>& run)>;
   using Require = std::function<void()>;
   using Lost = std::function<std::string()>;
-  /// Adds to the registry what the runner's command line asks for. Throws Error.
+  /// Adds to the registry what the runner's command line requests. Throws Error.
   using TakeArguments = std::function<void(Registry&, const std::vector<std::string>& arguments)>;
 
-  /// Throws std::logic_error when the name is taken. The reference stays valid.
+  /// Throws std::logic_error if the name is taken. The reference stays valid.
   Experiment& add(std::string name, Experiment::Function run);
-  /// Null when there is none of that name.
+  /// Null if there is none.
   const Experiment* find(std::string_view name) const;
   Experiment* find(std::string_view name);
   const std::deque<Experiment>& all() const { return experiments_; }
 
-  /// `require` throws Error, saying what is missing and what to do, where the machine lacks what every
-  /// experiment here needs. Called before the runner greets; what it says takes the greeting's place.
+  /// Sets a check that throws Error, with a remedy, if the machine lacks what every experiment needs. It runs
+  /// before the runner greets; its message replaces the greeting.
   void require_with(Require require) { require_ = std::move(require); }
-  /// Throws what require_with's function throws.
+  /// Runs the check of require_with().
   void require() const {
     if (require_) require_();
   }
 
-  /// `lost` answers, after a case failed, why no case of this process can be measured any more; empty: it
-  /// can. The runner then ends, and who drives it starts another for what is left.
+  /// Sets a function that returns, after a failed case, why this process can run no more cases; empty if it
+  /// can. If it cannot, the runner ends and its client starts another.
   void end_where_lost_with(Lost lost) { lost_ = std::move(lost); }
   std::string lost() const { return lost_ ? lost_() : std::string(); }
 
-  /// How one call of a case is recorded; empty: this runner cannot.
+  /// How to trace one call of a case; empty: not supported.
   void trace_with(Tracer tracer) { tracer_ = std::move(tracer); }
   const Tracer& tracer() const { return tracer_; }
 
-  /// The devices that experiments here run on, other than the CPU; empty: none is told.
+  /// The devices of the experiments, other than the CPU; empty: none reported.
   void describe_devices_with(DescribeDevices describe) { describe_devices_ = std::move(describe); }
   const DescribeDevices& describe_devices() const { return describe_devices_; }
 
-  /// The BLAS that experiments here compute with, for the records; empty: none is told.
+  /// The BLAS of the experiments, for the records; empty: none reported.
   void describe_blas_with(DescribeBlas describe) { describe_blas_ = std::move(describe); }
   const DescribeBlas& describe_blas() const { return describe_blas_; }
 
   void take_arguments_with(TakeArguments take) { take_arguments_ = std::move(take); }
-  /// What a command line asks of this runner beside its experiments: `headroom run --module` does. Throws
-  /// Error where there are arguments and nothing that takes them.
+  /// Handles command-line arguments such as those of `headroom run --module`. Throws Error for arguments
+  /// without a handler.
   void take_arguments(const std::vector<std::string>& arguments);
 
  private:
@@ -70,7 +92,7 @@ class Registry {
   TakeArguments take_arguments_;
 };
 
-/// The registry that HEADROOM_EXPERIMENT adds to, and that a runner serves.
+/// The registry of HEADROOM_EXPERIMENT, which runners serve.
 Registry& registry();
 
 }  // namespace headroom

@@ -16,67 +16,169 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/base/precision.h"
 #include "headroom/experiment/bf16.h"
-#include "headroom/experiment/case_spec.h"
-#include "headroom/experiment/keep.h"
-#include "headroom/experiment/tolerance.h"
+#include "headroom/experiment/sum_tolerance.h"
 #include "headroom/machine/noise.h"
-#include "headroom/record/overhead_metrics.h"
+#include "headroom/record/metrics.h"
+#include "headroom/record/record.h"
 
 namespace headroom {
 
-/// Thrown by State::skip; the runner reports the case as skipped.
+/// Makes the compiler compute `value`, at no cost at run time: for results that nothing else reads.
+template <typename T>
+[[gnu::always_inline]] inline void keep(const T& value) {
+  asm volatile("" : : "r,m"(value) : "memory");
+}
+template <typename T>
+[[gnu::always_inline]] inline void keep(T& value) {
+  if constexpr (sizeof(T) <= sizeof(void*)) {
+    asm volatile("" : "+m,r"(value) : : "memory");
+  } else {
+    asm volatile("" : "+m"(value) : : "memory");
+  }
+}
+
+/// Makes the compiler write all pending stores and forget what it knows of memory.
+[[gnu::always_inline]] inline void keep_memory() {
+  asm volatile("" : : : "memory");
+}
+
+/// Hardware counts of some work. Nothing for events that were not counted.
+struct WorkCounts {
+  std::optional<double> instructions{}, cycles{}, cache_misses{};  ///< of all threads of the process
+  /// Moved by the memory controllers, for all programs.
+  std::optional<double> memory_bytes{}, memory_bytes_written{};
+  /// Moved in an equally long time right afterwards, while the process slept.
+  double background_bytes = 0;
+  double share = 1;  ///< time share of the least-scheduled counter: 1 without multiplexing
+
+  bool operator==(const WorkCounts&) const = default;
+};
+
+/// Where the inputs of one iteration lie.
+enum class Caches {
+  kCold,  ///< inputs rotate through copies that together exceed twice the last-level cache
+  kHot    ///< one copy
+};
+
+/// A case as the scheduler requests it from a runner.
+struct CaseSpec {
+  std::string experiment;
+  AxisTexts axes;
+  std::string backend = "native";
+  int threads = 1;
+  Caches caches = Caches::kCold;
+  std::uint64_t seed = 1;
+  std::string variant{};       ///< one of Experiment::variants; empty: the implementation decides
+  bool keep_wrong = false;     ///< time and mark the case despite a wrong answer
+  std::size_t most_bytes = 0;  ///< skip cases that need more memory; 0: the machine's memory
+};
+
+/// FLOPs and bytes of one iteration.
+struct Work {
+  double flops = 0;
+  double bytes = 0;          ///< all bytes moved between memory and processor, both ways
+  double bytes_written = 0;  ///< the written part of `bytes`
+  std::string dtype{};       ///< "f32", "bf16", "int8": selects the peak for `flops`; may be empty
+  double exchanged = 0;      ///< mean of the bytes that a rank sends and receives
+};
+
+/// A number that a case reports besides its time.
+struct ReportedMetric {
+  enum class Kind {
+    kValue,  ///< amount
+    kRate,   ///< amount / time of an iteration
+    kColumn  ///< per iteration, from the columns of each sample
+  };
+  std::string name;  ///< "token_per_sec"
+  std::string unit;  ///< "tokens/s"
+  Direction direction = Direction::kHigherIsBetter;
+  Kind kind = Kind::kValue;
+  double amount = 0;  ///< of a value; per iteration for a rate
+};
+
+/// The properties of a case that is ready to be sampled.
+struct CaseInfo {
+  Work work;
+  std::size_t copies = 1;  ///< input copies in rotation
+  bool verified = false;
+  double max_error = 0;
+  double tolerance = 0;  ///< bound for max_error
+  std::vector<ReportedMetric> metrics;
+  StringMap inputs;                    ///< name -> "bf16[1024,1024] normal(0,1)"
+  StringMap notes;                     ///< further properties: "isa" -> "avx512_bf16"
+  std::optional<Precision> sums_in{};  ///< accumulation dtype of the tolerance; empty: unknown
+  /// Why the answer is wrong, for a case timed with CaseSpec::keep_wrong.
+  std::string wrong{};
+};
+
+/// Numbers reported after sampling: State::series.
+struct ToldSeries {
+  std::string name;            ///< "bucket 0 launched"
+  std::string unit;            ///< "us"
+  std::vector<double> values;  ///< by iteration, the last sampled one last
+  StringMap info{};            ///< further properties: "bytes" -> "4096"
+};
+
+/// The report of a case after its last sample.
+struct Conclusion {
+  std::string failure;  ///< reason to discard its samples; empty: keep them
+  StringMap notes{};    ///< added to those of CaseInfo
+  std::vector<ToldSeries> series{};
+};
+
+/// Thrown by State::skip. The runner reports the case as skipped.
 struct SkipCase {
   std::string reason;
 };
-/// Thrown by State::wrong_answer; the runner reports the case as failed.
+/// Thrown by State::wrong_answer. The runner reports the case as failed.
 struct WrongAnswer {
   std::string reason;
 };
 
-/// Calls `run` once, with whatever it does before and after.
+/// Calls `run` once, with work before and after.
 using Surround = std::function<void(const std::function<void()>& run)>;
 
-/// One sample as the scheduler asks for it.
+/// A request for one sample.
 struct SampleRequest {
   std::uint64_t iterations = 1;
-  std::uint64_t lead_in = 0;           ///< iterations before the clock starts
-  const Surround* surround = nullptr;  ///< not a sample: the iterations are run inside it, and not timed
+  std::uint64_t lead_in = 0;           ///< untimed iterations before the clock starts
+  const Surround* surround = nullptr;  ///< if set: run the iterations inside it, untimed
 };
 struct Sample {
   double elapsed_ns = 0;  ///< of all iterations together
   std::uint64_t iterations = 1;
   SampleNoise noise;
-  DeviceNoise device{};           ///< by State::watch_device
-  std::vector<double> columns{};  ///< per iteration, in the order in which State::column declared them
+  DeviceNoise device{};           ///< from State::watch_device
+  std::vector<double> columns{};  ///< per iteration, in the order of the State::column calls
 };
 
-/// A number that an experiment measures in each iteration, beside its time: State::column.
+/// A number that an experiment measures in each iteration besides the time: State::column.
 class Column {
  public:
   explicit Column(double& sum) : sum_(&sum) {}
-  /// What this iteration adds: the nanoseconds of a phase, bytes, events.
+  /// Adds a quantity of this iteration: nanoseconds of a phase, bytes, events.
   void add(double amount) { *sum_ += amount; }
 
  private:
   double* sum_;
 };
 
-/// The side of a case that asks for samples: a runner's protocol, or a test.
+/// The source of sample requests: a runner's protocol or a test.
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
-  /// The case is ready to be sampled. Called once, before the first next().
+  /// Called once, before the first next(), when the case is ready.
   virtual void ready(const CaseInfo& info) = 0;
-  /// Blocks until a sample is wanted; nothing when the case is released.
+  /// Blocks until the next request. Nothing when the case is released.
   virtual std::optional<SampleRequest> next() = 0;
   virtual void deliver(const Sample& sample) = 0;
-  /// Whether the case was released because it has all its samples, and what it then says is heard.
+  /// Whether the case was released after its last sample, so that its conclusion counts.
   virtual bool is_concluding() const { return false; }
 };
 
-/// Objects that several cases of one runner use at the same time (a thread pool, weights), kept while any
-/// does.
+/// Objects shared by live cases of one runner (a thread pool, weights), destroyed with the last user.
 class SharedObjects {
  public:
   template <typename T, typename Make>
@@ -94,47 +196,45 @@ class SharedObjects {
   std::vector<std::pair<std::string, std::weak_ptr<void>>> objects_;
 };
 
-/// What an experiment sees of the case that it is asked to run.
+/// The interface between an experiment and the case that it runs.
 class State {
  public:
   State(CaseSpec spec, SampleSource& source, SharedObjects& shared);
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  /// The value of an axis. Throws std::logic_error for an axis that the experiment did not declare, or an
-  /// integer axis that holds text.
+  /// Returns the value of an axis. Throws std::logic_error for an undeclared axis, or if integer() reads a
+  /// text.
   std::int64_t integer(std::string_view axis) const;
   const std::string& text(std::string_view axis) const;
 
-  /// The case as it was asked for.
   const CaseSpec& spec() const { return spec_; }
   const std::string& backend() const { return spec_.backend; }
-  /// One of Experiment::variants, or empty: what the implementation takes by itself.
+  /// One of Experiment::variants, or empty: the implementation decides.
   const std::string& variant() const { return spec_.variant; }
   int threads() const { return spec_.threads; }
   Caches caches() const { return spec_.caches; }
   std::uint64_t seed() const { return spec_.seed; }
 
-  /// How many copies of inputs of `bytes` (what one iteration touches) to make and rotate through: 1 when
-  /// hot, else enough to exceed twice the last-level cache, at least 2. measure() then calls its body with
-  /// the copy's index.
+  /// Returns how many copies of inputs to rotate through, `bytes` being the inputs of one iteration: 1 when
+  /// hot, else enough to exceed twice the last-level cache, at least 2. measure() then passes the copy's
+  /// index to its body.
   std::size_t rotate(std::size_t bytes);
 
-  /// The last-level cache of the device that the case runs on, for rotate(); without it that of the host.
+  /// Sets the last-level cache of the case's device for rotate(). Default: the host's.
   void last_level_cache(std::size_t bytes) { cache_bytes_ = bytes; }
-  /// How many copies rotate() said; 1 before.
+  /// The result of rotate(); 1 before that call.
   std::size_t copies() const { return info_.copies; }
 
-  /// Skips the case when `bytes` more cannot be had, saying both sizes.
+  /// Skips the case, stating both sizes, if `bytes` more are not available.
   void require_memory(std::size_t bytes) const;
 
-  /// FLOPs and bytes of one iteration. measure() refuses (std::logic_error) what is negative, not finite
-  /// or above 1e100, and more bytes written than bytes in all; so it does for the numbers of rate() and
-  /// value().
+  /// Sets FLOPs and bytes of one iteration. measure() throws std::logic_error for negative, non-finite or
+  /// excessive (above 1e100) numbers, here and in rate() and value(), and for more bytes written than moved.
   void work(Work work) { info_.work = std::move(work); }
-  /// Describes an input: name, "bf16[1024,1024]", its distribution.
+  /// Describes an input: shape and distribution, such as "bf16[1024,1024] normal(0,1)".
   void input(const std::string& name, const std::string& description) { info_.inputs[name] = description; }
-  /// Says more about the case, for the record: state.note("isa", "avx512_bf16").
+  /// Adds a note to the record: state.note("isa", "avx512_bf16").
   void note(const std::string& name, const std::string& text) {
     (measured_ ? conclusion_.notes : info_.notes)[name] = text;
   }
@@ -142,18 +242,17 @@ class State {
   void rate(const std::string& name, double amount, const std::string& unit);
   /// Reports a value that does not depend on time.
   void value(const std::string& name, double value, const std::string& unit, Direction direction);
-  /// Reports what the body measures itself in each iteration, with samples and an interval as the time has:
-  /// `Column forward = state.column("forward", "ns");`, and in the body `forward.add(ns)`. A sample has the
-  /// mean over its iterations; it must be finite. The column lives as long as this.
+  /// Reports a quantity that the body measures, with samples and an interval like the time: `Column forward =
+  /// state.column("forward", "ns");`, and in the body `forward.add(ns)`. A sample has the mean over its
+  /// iterations, which must be finite. The column lives as long as this.
   Column column(const std::string& name, const std::string& unit,
                 Direction direction = Direction::kLowerIsBetter);
 
   [[noreturn]] void skip(const std::string& reason) const { throw SkipCase{reason}; }
 
-  /// Poisons `output`, calls `run` once, and compares with `expected` (float64, same length). The largest
-  /// error goes into the record, with the tolerance and the precision that it is for; a wrong answer fails
-  /// the case (wrong_answer), naming the index and both values. A NaN is right only where the reference is
-  /// NaN too.
+  /// Poisons `output`, calls `run` once, and compares with `expected` (float64, same length). Records the
+  /// largest error, the tolerance and its precision. A wrong answer fails the case with the index and both
+  /// values. NaN only matches NaN.
   void verify(const std::function<void()>& run, std::span<float> output, std::span<const double> expected,
               Tolerance tolerance);
   void verify(const std::function<void()>& run, std::span<double> output, std::span<const double> expected,
@@ -161,39 +260,37 @@ class State {
   void verify(const std::function<void()>& run, std::span<Bf16> output, std::span<const double> expected,
               Tolerance tolerance);
 
-  /// Compares values that were computed already, as verify() does.
+  /// Compares computed values as verify() does.
   void check(std::span<const float> actual, std::span<const double> expected, Tolerance tolerance);
   void check(std::span<const double> actual, std::span<const double> expected, Tolerance tolerance);
   void check(std::span<const Bf16> actual, std::span<const double> expected, Tolerance tolerance);
 
-  /// Once measure() has returned: whether the case has all its samples. What it then says with note(),
-  /// series() and wrong_answer() is heard; a case that failed or that nobody waits for is to end without more
-  /// ado.
+  /// After measure(): whether the case has all its samples, so that note(), series() and wrong_answer() still
+  /// count. Otherwise end at once.
   bool is_concluding() const { return source_.is_concluding(); }
-  /// Reports numbers of the iterations, where their names were not known before they ran: after measure().
+  /// After measure(): reports numbers by iteration whose names were not known before.
   void series(ToldSeries series) { conclusion_.series.push_back(std::move(series)); }
   const Conclusion& conclusion() const { return conclusion_; }
 
-  /// For what checks its results in every sample, outside of what is timed: wrong_answer() ends it there.
+  /// Declares that results are checked in every sample, untimed; wrong_answer() then ends the case.
   void verifies_samples() { info_.verified = true; }
 
-  /// Says why the answer is wrong: the case fails here. Where `headroom run --keep-wrong` wants it timed all
-  /// the same, it goes on, and its record is marked.
+  /// Fails the case with a reason. With `headroom run --keep-wrong` the case goes on and its record is
+  /// marked.
   void wrong_answer(const std::string& reason);
 
-  /// Objects shared with the other cases of this runner that live now: state.shared<Pool>("2", [] { ... }).
+  /// Returns an object shared with the live cases of this runner: state.shared<Pool>("2", [] { ... }).
   template <typename T, typename Make>
   std::shared_ptr<T> shared(const std::string& key, Make&& make) {
     return shared_.get<T>(key, std::forward<Make>(make));
   }
 
-  /// For work on a device: `read` asks its driver how it is now, outside of what is timed. The record then
-  /// has clocks, power and temperature as they are after each sample, and what held the clocks down before or
-  /// after it. What cannot be read is left zero; `read` does not throw.
+  /// Records the state of a device from `read`, called untimed around each sample: clocks, power and
+  /// temperature after it, throttle reasons from both. Unreadable values stay zero; `read` does not throw.
   void watch_device(std::function<DeviceNoise()> read) { read_device_ = std::move(read); }
 
-  /// Gives samples of `body` until the case is released. `body` is called as body() or body(copy), copy <
-  /// rotate()'s result, cycling. Between the two clock readings runs nothing but the loop over `body`.
+  /// Samples `body` until the case is released, called as body() or body(copy), with copy cycling below the
+  /// result of rotate(). Between the two clock readings only the loop over `body` runs.
   template <typename Body>
   requires std::invocable<Body&> || std::invocable<Body&, std::size_t>
   void measure(Body&& body) {
@@ -216,9 +313,8 @@ class State {
     }
   }
 
-  /// The same for a body that must find something prepared in each iteration: `setup` runs before each call
-  /// of `body` and is not timed. The clock is read around each call then: what that costs is measured in
-  /// every sample and reported as the column kClockOverhead.
+  /// Samples a `body` that needs an untimed `setup` before each call. The clock is read around each call;
+  /// that overhead is measured in every sample and reported as the column kClockOverhead.
   template <typename Body, typename Setup>
   requires(std::invocable<Body&> || std::invocable<Body&, std::size_t>) &&
       (std::invocable<Setup&> || std::invocable<Setup&, std::size_t>)void measure(Body&& body,
@@ -236,8 +332,8 @@ class State {
     });
   }
 
-  /// For work that has a clock of its own (a device's events): `batch(iterations)` runs that many and returns
-  /// the nanoseconds that they took. A time that is negative or not finite fails the case.
+  /// Samples work with its own clock, such as device events: `batch(iterations)` runs that many and returns
+  /// their nanoseconds. A negative or non-finite time fails the case.
   template <typename Batch>
   requires std::is_invocable_r_v<double, Batch&, std::uint64_t>
   void measure_batches(Batch&& batch) {
@@ -266,7 +362,7 @@ class State {
       function();
     }
   }
-  /// The nanoseconds of all calls of `body`, each timed by itself.
+  /// Returns the sum of the individually timed calls of `body`, in ns.
   template <typename Body, typename Setup>
   [[gnu::noinline]] double each_timed(Body& body, Setup& setup, std::uint64_t iterations, std::size_t& copy) {
     std::chrono::steady_clock::duration sum{};
@@ -279,7 +375,7 @@ class State {
     }
     return std::chrono::duration<double, std::nano>(sum).count();
   }
-  /// One body of machine code for the lead-in and the timed part.
+  /// Shared machine code for the lead-in and the timed part.
   template <typename Body>
   [[gnu::noinline]] static std::size_t repeat(Body& body, std::uint64_t iterations, std::size_t copy,
                                               std::size_t copies) {
@@ -319,8 +415,22 @@ class State {
   NoiseMeter noise_;
   std::optional<std::size_t> cache_bytes_;
   std::function<DeviceNoise()> read_device_;
-  std::deque<double> column_sums_;  ///< each Column has the address of its own
+  std::deque<double> column_sums_;  ///< addresses are held by Columns
   bool measured_ = false;
 };
+
+/// Upper bound of all counts. Sums, squares and ratios of such numbers stay finite.
+inline constexpr double kMostOfAnything = 1e100;
+/// 31 years.
+inline constexpr double kMostNanoseconds = 1e18;
+
+/// Returns which number of a case is impossible, as the end of a sentence about it: "says a work of -1
+/// FLOPs"; empty if none is. Checked on both sides of the protocol: a faulty program learns of it where it
+/// runs, and a runner is not trusted.
+std::string unsound(const CaseInfo& info);
+/// The same for a sample: "measured a time of nan ns".
+std::string unsound(const Sample& sample);
+/// The same for counters: "counted nan instructions".
+std::string unsound(const WorkCounts& counts);
 
 }  // namespace headroom

@@ -3,10 +3,33 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <limits>
+#include <optional>
+#include <span>
 
-#include "headroom/experiment/tolerance.h"
+#include "headroom/base/precision.h"
 
 namespace headroom {
+
+/// How far a result may be from the reference: |actual - expected| <= absolute + relative * max(|expected|,
+/// rms), rms over all expected values (a sum of products has rounding errors of the size of its terms, not of
+/// its value).
+struct Tolerance {
+  double relative = 1e-5;
+  double absolute = 0;
+  /// What the root mean square of all errors may be, as a share of rms.
+  double root_mean_square = std::numeric_limits<double>::infinity();
+  /// The precision that the implementation adds in, which the others are for (sum_tolerance.h). Empty where
+  /// nobody knows: the answer is held against another run's.
+  std::optional<Precision> sums_in = Precision::kF32;
+};
+
+/// Of the finite values; 0 where there is none.
+double root_mean_square(std::span<const double> values);
+
+/// |actual - expected| over max(|expected|, rms), rms being that of all expected values; infinite where only
+/// one of them is NaN, or infinities differ.
+double scaled_error(double actual, double expected, double rms);
 
 /// The largest relative error of rounding to the nearest: 2^-8 of bf16, 2^-11, 2^-24, 2^-53.
 double unit_roundoff(Precision precision);

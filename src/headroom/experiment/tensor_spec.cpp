@@ -7,7 +7,6 @@
 #include <array>
 #include <functional>
 #include <numeric>
-#include <optional>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"

@@ -2,40 +2,44 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "headroom/history/store.h"
+
 namespace headroom {
 
-/// Bytes that are no text.
+/// Binary data.
 struct Blob {
   std::string bytes;
 };
 
-/// What goes into a database and comes out of it; monostate is NULL.
+/// A value of a column or parameter; monostate is NULL.
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string, Blob>;
 using SqlRow = std::vector<SqlValue>;
 
-/// Calls `reader` with a row; throws Error, naming the database, where that finds another type in a column
-/// than was written there.
+/// Calls `reader` with a row. Throws Error naming the database if `reader` finds a column of an unexpected
+/// type.
 void read_row(const std::string& database, const SqlRow& row,
               const std::function<void(const SqlRow&)>& reader);
 
-/// One connection to a database that holds a history. The statements are the same for every kind of
-/// database: parameters are $1, $2, ... All functions throw Error, naming the database.
+/// A connection to a database with a history. SQL is the same for all kinds of database; parameters are $1,
+/// $2, ... All functions throw Error naming the database.
 class Database {
  public:
   enum class Transaction {
-    kAppend,  ///< beside other appends, as far as the database can
-    kAlone,   ///< nobody else writes while it lasts
-    kRead     ///< what is read is of one moment
+    kAppend,  ///< concurrent with other appends if the database can
+    kAlone,   ///< no concurrent writer
+    kRead     ///< reads see one snapshot
   };
 
   virtual ~Database() = default;
 
-  /// Runs one statement and hands each row of its result to `reader`.
+  /// Runs one statement and calls `reader` with each row of the result.
   virtual void execute(const std::string& sql, const SqlRow& parameters,
                        const std::function<void(const SqlRow&)>& reader) = 0;
   void execute(const std::string& sql, const SqlRow& parameters = {}) {
@@ -44,20 +48,22 @@ class Database {
 
   virtual void begin(Transaction transaction) = 0;
   virtual void commit() = 0;
-  /// Never throws: the database undoes on its own what cannot be undone in time.
+  /// Never throws; the database itself rolls back what remains.
   virtual void rollback() noexcept = 0;
 
-  /// Gives back the space of what was deleted, where the database does not do that by itself.
+  /// Frees the space of deleted rows, unless the database does so by itself.
   virtual void compact() = 0;
-  /// What is wrong with the database itself, a sentence each; empty where it is well, or looks after itself.
+  /// Returns problems of the database itself, one sentence each; empty if there are none or the server checks
+  /// itself.
   virtual std::vector<std::string> problems() { return {}; }
-  /// Copies all of it into a new file beside it and returns its name; empty where it is no file.
+  /// Copies the whole database to a new file beside it and returns its name; empty if the database is not a
+  /// file.
   virtual std::string copy_beside() { return {}; }
-  /// How it is called in messages; never with a password.
+  /// Returns the name for messages, without any password.
   virtual const std::string& name() const = 0;
 };
 
-/// A transaction that is undone unless it was committed.
+/// Rolls the transaction back unless it was committed.
 class TransactionScope {
  public:
   TransactionScope(Database& database, Database::Transaction transaction) : database_(database) {
@@ -77,5 +83,32 @@ class TransactionScope {
   Database& database_;
   bool committed_ = false;
 };
+
+/// Version of the tables below, stored in the table headroom_store.
+inline constexpr std::int64_t kStoreSchema = 1;
+
+/// SQL that differs between the kinds of database.
+struct SqlDialect {
+  const char* new_id;  ///< type of a generated key, never reused after a row was deleted
+  const char* blob;
+};
+
+/// Returns the statements that create the tables in an empty database and store the schema version.
+std::vector<std::string> schema_statements(const SqlDialect& dialect);
+
+/// Throws Error unless this program can read and write that schema version.
+void require_known_schema(std::int64_t version, const std::string& database);
+
+/// Throws Error for a database that holds something else.
+[[noreturn]] void refuse_foreign_database(const std::string& database, const std::string& what_it_holds);
+
+/// Opens a history in a file. A missing or empty file becomes a history, unless opened read-only. Refuses any
+/// other content or a newer history without changing a byte. Commits survive a kill and a power failure.
+/// Writers wait for each other; readers never wait.
+std::unique_ptr<Database> open_sqlite(const std::filesystem::path& path, StoreAccess access);
+
+/// Opens a history in the schema `headroom` of a PostgreSQL database; `url` is as in libpq. Creates a missing
+/// schema, unless opened read-only. Refuses a foreign or newer schema.
+std::unique_ptr<Database> open_postgresql(const std::string& url, StoreAccess access);
 
 }  // namespace headroom

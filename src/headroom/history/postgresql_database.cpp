@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/history/postgresql_database.h"
-
+#include <dlfcn.h>
 #include <fmt/format.h>
+#include <libpq-fe.h>
 #include <poll.h>
 
 #include <array>
@@ -16,25 +16,102 @@
 #include "headroom/base/secrets.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/history/libpq.h"
-#include "headroom/history/schema.h"
+#include "headroom/history/database.h"
 
 namespace headroom {
+
+/// Functions of PostgreSQL's client library. It depends on some thirty other libraries, so it is loaded when
+/// the first database is opened, not at program start.
+struct Libpq {
+  decltype(&PQconnectStartParams) start_connecting;
+  decltype(&PQconnectPoll) go_on_connecting;
+  decltype(&PQsocket) socket;
+  decltype(&PQsetnonblocking) set_nonblocking;
+  decltype(&PQflush) flush;
+  decltype(&PQconsumeInput) consume_input;
+  decltype(&PQisBusy) is_busy;
+  decltype(&PQgetResult) next_result;
+  decltype(&PQfinish) finish;
+  decltype(&PQstatus) status;
+  decltype(&PQerrorMessage) error_message;
+  decltype(&PQsetNoticeProcessor) set_notice_processor;
+  decltype(&PQsendPrepare) send_prepare;
+  decltype(&PQsendQueryPrepared) send_prepared;
+  decltype(&PQresultStatus) result_status;
+  decltype(&PQresultErrorMessage) result_error;
+  decltype(&PQresultErrorField) result_error_field;
+  decltype(&PQclear) clear;
+  decltype(&PQntuples) row_count;
+  decltype(&PQnfields) column_count;
+  decltype(&PQftype) column_type;
+  decltype(&PQgetisnull) is_null;
+  decltype(&PQgetvalue) value;
+  decltype(&PQgetlength) length;
+};
+
+/// Throws Error if the library is not installed.
+const Libpq& libpq();
+
 namespace {
+
+constexpr const char* kLibrary = "libpq.so.5";
+
+template <typename Function>
+void find(void* library, const char* name, Function& function) {
+  void* symbol = ::dlsym(library, name);
+  if (symbol == nullptr) throw Error(fmt::format("{} has no {}: it is too old for headroom", kLibrary, name));
+  function = reinterpret_cast<Function>(symbol);
+}
+
+Libpq load() {
+  void* library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    throw Error(
+        fmt::format("a history in PostgreSQL needs {}, which was not found ({}); install it (Debian: "
+                    "libpq5), or keep the history in a file",
+                    kLibrary, ::dlerror()));
+  }
+  Libpq functions{};
+  find(library, "PQconnectStartParams", functions.start_connecting);
+  find(library, "PQconnectPoll", functions.go_on_connecting);
+  find(library, "PQsocket", functions.socket);
+  find(library, "PQsetnonblocking", functions.set_nonblocking);
+  find(library, "PQflush", functions.flush);
+  find(library, "PQconsumeInput", functions.consume_input);
+  find(library, "PQisBusy", functions.is_busy);
+  find(library, "PQgetResult", functions.next_result);
+  find(library, "PQfinish", functions.finish);
+  find(library, "PQstatus", functions.status);
+  find(library, "PQerrorMessage", functions.error_message);
+  find(library, "PQsetNoticeProcessor", functions.set_notice_processor);
+  find(library, "PQsendPrepare", functions.send_prepare);
+  find(library, "PQsendQueryPrepared", functions.send_prepared);
+  find(library, "PQresultStatus", functions.result_status);
+  find(library, "PQresultErrorMessage", functions.result_error);
+  find(library, "PQresultErrorField", functions.result_error_field);
+  find(library, "PQclear", functions.clear);
+  find(library, "PQntuples", functions.row_count);
+  find(library, "PQnfields", functions.column_count);
+  find(library, "PQftype", functions.column_type);
+  find(library, "PQgetisnull", functions.is_null);
+  find(library, "PQgetvalue", functions.value);
+  find(library, "PQgetlength", functions.length);
+  return functions;
+}
 
 constexpr SqlDialect kPostgresqlDialect{"BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "BYTEA"};
 
-/// Of PostgreSQL's catalog pg_type: fixed numbers of the built-in types.
+/// Fixed ids of built-in types in PostgreSQL's catalog pg_type.
 constexpr Oid kBytea = 17, kInt8 = 20, kText = 25, kFloat8 = 701;
 constexpr int kTextFormat = 0, kBinaryFormat = 1;
-/// Any number that no other program takes for its own advisory locks: "HDRM".
+/// Key of our advisory lock, unlikely to be used by other programs: "HDRM".
 constexpr std::int64_t kLockOfSchema = 0x4844524d;
 
 std::string without_trailing_newline(const char* message) {
   return std::string(trimmed(message));
 }
 
-/// Bytes from "\x0a1b...", the form in which PostgreSQL shows them.
+/// Parses PostgreSQL's text form of bytes, "\x0a1b...".
 Blob from_hex(std::string_view shown) {
   const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
   Blob blob;
@@ -45,7 +122,7 @@ Blob from_hex(std::string_view shown) {
   return blob;
 }
 
-/// The parameters of a statement in the form that libpq takes; points into `values`.
+/// Parameters of a statement for libpq; points into `values`.
 class Parameters {
  public:
   explicit Parameters(const SqlRow& values) : texts_(values.size()) {
@@ -84,7 +161,7 @@ class Parameters {
 
 using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
 
-/// How long a server may say nothing while something is asked of it.
+/// Longest silence of a server during a request.
 std::chrono::milliseconds patience() {
   constexpr std::chrono::milliseconds kPatience{30'000};
   const char* text = std::getenv("HEADROOM_STORE_TIMEOUT");
@@ -131,12 +208,12 @@ class PostgresqlDatabase final : public Database {
 
   void begin(Transaction transaction) override {
     execute(transaction == Transaction::kRead ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" : "BEGIN");
-    // Every append inserts into runs, which this lock keeps waiting; readers go on.
+    // Blocks appends, which all insert into runs; readers continue.
     if (transaction == Transaction::kAlone) execute("LOCK TABLE runs IN EXCLUSIVE MODE");
   }
   void commit() override { execute("COMMIT"); }
   void rollback() noexcept override {
-    // A server that fell silent rolls back by itself when the connection ends.
+    // A lost server rolls back when the connection ends.
     if (is_lost_) return;
     try {
       execute("ROLLBACK");
@@ -144,13 +221,13 @@ class PostgresqlDatabase final : public Database {
       is_lost_ = true;
     }
   }
-  /// The server's autovacuum does it.
+  /// Done by the server's autovacuum.
   void compact() override {}
   const std::string& name() const override { return name_; }
 
  private:
-  /// Waits for the server, which may say nothing for patience_ at most. A signal that this program heeds
-  /// (Ctrl-C) ends the wait. Throws Error; the connection is of no more use then.
+  /// Waits for the server, for at most patience_ of silence. A signal handled by this program (Ctrl-C) ends
+  /// the wait. Throws Error; the connection is then unusable.
   void await(short events) {
     pollfd file{pq_.socket(connection_), events, 0};
     const int ready = ::poll(&file, 1, static_cast<int>(patience_.count()));
@@ -173,7 +250,7 @@ class PostgresqlDatabase final : public Database {
       throw Error(without_trailing_newline(pq_.error_message(connection_)));
   }
 
-  /// The result of what was just sent.
+  /// Returns the result of what was just sent.
   Result answer(int was_sent) {
     try {
       if (was_sent == 0) throw Error(without_trailing_newline(pq_.error_message(connection_)));
@@ -183,7 +260,7 @@ class PostgresqlDatabase final : public Database {
         consume();
       }
       Result last(nullptr, pq_.clear);
-      // One statement has one result, and then there is none.
+      // A statement has one result, followed by none.
       for (;;) {
         while (pq_.is_busy(connection_) != 0) {
           await(POLLIN);
@@ -204,7 +281,7 @@ class PostgresqlDatabase final : public Database {
     throw Error(without_trailing_newline(pq_.error_message(connection_)));
   }
 
-  /// The types are told once and for all, as the database would guess some of them wrong; a NULL fits any.
+  /// Types are explicit, as the database would guess some of them wrong; NULL fits any type.
   const std::string& prepared(const std::string& sql, const Parameters& parameters) {
     std::string key = sql;
     for (int i = 0; i < parameters.count(); ++i) key += fmt::format(" {}", parameters.types()[i]);
@@ -268,7 +345,7 @@ Contents contents(Database& database) {
   return ours ? Contents::kOurs : Contents::kOther;
 }
 
-/// Two processes that find nothing at the same time wait for each other here.
+/// Serialises processes that both find an empty database.
 void make_tables(Database& database) {
   database.execute("BEGIN");
   try {
@@ -286,6 +363,11 @@ void make_tables(Database& database) {
 }
 
 }  // namespace
+
+const Libpq& libpq() {
+  static const Libpq functions = load();
+  return functions;
+}
 
 std::unique_ptr<Database> open_postgresql(const std::string& url, StoreAccess access) {
   auto database = std::make_unique<PostgresqlDatabase>(url);

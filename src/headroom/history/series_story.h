@@ -4,41 +4,73 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "headroom/base/error.h"
 #include "headroom/history/store.h"
 #include "headroom/stats/changepoint.h"
-#include "headroom/stats/series_parts.h"
 
 namespace headroom {
 
-/// Values of a series between two changes.
+/// The values between two changes of a series.
 struct SeriesSegment {
-  std::size_t first = 0, last = 0;  ///< indices into the values, both included
+  std::size_t first = 0, last = 0;  ///< indices of the values, both included
   double median = 0;
-  std::optional<Interval> interval;  ///< of the median; nothing where there are too few values
-  std::optional<double> ratio;       ///< to the median of the segment before
+  std::optional<Interval> interval;  ///< of the median; nothing if there are too few values
+  std::optional<double> ratio;       ///< to the median of the previous segment
   std::optional<Interval> ratio_interval;
-  std::optional<double> drift;       ///< where it has no level but a slow drift: its end over its beginning
-  std::vector<std::string> changes;  ///< in the environment, against the last run of the segment before
+  std::optional<double> drift;  ///< if the segment drifts instead of having a level: its end over its start
+  std::vector<std::string> changes;  ///< in the environment, since the last run of the previous segment
 };
 
-/// What a series says about itself.
+/// A series with its changes.
 struct SeriesStory {
   StoredSeries series;
   std::vector<StoredValue> values;
-  std::vector<SeriesSegment> segments;  ///< at least one where there are values
+  std::vector<SeriesSegment> segments;  ///< at least one if there are values
   std::vector<SpreadChange> spreads;
   std::optional<ChangePoint> suspected;
 };
 
-/// Finds the changes of a series that are at least `least` (a share) of the level before. `environment_of`
-/// gives the environment of a run, asked for only at changes; without it nothing is said about environments.
+/// Finds the changes of at least `least`, a share of the level before. `environment_of` returns the
+/// environment of a run, and is called only for changes; without it, environments are not compared.
 SeriesStory series_story(StoredSeries series, std::vector<StoredValue> values,
                          const std::function<Environment(std::int64_t)>& environment_of, double least = 0);
 
-/// Whether a quantity that is now `ratio` of what it was is bad news.
+/// Whether a change by `ratio` is for the worse.
 bool is_worse(double ratio, Direction direction);
+
+/// The last change of the level: a step, or a drift that continues.
+struct LastChange {
+  std::int64_t run = 0;  ///< of the first value after the change
+  std::uint64_t time = 0;
+  std::size_t values_since = 0;  ///< in the series, including that of `run`; 1 for a drift
+  bool drifts = false;
+  std::optional<double> ratio;  ///< after to before; for a drift, its end over its start
+  std::optional<Interval> interval;
+  bool worse = false;
+};
+
+/// Returns nothing if the level never changed.
+std::optional<LastChange> last_change(const SeriesStory& story);
+
+/// "+10.0 % (+9.6 .. +10.4) worse", "drifts by +5.3 % over 40 values, worse".
+std::string last_change_text(const SeriesStory& story, const LastChange& change);
+
+/// Returns "2 of 14 series changed: gemv D=64 native cpu 2t latency at @21, +10.0 % (+9.6 .. +10.4) worse;
+/// ...", with the newest few.
+std::string changes_sentence(std::span<const SeriesStory> stories);
+
+/// Answer of `headroom history --fail-on-regression`.
+struct RegressionAnswer {
+  ExitCode exit = ExitCode::kFine;
+  std::string sentence;
+};
+
+/// Answers kNo if a series became worse within its last `newest` values, or drifts to the worse;
+/// kInconclusive if not, and no series has enough values to detect a change.
+RegressionAnswer regression_answer(std::span<const SeriesStory> stories, std::size_t newest);
 
 }  // namespace headroom

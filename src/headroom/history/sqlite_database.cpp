@@ -1,40 +1,166 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/history/sqlite_database.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <unordered_map>
+#include <utility>
+#include <variant>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
-#include "headroom/history/schema.h"
-#include "headroom/history/sqlite_connection.h"
+#include "headroom/history/database.h"
 
 namespace headroom {
+
+/// Longest wait for other writers. Eight processes that write a thousand runs each wait far less.
+inline constexpr std::chrono::milliseconds kSqliteBusyTimeout{60000};
+
+/// A connection to any SQLite file; open_sqlite opens those with a history.
+class SqliteConnection final : public Database {
+ public:
+  /// `uri` and `flags` as for sqlite3_open_v2; `path` names the file in messages. Throws Error.
+  SqliteConnection(const std::filesystem::path& path, const std::string& uri, int flags);
+  SqliteConnection(const SqliteConnection&) = delete;
+  SqliteConnection& operator=(const SqliteConnection&) = delete;
+  ~SqliteConnection() override;
+
+  using Database::execute;
+  void execute(const std::string& sql, const SqlRow& parameters,
+               const std::function<void(const SqlRow&)>& reader) override;
+  /// SQLite has one writer at a time. Locking at once avoids a deadlock of two readers that both want to
+  /// write.
+  void begin(Transaction transaction) override {
+    execute(transaction == Transaction::kRead ? "BEGIN" : "BEGIN IMMEDIATE");
+  }
+  void commit() override { execute("COMMIT"); }
+  void rollback() noexcept override;
+  void compact() override { execute("VACUUM"); }
+  std::vector<std::string> problems() override;
+  std::string copy_beside() override;
+  const std::string& name() const override { return name_; }
+
+  /// Runs a statement whose result is one number or one text.
+  std::int64_t number(const std::string& sql);
+  std::string text(const std::string& sql);
+
+  /// Returns SQLite's extended code of the last failure.
+  int code() const { return sqlite3_extended_errcode(handle_); }
+
+ private:
+  class Statement {
+   public:
+    explicit Statement(sqlite3_stmt* handle) : handle_(handle) {}
+    Statement(Statement&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    Statement(const Statement&) = delete;
+    Statement& operator=(const Statement&) = delete;
+    Statement& operator=(Statement&&) = delete;
+    ~Statement() { sqlite3_finalize(handle_); }
+    sqlite3_stmt* get() const { return handle_; }
+
+   private:
+    sqlite3_stmt* handle_;
+  };
+
+  sqlite3_stmt* prepared(const std::string& sql);
+  [[noreturn]] void fail(int code) const;
+
+  std::string name_;
+  sqlite3* handle_ = nullptr;
+  std::unordered_map<std::string, Statement> statements_;
+};
+
 namespace {
+
+std::string advice(int code) {
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+      return "; free space there, or name another place with --store";
+    case SQLITE_IOERR:
+      return "; is the disk full, or is there a limit on the size of files? Nothing of this run was stored";
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+      return "; name a place that you may write to with --store or HEADROOM_STORE";
+    case SQLITE_BUSY:
+      return fmt::format(": another process held it for {} s", kSqliteBusyTimeout.count() / 1000);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return "; restore it from a copy, or name another place with --store";
+    default:
+      return "";
+  }
+}
+
+int bind(sqlite3_stmt* statement, int index, const SqlValue& value) {
+  struct Binder {
+    sqlite3_stmt* statement;
+    int index;
+    int operator()(std::monostate) const { return sqlite3_bind_null(statement, index); }
+    int operator()(std::int64_t number) const { return sqlite3_bind_int64(statement, index, number); }
+    int operator()(double number) const { return sqlite3_bind_double(statement, index, number); }
+    int operator()(const std::string& text) const {
+      return sqlite3_bind_text64(statement, index, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
+    }
+    int operator()(const Blob& blob) const {
+      return sqlite3_bind_blob64(statement, index, blob.bytes.data(), blob.bytes.size(), SQLITE_STATIC);
+    }
+  };
+  return std::visit(Binder{statement, index}, value);
+}
+
+SqlValue column(sqlite3_stmt* statement, int index) {
+  const auto bytes = [&](const void* data) {
+    return std::string(static_cast<const char*>(data), sqlite3_column_bytes(statement, index));
+  };
+  switch (sqlite3_column_type(statement, index)) {
+    case SQLITE_INTEGER:
+      return static_cast<std::int64_t>(sqlite3_column_int64(statement, index));
+    case SQLITE_FLOAT:
+      return sqlite3_column_double(statement, index);
+    case SQLITE_TEXT:
+      return bytes(sqlite3_column_text(statement, index));
+    case SQLITE_BLOB:
+      return Blob{bytes(sqlite3_column_blob(statement, index))};
+    default:
+      return {};
+  }
+}
+
+/// Resets a statement for its next use.
+struct Reset {
+  sqlite3_stmt* statement;
+  ~Reset() {
+    sqlite3_reset(statement);
+    sqlite3_clear_bindings(statement);
+  }
+};
 
 namespace fs = std::filesystem;
 
-/// Marks the file as ours in its header, where `file` and we can read it: "HDRM".
+/// Marks the file as ours in its header, for us and for `file`: "HDRM".
 constexpr std::uint32_t kApplicationId = 0x4844524d;
 constexpr SqlDialect kSqliteDialect{"INTEGER PRIMARY KEY AUTOINCREMENT", "BLOB"};
 
-/// What the first bytes of a file say.
+/// The header of a file.
 struct FileHeader {
   enum class Kind { kEmpty, kSqlite, kOther } kind = Kind::kEmpty;
   std::uint32_t application_id = 0;
   std::uint32_t user_version = 0;
 };
 
-/// SQLite's file format, section 1.3: the magic text, user version at 60, application id at 68. Read without
-/// SQLite, which might change the file of somebody else by opening it (a log left behind is played back).
+/// SQLite's file format, section 1.3: the magic text, user version at 60, application id at 68. Reads without
+/// SQLite, which may change a foreign file by opening it (it replays a leftover log).
 FileHeader read_header(const fs::path& path) {
   std::array<unsigned char, 100> bytes{};
   std::ifstream file(path, std::ios::binary);
@@ -58,8 +184,8 @@ bool holds_tables(SqliteConnection& database) {
   return database.number("SELECT COUNT(*) FROM sqlite_master") > 0;
 }
 
-/// Within a transaction: another process may have made the tables since the header was read. All of them, and
-/// the marks in the header, come into the file at once.
+/// Runs in a transaction: another process may have made the tables since the header was read. All tables and
+/// the marks in the header appear at once.
 void make_tables(SqliteConnection& database) {
   TransactionScope transaction(database, Database::Transaction::kAlone);
   if (holds_tables(database)) return;
@@ -69,8 +195,8 @@ void make_tables(SqliteConnection& database) {
   transaction.commit();
 }
 
-/// The log lets readers and a writer work at once. The mode is kept in the file, so that only the first
-/// process switches; SQLite does not wait by itself here while others are just opening the file.
+/// The log lets readers and a writer work concurrently. The file keeps the mode, so only the first process
+/// switches. SQLite does not wait here while others open the file.
 void use_write_ahead_log(SqliteConnection& database) {
   const auto deadline = std::chrono::steady_clock::now() + kSqliteBusyTimeout;
   for (;;) {
@@ -110,8 +236,8 @@ std::string percent_encoded(const std::string& path) {
   return encoded;
 }
 
-/// Readers need to write beside the file to take part in its locking, and to put right what a killed writer
-/// left. Where they may not, and no writer has left anything, the file itself is the whole truth.
+/// Readers must write beside the file to join its locking and to recover from a killed writer. If they may
+/// not, and no writer left anything, the file alone is complete.
 std::unique_ptr<SqliteConnection> open_for_reading(const fs::path& path, const std::string& uri) {
   try {
     auto database = std::make_unique<SqliteConnection>(path, uri, SQLITE_OPEN_READWRITE);
@@ -126,8 +252,8 @@ std::unique_ptr<SqliteConnection> open_for_reading(const fs::path& path, const s
   }
 }
 
-/// A history is its user's own: SQLite would make a file that all may read, and gives those beside it (the
-/// log) the mode of the file. One that is there keeps the mode that it was given.
+/// A history is private to its user. SQLite would create a world-readable file, and gives the log the mode of
+/// the file. An existing file keeps its mode.
 void make_private(const fs::path& path) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (file >= 0) ::close(file);
@@ -142,6 +268,94 @@ void make_private(const fs::path& path) {
 
 }  // namespace
 
+SqliteConnection::SqliteConnection(const std::filesystem::path& path, const std::string& uri, int flags)
+    : name_(path.string()) {
+  const int code =
+      sqlite3_open_v2(uri.c_str(), &handle_, flags | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE, nullptr);
+  if (code != SQLITE_OK) {
+    const std::string why = sqlite3_errstr(code);
+    sqlite3_close(handle_);
+    throw Error(fmt::format("cannot open the history {}: {}{}", in_quotes(name_), why, advice(code)));
+  }
+  sqlite3_busy_timeout(handle_, static_cast<int>(kSqliteBusyTimeout.count()));
+}
+
+SqliteConnection::~SqliteConnection() {
+  statements_.clear();
+  sqlite3_close(handle_);
+}
+
+void SqliteConnection::execute(const std::string& sql, const SqlRow& parameters,
+                               const std::function<void(const SqlRow&)>& reader) {
+  sqlite3_stmt* statement = prepared(sql);
+  const Reset reset{statement};
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const int index = sqlite3_bind_parameter_index(statement, fmt::format("${}", i + 1).c_str());
+    if (index > 0 && bind(statement, index, parameters[i]) != SQLITE_OK) fail(this->code());
+  }
+  SqlRow row(static_cast<std::size_t>(sqlite3_column_count(statement)));
+  int code = 0;
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] = column(statement, static_cast<int>(i));
+    read_row(name_, row, reader);
+  }
+  if (code != SQLITE_DONE) fail(code);
+}
+
+void SqliteConnection::rollback() noexcept {
+  if (sqlite3_get_autocommit(handle_) == 0) sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+std::vector<std::string> SqliteConnection::problems() {
+  std::vector<std::string> found;
+  execute("PRAGMA integrity_check(20)", {}, [&found](const SqlRow& row) {
+    const auto& told = std::get<std::string>(row.at(0));
+    if (told != "ok") found.push_back(told);
+  });
+  return found;
+}
+
+std::string SqliteConnection::copy_beside() {
+  std::string copy;
+  for (int number = 1; copy.empty() || std::filesystem::exists(copy); ++number)
+    copy = fmt::format("{}.before-repair-{}", name_, number);
+  // As private as the history itself.
+  const mode_t before = ::umask(0077);
+  try {
+    execute("VACUUM INTO $1", {copy});
+  } catch (...) {
+    ::umask(before);
+    throw;
+  }
+  ::umask(before);
+  return copy;
+}
+
+std::int64_t SqliteConnection::number(const std::string& sql) {
+  std::int64_t result = 0;
+  execute(sql, {}, [&result](const SqlRow& row) { result = std::get<std::int64_t>(row.at(0)); });
+  return result;
+}
+
+std::string SqliteConnection::text(const std::string& sql) {
+  std::string result;
+  execute(sql, {}, [&result](const SqlRow& row) { result = std::get<std::string>(row.at(0)); });
+  return result;
+}
+
+void SqliteConnection::fail(int code) const {
+  throw Error(fmt::format("the history {}: {}{}", in_quotes(name_), sqlite3_errmsg(handle_), advice(code)));
+}
+
+sqlite3_stmt* SqliteConnection::prepared(const std::string& sql) {
+  if (const auto known = statements_.find(sql); known != statements_.end()) return known->second.get();
+  sqlite3_stmt* statement = nullptr;
+  const int code =
+      sqlite3_prepare_v3(handle_, sql.c_str(), -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  if (code != SQLITE_OK) fail(code);
+  return statements_.emplace(sql, Statement(statement)).first->second.get();
+}
+
 std::unique_ptr<Database> open_sqlite(const fs::path& path, StoreAccess access) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -151,7 +365,7 @@ std::unique_ptr<Database> open_sqlite(const fs::path& path, StoreAccess access) 
   require_ours(header, path.string());
   const std::string uri = "file:" + percent_encoded(fs::absolute(path).string());
   std::unique_ptr<SqliteConnection> database;
-  // A writer that was killed while it made the tables leaves a file that turns out empty when opened.
+  // A writer killed while making the tables leaves a file that proves empty when opened.
   if (access == StoreAccess::kRead) {
     if (header.kind == FileHeader::Kind::kEmpty) refuse_missing(path);
     database = open_for_reading(path, uri);
@@ -162,7 +376,7 @@ std::unique_ptr<Database> open_sqlite(const fs::path& path, StoreAccess access) 
     database = std::make_unique<SqliteConnection>(path, uri, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     if (!holds_tables(*database)) make_tables(*database);
   }
-  // A newer program may have changed the schema in a log that is not in the file yet.
+  // A newer program may have changed the schema in a log that is not yet in the file.
   require_known_schema(database->number("SELECT schema_version FROM headroom_store"), path.string());
   if (access == StoreAccess::kReadWrite) {
     use_write_ahead_log(*database);

@@ -4,18 +4,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <iterator>
+#include <set>
 #include <span>
 #include <utility>
 
 #include "headroom/base/error.h"
+#include "headroom/base/files.h"
 #include "headroom/base/json.h"
+#include "headroom/base/secrets.h"
 #include "headroom/base/text.h"
 #include "headroom/history/database.h"
-#include "headroom/history/packed_text.h"
-#include "headroom/history/run_insertion.h"
-#include "headroom/record/environment_json.h"
-#include "headroom/record/record_stream.h"
+#include "headroom/history/run_text.h"
+#include "headroom/record/formats.h"
+#include "headroom/record/record_json.h"
 
 namespace headroom {
 namespace {
@@ -63,6 +67,73 @@ Environment environment_from(const RunText& stored, const std::string& store, st
   }
   const std::string where = fmt::format("{}: run {}: environment", store, run);
   return json_to<Environment>(parse_json(stored.environment, where), JsonPath(where));
+}
+
+std::optional<std::int64_t> first_id(Database& database, const std::string& sql, const SqlRow& parameters) {
+  std::optional<std::int64_t> id;
+  database.execute(sql, parameters, [&id](const SqlRow& row) {
+    if (!id) id = std::get<std::int64_t>(row[0]);
+  });
+  return id;
+}
+
+std::int64_t newest_run(Database& database) {
+  const auto id = first_id(database, "SELECT id FROM runs ORDER BY time DESC, id DESC LIMIT 1", {});
+  if (!id) throw Error(in_quotes(database.name()) + " holds no run yet; headroom run adds one");
+  return *id;
+}
+
+std::int64_t newest_run_of_revision(Database& database, const std::string& revision) {
+  constexpr std::size_t kShortest = 4;
+  if (revision.size() < kShortest) {
+    throw Error(
+        fmt::format("@git:{} is too short; give at least {} digits of the revision", revision, kShortest));
+  }
+  std::set<std::string> revisions;
+  std::optional<std::int64_t> newest;
+  database.execute(
+      "SELECT id, git_sha FROM runs WHERE substr(git_sha, 1, length($1)) = $1 ORDER BY time DESC, id DESC",
+      {revision}, [&](const SqlRow& row) {
+        if (!newest) newest = std::get<std::int64_t>(row[0]);
+        revisions.insert(std::get<std::string>(row[1]));
+      });
+  if (!newest) {
+    throw Error(fmt::format("{} holds no run of the git revision {}; headroom history lists its runs",
+                            in_quotes(database.name()), in_quotes(revision)));
+  }
+  if (revisions.size() > 1) {
+    throw Error(fmt::format("@git:{} fits {} revisions, {} and {} among them; give more digits", revision,
+                            revisions.size(), *revisions.begin(), *revisions.rbegin()));
+  }
+  return *newest;
+}
+
+std::int64_t count(Database& database, const std::string& table) {
+  std::int64_t rows = 0;
+  database.execute("SELECT COUNT(*) FROM " + table, {},
+                   [&rows](const SqlRow& row) { rows = std::get<std::int64_t>(row[0]); });
+  return rows;
+}
+
+/// Updates counts and digests of runs that lost records to match an export of them, so that importing it
+/// finds them equal.
+void refresh_shortened_runs(Database& database) {
+  std::vector<std::int64_t> shortened;
+  database.execute(
+      "SELECT id FROM runs WHERE records <> (SELECT COUNT(*) FROM records WHERE records.run = runs.id)", {},
+      [&shortened](const SqlRow& row) { shortened.push_back(std::get<std::int64_t>(row[0])); });
+  for (const std::int64_t run : shortened) {
+    const RunText text = shortened_run_text(database, run);
+    database.execute("UPDATE runs SET records = $1, digest = $2 WHERE id = $3",
+                     {static_cast<std::int64_t>(text.records.size()), digest_of(text), run});
+  }
+}
+
+namespace fs = std::filesystem;
+
+/// Returns the outbox of one history, by its name without a password.
+fs::path outbox_of(const std::string& name) {
+  return user_data_folder() / "outbox" / digest_of(name).substr(0, 16);
 }
 
 }  // namespace
@@ -206,6 +277,108 @@ Environment Store::environment(std::int64_t run) {
     stored.environment = unpack_text(std::get<Blob>(row[0]).bytes, fmt::format("{}: run {}", name(), run));
   });
   return environment_from(stored, name(), run);
+}
+
+std::int64_t Store::find_run(const std::string& reference) {
+  constexpr std::string_view kGit = "@git:";
+  if (reference == "@last") return newest_run(*database_);
+  if (reference.starts_with(kGit)) return newest_run_of_revision(*database_, reference.substr(kGit.size()));
+  const std::optional<std::int64_t> id =
+      reference.starts_with('@') ? to_integer(std::string_view(reference).substr(1)) : std::nullopt;
+  if (!id) {
+    throw Error(
+        fmt::format("{} names no run: it is @last, @ID as in @12, or @git:REVISION", in_quotes(reference)));
+  }
+  if (!first_id(*database_, "SELECT id FROM runs WHERE id = $1", {*id})) {
+    throw Error(fmt::format("{} holds no run {}; headroom history lists its runs", in_quotes(name()), *id));
+  }
+  return *id;
+}
+
+PruneResult Store::prune(const PruneRule& rule) {
+  TransactionScope transaction(*database_, Database::Transaction::kAlone);
+  const std::int64_t runs_before = count(*database_, "runs"), records_before = count(*database_, "records");
+  if (rule.older_than) {
+    database_->execute("DELETE FROM records WHERE time < $1", {static_cast<std::int64_t>(*rule.older_than)});
+  }
+  if (rule.keep_last) {
+    database_->execute(
+        "DELETE FROM records WHERE (run, position) IN (SELECT run, position FROM (SELECT run, position, "
+        "ROW_NUMBER() OVER (PARTITION BY series ORDER BY time DESC, run DESC, position DESC) AS place "
+        "FROM records) ranked WHERE place > $1)",
+        {static_cast<std::int64_t>(*rule.keep_last)});
+  }
+  refresh_shortened_runs(*database_);
+  database_->execute("DELETE FROM environments WHERE run IN (SELECT id FROM runs WHERE records = 0)");
+  database_->execute("DELETE FROM runs WHERE records = 0");
+  database_->execute(
+      "DELETE FROM series WHERE NOT EXISTS (SELECT 1 FROM records WHERE records.series = series.id)");
+  const PruneResult result{static_cast<std::size_t>(runs_before - count(*database_, "runs")),
+                           static_cast<std::size_t>(records_before - count(*database_, "records"))};
+  transaction.commit();
+  if (result.records > 0) database_->compact();
+  return result;
+}
+
+std::unique_ptr<Store> open_store(const std::string& url_or_path, StoreAccess access) {
+  constexpr std::string_view kSqlite = "sqlite:";
+  if (is_remote(url_or_path)) {
+    return std::make_unique<Store>(open_postgresql(url_or_path, access));
+  }
+  const std::string path =
+      url_or_path.starts_with(kSqlite) ? url_or_path.substr(kSqlite.size()) : url_or_path;
+  if (const std::size_t scheme = path.find("://"); scheme != std::string::npos) {
+    throw Error("no kind of history " + in_quotes(path.substr(0, scheme)) +
+                "; give a file, or a database as postgresql://USER@HOST/NAME");
+  }
+  if (path.empty()) throw Error("an empty name for the history; give a file or postgresql://USER@HOST/NAME");
+  return std::make_unique<Store>(open_sqlite(path, access));
+}
+
+std::string default_store() {
+  const char* place = std::getenv("HEADROOM_STORE");
+  if (place != nullptr && place[0] != '\0') return place;
+  return (user_data_folder() / "history.sqlite").string();
+}
+
+bool is_remote(const std::string& store) {
+  return store.starts_with("postgresql://") || store.starts_with("postgres://");
+}
+
+std::string put_into_outbox(const std::vector<Record>& records, const std::string& store) {
+  const fs::path folder = outbox_of(without_secrets(store));
+  std::error_code error;
+  fs::create_directories(folder, error);
+  fs::permissions(folder, fs::perms::owner_all, error);
+  if (error) throw Error("cannot make " + in_quotes(folder.string()) + ": " + error.message());
+  // The same run is stored only once.
+  const fs::path file = folder / (digest_of(run_text(records)) + ".json");
+  write_file_atomically(file.string(), to_json_text(records));
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write, error);
+  return file.string();
+}
+
+std::vector<std::string> deliver_outbox(Store& store) {
+  std::vector<std::string> problems;
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (fs::directory_iterator entry(outbox_of(store.name()), error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() == ".json") files.push_back(entry->path());
+  }
+  std::ranges::sort(files);
+  for (const fs::path& file : files) {
+    std::vector<Record> records;
+    try {
+      records = read_records(file.string());
+    } catch (const Error& problem) {
+      problems.push_back(fmt::format("a run that waits for the history cannot be read: {}", problem.what()));
+      continue;
+    }
+    if (!records.empty()) store.append_if_new(records);
+    fs::remove(file, error);
+  }
+  return problems;
 }
 
 }  // namespace headroom

@@ -17,7 +17,7 @@ class Database;
 
 enum class StoreAccess { kRead, kReadWrite };
 
-/// One run as the list of runs shows it.
+/// A run in the list of runs.
 struct StoredRun {
   std::int64_t id = 0;
   std::uint64_t time = 0;  ///< seconds since 1970
@@ -31,12 +31,12 @@ struct StoredRun {
 /// One quantity on one machine in one unit, over time.
 struct StoredSeries {
   std::int64_t id = 0;
-  /// As record.h's identity(); with the runner as one more part where two runners of one run measured the
-  /// same quantity (`headroom run --runner A --runner B`): each has a series of its own then.
+  /// identity() of the record. Includes the runner if two runners of one run measured the same quantity
+  /// (`headroom run --runner A --runner B`), so that each has its own series.
   std::string identity;
   std::string fingerprint;
   std::string unit;
-  std::string name;  ///< for people: case, backend, device, caches, threads, the runner where it counts
+  std::string name;  ///< for display: case, backend, device, caches, threads, and the runner if needed
   std::string metric;
   Direction direction = Direction::kLowerIsBetter;
 };
@@ -51,7 +51,7 @@ struct StoredValue {
   std::string headroom_version;
 };
 
-/// What tells whether the values of a series are those that they were, without reading each.
+/// Summary of a series' values that shows whether they changed, without reading them.
 struct SeriesMark {
   std::int64_t series = 0;
   std::size_t values = 0;
@@ -61,37 +61,37 @@ struct SeriesMark {
   bool operator==(const SeriesMark&) const = default;
 };
 
-/// What a value was computed from.
+/// The samples behind a value.
 struct StoredSamples {
   std::int64_t run = 0;
-  std::vector<std::vector<double>> processes;  ///< those after warm-up of each process, in the series' unit
-  std::string problem;                         ///< why they cannot be read; empty where they can
+  std::vector<std::vector<double>> processes;  ///< of each process after warm-up, in the series' unit
+  std::string problem;                         ///< why they cannot be read; empty if they can
 };
 
-/// What prune() is to remove; a record goes if either rule says so.
+/// Records to remove; a record goes if either rule matches.
 struct PruneRule {
   std::optional<std::size_t> keep_last;     ///< of each series
   std::optional<std::uint64_t> older_than;  ///< seconds since 1970
 };
 
-/// Something in a history that is not what was stored there.
+/// Stored data that is not as it was written.
 struct StoreDamage {
-  std::optional<std::int64_t> run;  ///< nothing: of the database as a whole
+  std::optional<std::int64_t> run;  ///< nothing: the database as a whole
   std::string what;
 };
 
 struct RepairResult {
-  std::string copy;  ///< of the database before; empty where the database is no file
+  std::string copy;  ///< the old database; empty if it is not a file
   std::size_t runs_removed = 0, records_removed = 0, records_mended = 0;
 };
 
 struct PruneResult {
-  std::size_t runs = 0;  ///< that are gone altogether
+  std::size_t runs = 0;  ///< removed completely
   std::size_t records = 0;
 };
 
-/// The history of measurements: runs, and the series that their records form. Several processes may use one
-/// at once; a run is there whole or not at all. All functions throw Error, naming the store.
+/// The history of measurements: runs, and the series of their records. Several processes may use it at once.
+/// Runs are stored atomically. All functions throw Error naming the store.
 class Store {
  public:
   explicit Store(std::unique_ptr<Database> database);
@@ -99,42 +99,42 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// Stores the records of one run (at least one, all of the same environment; std::invalid_argument
-  /// otherwise) and returns its id. Records without an environment are those of an unknown machine at the
-  /// beginning of time: give them one.
+  /// Stores the records of a run and returns its id. Throws std::invalid_argument if there are no records or
+  /// they have different environments. Records need an environment: without one they are stored for an
+  /// unknown machine at time 0.
   std::int64_t append(const std::vector<Record>& records);
-  /// The same, unless an equal run is there: then nothing.
+  /// Stores the run unless an equal one is stored; then returns nothing.
   std::optional<std::int64_t> append_if_new(const std::vector<Record>& records);
 
-  /// The newest last; with a limit, only so many of the newest.
+  /// Returns the runs, the newest last; with a limit, only the newest.
   std::vector<StoredRun> runs(std::optional<std::size_t> newest = std::nullopt);
-  /// By name, metric and machine.
+  /// Returns the series by name, metric and machine.
   std::vector<StoredSeries> series();
-  /// In the order of time; what gave no number is left out.
+  /// Returns the values by time, without runs that gave no number.
   std::vector<StoredValue> values(std::int64_t series);
 
-  /// Of every series that has a value, by its id.
+  /// Returns a mark for every series with a value, by id.
   std::vector<SeriesMark> marks();
-  /// Of the values of a series from `first` to `last`, in the order of values().
+  /// Returns the samples of the values from `first` to `last`, in the order of values().
   std::vector<StoredSamples> samples(std::int64_t series, const StoredValue& first, const StoredValue& last);
-  /// Another one after runs were added, shortened or removed: cheap to ask for often.
+  /// Returns a text that changes when runs are added, shortened or removed. Cheap to poll.
   std::string stamp();
-  /// What `body` reads is of one moment.
+  /// Runs `body` so that all its reads see one snapshot.
   void at_one_moment(const std::function<void()>& body);
 
-  /// The run that "@last", "@ID" ("@12") or "@git:REV" (a prefix of the revision; its newest run) names.
+  /// Returns the run named "@last", "@ID" ("@12") or "@git:REV" (a prefix of the revision; its newest run).
   std::int64_t find_run(const std::string& reference);
   std::vector<Record> records(std::int64_t run);
-  /// Those of several, one after the other, as they all are at one moment.
+  /// Returns the records of several runs, one after the other, from one snapshot.
   std::vector<Record> records(const std::vector<std::int64_t>& runs);
   Environment environment(std::int64_t run);
 
   PruneResult prune(const PruneRule& rule);
 
-  /// Reads all that is stored and holds it against its digests, and what stands twice against each other.
+  /// Reads everything, and checks it against the digests and duplicated columns.
   std::vector<StoreDamage> verify();
-  /// Copies the database, removes what cannot be read (a record, or a run where what is damaged cannot be
-  /// told), and writes anew what stands twice. After it verify() finds nothing in the runs.
+  /// Copies the database, removes unreadable records (or the run, if the damaged part is unknown), and
+  /// rewrites duplicated columns. Afterwards verify() finds no damage in the runs.
   RepairResult repair();
 
   const std::string& name() const;
@@ -144,11 +144,22 @@ class Store {
 };
 
 /// Opens a history: a path or sqlite:PATH is a file, postgresql://... a database. See open_sqlite and
-/// open_postgresql for what is made and what is refused. kRead throws where there is none yet.
+/// open_postgresql. kRead throws if the history does not exist.
 std::unique_ptr<Store> open_store(const std::string& url_or_path,
                                   StoreAccess access = StoreAccess::kReadWrite);
 
-/// HEADROOM_STORE where that is set, else history.sqlite in the user's data folder.
+/// Returns HEADROOM_STORE if set, otherwise history.sqlite in the user's data directory.
 std::string default_store();
+
+/// Whether the history is on a server, which may be unreachable.
+bool is_remote(const std::string& store);
+
+/// Saves a run for later delivery in a file in the user's data directory (mode 0600), and returns the file.
+/// Throws Error.
+std::string put_into_outbox(const std::vector<Record>& records, const std::string& store);
+
+/// Appends the waiting runs of this history, each once, and removes their files. Returns a sentence for each
+/// that could not be delivered. Throws Error if the history cannot be written.
+std::vector<std::string> deliver_outbox(Store& store);
 
 }  // namespace headroom

@@ -6,16 +6,14 @@
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
 #include "headroom/history/database.h"
-#include "headroom/history/packed_text.h"
-#include "headroom/history/run_insertion.h"
+#include "headroom/history/run_text.h"
 #include "headroom/history/store.h"
-#include "headroom/record/environment_json.h"
-#include "headroom/record/record_stream.h"
+#include "headroom/record/record_json.h"
 
 namespace headroom {
 namespace {
 
-/// What the columns of a record repeat of its content.
+/// Columns that duplicate a record's content.
 struct RecordColumns {
   SqlValue value, samples;
 };
@@ -31,13 +29,13 @@ RecordColumns columns_of(const Record& record) {
   return {stored_value(record), static_cast<std::int64_t>(sample_count(record))};
 }
 
-/// One run as it lies in the database.
+/// A run as stored in the database.
 struct StoredContent {
-  std::string environment_problem;                  ///< why it cannot be read; empty: it can
+  std::string environment_problem;                  ///< why it cannot be read; empty if it can
   std::map<std::int64_t, std::string> unreadable;   ///< position of a record -> why
-  std::map<std::int64_t, RecordColumns> different;  ///< position -> what its columns should hold
+  std::map<std::int64_t, RecordColumns> different;  ///< position -> expected columns
   RunText text;                                     ///< of all that can be read
-  std::int64_t records = 0;                         ///< as the run counts them
+  std::int64_t records = 0;                         ///< as counted in the run
   std::string digest;
 };
 
@@ -125,7 +123,7 @@ RepairResult Store::repair() {
     const StoredContent content = read_content(*database_, run);
     const auto readable = static_cast<std::int64_t>(content.text.records.size());
     const auto unreadable = static_cast<std::int64_t>(content.unreadable.size());
-    // With as many records as there were, and all of them readable, nobody can tell which is wrong.
+    // If all records are there and readable, the altered one cannot be identified.
     const bool is_altered = unreadable == 0 && readable == content.records && !has_its_digest(content);
     if (!content.environment_problem.empty() || is_altered || readable == 0) {
       remove_run(*database_, run);

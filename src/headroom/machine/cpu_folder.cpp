@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/machine/cpu_folder.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "headroom/base/files.h"
 #include "headroom/base/text.h"
-#include "headroom/machine/text_file.h"
+#include "headroom/process/affinity.h"
 
 namespace headroom {
 namespace {
@@ -18,7 +21,7 @@ struct CacheEntry {
   std::filesystem::path path;
 };
 
-/// The data and unified caches of one CPU.
+/// Data and unified caches of a CPU.
 std::vector<CacheEntry> caches_of(const std::filesystem::path& cpu) {
   std::vector<CacheEntry> entries;
   for (int index = 0;; ++index) {
@@ -64,7 +67,7 @@ std::filesystem::path CpuFolder::of_cpu(int cpu) const {
   return folder_ / ("cpu" + std::to_string(cpu));
 }
 
-/// The hardware threads of a CPU's core; empty where the kernel tells none.
+/// Hardware threads of a CPU's core; empty if unknown.
 std::vector<int> CpuFolder::siblings_of(int cpu) const {
   const std::filesystem::path topology = of_cpu(cpu) / "topology";
   std::string siblings = text_of_file(topology / "core_cpus_list");
@@ -116,6 +119,17 @@ std::int64_t CpuFolder::last_level_cache_bytes(std::span<const int> cpus) const 
       counted.insert(sharer);
   }
   return total;
+}
+
+std::int64_t last_level_cache_bytes() {
+  const std::int64_t bytes = CpuFolder().last_level_cache_bytes(allowed_cpus());
+  return bytes > 0 ? bytes : kUnknownCacheBytes;
+}
+
+std::int64_t cache_line_bytes() {
+  constexpr std::int64_t kUsual = 64;
+  const long bytes = ::sysconf(_SC_LEVEL1_DCACHE_LINESIZE);
+  return bytes > 0 ? bytes : kUsual;
 }
 
 }  // namespace headroom

@@ -1,32 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace headroom {
 
-/// Bytes that a process may still take without swapping or being killed: the least of MemAvailable and what
-/// the cgroup (v2 or v1, each level up to the root) leaves, and the address-space limit.
+/// A cgroup folder that may limit this process.
+struct CgroupFolder {
+  std::filesystem::path path;
+  int version = 2;
+};
+
+/// The memory cgroup folders of a process: its own group and each group above, as far as the mount shows
+/// them. Inputs: the texts of /proc/self/cgroup and /proc/self/mountinfo (proc(5), cgroups(7)). May contain
+/// v1 and v2 folders.
+std::vector<CgroupFolder> cgroup_memory_folders(std::string_view self_cgroup, std::string_view mountinfo);
+
+/// Texts of a folder's files; empty if missing.
+struct CgroupMemory {
+  std::string limit;  ///< memory.max, or memory.limit_in_bytes
+  std::string high;   ///< memory.high (v2): the throttling limit
+  std::string usage;  ///< memory.current, or memory.usage_in_bytes
+  std::string stat;   ///< memory.stat
+};
+
+/// Bytes left in the group: limit - usage + reclaimable page cache (inactive_file). nullopt without a limit;
+/// never negative.
+std::optional<std::int64_t> cgroup_memory_left(const CgroupMemory& memory);
+
+/// The least left in any group above this process. `root` is "/" except in tests.
+std::optional<std::int64_t> cgroup_memory_left(const std::filesystem::path& root);
+
+/// CPU seconds, over all CPUs, for which groups above this process were throttled since they were created,
+/// having used up their CPU quota (cpu.stat; cpu.max of v2, cpu.cfs_quota_us of v1). nullopt if not counted.
+/// `root` is "/" except in tests.
+std::optional<double> cgroup_throttled_s(const std::filesystem::path& root);
+
+/// Bytes that a process may still allocate without swapping or being killed: the least of MemAvailable, what
+/// the cgroups (v2 or v1, every level) leave, and the address-space limit.
 std::int64_t available_memory_bytes();
-/// MemTotal; 0 where the kernel does not tell.
+/// MemTotal; 0 if unknown.
 std::int64_t total_memory_bytes();
 
-/// The value of "name:   123 kB" in the text of /proc/meminfo, in bytes.
+/// The value of "name:   123 kB" in /proc/meminfo, in bytes.
 std::optional<std::int64_t> meminfo_bytes(std::string_view meminfo, std::string_view name);
 
-/// What available_memory_bytes tells but for the address-space limit, from the files under `root` ("/" but in
-/// tests).
+/// available_memory_bytes without the address-space limit. `root` is "/" except in tests.
 std::int64_t system_memory_left(const std::filesystem::path& root);
 
-/// What a limit on the address space leaves to a process with this text in /proc/self/statm, whose first
-/// field is the number of pages mapped. The largest number where there is no limit; never negative.
+/// Address space left under `limit`; `statm` is the text of /proc/self/statm, whose first field is the number
+/// of mapped pages. The largest number if unlimited; never negative.
 std::int64_t address_space_left(std::uint64_t limit, std::string_view statm, std::int64_t page_bytes);
 
-/// Memory that is fitted, kernel's share included, so that it stays the same from kernel to kernel: the
-/// memory blocks of sysfs; MemTotal where the kernel lists none. 0 where it tells neither.
+/// Installed memory including the kernel's share, stable across kernels: the memory blocks of sysfs, else
+/// MemTotal; 0 if unknown.
 std::int64_t fitted_memory_bytes(const std::filesystem::path& root);
+
+/// Caps the memory of this process during its lifetime (RLIMIT_DATA: heap and anonymous mappings, not files
+/// or programs). Allocations beyond it throw std::bad_alloc in any library. Child processes inherit the cap.
+class MemoryCap {
+ public:
+  explicit MemoryCap(std::int64_t bytes);
+  ~MemoryCap();
+  MemoryCap(const MemoryCap&) = delete;
+  MemoryCap& operator=(const MemoryCap&) = delete;
+
+ private:
+  std::uint64_t before_ = 0;
+  bool is_set_ = false;
+};
+
+/// Size of a transparent huge page on x86-64, and on aarch64 with 4 KiB pages.
+inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+
+/// Policy for transparent huge pages: "always", "madvise" or "never"; empty if unknown.
+std::string huge_page_policy(const std::filesystem::path& root = "/");
+
+/// Bytes of an anonymous mapping of this process in huge pages; nullopt if unknown. Uses the page tables of
+/// the range since Linux 6.7, else /proc/self/smaps.
+std::optional<std::size_t> huge_page_bytes(const void* start, std::size_t bytes);
+
+/// The same from the text of smaps. Assumes an even share for mappings that the kernel merged.
+std::optional<std::size_t> huge_page_bytes_of_smaps(std::string_view smaps, std::size_t start,
+                                                    std::size_t bytes);
 
 }  // namespace headroom

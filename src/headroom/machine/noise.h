@@ -2,24 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
-#include "headroom/process/descriptor.h"
+#include "headroom/base/files.h"
 #include "headroom/record/record.h"
 
 namespace headroom {
 
-/// Reads what the kernel offers about disturbance (steal time, involuntary switches and page faults of all
-/// threads of this process, frequency of the first CPU that it may use) before and after a sample. Files are
-/// opened once; a reading takes some tens of microseconds and is never part of a timed region.
+/// Measures disturbance around a sample: steal time, involuntary switches and page faults of this process,
+/// and the frequency of its first allowed CPU. Opens files once; a reading takes tens of microseconds and is
+/// never part of a timed region.
 class NoiseMeter {
  public:
   NoiseMeter();
 
   void start();
-  /// What happened since start(), or since the meter was made. May be called again.
+  /// Disturbance since start(), or since construction. May be called repeatedly.
   SampleNoise stop();
 
  private:
@@ -34,11 +37,46 @@ class NoiseMeter {
   Reading start_;
 };
 
-/// The steal field of the first line of /proc/stat: ticks that the hypervisor gave to others, all CPUs
-/// together. Nothing where the kernel counts none (before Linux 2.6.11) or the text is another.
+/// Steal time in ticks over all CPUs, from the text of /proc/stat. nullopt if not counted (before Linux
+/// 2.6.11) or for other text.
 std::optional<std::uint64_t> steal_ticks(std::string_view proc_stat);
 
-/// "performance", "powersave", ...; empty where the kernel tells none (virtual machines).
+/// "performance", "powersave", ...; empty if unknown (virtual machines).
 std::string cpu_governor();
+
+/// Average load of some CPUs over a short time.
+struct CpuLoad {
+  int cpus = 0;       ///< observed CPUs; 0 if unknown
+  double busy = 0;    ///< CPUs busy with other work, on average: 1.5 of 2
+  double own = 0;     ///< further CPUs busy with the measured program
+  double stolen = 0;  ///< CPUs stolen by the hypervisor
+  double waited = 0;  ///< share of time in which a task waited for a CPU; 0 if unknown
+};
+
+/// Ticks of one CPU, or the sum of several.
+struct CpuTicks {
+  std::uint64_t idle = 0, stolen = 0, total = 0;
+};
+
+/// Sum of the ticks of `cpus` from the text of /proc/stat. nullopt if a CPU is missing or for other text.
+std::optional<CpuTicks> cpu_ticks(std::string_view proc_stat, std::span<const int> cpus);
+
+/// Microseconds for which a task waited, from the text of /proc/pressure/cpu.
+std::optional<std::uint64_t> pressure_us(std::string_view proc_pressure_cpu);
+
+/// Reads /proc before and after `pause`, which returns its duration in seconds. If it sleeps, all load is
+/// other work. `proc` is "/proc" except in tests.
+CpuLoad measure_cpu_load(std::span<const int> cpus, const std::function<double()>& pause,
+                         const std::filesystem::path& proc = "/proc");
+
+/// Warning before measuring with `threads` threads: the problem and the advice, one sentence each. nullopt if
+/// enough CPUs are free of other work; when others are at work, one CPU must stay free beside the measured
+/// threads. `when` the load was measured: "before" or "while". A thread that shares its CPU waits for whole
+/// scheduler time slices, and all others wait for it: a 20 us program was measured as 7.6 ms.
+struct LoadWarning {
+  std::string what, advice;
+  double busy_cpus = 0;
+};
+std::optional<LoadWarning> load_warning(const CpuLoad& load, int threads, std::string_view when = "before");
 
 }  // namespace headroom

@@ -2,13 +2,187 @@
 #include "headroom/machine/perf_event.h"
 
 #include <linux/perf_event.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/machine/cpu_folder.h"
 
 namespace headroom {
+namespace {
+
+class LinuxCounters final : public CounterKernel {
+ public:
+  int open(const CounterRequest& request) override {
+    perf_event_attr attributes{};
+    attributes.size = sizeof attributes;
+    attributes.type = request.type;
+    attributes.config = request.config[0];
+    attributes.config1 = request.config[1];
+    attributes.config2 = request.config[2];
+    attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+    // Group members follow their leader. If disabled, threads started later would inherit them disabled.
+    const bool leads = request.leader < 0;
+    attributes.disabled = leads ? 1 : 0;
+    // Uncore units refuse per-thread options.
+    const bool of_thread = request.cpu < 0;
+    attributes.inherit = of_thread ? 1 : 0;
+    attributes.exclude_kernel = of_thread && request.user_space ? 1 : 0;
+    attributes.exclude_hv = of_thread ? 1 : 0;
+    const long file = ::syscall(SYS_perf_event_open, &attributes, of_thread ? request.thread : -1,
+                                request.cpu, request.leader, PERF_FLAG_FD_CLOEXEC);
+    return file < 0 ? -errno : static_cast<int>(file);
+  }
+  void start(int counter) override { ::ioctl(counter, PERF_EVENT_IOC_ENABLE, 0); }
+  void stop(int counter) override { ::ioctl(counter, PERF_EVENT_IOC_DISABLE, 0); }
+  std::optional<CounterReading> read(int counter) override {
+    CounterReading reading;
+    static_assert(sizeof reading == 3 * sizeof(std::uint64_t), "as read_format has the kernel write it");
+    if (::read(counter, &reading, sizeof reading) != sizeof reading) return std::nullopt;
+    return reading;
+  }
+  void close(int counter) override { ::close(counter); }
+  std::vector<int> threads() override {
+    std::vector<int> numbers;
+    std::error_code error;
+    for (std::filesystem::directory_iterator entry("/proc/self/task", error), end; !error && entry != end;
+         entry.increment(error)) {
+      if (const auto number = to_integer(entry->path().filename().native()))
+        numbers.push_back(static_cast<int>(*number));
+    }
+    return numbers;
+  }
+};
+
+using Traffic = ControllerEvent::Traffic;
+
+constexpr double kMebibyte = 1024.0 * 1024;
+/// Bytes per command: a DDR burst fills a cache line.
+constexpr double kBurstBytes = 64;
+
+struct KnownEvent {
+  Traffic traffic = Traffic::kBoth;
+  const char* file = nullptr;   ///< file in the unit's events folder, with its scale; nullptr: use `terms`
+  const char* terms = nullptr;  ///< of an unnamed event of kBurstBytes
+};
+
+struct ControllerKind {
+  const char* unit;  ///< name without number
+  std::vector<KnownEvent> events;
+  const char* umask = nullptr;  ///< required content of the unit's format file; nullptr: any
+};
+
+/// The first kind with all events present counts. Sources: the events that Linux lists in sysfs
+/// (arch/x86/events/intel/uncore_snb.c, uncore_snbep.c); AMD, Processor Programming Reference, as in
+/// tools/perf/pmu-events/arch/x86/amdzen*: UMC CAS commands (0x0a) and the DRAM channels of the data fabric
+/// (0x07, 0x47, ...).
+const std::vector<ControllerKind>& known_kinds() {
+  static const std::vector<ControllerKind> kKinds{
+      {"uncore_imc", {{Traffic::kRead, "cas_count_read"}, {Traffic::kWrite, "cas_count_write"}}},
+      {"uncore_imc",
+       {{Traffic::kRead, "cas_count_read_sch0"},
+        {Traffic::kRead, "cas_count_read_sch1"},
+        {Traffic::kWrite, "cas_count_write_sch0"},
+        {Traffic::kWrite, "cas_count_write_sch1"}}},
+      {"uncore_imc", {{Traffic::kRead, "data_reads"}, {Traffic::kWrite, "data_writes"}}},
+      {"uncore_imc_free_running", {{Traffic::kRead, "data_read"}, {Traffic::kWrite, "data_write"}}},
+      {"amd_umc",
+       {{Traffic::kRead, nullptr, "event=0x0a,rdwrmask=0x1"},
+        {Traffic::kWrite, nullptr, "event=0x0a,rdwrmask=0x2"}}},
+      {"amd_df",
+       {{Traffic::kBoth, nullptr, "event=0x07,umask=0x38"},
+        {Traffic::kBoth, nullptr, "event=0x47,umask=0x38"},
+        {Traffic::kBoth, nullptr, "event=0x87,umask=0x38"},
+        {Traffic::kBoth, nullptr, "event=0xc7,umask=0x38"},
+        {Traffic::kBoth, nullptr, "event=0x107,umask=0x38"},
+        {Traffic::kBoth, nullptr, "event=0x147,umask=0x38"},
+        {Traffic::kBoth, nullptr, "event=0x187,umask=0x38"},
+        {Traffic::kBoth, nullptr, "event=0x1c7,umask=0x38"}},
+       "config:8-15"},
+  };
+  return kKinds;
+}
+
+std::optional<std::uint64_t> number_of(std::string_view text) {
+  const int base = text.starts_with("0x") ? 16 : 10;
+  if (base == 16) text.remove_prefix(2);
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// Places `value`, lowest bit first, at `layout` ("config1:0-7,32"). Returns false if it does not fit.
+bool place_bits(std::uint64_t value, std::string_view layout, std::array<std::uint64_t, 3>& config) {
+  const std::size_t colon = layout.find(':');
+  if (colon == std::string_view::npos) return false;
+  const std::string_view word = layout.substr(0, colon);
+  const std::size_t index = word == "config" ? 0 : word == "config1" ? 1 : word == "config2" ? 2 : 3;
+  const std::vector<int> bits = parse_cpu_list(layout.substr(colon + 1));
+  if (index > 2 || bits.empty() || std::ranges::max(bits) > 63) return false;
+  for (const int bit : bits) {
+    config.at(index) |= (value & 1U) << bit;
+    value >>= 1U;
+  }
+  return value == 0;
+}
+
+/// Whether `unit` is "uncore_imc" or "uncore_imc_12" for kind "uncore_imc".
+bool is_of_kind(std::string_view unit, std::string_view kind) {
+  if (!unit.starts_with(kind)) return false;
+  const std::string_view rest = unit.substr(kind.size());
+  return rest.empty() || (rest.size() > 1 && rest[0] == '_' && std::ranges::all_of(rest.substr(1), is_digit));
+}
+
+/// Bytes per count of the event in `file`; nullopt if unknown.
+std::optional<double> bytes_per_count(const std::filesystem::path& file) {
+  const auto scale = to_number(value_in_file(file.native() + ".scale"));
+  if (!scale || !(*scale > 0) || value_in_file(file.native() + ".unit") != "MiB") return std::nullopt;
+  return *scale * kMebibyte;
+}
+
+/// Events of a unit; empty if one is missing.
+std::vector<ControllerEvent> events_of(const std::filesystem::path& unit, const ControllerKind& kind) {
+  const auto type = to_integer(value_in_file(unit / "type"));
+  const std::vector<int> cpus = parse_cpu_list(text_of_file(unit / "cpumask"));
+  if (!type || *type < 0 || cpus.empty()) return {};
+  if (kind.umask != nullptr && value_in_file(unit / "format" / "umask") != kind.umask) return {};
+  std::vector<ControllerEvent> events;
+  for (const KnownEvent& known : kind.events) {
+    ControllerEvent event;
+    event.unit = unit.filename();
+    event.type = static_cast<std::uint32_t>(*type);
+    event.traffic = known.traffic;
+    std::string terms = known.terms == nullptr ? "" : known.terms;
+    std::optional<double> bytes = kBurstBytes;
+    if (known.file != nullptr) {
+      const std::filesystem::path file = unit / "events" / known.file;
+      terms = value_in_file(file);
+      bytes = bytes_per_count(file);
+    }
+    if (terms.empty() || !bytes || !encode_event(terms, unit / "format", event.config)) return {};
+    event.bytes_per_count = *bytes;
+    for (const int cpu : cpus) {
+      event.cpu = cpu;
+      events.push_back(event);
+    }
+  }
+  return events;
+}
+
+}  // namespace
 
 Descriptor open_perf_event(const CounterEvent& event, CountedCode code, bool user_space) {
   const bool of_programs = code == CountedCode::kProgramsStarted;
@@ -17,7 +191,7 @@ Descriptor open_perf_event(const CounterEvent& event, CountedCode code, bool use
   attributes.type = event.type;
   attributes.config = event.config;
   attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-  // The event sleeps in this program and wakes in its children, when they exec.
+  // Disabled in this program, enabled in children on exec.
   attributes.disabled = of_programs ? 1 : 0;
   attributes.inherit = of_programs ? 1 : 0;
   attributes.enable_on_exec = of_programs ? 1 : 0;
@@ -55,9 +229,47 @@ std::optional<double> InstructionCounter::read() const {
   } reading;
   if (!file_.is_open() || ::read(file_.get(), &reading, sizeof reading) != sizeof reading)
     return std::nullopt;
-  // Shared with other counters it would be an estimate, of too little code to be one.
+  // Reject multiplexed counts: an estimate is useless for so little code.
   if (reading.running_ns == 0 || reading.running_ns != reading.enabled_ns) return std::nullopt;
   return static_cast<double>(reading.count);
+}
+
+CounterKernel& linux_counters() {
+  static LinuxCounters kernel;  // stateless
+  return kernel;
+}
+
+bool encode_event(const std::string& terms, const std::filesystem::path& format,
+                  std::array<std::uint64_t, 3>& config) {
+  for (const std::string& term : split(terms, ',')) {
+    const std::size_t equals = term.find('=');
+    const std::string name(trimmed(term.substr(0, equals)));
+    // A term without a value means 1 (Documentation/ABI/testing/sysfs-bus-event_source-devices-events).
+    const auto value =
+        equals == std::string::npos ? std::uint64_t{1} : number_of(trimmed(term).substr(equals + 1));
+    if (name.empty() || name.find('/') != std::string::npos || !value) return false;
+    if (!place_bits(*value, value_in_file(format / name), config)) return false;
+  }
+  return true;
+}
+
+std::vector<ControllerEvent> memory_controllers(const std::filesystem::path& devices) {
+  std::vector<std::filesystem::path> units;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(devices, error), end; !error && entry != end;
+       entry.increment(error)) {
+    units.push_back(entry->path());
+  }
+  std::ranges::sort(units);
+  for (const ControllerKind& kind : known_kinds()) {
+    std::vector<ControllerEvent> all;
+    for (const std::filesystem::path& unit : units) {
+      if (!is_of_kind(unit.filename().native(), kind.unit)) continue;
+      std::ranges::move(events_of(unit, kind), std::back_inserter(all));
+    }
+    if (!all.empty()) return all;
+  }
+  return {};
 }
 
 }  // namespace headroom

@@ -10,7 +10,7 @@
 namespace headroom {
 namespace {
 
-/// A cpu_set_t of any size: the fixed one ends at 1,024 CPUs.
+/// A CPU set of any size: cpu_set_t ends at 1,024 CPUs.
 class CpuSet {
  public:
   explicit CpuSet(int cpus) : words_((static_cast<std::size_t>(cpus) + kBits - 1) / kBits) {}

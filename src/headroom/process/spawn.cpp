@@ -2,35 +2,273 @@
 #include "headroom/process/spawn.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
+#include <spawn.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
 
-#include "headroom/process/deadline.h"
-#include "headroom/process/launch.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/process/channel.h"
 
 namespace headroom {
+
+/// A started process and our ends of its output pipes (non-blocking, close-on-exec).
+struct Launched {
+  pid_t pid = -1;
+  Descriptor standard_output, standard_error;     ///< standard_output is closed if redirected
+  std::chrono::steady_clock::time_point started;  ///< just before the start
+};
+
+/// Starts a program as described at Child. The caller reaps it. Throws Error.
+Launched launch(const SpawnOptions& options);
+
 namespace {
 
-/// A child that writes without end must not keep us in drain().
+namespace fs = std::filesystem;
+
+bool is_executable(const fs::path& path) {
+  std::error_code unknown;
+  return fs::is_regular_file(path, unknown) && ::access(path.c_str(), X_OK) == 0;
+}
+
+/// Start of the last `count` complete lines of `bytes`; nullopt if there are no more lines than that.
+std::size_t start_of_last_lines(std::string_view bytes, std::size_t count) {
+  std::size_t end = bytes.size();
+  for (std::size_t seen = 0; seen <= count; ++seen) {
+    if (end == 0) return std::string_view::npos;
+    const std::size_t newline = bytes.rfind('\n', end - 1);
+    if (newline == std::string_view::npos) return newline;
+    end = newline;
+  }
+  return end + 1;
+}
+
+/// Length of `text` without an incomplete UTF-8 sequence at its end.
+std::size_t whole_characters(std::string_view text) {
+  std::size_t start = text.size();
+  for (int back = 0; back < 4 && start > 0; ++back) {
+    const auto byte = static_cast<unsigned char>(text[--start]);
+    if (byte < 0x80) break;
+    if (byte < 0xC0) continue;
+    const std::size_t length = byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+    return start + length > text.size() ? start : text.size();
+  }
+  return text.size();
+}
+
+std::string shown(std::string_view line, bool cut) {
+  if (cut) return std::string(line.substr(0, whole_characters(line))) + "…";
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return std::string(line);
+}
+
+/// Highest descriptor number in the child: the common soft limit on open files.
+constexpr int kMaxChildDescriptor = 1023;
+
+/// The two objects of posix_spawn, with errors as exceptions.
+class SpawnPlan {
+ public:
+  SpawnPlan() {
+    check(posix_spawn_file_actions_init(&actions_));
+    check(posix_spawnattr_init(&attributes_));
+  }
+  ~SpawnPlan() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+
+  void open_null_as(int number) {
+    check(posix_spawn_file_actions_addopen(&actions_, number, "/dev/null", O_RDONLY, 0));
+  }
+  void place(int ours, int number) { check(posix_spawn_file_actions_adddup2(&actions_, ours, number)); }
+  void run_in(const std::string& folder) {
+    check(posix_spawn_file_actions_addchdir_np(&actions_, folder.c_str()));
+  }
+  void close(int number) { check(posix_spawn_file_actions_addclose(&actions_, number)); }
+  void close_from(int number) { check(posix_spawn_file_actions_addclosefrom_np(&actions_, number)); }
+
+  void own_group_and_default_signals() {
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    check(posix_spawnattr_setpgroup(&attributes_, 0));
+    check(posix_spawnattr_setsigmask(&attributes_, &none));
+    check(posix_spawnattr_setsigdefault(&attributes_, &all));
+    constexpr int kFlags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    check(posix_spawnattr_setflags(&attributes_, static_cast<short>(kFlags)));
+  }
+
+  const posix_spawn_file_actions_t* actions() const { return &actions_; }
+  const posix_spawnattr_t* attributes() const { return &attributes_; }
+
+ private:
+  static void check(int error) {
+    if (error != 0) throw Error(fmt::format("cannot prepare a child process: {}", std::strerror(error)));
+  }
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+struct Pipe {
+  Descriptor read_end, write_end;
+};
+
+Pipe make_output_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    throw Error(
+        fmt::format("cannot make a pipe for a child's output: {}; close programs or raise 'ulimit -n'",
+                    std::strerror(errno)));
+  }
+  Pipe pipe{Descriptor(ends[0]), Descriptor(ends[1])};
+  // Only our end: the child expects ordinary, blocking output.
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return pipe;
+}
+
+/// Duplicates `fd`, close-on-exec, to a number of at least `least`.
+Descriptor copy_above(int fd, int least) {
+  Descriptor copy(::fcntl(fd, F_DUPFD_CLOEXEC, least));
+  if (copy.is_open()) return copy;
+  throw Error(fmt::format("cannot hand descriptor {} to a child process: {}", fd, std::strerror(errno)));
+}
+
+/// Copies of the descriptors for the child, above every number used there, so that placing one never
+/// overwrites another.
+class Placement {
+ public:
+  Placement(const SpawnOptions& options, const Pipe& output, const Pipe& error) : next_free_(3) {
+    for (const auto& [ours, number] : options.descriptors) {
+      if (number < 3 || number > kMaxChildDescriptor) {
+        throw Error(fmt::format("a child process cannot get a descriptor numbered {}; use 3 to {}", number,
+                                kMaxChildDescriptor));
+      }
+      next_free_ = std::max(next_free_, number + 1);
+    }
+    if (options.standard_input >= 0) add(options.standard_input, STDIN_FILENO);
+    add(options.standard_output >= 0 ? options.standard_output : output.write_end.get(), STDOUT_FILENO);
+    add(error.write_end.get(), STDERR_FILENO);
+    for (const auto& [ours, number] : options.descriptors) add(ours, number);
+  }
+
+  void plan(SpawnPlan& plan) const {
+    if (copies_.front().second != STDIN_FILENO) plan.open_null_as(STDIN_FILENO);
+    std::vector<bool> used(static_cast<std::size_t>(next_free_), false);
+    for (const auto& [copy, number] : copies_) {
+      plan.place(copy.get(), number);
+      used[static_cast<std::size_t>(number)] = true;
+    }
+    for (int number = 3; number < next_free_; ++number) {
+      if (!used[static_cast<std::size_t>(number)]) plan.close(number);
+    }
+    plan.close_from(next_free_);
+  }
+
+ private:
+  void add(int ours, int number) { copies_.emplace_back(copy_above(ours, next_free_), number); }
+
+  int next_free_;
+  std::vector<std::pair<Descriptor, int>> copies_;
+};
+
+std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& additions) {
+  std::vector<std::string> result;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    const bool replaced = std::any_of(additions.begin(), additions.end(),
+                                      [&](const auto& addition) { return addition.first == name; });
+    if (!replaced) result.emplace_back(text);
+  }
+  for (const auto& [name, value] : additions) result.push_back(name + "=" + value);
+  return result;
+}
+
+/// Null-terminated pointers into `texts`, for exec.
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+std::string start_failure(const SpawnOptions& options, int error) {
+  const std::string& program = options.arguments[0];
+  const bool is_path = program.find('/') != std::string::npos;
+  struct stat file {};
+  const std::string path = (std::filesystem::path(options.folder) / program).string();
+  const bool exists = is_path && ::stat(path.c_str(), &file) == 0;
+  if (exists && S_ISDIR(file.st_mode)) return "it is a folder; give the path of the program in it";
+  switch (error) {
+    case ENOENT:
+      if (!is_path) return "not found in PATH; check the name, or give its path";
+      if (!exists) return "no such file; check the path";
+      return "the interpreter in its first line, or the loader it was linked for, is not on this machine";
+    case EACCES:
+      return "not executable (or a folder above it is closed to you); try: chmod +x " + path;
+    case ENOEXEC:
+      return "not a program for this machine: neither an executable of this kind of CPU nor a script that "
+             "starts "
+             "with #!";
+    case E2BIG:
+      return "the arguments and the environment are too long for this system";
+    case EAGAIN:
+    case ENOMEM:
+      return fmt::format("{}; end other programs, or raise the limit on processes or memory",
+                         std::strerror(error));
+    default:
+      return std::strerror(error);
+  }
+}
+
+void require_startable(const SpawnOptions& options) {
+  if (options.arguments.empty() || options.arguments[0].empty()) {
+    throw Error("cannot start a program: its name is empty");
+  }
+  for (const std::string& argument : options.arguments) {
+    if (argument.find('\0') != std::string::npos) {
+      throw Error(fmt::format("cannot start {}: an argument has a zero byte inside: {}",
+                              in_quotes(options.arguments[0]), in_quotes(argument)));
+    }
+  }
+  std::error_code unknown;
+  if (!options.folder.empty() && !std::filesystem::is_directory(options.folder, unknown)) {
+    throw Error(fmt::format("cannot start {} in {}: there is no such folder", in_quotes(options.arguments[0]),
+                            in_quotes(options.folder)));
+  }
+}
+
+/// Bounds drain() for a child that never stops writing.
 constexpr std::size_t kDrainBytes = std::size_t{1} << 20;
 constexpr std::size_t kPipeBytes = std::size_t{64} << 10;
-/// How often to look for the child's end where no descriptor tells it.
+/// Polling interval without an exit descriptor.
 constexpr int kExitPollMs = 5;
-/// How often to ask whether to give up: a signal ends the pause at once, whatever else may be the reason does
-/// not.
+/// Interval between calls of `give_up`. A signal ends the wait at once.
 constexpr int kGiveUpPollMs = 200;
 
 int shorter(int pause, int limit) {
   return pause < 0 || pause > limit ? limit : pause;
 }
 
-/// Where the bytes of a stream go: the last lines, and the first bytes.
+/// Stores a stream's last lines and first bytes.
 struct Sink {
   LineRing& lines;
   std::string& head;
@@ -86,6 +324,90 @@ ExitStatus reap(pid_t pid) {
 }
 
 }  // namespace
+
+std::optional<fs::path> find_program(const std::string& name, const fs::path& folder) {
+  if (name.find('/') != std::string::npos) {
+    const fs::path path = folder / name;
+    return is_executable(path) ? std::optional(path) : std::nullopt;
+  }
+  const char* path = std::getenv("PATH");
+  // Default of execvp without PATH (confstr's _CS_PATH).
+  for (const std::string& place : split(path == nullptr ? "/bin:/usr/bin" : path, ':')) {
+    const fs::path candidate = fs::path(place.empty() ? "." : place) / name;
+    if (!name.empty() && is_executable(candidate)) return candidate;
+  }
+  return std::nullopt;
+}
+
+std::string ExitStatus::text() const {
+  if (code < 0) return "exit code unknown (this program was started with SIGCHLD ignored)";
+  if (!signalled) return fmt::format("exit code {}", code);
+  const char* name = sigdescr_np(code);
+  if (name != nullptr) return fmt::format("killed by signal {} ({})", code, name);
+  const bool real_time = code >= SIGRTMIN && code <= SIGRTMAX;
+  return fmt::format("killed by signal {} ({})", code, real_time ? "real-time signal" : "unknown signal");
+}
+
+LineRing::LineRing(std::size_t max_lines, std::size_t max_line_bytes)
+    : max_lines_(max_lines), max_line_bytes_(max_line_bytes) {}
+
+void LineRing::append(std::string_view bytes) {
+  total_bytes_ += bytes.size();
+  // Skips lines that this call would push out again: a flood of short lines costs a search, not a copy.
+  const std::size_t start = start_of_last_lines(bytes, max_lines_);
+  if (start != std::string_view::npos) {
+    bytes.remove_prefix(start);
+    lines_.clear();
+    partial_.clear();
+    partial_cut_ = false;
+  }
+  while (!bytes.empty()) {
+    const std::size_t newline = bytes.find('\n');
+    const std::string_view piece = bytes.substr(0, newline);
+    const std::string_view taken = piece.substr(0, max_line_bytes_ - partial_.size());
+    partial_.append(taken);
+    partial_cut_ = partial_cut_ || taken.size() < piece.size();
+    if (newline == std::string_view::npos) return;
+    lines_.push_back(shown(partial_, partial_cut_));
+    if (lines_.size() > max_lines_) lines_.pop_front();
+    partial_.clear();
+    partial_cut_ = false;
+    bytes.remove_prefix(newline + 1);
+  }
+}
+
+std::vector<std::string> LineRing::lines() const {
+  std::vector<std::string> result(lines_.begin(), lines_.end());
+  if (!partial_.empty() || partial_cut_) result.push_back(shown(partial_, partial_cut_));
+  if (result.size() > max_lines_) result.erase(result.begin());
+  return result;
+}
+
+Launched launch(const SpawnOptions& options) {
+  require_startable(options);
+  Pipe output;
+  if (options.standard_output < 0) output = make_output_pipe();
+  Pipe error = make_output_pipe();
+  const Placement placement(options, output, error);
+  SpawnPlan plan;
+  placement.plan(plan);
+  if (!options.folder.empty()) plan.run_in(options.folder);
+  plan.own_group_and_default_signals();
+
+  std::vector<std::string> arguments = options.arguments;
+  std::vector<std::string> environment = environment_with(options.environment);
+  std::vector<char*> argument_pointers = pointers(arguments), environment_pointers = pointers(environment);
+  Launched launched;
+  launched.started = std::chrono::steady_clock::now();
+  const int failure = posix_spawnp(&launched.pid, arguments[0].c_str(), plan.actions(), plan.attributes(),
+                                   argument_pointers.data(), environment_pointers.data());
+  if (failure != 0) {
+    throw Error(fmt::format("cannot start {}: {}", in_quotes(arguments[0]), start_failure(options, failure)));
+  }
+  launched.standard_output = std::move(output.read_end);
+  launched.standard_error = std::move(error.read_end);
+  return launched;
+}
 
 Child::Child(const SpawnOptions& options) : capture_bytes_(options.capture_bytes) {
   Launched launched = launch(options);
@@ -170,7 +492,7 @@ void Child::signal_group(int signal) {
 ExitStatus Child::terminate(std::chrono::milliseconds grace) {
   if (!poll_exit() && pid_ > 0) {
     ::kill(-pid_, SIGTERM);
-    ::kill(-pid_, SIGCONT);  // a stopped process takes TERM only once it runs again
+    ::kill(-pid_, SIGCONT);  // a stopped process handles SIGTERM only after SIGCONT
     if (!wait(grace)) {
       kill_and_reap();
       drain();
@@ -182,7 +504,7 @@ ExitStatus Child::terminate(std::chrono::milliseconds grace) {
 void Child::kill_and_reap() {
   if (pid_ < 0 || status_) return;
   ended_ = std::chrono::steady_clock::now();
-  // Before reaping: afterwards the number may belong to another process group.
+  // Before reaping: afterwards the id may belong to another process group.
   ::kill(-pid_, SIGKILL);
   status_ = reap(pid_);
   exit_.reset();

@@ -2,16 +2,16 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "headroom/process/descriptor.h"
+#include "headroom/base/files.h"
+#include "headroom/base/json.h"
 
 namespace headroom {
 
@@ -19,7 +19,7 @@ enum class CollectiveState : std::uint8_t { kCreated, kStarted, kCompleted, kFai
 /// "created", "started", "completed", "failed".
 const char* collective_state_name(CollectiveState state);
 
-/// A collective as one rank saw it. Times are of CLOCK_MONOTONIC; 0: not yet.
+/// A collective on one rank. Times are CLOCK_MONOTONIC; 0: not yet.
 struct CollectiveEntry {
   int group = 0;               ///< index in CollectiveHistory::groups
   std::uint64_t sequence = 0;  ///< counts a group's collectives from 0
@@ -37,34 +37,34 @@ struct CollectiveGroup {
   bool operator==(const CollectiveGroup&) const = default;
 };
 
-/// What a ring has at one moment.
+/// A snapshot of a ring.
 struct CollectiveHistory {
-  std::int64_t now_ns = 0;  ///< when it was read, by the same clock
+  std::int64_t now_ns = 0;  ///< time of the snapshot, same clock
   std::vector<CollectiveGroup> groups;
   std::vector<CollectiveEntry> calls;  ///< oldest first
 };
 
-/// The last collectives of a rank, in memory that the process which started it shares: they can be read when
-/// the rank hangs in one, is stopped, or was killed. Any thread of the rank may write; a call costs no system
-/// call, no lock and no allocation.
+/// The last collectives of a rank, in memory shared with the process that started it, so that they are
+/// readable when the rank hangs, is stopped or was killed. Any thread of the rank may write; a call costs no
+/// system call, lock or allocation.
 class CollectiveRing {
  public:
   static constexpr std::size_t kCalls = 64, kGroups = 16;
 
-  /// A new ring. Throws Error.
+  /// Creates a ring. Throws Error.
   static CollectiveRing create();
-  /// The one that the process's starter made, by the variable kVariable; a new one, that nobody else sees,
-  /// where there is none. Throws Error when the variable names no ring.
+  /// Opens the ring of the parent process from kVariable, or creates a private one if it is not set. Throws
+  /// Error if the variable names no ring.
   static CollectiveRing inherited();
   static constexpr const char* kVariable = "HEADROOM_COLLECTIVES_FD";
 
-  /// Descriptor of the memory, to hand down.
+  /// Descriptor of the memory, for child processes.
   int fd() const { return file_.get(); }
 
-  /// The number of a group of ranks, for begin(): the same for an equal group. The last number stands for all
-  /// beyond kGroups. Not from two threads at a time.
+  /// Returns the number of a group of ranks for begin(); equal groups share it. All groups beyond kGroups
+  /// share the last number. Not thread-safe.
   int add_group(std::string_view name, std::span<const int> ranks);
-  /// A collective that is about to be started; gives what the calls below name it by.
+  /// Records a collective that is about to start. Returns its id for the calls below.
   std::uint64_t begin(int group, std::string_view op, std::string_view dtype, std::int64_t elements_in,
                       std::int64_t elements_out);
   void started(std::uint64_t call);
@@ -80,7 +80,7 @@ class CollectiveRing {
     void operator()(Shared* shared) const;
   };
   explicit CollectiveRing(Descriptor file);
-  /// The slot of a call; nothing where newer calls have taken it.
+  /// Returns the slot of a call; null if newer calls replaced it.
   Slot* slot_of(std::uint64_t call);
   template <typename Change>
   void change(std::uint64_t call, Change&& change);
@@ -88,5 +88,22 @@ class CollectiveRing {
   Descriptor file_;
   std::unique_ptr<Shared, Unmap> shared_;
 };
+
+/// Collectives by rank.
+using RankHistories = std::map<int, CollectiveHistory>;
+
+/// Describes who waits in which collective and who did not arrive, a sentence per collective under way:
+/// "ranks 0, 1 wait since 5.20 s in all_reduce 57 of 'world' (1024 f32); rank 2 did not arrive: its last was
+/// broadcast 56, completed 5.30 s ago". Names ranks that call different collectives at the same place. Empty
+/// if nobody waits.
+std::string waiting_text(const RankHistories& histories);
+
+/// Returns a table of the last `count` collectives of each rank, times as seconds ago. Empty without
+/// collectives.
+std::string collectives_text(const RankHistories& histories, std::size_t count);
+
+/// Serialises the history of a ring in another process. Ages are preserved, clock values are not.
+Json to_json(const CollectiveHistory& history);
+CollectiveHistory collective_history_from_json(const Json& json);
 
 }  // namespace headroom

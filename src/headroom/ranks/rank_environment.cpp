@@ -2,14 +2,21 @@
 #include "headroom/ranks/rank_environment.h"
 
 #include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdlib>
 #include <limits>
+#include <set>
 
 #include "headroom/base/error.h"
+#include "headroom/base/files.h"
 #include "headroom/base/text.h"
+#include "headroom/process/affinity.h"
 
 namespace headroom {
 namespace {
@@ -110,6 +117,39 @@ RankPlace place_of(const Launcher& launcher, const VariableSource& variable) {
   return place;
 }
 
+/// One hardware thread of each core first, then the others; and how many cores there are.
+struct CpusByCore {
+  std::vector<int> cpus;
+  std::size_t cores = 0;
+};
+
+CpusByCore by_core(std::span<const int> allowed, const CpuFolder& folder) {
+  CpusByCore ordered;
+  std::vector<int> others;
+  std::set<int> seen;
+  for (const int cpu : allowed) {
+    (seen.insert(folder.core_of(cpu)).second ? ordered.cpus : others).push_back(cpu);
+  }
+  ordered.cores = ordered.cpus.size();
+  ordered.cpus.insert(ordered.cpus.end(), others.begin(), others.end());
+  return ordered;
+}
+
+std::string local_end(const addrinfo& there) {
+  // A datagram socket that is connected has a route, and has sent nothing.
+  const Descriptor socket(::socket(there.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage here{};
+  socklen_t size = sizeof here;
+  auto* const address = reinterpret_cast<sockaddr*>(&here);
+  if (!socket.is_open() || ::connect(socket.get(), there.ai_addr, there.ai_addrlen) != 0 ||
+      ::getsockname(socket.get(), address, &size) != 0) {
+    return "";
+  }
+  std::array<char, NI_MAXHOST> text{};
+  return ::getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0 ? text.data()
+                                                                                                 : "";
+}
+
 }  // namespace
 
 std::optional<std::string> environment_variable(const char* name) {
@@ -143,6 +183,47 @@ std::vector<std::pair<std::string, std::string>> rank_variables(const RankPlace&
     variables.emplace_back("MASTER_PORT", std::to_string(place.meeting->port));
   }
   return variables;
+}
+
+std::vector<int> cpus_of_rank(const RankPlace& place, std::span<const int> allowed, int threads,
+                              const CpuFolder& cpus) {
+  if (allowed.empty()) return {};
+  const CpusByCore ordered = by_core(allowed, cpus);
+  const auto rank = static_cast<std::size_t>(place.local_rank);
+  const std::size_t ranks =
+      std::max(static_cast<std::size_t>(place.local_size.value_or(place.size)), rank + 1);
+  if (ranks > ordered.cores) return {ordered.cpus[rank % ordered.cpus.size()]};
+  const std::size_t first = rank * ordered.cores / ranks, end = (rank + 1) * ordered.cores / ranks;
+  const std::size_t count = std::min(end - first, static_cast<std::size_t>(std::max(threads, 1)));
+  const auto begin = ordered.cpus.begin() + static_cast<std::ptrdiff_t>(first);
+  return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+}
+
+std::vector<int> cores_of(std::span<const int> cpus, const CpuFolder& folder) {
+  std::set<int> cores;
+  for (const int cpu : cpus) cores.insert(folder.core_of(cpu));
+  return {cores.begin(), cores.end()};
+}
+
+std::vector<int> keep_to_cpus_of_rank(const RankPlace& place, int threads) {
+  const std::vector<int> allowed = allowed_cpus();
+  if (allowed.size() < 2) return {};
+  std::vector<int> mine = cpus_of_rank(place, allowed, threads);
+  if (!pin_this_thread(mine)) mine.clear();
+  return mine;
+}
+
+std::string local_address_to(const Meeting& place) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_DGRAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  if (::getaddrinfo(place.address.c_str(), std::to_string(place.port).c_str(), &hints, &found) != 0)
+    return "";
+  std::string local;
+  for (const addrinfo* entry = found; entry != nullptr && local.empty(); entry = entry->ai_next)
+    local = local_end(*entry);
+  ::freeaddrinfo(found);
+  return local;
 }
 
 }  // namespace headroom

@@ -21,9 +21,9 @@
 #include <random>
 
 #include "headroom/base/error.h"
+#include "headroom/base/files.h"
 #include "headroom/base/text.h"
-#include "headroom/process/deadline.h"
-#include "headroom/process/descriptor.h"
+#include "headroom/process/channel.h"
 
 namespace headroom {
 namespace {

@@ -1,33 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/ranks/rank_group.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
 
+#include "headroom/base/error.h"
+#include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
-#include "headroom/process/deadline.h"
+#include "headroom/process/channel.h"
+#include "headroom/runner/protocol.h"
 
 namespace headroom {
 namespace {
+
+bool bind_to(const Descriptor& socket, std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  address.sin_port = htons(port);
+  return ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+std::uint16_t bound_port(const Descriptor& socket) {
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+  return ntohs(address.sin_port);
+}
 
 using std::chrono::milliseconds;
 
 constexpr int kChildSocket = 3, kChildCollectives = 4;
 constexpr std::size_t kLastWords = 3;
 constexpr milliseconds kLook{200};
-/// What ranks may take to end after TERM.
+/// Time for ranks to end after TERM.
 constexpr milliseconds kGrace{500};
-/// A rank that closed its channel is about to end: how it ended says more than that it did.
+/// A rank that closed its channel is about to end, and its exit status is the better reason.
 constexpr milliseconds kEndPatience{1000};
-/// What the process of a rank elsewhere may take to tell of its collectives.
+/// Time for a remote rank's process to send its collectives.
 constexpr milliseconds kTelling{1000};
-/// How many of them are shown of each rank.
+/// Collectives shown per rank.
 constexpr std::size_t kShownCollectives = 8;
-/// How long to look which others one rank's end takes with it.
+/// Time to observe which other ranks end with a lost one.
 constexpr milliseconds kAftermath{300};
 
 std::string names_of(const std::vector<std::size_t>& ranks, int size) {
@@ -36,7 +63,7 @@ std::string names_of(const std::vector<std::size_t>& ranks, int size) {
   return fmt::format("{} {} of {}", ranks.size() == 1 ? "rank" : "ranks", join(numbers, ", "), size);
 }
 
-/// The collective that a rank was in when it ended.
+/// Describes the collective that a rank was in when it ended.
 std::string collective_at_work(const RankMember& member) {
   if (!member.collectives) return "";
   const CollectiveHistory history = member.collectives->read();
@@ -51,7 +78,52 @@ double seconds(milliseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
+/// Time for ranks to answer after an interrupt: batches are short unless a rank hangs.
+constexpr std::chrono::seconds kInterruptPatience{2};
+
+/// Throws Error if a rank has other arguments than rank 0.
+void require_same_arguments(const std::vector<RankHello>& hellos) {
+  for (const RankHello& hello : hellos) {
+    if (hello.arguments == hellos.front().arguments) continue;
+    throw Error(
+        fmt::format("rank {} was asked for {}, rank 0 for {}: start all ranks with the same arguments",
+                    hello.rank, hello.arguments, hellos.front().arguments));
+  }
+}
+
 }  // namespace
+
+ReservedPort::ReservedPort(std::uint16_t wanted) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  if (!socket_.is_open() || !(bind_to(socket_, wanted) || bind_to(socket_, 0))) {
+    throw Error(fmt::format("no TCP port is free for the ranks to meet: {}", std::strerror(errno)));
+  }
+  // Only after the bind, which shows that the port is free; sharing lets rank 0 listen there.
+  constexpr int kYes = 1;
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &kYes, sizeof kYes);
+  number_ = bound_port(socket_);
+}
+
+template <>
+struct JsonMembers<RankHello> {
+  static constexpr std::tuple kTable{required("rank", &RankHello::rank),
+                                     required("size", &RankHello::size),
+                                     required("pid", &RankHello::pid),
+                                     required("library", &RankHello::library),
+                                     required("no_counters", &RankHello::no_counters),
+                                     optional("arguments", &RankHello::arguments),
+                                     optional("host", &RankHello::host),
+                                     optional("cores", &RankHello::cores),
+                                     sparse("blas", &RankHello::blas),
+                                     sparse("ids", &RankHello::ids)};
+};
+
+Json to_json(const RankHello& hello) {
+  return json_of(hello);
+}
+
+RankHello rank_hello_from_json(const Json& json) {
+  return json_to<RankHello>(json, JsonPath(""));
+}
 
 RankMember start_rank(const RankCommand& command, const RankPlace& place) {
   auto [ours, theirs] = Channel::pair();
@@ -141,7 +213,7 @@ void RankGroup::receive_lines(std::vector<std::optional<std::string>>& lines) {
     RankMember& member = members_[rank];
     if (member.child) member.child->drain();
     if (lines[rank]) continue;
-    // Asked before the line is: what a rank wrote before it ended still counts.
+    // Checked before the lines are read: what a rank wrote before it ended still counts.
     const bool ended = member.child && member.child->poll_exit();
     std::string line;
     const auto status = member.channel.read_line(line, milliseconds(0));
@@ -158,7 +230,7 @@ void RankGroup::wait_for_news(milliseconds longest) {
   std::vector<pollfd> files;
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
     const RankMember& member = members_[rank];
-    // One that has answered may have written more already, which is not for this turn.
+    // Further lines of a rank that answered belong to the next gather().
     const bool has_answered = !pending_.empty() && pending_[rank];
     if (!has_answered) files.push_back({member.channel.fd(), POLLIN, 0});
     if (!member.child) continue;
@@ -202,7 +274,7 @@ std::optional<CollectiveHistory> RankGroup::history_elsewhere(RankMember& member
   return std::nullopt;
 }
 
-/// What is known of every rank's collectives, now.
+/// Collects what is known of every rank's collectives.
 RankHistories RankGroup::histories() {
   RankHistories known;
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
@@ -216,7 +288,7 @@ RankHistories RankGroup::histories() {
 void RankGroup::report_gone(std::size_t first) {
   const std::string at_work = collective_at_work(members_[first]);
   if (members_[first].child) members_[first].child->wait(kEndPatience);
-  // A rank that ends takes those with it that wait for it; which was the first is told by the clock.
+  // A rank that ends takes its waiting peers with it; timestamps show which was first.
   const Deadline aftermath(kAftermath);
   std::vector<std::size_t> gone;
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
@@ -285,6 +357,91 @@ void RankGroup::end_all() {
   for (RankMember& member : members_) {
     if (member.child) member.child->terminate(milliseconds(deadline.poll_ms()));
   }
+}
+
+std::string refusal(const std::vector<Json>& replies) {
+  for (const Json& reply : replies) {
+    if (reply.is_object() && reply.contains("error")) return reply.value("error", "");
+  }
+  return {};
+}
+
+RankConversation::RankConversation(RankGroup& ranks, RankPatience patience, std::function<bool()> give_up)
+    : ranks_(ranks), patience_(patience), give_up_(std::move(give_up)) {
+  const auto lines = ranks_.gather(patience_.start, "a sign of having started", give_up_);
+  if (!lines) throw Interrupted{};
+  for (std::size_t rank = 0; rank < lines->size(); ++rank) {
+    with_context(fmt::format("rank {}", rank), [&] {
+      const Json hello = parse_json((*lines)[rank], "its greeting");
+      if (hello.is_object() && hello.contains("error")) throw Error(hello.value("error", ""));
+      hellos_.push_back(rank_hello_from_json(hello));
+    });
+  }
+  require_same_arguments(hellos_);
+  // Ranks time out after us, so that the missing one is known.
+  const double patience_s = std::chrono::duration<double>(patience_.reply + patience_.start).count();
+  const auto replies = ask({{"do", "meet"}, {"timeout_s", patience_s}}, "a sign of having met the others");
+  if (const std::string why = refusal(replies); !why.empty()) throw Error("the ranks did not meet: " + why);
+}
+
+void RankConversation::require_backend(const std::string& backend) {
+  // gloo needs nothing beyond the meeting.
+  if (backend == "gloo") return;
+  const auto replies = ask({{"do", "backend"}, {"backend", backend}}, "whether it has " + backend);
+  if (const std::string why = refusal(replies); !why.empty()) throw Error(why);
+}
+
+std::vector<Json> RankConversation::ask(Json request, const std::string& awaited) {
+  ranks_.require_quiet();
+  request["id"] = ++asked_;
+  ranks_.send(dump_json(request));
+  std::optional<std::chrono::steady_clock::time_point> asked_to_stop;
+  const auto lines = ranks_.gather(patience_.reply, awaited, [&] {
+    if (!gives_up()) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (!asked_to_stop) asked_to_stop = now;
+    return now - *asked_to_stop > kInterruptPatience;
+  });
+  if (!lines) throw Interrupted{};
+  std::vector<Json> replies;
+  for (std::size_t rank = 0; rank < lines->size(); ++rank) {
+    replies.push_back(parse_json((*lines)[rank], fmt::format("the answer of rank {}", rank)));
+    if (hellos_[rank].ids) require_id(rank, replies.back());
+  }
+  return replies;
+}
+
+void RankConversation::require_id(std::size_t rank, const Json& reply) {
+  std::uint64_t id = 0;
+  try {
+    id = json_member_as<std::uint64_t>(reply, "id", "its answer");
+  } catch (const Error& error) {
+    ranks_.lose(rank, error.what());
+  }
+  if (id != asked_) ranks_.lose(rank, fmt::format("an answer to request {} where {} was asked", id, asked_));
+}
+
+std::string core_sharing(const std::vector<RankHello>& hellos, int threads, std::size_t cpus) {
+  std::map<std::pair<std::string, int>, std::vector<int>> ranks_of;
+  std::set<std::string> hosts;
+  for (const RankHello& hello : hellos) {
+    hosts.insert(hello.host);
+    for (const int core : hello.cores) ranks_of[{hello.host, core}].push_back(hello.rank);
+  }
+  std::vector<std::string> shared;
+  for (const auto& [core, ranks] : ranks_of) {
+    if (ranks.size() < 2) continue;
+    shared.push_back(fmt::format("ranks {} share core {}{}", fmt::join(ranks, ", "), core.second,
+                                 hosts.size() > 1 ? " of " + core.first : ""));
+  }
+  const auto here = std::ranges::count(hellos, hellos.front().host, &RankHello::host);
+  if (shared.empty() && static_cast<std::size_t>(here * threads) > cpus) {
+    shared.push_back(fmt::format("{} ranks of {} thread{} share {} CPU{}", here, threads,
+                                 threads == 1 ? "" : "s", cpus, cpus == 1 ? "" : "s"));
+  }
+  if (shared.empty()) return "";
+  return join(shared, " and ") +
+         ": they wait for each other to compute, which takes longer than with a core each";
 }
 
 }  // namespace headroom

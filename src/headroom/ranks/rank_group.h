@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -9,54 +10,99 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/base/blas_library.h"
 #include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/json.h"
 #include "headroom/process/channel.h"
 #include "headroom/process/spawn.h"
-#include "headroom/ranks/collective_report.h"
+#include "headroom/ranks/collective_ring.h"
 #include "headroom/ranks/rank_environment.h"
-#include "headroom/ranks/reserved_port.h"
 
 namespace headroom {
 
-/// Ranks of a group died, hang or never came: which, the last that each wrote to standard error, and which of
-/// them others wait for in a collective. After the first line come the last collectives of each. The others
-/// have been ended.
+/// A free TCP port of this machine, held for a program that listens on it with SO_REUSEADDR, as c10d's
+/// TCPStore does. While held, the kernel gives it only to programs with SO_REUSEADDR.
+class ReservedPort {
+ public:
+  /// Takes `wanted` if it is free, else any port. Throws Error if there is none.
+  explicit ReservedPort(std::uint16_t wanted = 0);
+
+  std::uint16_t number() const { return number_; }
+
+ private:
+  Descriptor socket_;
+  std::uint16_t number_ = 0;
+};
+
+// The protocol between a command line and the processes of a rank job: JSON, one message per line, over the
+// descriptor in kSocketVariable. Each rank greets first with RankHello. Then all ranks get the same request
+// and each answers with one line, or with {"error": reason}:
+//
+//   {"do": "meet", "timeout_s": 70}       -> {"met": 4}              connected with all others
+//   {"do": "backend", "backend": "nccl"}  -> {"backend": "nccl"}     the backend is usable
+//   and the requests of runner/protocol.h, whose answers schedule/runner.cpp combines into one.
+//
+// A rank whose RankHello has "ids" repeats the "id" of the request in its answer, errors included. It sends
+// nothing else, and ends when its channel closes.
+
+/// Variable with the value of RankHello::arguments.
+inline constexpr const char* kRankArgumentsVariable = "HEADROOM_RANK_ARGUMENTS";
+
+struct RankHello {
+  int rank = 0, size = 1;
+  std::int64_t pid = 0;
+  std::string library;                ///< "libtorch 1.13.1"
+  std::string no_counters;            ///< reason why instructions are not counted; empty if they are
+  std::string arguments;              ///< from kRankArgumentsVariable; the leader compares them
+  std::string host{};                 ///< host name
+  std::vector<int> cores{};           ///< cores that it is bound to; empty if unknown
+  std::optional<BlasLibrary> blas{};  ///< empty if unknown
+  bool ids = false;                   ///< answers repeat the "id" of the request; default no
+};
+
+Json to_json(const RankHello& hello);
+/// Throws Error naming a member that is missing or of the wrong type.
+RankHello rank_hello_from_json(const Json& json);
+
+/// Thrown if ranks died, hang or never connected. Names the ranks, their last lines on standard error, and
+/// the ranks that others wait for in a collective; the last collectives of each follow the first line. The
+/// other ranks have been ended.
 class RankLost : public Error {
  public:
   using Error::Error;
 };
 
-/// Starting of rank processes on this machine.
+/// How to start rank processes on this machine.
 struct RankCommand {
   std::vector<std::string> arguments;  ///< arguments[0] is the program, the same for each rank
-  std::vector<std::pair<std::string, std::string>> environment;  ///< beside rank_variables()
-  std::string channel_variable;  ///< tells each rank the number of its descriptor for lines
+  std::vector<std::pair<std::string, std::string>> environment;  ///< added to rank_variables()
+  std::string channel_variable;  ///< variable with the rank's descriptor for lines
   int ranks = 1;
-  std::uint16_t port = 0;  ///< where the ranks meet; another is taken where it is in use, 0: any
+  std::uint16_t port = 0;  ///< where the ranks meet; 0 or in use: any
 };
 
-/// One rank as the others' leader sees it: lines to and from it, and its process where that is a child of
-/// ours.
+/// A rank as the leader sees it: its channel, and its process if that is our child.
 struct RankMember {
   Channel channel;
   std::optional<Child> child{};
-  std::optional<CollectiveRing> collectives{};  ///< of the process, where that is a child of ours
+  std::optional<CollectiveRing> collectives{};  ///< of our child process
 };
 
-/// What a rank of another machine's (or launcher's) process is said to have ended with: a line that begins so
-/// comes in place of an answer. No JSON does.
+/// First character of a line from a remote rank (other machine or launcher) that reports its end instead of
+/// an answer. Not valid in JSON.
 inline constexpr char kLostMark = '\x01';
-/// A line of this alone, to another machine's (or launcher's) process, asks for its rank's collectives; the
-/// answer begins with it, to_json(CollectiveHistory) follows.
+/// A line of only this character requests a remote rank's collectives. The answer begins with it, followed by
+/// to_json(CollectiveHistory).
 inline constexpr char kCollectivesMark = '\x02';
 
-/// The ranks of a job, led from here: lines to all, one line from each. A rank that ends before it is asked
-/// to, or does not answer in time, ends the whole group. No process outlives this object.
+/// The ranks of a job, led from this process: a line to all, one line from each. A rank that ends early or
+/// does not answer in time ends the group. No process outlives this object.
 class RankGroup {
  public:
-  /// Starts the ranks. Throws Error when the program cannot be started.
+  /// Starts the ranks. Throws Error if the program cannot be started.
   explicit RankGroup(const RankCommand& command);
-  /// Ranks that were started otherwise, by rank.
+  /// Takes ranks started elsewhere, in order of rank.
   RankGroup(std::vector<RankMember> members, ReservedPort port)
       : port_(std::move(port)), members_(std::move(members)) {}
   ~RankGroup();
@@ -64,25 +110,25 @@ class RankGroup {
   RankGroup& operator=(RankGroup&&) = delete;
 
   int size() const { return static_cast<int>(members_.size()); }
-  pid_t pid(int rank) const;  ///< -1 where others started it
-  /// Where the ranks meet.
+  pid_t pid(int rank) const;  ///< -1 if it is not our child
+  /// The port where the ranks meet.
   std::uint16_t port() const { return port_.number(); }
 
-  /// Throws RankLost where a rank said something that nobody asked it, or its process elsewhere has ended.
+  /// Throws RankLost if a rank sent an unrequested line or its remote process ended.
   void require_quiet();
-  /// A rank broke the protocol: ends all, and throws RankLost that says so.
+  /// Ends all ranks because `rank` broke the protocol. Throws RankLost.
   [[noreturn]] void lose(std::size_t rank, const std::string& what);
 
-  /// Sends a line to every rank. A rank that is gone is found by the next gather().
+  /// Sends a line to every rank. The next gather() reports a rank that is gone.
   void send(const std::string& line);
-  /// The next line of each rank, by rank. Nothing where `give_up` (asked a few times a second) says so; lines
-  /// that had come are given by the next call. Throws RankLost as soon as a rank ended, or when the time is
-  /// over; `awaited` says in it what the ranks had to say ("the end of its start").
+  /// Returns the next line of each rank. Nothing if `give_up` (asked a few times a second) returns true; the
+  /// next call then returns the lines received so far. Throws RankLost when a rank ends or the time is over;
+  /// `awaited` names the expected answer in the error ("the end of its start").
   std::optional<std::vector<std::string>> gather(std::chrono::milliseconds timeout,
                                                  const std::string& awaited,
                                                  const std::function<bool()>& give_up = {});
-  /// Closes the channels, which asks the ranks to end, and waits for that. Throws RankLost where one fails,
-  /// or does not end in time.
+  /// Closes the channels, which asks the ranks to end, and waits. Throws RankLost if one fails or does not
+  /// end in time.
   void finish(std::chrono::milliseconds timeout);
 
  private:
@@ -102,10 +148,52 @@ class RankGroup {
   std::vector<std::optional<std::string>> pending_;
 };
 
-/// Starts one rank of `command`, told its `place`. Throws Error.
+/// Starts one rank of `command` at `place`. Throws Error.
 RankMember start_rank(const RankCommand& command, const RankPlace& place);
 
-/// "; its last words: a | b" of what a process last wrote to standard error; empty where that is nothing.
+/// Returns "; its last words: a | b" from the last lines on standard error; empty if there are none.
 std::string last_words(const Child& child);
+
+struct RankPatience {
+  std::chrono::milliseconds start{60'000};  ///< for ranks to start and meet
+  std::chrono::milliseconds reply{60'000};  ///< for an answer
+};
+
+/// Sends requests to all ranks of a group and collects the answers. All calls throw RankLost if a rank is
+/// lost, and Interrupted if the user wants to stop and a rank does not answer.
+class RankConversation {
+ public:
+  /// Waits until the ranks have met. Throws Error for an invalid or missing greeting, Interrupted if
+  /// `give_up`, asked while waiting, returns true.
+  RankConversation(RankGroup& ranks, RankPatience patience, std::function<bool()> give_up);
+
+  /// The greeting of each rank.
+  const std::vector<RankHello>& hellos() const { return hellos_; }
+  /// Returns the answers by rank. `awaited` names the expected answer in errors ("20 cycles of add"). Throws
+  /// RankLost for an unrequested line or the answer to another request: later answers could then be
+  /// mismatched.
+  std::vector<Json> ask(Json request, const std::string& awaited);
+  /// Throws Error with the first rank's reason if a rank lacks the backend ("nccl").
+  void require_backend(const std::string& backend);
+  /// Whether the user wants to stop.
+  bool gives_up() const { return give_up_ && give_up_(); }
+
+ private:
+  void require_id(std::size_t rank, const Json& reply);
+
+  RankGroup& ranks_;
+  RankPatience patience_;
+  std::function<bool()> give_up_;
+  std::vector<RankHello> hellos_;
+  std::uint64_t asked_ = 0;  ///< id of the last request
+};
+
+/// Returns the reason of the first rank that refused; empty if none did.
+std::string refusal(const std::vector<Json>& replies);
+
+/// Describes ranks that share a core, from their greetings: "ranks 0, 2 share core 0 and ranks 1, 3 share
+/// core 1: ...", with host names if there are several. For unbound ranks: whether those on the first machine,
+/// with `threads` threads each, exceed its `cpus`. Empty if none share.
+std::string core_sharing(const std::vector<RankHello>& hellos, int threads, std::size_t cpus);
 
 }  // namespace headroom

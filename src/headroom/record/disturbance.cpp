@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "headroom/record/throttle.h"
+#include "headroom/record/noise.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
 namespace {
 
-/// The share of samples that `count` counts, of a column of each process.
+/// Returns the share of samples that `count` counts in a column of each process.
 template <typename Column, typename Count>
 double share(const Record& record, Column ProcessSamples::*column, const Count& count) {
   std::size_t samples = 0, hit = 0;
@@ -21,8 +21,8 @@ double share(const Record& record, Column ProcessSamples::*column, const Count& 
   return samples == 0 ? 0 : static_cast<double>(hit) / static_cast<double>(samples);
 }
 
-/// Whether the samples in which the kernel gave the CPU to another are another measurement than the rest: by
-/// medians, where there are enough of the rest to say. A kernel thread that runs for microseconds is none.
+/// Whether preempted samples differ from the rest in their median, if the rest is large enough to compare.
+/// Preemption by a kernel thread for microseconds does not matter.
 bool preemption_shows(const Record& record) {
   constexpr std::size_t kEnough = 5;
   constexpr double kShows = 0.01;
@@ -56,7 +56,7 @@ std::vector<std::string> troubles_of(const Record& record) {
   const Disturbance found = disturbance_of(record);
   std::vector<std::string> troubles;
   if (record.busy_cpus > 0) troubles.emplace_back("busy with other programs");
-  // A whole command is always switched away from now and then; a sample of a kernel lasts milliseconds.
+  // A command is always preempted now and then; a kernel's sample lasts only milliseconds.
   const bool is_short = record.model.type != "command";
   if (is_short && found.preempted > kPreemptedShare && preemption_shows(record))
     troubles.emplace_back("preempted by the kernel");

@@ -8,30 +8,29 @@
 
 namespace headroom {
 
-/// From this share of the samples on a disturbance can move the median's interval. In a virtual machine
-/// hardly any run is free of steal time, and many devices reach their power cap now and then.
+/// Share of samples from which a disturbance can move the interval of the median. Below it, steal time
+/// (nearly every run in a virtual machine) and short power caps are normal.
 inline constexpr double kDisturbedShare = 0.1;
-/// What every busy second has: samples in which the kernel took the CPU away for a moment. More than that is
-/// trouble where the median of these samples is 1 % off that of the others, or there are hardly any others.
+/// Share of preempted samples that is normal on any machine. A higher share matters only if the median of the
+/// preempted samples differs by 1 % from that of the others, or hardly any others are left.
 inline constexpr double kPreemptedShare = 0.2;
 
-/// What a note begins with that says that the quota of CPU time of a control group held the program up.
+/// Prefix of the note for CPU time throttled by a control group's quota.
 inline constexpr const char* kQuotaNote = "quota: ";
 
-/// Shares of the samples, warm-up included, in which something held the program up.
+/// Shares of all samples, warm-up included, in which the program was held up.
 struct Disturbance {
-  double stolen = 0;     ///< the hypervisor gave time to others
-  double preempted = 0;  ///< the kernel took a CPU away
-  double throttled = 0;  ///< heat, power or the hardware held the device's clocks down
+  double stolen = 0;     ///< the hypervisor ran another virtual machine
+  double preempted = 0;  ///< the kernel preempted the program
+  double throttled = 0;  ///< heat, power or hardware lowered the device's clocks
 };
 Disturbance disturbance_of(const Record& record);
 
-/// What the record itself tells against its numbers standing for the program: other programs at work, samples
-/// taken away by the kernel or the hypervisor, clocks held down, a quota of CPU time. Each a few words that
-/// follow "was": "busy with other programs".
+/// Returns the record's own reasons to distrust its numbers: other programs running, preemption, steal time,
+/// lowered clocks, a CPU quota. Each is a few words that follow "was": "busy with other programs".
 std::vector<std::string> troubles_of(const Record& record);
 
-/// Whether a note says that a quota of CPU time held the program up.
+/// Whether a note says that a CPU quota held the program up.
 bool is_held_by_quota(const Record& record);
 
 }  // namespace headroom

@@ -3,15 +3,19 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace headroom {
 
-/// Where and from what a set of records was made. Shared by all records of one run.
+struct BlasLibrary;
+struct Record;
+
+/// The machine and the software of a set of records. All records of a run share one.
 struct Environment {
-  // Defined once, as those of a Record.
+  // Defined in record.cpp, to compile them once.
   Environment();
   Environment(const Environment& other);
   Environment(Environment&& other) noexcept;
@@ -19,7 +23,7 @@ struct Environment {
   Environment& operator=(Environment&& other) noexcept;
   ~Environment();
 
-  struct Runner {  ///< as OSS v3's `runners`: a machine
+  struct Runner {  ///< a machine, as `runners` in OSS v3
     std::string name, type, cpu_info;
     std::uint32_t cpu_count = 0;
     std::string mem_info;
@@ -30,30 +34,51 @@ struct Environment {
     std::uint32_t avail_gpu_mem_in_gb = 0;
     std::map<std::string, std::string> extra_info;
   };
-  struct Dependency {  ///< as OSS v3's `dependencies`
+  struct Dependency {  ///< as `dependencies` in OSS v3
     std::string repo, branch, sha, version;
     std::map<std::string, std::string> extra_info;
   };
 
   std::uint64_t timestamp = 0;  ///< seconds since 1970
-  std::string session;      ///< told by chance once for each run of a program; empty in other tools' files
-  std::string fingerprint;  ///< of the machine: equal only where results may be pooled
-  std::string governor;     ///< CPU frequency governor, empty where the kernel tells none
+  std::string session;          ///< random for each run of a program; empty in other tools' files
+  std::string fingerprint;      ///< of the machine; results may be pooled only if equal
+  std::string governor;         ///< CPU frequency governor, empty if the kernel does not report it
   std::string headroom_version;
-  std::string git_sha, git_branch, git_repo;  ///< of the working folder, empty outside git
-  std::vector<std::string> command;           ///< the command line
+  std::string git_sha, git_branch, git_repo;  ///< of the working directory, empty outside git
+  std::vector<std::string> command;
   std::vector<Runner> machines;
   std::map<std::string, Dependency> dependencies;
   std::map<std::string, std::string> extra_info;  ///< seed, precision goal, ...
 };
 
-/// Keys of Environment::extra_info that hold what a run showed beside its records, so that it can be shown
-/// again: the layers of every pair (command/cache_run_json.h), and what was expected of dispatch, as TOML.
+/// Keys of Environment::extra_info for results stored beside the records, so that they can be shown again:
+/// the cache layers of each pair (command/cache_run.h), and the dispatch expectations as TOML.
 inline constexpr const char* kCacheRunKey = "cache_run";
 inline constexpr const char* kExpectationsKey = "dispatch_expectations";
-/// Such a key is no fact of where a run was made.
+/// Whether the key holds a stored result and not a fact about the environment.
 inline bool is_shown_run(std::string_view key) {
   return key == kCacheRunKey || key == kExpectationsKey;
 }
+
+/// Calls facts.add(name, value) for the versions and revisions of the dependencies, then for the git
+/// repository, branch and revision. Values may be empty.
+template <typename Facts>
+void add_sources(Facts& facts, const Environment& environment) {
+  for (const auto& [name, dependency] : environment.dependencies) {
+    facts.add(name + " version", dependency.version);
+    facts.add(name + " revision", dependency.sha);
+  }
+  facts.add("git repository", environment.git_repo);
+  facts.add("git branch", environment.git_branch);
+  facts.add("git revision", environment.git_sha);
+}
+
+/// Adds `blas` to the dependencies as "BLAS", or as "BLAS of RUNNER" if another runner uses a different one.
+/// Its extra_info holds `name`, `file` and `runner`.
+void add_blas(Environment& environment, const BlasLibrary& blas, const std::string& runner);
+
+/// Returns one line, with advice, for each runner that measured on netlib's reference BLAS; empty if none
+/// did.
+std::string reference_blas_text(std::span<const Record> records);
 
 }  // namespace headroom

@@ -5,22 +5,18 @@
 #include <fstream>
 #include <system_error>
 
-#include "headroom/base/compressed_file.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
-#include "headroom/record/formats/ddp_report.h"
-#include "headroom/record/formats/google_benchmark.h"
-#include "headroom/record/formats/headroom_json.h"
-#include "headroom/record/formats/hyperfine.h"
-#include "headroom/record/formats/llama_bench.h"
-#include "headroom/record/formats/nvbench.h"
-#include "headroom/record/formats/oss_v3.h"
-#include "headroom/record/formats/pytest_benchmark.h"
-#include "headroom/record/formats/seed_csv.h"
-#include "headroom/record/formats/seed_jsonl.h"
+#include "headroom/files/compressed_file.h"
 
 namespace headroom {
+
+// To add a format: formats/NAME.cpp, which defines it, a name here and one in all_formats().
+Format headroom_json_format(), oss_v3_format(), seed_csv_format(), seed_jsonl_format(), ddp_report_format(),
+    nvbench_format(), google_benchmark_format(), hyperfine_format(), pytest_benchmark_format(),
+    llama_bench_format();
+
 namespace {
 
 std::string names(bool only_readable) {
@@ -31,8 +27,8 @@ std::string names(bool only_readable) {
   return join(all, ", ");
 }
 
-/// The format of a plain file that can be read without holding all of it, told by its first bytes; nullptr
-/// where there is none, and where reading it is to say what is wrong with it.
+/// Returns the format of a plain file that can be read in pieces, by its first bytes; nullptr if there is
+/// none, or if read() has to report the error.
 const Format* format_by_head(const std::filesystem::path& path) {
   constexpr std::size_t kHead = std::size_t{64} << 10;
   std::error_code ignored;

@@ -7,53 +7,81 @@
 #include <string_view>
 #include <vector>
 
-#include "headroom/base/padded_text.h"
+#include "headroom/files/compressed_file.h"
 #include "headroom/record/record.h"
 
 namespace headroom {
 
-/// One file format for records. To add one: formats/<name>.h and .cpp, and a line in the table of
-/// formats.cpp.
-struct Format {
-  const char* name;                    ///< what the command line calls it
-  const char* summary;                 ///< one line for help texts
-  std::vector<const char*> endings{};  ///< file names that mean this format, the usual one first
+/// Version of the JSON form that to_json_text writes; docs/record-format.md describes it.
+inline constexpr int kRecordSchema = 3;
 
-  /// The new content of a file that now holds `previous` (empty where there is none); `source` names the file
-  /// in errors. Formats that do not append ignore `previous`. nullptr: this format is only read.
+/// Returns {"headroom": {"schema": 3, "version": ...}, "environments": [...], "records": [...]}. Each
+/// environment is written once; records refer to it by index.
+std::string to_json_text(const std::vector<Record>& records);
+
+/// Reads the output of to_json_text, of this or an older schema. `source` names the text in errors. Throws
+/// Error: not JSON (byte offset), a newer schema, a field of the wrong type (path).
+std::vector<Record> records_from_json_text(const PaddedText& text, const std::string& source);
+std::vector<Record> records_from_json_text(std::string_view text, const std::string& source);
+/// Reads a file through a small window, without loading it whole.
+std::vector<Record> records_from_json_file(const std::filesystem::path& path);
+
+const char* to_string(StopReason reason);
+const char* to_string(Outcome::Kind kind);
+const char* to_string(Direction direction);
+
+/// A file format for records, defined in formats/NAME.cpp and listed in formats.cpp.
+struct Format {
+  const char* name;                    ///< name on the command line
+  const char* summary;                 ///< one line for help texts
+  std::vector<const char*> endings{};  ///< file name endings, the usual one first
+
+  /// Returns the new content of a file that now holds `previous` (empty if the file is new); `source` names
+  /// the file in errors. Formats that do not append ignore `previous`. nullptr: the format is read-only.
   std::string (*write)(const std::vector<Record>& records, std::string_view previous,
                        const std::string& source) = nullptr;
-  bool appends = false;  ///< whether write() looks at `previous`
+  bool appends = false;  ///< whether write() uses `previous`
 
-  /// Whether `text` looks like this format. nullptr: this format is only written.
+  /// Whether `text` looks like this format. nullptr: the format is write-only.
   bool (*recognises)(std::string_view text) = nullptr;
-  /// `source` is the path: it names the text in errors, and a format whose samples are in files of their own
-  /// finds them beside it. Throws Error. nullptr: this format is only written.
+  /// `source` is the path. It names the text in errors, and locates the sample files of formats that keep
+  /// them apart. Throws Error. nullptr: the format is write-only.
   std::vector<Record> (*read)(const PaddedText& text, const std::string& source) = nullptr;
-  /// The same for a plain file that need not be in memory as a whole. nullptr: it is read first.
+  /// Reads a plain file without loading it whole. nullptr: load the file, then call read().
   std::vector<Record> (*read_file)(const std::filesystem::path& path) = nullptr;
 };
 
 std::span<const Format> all_formats();
 
-/// Throws Error naming the nearest formats, or all of them.
+/// Throws Error naming the closest formats, or all of them.
 const Format& format_named(std::string_view name);
 
-/// The format that the name of the file means (the longest ending that fits), or nullptr.
+/// Returns the format with the longest matching file name ending, or nullptr.
 const Format* format_of_file_name(const std::filesystem::path& path);
 
-/// Writes atomically; what a regular file at `path` holds is kept where the format appends. Throws Error.
+/// Writes atomically. Keeps the content of a regular file if the format appends. Throws Error.
 void write_records(const std::filesystem::path& path, const Format& format,
                    const std::vector<Record>& records);
 
-/// Reads a file of any format that can be read, recognised by its content, gzip and zstd unpacked. Throws
-/// Error.
+/// Reads a file of any readable format, recognised by its content. Unpacks gzip and zstd. Throws Error.
 std::vector<Record> read_records(const std::filesystem::path& path);
 
-/// The same for text that was read already. `source` is as in Format::read.
+/// Reads text in any readable format. `source` is as in Format::read.
 std::vector<Record> records_from_text(const PaddedText& text, const std::string& source);
 
-/// The format that the text is in, or nullptr.
+/// Returns the format of the text, or nullptr.
 const Format* format_of_text(std::string_view text);
+
+/// Reads rows of the OSS database, schema v3: a list, one object, or JSON lines. Rows written by headroom
+/// include their samples and intervals. `inputs` and benchmark.extra_info, except the keys that name device
+/// and runner, become axes. Several values become samples; a single value has none. Values may be numbers or
+/// numeric strings. Throws Error.
+std::vector<Record> records_from_oss_v3(std::string_view text, const std::string& source);
+
+/// Returns JSON as hyperfine's --export-json writes it, for scripts that read it: one result for each case
+/// with latency samples, in seconds, warm-up included. "user" and "system" are means; "memory_usage_byte" and
+/// "exit_codes" have one value per run (null: ended by a signal); "parameters" holds the axes. Throws Error
+/// naming the output file `source` if no case has latency samples.
+std::string hyperfine_json(const std::vector<Record>& records, const std::string& source);
 
 }  // namespace headroom

@@ -4,13 +4,125 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "headroom/base/json.h"
+#include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/record/metrics.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
+namespace {
+
+/// Exact: sizes that are not a short multiple of a unit are in bytes.
+std::string size_text(std::int64_t bytes) {
+  std::string text = format_bytes(static_cast<double>(bytes));
+  try {
+    if (parse_bytes(text) == bytes) return text;
+  } catch (const std::exception&) {
+    // Rounded to a fraction of a byte.
+  }
+  return fmt::format("{} B", bytes);
+}
+
+std::string axis_identity(const AxisValues::value_type& axis) {
+  // Tools differ in their names of a dtype.
+  std::string text = axis.first;
+  text += '=';
+  return text += axis.first == "dtype" ? torch_dtype(axis.second.text()) : axis.second.text();
+}
+
+/// Returns the part of identity(), a JSON array, before the metric, its last element.
+std::string case_identity(const Record& record) {
+  std::vector<std::string> axes;
+  axes.reserve(record.axes.size());
+  for (const auto& axis : record.axes) axes.push_back(axis_identity(axis));
+  std::ranges::sort(axes);
+  // A JSON array separates the parts whatever characters they contain.
+  std::string text;
+  text.reserve(192);
+  text += '[';
+  const auto add = [&text](const std::string& part) {
+    append_json_string(text, part);
+    text += ',';
+  };
+  add(record.benchmark.name);
+  add(record.benchmark.mode);
+  add(record.model.name);
+  add(record.model.backend);
+  text += '[';
+  std::ranges::for_each(axes, add);
+  if (!axes.empty()) text.pop_back();
+  text += "],";
+  add(torch_dtype(record.benchmark.dtype));
+  add(record.device);
+  add(record.caches);
+  text += std::to_string(record.threads);
+  return text;
+}
+
+/// is_same_metric() names map to the older one, to continue existing histories.
+const std::string& metric_identity(const Record& record) {
+  static const std::string kRate = kFloatRate;
+  return is_operation_rate(record.metric.name) ? kRate : record.metric.name;
+}
+
+/// Hashes the text as in identity(), where all bytes that are not UTF-8 are equal.
+std::size_t text_hash(const std::string& text) {
+  const bool is_ascii =
+      std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  if (is_ascii) return std::hash<std::string_view>()(text);
+  std::string written;
+  append_json_string(written, text);
+  return std::hash<std::string_view>()(written);
+}
+
+/// Compares all fields that affect identity(), as written.
+bool written_alike(const Record& a, const Record& b) {
+  return a.model.name == b.model.name && a.axes == b.axes && a.benchmark.name == b.benchmark.name &&
+         a.benchmark.mode == b.benchmark.mode && a.benchmark.dtype == b.benchmark.dtype &&
+         a.model.backend == b.model.backend && a.device == b.device && a.caches == b.caches &&
+         a.threads == b.threads;
+}
+
+}  // namespace
+
+AxisValue::AxisValue(const std::string& written) : value_(written) {
+  if (const auto whole = to_integer(written); whole && fmt::format("{}", *whole) == written) {
+    value_ = *whole;
+  } else if (const auto real = to_number(written);
+             real && std::isfinite(*real) && fmt::format("{}", *real) == written) {
+    value_ = *real;
+  }
+}
+
+std::string AxisValue::text() const {
+  if (const auto* size = std::get_if<Size>(&value_)) return size_text(size->bytes);
+  if (const auto* whole = std::get_if<std::int64_t>(&value_)) return std::to_string(*whole);
+  if (const auto* real = std::get_if<double>(&value_)) return fmt::format("{}", *real);
+  return std::get<std::string>(value_);
+}
+
+std::optional<double> AxisValue::number() const {
+  if (const auto* real = std::get_if<double>(&value_)) return *real;
+  const auto whole = integer();
+  return whole ? std::optional(static_cast<double>(*whole)) : std::nullopt;
+}
+
+std::optional<std::int64_t> AxisValue::integer() const {
+  if (const auto* size = std::get_if<Size>(&value_)) return size->bytes;
+  if (const auto* whole = std::get_if<std::int64_t>(&value_)) return *whole;
+  return std::nullopt;
+}
 
 Record::Record() = default;
 Record::Record(const Record& other) = default;
@@ -122,6 +234,67 @@ std::vector<double> process_medians(const Record& record) {
 
 bool any_outcome(std::span<const Record> records, Outcome::Kind kind) {
   return std::ranges::any_of(records, [&](const Record& record) { return record.outcome.kind == kind; });
+}
+
+std::string torch_dtype(std::string_view dtype) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kNames{{{"bf16", "bfloat16"},
+                                                                                 {"f16", "float16"},
+                                                                                 {"fp16", "float16"},
+                                                                                 {"f32", "float32"},
+                                                                                 {"fp32", "float32"},
+                                                                                 {"f64", "float64"},
+                                                                                 {"fp64", "float64"},
+                                                                                 {"s8", "int8"}}};
+  for (const auto& [name, torch] : kNames) {
+    if (name == dtype) return std::string(torch);
+  }
+  return std::string(dtype);
+}
+
+std::string architecture(const Record& record) {
+  const auto said = record.benchmark.extra_info.find("arch");
+  if (said != record.benchmark.extra_info.end()) return said->second;
+  if (!record.environment || record.environment->machines.empty()) return {};
+  const Environment::Runner& machine = record.environment->machines.front();
+  if (record.device.starts_with("cuda")) return machine.gpu_info;
+  const auto arch = machine.extra_info.find("arch");
+  if (arch != machine.extra_info.end()) return arch->second;
+  // Python's platform.machine(), as in PyTorch's benchmark: x86_64, aarch64.
+  const auto uname = machine.extra_info.find("machine");
+  return uname != machine.extra_info.end() ? uname->second : machine.type;
+}
+
+std::string identity(const Record& record) {
+  std::string text = case_identity(record);
+  text += ',';
+  append_json_string(text, metric_identity(record));
+  return text += ']';
+}
+
+std::size_t case_hash(const Record& record) {
+  std::size_t hash = 0;
+  const auto add = [&hash](std::size_t part) { hash = (hash ^ part) * 0x9e3779b97f4a7c15U; };
+  for (const std::string* part : {&record.benchmark.name, &record.benchmark.mode, &record.model.name,
+                                  &record.model.backend, &record.device, &record.caches})
+    add(text_hash(*part));
+  add(text_hash(torch_dtype(record.benchmark.dtype)));
+  add(static_cast<std::size_t>(record.threads));
+  std::size_t axes = 0;  // in any order
+  for (const auto& axis : record.axes) axes += text_hash(axis_identity(axis));
+  add(axes);
+  return hash ^ hash >> 32;
+}
+
+bool same_case(const Record& a, const Record& b) {
+  return written_alike(a, b) || case_identity(a) == case_identity(b);
+}
+
+std::size_t identity_hash(const Record& record) {
+  return case_hash(record) * 31 + text_hash(metric_identity(record));
+}
+
+bool same_identity(const Record& a, const Record& b) {
+  return (metric_identity(a) == metric_identity(b) && written_alike(a, b)) || identity(a) == identity(b);
 }
 
 }  // namespace headroom

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -8,75 +9,110 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "headroom/base/precision.h"
-#include "headroom/record/axis_value.h"
 #include "headroom/record/environment.h"
-#include "headroom/record/noise_series.h"
+#include "headroom/record/noise.h"
+#include "headroom/stats/compare.h"
 #include "headroom/stats/interval.h"
 #include "headroom/stats/modes.h"
-#include "headroom/stats/series.h"
 #include "headroom/stats/stopping.h"
 
 namespace headroom {
 
+/// An axis value with its type: a whole number, a real number, a size in bytes, or text.
+class AxisValue {
+ public:
+  /// A size in bytes, shown as "32 MiB".
+  struct Size {
+    std::int64_t bytes = 0;
+    bool operator==(const Size&) const = default;
+  };
+
+  AxisValue() = default;
+  /// Parses what a user wrote: a number if that is its shortest form ("4096", "0.25"), otherwise text
+  /// ("int8", "007", "1e3"). text() always returns `written`.
+  AxisValue(const std::string& written);
+  AxisValue(const char* written) : AxisValue(std::string(written)) {}
+  AxisValue(Size size) : value_(size) {}
+
+  /// Returns the text that selects this value on the command line. Sizes are exact: "1.5 MiB", but "1363148
+  /// B".
+  std::string text() const;
+  /// Returns the number, or a size in bytes.
+  std::optional<double> number() const;
+  /// Returns the whole number, or a size in bytes.
+  std::optional<std::int64_t> integer() const;
+
+  const std::variant<std::string, std::int64_t, double, Size>& value() const { return value_; }
+  bool operator==(const AxisValue&) const = default;
+
+ private:
+  std::variant<std::string, std::int64_t, double, Size> value_;
+};
+
+/// Axis values of a case in the order declared by the experiment: {"D", 1024}, {"dtype", "int8"}.
+using AxisValues = std::vector<std::pair<std::string, AxisValue>>;
+
 using StringMap = std::map<std::string, std::string>;
-/// Axis values as a person writes them and a runner is told them: {"D", "1024"}, {"dtype", "int8"}.
+/// Axis values as text, as users write them and runners receive them: {"D", "1024"}, {"dtype", "int8"}.
 using AxisTexts = std::vector<std::pair<std::string, std::string>>;
 
 enum class Direction { kLowerIsBetter, kHigherIsBetter };
 
-/// Whether a case gave numbers. `reason` is empty when it did.
+/// Whether a case was measured. `reason` is empty if it was.
 struct Outcome {
   enum class Kind { kMeasured, kSkipped, kFailed };
   Kind kind = Kind::kMeasured;
   std::string reason;
 };
 
-/// What the driver of a device said about one sample. Zero where it does not say.
+/// State of a device reported by its driver for one sample. Zero if not reported.
 struct DeviceNoise {
-  double sm_mhz = 0;           ///< clock of the multiprocessors when the sample was over
-  double memory_mhz = 0;       ///< clock of the device's memory, likewise
-  double power_w = 0;          ///< of the whole board, likewise
-  double temperature_c = 0;    ///< of the chip, likewise
-  std::uint32_t throttle = 0;  ///< what held the clocks down before or after the sample (throttle.h)
+  double sm_mhz = 0;           ///< multiprocessor clock at the end of the sample
+  double memory_mhz = 0;       ///< memory clock at the end of the sample
+  double power_w = 0;          ///< power of the whole board at the end of the sample
+  double temperature_c = 0;    ///< of the chip, at the end of the sample
+  std::uint32_t throttle = 0;  ///< ThrottleReason bits before or after the sample
 
   bool operator==(const DeviceNoise&) const = default;
 };
 
-/// The samples of one process, in the order measured. The columns have the same length (noise and device may
-/// be empty).
+/// Samples of one process, in the order measured. All columns have the same length, except that noise and
+/// device may be empty.
 struct ProcessSamples {
   std::int64_t pid = 0;
-  std::uint64_t iterations = 0;  ///< per sample; each value is time or rate per iteration
-  std::size_t warmup = 0;        ///< leading values that a trend marks as warm-up: kept, not in the estimate
-  std::vector<double> values;    ///< in the metric's unit
-  std::vector<std::uint32_t> rounds;  ///< round of each value: equal rounds of equal processes are pairs
+  std::uint64_t iterations = 0;  ///< per sample; each value is a time or rate per iteration
+  std::size_t warmup = 0;      ///< number of leading values with a trend: kept, but not used in the estimate
+  std::vector<double> values;  ///< in the metric's unit
+  std::vector<std::uint32_t> rounds;  ///< round of each value; values of equal rounds are paired
   NoiseSeries noise;
-  std::vector<DeviceNoise> device{};  ///< empty where no driver of a device said anything
+  std::vector<DeviceNoise> device{};  ///< empty if no driver reported anything
 };
 
-/// What bounds a case: a resource at work in one way.
+/// A resource that bounds a case, used in one way.
 struct LimitPart {
   std::string kind;        ///< "read", "write", "copy", "peak"
-  std::int64_t bytes = 0;  ///< the working set; 0 for a peak
-  std::string pattern;     ///< how it is walked over ("linear"), or the peak computed ("dot")
+  std::int64_t bytes = 0;  ///< working set; 0 for a peak
+  std::string pattern;     ///< access pattern ("linear"), or computation of a peak ("dot")
   std::string dtype;       ///< of a peak; empty otherwise
-  int threads = 0;         ///< 0 where it has no meaning
+  int threads = 0;         ///< 0 if not applicable
 
   bool operator==(const LimitPart&) const = default;
 };
 
-/// What the machine could do for this case, measured in the same rounds.
+/// What this machine can reach for the case, measured in the same rounds.
 struct Limit {
-  std::vector<LimitPart> parts;  ///< several where one after the other binds: read, then copy
-  double value = 0;              ///< the limit in the metric's unit (median over the rounds)
-  double fraction = 0;           ///< limit time / case time: 1 is at the limit; median of the paired ratios
+  std::vector<LimitPart> parts;  ///< several if one phase follows another: read, then copy
+  double value = 0;              ///< in the metric's unit; median over the rounds
+  double fraction = 0;           ///< limit time / case time, 1 at the limit; median of the paired ratios
   std::optional<Interval> interval{};  ///< of the fraction
-  bool unstable = false;               ///< the limit itself moved by more than 10 % between quartiles
-  /// Of the fraction over single rounds: how far these lie apart, where the interval says how well their
-  /// median is known. Nothing where no rounds are known.
+  bool unstable = false;               ///< quartiles of the limit are more than 10 % apart
+  /// Quartiles of the fraction over single rounds: their spread, while `interval` is for the median. Nothing
+  /// if the rounds are unknown.
   struct Rounds {
     std::size_t count = 0;
     double lower_quartile = 0, upper_quartile = 0;
@@ -84,28 +120,29 @@ struct Limit {
   std::optional<Rounds> rounds{};
 };
 
-/// "read 32 MiB linear, 2 threads", "read 8 MiB linear + copy 24 MiB plain, 2 threads", "peak bf16 dot".
+/// Returns "read 32 MiB linear, 2 threads", "read 8 MiB linear + copy 24 MiB plain, 2 threads" or "peak bf16
+/// dot".
 std::string limit_name(const Limit& limit);
 
-/// How the time of a case stands to that of another one of the same run, by the samples of the same rounds.
+/// Ratio of the case's time to that of another case of the same run, paired by round.
 struct RatioToOther {
   double ratio = 1;
-  std::optional<Interval> interval{};  ///< nothing where there are too few pairs
+  std::optional<Interval> interval{};  ///< nothing if there are too few pairs
   std::size_t pairs = 0;
-  std::string other;  ///< "native@native": backend and runner; of a command its title
+  std::string other;  ///< "native@native": backend and runner; the title of a command
 };
 
-/// What one run of a case came to.
+/// Result of one run of a case.
 struct RunValue {
   double value = 0;           ///< in the metric's unit
-  double fraction = 0;        ///< of the limit, as Limit::fraction; 0 where there was none
-  double fraction_error = 0;  ///< half the interval of its logarithm
+  double fraction = 0;        ///< of the limit, as Limit::fraction; 0 without a limit
+  double fraction_error = 0;  ///< half-width of the interval of its logarithm
 };
 
-/// One metric of one case: the fields of the PyTorch OSS benchmark database, schema v3, and what a
-/// measurement needs to be judged. Everything that reads results reads this.
+/// One metric of one case: the fields of the PyTorch OSS benchmark database, schema v3, and the data needed
+/// to judge the measurement.
 struct Record {
-  // Defined once: they are too long to be compiled wherever a record is copied.
+  // Defined in record.cpp, to compile them once.
   Record();
   Record(const Record& other);
   Record(Record&& other) noexcept;
@@ -132,17 +169,17 @@ struct Record {
     std::string name;  ///< "latency", "memory_bandwidth(GB/s)", "flops_utilization", ...
     std::string unit;  ///< "us", "GB/s", "1"
     Direction direction = Direction::kLowerIsBetter;
-    double value = 0;  ///< the estimate: the median of the samples after warm-up
+    double value = 0;  ///< the median of the samples after warm-up
     std::optional<double> target;
-    std::optional<double> target_share{};  ///< the target as a share of the limit, where it is one
-    bool headline = false;                 ///< the metric that tables show for its case
+    std::optional<double> target_share{};  ///< the target as a share of the limit, if given so
+    bool headline = false;                 ///< whether tables show this metric for the case
     StringMap extra_info{};
   } metric;
 
   AxisValues axes;     ///< dtype included
   std::string device;  ///< "cpu", "cuda"
-  std::string runner;  ///< label of the runner: "native", or its path where two have the same name
-  std::string caches;  ///< "cold" or "hot", as the inputs were; empty where it has no meaning
+  std::string runner;  ///< label of the runner: "native", or its path if two labels are equal
+  std::string caches;  ///< state of the inputs: "cold" or "hot"; empty if not applicable
   int threads = 0;
   Outcome outcome;
   std::vector<ProcessSamples> samples;
@@ -150,53 +187,76 @@ struct Record {
   StopReason stop = StopReason::kNone;
   std::optional<Limit> limit;
   std::optional<RatioToOther>
-      ratio;               ///< of the times, whatever the metric; nothing for the one compared with
-  Modes modes;             ///< of a time: the groups it falls into, medians in the metric's unit
-  double max_error = 0;    ///< largest error against the float64 reference, as verify() scales it
-  double error_bound = 0;  ///< what it was held against; 0 where it was not
-  std::optional<Precision> sums_in{};  ///< the precision that error_bound is for; empty: not known
+      ratio;             ///< of the times, for any metric; nothing for the case that others are compared with
+  Modes modes;           ///< of a time: its groups, medians in the metric's unit
+  double max_error = 0;  ///< largest error against the float64 reference, scaled as in verify()
+  double error_bound = 0;              ///< allowed max_error; 0 if not verified
+  std::optional<Precision> sums_in{};  ///< precision that error_bound assumes; empty: unknown
   bool verified = false;
-  /// The answer is wrong, as outcome says, and was timed all the same: the numbers are there to look at, and
-  /// count for nothing.
+  /// The answer is wrong (see outcome) but was timed anyway. The numbers are shown and never used.
   bool kept_wrong = false;
-  double busy_cpus = 0;            ///< CPUs at work for other programs before measuring; 0: none that matters
-  std::vector<std::string> notes;  ///< noise marks and warnings, each a sentence
-  /// What separate runs of the case came to, where join_duplicates() made one record of them; else empty.
+  double busy_cpus = 0;            ///< CPUs used by other programs before measuring; 0: negligible
+  std::vector<std::string> notes;  ///< noise marks and warnings, one sentence each
+  /// Results of the separate runs that join_duplicates() merged into this record; otherwise empty.
   std::vector<RunValue> runs{};
   std::shared_ptr<const Environment> environment;
 };
 
-/// "gemv D=1024 dtype=int8": what a person calls the case (no backend).
+/// Returns "gemv D=1024 dtype=int8": the name of the case, without the backend.
 std::string case_name(const Record& record);
 
-/// Equal for two records of the same quantity: benchmark, model, backend, axes, dtype, device, caches,
-/// threads, metric. What `diff` matches by. The order of the axes does not count, nor whether a dtype has its
-/// short name or PyTorch's.
+/// Returns a key that is equal for records of the same quantity: benchmark, model, backend, axes, dtype,
+/// device, caches, threads and metric. `diff` matches by it. Ignores the order of the axes, and treats short
+/// and PyTorch names of a dtype as equal.
 std::string identity(const Record& record);
 
-/// The value of an axis; nullptr where the case has no such axis.
+/// Returns the value of an axis; nullptr if the case has no such axis.
 const AxisValue* axis(const Record& record, std::string_view name);
-/// AxisValue::text of it; empty where the case has no such axis.
+/// Returns AxisValue::text; empty if the case has no such axis.
 std::string axis_text(const Record& record, std::string_view name);
-/// AxisValue::integer of it; nothing where the case has no such axis, or it is no whole number.
+/// Returns AxisValue::integer; nothing if the case has no such axis or the value is not a whole number.
 std::optional<std::int64_t> whole_axis(const Record& record, std::string_view name);
 
-/// The samples of a process after warm-up.
+/// Returns the samples of a process after warm-up.
 std::span<const double> steady(const ProcessSamples& process);
-/// The samples after warm-up, in the order measured, times `factor`. Rounds only where all samples have one.
+/// Returns the samples after warm-up, in the order measured, times `factor`. With rounds only if all samples
+/// have one.
 Series steady(const Record& record, double factor = 1);
-/// Its values alone, and how many each process has that has any.
+/// Returns the values of steady(), and the number of values of each process that has any.
 std::vector<double> steady_values(const Record& record, double factor = 1);
 std::vector<std::size_t> steady_sizes(const Record& record);
-/// Gives the record the median of its steady samples and its interval; leaves it as it is where it has none.
+/// Sets the value and interval from the steady samples; changes nothing if there are none.
 void estimate(Record& record);
-/// How many these are.
+/// Returns the number of steady samples.
 std::size_t sample_count(const Record& record);
-/// The median of the steady samples of each process (of a job: of each rank); not-a-number where one has
-/// none.
+/// Returns the median of the steady samples of each process (for a job: each rank); NaN for a process without
+/// any.
 std::vector<double> process_medians(const Record& record);
 
-/// Whether any of them ended so.
+/// Whether any record has this outcome.
 bool any_outcome(std::span<const Record> records, Outcome::Kind kind);
+
+/// Note of a record with the number of samples that was asked for: StopReason kMaxSamples then does not mean
+/// that sampling was capped.
+inline constexpr const char* kAsManyAsAsked = "as many runs as were asked for";
+
+// Comparisons by identity() without building its text, for files of very many cases.
+
+/// Equal if same_identity() is true.
+std::size_t identity_hash(const Record& record);
+/// Whether the identity() of both is equal.
+bool same_identity(const Record& a, const Record& b);
+
+/// As above without the metric: equal for all records of one case.
+std::size_t case_hash(const Record& record);
+bool same_case(const Record& a, const Record& b);
+
+/// Returns benchmark.extra_info["arch"] if set; otherwise the name of the GPU for a GPU record, or the
+/// architecture of the machine ("x86_64"). Empty if unknown.
+std::string architecture(const Record& record);
+
+/// Returns PyTorch's name of a dtype: "bfloat16" for "bf16", "float32" for "f32"; other names unchanged.
+/// Files and targets of PyTorch's benchmarks use these names.
+std::string torch_dtype(std::string_view dtype);
 
 }  // namespace headroom

@@ -1,37 +1,152 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "headroom/base/json_codec.h"
-#include "headroom/base/json_stream.h"
+#include "headroom/files/json_stream.h"
+#include "headroom/record/environment.h"
+#include "headroom/record/formats.h"
 #include "headroom/record/record.h"
+
+namespace headroom {
+
+// JSON of an environment. `machines` and `dependencies` match `runners` and `dependencies` of the OSS
+// benchmark database.
+
+template <>
+struct JsonMembers<Environment::Runner> {
+  using R = Environment::Runner;
+  static constexpr std::tuple kTable{optional("name", &R::name),
+                                     optional("type", &R::type),
+                                     optional("cpu_info", &R::cpu_info),
+                                     optional("cpu_count", &R::cpu_count),
+                                     optional("mem_info", &R::mem_info),
+                                     optional("avail_mem_in_gb", &R::avail_mem_in_gb),
+                                     optional("gpu_info", &R::gpu_info),
+                                     optional("gpu_count", &R::gpu_count),
+                                     optional("gpu_mem_info", &R::gpu_mem_info),
+                                     optional("avail_gpu_mem_in_gb", &R::avail_gpu_mem_in_gb),
+                                     optional("extra_info", &R::extra_info)};
+};
+
+template <>
+struct JsonMembers<Environment::Dependency> {
+  using D = Environment::Dependency;
+  static constexpr std::tuple kTable{optional("repo", &D::repo), optional("branch", &D::branch),
+                                     optional("sha", &D::sha), optional("version", &D::version),
+                                     optional("extra_info", &D::extra_info)};
+};
+
+template <>
+struct JsonMembers<Environment> {
+  using E = Environment;
+  static constexpr std::tuple kTable{optional("timestamp", &E::timestamp),
+                                     optional("session", &E::session),
+                                     optional("fingerprint", &E::fingerprint),
+                                     optional("governor", &E::governor),
+                                     optional("headroom_version", &E::headroom_version),
+                                     optional("git_sha", &E::git_sha),
+                                     optional("git_branch", &E::git_branch),
+                                     optional("git_repo", &E::git_repo),
+                                     optional("command", &E::command),
+                                     optional("machines", &E::machines),
+                                     optional("dependencies", &E::dependencies),
+                                     optional("extra_info", &E::extra_info)};
+};
+
+template <>
+struct JsonNames<Outcome::Kind> {
+  static constexpr std::array kChoices{Outcome::Kind::kMeasured, Outcome::Kind::kSkipped,
+                                       Outcome::Kind::kFailed};
+};
+
+template <>
+struct JsonMembers<Outcome> {
+  static constexpr std::tuple kTable{required("kind", &Outcome::kind), optional("reason", &Outcome::reason)};
+};
+
+/// Reads an array of numbers from the stream into `column`, replacing its values and keeping its memory. Null
+/// reads as NaN. `path` names the array in errors. Throws Error.
+void read_number_column(JsonStream& stream, std::vector<double>& column, const JsonPath& path);
+/// Whole numbers; null is an error.
+void read_number_column(JsonStream& stream, std::vector<std::uint32_t>& column, const JsonPath& path);
+
+}  // namespace headroom
 
 namespace headroom::record_json {
 
-/// The record as it stands in a headroom file, without its environment.
+// Column names of SampleNoise and DeviceNoise in a headroom file.
+
+inline constexpr std::tuple kNoiseColumns{
+    std::pair{"steal_ms", &SampleNoise::steal_ms},
+    std::pair{"involuntary_switches", &SampleNoise::involuntary_switches},
+    std::pair{"page_faults", &SampleNoise::page_faults},
+    std::pair{"frequency_mhz", &SampleNoise::frequency_mhz},
+    std::pair{"placement_ns", &SampleNoise::placement_ns}};
+inline constexpr std::tuple kDeviceColumns{
+    std::pair{"sm_mhz", &DeviceNoise::sm_mhz}, std::pair{"memory_mhz", &DeviceNoise::memory_mhz},
+    std::pair{"power_w", &DeviceNoise::power_w}, std::pair{"temperature_c", &DeviceNoise::temperature_c},
+    std::pair{"throttle", &DeviceNoise::throttle}};
+
+/// Returns the record as JSON, without its environment.
 Json write_record(const Record& record);
 
-/// {"groups": [{"median", "share"}], "changes", "in_stretches"}
+/// Returns {"groups": [{"median", "share"}], "changes", "in_stretches"}.
 Json write_modes(const Modes& modes);
 
-/// Reads a record, all but its samples and its environment, member by member: record_stream.h reads all of
-/// it.
+/// Reads a record member by member, without its samples and environment. read_record() reads all of it.
 class RecordMembers {
  public:
-  /// `record` is as it begins, and gets the members.
+  /// The members are stored in `record`, which must be new.
   explicit RecordMembers(Record& record) : record_(record) {}
 
-  /// Takes the value of `key` from the stream where it is a member of a record and written plainly. Else
-  /// nothing is taken, and the value is to be in the `rest` of finish().
+  /// Reads the value of `key` from the stream if it is a plain member of a record. Otherwise returns false
+  /// and leaves the value, which must then be in the `rest` of finish().
   bool take(JsonStream& stream, std::string_view key);
-  /// Reads what was not taken. `path` is that of the record in errors. Throws Error.
+  /// Reads the remaining members. `path` is the record's path in errors. Throws Error.
   void finish(const Json& rest, const JsonPath& path);
 
  private:
   Record& record_;
-  std::bitset<32> taken_;  ///< by the place of a member in the table
+  std::bitset<32> taken_;  ///< by index in the table of members
 };
+
+/// A record and the index of its environment in the file.
+struct StreamedRecord {
+  Record record;
+  std::optional<std::size_t> environment;
+};
+
+/// Reads one record from the stream. `where` is its path in errors. Throws Error.
+StreamedRecord read_record(JsonStream& stream, const std::string& where);
+
+/// Reads a whole headroom file; `source` names it. Throws Error.
+std::vector<Record> read_records(JsonStream& stream, const std::string& source);
+
+/// Reads the `samples` of a record from the stream. The columns, which are most of a large file, are read
+/// straight into their vectors. `record` is the record's path in errors. Throws Error.
+std::vector<ProcessSamples> read_samples(JsonStream& stream, const JsonPath& record);
+
+/// Moves members of a record out of metric.extra_info, where schemas 1 and 2, and rows of the OSS database,
+/// keep them as text: headline, target_share, of_limit_quartiles, of_limit_rounds, ratio, ratio_low,
+/// ratio_high, ratio_pairs, ratio_to, modes, mode_shares and mode_order. Texts that do not parse stay.
+void take_members_from_texts(Record& record);
+
+/// Returns these members as texts, for formats without a place for them.
+StringMap texts_of_members(const Record& record);
+
+/// Parses a limit name as limit_name() and the older schemas wrote it: "read 32 MiB linear, 2 threads". Sizes
+/// are as precise as the text. Empty if it is not a limit name.
+std::vector<LimitPart> limit_parts_of_name(std::string_view name);
 
 }  // namespace headroom::record_json

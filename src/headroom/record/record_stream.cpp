@@ -1,23 +1,241 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/record/record_stream.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <limits>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "headroom/base/error.h"
+#include "headroom/base/json.h"
 #include "headroom/base/json_codec.h"
-#include "headroom/record/codec.h"
-#include "headroom/record/environment_json.h"
+#include "headroom/record/formats.h"
 #include "headroom/record/record_json.h"
-#include "headroom/record/samples_stream.h"
+
+namespace headroom {
+namespace {
+
+bool append(std::string_view token, std::vector<double>& column) {
+  column.push_back(json_number_value(token));
+  return true;
+}
+
+bool append(std::string_view token, std::vector<std::uint32_t>& column) {
+  const auto whole = json_whole_number(token);
+  if (!whole || *whole > std::numeric_limits<std::uint32_t>::max()) return false;
+  column.push_back(static_cast<std::uint32_t>(*whole));
+  return true;
+}
+
+/// Reads numbers, each followed by a comma and at most one space, or by the closing bracket.
+template <typename Number>
+const char* take_many(const char* at, const char* end, std::vector<Number>& column) {
+  std::string_view last;
+  while (at < end) {
+    const char* stop = at + last.size();
+    // The kernel often reports the same text for consecutive samples.
+    const bool same = !last.empty() && last.size() < static_cast<std::size_t>(end - at) &&
+                      std::memcmp(at, last.data(), last.size()) == 0 && (*stop == ',' || *stop == ']');
+    if (same) {
+      column.push_back(column.back());
+    } else {
+      stop = json_number_end(at);
+      if (stop == nullptr || (*stop != ',' && *stop != ']')) break;
+      last = {at, static_cast<std::size_t>(stop - at)};
+      if (!append(last, column)) break;
+    }
+    if (*stop == ']') return stop;
+    at = stop + (stop[1] == ' ' ? 2 : 1);
+  }
+  return at;
+}
+
+[[noreturn]] void no_number(const std::vector<double>&, const JsonPath& path) {
+  path.refuse("expected a number");
+}
+[[noreturn]] void no_number(const std::vector<std::uint32_t>&, const JsonPath& path) {
+  path.refuse(
+      fmt::format("expected a whole number from 0 up to {}", std::numeric_limits<std::uint32_t>::max()));
+}
+
+void append_null(std::vector<double>& column, const JsonPath&) {
+  column.push_back(std::numeric_limits<double>::quiet_NaN());
+}
+void append_null(std::vector<std::uint32_t>& column, const JsonPath& path) {
+  no_number(column, path);
+}
+
+template <typename Number>
+void read_column(JsonStream& stream, std::vector<Number>& column, const JsonPath& path) {
+  if (stream.peek() != '[') path.refuse("expected an array");
+  column.clear();
+  stream.numbers([&column](const char* begin, const char* end) { return take_many(begin, end, column); },
+                 [&](std::string_view token) {
+                   if (token == "null") {
+                     append_null(column, path);
+                   } else if (token.empty() || !append(token, column)) {
+                     no_number(column, path);
+                   }
+                 });
+}
+
+}  // namespace
+
+void read_number_column(JsonStream& stream, std::vector<double>& column, const JsonPath& path) {
+  read_column(stream, column, path);
+}
+
+void read_number_column(JsonStream& stream, std::vector<std::uint32_t>& column, const JsonPath& path) {
+  read_column(stream, column, path);
+}
+
+}  // namespace headroom
 
 namespace headroom::record_json {
 namespace {
 
-/// Gives `record`, which is as it begins, what comes next in the stream. What it answers is the place of the
+/// Fewest numbers for a buffer of their own: about a megabyte.
+constexpr std::size_t kLongColumn = std::size_t{1} << 17;
+
+template <typename Field>
+void take_column(NoiseSeries& noise, Field SampleNoise::*field, std::vector<Field>& buffer) {
+  noise.set_column(field, std::move(buffer));
+}
+template <typename Field>
+void take_column(std::vector<DeviceNoise>& noise, Field DeviceNoise::*field, std::vector<Field>& buffer) {
+  if (noise.size() < buffer.size()) noise.resize(buffer.size());
+  for (std::size_t i = 0; i < buffer.size(); ++i) noise[i].*field = buffer[i];
+}
+
+class SamplesReader {
+ public:
+  SamplesReader(JsonStream& stream, const JsonPath& record) : stream_(stream), path_(record, "samples") {}
+
+  std::vector<ProcessSamples> read() {
+    require('[', path_, "an array");
+    stream_.elements([this] {
+      const JsonPath path(path_, samples_.size());
+      require('{', path, "an object");
+      read_process(samples_.emplace_back(), path);
+    });
+    return std::move(samples_);
+  }
+
+ private:
+  void require(char first, const JsonPath& path, const char* what) {
+    if (stream_.peek() != first) path.refuse(fmt::format("expected {}", what));
+  }
+
+  void read_process(ProcessSamples& process, const JsonPath& path) {
+    bool has_values = false, has_noise = false, has_device = false;
+    noise_columns_.clear();
+    stream_.members([&](const std::string& key) {
+      const JsonPath place(path, key);
+      if (key == "values") {
+        process.values = column(doubles_, place);
+        has_values = true;
+      } else if (key == "rounds" && stream_.peek() != 'n') {
+        process.rounds = column(wholes_, place);
+      } else if (key == "noise" && stream_.peek() != 'n') {
+        has_noise = true;
+        read_columns("noise", place, process.noise, kNoiseColumns);
+      } else if (key == "device" && stream_.peek() != 'n') {
+        has_device = true;
+        read_columns("device", place, process.device, kDeviceColumns);
+      } else if (key == "pid" || key == "iterations" || key == "warmup") {
+        read_whole_one(key, place, process);
+      } else {
+        stream_.skip_value();
+      }
+    });
+    if (!has_values) JsonPath(path, "values").refuse("missing; expected an array");
+    check_lengths(process, path);
+    if (has_noise) process.noise.resize(process.values.size());
+    if (has_device) process.device.resize(process.values.size());
+  }
+
+  void read_whole_one(const std::string& key, const JsonPath& path, ProcessSamples& process) {
+    const Json value = stream_.value();
+    if (value.is_null()) return;
+    if (key == "pid")
+      process.pid = json_whole<std::int64_t>(value, path, std::numeric_limits<std::int64_t>::min());
+    if (key == "iterations") process.iterations = json_to<std::uint64_t>(value, path);
+    if (key == "warmup") process.warmup = json_to<std::size_t>(value, path);
+  }
+
+  void check_lengths(const ProcessSamples& process, const JsonPath& path) const {
+    const std::size_t count = process.values.size();
+    if (process.warmup > count) JsonPath(path, "warmup").refuse("is more than there are samples");
+    const auto require_count = [&](std::size_t found, const JsonPath& place) {
+      if (found != count) place.refuse(fmt::format("has {} values where the samples are {}", found, count));
+    };
+    if (!process.rounds.empty()) require_count(process.rounds.size(), JsonPath(path, "rounds"));
+    for (const ReadColumn& read : noise_columns_)
+      require_count(read.size, JsonPath(JsonPath(path, read.group), read.name));
+  }
+
+  /// Moves the array into a column. A short one is copied to its exact size and the buffer keeps its memory;
+  /// a long one takes the buffer, as a copy would double the memory.
+  template <typename Number>
+  std::vector<Number> column(std::vector<Number>& buffer, const JsonPath& path) {
+    read_number_column(stream_, buffer, path);
+    if (buffer.size() < kLongColumn) return {buffer.begin(), buffer.end()};
+    return std::exchange(buffer, {});
+  }
+
+  template <typename Noise, typename Field, typename Sample>
+  void read_column(std::vector<Field>& buffer, Field Sample::*field, const JsonPath& path, Noise& noise) {
+    read_number_column(stream_, buffer, path);
+    noise_columns_.back().size = buffer.size();
+    take_column(noise, field, buffer);
+  }
+
+  template <typename Noise, typename Columns>
+  void read_columns(const char* group, const JsonPath& path, Noise& noise, const Columns& columns) {
+    require('{', path, "an object");
+    stream_.members([&](const std::string& key) {
+      const auto take = [&](const auto& column) {
+        if (key != column.first) return false;
+        if (stream_.peek() == 'n') {
+          stream_.skip_value();
+          return true;
+        }
+        noise_columns_.push_back({group, column.first, 0});
+        read_column(buffer_for(column.second), column.second, JsonPath(path, key), noise);
+        return true;
+      };
+      const bool is_taken = std::apply([&](const auto&... column) { return (take(column) || ...); }, columns);
+      if (!is_taken) stream_.skip_value();
+    });
+  }
+
+  template <typename Sample>
+  std::vector<double>& buffer_for(double Sample::*) {
+    return doubles_;
+  }
+  template <typename Sample>
+  std::vector<std::uint32_t>& buffer_for(std::uint32_t Sample::*) {
+    return wholes_;
+  }
+
+  /// A column of noise or device.
+  struct ReadColumn {
+    const char* group;
+    const char* name;
+    std::size_t size;
+  };
+
+  JsonStream& stream_;
+  JsonPath path_;
+  std::vector<ProcessSamples> samples_;
+  std::vector<ReadColumn> noise_columns_;
+  std::vector<double> doubles_;
+  std::vector<std::uint32_t> wholes_;
+};
+
+/// Reads the next record of the stream into `record`, which must be new. Returns the index of its
 /// environment.
 std::optional<std::size_t> read_into(Record& record, JsonStream& stream, const JsonPath& path) {
   if (stream.peek() != '{') path.refuse("expected an object");
@@ -42,11 +260,11 @@ std::optional<std::size_t> read_into(Record& record, JsonStream& stream, const J
   return environment;
 }
 
-/// Records that tell how many a file has.
+/// Records needed to estimate how many a file has.
 constexpr std::size_t kEnoughToGuess = 100;
 
-/// The records of a file, one after another: a JSON value is made only of what of one is not written plainly,
-/// and never of its samples.
+/// Reads the records of a file one by one. Builds JSON values only for members that are not plain, never for
+/// samples.
 class FileReader {
  public:
   FileReader(JsonStream& stream, const std::string& source)
@@ -98,14 +316,14 @@ class FileReader {
     }
   }
 
-  /// Room for as many records as the file has if the rest of it is like the first ones, which took that many
-  /// bytes: a vector that only doubles holds most of them twice at times, and takes room for more.
+  /// Reserves the estimated number of records, if the rest of the file is like the first ones, which took
+  /// `bytes`. Doubling alone would hold most records twice at times.
   void make_room(std::uint64_t bytes) {
     const std::size_t count = records_.size();
     if (count < kEnoughToGuess || count < records_.capacity() || stream_.size() <= stream_.offset()) return;
     const double left = static_cast<double>(stream_.size() - stream_.offset()) / static_cast<double>(bytes);
     const auto guess = static_cast<std::size_t>((1.01 * left + 1) * static_cast<double>(count));
-    // What comes may be quite another kind.
+    // The rest may differ.
     records_.reserve(std::min(guess, 16 * count));
   }
 
@@ -146,11 +364,16 @@ class FileReader {
   JsonPath root_path_;
   std::vector<std::shared_ptr<const Environment>> environments_;
   std::vector<Record> records_;
-  std::vector<std::optional<std::size_t>> places_;  ///< the environment of each; it may stand behind them
+  std::vector<std::optional<std::size_t>>
+      places_;  ///< index of each record's environment, which may follow later in the file
   bool has_header_ = false, has_records_ = false;
 };
 
 }  // namespace
+
+std::vector<ProcessSamples> read_samples(JsonStream& stream, const JsonPath& record) {
+  return SamplesReader(stream, record).read();
+}
 
 StreamedRecord read_record(JsonStream& stream, const std::string& where) {
   StreamedRecord result;

@@ -12,15 +12,17 @@
 
 namespace headroom {
 
-/// What a case is expected to reach.
+/// Text of data/targets.toml, embedded at build time so that programs need no data directory.
+extern const std::string_view kShippedTargets;
+
+/// Expected performance of a case.
 struct Target {
   std::string experiment;
-  std::string metric;  ///< empty: the headline metric, whichever it is (only with kShareOfLimit)
-  std::string dtype;   ///< empty: any; "bf16" and "bfloat16" are the same
-  std::string
-      device;  ///< "cpu", "cuda", or a part of the name of the device; '*' and '?' stand for any characters
+  std::string metric;  ///< empty: the headline metric (only with kShareOfLimit)
+  std::string dtype;   ///< empty: any; "bf16" equals "bfloat16"
+  std::string device;  ///< "cpu", "cuda", or part of the device name; '*' and '?' are wildcards
   enum class Kind { kValue, kShareOfLimit } kind = Kind::kValue;
-  double value = 0;  ///< in the metric's unit, or as a share of the limit of this machine (0.8)
+  double value = 0;  ///< in the metric's unit, or as a share of this machine's limit (0.8)
 };
 
 /// Reads a targets file:
@@ -37,23 +39,53 @@ struct Target {
 std::vector<Target> parse_targets(std::string_view text, const std::string& source);
 std::vector<Target> read_targets(const std::filesystem::path& path);
 
-/// The targets that come with headroom (data/targets.toml at the time of the build).
+/// Returns the targets of data/targets.toml at build time.
 std::vector<Target> shipped_targets();
 
-/// What a target is looked up by.
+/// The fields that select a target.
 struct TargetQuery {
   std::string experiment;
   std::string metric;
   std::string dtype;
-  std::string device;  ///< "cpu", "cuda"
-  std::string
-      device_name;  ///< "NVIDIA A100-SXM4-40GB", "x86_64", "INTEL(R) XEON(R) ...": any name it goes by
+  std::string device;       ///< "cpu", "cuda"
+  std::string device_name;  ///< any of its names: "NVIDIA A100-SXM4-40GB", "x86_64", "INTEL(R) XEON(R) ..."
 };
 
-/// The first target in the list that fits: put the user's before the shipped ones.
+/// Returns the first matching target. Put the user's targets before the shipped ones.
 std::optional<Target> find_target(std::span<const Target> targets, const TargetQuery& query);
 
-/// The query for a record: its device goes by the architecture and the CPU or GPU of its environment.
+/// Returns the query for a record. Device names are the architecture and the CPU or GPU of its environment.
 TargetQuery target_query(const Record& record);
+
+/// Sets the matching target of each headline record: metric.target in the metric's unit, and
+/// metric.target_share (0.8) if the target is a share of the limit. Records without a limit get no share
+/// target.
+void apply_targets(std::vector<Record>& records, std::span<const Target> targets);
+
+enum class TargetVerdict {
+  kNone,     ///< no target, or no measurement
+  kReached,  ///< the whole interval meets the target
+  kMissed,   ///< the whole interval misses the target
+  kUnclear   ///< the target is inside the interval, there is no interval, or the result exceeds its limit
+};
+
+/// "ok", "missed", "unclear"; "-" for none.
+const char* name_of(TargetVerdict verdict);
+
+/// Whether the result exceeds its limit by more than the interval, or at all if it has no interval.
+bool is_above_limit(const Record& record);
+
+/// Whether the result exceeds its limit by more than noise of the limit explains: the whole interval is more
+/// than 5 % above a stable limit on an undisturbed machine, or more than four times any other limit. The
+/// declared bytes or FLOPs are then wrong, and the number is worthless.
+bool is_miscounted(const Record& record);
+
+/// Judges a share target by the paired ratio to the limit, not by the metric.
+TargetVerdict target_verdict(const Record& record);
+
+/// Judges the mean of several cases that each have a target. Compares the mean of their results with the mean
+/// of their targets; half-widths add as for independent errors. The mean is never missed if every case
+/// reached its target, and never reached if every case missed it.
+TargetVerdict mean_target_verdict(std::span<const Record* const> cases);
 
 }  // namespace headroom

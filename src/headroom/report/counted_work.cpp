@@ -8,18 +8,38 @@
 #include <cstddef>
 #include <map>
 
+#include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/record/counted_metrics.h"
+#include "headroom/record/metrics.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
-#include "headroom/report/roofline_level.h"
 
 namespace headroom {
 namespace {
 
+/// A hot working set smaller than so many last-level caches is partly in them.
+constexpr double kCachesBehind = 4;
+
+/// Parses sizes in the machine's description; none if absent.
+std::vector<double> sizes_of(const Record& record, const char* name) {
+  std::vector<double> sizes;
+  if (!record.environment || record.environment->machines.empty()) return sizes;
+  const auto& extra = record.environment->machines.front().extra_info;
+  const auto found = extra.find(name);
+  if (found == extra.end() || found->second.empty()) return sizes;
+  for (const std::string& size : split(found->second, ',')) {
+    sizes.push_back(static_cast<double>(parse_bytes(trimmed(size))));
+  }
+  return sizes;
+}
+
+std::string beyond(double bytes, double last_cache) {
+  return bytes >= kCachesBehind * last_cache ? "memory" : "";
+}
+
 /// Declared bytes are rarely those of every index and every last line.
 constexpr double kTolerance = 0.05;
-/// Of which the range tells something of how far values lie apart.
+/// Fewest passes whose range shows their spread.
 constexpr std::size_t kFewestPasses = 3;
 
 struct Parts {
@@ -56,7 +76,7 @@ std::string count_text(const Record* record) {
   return record == nullptr ? "" : format_number(record->metric.value);
 }
 
-/// How much more, or less, was counted than declared at least, as a share of that; 0: it cannot be said.
+/// Returns the smallest difference of counted to declared bytes, as a share of those; 0 if undecided.
 double difference_of(const CountedWork& work) {
   if (work.volume == nullptr || !work.from_memory || !(work.declared_bytes > 0)) return 0;
   if (sample_count(*work.volume) < kFewestPasses) return 0;
@@ -80,6 +100,26 @@ std::string finding(const CountedWork& work) {
 
 }  // namespace
 
+bool counts_threads(const Record& record) {
+  return !record.device.starts_with("cuda");
+}
+
+std::string roofline_level(const Record& record, double bytes) {
+  if (record.caches == "cold") return "memory";
+  const bool on_cpu = counts_threads(record);
+  // The data caches seen by one CPU, the first level first; for a GPU the cache shared by all
+  // multiprocessors.
+  const std::vector<double> caches = sizes_of(record, on_cpu ? "caches" : "gpu_l2");
+  if (caches.empty()) return fmt::format("{} working set", format_bytes(bytes));
+  if (!on_cpu) return bytes <= caches.front() ? "L2" : beyond(bytes, caches.front());
+  const double threads = std::max(1, record.threads);
+  for (std::size_t level = 0; level < caches.size(); ++level) {
+    const bool shared = level + 1 == caches.size() && caches.size() > 2;
+    if (bytes <= caches[level] * (shared ? 1 : threads)) return fmt::format("L{}", level + 1);
+  }
+  return beyond(bytes, caches.back());
+}
+
 std::vector<CountedWork> counted_work(const std::vector<Record>& records) {
   std::map<std::string, std::size_t> places;
   std::vector<Parts> all;
@@ -92,7 +132,7 @@ std::vector<CountedWork> counted_work(const std::vector<Record>& records) {
   std::vector<CountedWork> counted;
   for (Parts& parts : all) {
     if (!is_any(parts.work)) continue;
-    // Records hold rates: bytes are those of a time.
+    // Records hold rates; bytes are rate times time.
     if (parts.latency != nullptr && parts.bandwidth != nullptr)
       parts.work.declared_bytes = parts.bandwidth->metric.value * parts.latency->metric.value * kNsPerUs;
     parts.work.from_memory = parts.work.declared_bytes > 0 &&

@@ -8,14 +8,14 @@
 
 namespace headroom {
 
-/// The ends of an interval; null where there is none.
+/// Returns an end of the interval, or null.
 inline Json low_of(const std::optional<Interval>& interval) {
   return interval ? Json(interval->low) : Json(nullptr);
 }
 inline Json high_of(const std::optional<Interval>& interval) {
   return interval ? Json(interval->high) : Json(nullptr);
 }
-/// Both ends and how sure they are; null where there is none.
+/// Returns both ends and the confidence, or null.
 inline Json interval_json(const std::optional<Interval>& interval) {
   if (!interval) return nullptr;
   return {{"low", interval->low}, {"high", interval->high}, {"confidence", interval->confidence}};

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/report/value_text.h"
 #include "headroom/stats/interval.h"
 
 namespace headroom {
@@ -19,8 +19,7 @@ double ns_of_unit(const Record& record) {
   return record.metric.unit == "us" ? kNsPerUs : kNsPerSecond;
 }
 
-/// Whether "±" tells the truth: to the last digit that is shown of a narrow interval, and to a factor of two
-/// of a wide one.
+/// Whether "±" is accurate: to the last digit shown for a narrow interval, to a factor of two for a wide one.
 bool is_even(const Interval& interval, double estimate) {
   constexpr double kNarrow = 0.01, kFactor = 2;
   const double below = estimate - interval.low, above = interval.high - estimate;
@@ -34,6 +33,16 @@ double half_width(const Record& record) {
 }
 
 }  // namespace
+
+std::string value_text(double value, const std::string& unit, const std::string& metric) {
+  constexpr std::array<std::pair<const char*, double>, 5> kTimes{
+      {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
+  for (const auto& [name, ns] : kTimes) {
+    if (unit == name) return format_time_ns(value * ns);
+  }
+  if (metric == "flops_utilization") return format_number(value) + " of peak";
+  return unit.empty() || unit == "1" ? format_number(value) : format_number(value) + " " + unit;
+}
 
 std::string signed_time(double ns) {
   return ns < 0 ? "-" + format_time_ns(-ns) : format_time_ns(ns);

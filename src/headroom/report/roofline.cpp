@@ -8,20 +8,24 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <string_view>
 #include <tuple>
 
-#include "headroom/record/operation_rate.h"
-#include "headroom/record/page_share.h"
+#include "headroom/base/units.h"
+#include "headroom/record/metrics.h"
+#include "headroom/record/noise.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/counted_work.h"
-#include "headroom/report/roofline_level.h"
+#include "headroom/report/interval_json.h"
+#include "headroom/report/metric_text.h"
+#include "headroom/report/text_plot.h"
 
 namespace headroom {
 namespace {
 
 constexpr std::string_view kLimitPrefix = "limit.";
 
-/// Which share of its inputs and outputs lies in huge pages; empty where nobody knows.
+/// Returns the share of inputs and outputs in huge pages; empty if unknown.
 std::string pages_of(const Record& record) {
   const auto found = record.model.extra_info.find(kHugePagesKey);
   return found == record.model.extra_info.end() ? "" : found->second;
@@ -34,7 +38,7 @@ Roof roof_of(const Record& record, Roof::Kind kind, std::string what, std::strin
   return roof;
 }
 
-/// A case of limit.read and its like.
+/// Returns the roof of a case that measures a limit, such as limit.read.
 std::optional<Roof> measured_roof(const Record& record) {
   const std::string kind = record.model.name.substr(kLimitPrefix.size());
   Roof roof;
@@ -54,7 +58,7 @@ std::optional<Roof> measured_roof(const Record& record) {
   return roof;
 }
 
-/// The limit that was sampled with a case, where one resource alone bounds it.
+/// Returns the limit sampled with a case, if one resource alone bounds it.
 std::optional<Roof> attached_roof(const Record& record) {
   if (!record.limit || record.limit->parts.size() != 1) return std::nullopt;
   const LimitPart& part = record.limit->parts.front();
@@ -88,7 +92,7 @@ class RoofSet {
     if (!is_new && place->second.rate < roof->rate) place->second = *roof;
   }
 
-  /// Those that apply to one of `cases`, the fastest first.
+  /// Returns the roofs that apply to one of `cases`, the fastest first.
   std::vector<Roof> over(const std::vector<RooflineCase>& cases) const {
     std::vector<Roof> roofs;
     for (const auto& [key, roof] : roofs_) {
@@ -107,7 +111,7 @@ class RoofSet {
   std::map<std::tuple<Roof::Kind, std::string, std::string, std::string, int>, Roof> roofs_;
 };
 
-/// The records of one case that make it a point.
+/// The records that make a case a point.
 struct CaseParts {
   const Record* first = nullptr;
   const Record* flops = nullptr;
@@ -130,7 +134,7 @@ std::vector<CaseParts> parts_of(const std::vector<Record>& records) {
   return all;
 }
 
-/// Why a case is no point.
+/// Returns why a case is not plotted.
 std::string reason_of(const CaseParts& parts) {
   if (parts.first->outcome.kind != Outcome::Kind::kMeasured) return parts.first->outcome.reason;
   if (parts.flops == nullptr && parts.bytes == nullptr) return "it tells neither FLOPs nor bytes";
@@ -163,7 +167,7 @@ RooflineCase point_of(const CaseParts& parts) {
   return point;
 }
 
-/// Moves the point to where the bytes that were counted have it.
+/// Moves the point to the intensity of the counted bytes.
 void take_counted(const std::optional<CountedWork>& work, RooflineCase& point) {
   if (!work || work->volume == nullptr || !work->from_memory || !(work->volume->metric.value > 0)) return;
   const auto [low, high] = counted_range(*work->volume);
@@ -173,10 +177,10 @@ void take_counted(const std::optional<CountedWork>& work, RooflineCase& point) {
   point.intensity = point.gflops / point.bandwidth;
 }
 
-/// The peak that a share of it implies.
+/// Returns the peak implied by a share of it.
 std::optional<Roof> implied_peak(const CaseParts& parts) {
   if (parts.utilization == nullptr || parts.flops == nullptr) return std::nullopt;
-  // int8 is the dtype of weights: the arithmetic, which the peak is of, may be in another.
+  // int8 may be the dtype of the weights only; the peak is that of the arithmetic.
   const std::string& dtype = parts.flops->benchmark.dtype;
   if (dtype.empty() || dtype == "int8") return std::nullopt;
   Roof roof = roof_of(*parts.flops, Roof::Kind::kPeak, dtype, "");
@@ -185,8 +189,7 @@ std::optional<Roof> implied_peak(const CaseParts& parts) {
   return roof;
 }
 
-/// Where a roof of memory is of huge pages and a case under it of small ones, or the other way round: one
-/// sentence, of the first.
+/// Returns a sentence on the first memory roof whose huge or small pages differ from those of a case.
 std::string page_finding(const Roofline& roofline) {
   for (const Roof& roof : roofline.roofs) {
     if (roof.pages.empty() || roof.level != "memory") continue;
@@ -217,6 +220,169 @@ double fastest_bandwidth(const Roofline& roofline) {
     if (roof.kind == Roof::Kind::kBandwidth) fastest = std::max(fastest, roof.rate);
   }
   return fastest;
+}
+
+constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+constexpr std::string_view kDigits = "123456789";
+constexpr const char* kUnnamed = "*";  ///< cases after the last letter
+constexpr const char* kRoof = "·";
+
+std::string sign_of(std::size_t index) {
+  return index < kLetters.size() ? std::string(1, kLetters[index]) : kUnnamed;
+}
+
+/// Marks the ends of a roof.
+std::string digit_of(std::size_t index) {
+  return index < kDigits.size() ? std::string(1, kDigits[index]) : kRoof;
+}
+
+std::string plot(const Roofline& roofline, std::size_t width) {
+  constexpr std::size_t kLeast = 40, kMost = 100;
+  const RooflineFrame frame = frame_of(roofline);
+  std::vector<PlotLine> lines;
+  for (std::size_t i = 0; i < roofline.cases.size(); ++i) {
+    lines.push_back({"", {{roofline.cases[i].intensity, roofline.cases[i].gflops}}, sign_of(i)});
+  }
+  for (std::size_t i = 0; i < roofline.roofs.size(); ++i) {
+    const auto [from, to] = ends_of(roofline.roofs[i], roofline, frame);
+    lines.push_back({"", {from, to}, digit_of(i)});
+  }
+  PlotOptions options;
+  options.width = width == 0 ? kMost : std::clamp(width, kLeast, kMost);
+  options.height = 24;
+  options.log_y = true;
+  options.bytes_x = false;
+  options.legend = false;
+  options.x_label = "FLOP/byte";
+  options.y_label = units_of(roofline.cases);
+  return line_plot(lines, options);
+}
+
+/// "± 0.8 %"; "?" if there are too few samples.
+std::string spread(const std::optional<Interval>& interval, double value) {
+  return interval ? fmt::format("{:.1f} %", relative_half_width(*interval, value) * 100) : "?";
+}
+
+std::string share_of(const RooflineCase& one) {
+  if (!one.limit) return "";
+  return share_with_interval(one.limit->fraction, one.limit->interval) + " of " + limit_name(*one.limit);
+}
+
+Table cases_table(const std::vector<RooflineCase>& cases) {
+  Table table({{""},
+               {"case"},
+               {"backend", Align::kLeft, ""},
+               {"dtype", Align::kLeft, ""},
+               {"threads", Align::kRight, "threads"},
+               {"FLOP/byte", Align::kRight},
+               {units_of(cases), Align::kRight},
+               {"± 95 %", Align::kRight},
+               {"n", Align::kRight},
+               {"GB/s", Align::kRight},
+               {"bytes"},
+               {"of its limit, in the same rounds"}});
+  const bool any_counted =
+      std::ranges::any_of(cases, [](const RooflineCase& one) { return one.counted.has_value(); });
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const RooflineCase& one = cases[i];
+    table.row({sign_of(i), one.name + (one.caches == "hot" ? " hot" : ""), one.backend, one.dtype,
+               one.threads > 0 ? std::to_string(one.threads) : "-", format_number(one.intensity),
+               format_number(one.gflops), spread(one.interval, one.gflops), std::to_string(one.samples),
+               format_number(one.bandwidth),
+               !any_counted  ? ""
+               : one.counted ? "counted"
+                             : "declared",
+               share_of(one)});
+  }
+  return table;
+}
+
+Table roofs_table(const std::vector<Roof>& roofs) {
+  Table table(
+      {{""}, {"roof"}, {"rate", Align::kRight}, {"± 95 %", Align::kRight}, {"n", Align::kRight}, {"from"}});
+  for (std::size_t i = 0; i < roofs.size(); ++i) {
+    const Roof& roof = roofs[i];
+    table.row({digit_of(i), name_of(roof), format_number(roof.rate) + " " + unit_of(roof),
+               spread(roof.interval, roof.rate), std::to_string(roof.samples), roof.source});
+  }
+  return table;
+}
+
+void answer_cases(Sheet& sheet, const std::vector<RooflineCase>& cases) {
+  const RooflineCase* furthest = nullptr;
+  std::size_t limited = 0, by_peak = 0;
+  for (const RooflineCase& one : cases) {
+    if (!one.limit) continue;
+    ++limited;
+    by_peak += !one.limit->parts.empty() && one.limit->parts.front().kind == "peak" ? 1 : 0;
+    if (furthest == nullptr || one.limit->fraction < furthest->limit->fraction) furthest = &one;
+  }
+  if (furthest == nullptr) {
+    sheet.answer(
+        fmt::format("{} case{} stand{} under the roofs; how near cannot be said: no limit was sampled "
+                    "beside them",
+                    cases.size(), cases.size() == 1 ? "" : "s", cases.size() == 1 ? "s" : ""));
+    return;
+  }
+  const std::string share = share_with_interval(furthest->limit->fraction, furthest->limit->interval);
+  const std::string name = furthest->name + " " + furthest->backend;
+  if (limited == 1) {
+    sheet.answer(fmt::format("{} reaches {} of its limit, {}", name, share, limit_name(*furthest->limit)));
+    return;
+  }
+  sheet.answer(fmt::format("{} is furthest from its limit: {}", name, share));
+  sheet.answer(
+      fmt::format("memory bounds {} of {} cases, arithmetic {}", limited - by_peak, limited, by_peak));
+}
+
+Json case_json(const RooflineCase& one) {
+  Json json{{"name", one.name},
+            {"backend", one.backend},
+            {"runner", one.runner},
+            {"dtype", one.dtype},
+            {"device", one.device},
+            {"caches", one.caches},
+            {"threads", one.threads},
+            {"flop_per_byte", one.intensity},
+            {"gflops", one.gflops},
+            {"unit", one.unit},
+            {"low", low_of(one.interval)},
+            {"high", high_of(one.interval)},
+            {"n", one.samples},
+            {"bandwidth_gb_s", one.bandwidth},
+            {"bytes", one.counted ? "counted" : "declared"},
+            {"limit", nullptr}};
+  if (one.counted) {
+    json["counted_bytes"] = {{"value", one.counted->bytes},
+                             {"low", one.counted->low},
+                             {"high", one.counted->high},
+                             {"n", one.counted->passes}};
+    json["declared_flop_per_byte"] = one.counted->declared_intensity;
+  }
+  if (one.limit) {
+    json["limit"] = {{"name", limit_name(*one.limit)},
+                     {"share", one.limit->fraction},
+                     {"low", low_of(one.limit->interval)},
+                     {"high", high_of(one.limit->interval)},
+                     {"unstable", one.limit->unstable}};
+  }
+  return json;
+}
+
+Json roof_json(const Roof& roof) {
+  const bool is_peak = roof.kind == Roof::Kind::kPeak;
+  return {{"name", name_of(roof)},
+          {"kind", is_peak ? "peak" : "bandwidth"},
+          {"what", roof.what},
+          {"level", roof.level},
+          {"device", roof.device},
+          {"threads", roof.threads},
+          {"rate", roof.rate},
+          {"unit", unit_of(roof)},
+          {"low", low_of(roof.interval)},
+          {"high", high_of(roof.interval)},
+          {"n", roof.samples},
+          {"source", roof.source}};
 }
 
 }  // namespace
@@ -315,6 +481,38 @@ std::pair<std::pair<double, double>, std::pair<double, double>> ends_of(const Ro
   const double peak = highest_peak(roofline);
   const double to = peak > 0 ? std::min(frame.x_high, peak / roof.rate) : frame.x_high;
   return {{frame.x_low, roof.rate * frame.x_low}, {to, roof.rate * to}};
+}
+
+Sheet roofline_sheet(const Roofline& roofline, std::size_t width) {
+  Sheet sheet;
+  answer_cases(sheet, roofline.cases);
+  sheet.drawing(plot(roofline, width)).table(cases_table(roofline.cases));
+  if (roofline.roofs.empty()) {
+    sheet.notes("no roofs: the run has no limits of its cases (run it without --no-limits)\n", Tone::kPlain);
+  } else {
+    sheet.table(roofs_table(roofline.roofs));
+  }
+  sheet.notes(work_text(roofline) + "\n");
+  for (const std::string& finding : roofline.findings) sheet.notes(finding + "\n", Tone::kBad);
+  if (!roofline.left_out.empty()) {
+    sheet.title("no point in the plot:");
+    for (const auto& [name, reason] : roofline.left_out) sheet.notes("  " + name + ": " + reason + "\n");
+  }
+  return sheet;
+}
+
+Json roofline_json(const Roofline& roofline) {
+  Json cases = Json::array(), roofs = Json::array(), left_out = Json::array();
+  for (const RooflineCase& one : roofline.cases) cases.push_back(case_json(one));
+  for (const Roof& roof : roofline.roofs) roofs.push_back(roof_json(roof));
+  for (const auto& [name, reason] : roofline.left_out)
+    left_out.push_back({{"name", name}, {"reason", reason}});
+  return {{"headroom_roofline", {{"schema", 1}}},
+          {"work", source_of_bytes(roofline)},
+          {"findings", roofline.findings},
+          {"cases", std::move(cases)},
+          {"roofs", std::move(roofs)},
+          {"left_out", std::move(left_out)}};
 }
 
 }  // namespace headroom

@@ -5,29 +5,57 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <ranges>
 #include <utility>
 #include <vector>
 
+#include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/report/svg_text.h"
 
 namespace headroom {
 namespace {
+
+/// As shares of the font size.
+constexpr double kWide = 1.08, kUpper = 0.82, kLower = 0.64, kNarrow = 0.46;
+constexpr double kAscent = 1.0, kDescent = 0.25;
+
+bool continues_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0U) == 0x80;
+}
+
+double width_of(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  if (byte >= 0x80 || std::string_view("mMW@%").find(c) != std::string_view::npos) return kWide;
+  if (std::isupper(byte) != 0 || std::string_view("w+=<>~^#&").find(c) != std::string_view::npos)
+    return kUpper;
+  return std::isalnum(byte) != 0 || c == '_' || c == '$' || c == '?' || c == '*' ? kLower : kNarrow;
+}
+
+/// Returns the bytes of the longest prefix of `text` that fits: whole characters, at least one.
+std::size_t fitting(std::string_view text, double room, double font_size) {
+  double width = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (continues_character(text[i])) continue;
+    width += width_of(text[i]) * font_size;
+    if (i > 0 && width > room) return i;
+  }
+  return text.size();
+}
 
 // In pixels.
 constexpr double kLeft = 76, kTop = 56, kWidth = 640, kHeight = 440, kRight = kLeft + kWidth;
 constexpr double kTotalWidth = kRight + 44, kMargin = 16;
 constexpr double kFont = 12, kTitleFont = 15, kTagFont = 11, kLine = 17, kTagLine = 15;
 constexpr double kRadius = 4;
-/// Between the labels of an axis.
+/// Minimum distance between axis labels.
 constexpr double kTickRoom = 56;
-/// How far from its point a number may stand.
+/// Largest distance of a number from its point.
 constexpr int kFarthest = 6;
 
-/// Okabe and Ito's colours, which colour-blind readers tell apart, on a light and on a dark ground; one for
+/// Okabe and Ito's colours, distinguishable with colour blindness, for light and dark backgrounds; one for
 /// each experiment and backend.
 constexpr std::array<std::pair<const char*, const char*>, 7> kColours{{{"#0072B2", "#56A8E0"},
                                                                        {"#D55E00", "#F58A42"},
@@ -37,7 +65,7 @@ constexpr std::array<std::pair<const char*, const char*>, 7> kColours{{{"#0072B2
                                                                        {"#2A7FA8", "#8CCBEF"},
                                                                        {"#000000", "#F0F0F0"}}};
 
-/// What stands in attributes is for a light ground, and for programs that know no style sheets.
+/// Attributes hold the style for a light background, for programs without style sheets.
 std::string style() {
   std::string css =
       ".ground{fill:#0d1117}.ink{fill:#e6edf3}.grid{stroke:#2d333b}.frame{stroke:#9aa4af}"
@@ -59,7 +87,7 @@ std::string line_of(double x1, double y1, double x2, double y2, const std::strin
 constexpr const char* kInk = "class=\"ink\" fill=\"#222\"";
 constexpr const char* kGrid = "class=\"grid\" stroke=\"#ddd\"";
 
-/// Its base line begins at (x, y), whatever the font: nothing is aligned by a width that nobody knows.
+/// Starts its baseline at (x, y). Never aligns by the width, which depends on the font.
 std::string text_at(double x, double y, double size, const std::string& attributes, std::string_view text) {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" {}>{}</text>\n", x, y, size,
                      attributes, xml_text(text));
@@ -70,7 +98,7 @@ std::string centred_text(double x, double y, double size, const std::string& att
   return text_at(x, y, size, attributes + " text-anchor=\"middle\"", text);
 }
 
-/// "A", ..., "Z", "A1", ...: of roofs, as the cases have numbers.
+/// Names roofs "A", ..., "Z", "A1", ...; cases have numbers.
 std::string roof_tag(std::size_t index) {
   const std::string letter(1, static_cast<char>('A' + index % 26));
   return index < 26 ? letter : letter + std::to_string(index / 26);
@@ -107,8 +135,8 @@ class Drawing {
     return svg + text_at(kMargin, kTop - 14, kFont, kInk, units_of(roofline_.cases));
   }
 
-  /// The lines, with tags that the legend explains: those of bandwidths where they begin, within the frame,
-  /// those of peaks behind their ends.
+  /// Draws the lines with the tags of the legend: bandwidths at their start within the frame, peaks behind
+  /// their end.
   std::string roofs() {
     std::string svg;
     std::vector<Tag> left, right;
@@ -140,8 +168,8 @@ class Drawing {
                        xml_text(one.name + " " + one.backend + " " + one.dtype));
   }
 
-  /// The number of a case, beside its point where there is room, else farther away; nothing where there is
-  /// none: the point has a title. After all points.
+  /// Returns the number of a case, as near to its point as fits; empty if it does not fit, as the point has a
+  /// title. Call after all points are placed.
   std::string number(const RooflineCase& one, std::size_t index, std::size_t colour) {
     const std::string text = std::to_string(index + 1);
     const double width = svg_text_width(text, kTagFont);
@@ -165,11 +193,10 @@ class Drawing {
  private:
   struct Tag {
     std::string text;
-    double y;  ///< of its base line
+    double y;  ///< of the baseline
   };
 
-  /// Tags one below the other where they would overlap, within the frame; those that no longer fit are left
-  /// out.
+  /// Moves overlapping tags down within the frame; drops those that no longer fit.
   std::string column(std::vector<Tag> tags, double left) {
     constexpr double kLowest = kTop + kHeight - 4;
     std::ranges::sort(tags, {}, &Tag::y);
@@ -229,7 +256,7 @@ class Legend {
   double bottom_ = kTop + kHeight + 64;
 };
 
-/// Of each case: one for its experiment and backend.
+/// Returns each case's colour, one for each experiment and backend.
 std::vector<std::size_t> colours_of(const std::vector<RooflineCase>& cases) {
   std::map<std::string, std::size_t> known;
   std::vector<std::size_t> colours;
@@ -240,7 +267,7 @@ std::vector<std::size_t> colours_of(const std::vector<RooflineCase>& cases) {
   return colours;
 }
 
-/// As it is where it has room, else pressed into it.
+/// Compresses a title that does not fit.
 std::string title_text(const std::string& title) {
   constexpr double kRoom = kTotalWidth - 2 * kMargin;
   std::string attributes = kInk;
@@ -250,6 +277,37 @@ std::string title_text(const std::string& title) {
 }
 
 }  // namespace
+
+std::string xml_text(std::string_view text) {
+  return markup_text(text, " ");
+}
+
+double svg_text_width(std::string_view text, double font_size) {
+  double width = 0;
+  for (const char c : text) {
+    if (!continues_character(c)) width += width_of(c);
+  }
+  return width * font_size;
+}
+
+std::vector<std::string> svg_lines(std::string_view text, double room, double font_size) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    std::size_t end = fitting(text, room, font_size);
+    if (end < text.size()) {
+      const std::size_t space = text.rfind(' ', end);
+      if (space != std::string_view::npos && space > 0) end = space;
+    }
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end);
+    if (text.starts_with(' ')) text.remove_prefix(1);
+  }
+  return lines;
+}
+
+SvgBox svg_text_box(double x, double y, std::string_view text, double font_size) {
+  return {x, y - kAscent * font_size, x + svg_text_width(text, font_size), y + kDescent * font_size};
+}
 
 std::string roofline_svg(const Roofline& roofline, const std::string& title) {
   Drawing drawing(roofline);

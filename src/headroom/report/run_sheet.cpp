@@ -4,28 +4,86 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/record/blas_dependency.h"
-#include "headroom/record/target_verdict.h"
+#include "headroom/record/environment.h"
+#include "headroom/record/targets.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/counted_work.h"
 #include "headroom/report/metric_text.h"
-#include "headroom/report/nearest_limit.h"
-#include "headroom/report/noise_marks.h"
-#include "headroom/report/run_table.h"
-#include "headroom/report/value_text.h"
 
 namespace headroom {
 namespace {
 
-/// Cases whose comparison is part of the answer; of more it stands below the table.
+using Rows = std::vector<const Record*>;  // of the metric "latency"
+
+bool is_compared_with(const Record& a, const Record& b) {
+  return case_text(a) == case_text(b) && a.benchmark.dtype == b.benchmark.dtype && a.device == b.device &&
+         a.caches == b.caches && a.threads == b.threads;
+}
+
+/// Returns the measured rows, grouped by case.
+std::vector<Rows> compared_rows(const std::vector<Record>& records) {
+  std::vector<Rows> cases;
+  for (const CaseRow& row : case_rows(records)) {
+    if (row.latency == nullptr || row.latency->outcome.kind != Outcome::Kind::kMeasured) continue;
+    if (is_miscounted(*row.latency)) continue;
+    if (cases.empty() || !is_compared_with(*cases.back().front(), *row.latency)) cases.emplace_back();
+    cases.back().push_back(row.latency);
+  }
+  std::erase_if(cases, [](const Rows& rows) { return rows.size() < 2; });
+  return cases;
+}
+
+std::string who(const Record& record) {
+  return record.runner.empty() || record.runner == record.model.backend
+             ? record.model.backend
+             : record.model.backend + " [" + record.runner + "]";
+}
+
+std::string share(const Record& record) {
+  return record.limit ? " (" + share_with_interval(record.limit->fraction, record.limit->interval) + ")" : "";
+}
+
+/// Returns the ratio of the times of `record` to those of `other`, paired by round; nothing if `record` was
+/// compared with another case.
+std::optional<RatioToOther> ratio_to(const Record& record, const Record& other) {
+  const bool is_to_other = record.ratio && record.ratio->other == other.model.backend + "@" + other.runner;
+  return is_to_other ? record.ratio : std::nullopt;
+}
+
+/// Either of the two may be the reference of the other.
+std::optional<RatioToOther> ratio_between(const Record& next, const Record& nearest) {
+  if (const auto ratio = ratio_to(next, nearest)) return ratio;
+  std::optional<RatioToOther> turned = ratio_to(nearest, next);
+  if (!turned || !(turned->ratio > 0)) return std::nullopt;
+  turned->ratio = 1 / turned->ratio;
+  if (turned->interval) {
+    turned->interval->low = 1 / std::exchange(turned->interval->high, 1 / turned->interval->low);
+  }
+  return turned;
+}
+
+/// Returns how much longer `next` takes than `nearest`.
+std::string behind(const Record& next, const Record& nearest) {
+  const std::optional<RatioToOther> found = ratio_between(next, nearest);
+  if (!found)
+    return fmt::format("{:.3f} x the time, by the medians", next.metric.value / nearest.metric.value);
+  if (!found->interval) return fmt::format("{:.3f} x the time, too few pairs for an interval", found->ratio);
+  const char* undecided = found->interval->contains(1) ? ": not told apart" : "";
+  return fmt::format("{:.3f} x the time ({:.3f} to {:.3f}){}", found->ratio, found->interval->low,
+                     found->interval->high, undecided);
+}
+
+/// Most comparisons in the answer; more of them follow below the table.
 constexpr std::size_t kComparedInAnswer = 2;
 
-/// The rows that have numbers which count, and the words that tell them apart.
+/// Rows with valid numbers, and the names that distinguish them.
 class MeasuredRows {
  public:
   explicit MeasuredRows(const std::vector<Record>& records) : all_(case_rows(records)) {
@@ -103,7 +161,7 @@ void answer_targets(Sheet& sheet, const MeasuredRows& rows) {
   sheet.answer(text, missed > 0 ? Tone::kBad : unclear > 0 ? Tone::kPlain : Tone::kGood);
 }
 
-/// Rows that lie as far from their limit as `furthest` may.
+/// Counts the rows that may be as far from their limit as `furthest`.
 std::size_t not_told_apart(const std::vector<const Record*>& limited, const Record& furthest) {
   const auto& interval = furthest.limit->interval;
   return static_cast<std::size_t>(std::ranges::count_if(limited, [&](const Record* other) {
@@ -112,7 +170,7 @@ std::size_t not_told_apart(const std::vector<const Record*>& limited, const Reco
   }));
 }
 
-/// Whether any case has a limit.
+/// Returns whether any case has a limit.
 bool answer_limits(Sheet& sheet, const MeasuredRows& rows) {
   std::vector<const Record*> limited;
   std::size_t above = 0;
@@ -171,6 +229,19 @@ void answer_times(Sheet& sheet, const MeasuredRows& rows) {
 }
 
 }  // namespace
+
+std::string nearest_limit_text(const std::vector<Record>& records) {
+  std::string text;
+  for (Rows& rows : compared_rows(records)) {
+    std::ranges::stable_sort(rows, {}, [](const Record* record) { return record->metric.value; });
+    const Record& nearest = *rows[0];
+    const std::string dtype = nearest.benchmark.dtype.empty() ? "" : " " + nearest.benchmark.dtype;
+    const char* what = nearest.limit ? "nearest the limit" : "fastest";
+    text += fmt::format("{}: {}{}: {}{}, then {}: {}\n", what, case_text(nearest), dtype, who(nearest),
+                        share(nearest), who(*rows[1]), behind(*rows[1], nearest));
+  }
+  return text;
+}
 
 void answer_doubts(Sheet& sheet, const std::vector<const Record*>& measured, const char* rows) {
   const auto marked = [&](char mark) {

@@ -1,25 +1,105 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/report/run_table.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/record/overhead_metrics.h"
-#include "headroom/record/seed_rows.h"
-#include "headroom/record/target_verdict.h"
+#include "headroom/record/disturbance.h"
+#include "headroom/record/formats/seed_rows.h"
+#include "headroom/record/metrics.h"
+#include "headroom/record/noise.h"
+#include "headroom/record/record.h"
+#include "headroom/record/targets.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
-#include "headroom/report/noise_marks.h"
-#include "headroom/report/value_text.h"
+#include "headroom/report/run_sheet.h"
 #include "headroom/stats/interval.h"
 
 namespace headroom {
 namespace {
+
+bool busy(const Record& record) {
+  return record.busy_cpus > 0;
+}
+
+bool limit_unstable(const Record& record) {
+  return record.limit && record.limit->unstable;
+}
+
+bool stolen(const Record& record) {
+  return disturbance_of(record).stolen >= kDisturbedShare;
+}
+
+bool throttled(const Record& record) {
+  return disturbance_of(record).throttled >= kDisturbedShare;
+}
+
+bool capped(const Record& record) {
+  const bool as_asked = std::ranges::find(record.notes, kAsManyAsAsked) != record.notes.end();
+  return record.stop == StopReason::kMaxTime || (record.stop == StopReason::kMaxSamples && !as_asked);
+}
+
+bool warmed_up(const Record& record) {
+  return std::any_of(record.samples.begin(), record.samples.end(),
+                     [](const ProcessSamples& process) { return process.warmup > 0; });
+}
+
+bool interrupted(const Record& record) {
+  return record.stop == StopReason::kInterrupted;
+}
+
+bool runner_lost(const Record& record) {
+  return record.stop == StopReason::kRunnerLost;
+}
+
+bool has_modes(const Record& record) {
+  return !record.modes.groups.empty();
+}
+
+bool recompiled(const Record& record) {
+  return record.model.extra_info.contains("recompiled");
+}
+
+bool is_wrong(const Record& record) {
+  return record.kept_wrong;
+}
+
+bool in_other_pages(const Record& record) {
+  return std::ranges::any_of(record.notes,
+                             [](const std::string& note) { return note.starts_with(kOtherPages); });
+}
+
+struct Mark {
+  char letter;
+  bool (*applies)(const Record&);
+  const char* meaning;
+};
+
+constexpr std::array<Mark, 14> kMarks{{
+    {'X', is_wrong, "the answer is wrong: timed for --keep-wrong, and neither compared nor counted"},
+    {'A', is_above_limit,
+     "above its limit, which is no success: the accounting of bytes or FLOPs is wrong or, beside B, S or U, "
+     "the limit was held up"},
+    {'B', busy, "busy: other programs were at work on these CPUs before or while it was measured"},
+    {'Q', is_held_by_quota, "the quota of CPU time of its control group held it up"},
+    {'U', limit_unstable, "the limit itself moved by more than 10 % between its quartiles"},
+    {'P', in_other_pages,
+     "huge or small pages: its inputs and outputs lie in others than those of its limit; the record says how "
+     "many"},
+    {'S', stolen, "the hypervisor gave time to others during at least 10 % of the samples"},
+    {'H', throttled,
+     "heat, power or the hardware held the device's clocks down in at least 10 % of the samples"},
+    {'T', capped, "stopped by the cap on time or samples before the precision goal"},
+    {'W', warmed_up, "the first samples were warm-up; they are kept but not in the estimate"},
+    {'M', has_modes, "the times fall into several groups (modes), and the median tells of one at most"},
+    {'C', recompiled, "torch.compile compiled anew while it was sampled: the record says why"},
+    {'I', interrupted, "interrupted; what had been measured is shown"},
+    {'L', runner_lost, "the runner was lost; what it had measured is shown"},
+}};
 
 constexpr const char* kGpuLegend =
     "  GPU  time in which GPUs worked in a recorded call, of the time without the recorder\n"
@@ -47,7 +127,7 @@ std::string marks_of(const CaseRow& row) {
   return noise_marks(row.latency != nullptr ? *row.latency : *row.headline);
 }
 
-/// Those that every measured row has, where there are more than two: they are told once.
+/// Returns the marks of all measured rows, if there are more than two rows. They are explained once.
 std::string common_marks(const std::vector<CaseRow>& rows) {
   std::string common;
   std::size_t measured = 0;
@@ -66,7 +146,7 @@ std::string without(std::string marks, const std::string& common) {
   return marks;
 }
 
-/// Where what measuring costs is no small part of the time: how much it is.
+/// Returns the overhead of measuring if it is a large part of the time.
 std::string overhead_text(const CaseRow& row) {
   if (row.overhead == nullptr || row.latency == nullptr) return {};
   const double overhead_ns = row.overhead->metric.value, time_ns = row.latency->metric.value * kNsPerUs;
@@ -99,7 +179,7 @@ void add_row(Table& table, const CaseRow& row, const CaseDifferences& differ, bo
     table.line("    " + record.outcome.reason);
     return;
   }
-  // Without a latency the spread and the number of samples are those of the headline.
+  // Without a latency, uses spread and sample count of the headline.
   const Record& timed = row.latency != nullptr ? *row.latency : record;
   std::vector<std::string> cells{name,
                                  backend,
@@ -126,6 +206,36 @@ void add_row(Table& table, const CaseRow& row, const CaseDifferences& differ, bo
 }
 
 }  // namespace
+
+std::string noise_marks(const Record& record) {
+  std::string marks;
+  if (record.outcome.kind != Outcome::Kind::kMeasured && !record.kept_wrong) return marks;
+  for (const Mark& mark : kMarks) {
+    if (mark.applies(record)) marks += mark.letter;
+  }
+  return marks;
+}
+
+namespace {
+
+template <typename Lead>
+std::string legend_of(std::string_view marks, Lead&& lead) {
+  std::string legend;
+  for (const Mark& mark : kMarks) {
+    if (marks.find(mark.letter) != std::string_view::npos) legend += lead(mark) + mark.meaning + "\n";
+  }
+  return legend;
+}
+
+}  // namespace
+
+std::string marks_legend(std::string_view marks) {
+  return legend_of(marks, [](const Mark& mark) { return std::string("  ") + mark.letter + "  "; });
+}
+
+std::string all_rows_legend(std::string_view marks) {
+  return legend_of(marks, [](const Mark&) { return std::string("  in every row: "); });
+}
 
 Table run_table(const std::vector<Record>& records) {
   const std::vector<CaseRow> rows = case_rows(records);

@@ -1,79 +1,200 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
-#include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "headroom/base/blas_library.h"
 #include "headroom/base/json.h"
-#include "headroom/experiment/axis.h"
-#include "headroom/experiment/case_spec.h"
+#include "headroom/base/json_codec.h"
+#include "headroom/base/precision.h"
 #include "headroom/experiment/experiment.h"
+#include "headroom/experiment/registry.h"
 #include "headroom/experiment/state.h"
-#include "headroom/experiment/work_counts.h"
 
 namespace headroom {
 
-/// The language between the command line and a runner: JSON, one message a line, over the socket whose number
-/// is in kSocketVariable. The runner speaks first (Hello, or {"error": "reason"} where the machine lacks what
-/// it needs, or it cannot do what its own command line asks: `headroom run --module FILE --input SPEC` starts
-/// the runner with these arguments); after that it answers each request with one reply, and says nothing that
-/// it was not asked. A runner whose Hello has "ids" repeats the "id" of the request in its reply.
+// A case, what it says of itself, and its samples, as they stand in messages of runners and in journals.
+
+template <>
+struct JsonCodec<Caches> {
+  static Json write(Caches caches) { return caches == Caches::kCold; }
+  static Caches read(const Json& json, const JsonPath& path) {
+    return json_to<bool>(json, path) ? Caches::kCold : Caches::kHot;
+  }
+};
+
+template <>
+struct JsonMembers<CaseSpec> {
+  static constexpr std::tuple kTable{
+      required("experiment", &CaseSpec::experiment), required("axes", &CaseSpec::axes),
+      required("backend", &CaseSpec::backend),       required("threads", &CaseSpec::threads).at_least(1),
+      required("cold", &CaseSpec::caches),           required("seed", &CaseSpec::seed),
+      sparse("variant", &CaseSpec::variant),         sparse("keep_wrong", &CaseSpec::keep_wrong),
+      sparse("most_bytes", &CaseSpec::most_bytes)};
+};
+
+/// Flags, as those of an axis.
+template <>
+struct JsonCodec<ReportedMetric> {
+  using Kind = ReportedMetric::Kind;
+  static Json write(const ReportedMetric& metric) {
+    Json json{{"name", metric.name},
+              {"unit", metric.unit},
+              {"higher_is_better", metric.direction == Direction::kHigherIsBetter},
+              {"amount", metric.amount},
+              {"is_rate", metric.kind == Kind::kRate}};
+    if (metric.kind == Kind::kColumn) json["is_column"] = true;
+    return json;
+  }
+  static ReportedMetric read(const Json& json, const JsonPath& path) {
+    const std::string where = path.text();
+    const bool is_higher_better = json_bool(json, "higher_is_better", where);
+    Kind kind = json_bool(json, "is_rate", where) ? Kind::kRate : Kind::kValue;
+    if (json_member_or<bool>(json, "is_column", false, where)) kind = Kind::kColumn;
+    return {json_string(json, "name", where), json_string(json, "unit", where),
+            is_higher_better ? Direction::kHigherIsBetter : Direction::kLowerIsBetter, kind,
+            json_number(json, "amount", where)};
+  }
+};
+
+template <>
+struct JsonNames<Precision> {
+  static constexpr std::array kChoices = kPrecisions;
+};
+
+template <>
+struct JsonMembers<CaseInfo> {
+  static constexpr std::tuple kTable{
+      required(
+          "flops", [](auto& info) -> auto& { return info.work.flops; }),
+      required(
+          "bytes", [](auto& info) -> auto& { return info.work.bytes; }),
+      required(
+          "bytes_written", [](auto& info) -> auto& { return info.work.bytes_written; }),
+      required(
+          "dtype", [](auto& info) -> auto& { return info.work.dtype; }),
+      sparse(
+          "exchanged", [](auto& info) -> auto& { return info.work.exchanged; }),
+      required("copies", &CaseInfo::copies).at_least(1),
+      required("verified", &CaseInfo::verified),
+      required("max_error", &CaseInfo::max_error),
+      required("tolerance", &CaseInfo::tolerance),
+      required("metrics", &CaseInfo::metrics),
+      required("inputs", &CaseInfo::inputs),
+      required("notes", &CaseInfo::notes),
+      sparse("sums_in", &CaseInfo::sums_in),
+      sparse("wrong", &CaseInfo::wrong)};
+};
+
+template <>
+struct JsonMembers<SampleNoise> {
+  static constexpr std::tuple kTable{
+      required("steal_ms", &SampleNoise::steal_ms), required("switches", &SampleNoise::involuntary_switches),
+      required("faults", &SampleNoise::page_faults), required("mhz", &SampleNoise::frequency_mhz)};
+};
+
+template <>
+struct JsonMembers<DeviceNoise> {
+  static constexpr std::tuple kTable{
+      required("sm_mhz", &DeviceNoise::sm_mhz), required("memory_mhz", &DeviceNoise::memory_mhz),
+      required("power_w", &DeviceNoise::power_w), required("temperature_c", &DeviceNoise::temperature_c),
+      required("throttle", &DeviceNoise::throttle)};
+};
+
+template <>
+struct JsonMembers<Sample> {
+  static constexpr std::tuple kTable{required("elapsed_ns", &Sample::elapsed_ns),
+                                     required("iterations", &Sample::iterations).at_least(1),
+                                     required("noise", &Sample::noise), sparse("device", &Sample::device),
+                                     sparse("columns", &Sample::columns)};
+};
+
+template <>
+struct JsonMembers<WorkCounts> {
+  static constexpr std::tuple kTable{sparse("instructions", &WorkCounts::instructions),
+                                     sparse("cycles", &WorkCounts::cycles),
+                                     sparse("cache_misses", &WorkCounts::cache_misses),
+                                     sparse("memory_bytes", &WorkCounts::memory_bytes),
+                                     sparse("memory_bytes_written", &WorkCounts::memory_bytes_written),
+                                     sparse("background_bytes", &WorkCounts::background_bytes),
+                                     sparse("share", &WorkCounts::share)};
+};
+
+template <>
+struct JsonMembers<BlasLibrary> {
+  static constexpr std::tuple kTable{required("name", &BlasLibrary::name),
+                                     optional("version", &BlasLibrary::version),
+                                     optional("file", &BlasLibrary::file)};
+};
+
+/// A BLAS in the answer to "describe" and in a rank's greeting.
+Json to_json(const BlasLibrary& blas);
+/// Returns the member "blas" of `json`, if present. Throws Error naming a member of the wrong type.
+std::optional<BlasLibrary> blas_of_json(const Json& json);
+
+/// A device in the answer to "describe". Unknown members are left out.
+Json to_json(const DeviceDescription& device);
+/// Throws Error naming a member of the wrong type.
+DeviceDescription device_from_json(const Json& json);
+
+/// The protocol between the command line and a runner: JSON, one message per line, over the socket whose
+/// number is in kSocketVariable. The runner greets first with Hello, or with {"error": "reason"} if the
+/// machine lacks something or it cannot handle its own arguments (`headroom run --module FILE --input SPEC`
+/// passes them). Then it answers each request with one reply and sends nothing else. A runner whose Hello has
+/// "ids" repeats the "id" of the request in its reply.
 ///
-///   {"do": "describe"}                                        -> {"experiments": [...]}, and "devices":
-///   [...]
-///                                                                where they are not the CPU
-///                                                                (device_protocol.h), "blas": {...}
-///                                                                where one computes (blas_protocol.h)
-///   {"do": "prepare", "case": 7, "spec": {...}}               -> {"outcome": "ready", "info": {...}}
-///                                                                or "skipped" / "failed" with a "reason"
-///   {"do": "sample", "case": 7, "iterations": 100, "lead_in": 1} -> {"elapsed_ns": ..., "noise": {...},
-///                                                                   "device": {...} where a driver tells of
-///                                                                   one, "columns": [...] where "info" has
-///                                                                   metrics with "is_column": as many, in
-///                                                                   that order, each per iteration}
-///                                                                or {"failed": "reason"}
-///   {"do": "count", "case": 7, "iterations": 100, "lead_in": 1}  -> {"counts": {"instructions": ...}}, of
-///   all
-///                                                                   these iterations, not timed
-///                                                                or {"uncounted": "reason"}
-///   {"do": "trace", "case": 7, "file": "/full/path.json"}     -> {"traced": "/full/path.json"}
-///                                                                or {"untraced": "reason"}
-///   {"do": "release", "case": 7, "conclude": true}            -> {"released": 7, "conclusion": {...}}
-///                                                                without "conclude", which is for a case
-///                                                                that has all its samples, {"released": 7}
-///   Where a failure leaves the process unable to go on (Registry::end_where_lost_with), any of these is
-///   answered with {"error": "reason"}, and the runner ends.
-///   {"do": "quit"}                                            (the runner ends; so it does when the socket
-///   closes)
+///   {"do": "describe"}
+///     -> {"experiments": [...]}, plus "devices": [...] other than the CPU, and "blas": {...} if known
+///   {"do": "prepare", "case": 7, "spec": {...}}
+///     -> {"outcome": "ready", "info": {...}}, or "skipped" / "failed" with a "reason"
+///   {"do": "sample", "case": 7, "iterations": 100, "lead_in": 1}
+///     -> {"elapsed_ns": ..., "noise": {...}}, or {"failed": "reason"}; plus "device": {...} if a driver
+///        reports on one, and "columns": [...], one value per iteration for each metric of "info" with
+///        "is_column", in that order
+///   {"do": "count", "case": 7, "iterations": 100, "lead_in": 1}
+///     -> {"counts": {"instructions": ...}}, of all these untimed iterations, or {"uncounted": "reason"}
+///   {"do": "trace", "case": 7, "file": "/full/path.json"}
+///     -> {"traced": "/full/path.json"}, or {"untraced": "reason"}
+///   {"do": "release", "case": 7, "conclude": true}
+///     -> {"released": 7, "conclusion": {...}}; without "conclude", which is for a case that has all its
+///        samples, {"released": 7}
+///   {"do": "quit"}
+///     The runner ends, as it does when the socket closes.
+///
+/// If a failure leaves the process unable to go on (Registry::end_where_lost_with), it answers with
+/// {"error": "reason"} and ends.
 inline constexpr int kProtocolVersion = 1;
 inline constexpr const char* kSocketVariable = "HEADROOM_FD";
-/// Iterations of a case that "trace" records.
+/// Number of iterations that "trace" records.
 inline constexpr std::uint64_t kTracedIterations = 1;
 
 struct Hello {
   std::string name;  ///< "native" for headroom-native
   std::string version;
   int protocol = kProtocolVersion;
-  bool traces = false;  ///< understands "trace"; absent: it does not
-  bool ids = false;     ///< its replies repeat the "id" of their request; absent: they do not
-  bool counts = false;  ///< understands "count", and something is counted here; absent: it does not
+  bool traces = false;  ///< supports "trace"; default no
+  bool ids = false;     ///< replies repeat the "id" of the request; default no
+  bool counts = false;  ///< supports "count", and some event is counted; default no
 };
 
-/// What a runner tells of one experiment.
+/// An experiment as a runner describes it. Absent members have their defaults.
 struct ExperimentDescription {
   std::string name, summary, metric, device;
   std::vector<Axis> axes;
   std::vector<std::string> backends;
   bool is_limit = false;
-  std::map<std::string, std::vector<std::string>> variants{};  ///< by backend; absent: none
-  std::vector<std::string> also_metrics{};                     ///< absent in a message: none
-  std::string model{};                                         ///< absent: none
-  bool is_on_request = false;                                  ///< absent: it runs by default
-  bool each_rank_counts = false;                               ///< absent: the slowest does
-  std::vector<int> threads{};                                  ///< absent: all CPUs
+  std::map<std::string, std::vector<std::string>> variants{};  ///< by backend
+  std::vector<std::string> also_metrics{};
+  std::string model{};
+  bool is_on_request = false;     ///< default: runs without being named
+  bool each_rank_counts = false;  ///< default: the slowest rank counts
+  std::vector<int> threads{};     ///< default: all CPUs
 };
 
 struct PrepareReply {
@@ -81,33 +202,33 @@ struct PrepareReply {
   CaseInfo info;
 };
 
-/// What one rank of a rank job measured in a sample.
+/// The measurement of one rank in a sample.
 struct RankSample {
   std::int64_t pid = 0;
   double elapsed_ns = 0;
-  std::vector<double> columns{};  ///< as those of a Sample
+  std::vector<double> columns{};  ///< as in Sample
 };
 
 struct SampleReply {
   Sample sample;
-  std::string failure;              ///< empty when there is a sample
-  std::vector<RankSample> ranks{};  ///< of a rank job, those that took part: `sample` is the slowest one's
+  std::string failure;              ///< empty if there is a sample
+  std::vector<RankSample> ranks{};  ///< participating ranks of a rank job; `sample` is the slowest
 };
 
-/// What the hardware counted in the iterations of a request.
+/// Hardware counts of the iterations of a request.
 struct CountReply {
   WorkCounts counts{};
-  std::string failure{};  ///< empty where they were counted
+  std::string failure{};  ///< empty if counted
 };
 
 ExperimentDescription describe(const Experiment& experiment);
 
-/// Most experiments of one runner, and most points of the axes of one of them.
+/// Maximum number of experiments of a runner and of axis points of an experiment.
 inline constexpr std::size_t kMostExperiments = 10'000;
 inline constexpr std::size_t kMostPoints = 1'000'000;
 
-/// Encoders and decoders of each message. Decoders throw Error naming the member that is missing or of
-/// another type, or saying what no runner can honestly say (sound_numbers.h).
+/// Encoders and decoders of each message. Decoders throw Error naming a missing member, one of the wrong
+/// type, or an impossible number (unsound()).
 Json to_json(const Hello& hello);
 Json to_json(const ExperimentDescription& description);
 Json to_json(const CaseSpec& spec);
@@ -117,13 +238,13 @@ Json to_json(const CountReply& reply);
 Json to_json(const Conclusion& conclusion);
 Hello hello_from_json(const Json& json);
 ExperimentDescription description_from_json(const Json& json);
-/// Those of the reply to "describe", of different names.
+/// Decodes the reply to "describe". Names must differ.
 std::vector<ExperimentDescription> descriptions_from_json(const Json& reply);
 CaseSpec case_spec_from_json(const Json& json);
 PrepareReply prepare_reply_from_json(const Json& json);
 SampleReply sample_reply_from_json(const Json& json);
 CountReply count_reply_from_json(const Json& json);
-/// Of the reply to "release": an empty one where it has none.
+/// Decodes the reply to "release"; an empty conclusion if absent.
 Conclusion conclusion_from_json(const Json& json);
 
 }  // namespace headroom

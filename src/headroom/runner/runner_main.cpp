@@ -13,10 +13,9 @@
 #include <utility>
 
 #include "headroom/base/error.h"
-#include "headroom/base/exit_code.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
-#include "headroom/process/program_search.h"
+#include "headroom/process/spawn.h"
 #include "headroom/runner/serve.h"
 
 namespace headroom {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,13 +11,20 @@
 
 namespace headroom {
 
-/// Turns what the rounds of a group gave into records: for each case "latency" (us) with all its samples, the
-/// headline metric (marked), and what the case reports itself. Each carries the interval, the
-/// stop reason, the limit in the same rounds, and sentences about the noise. In a group of several cases
-/// every record of one that is not the baseline says how it stands to that (to the first whose answer is
-/// right, where its own baseline's is wrong): extra_info ratio, ratio_low, ratio_high (of the times),
-/// ratio_to. A case without samples gives one record with its outcome and no unit. `labels` names the runners
-/// by index.
+/// Returns a note if the case and its memory limit differ in huge-page use, else an empty string.
+std::string page_note(const Track& track, const Limit& limit, const std::vector<LimitTrack>& limits);
+
+/// Returns notes about disturbed or doubtful samples: steal time, preemption, page faults, changing or
+/// throttled clocks, warm-up, processes that differ, threads that moved between caches, a drifting limit, a
+/// result above its limit, a missed precision goal.
+std::vector<std::string> noise_notes(const Track& track, const std::optional<Limit>& limit, StopReason stop);
+
+/// Converts the result of a group to records: for each case "latency" (us) with all samples, the marked
+/// headline metric, and the metrics that the case reports. Each record has the interval, the stop reason, the
+/// limit of the same rounds and the noise notes. In a group of several cases, records of non-baseline cases
+/// have extra_info ratio, ratio_low, ratio_high (of times) and ratio_to, relative to the baseline, or to the
+/// first case with a right answer if the baseline is wrong. A case without samples has one record with its
+/// outcome and no unit. `labels` are runner names by index.
 std::vector<Record> case_records(const GroupResult& result, const std::vector<std::string>& labels,
                                  const std::shared_ptr<const Environment>& environment);
 

@@ -2,18 +2,62 @@
 #include "headroom/schedule/group_run.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
 #include <set>
 
-#include "headroom/record/overhead_metrics.h"
-#include "headroom/schedule/beaten_limits.h"
+#include "headroom/record/metrics.h"
 #include "headroom/schedule/calibration.h"
-#include "headroom/schedule/counted_passes.h"
-#include "headroom/schedule/process_share.h"
-#include "headroom/schedule/series.h"
-#include "headroom/schedule/trace_file.h"
+#include "headroom/schedule/limits.h"
+#include "headroom/schedule/plan.h"
+#include "headroom/schedule/track.h"
 
 namespace headroom {
 namespace {
+
+void mark_failed(Track& track, const std::string& reason) {
+  track.outcome = {Outcome::Kind::kFailed, reason};
+  track.info.verified = false;
+}
+
+/// What one rank notes is a note of the case, and where one has failed all have.
+void hear(Track& track, std::vector<Conclusion> told) {
+  for (const Conclusion& conclusion : told) {
+    for (const auto& [name, text] : conclusion.notes) track.info.notes.emplace(name, text);
+    if (!conclusion.failure.empty() && track.alive()) mark_failed(track, conclusion.failure);
+  }
+  track.told = std::move(told);
+}
+
+/// A loss that ends the run is told once for all; what was sampled by then counts.
+void mark_lost(Track& track, const RunnerLost& lost) {
+  if (lost.is_final && !track.readings.empty()) return;
+  track.outcome = {Outcome::Kind::kFailed, (lost.is_final ? "" : "the runner ") + lost.reason};
+}
+
+std::size_t readings_since(const Track& track, std::uint32_t first_round) {
+  return static_cast<std::size_t>(track.readings.end() -
+                                  std::ranges::lower_bound(track.readings, first_round, {}, &Reading::round));
+}
+
+constexpr std::size_t kSamplesOfAPass = 10;
+constexpr std::size_t kMostPasses = 5;
+
+std::size_t samples_since(const Track& track, std::uint32_t round) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(track.readings, [&](const Reading& reading) { return reading.round >= round; }));
+}
+
+WorkCounts per_iteration(WorkCounts counts, std::uint64_t iterations) {
+  const auto count = static_cast<double>(iterations);
+  for (std::optional<double>* number : {&counts.instructions, &counts.cycles, &counts.cache_misses,
+                                        &counts.memory_bytes, &counts.memory_bytes_written}) {
+    if (*number) **number /= count;
+  }
+  counts.background_bytes /= count;
+  return counts;
+}
 
 /// A ping-pong reading only has to tell a shared cache from two dies: short, for it is part of every round.
 constexpr double kPingPongNs = 2e5;
@@ -51,6 +95,182 @@ std::size_t column_count(const CaseInfo& info) {
 }
 
 }  // namespace
+
+void PreparedTracks::prepare_all() {
+  std::vector<Track*> order = all();
+  if (epoch_ % 2 == 1) std::ranges::reverse(order);
+  for (Track* track : order) {
+    if (track->is_sampled()) prepare(*track);
+  }
+}
+
+void PreparedTracks::prepare(Track& track) {
+  if (*interrupted_) throw Interrupted{};
+  guarded(track, [&](Worker& worker) {
+    const PrepareReply reply = worker.prepare(track.id, track.planned.spec);
+    track.outcome = reply.outcome;
+    if (!track.alive()) return;
+    track.info = reply.info;
+    track.pids.resize(epoch_ + 1, 0);
+    track.pids[epoch_] = worker.pid();
+  });
+}
+
+void PreparedTracks::guarded(Track& track, const std::function<void(Worker&)>& body) {
+  const std::size_t runner = track.planned.runner;
+  try {
+    body(workers_->at(runner));
+  } catch (const RunnerLost& lost) {
+    mark_lost(track, lost);
+    workers_->stop(runner);
+    if (lost.is_final) throw;
+    prepare_again(runner);
+  }
+}
+
+std::string PreparedTracks::spared(const Track& track, const std::function<void(Worker&)>& body) {
+  const std::size_t runner = track.planned.runner;
+  try {
+    body(workers_->at(runner));
+    return {};
+  } catch (const RunnerLost& lost) {
+    workers_->stop(runner);
+    if (lost.is_final) throw;
+    prepare_again(runner);
+    return "the runner " + lost.reason;
+  }
+}
+
+void PreparedTracks::prepare_again(std::size_t runner) {
+  const std::uint32_t epoch = ++epoch_;
+  for (Track* track : all()) {
+    // A loss in here has brought back all that are left.
+    if (epoch_ != epoch) return;
+    const bool was_prepared = !track->pids.empty();
+    if (!track->is_sampled() || !was_prepared) continue;
+    if (track->planned.runner == runner) {
+      prepare(*track);
+    } else {
+      track->pids.resize(epoch_ + 1, track->pids.back());
+    }
+  }
+}
+
+void PreparedTracks::conclude_all() {
+  std::set<std::size_t> lost_runners;
+  for (Track* track : all()) {
+    const std::size_t runner = track->planned.runner;
+    if (!track->is_sampled() || lost_runners.contains(runner)) continue;
+    try {
+      hear(*track, workers_->at(runner).conclude(track->id));
+    } catch (const RunnerLost& lost) {
+      // Nothing is brought back: all samples of this process are taken.
+      mark_lost(*track, lost);
+      workers_->stop(runner);
+      if (lost.is_final) throw;
+      lost_runners.insert(runner);
+    }
+  }
+}
+
+void PreparedTracks::stop_runners() {
+  for (const Track* track : all()) workers_->stop(track->planned.runner);
+}
+
+std::optional<SampleReply> PreparedTracks::sample(Track& track, const SampleRequest& request) {
+  std::optional<SampleReply> reply;
+  guarded(track, [&](Worker& worker) { reply = worker.sample(track.id, request); });
+  if (!reply || reply->failure.empty()) return reply;
+  fail(track, reply->failure);
+  return std::nullopt;
+}
+
+void PreparedTracks::fail(Track& track, const std::string& reason) {
+  mark_failed(track, reason);
+  guarded(track, [&](Worker& worker) { worker.release(track.id); });
+}
+
+std::vector<Track*> PreparedTracks::all() {
+  std::vector<Track*> tracks;
+  for (Track& track : result_->cases) tracks.push_back(&track);
+  for (LimitTrack& limit : result_->limits) tracks.push_back(&limit.track);
+  return tracks;
+}
+
+std::vector<Track*> PreparedTracks::sampled() {
+  std::vector<Track*> tracks;
+  for (Track& track : result_->cases) tracks.push_back(&track);
+  for (LimitTrack& limit : result_->limits) {
+    if (limit.resource != Resource::kPingPong && !limit.track.rests) tracks.push_back(&limit.track);
+  }
+  return tracks;
+}
+
+bool PreparedTracks::any_case_alive() const {
+  return std::ranges::any_of(result_->cases, &Track::alive);
+}
+
+void SettledCases::look(std::span<const Track> cases, std::span<const double> half_widths, double elapsed_ns,
+                        std::uint32_t first_round) {
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    StopState state{readings_since(cases[i], first_round), elapsed_ns, half_widths[i]};
+    if (!std::isfinite(half_widths[i])) state.relative_half_width.reset();
+    settled_[i] = stopping_[i].check(state) == StopReason::kPrecision;
+  }
+  spared_ = settled_;
+  const auto first = std::ranges::find_if(cases, &Track::alive);
+  if (first != cases.end()) spared_[static_cast<std::size_t>(first - cases.begin())] = false;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (!settled_[i]) spared_.at(cases[i].planned.baseline) = false;
+  }
+}
+
+std::size_t fewest_readings(std::span<const Track> cases, std::uint32_t first_round) {
+  std::optional<std::size_t> fewest;
+  for (const Track& track : cases) {
+    if (!track.alive()) continue;
+    const std::size_t readings = readings_since(track, first_round);
+    fewest = std::min(fewest.value_or(readings), readings);
+  }
+  return fewest.value_or(0);
+}
+
+StopRule process_share(const StopRule& rule, int processes) {
+  const auto count = static_cast<std::size_t>(processes);
+  StopRule share = rule;
+  share.precision = rule.precision * std::sqrt(static_cast<double>(processes));
+  share.min_samples = (rule.min_samples + count - 1) / count;
+  share.max_samples = std::max<std::size_t>(1, rule.max_samples / count);
+  share.min_time_ns = rule.min_time_ns / processes;
+  share.max_time_ns = rule.max_time_ns / processes;
+  return share;
+}
+
+std::vector<Track*> countable(std::vector<Track>& cases, const std::vector<RunnerOffer>& offers,
+                              std::uint32_t first_round) {
+  std::vector<Track*> tracks;
+  for (Track& track : cases) {
+    if (!track.alive() || track.planned.device != "cpu" || samples_since(track, first_round) == 0) continue;
+    const std::size_t runner = track.planned.runner;
+    if (runner < offers.size() && offers[runner].counts) tracks.push_back(&track);
+  }
+  return tracks;
+}
+
+void count_passes(Track& track, Worker& worker, std::uint32_t epoch, std::uint32_t first_round) {
+  const std::size_t passes =
+      std::clamp<std::size_t>(samples_since(track, first_round) / kSamplesOfAPass, 1, kMostPasses);
+  track.calls_after = 0;
+  for (std::size_t pass = 0; pass < passes; ++pass) {
+    const CountReply reply = worker.count(track.id, {track.iterations, track.lead_in});
+    track.calls_after += track.iterations + track.lead_in;
+    if (!reply.failure.empty()) {
+      track.uncounted = reply.failure;
+      return;
+    }
+    track.counted.push_back({epoch, per_iteration(reply.counts, track.iterations)});
+  }
+}
 
 GroupRun::GroupRun(const Group& group, const std::vector<RunnerOffer>& offers, Workers& workers,
                    RoundSettings settings, std::function<void(const Progress&)> report,

@@ -4,13 +4,36 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <iterator>
 #include <map>
+#include <optional>
 
-#include "headroom/machine/last_level_cache.h"
-#include "headroom/schedule/limit_rates.h"
+#include "headroom/environment/roofline.h"
+#include "headroom/experiment/state.h"
+#include "headroom/machine/cpu_folder.h"
+#include "headroom/schedule/track.h"
+#include "headroom/stats/compare.h"
+#include "headroom/stats/quantile.h"
 
 namespace headroom {
+
+/// What bounds alone: reads, writes and copies are parts of one floor.
+enum Bound : std::size_t { kMemoryBound, kComputeBound, kExchangeBound };
+Bound bound_of(Resource resource);
+
+/// Least seconds of `traffic` in each of these.
+using Floors = std::array<double, 3>;
+Floors floors_of(const Traffic& traffic, const Rates& rates);
+
+/// How the work's bytes split.
+Traffic traffic_of(const Work& work);
+
+/// What a limit reaches in a sample of `ns` an iteration: bytes/s, or FLOP/s for the peak.
+double limit_rate(const LimitTrack& limit, double ns);
+/// Nothing for what tells no rate.
+void set_rate(Rates& rates, Resource resource, double value);
+
 namespace {
 
 constexpr double kPatternSlack = 1.15;
@@ -129,7 +152,174 @@ std::vector<AxisTexts> points(const ExperimentDescription& limit, Resource resou
   return found;
 }
 
+constexpr double kClearly = 1.03;
+constexpr double kConfidence = 0.99;
+
+bool can_be_beaten(const LimitTrack& limit) {
+  return limit.track.is_sampled() && limit.resource != Resource::kPingPong && !limit.track.readings.empty();
+}
+
+bool compete(const LimitTrack& a, const LimitTrack& b) {
+  return a.resource == b.resource && a.track.planned.device == b.track.planned.device && a.ranks == b.ranks;
+}
+
+/// Seconds for what the limit does in a byte or a FLOP.
+Series costs(const LimitTrack& limit) {
+  Series series = steady_series(limit.track.readings);
+  for (double& value : series.values) value = 1 / limit_rate(limit, value);
+  return series;
+}
+
+bool is_clearly_slower(const Series& series, const Series& best) {
+  const SeriesPairs pairs = pairs_of(series, best);
+  if (pairs.a.empty()) return false;
+  const RatioEstimate ratio = RatioSeries::paired(pairs.a, pairs.b, pairs.group_sizes).at(kConfidence);
+  return ratio.interval && ratio.interval->low > kClearly;
+}
+
+/// What at its best needs less than this share of the time that the other needs at its best is not what
+/// binds; in rounds in which it looks slower, its sample was disturbed: short ones lose most to a busy
+/// machine.
+constexpr double kMayBind = 0.25;
+/// Quartiles further apart than this share of the median make a limit unstable.
+constexpr double kUnstableSpread = 0.10;
+
+using BestPatterns = std::map<Resource, const LimitTrack*>;
+
+/// The pattern of each resource with the best median rate.
+BestPatterns best_patterns(const std::vector<LimitTrack>& limits) {
+  BestPatterns best;
+  std::map<Resource, double> best_rate;
+  for (const LimitTrack& limit : limits) {
+    // By its few samples it might seem to be the best of what has changed since.
+    if (limit.track.rests) continue;
+    const Series series = steady_series(limit.track.readings);
+    if (series.values.empty() || limit.resource == Resource::kPingPong) continue;
+    const double median_rate = limit_rate(limit, median(series.values));
+    if (best.contains(limit.resource) && best_rate[limit.resource] >= median_rate) continue;
+    best[limit.resource] = &limit;
+    best_rate[limit.resource] = median_rate;
+  }
+  return best;
+}
+
+LimitPart part_of(const LimitTrack& limit) {
+  const CaseSpec& spec = limit.track.planned.spec;
+  LimitPart part;
+  part.kind = spec.experiment.substr(sizeof("limit.") - 1);
+  for (const auto& [axis, value] : spec.axes) {
+    if (axis == "bytes") part.bytes = std::stoll(value);
+    if (axis == "pattern") part.pattern = value;
+    if (axis == "dtype") part.dtype = value;
+  }
+  if (limit.track.planned.device == "cpu" && limit.resource != Resource::kExchange)
+    part.threads = spec.threads;
+  return part;
+}
+
+/// The resources that bind the work.
+std::vector<LimitPart> binding_parts(const BestPatterns& best, std::size_t bound) {
+  std::vector<LimitPart> parts;
+  for (const auto& [resource, limit] : best) {
+    if (bound_of(resource) == bound) parts.push_back(part_of(*limit));
+  }
+  return parts;
+}
+
+/// `traffic` without what cannot bind it: its FLOPs, its bytes, or what it exchanges.
+Traffic binding_part(Traffic traffic, const BestPatterns& best) {
+  Rates rates;
+  for (const auto& [resource, limit] : best) {
+    const Series series = steady_series(limit->track.readings);
+    set_rate(rates, resource, limit_rate(*limit, std::ranges::min(series.values)));
+  }
+  const Floors floors = floors_of(traffic, rates);
+  const double least = kMayBind * std::ranges::max(floors);
+  if (floors[kComputeBound] < least) traffic.flops = 0;
+  if (floors[kMemoryBound] < least) traffic.bytes_read = traffic.bytes_written = 0;
+  if (floors[kExchangeBound] < least) traffic.exchanged = 0;
+  return traffic;
+}
+
+/// The rates of the rounds in which every one of `best` was sampled.
+std::map<std::uint32_t, Rates> rates_by_round(const BestPatterns& best) {
+  std::map<std::uint32_t, Rates> rates;
+  std::map<std::uint32_t, std::size_t> sampled;
+  for (const auto& [resource, limit] : best) {
+    for (const Reading& reading : limit->track.readings) {
+      set_rate(rates[reading.round], resource, limit_rate(*limit, reading.ns));
+      ++sampled[reading.round];
+    }
+  }
+  std::erase_if(rates, [&](const auto& entry) { return sampled[entry.first] < best.size(); });
+  return rates;
+}
+
+void append(Series& series, std::uint32_t round, double value, bool new_process) {
+  series.values.push_back(value);
+  series.rounds.push_back(round);
+  if (new_process || series.group_sizes.empty()) series.group_sizes.push_back(0);
+  ++series.group_sizes.back();
+}
+
+/// The share of the limit in single rounds.
+std::optional<Limit::Rounds> rounds_of(const Track& track, const Floor& floor) {
+  std::map<std::uint32_t, double> floors;
+  for (std::size_t i = 0; i < floor.series.rounds.size(); ++i)
+    floors[floor.series.rounds[i]] = floor.series.values[i];
+  const Series steady = steady_series(track.readings);
+  std::vector<double> shares;
+  for (std::size_t i = 0; i < steady.rounds.size(); ++i) {
+    const auto found = floors.find(steady.rounds[i]);
+    if (found != floors.end()) shares.push_back(found->second / steady.values[i]);
+  }
+  if (shares.empty()) return std::nullopt;
+  return Limit::Rounds{shares.size(), quantile(shares, 0.25), quantile(shares, 0.75)};
+}
+
 }  // namespace
+
+Bound bound_of(Resource resource) {
+  if (resource == Resource::kPeak) return kComputeBound;
+  return resource == Resource::kExchange ? kExchangeBound : kMemoryBound;
+}
+
+Floors floors_of(const Traffic& traffic, const Rates& rates) {
+  return {memory_floor_seconds(traffic, rates), compute_floor_seconds(traffic, rates),
+          exchange_floor_seconds(traffic, rates)};
+}
+
+Traffic traffic_of(const Work& work) {
+  return {work.bytes - work.bytes_written, work.bytes_written, work.flops, work.exchanged};
+}
+
+double limit_rate(const LimitTrack& limit, double ns) {
+  const Work& work = limit.track.info.work;
+  const double amounts[] = {work.bytes, work.flops, work.exchanged};
+  return amounts[bound_of(limit.resource)] / (ns * 1e-9);
+}
+
+void set_rate(Rates& rates, Resource resource, double value) {
+  switch (resource) {
+    case Resource::kRead:
+      rates.read = value;
+      break;
+    case Resource::kWrite:
+      rates.write = value;
+      break;
+    case Resource::kCopy:
+      rates.copy = value;
+      break;
+    case Resource::kPeak:
+      rates.peak = value;
+      break;
+    case Resource::kExchange:
+      rates.exchange = value;
+      break;
+    case Resource::kPingPong:
+      break;
+  }
+}
 
 std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers, const Track& bounded) {
   const PlannedCase& planned = bounded.planned;
@@ -189,6 +379,64 @@ std::vector<LimitTrack> limits_of(const Track& bounded, const std::vector<LimitT
     return limit.track.planned.device == bounded.planned.device && !of_other_ranks;
   });
   return found;
+}
+
+std::vector<std::size_t> beaten_limits(const std::vector<LimitTrack>& limits) {
+  std::vector<std::optional<Series>> all(limits.size());
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    if (can_be_beaten(limits[i])) all[i] = costs(limits[i]);
+  }
+  std::vector<std::size_t> beaten;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    if (!all[i] || all[i]->values.empty()) continue;
+    std::size_t best = i;
+    for (std::size_t other = 0; other < limits.size(); ++other) {
+      if (!all[other] || all[other]->values.empty() || !compete(limits[i], limits[other])) continue;
+      if (median(all[other]->values) < median(all[best]->values)) best = other;
+    }
+    if (best != i && is_clearly_slower(*all[i], *all[best])) beaten.push_back(i);
+  }
+  return beaten;
+}
+
+std::optional<Floor> floor_of(const std::vector<LimitTrack>& limits, const Work& work) {
+  const BestPatterns best = best_patterns(limits);
+  if (best.empty()) return std::nullopt;
+  const std::map<std::uint32_t, Rates> rates = rates_by_round(best);
+  const Traffic traffic = binding_part(traffic_of(work), best);
+  Floor floor;
+  Floors totals{};
+  std::optional<std::uint32_t> epoch;
+  for (const Reading& reading : best.begin()->second->track.readings) {
+    const auto found = rates.find(reading.round);
+    const double seconds = found == rates.end() ? 0 : floor_seconds(traffic, found->second);
+    if (seconds <= 0) continue;
+    const bool new_process = epoch != reading.epoch;
+    epoch = reading.epoch;
+    append(floor.series, reading.round, seconds * 1e9, new_process);
+    if (found->second.peak > 0) append(floor.peak_flops, reading.round, found->second.peak, new_process);
+    const Floors floors = floors_of(traffic, found->second);
+    for (std::size_t bound = 0; bound < floors.size(); ++bound) totals[bound] += floors[bound];
+  }
+  if (floor.series.values.empty()) return std::nullopt;
+  floor.parts =
+      binding_parts(best, static_cast<std::size_t>(std::ranges::max_element(totals) - totals.begin()));
+  return floor;
+}
+
+CaseLimit case_limit(const Track& track, const std::vector<LimitTrack>& limits) {
+  const std::optional<Floor> floor = floor_of(limits_of(track, limits), track.info.work);
+  if (!floor) return {};
+  const auto ratio = ratio_of(floor->series, steady_series(track.readings));
+  if (!ratio) return {std::nullopt, floor->peak_flops};
+  Limit limit;
+  limit.parts = floor->parts;
+  limit.rounds = rounds_of(track, *floor);
+  limit.fraction = ratio->ratio;
+  limit.interval = ratio->interval;
+  const std::vector<double>& values = floor->series.values;
+  limit.unstable = quantile(values, 0.75) - quantile(values, 0.25) > kUnstableSpread * median(values);
+  return {limit, floor->peak_flops};
 }
 
 }  // namespace headroom

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "headroom/base/blas_library.h"
-#include "headroom/experiment/axis.h"
-#include "headroom/experiment/case_spec.h"
-#include "headroom/experiment/device_description.h"
-#include "headroom/ranks/rank_hello.h"
+#include "headroom/experiment/experiment.h"
+#include "headroom/experiment/registry.h"
+#include "headroom/experiment/state.h"
+#include "headroom/ranks/rank_group.h"
 #include "headroom/runner/protocol.h"
 #include "headroom/stats/stopping.h"
 
@@ -79,5 +79,12 @@ PlannedCase planned_case(std::size_t runner, const ExperimentDescription& experi
 /// Throws Error: an unknown experiment (with the nearest names), an axis or a backend that no selected
 /// experiment has, a value that does not fit its axis, or nothing selected.
 std::vector<Group> plan(const std::vector<RunnerOffer>& offers, const Selection& selection);
+
+/// Where in `folder` the trace of a case of the group `title` goes:
+/// "FOLDER/gemv_D=1024_dtype=bf16.aten.json". The runner is named too where several have the experiment. What
+/// file names are better without becomes '_'; a name that is too long is cut and gets a number that tells it
+/// from its like.
+std::string trace_file(const std::string& folder, const std::string& title, const PlannedCase& planned,
+                       const std::vector<RunnerOffer>& offers);
 
 }  // namespace headroom

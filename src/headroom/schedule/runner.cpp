@@ -1,10 +1,423 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/schedule/runner.h"
 
-#include "headroom/schedule/rank_runner.h"
-#include "headroom/schedule/runner_process.h"
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/ranks/rank_group.h"
+#include "headroom/runner/protocol.h"
 
 namespace headroom {
+
+/// The ranks of a job as one runner: all are asked the same in the language of runner/protocol.h, each in its
+/// own words, and their answers are one. A sample is as long as that of the slowest rank; a rank that takes
+/// no part in a case measures that it took 0 ns. A case that one rank cannot prepare, or fails at, has
+/// failed. A rank that is lost ends the job: RunnerLost is final.
+class RankRunner final : public Runner {
+ public:
+  /// Waits until the ranks have met. Throws what RankConversation's constructor throws.
+  RankRunner(RankGroup ranks, RankPatience patience, const std::atomic<bool>& interrupted);
+
+  /// Throws what RankConversation::require_backend throws.
+  void require_backend(const std::string& backend) { conversation_.require_backend(backend); }
+
+  const Hello& hello() const override { return hello_; }
+  RunnerDescription describe() override;
+  void finish() override;
+
+  /// Of rank 0, -1 where others started it.
+  std::int64_t pid() const override { return ranks_.pid(0); }
+  PrepareReply prepare(int id, const CaseSpec& spec) override;
+  SampleReply sample(int id, const SampleRequest& request) override;
+  CountReply count(int id, const SampleRequest& request) override;
+  std::string trace(int id, const std::string& file) override;
+  void release(int id) override;
+  std::vector<Conclusion> conclude(int id) override;
+
+ private:
+  std::vector<Json> ask(const Json& request, const std::string& awaited);
+  template <typename Decode>
+  auto understood(Decode&& decode);
+
+  RankGroup ranks_;
+  RankConversation conversation_;
+  Hello hello_;
+  std::map<int, std::string> titles_;  ///< of the cases that are prepared
+};
+
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kChildSocket = 3;
+constexpr milliseconds kLookForInterrupt{200};
+constexpr std::size_t kLastWords = 3;
+constexpr const char* kEnded = "closed its socket";
+constexpr const char* kUnasked = "broke the protocol: it said something that it was not asked";
+constexpr const char* kTooLong = "broke the protocol: it sent a line that does not end";
+/// A runner that closed its socket is about to end: how it ended says more than that it did.
+constexpr milliseconds kProcessEndPatience{2000};
+
+/// GNU OpenMP's threads spin for milliseconds after a parallel region: they would still burn the CPUs while
+/// the next runner is sampled. This many spins are some tenths of a millisecond, enough for back-to-back
+/// regions.
+constexpr const char* kSpins = "20000";
+
+SpawnOptions spawn_options(const RunnerCommand& command, int socket) {
+  std::vector<std::string> words = command.interpreter;
+  words.push_back(command.path);
+  words.insert(words.end(), command.arguments.begin(), command.arguments.end());
+  SpawnOptions options{words, {{kSocketVariable, std::to_string(kChildSocket)}}, {{socket, kChildSocket}}};
+  if (std::getenv("GOMP_SPINCOUNT") == nullptr && std::getenv("OMP_WAIT_POLICY") == nullptr) {
+    options.environment.emplace_back("GOMP_SPINCOUNT", kSpins);
+  }
+  options.environment.insert(options.environment.end(), command.environment.begin(),
+                             command.environment.end());
+  return options;
+}
+
+std::int64_t process_at_other_end(int socket) {
+  ucred other{};
+  socklen_t size = sizeof other;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &other, &size) != 0) return 0;
+  return other.pid;
+}
+
+/// What a rank has to end in once nothing more is asked of it.
+constexpr milliseconds kRankEndPatience{10'000};
+
+std::string title_of(const CaseSpec& spec) {
+  std::string title = spec.experiment;
+  for (const auto& [axis, value] : spec.axes) title += " " + axis + "=" + value;
+  return title;
+}
+
+}  // namespace
+
+RunnerProcess::RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted)
+    : RunnerProcess(command, interrupted,
+                    command.socket ? std::pair(Channel(*command.socket), Channel(-1)) : Channel::pair()) {}
+
+RunnerProcess::RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted,
+                             std::pair<Channel, Channel> ends)
+    : command_(std::move(command)), interrupted_(interrupted), channel_(std::move(ends.first)) {
+  if (command_.socket) {
+    if (channel_.fd() < 0) throw Error("the program that it is part of cannot be started anew");
+    pid_ = process_at_other_end(channel_.fd());
+  } else {
+    child_.emplace(spawn_options(command_, ends.second.fd()));
+    pid_ = child_->pid();
+    // The child has its own copy; ours must close, or the end of the child would not be seen.
+    const Channel childs_end = std::move(ends.second);
+  }
+  greet();
+}
+
+RunnerProcess::~RunnerProcess() {
+  channel_.write_line(R"({"do":"quit"})", milliseconds(100));
+  if (child_ && !child_->wait(milliseconds(100))) child_->terminate(milliseconds(0));
+}
+
+void RunnerProcess::greet() {
+  std::string line;
+  try {
+    // What its arguments ask for, it does before it greets: reading a module of gigabytes.
+    const bool is_long = !command_.arguments.empty() || !command_.interpreter.empty();
+    line = await_line(is_long ? command_.reply_timeout : command_.hello_timeout);
+  } catch (const RunnerLost& lost) {
+    tell_no_runner(lost.reason);
+  }
+  std::string refusal;
+  try {
+    const Json greeting = parse_json(line, "its greeting");
+    if (greeting.is_object() && greeting.contains("error")) {
+      refusal = json_string(greeting, "error", "");
+    } else {
+      hello_ = hello_from_json(greeting);
+    }
+  } catch (const Error& error) {
+    throw RunnerUnfit(in_quotes(command_.path) + " is not a headroom runner: " + error.what());
+  }
+  if (!refusal.empty()) throw RunnerRefused(refusal);
+  if (hello_.protocol != kProtocolVersion) {
+    throw RunnerUnfit(fmt::format(
+        "runner '{}' speaks protocol {}, this headroom speaks {}; rebuild it against this version",
+        command_.path, hello_.protocol, kProtocolVersion));
+  }
+}
+
+void RunnerProcess::tell_no_runner(const std::string& what) const {
+  if (command_.interpreter.empty()) {
+    throw RunnerUnfit(
+        in_quotes(command_.path) + " is not a headroom runner: it " + what +
+        "; a runner is a program that links headroom::runner (one whose libraries take longer to load: "
+        "--timeout)");
+  }
+  const std::string& python = command_.interpreter.front();
+  throw RunnerUnfit(python + " cannot serve " + in_quotes(command_.path) + ": it " + what +
+                    (what.find("No module named headroom") == std::string::npos
+                         ? ""
+                         : "; install headroom into it (" + python +
+                               " -m pip install headroom), or name another Python in HEADROOM_PYTHON"));
+}
+
+template <typename Decode>
+auto RunnerProcess::understood(Decode&& decode) {
+  try {
+    return decode();
+  } catch (const Error& error) {
+    lose(std::string("broke the protocol: ") + error.what());
+  }
+}
+
+RunnerDescription RunnerProcess::describe() {
+  const Json reply = ask({{"do", "describe"}});
+  return understood([&] {
+    RunnerDescription found;
+    found.experiments = descriptions_from_json(reply);
+    found.blas = blas_of_json(reply);
+    if (!reply.contains("devices")) return found;
+    for (const Json& device : json_array(reply, "devices", "")) {
+      found.devices.push_back(device_from_json(device));
+    }
+    return found;
+  });
+}
+
+PrepareReply RunnerProcess::prepare(int id, const CaseSpec& spec) {
+  const Json reply = ask({{"do", "prepare"}, {"case", id}, {"spec", to_json(spec)}});
+  return understood([&] { return prepare_reply_from_json(reply); });
+}
+
+SampleReply RunnerProcess::sample(int id, const SampleRequest& request) {
+  const Json reply =
+      ask({{"do", "sample"}, {"case", id}, {"iterations", request.iterations}, {"lead_in", request.lead_in}});
+  return understood([&] {
+    SampleReply sampled = sample_reply_from_json(reply);
+    if (sampled.failure.empty() && sampled.sample.iterations != request.iterations) {
+      throw Error(fmt::format("a sample of {} iterations where {} were asked for", sampled.sample.iterations,
+                              request.iterations));
+    }
+    return sampled;
+  });
+}
+
+CountReply RunnerProcess::count(int id, const SampleRequest& request) {
+  const Json reply =
+      ask({{"do", "count"}, {"case", id}, {"iterations", request.iterations}, {"lead_in", request.lead_in}});
+  return understood([&] { return count_reply_from_json(reply); });
+}
+
+std::string RunnerProcess::trace(int id, const std::string& file) {
+  const Json reply = ask({{"do", "trace"}, {"case", id}, {"file", file}});
+  return understood([&] {
+    if (reply.is_object() && reply.contains("untraced")) return json_string(reply, "untraced", "");
+    json_string(reply, "traced", "");
+    return std::string();
+  });
+}
+
+void RunnerProcess::release(int id) {
+  ask({{"do", "release"}, {"case", id}});
+}
+
+std::vector<Conclusion> RunnerProcess::conclude(int id) {
+  const Json reply = ask({{"do", "release"}, {"case", id}, {"conclude", true}});
+  return understood([&] { return std::vector{conclusion_from_json(reply)}; });
+}
+
+Json RunnerProcess::ask(Json request) {
+  if (!channel_.is_quiet()) lose(kUnasked);
+  request["id"] = ++asked_;
+  const auto gives_up = [this] { return interrupted_.load(); };
+  if (!channel_.write_line(dump_json(request), command_.reply_timeout, gives_up)) {
+    if (interrupted_) throw Interrupted{};
+    lose(kEnded);
+  }
+  const std::string line = await_line(command_.reply_timeout);
+  return understood([&] {
+    Json reply = parse_json(line, "its answer");
+    if (reply.is_object() && reply.contains("error"))
+      lose("refused " + json_string(request, "do", "") + ": " + json_string(reply, "error", ""));
+    if (!hello_.ids) return reply;
+    const auto id = json_member_as<std::uint64_t>(reply, "id", "");
+    if (id != asked_) throw Error(fmt::format("an answer to request {} where {} was asked", id, asked_));
+    return reply;
+  });
+}
+
+std::string RunnerProcess::await_line(milliseconds timeout) {
+  const auto deadline = Clock::now() + timeout;
+  std::string line;
+  while (!channel_.buffered_line(line)) {
+    if (interrupted_) throw Interrupted{};
+    const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
+    if (left <= milliseconds(0)) {
+      lose(fmt::format("did not answer within {} s", std::chrono::duration<double>(timeout).count()));
+    }
+    pollfd files[] = {{channel_.fd(), POLLIN, 0},
+                      {child_ ? child_->stdout_fd() : -1, POLLIN, 0},
+                      {child_ ? child_->stderr_fd() : -1, POLLIN, 0}};
+    poll(files, std::size(files), static_cast<int>(std::min(left, kLookForInterrupt).count()));
+    if (child_) child_->drain();
+    if ((files[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
+    const Channel::Status status = channel_.receive();
+    if (status == Channel::Status::kTooLong) lose(kTooLong);
+    if (status != Channel::Status::kLine) lose(kEnded);
+  }
+  return line;
+}
+
+void RunnerProcess::lose(const std::string& what) {
+  lost_ = true;
+  if (!child_) throw RunnerLost{what};
+  const auto status = child_->wait(what == kEnded ? kProcessEndPatience : milliseconds(0));
+  if (!status) child_->terminate(milliseconds(200));
+  std::string reason = what;
+  // One that said why it ends has said more than its exit code does.
+  if (status && (status->signalled || what == kEnded))
+    reason = (status->signalled ? "was " : "ended with ") + status->text();
+  if (status && status->signalled && status->code == SIGKILL) reason += ", perhaps for want of memory";
+  throw RunnerLost{reason + last_words()};
+}
+
+std::string RunnerProcess::last_words() const {
+  std::vector<std::string> lines = child_->stderr_lines().lines();
+  if (lines.size() > kLastWords) lines.erase(lines.begin(), lines.end() - kLastWords);
+  return lines.empty() ? "" : "; its last words: " + join(lines, " | ");
+}
+
+RankRunner::RankRunner(RankGroup ranks, RankPatience patience, const std::atomic<bool>& interrupted)
+    : ranks_(std::move(ranks)),
+      conversation_(ranks_, patience, [&interrupted] { return interrupted.load(); }),
+      hello_{"torch-rank", conversation_.hellos().front().library, kProtocolVersion, true} {}
+
+std::vector<Json> RankRunner::ask(const Json& request, const std::string& awaited) {
+  try {
+    return conversation_.ask(request, awaited);
+  } catch (const Error& error) {
+    throw RunnerLost{error.what(), true};
+  }
+}
+
+template <typename Decode>
+auto RankRunner::understood(Decode&& decode) {
+  try {
+    return decode();
+  } catch (const Error& error) {
+    throw RunnerLost{std::string("a rank broke the protocol: ") + error.what(), true};
+  }
+}
+
+RunnerDescription RankRunner::describe() {
+  const std::vector<Json> replies = ask({{"do", "describe"}}, "what it can measure");
+  return understood([&] {
+    RunnerDescription found;
+    found.experiments = descriptions_from_json(replies.front());
+    found.blas = blas_of_json(replies.front());
+    found.ranks = conversation_.hellos();
+    return found;
+  });
+}
+
+void RankRunner::finish() {
+  try {
+    ranks_.finish(kRankEndPatience);
+  } catch (const RankLost& lost) {
+    throw RunnerLost{lost.what(), true};
+  }
+}
+
+PrepareReply RankRunner::prepare(int id, const CaseSpec& spec) {
+  titles_[id] = title_of(spec);
+  const std::vector<Json> replies =
+      ask({{"do", "prepare"}, {"case", id}, {"spec", to_json(spec)}}, titles_[id] + " to be prepared");
+  PrepareReply merged;
+  if (const std::string why = refusal(replies); !why.empty()) {
+    merged.outcome = {Outcome::Kind::kFailed, why};
+  } else {
+    merged = understood([&] {
+      PrepareReply first = prepare_reply_from_json(replies.front());
+      for (const Json& reply : replies) {
+        const Outcome outcome = prepare_reply_from_json(reply).outcome;
+        if (first.outcome.kind == Outcome::Kind::kMeasured) first.outcome = outcome;
+      }
+      return first;
+    });
+  }
+  // Ranks that could would wait for those that could not.
+  if (merged.outcome.kind != Outcome::Kind::kMeasured) release(id);
+  return merged;
+}
+
+SampleReply RankRunner::sample(int id, const SampleRequest& request) {
+  const std::vector<Json> replies =
+      ask({{"do", "sample"}, {"case", id}, {"iterations", request.iterations}, {"lead_in", request.lead_in}},
+          "a sample of " + titles_[id]);
+  SampleReply merged;
+  merged.failure = refusal(replies);
+  if (!merged.failure.empty()) return merged;
+  return understood([&] {
+    for (std::size_t rank = 0; rank < replies.size(); ++rank) {
+      SampleReply own = sample_reply_from_json(replies[rank]);
+      if (!own.failure.empty()) {
+        merged.failure = std::move(own.failure);
+        break;
+      }
+      if (own.sample.elapsed_ns == 0) continue;
+      merged.ranks.push_back({conversation_.hellos()[rank].pid, own.sample.elapsed_ns, own.sample.columns});
+      if (own.sample.elapsed_ns > merged.sample.elapsed_ns) merged.sample = std::move(own.sample);
+    }
+    return merged;
+  });
+}
+
+CountReply RankRunner::count(int, const SampleRequest&) {
+  return {{}, "what ranks do is not counted"};
+}
+
+std::string RankRunner::trace(int id, const std::string& file) {
+  const std::vector<Json> replies =
+      ask({{"do", "trace"}, {"case", id}, {"file", file}}, "a trace of " + titles_[id]);
+  if (const std::string why = refusal(replies); !why.empty()) return why;
+  return understood([&] {
+    for (const Json& reply : replies) {
+      if (const std::string why = json_string_or(reply, "untraced", "", ""); !why.empty()) return why;
+    }
+    return std::string();
+  });
+}
+
+void RankRunner::release(int id) {
+  ask({{"do", "release"}, {"case", id}}, "the end of " + titles_[id]);
+  titles_.erase(id);
+}
+
+std::vector<Conclusion> RankRunner::conclude(int id) {
+  const std::vector<Json> replies =
+      ask({{"do", "release"}, {"case", id}, {"conclude", true}}, "what it has to say of " + titles_[id]);
+  titles_.erase(id);
+  if (const std::string why = refusal(replies); !why.empty()) return {{why}};
+  return understood([&] {
+    std::vector<Conclusion> told;
+    for (const Json& reply : replies) told.push_back(conclusion_from_json(reply));
+    return told;
+  });
+}
 
 std::unique_ptr<Runner> start_runner(const RunnerCommand& command, const std::atomic<bool>& interrupted) {
   if (!command.start_ranks) return std::make_unique<RunnerProcess>(command, interrupted);
@@ -12,6 +425,78 @@ std::unique_ptr<Runner> start_runner(const RunnerCommand& command, const std::at
       command.start_ranks(), RankPatience{command.hello_timeout, command.reply_timeout}, interrupted);
   ranks->require_backend(command.rank_backend);
   return ranks;
+}
+
+void RunnerFleet::add(RunnerCommand command, bool only_limits) {
+  Member member{std::move(command), {}, {}, false, only_limits, nullptr};
+  try {
+    member.process = start_runner(member.command, interrupted_);
+    if (member.command.socket) member.command.socket = -1;  // there is no second one
+  } catch (const RunnerRefused& refusal) {
+    if (!member.command.may_refuse) throw;
+    left_out_.push_back(std::filesystem::path(member.command.path).filename().string() + ": " +
+                        refusal.what());
+    return;
+  }
+  member.name = member.process->hello().name;
+  member.traces = member.process->hello().traces;
+  member.counts = member.process->hello().counts;
+  try {
+    member.description = member.process->describe();
+  } catch (const RunnerLost& lost) {
+    throw RunnerUnfit("runner " + member.command.path + " cannot say what it offers: it " + lost.reason);
+  }
+  members_.push_back(std::move(member));
+}
+
+std::vector<RunnerOffer> RunnerFleet::offers() const {
+  std::vector<RunnerOffer> offers;
+  for (std::size_t index = 0; index < members_.size(); ++index) {
+    const Member& member = members_[index];
+    offers.push_back({label_of(index), member.description.experiments, member.only_limits, member.traces,
+                      member.description.devices, member.description.blas, member.description.ranks,
+                      member.command.is_company, member.counts});
+  }
+  return offers;
+}
+
+std::string RunnerFleet::label_of(std::size_t index) const {
+  const Member& member = members_[index];
+  // A runner of ours that is there for the limits gives way to one that the user asked for.
+  const bool is_taken = std::ranges::any_of(members_, [&](const Member& other) {
+    return &other != &member && other.name == member.name && (!other.only_limits || member.only_limits);
+  });
+  if (!is_taken) return member.name;
+  const auto earlier =
+      std::count_if(members_.begin(), members_.begin() + static_cast<std::ptrdiff_t>(index),
+                    [&](const Member& other) { return other.command.path == member.command.path; });
+  return earlier == 0 ? member.command.path : member.command.path + "#" + std::to_string(earlier + 1);
+}
+
+Worker& RunnerFleet::at(std::size_t runner) {
+  Member& member = members_.at(runner);
+  if (!member.process) {
+    try {
+      member.process = start_runner(member.command, interrupted_);
+    } catch (const Error& error) {
+      throw RunnerLost{std::string("could not be started again: ") + error.what()};
+    }
+  }
+  return *member.process;
+}
+
+void RunnerFleet::finish() {
+  for (Member& member : members_) {
+    if (member.process) member.process->finish();
+    member.process.reset();
+  }
+}
+
+void RunnerFleet::stop(std::size_t runner) {
+  // One that runs anyhow goes on: another process of it is not to be had.
+  const Member& member = members_.at(runner);
+  if (member.command.socket && member.process && !member.process->is_lost()) return;
+  members_.at(runner).process.reset();
 }
 
 }  // namespace headroom

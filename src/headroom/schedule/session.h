@@ -6,55 +6,66 @@
 #include <string>
 #include <vector>
 
+#include "headroom/record/environment.h"
 #include "headroom/schedule/group_run.h"
-#include "headroom/schedule/observer.h"
 #include "headroom/schedule/plan.h"
-#include "headroom/schedule/runner_fleet.h"
+#include "headroom/schedule/runner.h"
 
 namespace headroom {
 
+/// Returns the environment with each runner's BLAS added to its dependencies (record/environment.h), or
+/// the same object if no runner names one.
+std::shared_ptr<const Environment> with_blas(const std::shared_ptr<const Environment>& environment,
+                                             const std::vector<RunnerOffer>& offers);
+
+/// Returns the environment with the GPUs that the runners' drivers report: name of the first, count and
+/// memory in the fields of the OSS benchmark database, the rest of the first as "gpu_..." in extra_info of
+/// the machine. The same object without devices.
+std::shared_ptr<const Environment> with_devices(std::shared_ptr<const Environment> environment,
+                                                const std::vector<RunnerOffer>& offers);
+
 struct SessionRequest {
-  std::vector<RunnerCommand> runners;      ///< what the user asked for
+  std::vector<RunnerCommand> runners;      ///< requested by the user
   std::vector<std::string> limit_runners;  ///< paths of the runners that offer limits
   Selection selection;
   StopRule stop;
-  int processes = 0;        ///< that share the samples of a group; 0: three
-  int processes_alone = 3;  ///< where `processes` is 0, of a group of one case
-  std::vector<std::pair<std::string, std::string>> environment{};  ///< of the limit runners, beside ours
+  int processes = 0;        ///< processes that share the samples of a group; 0: three
+  int processes_alone = 3;  ///< used for a group of one case if `processes` is 0
+  std::vector<std::pair<std::string, std::string>> environment{};  ///< of the limit runners, added to ours
   bool limits = true;
-  bool counts = true;               ///< have the hardware count what cases do, where it can
-  double sample_ns = 5e6;           ///< least time of one sample
-  std::uint32_t warmup = 0;         ///< samples of each case in each process that are not kept
-  bool subtracts_overhead = false;  ///< from each time, what reading the clock or calling Python costs
-  bool strict = false;              ///< a case that sums in less than f32 fails
-  std::string traces{};             ///< folder for a trace of each case; empty: none
-  TuningStore* tuning = nullptr;    ///< which variants were fastest before; null: the implementations decide
-  bool tunes = true;                ///< choose variants where `tuning` knows of none
+  bool counts = true;               ///< count hardware events where possible
+  double sample_ns = 5e6;           ///< minimum time of one sample
+  std::uint32_t warmup = 0;         ///< discarded samples of each case in each process
+  bool subtracts_overhead = false;  ///< subtract clock reads and Python call overhead from each time
+  bool strict = false;              ///< fail cases that accumulate in less than f32
+  std::string traces{};             ///< folder for traces; empty for no traces
+  TuningStore* tuning = nullptr;    ///< earlier variant choices; null: the implementations decide
+  bool tunes = true;                ///< tune cases without a stored choice
 };
 
-/// plan -> schedule -> runners -> samples -> records, for one request.
+/// Runs one request: plan, schedule, runners, samples, records.
 class Session {
  public:
-  /// Starts the runners; what they say of their devices completes the environment. Throws Error when one
-  /// cannot be started, or none of those asked for can be used.
+  /// Starts the runners and completes the environment with their devices. Throws Error if a runner cannot be
+  /// started or no requested runner is usable.
   Session(SessionRequest request, std::shared_ptr<const Environment> environment,
           const std::atomic<bool>& interrupted);
 
   const std::vector<RunnerOffer>& offers() const { return offers_; }
-  /// Of the offers, in their order.
+  /// Labels of the offers, in the same order.
   std::vector<std::string> labels() const;
-  /// What the records are given: with what the runners say of devices and libraries.
+  /// The environment of the records, with devices and libraries of the runners.
   const std::shared_ptr<const Environment>& environment() const { return environment_; }
-  /// Runners that were not asked for by name and cannot run on this machine, each with why.
+  /// Runners not requested by name that cannot run on this machine, each with the reason.
   const std::vector<std::string>& left_out() const { return fleet_.left_out(); }
-  /// Runners that were asked for beside others and cannot be used, each with why.
+  /// Requested runners that are unusable while others work, each with the reason.
   const std::vector<std::string>& unfit() const { return unfit_; }
-  /// Throws Error when the selection does not fit what the runners offer.
+  /// Throws Error if the selection does not match the offers.
   std::vector<Group> groups() const { return plan(offers_, request_.selection); }
 
-  /// Measures all groups; each one's records go to the observer when it is over. After an interrupt the group
-  /// at work gives what it has, and the rest is not begun; after a rank of a job was lost, too: throws
-  /// RankLost then.
+  /// Measures all groups and hands the records of each to the observer when it is over. After an interrupt
+  /// the current group reports what it has and the rest is skipped. The same after a lost rank; then throws
+  /// RankLost.
   void run(const std::vector<Group>& groups, Observer& observer);
 
  private:

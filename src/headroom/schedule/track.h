@@ -3,79 +3,124 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
-#include "headroom/experiment/case_spec.h"
-#include "headroom/experiment/work_counts.h"
+#include "headroom/base/json.h"
+#include "headroom/experiment/state.h"
 #include "headroom/record/record.h"
 #include "headroom/schedule/plan.h"
+#include "headroom/stats/compare.h"
 
 namespace headroom {
 
 /// One sample of one round.
 struct Reading {
   std::uint32_t round = 0;
-  std::uint32_t epoch = 0;  ///< changes whenever a runner process is replaced
+  std::uint32_t epoch = 0;  ///< incremented when a runner process is replaced
   double ns = 0;            ///< per iteration
   SampleNoise noise{};
   DeviceNoise device{};
-  std::vector<double> columns{};    ///< per iteration: those of the metrics of its case that are columns
-  std::vector<RankSample> ranks{};  ///< of a rank job: what each measured, per iteration; `ns` is the slowest
+  std::vector<double> columns{};    ///< per iteration, for the column metrics of the case
+  std::vector<RankSample> ranks{};  ///< of a rank job, per iteration; `ns` is the slowest rank's
 };
 
-/// What the hardware counted of a case after its samples in one process.
+/// Hardware counts of a case after its samples in one process.
 struct CountedPass {
   std::uint32_t epoch = 0;
   WorkCounts counts{};  ///< per iteration
 };
 
-/// A case in the rounds of its group, and everything that it gave.
+/// A case of a group with all its readings.
 struct Track {
-  int id = 0;  ///< by which the runner knows it
+  int id = 0;  ///< number in the runner protocol
   PlannedCase planned;
-  Outcome outcome;  ///< kMeasured while it can be sampled
+  Outcome outcome;  ///< kMeasured while the case can be sampled
   CaseInfo info;
   std::uint64_t iterations = 1;  ///< per sample
   std::uint64_t lead_in = 0;
-  double calibrated_ns = 0;  ///< per iteration, as calibration saw it
-  double waited_ns = 0;      ///< until a sample was there, per iteration: with what is not timed
+  double calibrated_ns = 0;  ///< per iteration, from calibration
+  double waited_ns = 0;      ///< wall time of a sample per iteration, untimed parts included
   std::vector<Reading> readings;
-  std::vector<std::int64_t> pids;  ///< of the runner, by epoch
+  std::vector<std::int64_t> pids;  ///< of the runner process, by epoch
   std::vector<CountedPass> counted{};
-  std::string uncounted{};         ///< why the hardware did not count it, where it was asked to
-  std::uint64_t calls_after = 0;   ///< iterations after the last sample of the last process
-  std::string trace;               ///< file of the trace; empty: none
-  std::string untraced;            ///< why there is none, where one was asked for
-  std::vector<Conclusion> told{};  ///< after its last sample, in a job of ranks by each; of the last process
+  std::string uncounted{};         ///< reason, if counting was requested and failed
+  std::uint64_t calls_after = 0;   ///< iterations after the last sample in the last process
+  std::string trace;               ///< trace file; empty if there is none
+  std::string untraced;            ///< reason, if a trace was requested and failed
+  std::vector<Conclusion> told{};  ///< conclusions from the last process, one per rank in a rank job
 
-  bool rests = false;  ///< a limit that no more samples are taken of, for another one is faster
+  bool rests = false;  ///< a limit that a faster one replaced; no longer sampled
 
   bool alive() const { return outcome.kind == Outcome::Kind::kMeasured; }
   bool is_sampled() const { return alive() && !rests; }
 };
 
-/// How the case found its inputs: hot where its body always had the same ones, whatever was asked for.
+/// Returns the actual cache state: hot if there was only one copy of the inputs.
 inline Caches measured_caches(const Track& track) {
   return track.alive() && track.info.copies == 1 ? Caches::kHot : track.planned.spec.caches;
 }
 
-/// What a limit case tells about the machine.
+/// The machine resource that a limit case measures.
 enum class Resource { kRead, kWrite, kCopy, kPeak, kExchange, kPingPong };
 
 struct LimitTrack {
   Resource resource = Resource::kRead;
   Track track;
-  std::string ranks{};  ///< of the cases that it bounds, in a job of ranks; empty outside of one
+  std::string ranks{};  ///< rank count of the bounded cases in a rank job; otherwise empty
 };
 
-/// Everything that the rounds of one group gave.
+/// The result of all rounds of one group.
 struct GroupResult {
   std::string title;
   std::vector<Track> cases;
   std::vector<LimitTrack> limits;
   StopReason stop = StopReason::kNone;
-  std::string lost{};  ///< which runner was lost for good, and how; empty: none
+  std::string lost{};  ///< runner lost for good, with the reason; empty if none
 };
+
+/// Returns ns per iteration of the readings after the warm-up of each process.
+Series steady_series(std::span<const Reading> readings);
+
+/// Returns the number of leading warm-up readings of each epoch, in order of appearance.
+std::vector<std::size_t> warmup_by_process(std::span<const Reading> readings);
+
+/// Returns for each live case the wider relative half-width of two 95 % intervals: of its median and of its
+/// ratio to the first case. Infinity without an interval, 0 for a case that is not alive.
+std::vector<double> half_widths(std::span<const Track> cases);
+/// Returns the largest of half_widths(), or nothing if a case has no interval.
+std::optional<double> worst_half_width(std::span<const double> half_widths);
+
+/// Returns the median ns per iteration of the last readings, for progress displays. Constant cost. Nothing
+/// before the first reading.
+std::optional<double> recent_median_ns(std::span<const Reading> readings);
+
+/// Writes a running group to a journal from which its records can be rebuilt. One line has everything but the
+/// readings and is repeated when that changes; one line per round has the readings.
+class GroupJournal {
+ public:
+  /// `write` receives one line per call.
+  explicit GroupJournal(std::function<void(const Json&)> write) : write_(std::move(write)) {}
+
+  /// Call after each round. Writes the news.
+  void note(const GroupResult& result);
+
+ private:
+  /// Detects changes of each track.
+  using Shape = std::vector<std::tuple<bool, std::size_t, std::uint64_t>>;
+
+  std::function<void(const Json&)> write_;
+  std::string title_;
+  Shape shape_;
+  std::vector<std::size_t> written_;  ///< readings already written, by track
+};
+
+/// Applies a line of GroupJournal to the result of the lines before it. Returns false for other lines. Throws
+/// Error if the line is damaged.
+bool replay(const Json& line, GroupResult& result);
 
 }  // namespace headroom

@@ -3,18 +3,80 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <numbers>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include "headroom/stats/sorted_ranks.h"
-
 namespace headroom {
 namespace {
 
+/// Counts the sorted `values` below (or at) `bound`, without unpredictable branches.
+template <typename IsBefore>
+std::size_t count_before(std::span<const double> values, const IsBefore& is_before) {
+  const double* base = values.data();
+  std::size_t count = values.size();
+  while (count > 1) {
+    const std::size_t half = count / 2;
+    base += half * static_cast<std::size_t>(is_before(base[half - 1]));
+    count -= half;
+  }
+  const bool last = count == 1 && is_before(*base);
+  return static_cast<std::size_t>(base - values.data()) + (last ? 1 : 0);
+}
+
+/// Sorted values in buckets of equal width, so that a search looks at few. If one bucket holds most, as with
+/// a very long tail, only that one is searched.
+class Buckets {
+ public:
+  explicit Buckets(std::span<const double> sorted) : sorted_(sorted) {
+    const std::size_t count = std::min(kMost, sorted.size() / kPerBucket);
+    if (count < 2) return;
+    scale_ = static_cast<double>(count) / (sorted.back() - sorted.front());
+    if (!(scale_ > 0) || !std::isfinite(scale_)) return;
+    begins_.reserve(count + 1);
+    last_ = count - 1;
+    for (std::size_t i = 0; i < sorted.size(); ++i) {
+      while (begins_.size() <= bucket_of(sorted[i])) begins_.push_back(i);
+    }
+    begins_.resize(count + 1, sorted.size());
+  }
+
+  /// Rank from 1, mean over ties, of a value that is present.
+  double rank(double value) const {
+    std::size_t begin = 0, end = sorted_.size();
+    if (!begins_.empty()) {
+      const std::size_t bucket = bucket_of(value);
+      begin = begins_[bucket];
+      end = begins_[bucket + 1];
+    }
+    if (sorted_[begin] != sorted_[end - 1]) {
+      const std::span<const double> rest = sorted_.subspan(begin, end - begin);
+      const std::size_t first = count_before(rest, [value](double other) { return other < value; });
+      const bool has_tie = first + 1 < rest.size() && rest[first + 1] == value;
+      end = begin +
+            (has_tie ? count_before(rest, [value](double other) { return other <= value; }) : first + 1);
+      begin += first;
+    }
+    return 1 + 0.5 * static_cast<double>(begin + end - 1);
+  }
+
+ private:
+  static constexpr std::size_t kMost = 1 << 16, kPerBucket = 16;
+
+  std::size_t bucket_of(double value) const {
+    return std::min(last_, static_cast<std::size_t>((value - sorted_.front()) * scale_));
+  }
+
+  std::span<const double> sorted_;
+  std::vector<std::size_t> begins_;  ///< start of each bucket, then the end; empty for a single bucket
+  double scale_ = 0;
+  std::size_t last_ = 0;
+};
+
 constexpr std::size_t kFewestInGroup = 8;
-/// Keeps the cost of a check linear for very long series; noise that remembers longer than this is drift.
+/// Bounds the cost for very long series; longer memory is drift.
 constexpr std::size_t kLongestLag = 1000;
 
 void require_finite(std::span<const double> values) {
@@ -23,10 +85,10 @@ void require_finite(std::span<const double> values) {
   }
 }
 
-/// Centred ranks of several series of their own, laid end to end.
+/// Centred ranks of several series, end to end.
 class RankSeries {
  public:
-  /// `sorted`: all of the values in ascending order.
+  /// `sorted`: all values in ascending order.
   RankSeries(std::vector<double> values, std::span<const double> sorted, std::span<const std::size_t> sizes)
       : sizes_(sizes.begin(), sizes.end()), scores_(std::move(values)) {
     std::size_t start = 0;
@@ -37,7 +99,7 @@ class RankSeries {
       } else {
         mid_ranks(scores, scores);
       }
-      // Divided by the length, or the longest process would have the say.
+      // Divided by the length, so that the longest process does not dominate.
       for (double& score : scores)
         score = (score - 0.5 * static_cast<double>(size + 1)) / static_cast<double>(size);
       start += size;
@@ -65,7 +127,7 @@ class RankSeries {
   double squares_ = 0;
 };
 
-/// Of what the variance of the location is made of, by the correlation of ranks.
+/// Correlation that determines the variance of the location, from the correlation of ranks.
 double score_correlation(double rho, Location location) {
   rho = std::clamp(rho, -1.0, 1.0);
   return location == Location::kMedian ? 2 / std::numbers::pi * std::asin(rho) : rho;
@@ -93,7 +155,7 @@ double inflation_from_all_lags(const RankSeries& series, double rho, Location lo
   return 2 * sum - 1;
 }
 
-/// Autocorrelation::first_lag_bound of so many values in all.
+/// Lower limit of Autocorrelation::first_lag_bound for `count` values in all.
 double bound_of(double rho, double total) {
   const double of_few = 0.2 * std::pow(6 / total, 1.5);
   const double share = std::clamp(rho * std::sqrt(total) - 1.5, 0.0, 1.0);
@@ -103,6 +165,12 @@ double bound_of(double rho, double total) {
 }
 
 }  // namespace
+
+void replace_by_ranks(std::span<double> values, std::span<const double> sorted) {
+  if (sorted.empty()) return;
+  const Buckets buckets(sorted);
+  for (double& value : values) value = buckets.rank(value);
+}
 
 void mid_ranks(std::span<const double> values, std::span<double> ranks) {
   require_finite(values);

@@ -4,16 +4,170 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <vector>
 
 #include "headroom/stats/autocorrelation.h"
-#include "headroom/stats/critical_table.h"
-#include "headroom/stats/level_shift.h"
-#include "headroom/stats/rank_excursion.h"
+#include "headroom/stats/quantile.h"
 
 namespace headroom {
+
+/// Interpolates the table linearly in ln(count), and extrapolates with the slope of the last two rows.
+template <typename Row, std::size_t kRows>
+double interpolated(const std::array<Row, kRows>& table, std::size_t count, double Row::*column) {
+  const double n = static_cast<double>(count);
+  const auto above =
+      std::find_if(table.begin() + 1, table.end() - 1, [n](const Row& row) { return row.count >= n; });
+  const Row &low = *(above - 1), &high = *above;
+  const double share = std::log(n / low.count) / std::log(high.count / low.count);
+  return low.*column + share * (high.*column - low.*column);
+}
+
 namespace {
 
-/// The fewest values that can reach both levels.
+/// Expectations of a draw with the probabilities of t and u.
+struct Tilt {
+  double count = 0, sum = 0, entropy = 0;
+  double count_variance = 0, covariance = 0, sum_variance = 0;
+
+  double determinant() const { return count_variance * sum_variance - covariance * covariance; }
+};
+
+Tilt tilted(std::span<const double> scores, double t, double u) {
+  Tilt tilt;
+  for (const double score : scores) {
+    const double x = t * score + u;
+    const double e = std::exp(-std::abs(x));
+    const double p = (x > 0 ? 1 : e) / (1 + e), pq = e / ((1 + e) * (1 + e));
+    tilt.count += p;
+    tilt.sum += p * score;
+    // -p ln p - q ln q, with p = 1/(1 + exp(-x)).
+    tilt.entropy += std::log1p(e) + std::abs(x) * e / (1 + e);
+    tilt.count_variance += pq;
+    tilt.covariance += pq * score;
+    tilt.sum_variance += pq * score * score;
+  }
+  return tilt;
+}
+
+/// Step of the largest sums of `count` scores: from the smallest score among them to the next different one.
+double last_step(std::span<const double> scores, std::size_t count) {
+  const double edge = scores[count - 1];
+  const auto below = std::find_if(scores.begin() + static_cast<std::ptrdiff_t>(count), scores.end(),
+                                  [edge](double score) { return score < edge; });
+  if (below != scores.end()) return edge - *below;
+  const auto above = std::find_if(scores.rend() - static_cast<std::ptrdiff_t>(count), scores.rend(),
+                                  [edge](double score) { return score > edge; });
+  return above == scores.rend() ? 0 : *above - edge;
+}
+
+/// In standard deviations of the sum of a part's scores: cuts below this are far from every critical value
+/// and skipped.
+constexpr double kWorthALook = 2.2;
+/// From this size of the shorter part on, the normal approximation of z is good to 0.05.
+constexpr std::size_t kLongPart = 40;
+/// In deviations: values are clipped to this.
+constexpr double kReach = 3.5;
+
+/// Distances from the median in standard deviations of normal noise.
+std::vector<double> deviations_from_median(std::span<const double> values) {
+  if (!std::ranges::all_of(values, [](double value) { return std::isfinite(value); }))
+    throw std::invalid_argument("a change of a value that is not finite");
+  const double centre = median(values);
+  std::vector<double> deviations(values.begin(), values.end());
+  double distances = 0;
+  for (double& value : deviations) {
+    value -= centre;
+    distances += std::abs(value);
+  }
+  const double mad = median_absolute_deviation(values);
+  // The MAD is 0 if most values are equal.
+  const double unit = mad > 0 ? kDeviationPerMad * mad : distances / static_cast<double>(values.size());
+  if (unit > 0) {
+    for (double& value : deviations) value /= unit;
+  }
+  return deviations;
+}
+
+/// Clips spikes and long tails. The mean is 0.
+std::vector<double> bounded_scores(std::span<const double> deviations) {
+  std::vector<double> scores;
+  for (const double deviation : deviations) scores.push_back(std::clamp(deviation, -kReach, kReach));
+  const double centre = mean(scores);
+  for (double& score : scores) score -= centre;
+  return scores;
+}
+
+std::vector<double> descending(std::span<const double> scores, double sign) {
+  std::vector<double> ordered;
+  for (const double score : scores) ordered.push_back(sign * score);
+  std::sort(ordered.begin(), ordered.end(), std::greater<>());
+  return ordered;
+}
+
+double clamped_around(double value, double a, double b, double reach) {
+  return std::clamp(value, std::min(a, b) - reach, std::max(a, b) + reach);
+}
+
+/// Number of spikes among the one or two extreme values of a part, on the side of `sign`: values further
+/// beyond the next one than that is from the median. Levels have no such gaps.
+std::size_t spikes_of(std::span<const double> part_deviations, double sign) {
+  constexpr double kGap = 2.5;  // deviations
+  std::vector<double> largest;
+  for (const double deviation : part_deviations) largest.push_back(sign * deviation);
+  std::partial_sort(largest.begin(), largest.begin() + 3, largest.end(), std::greater<>());
+  const auto gap_above = [&](std::size_t i) {
+    return largest[i - 1] - largest[i] > std::max(kGap, largest[i]);
+  };
+  if (gap_above(2)) return 2;
+  return gap_above(1) ? 1 : 0;
+}
+
+/// Whether a part still differs from all others without its `spikes` extreme values. `ordered`: all scores in
+/// descending order, times `sign`.
+bool apart_without(std::size_t spikes, std::span<const double> ordered, std::span<const double> part,
+                   double sign) {
+  constexpr double kStillApart = 4;  // the rarity of a change
+  std::vector<double> own;
+  for (const double score : part) own.push_back(sign * score);
+  std::sort(own.begin(), own.end(), std::greater<>());
+  std::vector<double> others(ordered.begin(), ordered.end());
+  for (std::size_t i = 0; i < spikes; ++i) others.erase(std::ranges::find(others, own[i]));
+  const double centre = mean(others);
+  double sum = 0;
+  for (std::size_t i = spikes; i < own.size(); ++i) sum += own[i] - centre;
+  for (double& score : others) score -= centre;
+  if (sum <= 0 || others.front() <= others.back()) return false;
+  return permutation_tail_z(others, own.size() - spikes, sum) > kStillApart;
+}
+
+/// Made by `bench_changepoints table`: quantile .999 of the largest z over random orders.
+struct ExcursionCritical {
+  double count;
+  double certain;
+};
+constexpr std::array<ExcursionCritical, 15> kExcursionCritical{{
+    {14, 3.131},
+    {16, 3.335},
+    {18, 3.488},
+    {20, 3.554},
+    {25, 3.754},
+    {30, 3.909},
+    {40, 4.094},
+    {60, 4.324},
+    {80, 4.429},
+    {100, 4.530},
+    {150, 4.620},
+    {200, 4.703},
+    {300, 4.857},
+    {500, 4.954},
+    {1000, 5.089},
+}};
+
+/// Fewest values that can reach both levels.
 constexpr std::size_t kShortestWithChange = 14;
 
 struct Critical {
@@ -23,7 +177,7 @@ struct Critical {
 };
 
 /// Made by `bench_changepoints table`: quantiles .99 and .997 of the z of the rarest shift of normal values,
-/// from 200,000 series each up to 40 values down to 3,000 of 5,000, laid on a smooth curve from 60 on.
+/// from 200,000 series each up to 40 values down to 3,000 of 5,000; smoothed from 60 values on.
 constexpr std::array<Critical, 20> kCritical{{
     {14, 3.019, 3.269},   {15, 3.070, 3.353},   {16, 3.103, 3.406},   {17, 3.142, 3.440},
     {18, 3.173, 3.484},   {20, 3.200, 3.535},   {22, 3.238, 3.580},   {25, 3.305, 3.615},
@@ -32,7 +186,7 @@ constexpr std::array<Critical, 20> kCritical{{
     {1000, 3.750, 4.075}, {2000, 3.790, 4.120}, {5000, 3.840, 4.170}, {10000, 3.880, 4.210},
 }};
 
-/// Lag-1 correlation of the ranks within the parts that `cuts` make.
+/// Lag-1 rank correlation within the parts between `cuts`.
 double correlation_within_parts(std::span<const double> values, std::span<const std::size_t> cuts) {
   double products = 0, squares = 0;
   std::vector<double> ranks(values.size());
@@ -42,7 +196,7 @@ double correlation_within_parts(std::span<const double> values, std::span<const 
     const std::span<double> part = std::span(ranks).subspan(from, size);
     mid_ranks(values.subspan(from, size), part);
     const double centre = 0.5 * static_cast<double>(size + 1);
-    // Divided by the length, or the longest part would have the say.
+    // Divided by the length, so that the longest part does not dominate.
     for (double& rank : part) rank = (rank - centre) / static_cast<double>(size);
     for (std::size_t i = 0; i < size; ++i) {
       squares += part[i] * part[i];
@@ -55,19 +209,19 @@ double correlation_within_parts(std::span<const double> values, std::span<const 
   return squares > 0 ? products / squares : 0;
 }
 
-/// What z is multiplied with for values that are like their neighbours.
+/// Correction of z for autocorrelation.
 double autocorrelation_factor(std::span<const double> values, std::span<const std::size_t> cuts) {
   const double n = static_cast<double>(values.size()), parts = static_cast<double>(cuts.size() + 1);
-  // Each centre that is estimated takes off 1/n (Kendall 1954).
+  // Each estimated centre costs 1/n (Kendall 1954).
   const double rho = (n * correlation_within_parts(values, cuts) + parts) / (n - 3 * parts);
-  // Independent series show a correlation by chance, and would lose power for nothing: up to two standard
-  // errors it does not count, from three on it counts in full.
+  // Independent series show some correlation by chance: ignore it up to two standard errors, count it in full
+  // from three on.
   const double weight = std::clamp(rho * std::sqrt(n) - 2, 0.0, 1.0);
   const double used = std::min(rho * weight, 0.95);
   return std::sqrt((1 - used) / (1 + used));
 }
 
-/// The rarest cut at its best place, its z corrected, where that is above the critical value.
+/// The rarest cut at its best place with corrected z, if above the critical value.
 std::optional<ChangePoint> significant_shift(std::span<const double> values, ChangeLevel level) {
   const std::optional<double> critical = change_critical(values.size(), level);
   if (!critical) return std::nullopt;
@@ -79,7 +233,7 @@ std::optional<ChangePoint> significant_shift(std::span<const double> values, Cha
   return ChangePoint{best_step_place(values, shift->index), z};
 }
 
-/// A level that came back: the two cuts around it, where that is significant. One cut alone hardly shows it.
+/// A level that returned: the two cuts around it, if significant. A single cut hardly shows it.
 std::vector<std::size_t> significant_excursion(std::span<const double> values) {
   const std::optional<double> critical = rank_excursion_critical(values.size());
   if (!critical) return {};
@@ -107,7 +261,240 @@ void cut(std::span<const double> values, std::size_t offset, std::vector<std::si
   cut(values.subspan(from), offset + from, changes);
 }
 
+SeriesPart level_part(std::span<const double> values, std::size_t begin, std::size_t end) {
+  const double level = median(values.subspan(begin, end - begin));
+  return {begin, end, level, false, level, level};
+}
+
+/// Upper limit on the values of a part whose pairs are examined; longer parts are thinned.
+constexpr std::size_t kMostInPairs = 300;
+
+std::size_t step_of(std::size_t count) {
+  return 1 + (count - 1) / kMostInPairs;
+}
+
+/// The line of Theil and Sen. Long parts use every second, third, ... value.
+SeriesPart line_part(std::span<const double> values, std::size_t begin, std::size_t end) {
+  const std::size_t step = step_of(end - begin);
+  std::vector<double> slopes, offsets;
+  for (std::size_t i = begin; i < end; i += step) {
+    for (std::size_t j = i + step; j < end; j += step)
+      slopes.push_back((values[j] - values[i]) / static_cast<double>(j - i));
+  }
+  const double slope = median(slopes);
+  for (std::size_t i = begin; i < end; ++i)
+    offsets.push_back(values[i] - slope * static_cast<double>(i - begin));
+  const double first = median(offsets);
+  return {begin, end,   median(values.subspan(begin, end - begin)),
+          true,  first, first + slope * static_cast<double>(end - begin - 1)};
+}
+
+double distance_from(std::span<const double> values, const SeriesPart& part) {
+  double sum = 0;
+  for (std::size_t i = part.begin; i < part.end; ++i) sum += std::abs(values[i] - part.at(i));
+  return sum;
+}
+
+/// The line through `parts`, if it fits better than their levels and all steps have its direction.
+std::optional<SeriesPart> drift_through(std::span<const double> values, std::span<const SeriesPart> parts) {
+  const bool rises = parts[1].level > parts[0].level;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    if (parts[i].level == parts[i - 1].level || (parts[i].level > parts[i - 1].level) != rises)
+      return std::nullopt;
+  }
+  const SeriesPart line = line_part(values, parts.front().begin, parts.back().end);
+  if (line.last == line.first || (line.last > line.first) != rises) return std::nullopt;
+  double of_levels = 0;
+  for (const SeriesPart& part : parts) of_levels += distance_from(values, part);
+  // For normal noise each parameter reduces the sum by about half of 1/n; a step has a level and a place,
+  // which counts for three as the best of many.
+  const double n = static_cast<double>(line.end - line.begin);
+  const double level_parameters = 4 * static_cast<double>(parts.size()) - 3;
+  const double levels = of_levels / std::max(0.1, 1 - level_parameters / (2 * n));
+  return distance_from(values, line) / (1 - 1 / n) < levels ? std::optional(line) : std::nullopt;
+}
+
+/// Mann and Kendall's z: excess of rising over falling pairs; not corrected.
+double trend_z(std::span<const double> values, const SeriesPart& part) {
+  const std::size_t step = step_of(part.end - part.begin);
+  double rising = 0, n = 0;
+  for (std::size_t i = part.begin; i < part.end; i += step) {
+    ++n;
+    for (std::size_t j = i + step; j < part.end; j += step)
+      rising += values[j] > values[i] ? 1 : values[j] < values[i] ? -1 : 0;
+  }
+  return std::abs(rising) / std::sqrt(n * (n - 1) * (2 * n + 5) / 18);
+}
+
+/// The line through a part without a step, if it has a trend. A long drift correlates neighbours on both
+/// sides of every cut, so no step is found in it.
+SeriesPart with_trend(std::span<const double> values, const SeriesPart& part) {
+  constexpr std::size_t kFewest = 14;
+  constexpr double kTrend = 3.7;  // 2 in 10,000 by chance
+  if (part.end - part.begin < kFewest || part.drifts || trend_z(values, part) <= kTrend) return part;
+  const SeriesPart line = line_part(values, part.begin, part.end);
+  std::vector<double> distances;
+  for (std::size_t i = part.begin; i < part.end; ++i) distances.push_back(values[i] - line.at(i));
+  const double n = static_cast<double>(distances.size());
+  const double rho = autocorrelation(distances).first_lag;
+  const double used = std::min(std::clamp(rho * std::sqrt(n) - 1, 0.0, 1.0) * std::max(rho, 0.0), 0.95);
+  const double z = trend_z(values, part) * std::sqrt((1 - used) / (1 + used));
+  return z > kTrend && line.first != line.last ? line : part;
+}
+
+std::vector<SeriesPart> level_parts(std::span<const double> values, std::span<const std::size_t> cuts) {
+  std::vector<SeriesPart> parts;
+  std::size_t begin = 0;
+  for (const std::size_t cut : cuts) {
+    parts.push_back(level_part(values, begin, cut));
+    begin = cut;
+  }
+  if (begin < values.size()) parts.push_back(level_part(values, begin, values.size()));
+  return parts;
+}
+
+/// Joins drifting parts: from each part on the longest run that a line fits better.
+std::vector<SeriesPart> with_drifts(std::span<const double> values, std::span<const SeriesPart> levels) {
+  std::vector<SeriesPart> parts;
+  for (std::size_t i = 0; i < levels.size();) {
+    std::size_t used = 1;
+    SeriesPart part = levels[i];
+    for (std::size_t count = levels.size() - i; count > 1; --count) {
+      const auto line = drift_through(values, levels.subspan(i, count));
+      if (!line) continue;
+      part = *line;
+      used = count;
+      break;
+    }
+    parts.push_back(with_trend(values, part));
+    i += used;
+  }
+  return parts;
+}
+
+std::vector<std::size_t> places_of(std::span<const ChangePoint> changes) {
+  std::vector<std::size_t> cuts;
+  for (const ChangePoint& change : changes) cuts.push_back(change.index);
+  return cuts;
+}
+
 }  // namespace
+
+double permutation_tail_z(std::span<const double> scores, std::size_t count, double sum) {
+  const double n = static_cast<double>(scores.size()), k = static_cast<double>(count);
+  const double wanted = sum - last_step(scores, count) / 2;
+  double t = 0, u = std::log(k / (n - k));
+  const Tilt before = tilted(scores, t, u);
+  Tilt tilt = before;
+  // Newton's method for the maximum of wanted t + k u - K(t, u), which is concave; halves steps that go too
+  // far.
+  const auto miss = [&](const Tilt& at) { return std::abs(at.count - k) + std::abs(at.sum - wanted); };
+  constexpr int kMostSteps = 60;
+  constexpr double kNear = 1e-6;
+  for (int step = 0; step < kMostSteps && miss(tilt) > kNear; ++step) {
+    const double by_count = k - tilt.count, by_sum = wanted - tilt.sum, scale = 1 / tilt.determinant();
+    const double dt = (by_sum * tilt.count_variance - by_count * tilt.covariance) * scale;
+    const double du = (by_count * tilt.sum_variance - by_sum * tilt.covariance) * scale;
+    double part = 1;
+    Tilt next = tilted(scores, t + dt, u + du);
+    while (miss(next) > miss(tilt) && part > 1e-3) {
+      part /= 2;
+      next = tilted(scores, t + part * dt, u + part * du);
+    }
+    t += part * dt;
+    u += part * du;
+    tilt = next;
+  }
+  const double w = std::sqrt(std::max(0.0, 2 * (before.entropy - tilt.entropy)));
+  const double v = t * std::sqrt(tilt.determinant() / before.count_variance);
+  constexpr double kCentre = 0.1;  // both vanish there, and so does the correction
+  return w < kCentre || !(v > 0) ? w : w + std::log(v / w) / w;
+}
+
+std::optional<LevelShift> rarest_level_shift(std::span<const double> values) {
+  const std::size_t count = values.size();
+  if (count < 2 * kShortestLevel) return std::nullopt;
+  const std::vector<double> deviations = deviations_from_median(values);
+  const std::vector<double> scores = bounded_scores(deviations);
+  const std::vector<double> high = descending(scores, 1), low = descending(scores, -1);
+  const double n = static_cast<double>(count);
+  double squares = 0;
+  for (const double score : scores) squares += score * score;
+  LevelShift best{kShortestLevel, 0};
+  if (squares <= 0) return best;  // all are equal
+  double sum = 0;
+  for (std::size_t i = 0; i + kShortestLevel < count; ++i) {
+    sum += scores[i];
+    const std::size_t before = i + 1;
+    if (before < kShortestLevel) continue;
+    const std::size_t part = std::min(before, count - before);
+    const double t = static_cast<double>(before);
+    double z = std::abs(sum) / std::sqrt(t * (n - t) / n * squares / (n - 1));
+    if (z > kWorthALook && part < kLongPart) {
+      const double sign = (sum > 0) == (part == before) ? 1 : -1;
+      const std::size_t first = part == before ? 0 : before;
+      const std::vector<double>& ordered = sign > 0 ? high : low;
+      z = permutation_tail_z(ordered, part, std::abs(sum));
+      const std::size_t spikes = spikes_of(std::span(deviations).subspan(first, part), sign);
+      if (z > best.z && spikes > 0 &&
+          !apart_without(spikes, ordered, std::span(scores).subspan(first, part), sign))
+        continue;
+    }
+    if (z > best.z) best = {before, z};
+  }
+  return best;
+}
+
+std::size_t best_step_place(std::span<const double> values, std::size_t index) {
+  const std::size_t count = values.size();
+  const double before = median(values.first(index)), after = median(values.subspan(index));
+  std::vector<double> residuals(count);
+  for (std::size_t i = 0; i < count; ++i) residuals[i] = std::abs(values[i] - (i < index ? before : after));
+  const double reach = kReach * kDeviationPerMad * median(residuals);
+  std::vector<double> sums(count + 1);
+  for (std::size_t i = 0; i < count; ++i)
+    sums[i + 1] = sums[i] + clamped_around(values[i], before, after, reach) - before;
+  const double n = static_cast<double>(count), mean_of_all = sums.back() / n;
+  std::size_t best = index;
+  double best_explained = -1;
+  for (std::size_t cut = kShortestLevel; cut + kShortestLevel <= count; ++cut) {
+    const double t = static_cast<double>(cut), away = sums[cut] - t * mean_of_all;
+    const double explained = away * away / (t * (n - t));
+    if (explained > best_explained) {
+      best = cut;
+      best_explained = explained;
+    }
+  }
+  return best;
+}
+
+std::optional<double> rank_excursion_critical(std::size_t count) {
+  if (static_cast<double>(count) < kExcursionCritical.front().count) return std::nullopt;
+  return interpolated(kExcursionCritical, count, &ExcursionCritical::certain);
+}
+
+RankExcursion largest_rank_excursion(std::span<const double> values) {
+  const std::size_t count = values.size();
+  if (count < 3 * kShortestLevel) return {};
+  std::vector<double> ranks(count), sums(count + 1);
+  mid_ranks(values, ranks);
+  const double n = static_cast<double>(count);
+  for (std::size_t i = 0; i < count; ++i) sums[i + 1] = sums[i] + ranks[i] - (n + 1) / 2;
+  // All pairs of cuts up to this length; longer series use every second, third, ... place, which only makes z
+  // smaller.
+  constexpr std::size_t kMostPlaces = 2000;
+  const std::size_t step = 1 + (count - 1) / kMostPlaces;
+  RankExcursion best;
+  for (std::size_t size = kShortestLevel; size + 2 * kShortestLevel <= count; size += step) {
+    const double k = static_cast<double>(size);
+    const double scale = 1 / std::sqrt(k * (n - k) * (n + 1) / 12);
+    for (std::size_t begin = kShortestLevel; begin + size + kShortestLevel <= count; begin += step) {
+      const double z = std::abs(sums[begin + size] - sums[begin]) * scale;
+      if (z > best.z) best = {begin, begin + size, z};
+    }
+  }
+  return best;
+}
 
 std::optional<double> change_critical(std::size_t count, ChangeLevel level) {
   if (count < kShortestWithChange) return std::nullopt;
@@ -135,6 +522,93 @@ std::optional<ChangePoint> suspected_change(std::span<const double> values,
   std::optional<ChangePoint> shift = significant_shift(values.subspan(from), ChangeLevel::kSuspected);
   if (shift) shift->index += from;
   return shift;
+}
+
+double SeriesPart::at(std::size_t index) const {
+  if (!drifts) return level;
+  return first + (last - first) * static_cast<double>(index - begin) / static_cast<double>(end - begin - 1);
+}
+
+std::vector<SeriesPart> series_parts(std::span<const double> values, std::span<const ChangePoint> changes) {
+  return with_drifts(values, level_parts(values, places_of(changes)));
+}
+
+std::vector<SeriesPart> parts_that_differ(std::span<const double> values,
+                                          std::span<const ChangePoint> changes, double least) {
+  const auto magnitude = [](double before, double after) {
+    return before == 0 ? 1 : std::abs(after / before - 1);
+  };
+  std::vector<std::size_t> cuts = places_of(changes);
+  for (;;) {
+    std::vector<SeriesPart> parts = with_drifts(values, level_parts(values, cuts));
+    for (SeriesPart& part : parts) {
+      if (part.drifts && magnitude(part.first, part.last) < least)
+        part = level_part(values, part.begin, part.end);
+    }
+    double smallest = least;
+    std::optional<std::size_t> place;
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      const double here = magnitude(parts[i - 1].last, parts[i].first);
+      if (here >= smallest) continue;
+      smallest = here;
+      place = parts[i].begin;
+    }
+    if (!place) return parts;
+    std::erase(cuts, *place);
+  }
+}
+
+std::vector<SpreadChange> spread_changes(std::span<const double> values, std::span<const SeriesPart> parts) {
+  constexpr std::size_t kFewest = 8;
+  std::vector<double> distances;
+  std::vector<std::size_t> places;
+  for (const SeriesPart& part : parts) {
+    if (part.end - part.begin < kFewest) continue;
+    const double unit = part.level == 0 ? 1 : std::abs(part.level);
+    for (std::size_t i = part.begin; i < part.end; ++i) {
+      distances.push_back(std::abs(values[i] - part.at(i)) / unit);
+      places.push_back(i);
+    }
+  }
+  std::vector<SpreadChange> found;
+  const std::vector<ChangePoint> changes = change_points(distances);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const std::size_t begin = i == 0 ? 0 : changes[i - 1].index, at = changes[i].index;
+    const std::size_t end = i + 1 < changes.size() ? changes[i + 1].index : distances.size();
+    const double before = median(std::span(distances).subspan(begin, at - begin));
+    const double after = median(std::span(distances).subspan(at, end - at));
+    if (before > 0 && after > 0) found.push_back({places[at], after / before});
+  }
+  return found;
+}
+
+std::optional<LineFit> fit_line(std::span<const double> x, std::span<const double> y) {
+  if (x.size() != y.size()) throw std::invalid_argument("fit_line: as many x as y are needed");
+  // Weighted least squares with weights 1 / y^2 around the weighted means, which avoids cancellation.
+  double weights = 0, mean_x = 0, mean_y = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (!(y[i] > 0)) throw std::invalid_argument("fit_line: y must be above 0");
+    const double weight = 1 / (y[i] * y[i]);
+    weights += weight;
+    mean_x += weight * x[i];
+    mean_y += weight * y[i];
+  }
+  mean_x /= weights;
+  mean_y /= weights;
+  double spread = 0, together = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double weight = 1 / (y[i] * y[i]);
+    spread += weight * (x[i] - mean_x) * (x[i] - mean_x);
+    together += weight * (x[i] - mean_x) * (y[i] - mean_y);
+  }
+  if (x.size() < 2 || !(spread > 0)) return std::nullopt;
+  LineFit fit;
+  fit.slope = together / spread;
+  fit.intercept = mean_y - fit.slope * mean_x;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    fit.worst_error = std::max(fit.worst_error, std::abs(fit.intercept + fit.slope * x[i] - y[i]) / y[i]);
+  }
+  return fit;
 }
 
 }  // namespace headroom

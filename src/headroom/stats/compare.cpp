@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <numeric>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "headroom/stats/quantile.h"
@@ -34,6 +37,26 @@ double width(const Interval& interval) {
 std::optional<Interval> exponential(const std::optional<Interval>& logs) {
   if (!logs) return std::nullopt;
   return Interval{std::exp(logs->low), std::exp(logs->high), logs->confidence};
+}
+
+std::optional<Interval> interval_of_positive(const Series& series) {
+  std::vector<double> logs(series.values.size());
+  std::ranges::transform(series.values, logs.begin(), [](double value) { return std::log(value); });
+  const auto interval = series_median_interval(logs, series.group_sizes);
+  if (!interval || !std::isfinite(std::exp(interval->high))) return std::nullopt;
+  return Interval{std::exp(interval->low), std::exp(interval->high), interval->confidence};
+}
+
+/// Indices of the values in ascending order.
+std::vector<std::size_t> ascending(std::span<const double> p_values) {
+  for (const double p : p_values) {
+    if (!(p >= 0 && p <= 1)) throw std::invalid_argument("p-value outside [0, 1]");
+  }
+  std::vector<std::size_t> order(p_values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return p_values[a] < p_values[b]; });
+  return order;
 }
 
 }  // namespace
@@ -71,7 +94,7 @@ SeriesLocation RatioSeries::log_location(std::vector<double> values,
   return SeriesLocation(std::move(values), group_sizes);
 }
 
-/// By the signed ranks, and as much longer as their estimate lies off the median.
+/// The signed-rank interval, extended by the distance of its estimate from the median.
 std::optional<Interval> RatioSeries::of_means(IntervalOf interval, double confidence) const {
   std::optional<Interval> logs = ((*means_).*interval)(confidence);
   if (!logs) return std::nullopt;
@@ -84,7 +107,8 @@ std::optional<Interval> RatioSeries::of_pairs(IntervalOf interval, double confid
   return means_are_narrower_ ? of_means(interval, confidence) : (above_.*interval)(confidence);
 }
 
-/// By what the pairs say: of a few processes' estimates the ones that happen to lie close would be chosen.
+/// Compares the intervals without process differences: those would favour estimates of a few processes that
+/// happen to lie close.
 void RatioSeries::choose_narrower() {
   if (!means_) return;
   const auto by_median = above_.sampling_interval(kConfidence);
@@ -171,6 +195,73 @@ RatioEstimate unpaired_series_ratio(std::span<const double> a, std::span<const s
                                     std::span<const double> b, std::span<const std::size_t> group_sizes_b,
                                     double confidence) {
   return RatioSeries::unpaired(a, group_sizes_a, b, group_sizes_b).at(confidence);
+}
+
+SeriesPairs pairs_of(const Series& a, const Series& b) {
+  SeriesPairs pairs;
+  std::size_t i = 0, j = 0;
+  for (const std::size_t size : a.group_sizes) {
+    const std::size_t end = i + size, before = pairs.a.size();
+    for (; i < end; ++i) {
+      while (j < b.rounds.size() && b.rounds[j] < a.rounds[i]) ++j;
+      if (j == b.rounds.size() || b.rounds[j] != a.rounds[i]) continue;
+      pairs.a.push_back(a.values[i]);
+      pairs.b.push_back(b.values[j]);
+    }
+    if (pairs.a.size() > before) pairs.group_sizes.push_back(pairs.a.size() - before);
+  }
+  return pairs;
+}
+
+std::optional<SeriesEstimate> estimate(const Series& series) {
+  if (series.values.empty()) return std::nullopt;
+  const double middle = median(series.values), lowest = std::ranges::min(series.values);
+  if (lowest > 0) return SeriesEstimate{middle, interval_of_positive(series)};
+  SeriesEstimate result{middle, series_median_interval(series.values, series.group_sizes)};
+  if (result.interval && lowest == 0) result.interval->low = std::max(0.0, result.interval->low);
+  return result;
+}
+
+std::optional<double> sampling_half_width(const Series& series) {
+  const auto interval = sampling_interval(series.values, series.group_sizes);
+  if (!interval) return std::nullopt;
+  return relative_half_width(*interval, median(series.values));
+}
+
+std::optional<double> ratio_sampling_half_width(const Series& a, const Series& b) {
+  const SeriesPairs pairs = pairs_of(a, b);
+  if (pairs.a.empty()) return std::nullopt;
+  return RatioSeries::paired(pairs.a, pairs.b, pairs.group_sizes).sampling_half_width();
+}
+
+std::optional<RatioEstimate> ratio_of(const Series& a, const Series& b) {
+  const SeriesPairs pairs = pairs_of(a, b);
+  if (pairs.a.empty()) return std::nullopt;
+  return paired_ratio(pairs.a, pairs.b, pairs.group_sizes);
+}
+
+std::vector<double> holm_adjusted(std::span<const double> p_values) {
+  const std::vector<std::size_t> order = ascending(p_values);
+  std::vector<double> adjusted(p_values.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const double scaled = p_values[order[i]] * static_cast<double>(order.size() - i);
+    largest = std::max(largest, std::min(1.0, scaled));
+    adjusted[order[i]] = largest;
+  }
+  return adjusted;
+}
+
+std::vector<double> benjamini_hochberg_adjusted(std::span<const double> p_values) {
+  const std::vector<std::size_t> order = ascending(p_values);
+  std::vector<double> adjusted(p_values.size());
+  double smallest = 1;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    const double scaled = p_values[order[i]] * static_cast<double>(order.size()) / static_cast<double>(i + 1);
+    smallest = std::min(smallest, scaled);
+    adjusted[order[i]] = smallest;
+  }
+  return adjusted;
 }
 
 }  // namespace headroom

@@ -7,11 +7,11 @@
 #include <limits>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
-#include "headroom/stats/distribution.h"
+#include "headroom/stats/autocorrelation.h"
 #include "headroom/stats/quantile.h"
-#include "headroom/stats/walsh_averages.h"
 
 namespace headroom {
 namespace {
@@ -29,7 +29,7 @@ std::vector<double> sorted_copy(std::span<const double> values) {
   return sorted;
 }
 
-/// The processes that gave values; one that holds them all where `group_sizes` is empty.
+/// The processes; a single one if `group_sizes` is empty.
 std::vector<std::size_t> processes(std::size_t count, std::span<const std::size_t> group_sizes) {
   if (group_sizes.empty()) return {count};
   if (std::accumulate(group_sizes.begin(), group_sizes.end(), std::size_t{0}) != count) {
@@ -41,13 +41,12 @@ std::vector<std::size_t> processes(std::size_t count, std::span<const std::size_
   return sizes;
 }
 
-/// Whether even the range of n values covers the median often enough: 1 - 2 * 2^-n >= confidence.
+/// Whether the range of n values covers the median often enough: 1 - 2 * 2^-n >= confidence.
 bool enough_for_median(std::size_t count, double confidence) {
   return 1 - 2 * std::pow(0.5, static_cast<double>(count)) >= confidence;
 }
 
-/// Values in ascending order, of which those around the middle are there: `values`, below which `first` of
-/// all `count` lie.
+/// The middle `values` of `count` sorted values, of which `first` lie below.
 struct SortedMiddle {
   std::span<const double> values;
   std::size_t first, count;
@@ -57,7 +56,7 @@ struct SortedMiddle {
       : values(middle), first(below), count(of) {}
 };
 
-/// The order statistic at a rank from 1 to n that need not be whole.
+/// The order statistic at a rank from 1 to n; linear between ranks.
 double at_rank(const SortedMiddle& sorted, double rank) {
   const double position = std::clamp(rank - 1, 0.0, static_cast<double>(sorted.count - 1));
   const auto below = static_cast<std::size_t>(position);
@@ -66,24 +65,24 @@ double at_rank(const SortedMiddle& sorted, double rank) {
   return std::lerp(sorted.values[place], sorted.values[place + 1], position - static_cast<double>(below));
 }
 
-/// With fewer values their correlation cannot be told, and no quantile but the median has an interval.
+/// Fewer values do not show correlation, and only their median has an interval.
 constexpr std::size_t kFewestForSeries = 12;
 
-/// How much wider than z a quantile must be because n_eff is itself an estimate, and the rougher the smaller
-/// it is. Chosen by simulation; the same factor at n_eff = n is divided out, where nothing was estimated.
+/// Widening of z because n_eff is an estimate, rougher the smaller it is. Chosen by simulation; divided by
+/// the same factor at n_eff = n, which needs no estimate.
 double estimation_factor(double effective) {
   const double degrees = std::max(0.3, effective - 1);
   return 1 + 14 / (degrees * degrees);
 }
 
-/// n over n_eff as an interval allows for it.
+/// n / n_eff that an interval allows for.
 double allowed_inflation(const Autocorrelation& autocorrelation, Location location) {
   return std::max(autocorrelation.inflation,
                   first_lag_inflation(autocorrelation.first_lag_bound, autocorrelation.length, location));
 }
 
-/// By how much `inflation` makes the interval of that many values wider; beyond 7 the roughness of n_eff adds
-/// nothing, for that much is enough where the correlation of neighbours is .9, however few there are.
+/// Widening of the interval of that many values by `inflation`. Beyond 7 the roughness of n_eff adds nothing:
+/// that suffices for a lag-1 correlation of .9 however few the values.
 double widening(double inflation, std::size_t count) {
   constexpr double kWidestByRoughness = 7;
   const double of_variance = std::sqrt(inflation), values = static_cast<double>(count);
@@ -91,8 +90,8 @@ double widening(double inflation, std::size_t count) {
   return std::max(of_variance, std::min(rough, kWidestByRoughness));
 }
 
-/// What an interval is read off: the ordered values for a median, their Walsh averages for the Hodges-Lehmann
-/// estimate, with the standard deviation of the rank that the true location has among independent values.
+/// Source of the interval: sorted values for a median, Walsh averages for the Hodges-Lehmann estimate, with
+/// the standard deviation of the true location's rank for independent values.
 struct Ranked {
   SortedMiddle sorted;
   Location location;
@@ -110,8 +109,8 @@ struct Ranked {
   double middle_rank() const { return 0.5 * (count + 1); }
 };
 
-/// What lies z standard deviations of the rank, times `wider`, on either side of the middle. Where that leads
-/// beyond the first and the last, each side is as much longer.
+/// The interval of z standard deviations of the rank, times `wider`, around the middle. Beyond the first and
+/// last value, each side is extended in proportion.
 Interval rank_interval(const Ranked& ranked, double wider, double confidence) {
   const double half = normal_quantile(0.5 + 0.5 * confidence) * wider * ranked.rank_sd;
   const double most = ranked.middle_rank() - 1;
@@ -122,8 +121,7 @@ Interval rank_interval(const Ranked& ranked, double wider, double confidence) {
   return {center - longer * (center - low), center + longer * (high - center), confidence};
 }
 
-/// What the locations of the processes say by themselves: with six or more, their sign interval; with fewer,
-/// Student's t.
+/// Interval from the locations of the processes: with six or more their sign interval, else Student's t.
 Interval between_interval(const std::vector<double>& each, double center, double confidence) {
   if (!enough_for_median(each.size(), confidence)) return student_interval(each, center, confidence);
   const std::vector<double> sorted = sorted_copy(each);
@@ -135,7 +133,7 @@ double location_of(const std::vector<double>& sorted, Location location) {
   return ranked.at(ranked.middle_rank());
 }
 
-/// Mean square between over mean square within the processes, on ranks: 1 where processes do not differ.
+/// Mean square between over mean square within the processes, on ranks: 1 if processes do not differ.
 double between_inflation(std::span<const double> values, const std::vector<std::size_t>& sizes) {
   if (sizes.size() < 2 || sizes.size() == values.size()) return 1;
   std::vector<double> ranks(values.size());
@@ -155,6 +153,15 @@ double between_inflation(std::span<const double> values, const std::vector<std::
   within /= static_cast<double>(values.size() - sizes.size());
   if (within == 0) return between == 0 ? 1 : std::numeric_limits<double>::infinity();
   return between / within;
+}
+
+constexpr double kMostCorrelation = 0.98;
+
+Interval wilson_interval(double share, double count, double confidence) {
+  const double z = normal_quantile(0.5 + 0.5 * confidence), square = z * z / count;
+  const double center = (share + 0.5 * square) / (1 + square);
+  const double half = std::sqrt(square * (share * (1 - share) + 0.25 * square)) / (1 + square);
+  return {std::clamp(center - half, 0.0, share), std::clamp(center + half, share, 1.0), confidence};
 }
 
 }  // namespace
@@ -205,8 +212,7 @@ SeriesLocation::SeriesLocation(std::vector<double>&& values, std::span<const std
   keep_what_intervals_reach();
 }
 
-/// The furthest is that of the highest confidence there is, of neighbours as much alike as is ever allowed
-/// for.
+/// The widest interval: highest confidence and largest correlation allowed.
 void SeriesLocation::keep_what_intervals_reach() {
   constexpr std::size_t kManyValues = 100'000;
   if (location_ != Location::kMedian || count_ < kManyValues) return;
@@ -269,8 +275,8 @@ std::optional<Interval> series_quantile_interval(std::span<const double> values,
     quantiles.push_back(quantile(values.subspan(start, size), p));
     start += size;
   }
-  // A quantile of all processes there may be is their mean and so many of their standard deviations: in the
-  // tails both are guessed from few (variance of a normal quantile: (1 + z^2/2)/k).
+  // The quantile over all possible processes is their mean plus a multiple of their standard deviation; in
+  // the tails both are estimated from few values (variance of a normal quantile: (1 + z^2/2)/k).
   const double z = normal_quantile(p), tails = std::sqrt(1 + 0.5 * z * z), center = quantile(values, p);
   const Interval between = student_interval(quantiles, center, confidence);
   interval.low = std::min(interval.low, center - tails * (center - between.low));
@@ -300,6 +306,82 @@ double effective_sample_size(std::span<const double> values, std::span<const std
   const double inflation =
       autocorrelation_inflation(values, sizes) * std::max(1.0, between_inflation(values, sizes));
   return std::max(1.0, static_cast<double>(values.size()) / inflation);
+}
+
+SeriesShare::SeriesShare(std::vector<double> values, std::span<const std::size_t> group_sizes) {
+  const bool fits = std::ranges::all_of(values, [](double value) { return value >= 0 && value <= 1; });
+  const std::size_t grouped = std::accumulate(group_sizes.begin(), group_sizes.end(), std::size_t{0});
+  if (values.empty() || !fits || (!group_sizes.empty() && grouped != values.size()))
+    throw std::invalid_argument("a share is of values from 0 to 1");
+  share_ = mean(values);
+  count_ = static_cast<double>(values.size());
+  std::vector<std::size_t> sizes;
+  std::size_t start = 0;
+  for (const std::size_t size : group_sizes) {
+    if (size == 0) continue;
+    sizes.push_back(size);
+    process_shares_.push_back(mean(std::span(values).subspan(start, size)));
+    start += size;
+  }
+  if (process_shares_.size() < 2) process_shares_.clear();
+  std::vector<double> sorted = values;
+  std::ranges::sort(sorted);
+  expect_correlation(autocorrelation(std::move(values), sorted, sizes, Location::kMedian).first_lag);
+}
+
+void SeriesShare::expect_correlation(double rho) {
+  // Counts only in part within its standard error, as in autocorrelation().
+  const double counted = rho * std::min(1.0, rho * std::sqrt(count_));
+  if (rho > 0) correlation_ = std::max(correlation_, std::min(kMostCorrelation, counted));
+}
+
+Interval SeriesShare::interval(double confidence) const {
+  Interval interval = wilson_interval(share_, count_ * (1 - correlation_) / (1 + correlation_), confidence);
+  if (process_shares_.empty()) return interval;
+  const Interval between = student_interval(process_shares_, share_, confidence);
+  interval.low = std::max(0.0, std::min(interval.low, between.low));
+  interval.high = std::min(1.0, std::max(interval.high, between.high));
+  return interval;
+}
+
+Interval share_difference_interval(const SeriesShare& a, const SeriesShare& b, double confidence) {
+  const Interval of_a = a.interval(confidence), of_b = b.interval(confidence);
+  const double difference = a.value() - b.value();
+  return {difference - std::hypot(a.value() - of_a.low, of_b.high - b.value()),
+          difference + std::hypot(of_a.high - a.value(), b.value() - of_b.low), confidence};
+}
+
+std::optional<RunSpread> run_spread(std::span<const std::vector<double>> groups) {
+  double squares = 0;
+  RunSpread spread;
+  for (const std::vector<double>& group : groups) {
+    std::vector<double> logs;
+    for (const double value : group) {
+      if (!(value > 0) || !std::isfinite(value)) throw std::invalid_argument("a run's value is not positive");
+      logs.push_back(std::log(value));
+    }
+    if (logs.size() < 2) continue;
+    const double sd = standard_deviation(logs);
+    squares += sd * sd * static_cast<double>(logs.size() - 1);
+    spread.degrees += logs.size() - 1;
+  }
+  if (spread.degrees == 0) return std::nullopt;
+  spread.log_sd = std::sqrt(squares / static_cast<double>(spread.degrees));
+  return spread;
+}
+
+std::optional<RunSpread> pooled(const std::optional<RunSpread>& a, const std::optional<RunSpread>& b) {
+  if (!a || !b) return a ? a : b;
+  const auto squares = [](const RunSpread& spread) {
+    return spread.log_sd * spread.log_sd * static_cast<double>(spread.degrees);
+  };
+  const std::size_t degrees = a->degrees + b->degrees;
+  return RunSpread{std::sqrt((squares(*a) + squares(*b)) / static_cast<double>(degrees)), degrees};
+}
+
+double run_half_width(const RunSpread& spread, std::size_t a, std::size_t b, double confidence) {
+  return student_t_quantile(0.5 + 0.5 * confidence, spread.degrees) * spread.log_sd *
+         std::sqrt(1 / static_cast<double>(a) + 1 / static_cast<double>(b));
 }
 
 }  // namespace headroom

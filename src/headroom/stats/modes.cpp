@@ -2,29 +2,157 @@
 #include "headroom/stats/modes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
 #include <optional>
 #include <stdexcept>
+#include <vector>
 
-#include "headroom/stats/dip.h"
-#include "headroom/stats/mode_bounds.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
 namespace {
 
+struct DipQuantile {
+  double count;
+  double scaled_dip;  ///< dip times the square root of the count
+};
+
+/// Made by `bench_modes table`: quantile .995 of the dip of uniform values. Constant from 2,000 values on.
+constexpr std::array<DipQuantile, 20> kDipQuantiles{{
+    {8, 0.505},   {9, 0.518},   {10, 0.527},  {11, 0.532},  {12, 0.537},  {14, 0.547},   {16, 0.553},
+    {18, 0.560},  {20, 0.564},  {25, 0.575},  {30, 0.583},  {40, 0.595},  {50, 0.600},   {70, 0.611},
+    {100, 0.619}, {150, 0.629}, {200, 0.634}, {300, 0.640}, {500, 0.647}, {2000, 0.660},
+}};
+
+/// A corner of the distribution function: value `index` and a height in values.
+struct Corner {
+  std::size_t index;
+  double height;
+};
+
+/// Sorted values with the corners of their distribution function, which jumps from i to i + 1 at value i.
+class Corners {
+ public:
+  explicit Corners(std::span<const double> sorted) : sorted_(sorted) {}
+
+  double x(std::size_t index) const { return sorted_[index]; }
+  Corner lower(std::size_t index) const { return {index, static_cast<double>(index)}; }
+  Corner upper(std::size_t index) const { return {index, static_cast<double>(index) + 1}; }
+
+  /// Height of the line through `a` and `b` at value `index`; that of `a` for a vertical line.
+  double line_at(const Corner& a, const Corner& b, std::size_t index) const {
+    const double width = x(b.index) - x(a.index);
+    if (!(width > 0)) return a.height;
+    return a.height + (b.height - a.height) * ((x(index) - x(a.index)) / width);
+  }
+
+  /// Vertices of the greatest convex minorant of the lower corners in [low, high].
+  std::vector<Corner> convex_minorant(std::size_t low, std::size_t high) const {
+    std::vector<Corner> hull;
+    for (std::size_t i = low; i <= high; ++i) {
+      while (hull.size() > 1 && turn(hull[hull.size() - 2], hull.back(), lower(i)) <= 0) hull.pop_back();
+      hull.push_back(lower(i));
+    }
+    return hull;
+  }
+
+  /// Vertices of the least concave majorant of the upper corners in [low, high].
+  std::vector<Corner> concave_majorant(std::size_t low, std::size_t high) const {
+    std::vector<Corner> hull;
+    for (std::size_t i = low; i <= high; ++i) {
+      while (hull.size() > 1 && turn(hull[hull.size() - 2], hull.back(), upper(i)) >= 0) hull.pop_back();
+      hull.push_back(upper(i));
+    }
+    return hull;
+  }
+
+ private:
+  /// Positive if the path a, b, c turns left.
+  double turn(const Corner& a, const Corner& b, const Corner& c) const {
+    return (x(b.index) - x(a.index)) * (c.height - a.height) -
+           (x(c.index) - x(a.index)) * (b.height - a.height);
+  }
+
+  std::span<const double> sorted_;
+};
+
+/// The largest distance of majorant and minorant. The next search for the mode is between the vertex of the
+/// minorant at or before it and the vertex of the majorant at or after it.
+struct Widest {
+  double distance = 0;
+  std::size_t low = 0, high = 0;
+};
+
+Widest widest(const Corners& corners, std::span<const Corner> minorant, std::span<const Corner> majorant) {
+  Widest found;
+  const auto consider = [&](double distance, std::size_t low, std::size_t high) {
+    if (distance > found.distance) found = {distance, low, high};
+  };
+  // The maximum is at a vertex of one of them. `g` and `l` are the last vertices at or before it.
+  std::size_t g = 0, l = 0;
+  while (g < minorant.size() || l < majorant.size()) {
+    const bool of_minorant =
+        l == majorant.size() || (g < minorant.size() && minorant[g].index <= majorant[l].index);
+    if (of_minorant) {
+      const Corner& vertex = minorant[g++];
+      const std::size_t next = std::min(l, majorant.size() - 1), last = next > 0 ? next - 1 : 0;
+      consider(corners.line_at(majorant[last], majorant[next], vertex.index) - vertex.height, vertex.index,
+               majorant[next].index);
+    } else {
+      const Corner& vertex = majorant[l++];
+      const std::size_t last = g > 0 ? g - 1 : 0, next = std::min(g, minorant.size() - 1);
+      consider(vertex.height - corners.line_at(minorant[last], minorant[next], vertex.index),
+               minorant[last].index, vertex.index);
+    }
+  }
+  return found;
+}
+
+/// A dip in values: twice the statistic.
+struct Excess {
+  double height = 0;
+  std::size_t valley_low = 0, valley_high = 0;
+};
+
+/// The place before value `end` where the upper corners are furthest above the minorant. A mode ends there;
+/// the next dense place begins at the next vertex.
+Excess above_minorant(const Corners& corners, std::span<const Corner> minorant, std::size_t end) {
+  Excess most;
+  for (std::size_t g = 0; g + 1 < minorant.size() && minorant[g + 1].index <= end; ++g) {
+    for (std::size_t i = minorant[g].index; i <= minorant[g + 1].index; ++i) {
+      const double height = corners.upper(i).height - corners.line_at(minorant[g], minorant[g + 1], i);
+      if (height > most.height) most = {height, i, minorant[g + 1].index};
+    }
+  }
+  return most;
+}
+
+/// The place from value `begin` on where the lower corners are furthest below the majorant. A mode begins
+/// there.
+Excess below_majorant(const Corners& corners, std::span<const Corner> majorant, std::size_t begin) {
+  Excess most;
+  for (std::size_t l = 0; l + 1 < majorant.size(); ++l) {
+    if (majorant[l].index < begin) continue;
+    for (std::size_t i = majorant[l].index; i <= majorant[l + 1].index; ++i) {
+      const double height = corners.line_at(majorant[l], majorant[l + 1], i) - corners.lower(i).height;
+      if (height > most.height) most = {height, majorant[l].index, i};
+    }
+  }
+  return most;
+}
+
 constexpr double kSmallestShare = 0.1;
 constexpr std::size_t kSmallestGroup = 3;
-/// Medians closer than this share of the lower are one time for all that a user does with it.
+/// Medians closer than this share of the lower one are the same time for a user.
 constexpr double kSmallestDistance = 0.01;
-/// Stretches are what has so few of the changes of a random order, and that beyond chance.
+/// Limits for in_stretches: share of the switches of a random order, and standard deviations below them.
 constexpr double kStretchesShare = 0.5;
 constexpr double kChanceDeviations = 3;
 
-/// A reading of a coarse clock stands for any time within its grain: equal ones are spread evenly over it, or
-/// each would be a mode of its own.
+/// Spreads equal readings of a coarse clock evenly over its grain; otherwise each would be a mode.
 void spread_over_grain(std::vector<double>& sorted) {
   double grain = std::numeric_limits<double>::infinity();
   for (std::size_t i = 1; i < sorted.size(); ++i) {
@@ -39,11 +167,11 @@ void spread_over_grain(std::vector<double>& sorted) {
       sorted[i] += grain * ((static_cast<double>(i - first) + 0.5) / count - 0.5);
     first = end;
   }
-  // Rounding may have swapped neighbours of two readings.
+  // Rounding may swap neighbours.
   if (!std::ranges::is_sorted(sorted)) std::ranges::sort(sorted);
 }
 
-/// Index of the first value after the gap that parts [begin, end) of `sorted`, if it has more than one mode.
+/// Index of the first value after the gap between modes in [begin, end) of `sorted`; nullopt if unimodal.
 std::optional<std::size_t> cut_of(std::span<const double> sorted, std::size_t begin, std::size_t end) {
   const std::span<const double> part = sorted.subspan(begin, end - begin);
   if (part.empty()) return std::nullopt;
@@ -55,8 +183,8 @@ std::optional<std::size_t> cut_of(std::span<const double> sorted, std::size_t be
   return cut > begin && cut < end ? std::optional(cut) : std::nullopt;
 }
 
-/// Cuts between groups of at least `smallest` values, ascending. A smaller side is outliers: the other one is
-/// looked at without them.
+/// Ascending cuts between groups of at least `smallest` values. A smaller side is outliers; the other side is
+/// searched without them.
 void append_cuts(std::span<const double> sorted, std::size_t begin, std::size_t end, std::size_t smallest,
                  std::vector<std::size_t>& cuts) {
   const std::optional<std::size_t> cut = cut_of(sorted, begin, end);
@@ -72,13 +200,13 @@ double median_of_sorted(std::span<const double> sorted) {
   return sorted.size() % 2 == 1 ? sorted[below] : std::lerp(sorted[below], sorted[below + 1], 0.5);
 }
 
-/// Takes out cuts between groups whose medians lie too close to each other.
+/// Removes cuts between groups with medians too close to each other.
 void take_out_close(std::span<const double> sorted, std::vector<std::size_t>& cuts) {
-  double below = 0;  // the median of the group before
+  double below = 0;  // median of the group before
   std::size_t begin = 0;
   for (std::size_t i = 0; i <= cuts.size(); ++i) {
     const std::size_t end = i < cuts.size() ? cuts[i] : sorted.size();
-    if (begin == end) return;  // no values at all
+    if (begin == end) return;  // empty input
     const double middle = median_of_sorted(sorted.subspan(begin, end - begin));
     if (i > 0 && middle < below * (1 + kSmallestDistance)) {
       cuts.erase(cuts.begin() + static_cast<std::ptrdiff_t>(i - 1));
@@ -89,13 +217,13 @@ void take_out_close(std::span<const double> sorted, std::vector<std::size_t>& cu
   }
 }
 
-/// Changes between groups: those seen, and mean and variance of those of a random order.
+/// Switches between groups: observed, and mean and variance for a random order.
 struct Changes {
   std::size_t seen = 0;
   double mean = 0, variance = 0;
 };
 
-/// Adds those of one process. In a random order there are as many as there are runs, less one.
+/// Adds one process. The expected number in a random order is that of runs, less one.
 void add_changes(std::span<const double> values, std::span<const double> bounds, Changes& changes) {
   if (values.size() < 2) return;
   std::vector<double> counts(bounds.size() + 1);
@@ -124,6 +252,43 @@ bool fewer_than_by_chance(const Changes& changes) {
 
 }  // namespace
 
+Dip dip_of(std::span<const double> sorted) {
+  if (sorted.empty()) throw std::invalid_argument("the dip of no values");
+  if (!std::ranges::all_of(sorted, [](double value) { return std::isfinite(value); }) ||
+      !std::ranges::is_sorted(sorted)) {
+    throw std::invalid_argument("the dip of values that are not finite and sorted");
+  }
+  const Corners corners(sorted);
+  std::size_t low = 0, high = sorted.size() - 1;
+  Excess most{1, 0, 0};  // minimum for any sample
+  while (sorted[low] < sorted[high]) {
+    const std::vector<Corner> minorant = corners.convex_minorant(low, high);
+    const std::vector<Corner> majorant = corners.concave_majorant(low, high);
+    const Widest mode = widest(corners, minorant, majorant);
+    if (mode.distance <= most.height) break;
+    for (const Excess& side :
+         {above_minorant(corners, minorant, mode.low), below_majorant(corners, majorant, mode.high)}) {
+      if (side.height > most.height) most = side;
+    }
+    if (mode.low == low && mode.high == high) break;
+    low = mode.low;
+    high = mode.high;
+  }
+  return {most.height / (2 * static_cast<double>(sorted.size())), most.valley_low, most.valley_high};
+}
+
+double dip_critical(std::size_t count) {
+  if (count < static_cast<std::size_t>(kDipQuantiles.front().count)) return 0.25;
+  const double n = static_cast<double>(count);
+  const auto above =
+      std::ranges::find_if(kDipQuantiles, [n](const DipQuantile& row) { return row.count >= n; });
+  if (above == kDipQuantiles.end()) return kDipQuantiles.back().scaled_dip / std::sqrt(n);
+  if (above == kDipQuantiles.begin()) return above->scaled_dip / std::sqrt(n);
+  const DipQuantile& below = *(above - 1);
+  const double share = std::log(n / below.count) / std::log(above->count / below.count);
+  return std::lerp(below.scaled_dip, above->scaled_dip, share) / std::sqrt(n);
+}
+
 std::vector<double> mode_bounds(std::span<const double> values) {
   return mode_bounds_of([values] { return std::vector<double>(values.begin(), values.end()); });
 }
@@ -142,8 +307,9 @@ std::vector<double> mode_bounds_of(const std::function<std::vector<double>()>& m
   if (cuts.empty()) return {};
   std::vector<double> sorted = make();
   std::ranges::sort(sorted);
-  std::erase_if(
-      cuts, [&](std::size_t cut) { return sorted[cut - 1] == sorted[cut]; });  // no two groups of one reading
+  std::erase_if(cuts, [&](std::size_t cut) {
+    return sorted[cut - 1] == sorted[cut];
+  });  // equal readings stay in one group
   take_out_close(spread, cuts);
   std::vector<double> bounds;
   for (const std::size_t cut : cuts) bounds.push_back(0.5 * (sorted[cut - 1] + sorted[cut]));
@@ -159,7 +325,7 @@ Modes modes_between(std::span<const double> values, std::span<const double> boun
   Modes modes;
   if (bounds.empty()) return modes;
   const double n = static_cast<double>(values.size());
-  // One group after the other: of very many values the copies are what takes the memory.
+  // One group at a time: copies of long series would dominate memory use.
   for (std::size_t place = 0; place <= bounds.size(); ++place) {
     const auto is_here = [&](double value) { return mode_of(value, bounds) == place; };
     std::vector<double> group;

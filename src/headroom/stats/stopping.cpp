@@ -1,13 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/stats/stopping.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "headroom/stats/quantile.h"
+
 namespace headroom {
 namespace {
+
+constexpr std::size_t kShortestTrend = 8;
+/// Also the standard deviation of normal noise: this times the distance from median to upper decile, which is
+/// larger for skewed noise such as times.
+constexpr double kDeviationPerUpperDecile = 0.7803;
+/// Coarse clocks may show no spread: less than this share of the level is never a warm-up.
+constexpr double kSmallestSpread = 1e-3;
+/// Values within this many spreads of the level are settled.
+constexpr double kSettled = 1.5;
+
+/// This many leading values must all lie this many spreads above the level. A single one may be a spike of
+/// any height.
+struct Lead {
+  std::size_t values;
+  double spreads;
+};
+constexpr std::array<Lead, 4> kLeads = {{{2, 4.5}, {3, 3.5}, {4, 3}, {6, 2.5}}};
 
 /// Chosen by simulation, see Stopping.
 constexpr double kConfirmation = 1.25;
 
 }  // namespace
+
+std::size_t warmup_length(std::span<const double> values) {
+  if (values.size() < kShortestTrend) return 0;
+  const std::size_t half = values.size() / 2;
+  const std::span<const double> settled = values.subspan(half);
+  const double level = median(settled);
+  // The spread of few values is uncertain, and autocorrelation makes it look small.
+  const double caution = 1 + 8 / static_cast<double>(settled.size());
+  const double noise = std::max(kDeviationPerMad * median_absolute_deviation(settled),
+                                kDeviationPerUpperDecile * (quantile(settled, 0.9) - level));
+  const double spread = std::max(kSmallestSpread * std::abs(level), caution * noise);
+  const auto leading_above = [&](double spreads) {
+    const auto first = std::find_if(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half),
+                                    [&](double value) { return value <= level + spreads * spread; });
+    return static_cast<std::size_t>(first - values.begin());
+  };
+  const bool falls = std::any_of(kLeads.begin(), kLeads.end(), [&](const Lead& lead) {
+    return leading_above(lead.spreads) >= lead.values;
+  });
+  return falls ? leading_above(kSettled) : 0;
+}
+
+std::size_t samples_needed(std::size_t current_samples, double current_half_width, double goal) {
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+  if (current_half_width <= goal) return 0;
+  if (!std::isfinite(current_half_width) || !(goal > 0)) return kMost;
+  const double ratio = current_half_width / goal;
+  const double more = std::ceil(static_cast<double>(current_samples) * (ratio * ratio - 1));
+  return more < static_cast<double>(kMost) ? static_cast<std::size_t>(more) : kMost;
+}
 
 std::optional<StopReason> should_stop(const StopRule& rule, const StopState& state) {
   const bool enough = state.samples >= rule.min_samples && state.elapsed_ns >= rule.min_time_ns;
@@ -27,10 +81,10 @@ std::optional<StopReason> Stopping::check(const StopState& state) {
   if (!precise_since_) precise_since_ = state.samples;
   const double confirmed = kConfirmation * static_cast<double>(*precise_since_);
   if (static_cast<double>(state.samples) >= confirmed) return reason;
-  // Without its half-width the state can still have reached a cap.
+  // A limit may be reached without a half-width.
   StopState unconfirmed = state;
   unconfirmed.relative_half_width.reset();
-  // At a cap the goal is met, if not confirmed: that is still why no more is wanted.
+  // At a limit, a goal that is met but unconfirmed is still the reason.
   return should_stop(rule_, unconfirmed) ? reason : std::nullopt;
 }
 

@@ -3,21 +3,42 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 
 namespace headroom {
+
+/// Returns the number of warm-up values at the front of `values` (in order of measurement), where the series
+/// still falls. 0 for a steady series, whatever its noise (at most about 1 % false positives), and for fewer
+/// than 8 values. Callers keep and mark the values; nothing is dropped.
+///
+/// Method: the second half gives the level and the spread (the larger of the scaled MAD and the scaled
+/// distance to the upper decile). There is a warm-up if the first 2 values lie 4.5 spreads above the level,
+/// or the first 3 by 3.5, 4 by 3, or 6 by 2.5; it lasts until a value comes within 1.5 spreads. A single slow
+/// first value is not a warm-up: it may be a spike, and does not move a median.
+///
+/// SIM, 8,000 series each, n = 10 to 200. False positives: independent normal, lognormal and exponential
+/// noise, and noise with 5 % spikes of three times the time, at most 0.3 %; AR(1) with rho = .5 at most 0.9
+/// %, with rho = .7 at most 1.1 % (exponential: 2.2 %). Detected decays from +20 % with time constants of 2,
+/// 3, 5 samples: noise of 0.5 %, n = 20: 100, 100, 100 %; of 1 %: n = 20: 90, 97, 93 %, n = 30: 98, 100, 100
+/// %; of 2 %, n = 50: 49, 78, 96 %.
+std::size_t warmup_length(std::span<const double> values);
+
+/// Estimates how many more samples reduce the half-width (relative, or in the unit of the goal) to the goal:
+/// it shrinks with the square root of their number. 0 if the goal is met; the largest size_t if the
+/// half-width is not finite or the goal not positive.
+std::size_t samples_needed(std::size_t current_samples, double current_half_width, double goal);
 
 /// Why sampling ended.
 enum class StopReason {
   kNone,         ///< nothing was sampled, or another tool measured
   kPrecision,    ///< the interval reached the goal
-  kMaxTime,      ///< the wall cap came first
-  kMaxSamples,   ///< the cap on samples came first
+  kMaxTime,      ///< time limit
+  kMaxSamples,   ///< sample limit
   kInterrupted,  ///< Ctrl-C
-  kRunnerLost    ///< the runner died; what it had given is kept
+  kRunnerLost    ///< the runner died; its samples are kept
 };
 
-/// When sampling of a case may end. The default of min_samples is what keeps the interval honest, see
-/// Stopping.
+/// When sampling of a case may end. The default of min_samples keeps the interval honest, see Stopping.
 struct StopRule {
   double precision = 0.01;  ///< goal for the relative half-width of the 95 % interval
   std::size_t min_samples = 30;
@@ -26,24 +47,23 @@ struct StopRule {
   std::size_t max_samples = 10'000;
 };
 
-/// What has been sampled of a case so far.
+/// Samples of a case so far.
 struct StopState {
   std::size_t samples = 0;
   double elapsed_ns = 0;
-  std::optional<double> relative_half_width;  ///< nothing while there is no interval, or it was not looked at
+  std::optional<double> relative_half_width;  ///< nullopt without an interval, or if not computed
 };
 
-/// Whether this state alone ends sampling, and why. The goal counts only from the minimum of samples and of
-/// time on; a cap counts always; where both hold, the goal is the reason.
+/// Whether this state alone ends sampling, and why. The goal counts only from the minimum of samples and time
+/// on, a limit always; if both hold, the goal is the reason.
 std::optional<StopReason> should_stop(const StopRule& rule, const StopState& state);
 
-/// should_stop with a memory: the goal must still be met after a quarter more samples than when it was first
-/// met.
+/// should_stop with memory: the goal must still be met after a quarter more samples than when first met.
 ///
-/// A rule that ends at the first look at which the interval is narrow enough picks the moments at which the
-/// spread looks small by luck, so the interval it leaves covers less than it says. SIM (1,000 runs each,
-/// standard error .8 %; goal 1 %, normal and lognormal noise of 1 to 3 %, looked at after every sample, at
-/// most 400): smallest coverage of the final 95 % interval:
+/// Stopping at the first look with a narrow enough interval selects moments at which the spread looks small
+/// by luck, so the final interval covers less than it claims. SIM (1,000 runs each, standard error .8 %; goal
+/// 1 %, normal and lognormal noise of 1 to 3 %, a look after every sample, at most 400): smallest coverage of
+/// the final 95 % interval:
 ///
 ///                     first look, minimum of 10   first look, 30   a quarter more, 30 (this)
 ///   independent                .933                   .940               .937
@@ -51,12 +71,12 @@ std::optional<StopReason> should_stop(const StopRule& rule, const StopState& sta
 ///   AR(1), rho = .5            .885                   .897               .922
 ///   AR(1), rho = .7            .831                   .895               .908
 ///
-/// The price is a quarter more samples where the minimum is not what binds.
+/// The cost: a quarter more samples where the minimum does not bind.
 class Stopping {
  public:
   explicit Stopping(const StopRule& rule) : rule_(rule) {}
 
-  /// To be asked after each sample or as often as wanted, with growing `samples`.
+  /// Call after any number of samples, with growing `samples`.
   std::optional<StopReason> check(const StopState& state);
 
  private:

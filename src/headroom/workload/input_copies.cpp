@@ -7,7 +7,7 @@
 #include <string>
 
 #include "headroom/base/error.h"
-#include "headroom/workload/slice.h"
+#include "headroom/workload/team.h"
 
 namespace headroom {
 
@@ -44,6 +44,16 @@ std::size_t size_axis(const State& state, std::string_view axis) {
     throw Error("axis " + std::string(axis) + " is " + std::to_string(value) + "; it must be at least 1");
   }
   return static_cast<std::size_t>(value);
+}
+
+std::size_t limit_bytes(const State& state, std::size_t unit) {
+  const auto asked = static_cast<std::size_t>(state.integer("bytes"));
+  const std::size_t bytes = asked / unit * unit;
+  if (bytes == 0) {
+    state.skip("bytes=" + std::to_string(asked) + " is less than the " + std::to_string(unit) +
+               " bytes that this limit moves at once");
+  }
+  return bytes;
 }
 
 }  // namespace headroom

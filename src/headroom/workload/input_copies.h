@@ -10,7 +10,7 @@
 
 namespace headroom {
 
-/// Equal copies of one input, one behind the other, each from a multiple of 64 bytes on.
+/// Equal, contiguous copies of one input, each aligned to 64 bytes.
 class InputCopies {
  public:
   /// Zeroed memory.
@@ -21,7 +21,7 @@ class InputCopies {
   std::size_t bytes() const { return bytes_; }
   std::size_t copies() const { return copies_; }
 
-  /// The memory of the first copy as values of T.
+  /// The first copy as values of T.
   template <typename T>
   std::span<T> first() {
     return {reinterpret_cast<T*>(memory_.data()), bytes_ / sizeof(T)};
@@ -31,7 +31,7 @@ class InputCopies {
     return {reinterpret_cast<const T*>(memory_.data()), bytes_ / sizeof(T)};
   }
 
-  /// Makes all copies equal to the first.
+  /// Copies the first to all others.
   void spread(const Team& team);
 
   /// Bytes from one copy to the next.
@@ -44,22 +44,26 @@ class InputCopies {
   Buffer memory_;
 };
 
-/// Product of sizes that cannot wrap: the largest number that State::require_memory understands instead.
+/// Returns a product of sizes that saturates instead of wrapping; State::require_memory handles the maximum.
 std::size_t bytes_of(std::size_t a, std::size_t b, std::size_t c = 1, std::size_t d = 1);
 
-/// Bytes of one value of `dtype`: "bf16" or "int8".
+/// Bytes per value of "bf16" or "int8".
 constexpr std::size_t item_bytes(std::string_view dtype) {
   return dtype == "int8" ? 1 : 2;
 }
 
-/// The dtype whose peak bounds products of `weights` ("bf16", "int8", "int8_g32", "int4") and an x of bf16: x
-/// as fixed point makes those of integers products of integers, for which a CPU may have faster instructions
-/// than for any float.
+/// Returns the dtype whose peak bounds products of `weights` ("bf16", "int8", "int8_g32", "int4") with a bf16
+/// x. With x in fixed point, products of integers stay integer, for which a CPU may have faster instructions
+/// than for floats.
 constexpr const char* dtype_of_peak(std::string_view weights) {
   return weights == "bf16" ? "bf16" : "int8";
 }
 
-/// A positive integer axis as a size. Throws Error for zero and negative values.
+/// Returns a positive integer axis as a size. Throws Error for zero and negative values.
 std::size_t size_axis(const State& state, std::string_view axis);
+
+/// Returns the axis `bytes` of a bandwidth limit, rounded down to a multiple of `unit`, the bytes moved at
+/// once. Skips the case at zero.
+std::size_t limit_bytes(const State& state, std::size_t unit);
 
 }  // namespace headroom

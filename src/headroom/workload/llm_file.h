@@ -6,39 +6,50 @@
 #include <string>
 #include <vector>
 
-#include "headroom/workload/llm_config.h"
-#include "headroom/workload/llm_weights.h"
-#include "headroom/workload/mapped_file.h"
-#include "headroom/workload/stored_tensor.h"
+#include "headroom/workload/llm_model.h"
+#include "headroom/workload/stored_model.h"
 #include "headroom/workload/team.h"
 
 namespace headroom {
 
-/// A model of somebody's: a GGUF file, or safetensors with their config.json, of a Llama, a Mistral or a
-/// Qwen2. Its files stay mapped while this lives.
+/// A model's description from its file.
+struct LlmDescription {
+  LlmConfig config;
+  std::size_t longest = 0;  ///< context length of the model; 0: unknown
+};
+
+/// Reads a config.json; `source` names it in errors. Throws Error for an architecture other than llama,
+/// mistral and qwen2, inconsistent sizes, or unsupported features ("dynamic" rotation scaling, quantised
+/// weights).
+LlmDescription describe_llm_json(const std::string& text, const std::string& source);
+/// The same for the metadata of a GGUF file; the vocabulary size is that of its embedding.
+LlmDescription describe_llm_gguf(const StoredModel& model, const std::string& source);
+
+/// A user's model: a GGUF file, or safetensors with config.json, of a Llama, Mistral or Qwen2. Its files stay
+/// mapped for the lifetime of this.
 struct LlmFile {
   std::string path;
-  LlmConfig config;         ///< config.model is the file's or the folder's name
-  std::string stored;       ///< the type that most bytes of matrices have: "Q8_0"
-  std::size_t longest = 0;  ///< positions that the model was made for; 0: it does not say
+  LlmConfig config;         ///< config.model is the name of the file or folder
+  std::string stored;       ///< type of most matrix bytes: "Q8_0"
+  std::size_t longest = 0;  ///< context length of the model; 0: unknown
   StoredModel model;
   std::vector<MappedFile> files;
   bool is_gguf = false;
-  /// Whether pairs that are rotated lie half a head apart (as in Hugging Face's and Qwen2's files), not side
-  /// by side.
+  /// Whether rotated pairs lie half a head apart (as in files of Hugging Face and Qwen2) instead of side by
+  /// side.
   bool has_halves = false;
 };
 
-/// `path` is a .gguf file, a .safetensors file, or a folder with config.json and model.safetensors or
-/// model.safetensors.index.json. Every tensor that is needed is there, of the right shape. Throws Error with
-/// the tensor's name and its byte, or what of the model is not known here.
+/// Opens a .gguf file, a .safetensors file, or a folder with config.json and model.safetensors or
+/// model.safetensors.index.json, and checks that every needed tensor has the right shape. Throws Error with
+/// the tensor's name and byte, or the unsupported feature.
 LlmFile open_llm_file(const std::filesystem::path& path);
 
-/// The first `layers` of its layers. Blocks and bf16 stay as they are; all else is made bf16. So are
-/// the gate and up where their types differ.
+/// Loads the first `layers` layers. Blocks and bf16 stay; other types become bf16, as do gate and up if their
+/// types differ.
 LlmWeights load_llm_weights(const LlmFile& file, std::size_t layers, const Team& team);
 
-/// The config of its first `layers` layers. Throws Error where it has not as many.
+/// Returns the config of the first `layers` layers. Throws Error if there are fewer.
 LlmConfig config_of_layers(const LlmFile& file, std::size_t layers);
 
 }  // namespace headroom

@@ -6,16 +6,72 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "headroom/experiment/registry.h"
 #include "headroom/experiment/state.h"
-#include "headroom/workload/llm_reference.h"
-#include "headroom/workload/llm_weights.h"
+#include "headroom/workload/llm_model.h"
 #include "headroom/workload/team.h"
 
 namespace headroom {
+
+/// cos and sin of position times frequency, times the config's rope_magnitude, [positions, head_dim / 2]
+/// each: pair i of a head turns by position / base^(2 i / head_dim). Source: Su et al., "RoFormer", 2021,
+/// equation 15.
+struct RotaryTable {
+  std::size_t pairs = 0;
+  std::vector<float> cosines, sines;
+
+  RotaryTable(const LlmConfig& config, std::size_t positions);
+};
+
+/// The experts that tokens chose: [token][layer][chosen], tokens in the order of their positions.
+using LlmRouting = std::vector<std::uint32_t>;
+
+struct ExactLogits {
+  std::vector<double> logits;  ///< [vocab], behind the last token
+  /// By how many standard deviations of the scores that of an expert that was not taken exceeds that of one
+  /// that was: 0 where the routing is the reference's own.
+  double routing_gap = 0;
+};
+
+/// The logits behind `tokens` in float64, computed as plainly as possible. Nothing is rounded on the way.
+/// Where the model has experts, those of `routing` are taken, as a score that lies between two experts may
+/// fall either way; empty: the reference's own choice.
+ExactLogits exact_logits(const Team& team, const LlmWeights& weights, std::span<const std::int32_t> tokens,
+                         const LlmRouting& routing = {});
+
+/// The keys and values that an implementation has of a sequence: of a key-value head [positions, head_dim].
+struct LlmKept {
+  using Head = std::function<const Bf16*(std::size_t layer, std::size_t head)>;
+  Head keys, values;
+};
+
+/// What one token gives in float64.
+struct ExactToken {
+  std::vector<double> logits;
+  std::vector<double> keys, values;  ///< [layers, kv_dim]; keys are rotated
+  double routing_gap = 0;            ///< as ExactLogits has it
+};
+
+/// Of `token` at `position`, where at those before it lies what an implementation has kept: the right answer
+/// to a long context for the price of one token. Routing, where not empty, is of all positions up to this
+/// one.
+ExactToken exact_token(const Team& team, const LlmWeights& weights, const LlmKept& kept, std::size_t position,
+                       std::int32_t token, const LlmRouting& routing = {});
+
+/// One head's attention in float64: query[width], keys and values [positions, width].
+std::vector<double> exact_attention(std::span<const double> query, std::span<const double> keys,
+                                    std::span<const double> values);
+
+/// Turns the pairs (x[0], x[1]), (x[2], x[3]), ... of a head at `position`; the frequency of each is divided
+/// by its factor, where there are factors, and the head becomes `magnitude` times as long.
+void exact_rotation(std::span<double> head, std::size_t position, double base,
+                    std::span<const float> factors = {}, double magnitude = 1);
 
 /// Decoding with one sequence: a prompt, then one new token after the other, each drawn from the 200
 /// likeliest at a temperature of 0.8, as gpt-fast's benchmark does.
@@ -150,5 +206,19 @@ void measure_llm(State& state, const LlmWorkload& workload, Model& model, const 
   LlmGeneration measured(model, workload);
   state.measure([&] { measured.step(); });
 }
+
+/// A runner's implementation of decoding with a model.
+using LlmFunction = std::function<void(State&, const LlmConfig&)>;
+
+/// Adds llama2_7b_bf16, llama2_7b_int8 and mixtral_8x7b_int8, the models of gpt-fast's benchmark, with the
+/// axes and metrics that are the same for every runner, on `device`: an iteration is a token on "cpu", a
+/// generation on others. They run when they are named: each takes seconds to load and gigabytes.
+void add_llm_experiments(Registry& registry, const LlmFunction& decode,
+                         std::initializer_list<const char*> backends, const char* device = "cpu");
+
+/// The same models with weights of 4 bits in groups of 32 (LlmFormat::kInt4Blocks), which gpt-fast's
+/// benchmark does not have: llama2_7b_int4 and mixtral_8x7b_int4.
+void add_int4_llm_experiments(Registry& registry, const LlmFunction& decode,
+                              std::initializer_list<const char*> backends);
 
 }  // namespace headroom

@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "headroom/workload/slice.h"
-#include "headroom/workload/stored_tensor.h"
+#include "headroom/workload/stored_model.h"
+#include "headroom/workload/team.h"
 
 namespace headroom {
 namespace {

@@ -9,17 +9,17 @@
 #include "headroom/experiment/bf16.h"
 #include "headroom/workload/team.h"
 
-/// What the right answers are, in float64 and as plainly as possible. The workers of a team share the rows.
+/// Reference answers in float64, as simple as possible. The workers of a team share the rows.
 namespace headroom {
 
-/// What torch.nn.LayerNorm adds to the variance.
+/// Epsilon of torch.nn.LayerNorm.
 constexpr float kNormEpsilon = 1e-5F;
 
-/// Exact: every bf16 and every float is a double.
+/// Exact conversions.
 std::vector<double> as_doubles(std::span<const Bf16> values);
 std::vector<double> as_doubles(std::span<const float> values);
 
-/// weights[rows][columns] times x, plus bias[rows] unless it is empty.
+/// Returns weights[rows][columns] times x, plus bias[rows] unless it is empty.
 std::vector<double> exact_gemv(const Team& team, std::string_view dtype, const std::byte* weights,
                                std::size_t rows, std::span<const double> x,
                                std::span<const double> bias = {});

@@ -1,15 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <functional>
 
 namespace headroom {
 
-/// Threads that share a task: calls body(worker, workers) once for each of several workers at the same time,
-/// and returns when all are done. `body` must not throw.
+/// Units [begin, end) of some work.
+struct Slice {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::size_t size() const { return end - begin; }
+};
+
+/// Returns the slice of `worker` out of `workers`. Slices are contiguous, in order, and differ by at most one
+/// unit. Every kernel and limit splits like this, so that they touch the same pages from the same CPUs.
+inline Slice slice_of(std::size_t count, int worker, int workers) {
+  const auto index = static_cast<std::size_t>(worker);
+  const auto parts = static_cast<std::size_t>(workers);
+  const std::size_t share = count / parts;
+  const std::size_t longer = count % parts;  // the first slices are one unit longer
+  const std::size_t begin = index * share + (index < longer ? index : longer);
+  return {begin, begin + share + (index < longer ? 1 : 0)};
+}
+
+/// Runs body(worker, workers) on several threads at once and returns when all are done. `body` must not
+/// throw.
 using Team = std::function<void(const std::function<void(int worker, int workers)>& body)>;
 
-/// A team whose threads are made for each task: for setting up, never for what is timed.
+/// Makes a team with new threads for each task: for set-up, never for timed work.
 Team fresh_threads(int workers);
 
 }  // namespace headroom

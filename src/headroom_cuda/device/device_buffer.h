@@ -2,20 +2,24 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "headroom/experiment/state.h"
+#include "headroom/workload/input_copies.h"
 
 namespace headroom::cuda {
 
-/// Memory of the device, freed with this. Its copies from and to the host have ended when they return.
+/// Owns device memory. Copies from and to the host are complete on return.
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
-  /// `bytes` of memory, uninitialised, aligned to 256 bytes. Skips the case, saying both sizes, where the
-  /// device has not as much; throws Error where the allocation fails for another reason.
+  /// Allocates `bytes` bytes, uninitialised, aligned to 256. Skips the case if the device has less memory;
+  /// throws Error if the allocation fails for another reason.
   DeviceBuffer(const State& state, std::size_t bytes);
   ~DeviceBuffer();
   DeviceBuffer(DeviceBuffer&& other) noexcept
@@ -28,13 +32,13 @@ class DeviceBuffer {
 
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
-  /// The same as an array: kernel<<<...>>>(buffer.as<const float>()).
+  /// Data as an array: kernel<<<...>>>(buffer.as<const float>()).
   template <typename T>
   T* as() const {
     return reinterpret_cast<T*>(data_);
   }
 
-  /// Copies `values` to the buffer, `offset` bytes into it. Throws Error where they do not fit.
+  /// Copies `values` to byte `offset` of the buffer. Throws Error if they do not fit.
   template <typename T>
   void upload(std::span<const T> values, std::size_t offset = 0) {
     upload_bytes(std::as_bytes(values), offset);
@@ -43,11 +47,11 @@ class DeviceBuffer {
   void upload(const std::vector<T>& values, std::size_t offset = 0) {
     upload(std::span<const T>(values), offset);
   }
-  /// Copies `rows` of `row_bytes` that follow one another to rows that begin `pitch` bytes apart, the first
-  /// of them `offset` bytes into the buffer. Throws Error where they do not fit.
+  /// Copies `rows` consecutive rows of `row_bytes` to rows `pitch` bytes apart from byte `offset` on. Throws
+  /// Error if they do not fit.
   void upload_rows(const std::byte* from, std::size_t rows, std::size_t row_bytes, std::size_t offset,
                    std::size_t pitch);
-  /// Copies from the start of the buffer into `values`. Throws Error where it has fewer.
+  /// Copies from the start of the buffer into `values`. Throws Error if the buffer is smaller.
   template <typename T>
   void download(std::span<T> values) const {
     download_bytes(std::as_writable_bytes(values));
@@ -62,5 +66,38 @@ class DeviceBuffer {
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
+
+/// Copies of an input on the device, with the stride of the host.
+class DeviceCopies {
+ public:
+  /// Uploads the copies. Skips the case if the device lacks memory.
+  DeviceCopies(const State& state, const InputCopies& copies);
+
+  const std::byte* copy(std::size_t index) const { return memory_.data() + index * stride_; }
+  /// End of that copy.
+  const std::byte* end(std::size_t index) const { return copy(index) + bytes_; }
+  std::size_t bytes() const { return bytes_; }
+  std::size_t stride() const { return stride_; }
+
+ private:
+  std::size_t bytes_, stride_;
+  DeviceBuffer memory_;
+};
+
+/// Returns one object for all live cases of this runner with the same inputs. `name` identifies the input and
+/// the axes that it depends on.
+std::shared_ptr<const DeviceCopies> shared_copies(State& state, const std::string& name,
+                                                  const InputCopies& copies);
+
+/// Uploads `values` to a new buffer.
+template <typename T>
+DeviceBuffer uploaded(const State& state, const std::vector<T>& values) {
+  DeviceBuffer buffer(state, values.size() * sizeof(T));
+  buffer.upload(values);
+  return buffer;
+}
+
+/// Converts `size` (of `what`, for the message) to the kernels' type. Skips the case if it is too large.
+std::uint32_t device_size(const State& state, std::size_t size, const char* what);
 
 }  // namespace headroom::cuda

@@ -4,10 +4,12 @@
 #include <span>
 #include <vector>
 
+#include "headroom/base/text.h"
 #include "headroom/experiment/state.h"
 #include "headroom_cuda/device/device_buffer.h"
+#include "headroom_cuda/kernels/kernel_plan.h"
 #include "headroom_cuda_device/device.h"
-#include "headroom_cuda_device/launch.h"
+#include "headroom_cuda_device/launch_timer.h"
 
 namespace headroom::cuda {
 
@@ -24,6 +26,25 @@ void verify_on_device(State& state, Device& device, const Launch& launch, Device
     y.download(std::span(actual));
   };
   state.verify(run, std::span(actual), expected, tolerance);
+}
+
+/// Skips the case if this device does not support `start`.
+inline void require_start(const State& state, const Device& device, Start start) {
+  if (start == Start::kBehindOther || device.compute_capability() >= 90) return;
+  state.skip("a launch starts early on devices of compute capability 9.0 and later only");
+}
+
+/// Notes the variant that runs. Skips the case if the device does not support it, or if `plan` is not the
+/// wanted variant.
+template <typename Plan>
+const Plan& noted(State& state, const Device& device, const Plan& plan) {
+  if (!state.variant().empty() && state.variant() != plan.name()) {
+    state.skip("the variant " + in_quotes(state.variant()) + " does not hold such rows; " +
+               in_quotes(plan.name()) + " does");
+  }
+  require_start(state, device, plan.start);
+  state.note("variant", plan.name());
+  return plan;
 }
 
 }  // namespace headroom::cuda

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+
 #ifndef __CUDACC__
 #include <cmath>
 #include <cstring>
@@ -12,6 +13,7 @@
 
 /// What the kernels need of a device beyond C++ and CUDA's own functions. All that is PTX is here; each has a
 /// twin for the host, for the tests that run the kernels without a device.
+
 namespace headroom::cuda {
 
 /// 16 bytes: the widest load of a thread.
@@ -258,6 +260,212 @@ inline void multiply_bf16(const std::uint32_t (&a)[4], std::uint32_t b0, std::ui
 
 __device__ inline std::uint16_t bf16_bits(float value) {
   return static_cast<std::uint16_t>(bf16_pair(value, 0));
+}
+
+// Sums over the threads of a warp and of a block. Every thread of it calls.
+
+constexpr unsigned kAllLanes = 0xffffffffU;
+constexpr unsigned kMostWarps = 32;  ///< of a block
+
+/// To every lane.
+__device__ inline float warp_sum(float value) {
+#pragma unroll
+  for (unsigned apart = kWarp / 2; apart > 0; apart /= 2) {
+    value += __shfl_xor_sync(kAllLanes, value, static_cast<int>(apart));
+  }
+  return value;
+}
+
+/// The sums over a warp of kRows values at once, a power of two: lane l gets that of row l / (32 / kRows).
+/// With each exchange half of the rows leaves half of the lanes, so that it takes kRows + 4 exchanges or
+/// fewer, not 5 kRows.
+template <int kRows>
+__device__ inline float warp_sums(float (&sums)[kRows], unsigned lane) {
+  unsigned apart = kWarp / 2;
+#pragma unroll
+  for (int kept = kRows / 2; kept > 0; kept /= 2, apart /= 2) {
+    const bool upper = (lane & apart) != 0;
+#pragma unroll
+    for (int i = 0; i < kept; ++i) {
+      const float sent = upper ? sums[i] : sums[i + kept];
+      const float own = upper ? sums[i + kept] : sums[i];
+      sums[i] = own + __shfl_xor_sync(kAllLanes, sent, static_cast<int>(apart));
+    }
+  }
+  float sum = sums[0];
+#pragma unroll
+  for (; apart > 0; apart /= 2) sum += __shfl_xor_sync(kAllLanes, sum, static_cast<int>(apart));
+  return sum;
+}
+
+/// To every thread of the block. `shared` may be used again once every thread has passed a barrier.
+__device__ inline float block_sum(float value, float (&shared)[kMostWarps]) {
+  const unsigned warp = threadIdx.x / kWarp;
+  const unsigned lane = threadIdx.x % kWarp;
+  value = warp_sum(value);
+  if (lane == 0) shared[warp] = value;
+  __syncthreads();
+  return warp_sum(lane < blockDim.x / kWarp ? shared[lane] : 0.0F);
+}
+
+// Products of weights as they lie in memory with x of bf16, summed in f32.
+
+struct Int8Weights {
+  static constexpr unsigned kBytes = 1;
+};
+struct Bf16Weights {
+  static constexpr unsigned kBytes = 2;
+};
+/// How many weights a vector holds.
+template <typename Weights>
+constexpr unsigned kLength = kVectorBytes / Weights::kBytes;
+
+/// Values of x as floats, from pairs of bf16.
+template <unsigned kCount>
+__device__ inline void unpack(const std::uint32_t (&pairs)[kCount / 2], float (&values)[kCount]) {
+#pragma unroll
+  for (unsigned i = 0; i < kCount / 2; ++i) {
+    values[2 * i] = low_bf16(pairs[i]);
+    values[2 * i + 1] = high_bf16(pairs[i]);
+  }
+}
+
+/// Byte `kByte` of four, each 128 more than the int8 that it stands for, as a float: behind the exponent of
+/// 2^23 it is the integer part. Conversion instructions would run at a fraction of this one's rate.
+template <unsigned kByte>
+__device__ inline float int8_value(std::uint32_t raised) {
+  return __uint_as_float(__byte_perm(raised, 0x4B000000U, 0x7650U + kByte)) - 8388736.0F;
+}
+
+/// Adds the products of a vector of weights with x to two sums: two, so that an addition need not wait for
+/// the one before it.
+__device__ inline void add_products(Int8Weights /*of*/, const Vector& weights, const float (&x)[16],
+                                    float (&sums)[2]) {
+#pragma unroll
+  for (unsigned i = 0; i < 4; ++i) {
+    const std::uint32_t raised = weights.words[i] ^ 0x80808080U;
+    sums[0] = fmaf(int8_value<0>(raised), x[4 * i], sums[0]);
+    sums[1] = fmaf(int8_value<1>(raised), x[4 * i + 1], sums[1]);
+    sums[0] = fmaf(int8_value<2>(raised), x[4 * i + 2], sums[0]);
+    sums[1] = fmaf(int8_value<3>(raised), x[4 * i + 3], sums[1]);
+  }
+}
+__device__ inline void add_products(Bf16Weights /*of*/, const Vector& weights, const float (&x)[8],
+                                    float (&sums)[2]) {
+#pragma unroll
+  for (unsigned i = 0; i < 4; ++i) {
+    sums[0] = fmaf(low_bf16(weights.words[i]), x[2 * i], sums[0]);
+    sums[1] = fmaf(high_bf16(weights.words[i]), x[2 * i + 1], sums[1]);
+  }
+}
+
+// A row of a matrix in vectors of 16 bytes from its own beginning, wherever in memory that is.
+
+/// The 16 bytes that begin `shift` bytes (0 to 15) into `low`, which lies before `high`. `shift` is the same
+/// for a whole row, so that the branches are not divergent.
+__device__ inline Vector joined(const Vector& low, const Vector& high, unsigned shift) {
+  const std::uint32_t words[8] = {low.words[0],  low.words[1],  low.words[2],  low.words[3],
+                                  high.words[0], high.words[1], high.words[2], high.words[3]};
+  Vector result{};
+#pragma unroll
+  for (unsigned start = 0; start < 4; ++start) {
+    if (start != shift / 4) continue;
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i) {
+      result.words[i] = __funnelshift_r(words[start + i], words[start + i + 1], 8 * (shift % 4));
+    }
+  }
+  return result;
+}
+
+/// Zero from byte `bytes` on.
+__device__ inline void keep_first(Vector& vector, unsigned bytes) {
+#pragma unroll
+  for (unsigned i = 0; i < 4; ++i) {
+    if (bytes < 4 * i + 4) {
+      vector.words[i] = bytes > 4 * i ? vector.words[i] & ((1U << (8 * (bytes - 4 * i))) - 1) : 0;
+    }
+  }
+}
+
+/// Up to 16 bytes from `from`, byte by byte; zeros behind them.
+__device__ inline Vector load_bytes(const std::byte* from, unsigned bytes) {
+  Vector result{};
+#pragma unroll
+  for (unsigned i = 0; i < kVectorBytes; ++i) {
+    if (i < bytes) result.words[i / 4] |= static_cast<std::uint32_t>(from[i]) << (8 * (i % 4));
+  }
+  return result;
+}
+
+/// Vector `index` of a row of `row_bytes` bytes from `row` on; what is behind the end of the row is zero.
+/// Reads nothing from `end` on, the end of the memory that the row is in, which begins at a multiple of 16
+/// bytes. kAligned: `row` and `row_bytes` are multiples of 16 bytes. Else two loads make one vector; the
+/// second hits the first-level cache.
+template <bool kAligned>
+__device__ inline Vector row_vector(const std::byte* row, std::size_t row_bytes, unsigned index,
+                                    const std::byte* end) {
+  const std::byte* from = row + std::size_t{kVectorBytes} * index;
+  if constexpr (kAligned) {
+    return load_once(from);
+  } else {
+    const std::size_t left = row_bytes - std::size_t{kVectorBytes} * index;
+    const unsigned bytes = left < kVectorBytes ? static_cast<unsigned>(left) : kVectorBytes;
+    const auto shift = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(from) % kVectorBytes);
+    if (static_cast<std::size_t>(end - from) + shift < 2 * kVectorBytes) return load_bytes(from, bytes);
+    const Vector low = load_common(from - shift);
+    Vector result = joined(low, load_common(from - shift + kVectorBytes), shift);
+    if (bytes < kVectorBytes) keep_first(result, bytes);
+    return result;
+  }
+}
+
+/// Bytes [first, last) of a vector of bf16, to where byte 0 would be `to`.
+__device__ inline void store_bf16(std::byte* to, const Vector& vector, unsigned first, unsigned last) {
+#pragma unroll
+  for (unsigned i = 0; i < kVectorBytes / 2; ++i) {
+    if (2 * i < first || 2 * i >= last) continue;
+    const auto value = static_cast<std::uint16_t>(vector.words[i / 2] >> (16 * (i % 2)));
+    *reinterpret_cast<std::uint16_t*>(to + 2 * i) = value;
+  }
+}
+
+/// The part of store_row_vector for rows that begin anywhere: the lanes of a warp hold vectors that follow
+/// one another. Each takes what its vector lacks to a multiple of 16 bytes from the lane before it.
+__device__ inline void store_shifted(std::byte* row, std::size_t row_bytes, unsigned index, unsigned vectors,
+                                     const Vector& vector) {
+  const unsigned lane = threadIdx.x % kWarp;
+  Vector before;
+#pragma unroll
+  for (unsigned i = 0; i < 4; ++i) {
+    before.words[i] = __shfl_sync(0xffffffffU, vector.words[i], static_cast<int>((lane + kWarp - 1) % kWarp));
+  }
+  if (index >= vectors) return;
+  std::byte* const to = row + std::size_t{kVectorBytes} * index;
+  const std::size_t left = row_bytes - std::size_t{kVectorBytes} * index;
+  const unsigned bytes = left < kVectorBytes ? static_cast<unsigned>(left) : kVectorBytes;
+  const auto shift = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(to) % kVectorBytes);
+  const unsigned own = kVectorBytes - shift;  // of its bytes come before the next multiple
+  if (shift == 0 && bytes == kVectorBytes) return store_once(to, vector);
+  if (shift > 0 && lane > 0 && bytes >= own) {
+    store_once(to - shift, joined(before, vector, own));
+  } else {
+    if (lane > 0) store_bf16(to - kVectorBytes, before, own, kVectorBytes);
+    store_bf16(to, vector, 0, bytes < own ? bytes : own);
+  }
+  if (lane == kWarp - 1 || index + 1 == vectors) store_bf16(to, vector, own, bytes);
+}
+
+/// Writes vector `index` of the `vectors` of a row of bf16; nothing for an index behind them. Every lane of a
+/// warp calls, with indices that follow one another.
+template <bool kAligned>
+__device__ inline void store_row_vector(std::byte* row, std::size_t row_bytes, unsigned index,
+                                        unsigned vectors, const Vector& vector) {
+  if constexpr (kAligned) {
+    if (index < vectors) store_once(row + std::size_t{kVectorBytes} * index, vector);
+  } else {
+    store_shifted(row, row_bytes, index, vectors, vector);
+  }
 }
 
 }  // namespace headroom::cuda

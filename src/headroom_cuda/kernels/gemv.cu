@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/kernels/gemv.h"
-
 #include <utility>
 
 #include "headroom/base/error.h"
 #include "headroom_cuda/kernels/gemv_kernels.cuh"
 #include "headroom_cuda/kernels/launch_kernel.h"
+#include "headroom_cuda/kernels/launches.h"
+#include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {
 namespace {
@@ -31,6 +31,12 @@ Kernel kernel_of(const GemvPlan& plan) {
 }
 
 }  // namespace
+
+void launch_convert(const std::int8_t* from, std::uint16_t* to, std::size_t count, unsigned processors,
+                    cudaStream_t stream) {
+  convert_kernel<<<8 * processors, 256, 0, stream>>>(from, to, count);
+  check_launch("convert_kernel");
+}
 
 void launch_gemv(const GemvProblem& problem, std::string_view dtype, const GemvPlan& plan,
                  cudaStream_t stream) {

@@ -1,9 +1,199 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "headroom_cuda/kernels/gemv_rows.cuh"
+#include "headroom_cuda/kernels/device_ops.cuh"
+#include "headroom_cuda/kernels/kernel_plan.h"
 
 namespace headroom::cuda {
+
+/// Values of int8 as bf16, which is exact. Both begin at a multiple of 16 bytes.
+inline __global__ void __launch_bounds__(256)
+    convert_kernel(const std::int8_t* from, std::uint16_t* to, std::size_t count) {
+  constexpr std::size_t kEach = kVectorBytes;
+  const std::size_t step = std::size_t{gridDim.x} * blockDim.x * kEach;
+  for (std::size_t at = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) * kEach; at < count;
+       at += step) {
+    if (at + kEach > count) {
+      for (std::size_t i = at; i < count; ++i) to[i] = bf16_bits(static_cast<float>(from[i]));
+      continue;
+    }
+    const Vector read = load_once(from + at);
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      Vector written;
+#pragma unroll
+      for (unsigned i = 0; i < 2; ++i) {
+        const std::uint32_t raised = read.words[2 * half + i] ^ 0x80808080U;
+        written.words[2 * i] = bf16_pair(int8_value<0>(raised), int8_value<1>(raised));
+        written.words[2 * i + 1] = bf16_pair(int8_value<2>(raised), int8_value<3>(raised));
+      }
+      store_once(to + at + 8 * half, written);
+    }
+  }
+}
+
+// Rows of a matrix times x. Each block has an equal share of the rows.
+// In a block, teams of threads take turns at batches of rows. A thread has the same columns of each row, and
+// x of those in registers; it loads a batch while it multiplies the one before it, and meets no barrier
+// until all rows of the block are done.
+
+constexpr unsigned kGemvThreads = 512;  ///< of a block, at most
+constexpr unsigned kPartials =
+    4096;  ///< sums of warps that a block keeps: one for each warp of a team and row
+
+/// Vectors of a batch that alone keeps enough bytes in flight, 64 KiB of a multiprocessor: for two of them
+/// under way at once there are not enough registers.
+constexpr int kLargeBatch = 8;
+
+/// The place of this thread in its team of `threads`, a power of two from 32 to blockDim.x.
+struct RowTeam {
+  unsigned threads, count, index, lane, warps, warp;
+
+  __device__ explicit RowTeam(unsigned team_threads)
+      : threads(team_threads),
+        count(blockDim.x / team_threads),
+        index(threadIdx.x / team_threads),
+        lane(threadIdx.x % team_threads),
+        warps(team_threads / kWarp),
+        warp(lane / kWarp) {}
+};
+
+/// The rows of the chosen matrices, one after the other.
+template <typename Weights>
+struct MatrixRows {
+  const std::byte* first;
+  const std::byte* second;  ///< its row 0 comes after the last one of `first`
+  const std::byte* end;
+  std::size_t row_bytes;
+  unsigned rows;
+  unsigned vectors;  ///< of a row
+
+  __device__ explicit MatrixRows(const GemvMatrix& matrix)
+      : first(matrix.weights),
+        second(matrix.weights),
+        end(matrix.end),
+        row_bytes(std::size_t{matrix.columns} * Weights::kBytes),
+        rows(matrix.rows),
+        vectors(static_cast<unsigned>((row_bytes + kVectorBytes - 1) / kVectorBytes)) {
+    if (matrix.chosen == nullptr) return;
+    wait_for_launch_before();  // which may have chosen them
+    first += static_cast<std::size_t>(matrix.chosen[0]) * rows * row_bytes;
+    second += static_cast<std::size_t>(matrix.chosen[1]) * rows * row_bytes;
+  }
+  __device__ const std::byte* at(unsigned row) const {
+    return row < rows ? first + row * row_bytes : second + (row - rows) * row_bytes;
+  }
+};
+
+/// kVectors vectors of each of kRows rows: what a thread has in flight.
+template <typename Weights, int kVectors, int kRows, bool kAligned>
+struct Batch {
+  Vector vectors[kRows][kVectors];
+
+  /// The vectors `index`, `index` + `step` ... of the rows from `row` on. What is not there is zero.
+  __device__ void load(const MatrixRows<Weights>& matrix, unsigned row, unsigned last, unsigned index,
+                       unsigned step) {
+#pragma unroll
+    for (unsigned r = 0; r < kRows; ++r) {
+      const std::byte* const from = matrix.at(row + r);
+#pragma unroll
+      for (unsigned v = 0; v < kVectors; ++v) {
+        const unsigned at = index + v * step;
+        if (row + r < last && at < matrix.vectors) {
+          vectors[r][v] = row_vector<kAligned>(from, matrix.row_bytes, at, matrix.end);
+        } else {
+          vectors[r][v] = Vector{};
+        }
+      }
+    }
+  }
+
+  /// Of each row with x, pairs of bf16.
+  __device__ void multiply(const std::uint32_t (&x)[kVectors][kLength<Weights> / 2],
+                           float (&sums)[kRows]) const {
+    float halves[kRows][2] = {};
+#pragma unroll
+    for (unsigned v = 0; v < kVectors; ++v) {
+      float values[kLength<Weights>];
+      unpack(x[v], values);
+#pragma unroll
+      for (unsigned r = 0; r < kRows; ++r) add_products(Weights{}, vectors[r][v], values, halves[r]);
+    }
+#pragma unroll
+    for (unsigned r = 0; r < kRows; ++r) sums[r] = halves[r][0] + halves[r][1];
+  }
+};
+
+/// Rows [first, last) times the columns from vector `tile` on that a team holds at once. What each warp sums
+/// is written to `partials`, or added where the tile is not the first. `x.prepare()` is called by every
+/// thread when the first loads are under way; `x.fill(pairs, element)` gives x from `element` on.
+template <typename Weights, int kVectors, int kRows, bool kAligned, typename X>
+__device__ void multiply_tile(const MatrixRows<Weights>& matrix, const RowTeam& team, unsigned first,
+                              unsigned last, unsigned tile, X& x, float (&partials)[kPartials]) {
+  constexpr unsigned kLanesOfRow = kWarp / kRows;
+  const unsigned index = tile + team.lane;
+  const unsigned lane = threadIdx.x % kWarp;
+  const unsigned step = team.count * kRows;
+  unsigned row = first + team.index * kRows;
+  Batch<Weights, kVectors, kRows, kAligned> current, next;
+  current.load(matrix, row, last, index, team.threads);
+  x.prepare();
+  std::uint32_t pairs[kVectors][kLength<Weights> / 2] = {};
+#pragma unroll
+  for (unsigned v = 0; v < kVectors; ++v) {
+    const unsigned at = index + v * team.threads;
+    if (at < matrix.vectors) x.fill(pairs[v], at * kLength<Weights>);
+  }
+  // Loads the batch behind the one at `row`, then multiplies this.
+  const auto take = [&](const auto& batch, auto& behind) {
+    behind.load(matrix, row + step, last, index, team.threads);
+    float sums[kRows];
+    batch.multiply(pairs, sums);
+    const float sum = warp_sums(sums, lane);
+    const unsigned row_of_lane = row + lane / kLanesOfRow;
+    if (lane % kLanesOfRow == 0 && row_of_lane < last) {
+      float& partial = partials[(row_of_lane - first) * team.warps + team.warp];
+      partial = tile == 0 ? sum : partial + sum;
+    }
+    row += step;
+  };
+  while (row < last) {
+    take(current, next);
+    if constexpr (kVectors * kRows < kLargeBatch) {
+      // The two take turns: to copy one into the other would be to wait for it.
+      if (row >= last) break;
+      take(next, current);
+    } else {
+      current = next;
+    }
+  }
+}
+
+/// This block's rows times x. `results.row(row, sum)` is called by one thread for each of them,
+/// `results.finish()` by every thread at the end.
+template <typename Weights, int kVectors, int kRows, bool kAligned, typename X, typename Results>
+__device__ void multiply_rows(const GemvMatrix& of, unsigned team_threads, X& x, Results& results) {
+  __shared__ float partials[kPartials];
+  const MatrixRows<Weights> matrix(of);
+  const RowTeam team(team_threads);
+  const auto begin = static_cast<unsigned>(std::uint64_t{of.outputs} * blockIdx.x / gridDim.x);
+  const auto end = static_cast<unsigned>(std::uint64_t{of.outputs} * (blockIdx.x + 1) / gridDim.x);
+  const unsigned most = kPartials / team.warps;
+  for (unsigned first = begin; first < end; first += most) {
+    const unsigned last = end - first < most ? end : first + most;
+    for (unsigned tile = 0; tile < matrix.vectors; tile += kVectors * team.threads) {
+      multiply_tile<Weights, kVectors, kRows, kAligned>(matrix, team, first, last, tile, x, partials);
+    }
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < last - first; i += blockDim.x) {
+      float sum = 0;
+      for (unsigned warp = 0; warp < team.warps; ++warp) sum += partials[i * team.warps + warp];
+      results.row(first + i, sum);
+    }
+    __syncthreads();
+  }
+  results.finish();
+}
 
 /// x of bf16 as it lies in memory, which the launch before this one may have written.
 struct PlainX {

@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "headroom_cuda/kernels/launch_start.h"
+#include "headroom_cuda/kernels/kernel_plan.h"
 #include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/kernels/linear.h"
+#include "headroom_cuda/kernels/launches.h"
 
 #include "headroom_cuda/kernels/launch_kernel.h"
 #include "headroom_cuda/kernels/linear_kernels.cuh"

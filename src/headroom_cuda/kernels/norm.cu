@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/kernels/norm.h"
+#include "headroom_cuda/kernels/launches.h"
 
 #include "headroom/base/error.h"
 #include "headroom_cuda/kernels/launch_kernel.h"
-#include "headroom_cuda/kernels/long_norm_kernel.cuh"
 #include "headroom_cuda/kernels/norm_kernels.cuh"
 
 namespace headroom::cuda {

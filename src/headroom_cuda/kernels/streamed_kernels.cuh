@@ -1,11 +1,216 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "headroom_cuda/kernels/reductions.cuh"
-#include "headroom_cuda/kernels/streamed_rows.cuh"
+#include "headroom_cuda/kernels/device_ops.cuh"
+#include "headroom_cuda/kernels/kernel_plan.h"
 
-/// The matrices of a decoder: what x is put into shared memory from, and where the sums go.
+/// Rows of matrices times a vector, for launches of a few microseconds one behind the other. Each block has
+/// an equal share of the rows, in groups of 8, at which teams of warps take turns. A warp takes 128 bytes of
+/// each row of a group at a time, which tensor cores multiply: int8, converted to f16, with x of f16, bf16
+/// with x of bf16, and sums in f32. They come through a ring in shared memory of which every thread fills its
+/// own part: it is full before the launch before this one has ended. No barrier is met until all rows are
+/// done.
+
 namespace headroom::cuda {
+
+/// Which pairs of x the tensor cores want beside these weights.
+__device__ inline std::uint32_t pair_beside(Int8Weights /*of*/, float low, float high) {
+  return f16_pair(low, high);
+}
+__device__ inline std::uint32_t pair_beside(Bf16Weights /*of*/, float low, float high) {
+  return bf16_pair(low, high);
+}
+
+/// x in shared memory, [columns]. A lane reads what it multiplies 16 bytes of weights with; planes keep the
+/// lanes of a warp 16 bytes apart, so that they do not meet in a bank.
+template <typename Weights>
+struct SharedX {
+  static constexpr unsigned kPlanes = kLength<Weights> / 8, kPairs = kLength<Weights> / 2;
+
+  Vector* vectors;
+  unsigned of_plane;  ///< vectors
+
+  __device__ SharedX(void* memory, unsigned columns)
+      : vectors(static_cast<Vector*>(memory)), of_plane(columns / kLength<Weights>) {}
+  /// Eight values from `element` on, a multiple of 8.
+  __device__ void put(unsigned element, const float (&values)[8]) const {
+    Vector pairs;
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i)
+      pairs.words[i] = pair_beside(Weights{}, values[2 * i], values[2 * i + 1]);
+    vectors[element / 8 % kPlanes * of_plane + element / kLength<Weights>] = pairs;
+  }
+  /// Beside vector `index` of a row.
+  __device__ void get(unsigned index, std::uint32_t (&pairs)[kPairs]) const {
+#pragma unroll
+    for (unsigned plane = 0; plane < kPlanes; ++plane) {
+      const Vector read = vectors[plane * of_plane + index];
+#pragma unroll
+      for (unsigned i = 0; i < 4; ++i) pairs[4 * plane + i] = read.words[i];
+    }
+  }
+};
+
+/// Adds to `tile` the products of two vectors of a row with x. The row is row g of the tile for the first of
+/// them and row g + 8 for the second; x beside the first is column 0, x beside the second column 1 of the
+/// other operand. So the two sums of a row end in one lane, where no other column is looked at. Which of the
+/// columns of a matrix a tensor core takes together does not matter, as long as it takes the same of x.
+__device__ inline void multiply_unit(Int8Weights /*of*/, const Vector (&of_row)[2],
+                                     const std::uint32_t (&x)[8], float (&tiles)[2][4]) {
+#pragma unroll
+  for (unsigned i = 0; i < 4; ++i) {
+    const std::uint32_t low = of_row[0].words[i] ^ 0x80808080U, high = of_row[1].words[i] ^ 0x80808080U;
+    const std::uint32_t a[4] = {f16_of_bytes<0>(low), f16_of_bytes<0>(high), f16_of_bytes<2>(low),
+                                f16_of_bytes<2>(high)};
+    multiply_f16(a, x[2 * i], x[2 * i + 1], tiles[i % 2]);
+  }
+}
+__device__ inline void multiply_unit(Bf16Weights /*of*/, const Vector (&of_row)[2],
+                                     const std::uint32_t (&x)[4], float (&tiles)[2][4]) {
+#pragma unroll
+  for (unsigned i = 0; i < 2; ++i) {
+    const std::uint32_t a[4] = {of_row[0].words[2 * i], of_row[1].words[2 * i], of_row[0].words[2 * i + 1],
+                                of_row[1].words[2 * i + 1]};
+    multiply_bf16(a, x[2 * i], x[2 * i + 1], tiles[i]);
+  }
+}
+
+/// The units of a warp, of which it has kDepth under way: 128 bytes of each row of a group, one after the
+/// other, then of the next group.
+template <typename Weights, int kDepth>
+struct StreamUnits {
+  const StreamedMatrix& matrix;
+  std::size_t row_bytes;
+  unsigned of_row, begin, end;        ///< units of a row; rows of the block
+  unsigned warps, teams, team, warp;  ///< of a team; of the block; which of them this is
+  unsigned row, column;               ///< lane g * 4 + t has row g of a group, and vectors t of both halves
+  Vector* slots;
+  unsigned asked_group, asked_unit, asked_slot = 0;
+  const std::byte* from = nullptr;  ///< what this lane asks for next
+
+  __device__ StreamUnits(const StreamedMatrix& of, unsigned teams_of_block, Vector* ring)
+      : matrix(of),
+        row_bytes(std::size_t{of.columns} * Weights::kBytes),
+        of_row(static_cast<unsigned>(row_bytes / kStreamUnit)),
+        begin(share_of(blockIdx.x)),
+        end(share_of(blockIdx.x + 1)),
+        warps(blockDim.x / kWarp / teams_of_block),
+        teams(teams_of_block),
+        team(threadIdx.x / kWarp / warps),
+        warp(threadIdx.x / kWarp % warps),
+        row(threadIdx.x % kWarp / 4),
+        column(threadIdx.x % 4),
+        slots(ring + threadIdx.x),
+        asked_group(first_group()),
+        asked_unit(warp) {
+    enter_asked_group();
+  }
+
+  __device__ unsigned share_of(unsigned block) const {
+    // 32 bits do for 2^24 rows: a division of 64 takes long, ahead of the first load.
+    return kStreamGroup * (matrix.rows / kStreamGroup * matrix.slots * block / gridDim.x);
+  }
+  __device__ unsigned first_group() const { return begin + team * kStreamGroup; }
+  __device__ unsigned next_group(unsigned group) const { return group + teams * kStreamGroup; }
+  /// Where a row is in the whole stack.
+  __device__ std::size_t place(unsigned of) const {
+    if (matrix.chosen == nullptr) return of;
+    return std::size_t{static_cast<unsigned>(matrix.chosen[of / matrix.rows])} * matrix.rows +
+           of % matrix.rows;
+  }
+  __device__ bool has_asked_for_all() const { return asked_group >= end; }
+  __device__ void enter_asked_group() {
+    if (has_asked_for_all()) return;
+    from = matrix.weights + place(asked_group + row) * row_bytes + std::size_t{kStreamUnit} * warp +
+           kVectorBytes * column;
+  }
+  /// Slots are told by their first vector; they take turns.
+  __device__ unsigned next_slot(unsigned slot) const {
+    const unsigned next = slot + 2 * blockDim.x;
+    return next == kDepth * 2 * blockDim.x ? 0 : next;
+  }
+
+  /// Asks for the next unit, of which there may be none.
+  __device__ void ask() {
+    if (!has_asked_for_all()) {
+      Vector* const to = slots + asked_slot;
+      copy_async(to, from);
+      copy_async(to + blockDim.x, from + kStreamUnit / 2);
+      asked_slot = next_slot(asked_slot);
+      asked_unit += warps;
+      from += std::size_t{kStreamUnit} * warps;
+      if (asked_unit >= of_row) {
+        asked_unit = warp;
+        asked_group = next_group(asked_group);
+        enter_asked_group();
+      }
+    }
+    end_of_copies();
+  }
+};
+
+/// A row has a unit for each warp of a team, or more. `x.prepare(shared)` is called by every thread once what
+/// the launch before this one wrote can be read; it puts x into shared memory, passes a barrier, and gives
+/// what all sums are multiplied with. `results.pair(pair, sums)` is called by one thread for each pair of
+/// rows, counted through the matrices that are chosen.
+template <typename Weights, int kDepth, typename X, typename Results>
+__device__ void stream_rows(const StreamedMatrix& matrix, unsigned teams, bool lets_go_late, const X& x,
+                            const Results& results) {
+  if (!lets_go_late) let_next_launch_start();
+  // Which matrices are chosen is what the launch before says.
+  if (matrix.chosen != nullptr) wait_for_launch_before();
+  auto* const memory = static_cast<Vector*>(dynamic_shared_memory());
+  StreamUnits<Weights, kDepth> units(matrix, teams, memory);
+  const SharedX<Weights> shared(memory + kDepth * 2 * blockDim.x, matrix.columns);
+  auto* const partials =
+      reinterpret_cast<float*>(shared.vectors + SharedX<Weights>::kPlanes * shared.of_plane);
+  const unsigned stride = units.warps + 1;  // so that rows begin in different banks
+#pragma unroll 1
+  for (unsigned i = 0; i < kDepth; ++i) units.ask();
+  wait_for_launch_before();
+  const float factor = x.prepare(shared);
+  bool let_go = !lets_go_late;
+  unsigned slot = 0;
+  for (unsigned group = units.first_group(); group < units.end; group = units.next_group(group)) {
+    float tiles[2][4] = {};
+    for (unsigned unit = units.warp; unit < units.of_row; unit += units.warps) {
+      wait_for_copies<kDepth - 1>();
+      const Vector* const from = units.slots + slot;
+      const Vector of_row[2] = {from[0], from[blockDim.x]};
+      slot = units.next_slot(slot);
+      std::uint32_t pairs[SharedX<Weights>::kPairs];
+      shared.get(unit * (kStreamUnit / kVectorBytes) + units.row % 2 * (kStreamUnit / 2 / kVectorBytes) +
+                     units.column,
+                 pairs);
+      multiply_unit(Weights{}, of_row, pairs, tiles);
+      units.ask();
+    }
+    if (!let_go && units.has_asked_for_all()) {
+      // All is under way that this thread reads.
+      let_next_launch_start();
+      let_go = true;
+    }
+    if (units.column == 0) {
+      partials[(group + units.row - units.begin) * stride + units.warp] =
+          (tiles[0][0] + tiles[1][0]) + (tiles[0][3] + tiles[1][3]);
+    }
+  }
+  if (!let_go) let_next_launch_start();
+  __syncthreads();
+  for (unsigned row = units.begin + 2 * threadIdx.x; row < units.end; row += 2 * blockDim.x) {
+    float sums[2] = {};
+#pragma unroll
+    for (unsigned r = 0; r < 2; ++r) {
+      const float* const of_row = partials + (row + r - units.begin) * stride;
+      for (unsigned warp = 0; warp < units.warps; ++warp) sums[r] += of_row[warp];
+      sums[r] *= factor;
+      if (matrix.scales != nullptr) sums[r] *= bf16_value(matrix.scales[units.place(row + r)]);
+    }
+    results.pair(row / 2, sums);
+  }
+}
+
+// The matrices of a decoder: what x is put into shared memory from, and where the sums go.
 
 /// x of bf16 as it lies in memory.
 struct StreamedX {

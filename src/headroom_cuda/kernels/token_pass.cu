@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/kernels/token_pass.h"
+#include "headroom_cuda/kernels/launches.h"
 
 #include <algorithm>
 #include <iterator>
@@ -8,7 +8,6 @@
 
 #include "headroom/base/error.h"
 #include "headroom_cuda/kernels/launch_kernel.h"
-#include "headroom_cuda/kernels/sample_kernel.cuh"
 #include "headroom_cuda/kernels/streamed_kernels.cuh"
 #include "headroom_cuda/kernels/token_kernels.cuh"
 

@@ -5,10 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 namespace headroom::cuda {
 
-/// Chains of fused multiply-adds, all independent: a = a x + y, kFmaChains in each thread, from fma_start on.
+/// Independent chains of fused multiply-adds a = a x + y, kFmaChains in each thread, starting at fma_start.
 constexpr unsigned kFmaThreads = 256;
 constexpr unsigned kFmaChains = 8;
 constexpr unsigned kFmaRoundsAtOnce = 32;  ///< `rounds` is a multiple of it
@@ -20,7 +22,7 @@ constexpr float fma_start(unsigned lane, unsigned chain) {
 template <typename T>
 void fma_chains(unsigned blocks, unsigned rounds, T x, T y, T* out, cudaStream_t stream);
 
-/// What the matrix instructions multiply. All of them take 32 bytes of each row and column at a time.
+/// Operand types of the matrix instructions, which take 32 bytes of each row and column at a time.
 enum class MatrixType { kF64, kTf32, kF16, kBf16, kFp8, kInt8 };
 
 /// mma.sync, from compute capability 8.0 on: each warp adds to kMmaTiles tiles of 16 x 8, tile u the product
@@ -50,5 +52,23 @@ constexpr unsigned kWgmmaSteps = 4, kWgmmaRows = 64, kWgmmaColumns = 256;
 /// `out` takes the tile of the first group of each block, row by row; null: none is written.
 void wgmma_tiles(MatrixType type, unsigned blocks, unsigned rounds, const std::byte* a, const std::byte* b,
                  std::uint32_t* out, cudaStream_t stream);
+
+/// "f64", "tf32", "f16", "bf16", "fp8" (e4m3) or "int8". Throws std::logic_error for another.
+MatrixType matrix_type(std::string_view dtype);
+
+/// Number of elements in 32 bytes of a row.
+unsigned elements_per_row(MatrixType type);
+
+/// Rows of 32 bytes of random values: any int8, or multiples of 1/8 in (-2, 2), which all floating-point
+/// types represent exactly. With zeros tensor cores would draw less power and clock higher than in programs.
+struct MatrixOperand {
+  std::vector<std::byte> bytes;
+  std::vector<double> values;  ///< elements_per_row(type) of each row
+};
+MatrixOperand matrix_operand(MatrixType type, std::size_t rows, std::uint64_t seed);
+
+/// The sum over `elements` of row `row` of a times row `column` of b, where each has `elements` values.
+double dot(const MatrixOperand& a, std::size_t row, const MatrixOperand& b, std::size_t column,
+           unsigned elements);
 
 }  // namespace headroom::cuda

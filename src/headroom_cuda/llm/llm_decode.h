@@ -2,7 +2,7 @@
 #pragma once
 
 #include "headroom/experiment/state.h"
-#include "headroom/workload/llm_config.h"
+#include "headroom/workload/llm_model.h"
 
 namespace headroom::cuda {
 

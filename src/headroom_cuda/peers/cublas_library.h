@@ -5,14 +5,38 @@
 #include <cublas_v2.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "headroom/experiment/state.h"
+#include "headroom/process/loaded_library.h"
 #include "headroom_cuda/device/device_buffer.h"
-#include "headroom_cuda/peers/shared_library.h"
 
 namespace headroom::cuda {
 
-/// The functions of cuBLASLt that are called here.
+/// A library loaded at run time; it stays loaded.
+class SharedLibrary {
+ public:
+  /// Loads the first of `names` found by the loader (LD_LIBRARY_PATH, ld.so.conf) or in CUDA_HOME, CUDA_PATH
+  /// and /usr/local/cuda. Throws Error with the places searched.
+  explicit SharedLibrary(const std::vector<std::string>& names);
+
+  /// Finds a function: find("cublasCreate_v2", create). Throws Error if it is missing.
+  template <typename Function>
+  void find(const char* function, Function*& found) const {
+    found = library_->function<Function>(function);
+    if (found == nullptr) throw_without(function);
+  }
+  const std::string& name() const { return name_; }
+
+ private:
+  [[noreturn]] void throw_without(const char* function) const;
+
+  std::string name_;
+  std::shared_ptr<LoadedLibrary> library_;
+};
+
+/// The functions of cuBLASLt in use.
 struct CublasLtFunctions {
   SharedLibrary library;
   decltype(cublasLtCreate)* create = nullptr;
@@ -29,7 +53,7 @@ struct CublasLtFunctions {
   decltype(cublasLtMatmulPreferenceDestroy)* destroy_preference = nullptr;
   decltype(cublasLtMatmulPreferenceSetAttribute)* set_of_preference = nullptr;
 
-  /// Throws Error where the library or one of them is missing.
+  /// Throws Error if the library or a function is missing.
   CublasLtFunctions();
 };
 
@@ -49,7 +73,7 @@ using CublasGemmBatched = cublasStatus_t(cublasHandle_t handle, cublasOperation_
                                          long long apart_in_c, int count, cublasComputeType_t compute,
                                          cublasGemmAlgo_t algorithm);
 
-/// The functions of cuBLAS that are called here.
+/// The functions of cuBLAS in use.
 struct CublasFunctions {
   CublasLtFunctions lt;  ///< which the library of cuBLAS needs
   SharedLibrary library;
@@ -64,10 +88,10 @@ struct CublasFunctions {
   CublasFunctions();
 };
 
-/// Throws Error where a call of cuBLAS or cuBLASLt failed.
+/// Throws Error if a call of cuBLAS or cuBLASLt failed.
 void check_cublas(cublasStatus_t status, const char* call);
 
-/// Loads a library for a case; skips it where that is missing.
+/// Loads a library for a case; skips the case if it is missing.
 template <typename Functions>
 std::shared_ptr<const Functions> loaded(State& state) {
   try {
@@ -77,8 +101,8 @@ std::shared_ptr<const Functions> loaded(State& state) {
   }
 }
 
-/// What both libraries may use beside the operands, so that they allocate nothing while they run: what NVIDIA
-/// recommends for Hopper.
+/// Workspace of both libraries, so that they allocate nothing while they run: NVIDIA's recommendation for
+/// Hopper.
 inline constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 
 }  // namespace headroom::cuda

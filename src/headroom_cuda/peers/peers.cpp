@@ -1,17 +1,123 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_cuda/peers/peers.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
 #include <limits>
+#include <map>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "headroom/workload/oracle.h"
-#include "headroom_cuda/kernels/convert.h"
-#include "headroom_cuda/kernels/norm.h"
-#include "headroom_cuda/peers/cublas_gemv.h"
-#include "headroom_cuda/peers/cublaslt_matmul.h"
+#include "headroom_cuda/device/device_buffer.h"
+#include "headroom_cuda/kernels/launches.h"
+#include "headroom_cuda/peers/cublas_library.h"
+#include "headroom_cuda_device/device.h"
+#include "headroom_cuda_device/launch_timer.h"
 
 namespace headroom::cuda {
+
+/// Matrices of bf16 by cuBLAS. Skips the case where it is missing.
+Launch cublas_launch(State& state, Device& device, const PeerMatrices& matrices);
+
+/// Matrices of bf16 times x by cuBLASLt, optionally plus a bias of bf16, to y of bf16.
+class CublasLtMatmul {
+ public:
+  /// Skips the case where the library is missing or has no algorithm for these sizes.
+  CublasLtMatmul(State& state, const PeerMatrices& matrices, const std::byte* bias);
+  ~CublasLtMatmul();
+  CublasLtMatmul(const CublasLtMatmul&) = delete;
+  CublasLtMatmul& operator=(const CublasLtMatmul&) = delete;
+
+  /// Times the algorithms that cuBLASLt suggests, and takes the fastest from then on. Notes of how many.
+  void choose_fastest(State& state, Device& device);
+  void launch(std::size_t turn, cudaStream_t stream) const;
+
+ private:
+  cublasLtMatrixLayout_t layout(std::size_t rows, std::size_t columns, std::int64_t apart) const;
+  cublasLtMatrixLayout_t weights_of(std::size_t turn) const;
+  void describe(const std::byte* bias);
+  void find_algorithms(State& state);
+
+  std::shared_ptr<const CublasLtFunctions> cublas_;
+  PeerMatrices matrices_;
+  DeviceBuffer workspace_;
+  cublasLtHandle_t handle_ = nullptr;
+  cublasLtMatmulDesc_t operation_ = nullptr;
+  std::map<std::int64_t, cublasLtMatrixLayout_t> weights_;  ///< by how far matrices are apart
+  cublasLtMatrixLayout_t x_ = nullptr, y_ = nullptr;
+  std::vector<cublasLtMatmulAlgo_t> algorithms_;
+  std::size_t chosen_ = 0;
+};
+
 namespace {
+
+class CublasGemv {
+ public:
+  CublasGemv(State& state, Device& device, PeerMatrices matrices)
+      : cublas_(loaded<CublasFunctions>(state)),
+        matrices_(std::move(matrices)),
+        workspace_(state, kWorkspaceBytes) {
+    if (cublas_->create(&handle_) != CUBLAS_STATUS_SUCCESS) {
+      state.skip(cublas_->library.name() + " does not work with this device and driver");
+    }
+    check_cublas(cublas_->set_stream(handle_, device.stream()), "cublasSetStream");
+    check_cublas(cublas_->set_workspace(handle_, workspace_.data(), workspace_.bytes()),
+                 "cublasSetWorkspace");
+    int version = 0;
+    check_cublas(cublas_->version(handle_, &version), "cublasGetVersion");
+    state.note("cublas", std::to_string(version));
+  }
+  ~CublasGemv() {
+    if (handle_ != nullptr) cublas_->destroy(handle_);
+  }
+  CublasGemv(const CublasGemv&) = delete;
+  CublasGemv& operator=(const CublasGemv&) = delete;
+
+  /// cuBLAS counts columns first: W[rows, columns] is the transpose of what it sees.
+  void launch(std::size_t turn) const {
+    constexpr cudaDataType kBf16 = CUDA_R_16BF;
+    const auto rows = static_cast<int>(matrices_.rows);
+    const auto columns = static_cast<int>(matrices_.columns);
+    const long long apart = matrices_.apart.empty() ? 0 : matrices_.apart[turn] * rows * columns;
+    const float one = 1, zero = 0;
+    if (matrices_.count == 1) {
+      check_cublas(cublas_->gemm(handle_, CUBLAS_OP_T, CUBLAS_OP_N, rows, 1, columns, &one,
+                                 matrices_.first[turn], kBf16, columns, matrices_.x, kBf16, columns, &zero,
+                                 matrices_.y, kBf16, rows, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                   "cublasGemmEx");
+      return;
+    }
+    check_cublas(cublas_->gemm_batched(
+                     handle_, CUBLAS_OP_T, CUBLAS_OP_N, rows, 1, columns, &one, matrices_.first[turn], kBf16,
+                     columns, apart, matrices_.x, kBf16, columns, 0, &zero, matrices_.y, kBf16, rows, rows,
+                     static_cast<int>(matrices_.count), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                 "cublasGemmStridedBatchedEx");
+  }
+
+ private:
+  std::shared_ptr<const CublasFunctions> cublas_;
+  PeerMatrices matrices_;
+  DeviceBuffer workspace_;
+  cublasHandle_t handle_ = nullptr;
+};
+
+constexpr int kMostAlgorithms = 16;
+
+/// The largest power of two, up to 256, that every matrix begins at a multiple of.
+std::uint32_t alignment_of(const PeerMatrices& matrices) {
+  std::uintptr_t all = 256;
+  for (const std::byte* first : matrices.first) all |= reinterpret_cast<std::uintptr_t>(first);
+  for (const std::int64_t apart : matrices.apart) {
+    all |= static_cast<std::uintptr_t>(apart) * matrices.rows * matrices.columns * sizeof(std::uint16_t);
+  }
+  return 1U << std::countr_zero(static_cast<std::uint32_t>(all));
+}
 
 void require_int(const State& state, std::size_t size) {
   if (size > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
@@ -102,6 +208,123 @@ struct Chain {
 };
 
 }  // namespace
+
+Launch cublas_launch(State& state, Device& device, const PeerMatrices& matrices) {
+  const auto gemv = std::make_shared<const CublasGemv>(state, device, matrices);
+  return [gemv](std::size_t turn, cudaStream_t /*stream*/) { gemv->launch(turn); };
+}
+
+CublasLtMatmul::CublasLtMatmul(State& state, const PeerMatrices& matrices, const std::byte* bias)
+    : cublas_(loaded<CublasLtFunctions>(state)), matrices_(matrices), workspace_(state, kWorkspaceBytes) {
+  if (cublas_->create(&handle_) != CUBLAS_STATUS_SUCCESS) {
+    state.skip(cublas_->library.name() + " does not work with this device and driver");
+  }
+  describe(bias);
+  find_algorithms(state);
+}
+
+CublasLtMatmul::~CublasLtMatmul() {
+  for (const auto& [apart, layout] : weights_) cublas_->destroy_layout(layout);
+  if (x_ != nullptr) cublas_->destroy_layout(x_);
+  if (y_ != nullptr) cublas_->destroy_layout(y_);
+  if (operation_ != nullptr) cublas_->destroy_operation(operation_);
+  if (handle_ != nullptr) cublas_->destroy(handle_);
+}
+
+cublasLtMatrixLayout_t CublasLtMatmul::layout(std::size_t rows, std::size_t columns,
+                                              std::int64_t apart) const {
+  cublasLtMatrixLayout_t made = nullptr;
+  check_cublas(cublas_->make_layout(&made, CUDA_R_16BF, rows, columns, static_cast<std::int64_t>(rows)),
+               "cublasLtMatrixLayoutCreate");
+  const auto count = static_cast<std::int32_t>(matrices_.count);
+  check_cublas(cublas_->set_of_layout(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
+               "cublasLtMatrixLayoutSetAttribute");
+  check_cublas(
+      cublas_->set_of_layout(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &apart, sizeof apart),
+      "cublasLtMatrixLayoutSetAttribute");
+  return made;
+}
+
+/// cuBLASLt counts columns first: W[rows, columns] is the transpose of what it sees.
+void CublasLtMatmul::describe(const std::byte* bias) {
+  check_cublas(cublas_->make_operation(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+               "cublasLtMatmulDescCreate");
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    check_cublas(cublas_->set_of_operation(operation_, attribute, &value, sizeof value),
+                 "cublasLtMatmulDescSetAttribute");
+  };
+  set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
+  if (bias != nullptr) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_16BF);
+  }
+  const auto matrix = static_cast<std::int64_t>(matrices_.rows * matrices_.columns);
+  const std::vector<std::int64_t> none{0};
+  for (const std::int64_t apart : matrices_.apart.empty() ? none : matrices_.apart) {
+    if (!weights_.contains(apart)) {
+      weights_[apart] = layout(matrices_.columns, matrices_.rows, apart * matrix);
+    }
+  }
+  x_ = layout(matrices_.columns, 1, 0);
+  y_ = layout(matrices_.rows, 1, static_cast<std::int64_t>(matrices_.rows));
+}
+
+cublasLtMatrixLayout_t CublasLtMatmul::weights_of(std::size_t turn) const {
+  return weights_.at(matrices_.apart.empty() ? 0 : matrices_.apart[turn]);
+}
+
+void CublasLtMatmul::find_algorithms(State& state) {
+  cublasLtMatmulPreference_t preference = nullptr;
+  check_cublas(cublas_->make_preference(&preference), "cublasLtMatmulPreferenceCreate");
+  const std::size_t bytes = workspace_.bytes();
+  const std::uint32_t alignment = alignment_of(matrices_);
+  cublas_->set_of_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes);
+  cublas_->set_of_preference(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignment,
+                             sizeof alignment);
+  std::array<cublasLtMatmulHeuristicResult_t, kMostAlgorithms> results{};
+  int found = 0;
+  const cublasStatus_t status = cublas_->heuristic(handle_, operation_, weights_of(0), x_, y_, y_, preference,
+                                                   kMostAlgorithms, results.data(), &found);
+  cublas_->destroy_preference(preference);
+  if (status == CUBLAS_STATUS_SUCCESS) {
+    for (int i = 0; i < found; ++i) {
+      const auto& result = results[static_cast<std::size_t>(i)];
+      if (result.state == CUBLAS_STATUS_SUCCESS) algorithms_.push_back(result.algo);
+    }
+  }
+  if (algorithms_.empty()) {
+    state.skip(fmt::format("cuBLASLt has no algorithm for bf16[{},{}] times a vector", matrices_.rows,
+                           matrices_.columns));
+  }
+}
+
+void CublasLtMatmul::choose_fastest(State& state, Device& device) {
+  constexpr std::uint64_t kIterations = 20;
+  double best = std::numeric_limits<double>::infinity();
+  std::size_t fastest = 0;
+  const Launch launch_it = [&](std::size_t turn, cudaStream_t stream) { launch(turn, stream); };
+  for (std::size_t i = 0; i < algorithms_.size(); ++i) {
+    chosen_ = i;
+    LaunchTimer timer(device, launch_it, matrices_.first.size());
+    timer.time(kIterations);
+    const double time = std::min(timer.time(kIterations), timer.time(kIterations));
+    if (time < best) {
+      best = time;
+      fastest = i;
+    }
+  }
+  chosen_ = fastest;
+  state.note("algorithms", fmt::format("the fastest of {} that cuBLASLt suggests", algorithms_.size()));
+}
+
+void CublasLtMatmul::launch(std::size_t turn, cudaStream_t stream) const {
+  const float one = 1, zero = 0;
+  check_cublas(cublas_->matmul(handle_, operation_, &one, matrices_.first[turn], weights_of(turn),
+                               matrices_.x, x_, &zero, matrices_.y, y_, matrices_.y, y_,
+                               &algorithms_[chosen_], workspace_.data(), workspace_.bytes(), stream),
+               "cublasLtMatmul");
+}
 
 std::vector<std::string> gemv_peers() {
   return {"cublas", "cublaslt"};

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "headroom/experiment/state.h"
-#include "headroom/workload/mlp_workload.h"
-#include "headroom_cuda/device/device_inputs.h"
+#include "headroom/workload/gpt_fast_workloads.h"
+#include "headroom_cuda/device/device_buffer.h"
 #include "headroom_cuda_device/device.h"
-#include "headroom_cuda_device/launch.h"
+#include "headroom_cuda_device/launch_timer.h"
 
 /// NVIDIA's libraries that do the same, on the same memory, as backends beside "cuda": "cublas" (what cuBLAS
 /// picks by itself) and "cublaslt" (the fastest, found by timing them, of the algorithms that cuBLASLt

@@ -6,9 +6,9 @@
 #include <cstdlib>
 
 #include "headroom/base/error.h"
-#include "headroom/base/loaded_library.h"
 #include "headroom/base/text.h"
-#include "headroom_cuda_device/toolkit_roots.h"
+#include "headroom/process/loaded_library.h"
+#include "headroom_cuda_device/device.h"
 
 namespace headroom::cuda {
 namespace {

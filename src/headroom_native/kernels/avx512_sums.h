@@ -5,10 +5,8 @@
 #include <immintrin.h>
 
 #include <cstddef>
-#include <cstdint>
 
-#include "headroom_native/kernels/avx512_target.h"
-#include "headroom_native/kernels/unroll.h"
+#include "headroom_native/kernels/code_generation.h"
 
 HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma")
 

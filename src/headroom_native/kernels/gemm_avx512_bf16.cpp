@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "headroom_native/kernels/amx_tiles.h"
 #include "headroom_native/kernels/avx512_sums.h"
-#include "headroom_native/kernels/avx512_target.h"
-#include "headroom_native/kernels/block_scale.h"
-#include "headroom_native/kernels/prefetch.h"
-#include "headroom_native/kernels/unroll.h"
+#include "headroom_native/kernels/code_generation.h"
+#include "headroom_native/kernels/weight_rows.h"
 
 namespace headroom::native {
 namespace {
@@ -17,8 +16,8 @@ namespace {
 HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")
 
 constexpr std::size_t kColumns = 32;  // bf16 of one register
-/// Rows by vectors whose sums are kept in registers: eight loads for sixteen products, two of which the CPU
-/// begins in a cycle, as it does loads.
+/// Rows by vectors whose sums stay in registers: eight loads for sixteen products. The CPU starts two of
+/// each per cycle.
 constexpr int kTile = 4;
 
 [[gnu::always_inline]] inline __m512bh load(const Bf16* from) {
@@ -28,7 +27,7 @@ constexpr int kTile = 4;
   return reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16((std::uint32_t{1} << count) - 1, from));
 }
 
-/// The sums of four rows and each of four vectors.
+/// The sums of four rows by four vectors.
 template <Ahead kAhead>
 [[gnu::always_inline]] inline void multiply_tile(const Bf16* const* rows, std::size_t columns,
                                                  const Bf16* const* vectors, std::size_t ahead,
@@ -90,7 +89,7 @@ void multiply(const Bf16* const* rows, std::size_t used, std::size_t columns, co
   }
 }
 
-/// Sixteen numbers of int8, times a scale, less what is too much.
+/// Sixteen int8 numbers times a scale, minus the excess.
 [[gnu::always_inline]] inline __m512 scaled(__m128i numbers, __m512 scale, __m512 excess) {
   return _mm512_fmsub_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(numbers)), scale, excess);
 }
@@ -146,6 +145,44 @@ HEADROOM_END_TARGET
 
 GemmKernel gemm_avx512_bf16() {
   return {multiply, unpack, "avx512_bf16"};
+}
+
+namespace {
+
+/// The AMX instructions as assembly, which needs neither compiler options nor function attributes.
+class AmxTiles {
+ public:
+  ~AmxTiles() { asm volatile("tilerelease"); }
+  void set_up() {
+    const TileConfig config;
+    asm volatile("ldtilecfg %0" : : "m"(config));
+  }
+  template <int kTile>
+  void zero() {
+    asm volatile("tilezero %%tmm%c0" : : "i"(kTile));
+  }
+  template <int kTile>
+  void load(const void* from, std::size_t stride) {
+    asm volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(from), "r"(stride), "i"(kTile) : "memory");
+  }
+  template <int kTile>
+  void store(void* to, std::size_t stride) {
+    asm volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(stride), "i"(kTile) : "memory");
+  }
+  template <int kSum, int kA, int kB>
+  void multiply() {
+    asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kA), "i"(kB));
+  }
+};
+
+}  // namespace
+
+GemmKernel gemm_amx() {
+  GemmKernel kernel = gemm_avx512_bf16();
+  kernel.multiply = TiledGemm<AmxTiles>::multiply;
+  kernel.rows = TiledGemm<AmxTiles>::kSide;
+  kernel.isa = "amx";
+  return kernel;
 }
 
 }  // namespace headroom::native

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "headroom_native/kernels/block_scale.h"
+#include "headroom_native/kernels/weight_rows.h"
 
 #include "headroom_native/kernels/highway_targets.h"
 

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/kernels/isa.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+
+#include "headroom/base/error.h"
+#include "headroom_native/kernels/code_generation.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <hwy/targets.h>
@@ -8,13 +15,10 @@
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 #endif
-
-#include <algorithm>
-#include <cstdlib>
-
-#include "headroom/base/error.h"
-#include "headroom_native/kernels/amx_tiles.h"
-#include "headroom_native/kernels/sve_target.h"
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace headroom::native {
 namespace {
@@ -28,7 +32,8 @@ bool cpu_has([[maybe_unused]] Isa isa) {
   switch (isa) {
     case Isa::kBaseline:
       return true;
-    // All that the compiler may use in Highway's versions for these targets: BMI2 and F16C, too.
+    // hwy::SupportedTargets includes everything that the compiler may use for these targets, such as BMI2
+    // and F16C.
     case Isa::kAvx2:
       return (hwy::SupportedTargets() & HWY_AVX2) != 0;
     case Isa::kAvxVnni:
@@ -121,6 +126,29 @@ bool has_byte_permutation([[maybe_unused]] Isa isa) {
   return false;
 #endif
 }
+
+#if defined(__x86_64__) && defined(__linux__)
+bool cpu_has_tiles(std::string_view dtype) {
+  // Leaf 7 of cpuid: bit 22 amx-bf16, bit 24 amx-tile, bit 25 amx-int8.
+  const unsigned operand = dtype == "bf16" ? 22 : 25;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
+  return ((edx >> 24) & 1U) != 0 && ((edx >> operand) & 1U) != 0;
+}
+
+bool permits_tiles() {
+  constexpr long kArchReqXcompPerm = 0x1023;
+  constexpr long kXfeatureXtiledata = 18;
+  return ::syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureXtiledata) == 0;
+}
+#else
+bool cpu_has_tiles(std::string_view) {
+  return false;
+}
+bool permits_tiles() {
+  return false;
+}
+#endif
 
 Isa chosen_isa() {
   const char* wanted = std::getenv("HEADROOM_ISA");

@@ -3,12 +3,8 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 
-#include "headroom_native/kernels/norm_avx512.h"
-#include "headroom_native/kernels/norm_sve.h"
-#include "headroom_native/kernels/prefetch.h"
-#include "headroom_native/kernels/unroll.h"
+#include "headroom_native/kernels/code_generation.h"
 
 #include "headroom_native/kernels/highway_targets.h"
 

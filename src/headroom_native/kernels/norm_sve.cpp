@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_native/kernels/norm_sve.h"
+#include "headroom_native/kernels/norm_kernel.h"
 
 #if HEADROOM_HAS_SVE
 #include <arm_sve.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "headroom_native/kernels/prefetch.h"
+#include "headroom_native/kernels/code_generation.h"
 
 namespace headroom::native {
 namespace {

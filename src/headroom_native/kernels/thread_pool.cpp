@@ -6,7 +6,7 @@
 #include <string>
 
 #include "headroom/base/error.h"
-#include "headroom/machine/topology.h"
+#include "headroom/environment/processor.h"
 #include "headroom/process/affinity.h"
 
 namespace headroom::native {

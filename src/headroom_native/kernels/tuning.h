@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "headroom/experiment/state.h"
-#include "headroom_native/kernels/gemv_kernel.h"
+#include "headroom_native/kernels/gemv/gemv_kernel.h"
 #include "headroom_native/kernels/norm_kernel.h"
 
 /// The ways in which the backend "native" can do the same, for Experiment::variants. Which one is the fastest

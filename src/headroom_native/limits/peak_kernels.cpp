@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/limits/peak_kernels.h"
 
-#include "headroom_native/limits/amx_peak.h"
+#include <string_view>
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <cstdint>
+
+#include "headroom_native/kernels/amx_tiles.h"
+#endif
 
 namespace headroom::native {
+
 namespace {
 
-/// Two instructions a cycle with a latency of up to six need twelve results; the registers allow as many.
+/// Two instructions per cycle with a latency of up to six need twelve results, which the registers allow.
 constexpr double kResults = 12;
 
 #if defined(__x86_64__)
 
-// Assembly: GCC 12 spills an array of twelve vector accumulators, which costs two thirds of the peak.
+// Assembly, because GCC 12 spills an array of twelve vector accumulators, which costs two thirds of the
+// peak.
 #define HEADROOM_TWELVE(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
 #define HEADROOM_CLEAR(i) "vpxor %%xmm" #i ", %%xmm" #i ", %%xmm" #i "\n\t"
 #define HEADROOM_PEAK_LOOP(function, step)                                                                    \
@@ -36,8 +44,8 @@ HEADROOM_PEAK_LOOP(f64_ymm, HEADROOM_F64_YMM)
 HEADROOM_PEAK_LOOP(f32_ymm, HEADROOM_F32_YMM)
 HEADROOM_PEAK_LOOP(bf16_zmm, HEADROOM_BF16_ZMM)
 HEADROOM_PEAK_LOOP(int8_zmm, HEADROOM_INT8_ZMM)
-// Where no instruction sums products of bytes in 32 bits: unsigned by signed bytes, summed in pairs, and
-// added in 16.
+// Without an instruction that sums products of bytes in 32 bits: unsigned by signed bytes, summed in pairs
+// and added in 16 bits.
 #define HEADROOM_INT8_PAIRS_ZMM(i) \
   "vpmaddubsw %%zmm14, %%zmm15, %%zmm13\n\tvpaddw %%zmm13, %%zmm" #i ", %%zmm" #i "\n\t"
 #define HEADROOM_INT8_PAIRS_YMM(i) \
@@ -77,8 +85,7 @@ PeakKernel narrow_kernel(std::string_view dtype, std::string_view pattern, Isa i
 
 #endif
 
-/// Sixteen-byte vectors of the compiler: a multiply and an add on a plain x86-64, fused where the baseline
-/// fuses.
+/// 16-byte vectors of the compiler: a multiply and an add on plain x86-64, fused if the baseline has FMA.
 template <typename T>
 void portable_fma(std::uint64_t rounds) {
   using Vector [[gnu::vector_size(16)]] = T;
@@ -126,7 +133,7 @@ HEADROOM_NEON_LOOP(f32_neon, "", HEADROOM_F32_NEON)
 HEADROOM_NEON_LOOP(int8_neon, ".arch armv8.6-a\n\t", HEADROOM_INT8_NEON)
 HEADROOM_NEON_LOOP(bf16_neon, ".arch armv8.6-a\n\t", HEADROOM_BF16_NEON)
 
-// The same with vectors of the length that the CPU has; movi clears the rest of a z register, too.
+// The same with SVE vectors; movi also clears the rest of a z register.
 #define HEADROOM_F64_SVE(i) "fmla z" #i ".d, p0/m, z30.d, z31.d\n\t"
 #define HEADROOM_F32_SVE(i) "fmla z" #i ".s, p0/m, z30.s, z31.s\n\t"
 #define HEADROOM_INT8_SVE(i) "sdot z" #i ".s, z30.b, z31.b\n\t"
@@ -138,7 +145,7 @@ HEADROOM_NEON_LOOP(int8_sve, HEADROOM_SVE, HEADROOM_INT8_SVE)
 HEADROOM_NEON_LOOP(bf16_sve, HEADROOM_SVE, HEADROOM_BF16_SVE)
 
 PeakKernel sve_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
-  // Of one round: a multiply and an add for each element of 16 results.
+  // Per round: a multiply and an add for each element of 16 results.
   const double flops = 16 * 2 * static_cast<double>(sve_bytes());
   if (pattern == "fma" && dtype == "f64") return {f64_sve, flops / 8, "fmla z.d", {}};
   if (pattern == "fma" && dtype == "f32") return {f32_sve, flops / 4, "fmla z.s", {}};
@@ -189,12 +196,58 @@ PeakKernel vector_kernel(std::string_view dtype, std::string_view pattern, [[may
   return portable_kernel(dtype, pattern);
 }
 
+#if defined(__x86_64__) && defined(__linux__)
+
+// Six results hide the latency of 52 cycles; each product takes 16. Tiles are zero, because the time of a
+// product does not depend on its values.
+#define HEADROOM_TILE_LOOP(function, instruction)                                           \
+  void function(std::uint64_t rounds) {                                                     \
+    const TileConfig config;                                                                \
+    asm volatile(                                                                           \
+        "ldtilecfg %1\n\t"                                                                  \
+        "tilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\ttilezero %%tmm3\n\t"      \
+        "tilezero %%tmm4\n\ttilezero %%tmm5\n\ttilezero %%tmm6\n\ttilezero %%tmm7\n\t"      \
+        ".p2align 6\n\t1:\n\t" instruction " %%tmm6, %%tmm7, %%tmm0\n\t" instruction        \
+        " %%tmm6, %%tmm7, %%tmm1\n\t" instruction " %%tmm6, %%tmm7, %%tmm2\n\t" instruction \
+        " %%tmm6, %%tmm7, %%tmm3\n\t" instruction " %%tmm6, %%tmm7, %%tmm4\n\t" instruction \
+        " %%tmm6, %%tmm7, %%tmm5\n\tdec %0\n\tjnz 1b\n\ttilerelease"                        \
+        : "+r"(rounds)                                                                      \
+        : "m"(config)                                                                       \
+        : "cc");                                                                            \
+  }
+HEADROOM_TILE_LOOP(bf16_tiles, "tdpbf16ps")
+HEADROOM_TILE_LOOP(int8_tiles, "tdpbusd")
+
+constexpr double kTiles = 6;
+
+/// Products of tiles of 16 x 64 bytes, bf16 or int8. Asks Linux for the permission to use tiles.
+PeakKernel amx_peak_kernel(std::string_view dtype, Isa isa) {
+  const bool is_bf16 = dtype == "bf16";
+  if (!is_bf16 && dtype != "int8") return {};
+  if (isa < Isa::kAvx512)
+    return {nullptr, 0, {}, "HEADROOM_ISA or this CPU allows no AVX-512, and so no AMX"};
+  if (!cpu_has_tiles(dtype)) return {nullptr, 0, {}, "no AMX for " + std::string(dtype)};
+  if (!permits_tiles())
+    return {nullptr, 0, {}, "the kernel does not permit AMX tiles (arch_prctl ARCH_REQ_XCOMP_PERM)"};
+  // 16 x 16 results, each a sum of 32 (bf16) or 64 (int8) products.
+  if (is_bf16) return {bf16_tiles, kTiles * 16 * 16 * 32 * 2, "tdpbf16ps", {}};
+  return {int8_tiles, kTiles * 16 * 16 * 64 * 2, "tdpbusd", {}};
+}
+
+#else
+
+PeakKernel amx_peak_kernel(std::string_view, Isa) {
+  return {};
+}
+
+#endif
+
 }  // namespace
 
 PeakKernel peak_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
   const bool is_narrow = dtype == "bf16" || dtype == "int8";
   if (pattern == "fma" && is_narrow) {
-    // Where dot products are slow or missing, widening to f32 is the fastest way there is, so it bounds too.
+    // If dot products are slow or missing, widening to f32 is the fastest way, so it is a bound too.
     PeakKernel kernel = vector_kernel("f32", "fma", isa);
     kernel.instruction += " (widened)";
     return kernel;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <limits>
 #include <stdexcept>
 
 #include "headroom/experiment/random.h"
@@ -13,9 +15,163 @@
 namespace headroom::native {
 namespace {
 
-/// Heads that read a block of keys and values together: more gain nothing.
+/// Up to this number vectors are multiplied one by one: unpacking weights costs as much as that many
+/// products.
+constexpr std::size_t kMostFew = 8;
+std::size_t few_of(LlmFormat format) {
+  if (format == LlmFormat::kBf16) return 1;
+  return format == LlmFormat::kInt8 ? kMostFew : 5;
+}
+bool are_few(LlmFormat format, std::size_t vectors) {
+  return vectors <= few_of(format);
+}
+/// Weights that stay in the second-level cache while few vectors are multiplied by them.
+constexpr std::size_t kBlockBytes = std::size_t{192} << 10;
+/// Row groups of a gemv that takes four at once.
+constexpr std::size_t kRowsAtOnce = 4;
+
+/// Columns per pass with many vectors: the current rows (8 of 4 KiB) stay in the first-level cache, all
+/// vectors (128 of 4 KiB) in the second. A multiple of a block.
+constexpr std::size_t kColumnsOfMany = 2048;
+constexpr std::size_t kManyVectors = 16;
+
+std::size_t columns_at_once(std::size_t columns, std::size_t vectors) {
+  return vectors < kManyVectors ? columns : std::min(columns, kColumnsOfMany);
+}
+
+}  // namespace
+
+MatrixProducts::MatrixProducts(Isa isa, std::size_t columns)
+    : many_(gemm_kernel(isa)),
+      unpack_super_(unpack_super_blocks(isa)),
+      unpacked_(many_.rows * columns * sizeof(Bf16)) {
+  for (std::size_t format = 0; format < kernels_.size(); ++format)
+    kernels_[format] = gemv_kernel(name_of(static_cast<LlmFormat>(format)), isa);
+  for (std::size_t i = 0; i < kMostFew; ++i) prepared_.emplace_back(prepared_bytes(columns));
+}
+
+void MatrixProducts::multiply(const LlmMatrix& matrix, Slice rows, std::span<const LlmProduct> products) {
+  if (products.empty() || rows.size() == 0) return;
+  if (are_few(matrix.format, products.size())) {
+    multiply_few(matrix, rows, products);
+  } else {
+    multiply_many(matrix, rows, products);
+  }
+  if (matrix.scales == nullptr) return;
+  for (const LlmProduct& product : products) {
+    for (std::size_t row = rows.begin; row < rows.end; ++row)
+      product.sums[row] *= to_float(matrix.scales[row]);
+  }
+}
+
+void MatrixProducts::multiply_few(const LlmMatrix& matrix, Slice rows, std::span<const LlmProduct> products) {
+  const GemvKernel& one = kernel(matrix.format);
+  for (std::size_t i = 0; i < products.size(); ++i)
+    one.prepare(products[i].x, matrix.columns, prepared_[i].data());
+  const std::size_t row_bytes = matrix.row_bytes();
+  const std::size_t block = std::max<std::size_t>(1, kBlockBytes / row_bytes / kRowsAtOnce) * kRowsAtOnce;
+  const std::size_t step = products.size() == 1 ? rows.size() : block;
+  for (std::size_t row = rows.begin; row < rows.end; row += step) {
+    const std::size_t count = std::min(step, rows.end - row);
+    GemvWalk walk = one.far_walk;
+    for (std::size_t i = 0; i < products.size(); ++i) {
+      one.multiply(matrix.weights + row * row_bytes, count, matrix.columns, prepared_[i].data(), walk,
+                   products[i].sums + row);
+      walk = Reach::kNear;
+    }
+  }
+}
+
+void MatrixProducts::multiply_many(const LlmMatrix& matrix, Slice rows,
+                                   std::span<const LlmProduct> products) {
+  vectors_.resize(products.size());
+  sums_.resize(products.size());
+  const std::size_t step = columns_at_once(matrix.columns, products.size());
+  for (std::size_t column = 0; column < matrix.columns; column += step) {
+    const Slice columns{column, std::min(column + step, matrix.columns)};
+    for (std::size_t i = 0; i < products.size(); ++i) vectors_[i] = products[i].x + column;
+    for (std::size_t row = rows.begin; row < rows.end; row += many_.rows)
+      multiply_rows(matrix, {row, std::min(row + many_.rows, rows.end)}, columns, products);
+  }
+}
+
+/// A group of rows, for a range of columns. Prefetches the next group.
+void MatrixProducts::multiply_rows(const LlmMatrix& matrix, Slice rows, Slice columns,
+                                   std::span<const LlmProduct> products) {
+  const std::size_t stride = matrix.row_bytes(), ahead = many_.rows * stride;
+  const std::size_t start = row_bytes(matrix.format, columns.begin);
+  const bool is_plain = matrix.format == LlmFormat::kBf16;
+  const Bf16* lines[kMostGemmRows];
+  for (std::size_t i = 0; i < many_.rows; ++i) {
+    const std::size_t row = std::min(rows.begin + i, rows.end - 1);
+    const std::byte* const from = matrix.weights + row * stride + start;
+    Bf16* const to = unpacked_.as<Bf16>().data() + std::min(i, rows.size() - 1) * columns.size();
+    if (!is_plain && i < rows.size()) {
+      const auto unpack = block_columns(matrix.format) == 256 ? unpack_super_ : many_.unpack;
+      unpack(matrix.dtype(), from, columns.size(), ahead, to);
+    }
+    lines[i] = is_plain ? reinterpret_cast<const Bf16*>(from) : to;
+  }
+  for (std::size_t i = 0; i < products.size(); ++i) sums_[i] = products[i].sums + rows.begin;
+  many_.multiply(lines, rows.size(), columns.size(), vectors_.data(), products.size(), columns.begin > 0,
+                 is_plain ? ahead : 0, sums_.data());
+}
+
+const char* dtype_of_products(LlmFormat format, std::size_t vectors, Isa isa) {
+  return are_few(format, vectors) ? gemv_kernel(name_of(format), isa).products : "bf16";
+}
+
+TopKSampler::TopKSampler(std::size_t top_k, float temperature, std::uint64_t seed, Isa isa)
+    : top_k_(top_k), temperature_(temperature), random_(seed), kernels_(token_kernels(isa)) {}
+
+void TopKSampler::keep_largest() {
+  if (kept_.size() <= top_k_) return;
+  const auto last = kept_.begin() + static_cast<std::ptrdiff_t>(top_k_ - 1);
+  std::ranges::nth_element(kept_, last, std::ranges::greater(), &Candidate::logit);
+  threshold_ = last->logit;
+  std::erase_if(kept_, [this](const Candidate& one) { return one.logit < threshold_; });
+}
+
+std::span<const TopKSampler::Candidate> TopKSampler::candidates(std::span<const float> logits) {
+  kept_.clear();
+  threshold_ = -std::numeric_limits<float>::infinity();
+  // Most logits are below the threshold of the first ones and cost one vector comparison.
+  std::size_t room = 4 * top_k_;
+  for (std::size_t at = 0;; ++at) {
+    at = kernels_.find_at_least(logits.data(), at, logits.size(), threshold_);
+    if (at == logits.size()) break;
+    kept_.push_back({logits[at], static_cast<std::uint32_t>(at)});
+    if (kept_.size() < room) continue;
+    keep_largest();
+    room = 2 * kept_.size() + 2 * top_k_;  // ties may keep more than k
+  }
+  keep_largest();
+  return kept_;
+}
+
+std::int32_t TopKSampler::draw(std::span<const float> logits) {
+  if (candidates(logits).empty()) return 0;
+  const Candidate most = *std::ranges::max_element(kept_, {}, &Candidate::logit);
+  if (std::isinf(most.logit)) return static_cast<std::int32_t>(most.token);
+  float sum = 0;
+  for (Candidate& one : kept_) sum += one.logit = std::exp((one.logit - most.logit) / temperature_);
+  float left = std::uniform_real_distribution<float>(0, sum)(random_);
+  for (const Candidate& one : kept_) {
+    left -= one.logit;
+    if (left < 0) return static_cast<std::int32_t>(one.token);
+  }
+  return static_cast<std::int32_t>(most.token);  // a remainder from rounding
+}
+
+std::int32_t greedy_token(std::span<const float> logits) {
+  return static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin());
+}
+
+namespace {
+
+/// Heads that read a block of keys and values together; more gain nothing.
 constexpr std::size_t kQueriesTogether = 8;
-/// Up to here each worker normalises all rows by itself, which costs less than a meeting.
+/// Up to this number of rows each worker normalises all of them itself, which costs less than a barrier.
 constexpr std::size_t kAlone = 2;
 
 }  // namespace
@@ -79,8 +235,8 @@ void LlmDecoder::rewind(std::size_t positions) {
 
 void LlmDecoder::pretend(std::size_t positions, std::uint64_t seed) {
   if (positions > positions_) throw std::length_error("more positions than there is room for");
-  // Uniform with variance 1. One block is repeated, from another place on in each row: a line of a prime
-  // length less would make them equal.
+  // Uniform with variance 1. Repeats one block from a random offset per head; its length is prime, so that
+  // positions differ.
   constexpr std::size_t kValues = (std::size_t{1} << 16) - 15;
   std::vector<Bf16> block(kValues);
   for (std::size_t i = 0; i < kValues; ++i) {
@@ -160,7 +316,7 @@ void LlmDecoder::run_layer(std::size_t index, std::size_t rows) {
   pool_.run([&](int at, int workers) { contract(layer, rows, at, workers); });
 }
 
-/// Rows of one sequence need the keys of those before them; rows of different sequences need nobody's.
+/// Rows of one sequence need the keys of the rows before them; different sequences are independent.
 void LlmDecoder::attend_rows(std::size_t layer, std::size_t rows, int at, int workers) {
   Worker& worker = workers_[static_cast<std::size_t>(at)];
   const Slice slice = slice_of(rows * config_.kv_heads, at, workers);
@@ -180,7 +336,7 @@ void LlmDecoder::attend_rows(std::size_t layer, std::size_t rows, int at, int wo
   }
 }
 
-/// Turns the key of a head, and puts it and the value into the cache.
+/// Rotates the key of a head and stores it and the value in the cache.
 void LlmDecoder::keep(std::size_t layer, std::size_t row, std::size_t kv_head) {
   const std::size_t width = config_.head_dim(), position = position_of(row);
   const std::size_t start = ((sequence_of(row) * config_.kv_heads + kv_head) * positions_ + position) * width;
@@ -208,8 +364,7 @@ void LlmDecoder::attend(std::size_t layer, Slice rows, std::size_t kv_head, Work
                 worker.scores.data());
 }
 
-/// x of each row += the row of `inputs` (of `size` numbers) times the matrix, times what `share_of` says of
-/// it.
+/// x of each row += its row of `inputs` (`size` numbers) times the matrix, times `share_of` of the row.
 template <typename ShareOf>
 void LlmDecoder::add_product(const LlmMatrix& matrix, std::span<const Bf16> inputs, std::size_t size,
                              std::size_t rows, int at, int workers, ShareOf share_of) {
@@ -230,7 +385,7 @@ void LlmDecoder::project_back(const LlmLayer& layer, std::size_t rows, int at, i
   add_product(layer.out, attended_, config_.dim, rows, at, workers, [](std::size_t) { return 1.0F; });
 }
 
-/// The worker's rows of the hidden activations.
+/// This worker's rows of the hidden activations.
 void LlmDecoder::expand(const LlmLayer& layer, std::size_t rows, int at, int workers) {
   Worker& worker = workers_[static_cast<std::size_t>(at)];
   const Slice slice = slice_of(config_.hidden, at, workers);
@@ -274,7 +429,7 @@ void LlmDecoder::expand_shared(const LlmLayer& layer, std::size_t rows, const Bf
   }
 }
 
-/// The worker's rows of what the feed-forward layer adds to the residual stream.
+/// This worker's rows of the feed-forward contribution to the residual stream.
 void LlmDecoder::contract(const LlmLayer& layer, std::size_t rows, int at, int workers) {
   Worker& worker = workers_[static_cast<std::size_t>(at)];
   const Slice slice = slice_of(config_.dim, at, workers);
@@ -314,8 +469,8 @@ void LlmDecoder::collect_logits(std::size_t rows, LlmLogits wanted) {
   });
 }
 
-/// The softmax over all experts, cut to the chosen ones and scaled to 1, is the softmax over those; what is
-/// not scaled is over the sum of all.
+/// The softmax over all experts, cut to the chosen ones and rescaled to 1, equals the softmax over the
+/// chosen ones. Without rescaling, divide by the sum over all.
 void LlmDecoder::choose_experts(const LlmLayer& layer, std::size_t row, const Bf16* x, Worker& worker) {
   const LlmProduct product{x, worker.scores.data()};
   worker.products.multiply(layer.gate, {0, config_.experts}, std::span(&product, 1));

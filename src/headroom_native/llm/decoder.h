@@ -1,62 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <random>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "headroom/experiment/buffer.h"
-#include "headroom/workload/llm_reference.h"
-#include "headroom/workload/llm_weights.h"
-#include "headroom/workload/slice.h"
+#include "headroom/workload/llm_model.h"
+#include "headroom/workload/llm_workload.h"
+#include "headroom/workload/team.h"
+#include "headroom_native/kernels/gemm_kernel.h"
+#include "headroom_native/kernels/gemv/gemv_kernel.h"
 #include "headroom_native/kernels/thread_pool.h"
-#include "headroom_native/llm/matrix_products.h"
 #include "headroom_native/llm/token_kernels.h"
-#include "headroom_native/llm/top_k_sampler.h"
 
 namespace headroom::native {
 
-/// Tokens that go through a layer together: their vectors fill half of a second-level cache
-/// (matrix_products.cpp).
+/// A vector to multiply a matrix by, and the place of the product: one sum per row of the matrix.
+struct LlmProduct {
+  const Bf16* x;
+  float* sums;
+};
+
+/// The matrix products of one worker, for every format. Multiplies few vectors one by one, using the
+/// weights as stored; for many vectors it reads and unpacks each weight once for all.
+class MatrixProducts {
+ public:
+  /// For matrices of up to `columns` columns.
+  MatrixProducts(Isa isa, std::size_t columns);
+
+  /// product.sums[row] = matrix row times product.x, for the rows of `rows`.
+  void multiply(const LlmMatrix& matrix, Slice rows, std::span<const LlmProduct> products);
+
+  /// The kernel for a single vector.
+  const GemvKernel& kernel(LlmFormat format) const { return kernels_[static_cast<std::size_t>(format)]; }
+
+ private:
+  void multiply_few(const LlmMatrix& matrix, Slice rows, std::span<const LlmProduct> products);
+  void multiply_many(const LlmMatrix& matrix, Slice rows, std::span<const LlmProduct> products);
+  void multiply_rows(const LlmMatrix& matrix, Slice rows, Slice columns,
+                     std::span<const LlmProduct> products);
+
+  std::array<GemvKernel, std::size(kLlmFormats)> kernels_;  ///< by LlmFormat
+  GemmKernel many_;
+  UnpackSuperBlocks unpack_super_;
+  std::vector<Buffer> prepared_;  ///< one per vector, for few vectors
+  Buffer unpacked_;               ///< [many_.rows, columns] of bf16
+  std::vector<const Bf16*> vectors_;
+  std::vector<float*> sums_;
+};
+
+/// The dtype whose peak bounds MatrixProducts with this many vectors: "int8" if x is fixed point and
+/// products are of integers, "bf16" if weights and vectors are multiplied as bf16 or f32.
+const char* dtype_of_products(LlmFormat format, std::size_t vectors, Isa isa);
+
+/// Samples tokens from softmax(logits / temperature) over the logits that are at least the k-th largest.
+/// Ties stay in, as in gpt-fast's benchmark.
+class TopKSampler {
+ public:
+  /// `top_k` >= 1, `temperature` > 0.
+  TopKSampler(std::size_t top_k, float temperature, std::uint64_t seed, Isa isa);
+
+  /// Never returns a NaN; returns 0 if all logits are NaN. Always returns an infinite logit.
+  std::int32_t draw(std::span<const float> logits);
+
+  struct Candidate {
+    float logit;
+    std::uint32_t token;
+  };
+  /// The candidates of `draw`, in no particular order.
+  std::span<const Candidate> candidates(std::span<const float> logits);
+
+ private:
+  void keep_largest();
+
+  std::size_t top_k_;
+  float temperature_;
+  std::mt19937_64 random_;
+  TokenKernels kernels_;
+  std::vector<Candidate> kept_;
+  float threshold_ = 0;  ///< smaller logits are not among the k largest
+};
+
+/// The token of the largest logit; the first of equal ones.
+std::int32_t greedy_token(std::span<const float> logits);
+
+/// Tokens that go through a layer together: their vectors fill half of a second-level cache.
 constexpr std::size_t kLlmRowsAtOnce = 128;
 
-/// Of which tokens of a pass the logits are wanted.
+/// Tokens of a pass whose logits are wanted.
 enum class LlmLogits {
-  kLast,  ///< of the last one of each sequence
+  kLast,  ///< the last one of each sequence
   kAll
 };
 
-/// A model that decodes one sequence, or several of the same length at once, on a pool of threads. The
-/// residual stream and all arithmetic are in f32; what a matrix is multiplied with, keys and values are
-/// rounded to bf16, and of matrices in blocks the weights, too, where many tokens are multiplied with them.
-/// Tokens go through the layers together, some at a time, so that the weights are read from memory once for
-/// all of them. Of each matrix every worker has its rows; for one token the workers meet five times a layer.
+/// A model that decodes one sequence, or several of the same length at once, on a pool of threads. Residual
+/// stream and arithmetic are f32. Inputs of matrices, keys and values are rounded to bf16; so are weights
+/// in blocks when many tokens are multiplied by them. Up to kLlmRowsAtOnce tokens go through the layers
+/// together, so that the weights are read from memory once for all of them. Each worker has its own rows of
+/// every matrix; for one token the workers meet five times per layer.
 class LlmDecoder {
  public:
-  /// Room for `positions` tokens in each of `sequences`. `weights` and `pool` must outlive it.
+  /// Reserves `positions` tokens in each of `sequences`. `weights` and `pool` must outlive it.
   LlmDecoder(const LlmWeights& weights, ThreadPool& pool, Isa isa, std::size_t positions, TopKSampler sampler,
              std::size_t sequences = 1);
 
   const std::string& isa() const { return workers_.front().products.kernel(kernel_format_).isa; }
 
-  /// Puts tokens [sequences, some] behind those before and returns the logits behind them: [sequences, vocab]
-  /// or, of all, [sequences, some, vocab], which stay valid until the next call. Throws std::length_error
-  /// where there is no room, or no token for each sequence.
+  /// Appends tokens [sequences, some] and returns their logits: [sequences, vocab], or [sequences, some,
+  /// vocab] for kAll, valid until the next call. Throws std::length_error if there is no room, or not a
+  /// token for each sequence.
   std::span<const float> forward(std::span<const std::int32_t> tokens, LlmLogits wanted = LlmLogits::kLast);
-  /// A token for the first sequence, from the last logits.
+  /// Samples a token for the first sequence from the last logits.
   std::int32_t sample() { return sampler_.draw(std::span(logits_).first(config_.vocab)); }
-  /// To the first `positions` of each sequence.
+  /// Drops all but the first `positions` of each sequence.
   void rewind(std::size_t positions = 0);
-  /// Puts random keys and values at the first `positions` of each sequence, as if tokens had been there: what
-  /// the next ones cost does not depend on what they are.
+  /// Fills the first `positions` of each sequence with random keys and values. The cost of the next tokens
+  /// does not depend on the values.
   void pretend(std::size_t positions, std::uint64_t seed);
-  /// Of the first sequence.
+  /// Routing of the first sequence.
   const LlmRouting& routing() const { return routing_; }
 
-  /// The keys (and values) of a key-value head: [positions, head_dim].
+  /// The keys and values of a key-value head: [positions, head_dim].
   const Bf16* keys(std::size_t layer, std::size_t sequence, std::size_t head) const {
     return keys_[layer].as<Bf16>().data() +
            (sequence * config_.kv_heads + head) * positions_ * config_.head_dim();
@@ -67,22 +137,22 @@ class LlmDecoder {
   }
 
  private:
-  /// An expert of a token, and the share that it has in the result.
+  /// An expert of a token, and its share in the result.
   struct Share {
     std::uint32_t expert = 0;
     float weight = 1;
   };
-  /// What a worker has for itself.
+  /// Private to a worker.
   struct Worker {
     MatrixProducts products;
     std::vector<Bf16> normalised;  ///< [kAlone, dim]
-    std::vector<float> scores;     ///< of each expert, or what attention works on
+    std::vector<float> scores;     ///< of each expert, or scratch of attention
     std::vector<AttentionQuery> queries;
     std::vector<LlmProduct> list;
   };
 
   std::size_t at_once() const;
-  /// Of one sequence, whose heads read a block of keys and values together.
+  /// Rows of one sequence whose heads read a block of keys and values together.
   std::size_t rows_together() const;
   std::size_t position_of(std::size_t row) const { return used_ + (first_row_ + row) % each_; }
   std::size_t sequence_of(std::size_t row) const { return (first_row_ + row) / each_; }
@@ -95,7 +165,7 @@ class LlmDecoder {
   void project_back(const LlmLayer& layer, std::size_t rows, int at, int workers);
   void expand(const LlmLayer& layer, std::size_t rows, int at, int workers);
   void contract(const LlmLayer& layer, std::size_t rows, int at, int workers);
-  /// The same of the expert that all tokens go through, where there is one.
+  /// The same for the expert that all tokens go through, if the model has one.
   void expand_shared(const LlmLayer& layer, std::size_t rows, const Bf16* x, int at, int workers);
   template <typename ShareOf>
   void add_product(const LlmMatrix& matrix, std::span<const Bf16> inputs, std::size_t size, std::size_t rows,
@@ -104,9 +174,9 @@ class LlmDecoder {
 
   void choose_experts(const LlmLayer& layer, std::size_t row, const Bf16* x, Worker& worker);
   void record_routing(std::size_t index, std::size_t rows);
-  /// The normalised residual stream of all rows: each worker's own where they are few, else made together.
+  /// The normalised residual stream of all rows: a copy per worker for few rows, else computed together.
   const Bf16* normalise(const Bf16* weight, std::size_t rows, int at, int workers);
-  /// The products of the rows that `expert` has with x[row] or, where each share has its own, with x[share].
+  /// The products of the rows routed to `expert` by x[row] or, with an input per share, by x[share].
   std::span<const LlmProduct> products_of(std::size_t expert, std::size_t rows, const Bf16* x, bool of_shares,
                                           std::size_t columns, std::vector<float>& sums, std::size_t size,
                                           Worker& worker) const;
@@ -120,9 +190,9 @@ class LlmDecoder {
   RotaryTable rotary_;
   std::size_t positions_, sequences_;
   std::size_t used_ = 0;               ///< positions that hold tokens
-  std::size_t each_ = 1;               ///< tokens of a sequence in the pass that is under way
-  std::size_t first_row_ = 0;          ///< of the tokens of that pass, the first that goes through now
-  std::vector<Buffer> keys_, values_;  ///< of each layer: [sequences, kv_heads, positions, head_dim] of bf16
+  std::size_t each_ = 1;               ///< tokens per sequence in the current pass
+  std::size_t first_row_ = 0;          ///< first token of the current pass that goes through the layers now
+  std::vector<Buffer> keys_, values_;  ///< per layer: [sequences, kv_heads, positions, head_dim] of bf16
   std::vector<float> x_;               ///< the residual stream: [rows, dim]
   std::vector<Bf16> normalised_;       ///< [rows, dim]
   std::vector<float> qkv_;             ///< [rows, qkv_rows]

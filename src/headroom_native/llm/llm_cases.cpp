@@ -5,20 +5,115 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <numeric>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/experiment/state.h"
 #include "headroom/workload/input_copies.h"
+#include "headroom/workload/llm_file.h"
+#include "headroom/workload/llm_model.h"
 #include "headroom/workload/llm_workload.h"
-#include "headroom_native/kernels/pool_team.h"
+#include "headroom/workload/team.h"
+#include "headroom_native/kernels/thread_pool.h"
 #include "headroom_native/llm/decoder.h"
-#include "headroom_native/llm/llm_work.h"
 
 namespace headroom::native {
 namespace {
 
-/// The model of a case, and what it runs on.
+/// A share of operations of another dtype that is too small to change a bound.
+constexpr double kFewOperations = 0.05;
+
+double wanted_logits(const LlmShape& shape) {
+  return shape.wanted == LlmLogits::kAll ? shape.rows() : static_cast<double>(shape.sequences);
+}
+
+/// Expected number of distinct experts when each token chooses at random.
+double expected_experts(const LlmConfig& config, double rows) {
+  const auto experts = static_cast<double>(config.experts);
+  return experts * (1 - std::pow(1 - static_cast<double>(config.chosen) / experts, rows));
+}
+
+/// Operations of matrices that are multiplied as integers.
+double integer_operations(const LlmConfig& config, const LlmShape& shape, Isa isa) {
+  const double rows = shape.rows(), passes = std::ceil(rows / static_cast<double>(kLlmRowsAtOnce));
+  const double chosen = rows * static_cast<double>(config.chosen), logits = wanted_logits(shape);
+  const auto dim = static_cast<double>(config.dim), hidden = static_cast<double>(config.hidden);
+  double sum = 0;
+  // `times` in all, `at_once` per read of the matrix.
+  const auto add = [&](LlmFormat format, double numbers, double times, double at_once) {
+    const auto vectors = static_cast<std::size_t>(std::max(1.0, std::round(at_once)));
+    if (std::string_view(dtype_of_products(format, vectors, isa)) == "int8") sum += 2 * numbers * times;
+  };
+  const std::size_t different = std::max<std::size_t>(config.formats.size(), 1);
+  const double alike = static_cast<double>(config.layers) / static_cast<double>(different);
+  const double together = rows / passes, of_expert = config.is_gated()
+                                                         ? together * static_cast<double>(config.chosen) /
+                                                               expected_experts(config, together)
+                                                         : together;
+  for (std::size_t layer = 0; layer < different; ++layer) {
+    const LlmLayerFormats formats = config.formats_of(layer);
+    add(formats.qkv, alike * dim * dim, rows, together);
+    for (const LlmFormat format : {formats.key, formats.value})
+      add(format, alike * static_cast<double>(config.kv_dim()) * dim, rows, together);
+    add(formats.out, alike * dim * dim, rows, together);
+    add(formats.up, alike * 2 * hidden * dim, chosen, of_expert);
+    add(formats.down, alike * hidden * dim, chosen, of_expert);
+    const double shared = alike * static_cast<double>(config.shared_hidden) * dim;
+    add(formats.shared_up, 2 * shared, rows, together);
+    add(formats.shared_down, shared, rows, together);
+  }
+  add(config.output_format(), static_cast<double>(config.vocab) * dim, logits, logits / passes);
+  return sum;
+}
+
+}  // namespace
+
+Work llm_work(const LlmConfig& config, const LlmShape& shape, Isa isa) {
+  const double rows = shape.rows(), layers = static_cast<double>(config.layers);
+  const double output = static_cast<double>(config.vocab) * static_cast<double>(config.dim);
+  LlmConfig one = config, two = config;
+  one.chosen = 1;
+  two.chosen = 2;
+  const LlmActivated chosen = llm_activated(config), single = llm_activated(one);
+  const double expert = config.is_gated() ? llm_activated(two).bytes - single.bytes : 0;
+  // A token attends to all before it and to itself.
+  const double tokens = static_cast<double>(shape.tokens), context = static_cast<double>(shape.context);
+  const double pairs = static_cast<double>(shape.sequences) * (tokens * context + tokens * (tokens + 1) / 2);
+  const double position = 2 * layers * static_cast<double>(config.kv_dim() * sizeof(Bf16));
+  Work work;
+  work.flops = 2 * (chosen.parameters - output) * rows + 2 * output * wanted_logits(shape) +
+               4 * layers * static_cast<double>(config.dim) * pairs;
+  work.bytes_written = position * rows;
+  work.bytes = single.bytes + (config.is_gated() ? expected_experts(config, rows) - 1 : 0) * expert +
+               position * context * static_cast<double>(shape.sequences) + work.bytes_written;
+  const bool is_integer = integer_operations(config, shape, isa) > kFewOperations * work.flops;
+  work.dtype = is_integer ? "int8" : "bf16";
+  return work;
+}
+
+namespace {
+
+/// A model to measure, from a file or with random weights.
+struct LlmSubject {
+  std::string name;
+  std::string stored;                ///< format in the file: "Q8_0"; empty: random weights
+  std::vector<std::int32_t> tokens;  ///< prompt as given; empty: any
+  /// The config for `layers` layers with weights of `dtype`. Throws Error.
+  std::function<LlmConfig(std::size_t layers, const std::string& dtype)> config;
+  std::function<LlmWeights(const LlmConfig& config, std::uint64_t seed, const Team& team)> load;
+};
+
+/// The model of a case and its pool.
 struct Running {
   std::shared_ptr<ThreadPool> pool;
   Team team;
@@ -29,7 +124,7 @@ struct Running {
   const LlmConfig& config() const { return weights->config(); }
 };
 
-/// Vectors of the rows that are under way, and the logits.
+/// Bytes of the vectors of the rows in flight and of the logits.
 std::size_t working_bytes(const LlmConfig& config, const LlmShape& shape) {
   const std::size_t rows = std::min(kLlmRowsAtOnce, shape.sequences * shape.tokens);
   const std::size_t wanted = shape.sequences * (shape.wanted == LlmLogits::kAll ? shape.tokens : 1);
@@ -74,7 +169,7 @@ Running start(State& state, const LlmSubject& subject, const LlmShape& shape) {
   return running;
 }
 
-/// [sequences, count]: the prompt as it was given, cut or repeated; else for each sequence another one.
+/// [sequences, count]: the prompt, cut or repeated; without a prompt a different one per sequence.
 std::vector<std::int32_t> tokens_for(const LlmSubject& subject, const LlmShape& shape, std::size_t vocab) {
   std::vector<std::int32_t> tokens = subject.tokens;
   if (tokens.empty()) tokens = llm_prompt(shape.tokens + shape.sequences, vocab);
@@ -86,7 +181,7 @@ std::vector<std::int32_t> tokens_for(const LlmSubject& subject, const LlmShape& 
   return all;
 }
 
-/// "15:3.21 7:3.02 ...": what a user knows a model again by.
+/// "15:3.21 7:3.02 ...": the likeliest tokens, by which a user recognises a model.
 std::string likeliest(std::span<const float> logits) {
   std::vector<std::size_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -99,21 +194,21 @@ std::string likeliest(std::span<const float> logits) {
   return text;
 }
 
-/// Holds what a pass over `tokens` gives against float64, at some of the positions that are timed.
+/// Compares the results of a pass over `tokens` with float64 at some of the timed positions.
 class Verification {
  public:
   Verification(State& state, Running& running, const LlmShape& shape, const std::vector<std::int32_t>& tokens)
       : state_(state), running_(running), shape_(shape), tokens_(tokens) {}
 
-  /// The last token's logits of the first and the last sequence, and of all tokens where they are wanted
-  /// those of the first; keys and values of the first, the middle and the last token.
+  /// Checks the last token's logits of the first and the last sequence (of the first only, for all tokens,
+  /// if all are wanted), and keys and values of the first, the middle and the last token.
   void run() {
     pass();
     state_.note("likeliest", likeliest(std::span(logits_).first(running_.config().vocab)));
     verify(0, shape_.tokens - 1);
     if (shape_.tokens > 1) verify(0, 0);
     if (shape_.tokens > 2) verify(0, shape_.tokens / 2);
-    // Where its tokens went is known of the first sequence alone.
+    // Only the routing of the first sequence is recorded.
     if (shape_.sequences > 1 && !running_.config().is_gated())
       verify(shape_.sequences - 1, shape_.tokens - 1);
     const Tolerance tolerance = llm_tolerance(running_.config(), rounds_weights());
@@ -205,7 +300,7 @@ class Verification {
   std::vector<double> expected_, kept_expected_;
 };
 
-/// Runs `step` once to see how long the first takes, and reports what is the same of all cases.
+/// Times the first call of `step`, and reports the notes that all cases share.
 void report(State& state, const Running& running, const LlmShape& shape) {
   state.rate("token_per_sec", shape.rows(), "tokens/s");
   state.value("compilation_time(s)", running.load_seconds, "s", Direction::kLowerIsBetter);
@@ -215,8 +310,7 @@ std::size_t axis(const State& state, const char* name) {
   return size_axis(state, name);
 }
 
-}  // namespace
-
+/// One more token for each of `batch` sequences of `context` tokens. Axes: layers, dtype, batch, context.
 void llm_decode_batch(State& state, const LlmSubject& subject) {
   const LlmShape shape{axis(state, "batch"), axis(state, "context"), 1};
   Running running = start(state, subject, shape);
@@ -231,6 +325,7 @@ void llm_decode_batch(State& state, const LlmSubject& subject) {
   });
 }
 
+/// `batch` prompts of `prompt_len` tokens, up to their logits.
 void llm_prefill(State& state, const LlmSubject& subject) {
   const LlmShape shape{axis(state, "batch"), 0, axis(state, "prompt_len")};
   Running running = start(state, subject, shape);
@@ -243,6 +338,7 @@ void llm_prefill(State& state, const LlmSubject& subject) {
   });
 }
 
+/// `draft` tokens after `context` and the logits of each: the cost of verifying a draft.
 void llm_verify(State& state, const LlmSubject& subject) {
   const LlmShape shape{1, axis(state, "context"), axis(state, "draft"), LlmLogits::kAll};
   Running running = start(state, subject, shape);
@@ -258,6 +354,137 @@ void llm_verify(State& state, const LlmSubject& subject) {
       agreed += greedy_token(logits.subspan(i * vocab, vocab)) == draft[i + 1] ? 1U : 0U;
     keep(agreed);
   });
+}
+
+struct Request {
+  std::string model;
+  std::vector<std::int32_t> tokens;
+};
+
+std::vector<std::int32_t> parse_tokens(const std::string& text) {
+  std::vector<std::int32_t> tokens;
+  for (const std::string& word : split(text, ',')) {
+    const auto id = to_integer(word);
+    if (!id || *id < 0 || *id >= std::int64_t{1} << 31)
+      throw Error("--tokens: " + in_quotes(word) + " is no id of a token, as in 1,15043,29892");
+    tokens.push_back(static_cast<std::int32_t>(*id));
+  }
+  return tokens;
+}
+
+Request parse(const std::vector<std::string>& arguments) {
+  Request request;
+  for (std::size_t i = 0; i < arguments.size(); i += 2) {
+    const std::string& option = arguments[i];
+    if (option != "--model" && option != "--tokens")
+      throw Error("headroom-native takes --peer PATH:SYMBOL, --model FILE and --tokens IDS, and was given " +
+                  in_quotes(option));
+    if (i + 1 == arguments.size()) throw Error(option + " needs a value");
+    if (option == "--model") {
+      request.model = arguments[i + 1];
+    } else {
+      request.tokens = parse_tokens(arguments[i + 1]);
+    }
+  }
+  if (request.model.empty()) throw Error("--tokens is the prompt of a model: name it with --model FILE");
+  return request;
+}
+
+/// A model by name with random weights, or from a file.
+struct Offered {
+  LlmSubject subject;
+  std::size_t layers = 0, vocab = 0;
+  std::vector<std::string> dtypes;
+};
+
+Offered random_model(const std::string& name) {
+  const auto shape = name == "llama2_7b" ? llama2_7b : mixtral_8x7b;
+  Offered offered;
+  offered.subject.name = name;
+  offered.subject.config = [shape](std::size_t layers, const std::string& dtype) {
+    LlmConfig config = shape(dtype);
+    config.layers = layers;
+    return config;
+  };
+  offered.subject.load = [](const LlmConfig& config, std::uint64_t seed, const Team& team) {
+    return LlmWeights(config, seed, team);
+  };
+  offered.layers = shape("bf16").layers;
+  offered.vocab = shape("bf16").vocab;
+  offered.dtypes = {"bf16", "int8", "int4"};
+  return offered;
+}
+
+Offered model_of_file(const std::string& path) {
+  const auto file = std::make_shared<const LlmFile>(open_llm_file(path));
+  Offered offered;
+  offered.subject.name = file->config.model;
+  offered.subject.stored = file->stored;
+  offered.subject.config = [file](std::size_t layers, const std::string&) {
+    return config_of_layers(*file, layers);
+  };
+  offered.subject.load = [file](const LlmConfig& config, std::uint64_t, const Team& team) {
+    return load_llm_weights(*file, config.layers, team);
+  };
+  offered.layers = file->config.layers;
+  offered.vocab = file->config.vocab;
+  offered.dtypes = {file->stored};
+  return offered;
+}
+
+bool is_known_shape(const std::string& name) {
+  return name == "llama2_7b" || name == "mixtral_8x7b";
+}
+
+}  // namespace
+
+void offer_llm(Registry& registry, const std::vector<std::string>& arguments) {
+  Request request = parse(arguments);
+  const auto offered = std::make_shared<Offered>(
+      is_known_shape(request.model) ? random_model(request.model) : model_of_file(request.model));
+  for (const std::int32_t id : request.tokens) {
+    if (static_cast<std::size_t>(id) >= offered->vocab)
+      throw Error(fmt::format("--tokens: {} is no token of {}, which has {}", id,
+                              in_quotes(offered->subject.name), offered->vocab));
+  }
+  offered->subject.tokens = std::move(request.tokens);
+  const auto add = [&](const char* name, const char* summary,
+                       void (*run)(State&, const LlmSubject&)) -> Experiment& {
+    return registry.add(name, [offered, run](State& state) { run(state, offered->subject); })
+        .summary(summary)
+        .axis(Axis{"model", Axis::Kind::kText, {offered->subject.name}})
+        .axis(Axis{"dtype", Axis::Kind::kText, offered->dtypes})
+        .axis("layers", {static_cast<long long>(offered->layers)})
+        .metric("token_per_sec")
+        .model(offered->subject.name)
+        .on_request();
+  };
+  const std::size_t given = offered->subject.tokens.size();
+  add("llm.decode", "one more token of each of some sequences", llm_decode_batch)
+      .axis("batch", {1})
+      .axis("context", {512})
+      .also_metrics({"memory_bandwidth(GB/s)"});
+  add("llm.prefill", "prompts, up to the logits behind them", llm_prefill)
+      .axis("batch", {1})
+      .axis("prompt_len", {given > 0 ? static_cast<long long>(given) : 512})
+      .also_metrics({"flops_utilization"});
+  add("llm.verify", "tokens of a draft, and the logits behind each", llm_verify)
+      .axis("draft", {4})
+      .axis("context", {512})
+      .also_metrics({"memory_bandwidth(GB/s)"});
+}
+
+void llm_decode(State& state, const LlmConfig& config) {
+  const auto pool = shared_pool(state);
+  const Team team = team_of(*pool);
+  const auto workload = llm_workload(state, config, team);
+  const auto start = std::chrono::steady_clock::now();
+  const Isa isa = chosen_isa();
+  LlmDecoder decoder(workload->weights, *pool, isa, workload->positions(),
+                     TopKSampler(LlmWorkload::kTopK, LlmWorkload::kTemperature, state.seed(), isa));
+  state.note("isa", decoder.isa());
+  measure_llm(state, *workload, decoder, team, llm_tolerance(workload->weights.config(), false),
+              std::chrono::steady_clock::now() - start);
 }
 
 }  // namespace headroom::native

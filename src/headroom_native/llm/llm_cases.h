@@ -1,35 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <functional>
+#include <cstddef>
 #include <string>
 #include <vector>
 
+#include "headroom/experiment/registry.h"
 #include "headroom/experiment/state.h"
-#include "headroom/workload/llm_config.h"
-#include "headroom/workload/llm_weights.h"
-#include "headroom/workload/team.h"
+#include "headroom/workload/llm_model.h"
+#include "headroom_native/kernels/isa.h"
+#include "headroom_native/llm/decoder.h"
 
 namespace headroom::native {
 
-/// A model that is measured, from a file or with random weights.
-struct LlmSubject {
-  std::string name;
-  std::string stored;                ///< how the file has its weights: "Q8_0"; empty: random ones
-  std::vector<std::int32_t> tokens;  ///< of the prompt, as they were given; empty: any
-  /// The config of so many layers with weights of this dtype. Throws Error.
-  std::function<LlmConfig(std::size_t layers, const std::string& dtype)> config;
-  /// Its weights.
-  std::function<LlmWeights(const LlmConfig& config, std::uint64_t seed, const Team& team)> load;
+/// Shape of a case: `tokens` for each sequence, after `context` positions.
+struct LlmShape {
+  std::size_t sequences, context, tokens;
+  LlmLogits wanted = LlmLogits::kLast;
+
+  std::size_t positions() const { return context + tokens; }
+  double rows() const { return static_cast<double>(sequences * tokens); }
 };
 
-/// One token more for each of `batch` sequences that have `context` tokens: axes layers, dtype, batch,
-/// context.
-void llm_decode_batch(State& state, const LlmSubject& subject);
-/// `batch` prompts of `prompt_len` tokens, up to the logits behind them.
-void llm_prefill(State& state, const LlmSubject& subject);
-/// `draft` tokens behind `context`, and the logits behind each of them: what verifying a draft takes.
-void llm_verify(State& state, const LlmSubject& subject);
+/// The minimum of bytes and operations: weights, keys and values once, and the wanted logits. The dtype is
+/// "int8" if `isa` does more than a twentieth of the operations on integers, which may be faster than any
+/// float; else "bf16".
+Work llm_work(const LlmConfig& config, const LlmShape& shape, Isa isa);
+
+/// Measures decoding with `config`; the axes may change its layers.
+void llm_decode(State& state, const LlmConfig& config);
+
+/// Registry::TakeArguments: "--model FILE" (GGUF, safetensors, or llama2_7b and mixtral_8x7b with random
+/// weights) and "--tokens 1,15,27", the prompt. Adds the experiments llm.decode, llm.prefill and
+/// llm.verify. Throws Error as open_llm_file does, and for token ids outside the vocabulary.
+void offer_llm(Registry& registry, const std::vector<std::string>& arguments);
 
 }  // namespace headroom::native

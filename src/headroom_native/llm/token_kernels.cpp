@@ -7,9 +7,8 @@
 #include <cstring>
 #include <limits>
 
-#include "headroom/workload/slice.h"
-#include "headroom_native/kernels/prefetch.h"
-#include "headroom_native/kernels/unroll.h"
+#include "headroom/workload/team.h"
+#include "headroom_native/kernels/code_generation.h"
 
 #include "headroom_native/kernels/highway_targets.h"
 

@@ -1,27 +1,231 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/peers/library_peer.h"
 
+#include <dlfcn.h>
+#include <elf.h>
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/experiment/bf16.h"
+#include "headroom/experiment/buffer.h"
 #include "headroom/process/affinity.h"
-#include "headroom/workload/gather_gemv_workload.h"
-#include "headroom/workload/gemv_workload.h"
-#include "headroom/workload/layer_norm_workload.h"
+#include "headroom/workload/gpt_fast_workloads.h"
 #include "headroom/workload/oracle.h"
-#include "headroom/workload/slice.h"
-#include "headroom_native/kernels/pool_team.h"
-#include "headroom_native/peers/guarded_output.h"
+#include "headroom/workload/stored_model.h"
+#include "headroom/workload/team.h"
+#include "headroom_native/kernels/thread_pool.h"
 
 namespace headroom::native {
+
 namespace {
 
-/// One call over all rows; each worker makes its share of it.
+#if defined(__x86_64__)
+constexpr auto kMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr auto kMachine = EM_AARCH64;
+#elif defined(__riscv)
+constexpr auto kMachine = EM_RISCV;
+#elif defined(__powerpc64__)
+constexpr auto kMachine = EM_PPC64;
+#else
+constexpr auto kMachine = EM_S390;
+#endif
+
+std::string machine_name(unsigned machine) {
+  switch (machine) {
+    case EM_X86_64:
+      return "x86_64";
+    case EM_386:
+      return "32-bit x86";
+    case EM_AARCH64:
+      return "aarch64";
+    case EM_ARM:
+      return "32-bit arm";
+    case EM_RISCV:
+      return "riscv";
+    case EM_PPC64:
+      return "powerpc64";
+    case EM_S390:
+      return "s390";
+    default:
+      return "machine " + std::to_string(machine) + " of ELF";
+  }
+}
+
+/// The structure at `offset`; nothing if the file is too short.
+template <typename T>
+std::optional<T> at(std::span<const std::byte> file, std::size_t offset) {
+  if (offset > file.size() || file.size() - offset < sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, file.data() + offset, sizeof value);
+  return value;
+}
+
+std::string text_at(std::span<const std::byte> file, std::size_t offset) {
+  if (offset >= file.size()) return {};
+  const std::string_view rest(reinterpret_cast<const char*>(file.data()) + offset, file.size() - offset);
+  return std::string(rest.substr(0, rest.find('\0')));
+}
+
+Elf64_Ehdr checked_header(std::span<const std::byte> file, const std::string& path) {
+  const auto header = at<Elf64_Ehdr>(file, 0);
+  const bool is_elf = file.size() >= EI_NIDENT && std::memcmp(file.data(), ELFMAG, SELFMAG) == 0;
+  if (!is_elf) throw Error(in_quotes(path) + " is no shared library: its first bytes are not those of ELF");
+  if (!header) throw Error(in_quotes(path) + " is cut off: it ends within the header of ELF");
+  constexpr auto kOrder = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
+  if (header->e_machine != kMachine || header->e_ident[EI_CLASS] != ELFCLASS64 ||
+      header->e_ident[EI_DATA] != kOrder) {
+    throw Error(in_quotes(path) + " is for " + machine_name(header->e_machine) + ", and this program for " +
+                machine_name(kMachine) + ": build the library for the machine that runs it");
+  }
+  if (header->e_type != ET_DYN)
+    throw Error(in_quotes(path) + " is ELF but no shared library: link it with -shared");
+  return *header;
+}
+
+/// The functions that a shared library exports, in no order. Runs none of its code. Throws Error with the
+/// path: missing, not a file, not ELF, of another architecture, a program or an object file.
+std::vector<std::string> exported_functions(const std::string& path) {
+  const MappedFile mapped(path);
+  const std::span<const std::byte> file = mapped.bytes();
+  const Elf64_Ehdr header = checked_header(file, path);
+  const auto section = [&](std::size_t index) {
+    return at<Elf64_Shdr>(file, header.e_shoff + index * sizeof(Elf64_Shdr)).value_or(Elf64_Shdr{});
+  };
+  std::vector<std::string> names;
+  for (std::size_t index = 0; index < header.e_shnum; ++index) {
+    const Elf64_Shdr symbols = section(index);
+    if (symbols.sh_type != SHT_DYNSYM) continue;
+    const Elf64_Shdr text = section(symbols.sh_link);
+    // At most as many as the file can hold, whatever its header claims.
+    const std::size_t count = std::min<std::size_t>(symbols.sh_size, file.size()) / sizeof(Elf64_Sym);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto symbol = at<Elf64_Sym>(file, symbols.sh_offset + i * sizeof(Elf64_Sym));
+      if (!symbol || symbol->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC) continue;
+      if (std::string name = text_at(file, text.sh_offset + symbol->st_name); !name.empty())
+        names.push_back(std::move(name));
+    }
+  }
+  return names;
+}
+
+constexpr const char* kForm = "expected PATH:SYMBOL[,name=NAME][,dtype=bf16|int8][,threads=own]";
+
+bool is_name(const std::string& text) {
+  return !text.empty() && text != "all" && std::ranges::all_of(text, [](char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' ||
+           c == '-';
+  });
+}
+
+void take_option(PeerRequest& request, const std::string& option) {
+  const std::size_t equals = option.find('=');
+  const std::string key = option.substr(0, equals);
+  const std::string value = equals == std::string::npos ? "" : option.substr(equals + 1);
+  if (key == "name") {
+    request.name = value;
+  } else if (key == "dtype" && (value == "bf16" || value == "int8")) {
+    request.dtype = value;
+  } else if (option == "threads=own") {
+    request.own_threads = true;
+  } else {
+    throw Error(in_quotes(option) + " is no option of a peer; " + kForm);
+  }
+}
+
+/// Loads the library in a child process first: its initialisers may crash, which would end the runner
+/// without a message.
+void require_loadable(const std::string& path) {
+  const pid_t child = ::fork();
+  if (child < 0) return;
+  if (child == 0) {
+    ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    ::_exit(0);
+  }
+  int status = 0;
+  if (::waitpid(child, &status, 0) == child && WIFSIGNALED(status)) {
+    throw Error(in_quotes(path) + " crashes when it is loaded (" + ::strsignal(WTERMSIG(status)) +
+                "): it cannot be measured before that is mended");
+  }
+}
+
+/// Wide enough for some rows from a kernel with a wrong count.
+constexpr std::size_t kZone = 4096;
+constexpr std::size_t kLine = 64;
+/// Neither a zero nor a likely byte of a float.
+constexpr std::byte kMark{0xA5};
+
+std::size_t stride_of(std::size_t values) {
+  return (values * sizeof(Bf16) + kLine - 1) / kLine * kLine + kZone;
+}
+
+/// Outputs of bf16, each between guard zones of known bytes, to detect writes outside of an output.
+class GuardedOutput {
+ public:
+  GuardedOutput(std::size_t values, std::size_t copies);
+
+  std::span<Bf16> copy(std::size_t index);
+  /// "writes outside of y: 3 bytes from 16 bytes behind its end on", or empty.
+  std::string damage() const;
+
+  static std::size_t bytes_for(std::size_t values, std::size_t copies);
+
+ private:
+  std::size_t values_, copies_, stride_;
+  Buffer memory_;
+};
+
+std::size_t GuardedOutput::bytes_for(std::size_t values, std::size_t copies) {
+  return kZone + copies * stride_of(values);
+}
+
+GuardedOutput::GuardedOutput(std::size_t values, std::size_t copies)
+    : values_(values), copies_(copies), stride_(stride_of(values)), memory_(bytes_for(values, copies)) {
+  const auto all = memory_.as<std::byte>();
+  std::ranges::fill(all, kMark);
+}
+
+std::span<Bf16> GuardedOutput::copy(std::size_t index) {
+  return {reinterpret_cast<Bf16*>(memory_.data() + kZone + index * stride_), values_};
+}
+
+std::string GuardedOutput::damage() const {
+  const std::size_t bytes = values_ * sizeof(Bf16);
+  const auto all = memory_.as<std::byte>();
+  const auto is_changed = [](std::byte byte) { return byte != kMark; };
+  const auto before = all.first(kZone);
+  if (const auto count = std::ranges::count_if(before, is_changed); count > 0) {
+    const auto first = std::ranges::find_if(before, is_changed) - before.begin();
+    return fmt::format("writes outside of y: {} bytes of those before it, from {} bytes before its start on",
+                       count, kZone - static_cast<std::size_t>(first));
+  }
+  for (std::size_t index = 0; index < copies_; ++index) {
+    const auto behind = all.subspan(kZone + index * stride_ + bytes, stride_ - bytes);
+    const auto count = std::ranges::count_if(behind, is_changed);
+    if (count == 0) continue;
+    const auto first = std::ranges::find_if(behind, is_changed) - behind.begin();
+    return fmt::format("writes outside of y: {} bytes of those behind it, from {} bytes behind its end on",
+                       count, first);
+  }
+  return {};
+}
+
+/// A call over all rows, which the workers split.
 struct WholeCall {
   headroom_peer_call call{};
   std::size_t item_bytes = 0;  ///< of a weight
@@ -55,8 +259,8 @@ headroom_peer_call share_of(const WholeCall& whole, int worker, int workers) {
   return call;
 }
 
-/// The calls of a case: those of each copy of the inputs, cut into the shares of the workers. What was
-/// prepared is released with it, by the workers that prepared it.
+/// The calls of a case, per copy of the inputs and per worker. Prepared data is released by the worker that
+/// prepared it.
 class PeerCalls {
  public:
   PeerCalls(const Peer& peer, ThreadPool& pool, std::vector<std::vector<WholeCall>> of_copies)
@@ -80,12 +284,12 @@ class PeerCalls {
   PeerCalls(const PeerCalls&) = delete;
   PeerCalls& operator=(const PeerCalls&) = delete;
 
-  /// Whether all that was to be prepared is.
+  /// Whether everything that needs it is prepared.
   bool is_prepared() const {
     return std::ranges::all_of(answers_, [](const Answer& answer) { return answer.code == 0; });
   }
 
-  /// One iteration; what the first call that failed returned, else 0.
+  /// Runs one iteration. Returns the first non-zero result, else 0.
   int run(std::size_t copy) {
     each_worker([&](int worker) {
       const auto own = static_cast<std::size_t>(worker);
@@ -99,7 +303,7 @@ class PeerCalls {
   }
 
  private:
-  /// Of each worker in a line of its own.
+  /// One per worker, in a cache line of its own.
   struct alignas(64) Answer {
     int code = 0;
   };
@@ -155,7 +359,7 @@ void require_dtype(const Peer& peer, State& state, const std::string& dtype) {
                            peer.request.dtype));
 }
 
-/// Throws what ends the case where `answer` is no success.
+/// Ends the case unless `answer` is success.
 void expect_done(State& state, const Peer& peer, int answer) {
   if (answer == HEADROOM_PEER_DONE) return;
   if (answer == HEADROOM_PEER_CANNOT) {
@@ -171,7 +375,7 @@ void expect_undamaged(State& state, const Peer& peer, const GuardedOutput& y) {
 void measure(const Peer& peer, State& state, ThreadPool& pool, std::vector<std::vector<WholeCall>> of_copies,
              GuardedOutput& y, const std::vector<double>& expected, Tolerance tolerance) {
   describe(peer, state);
-  // The pool has pinned this thread, and threads that it starts would share its CPU.
+  // The pool has pinned this thread; threads that the library starts would inherit its single CPU.
   if (peer.request.own_threads) pin_this_thread(pool.cpus());
   PeerCalls calls(peer, pool, std::move(of_copies));
   if (!calls.is_prepared()) {
@@ -204,6 +408,44 @@ WholeCall gemv_call(const std::string& dtype, std::size_t size, const std::byte*
 }
 
 }  // namespace
+
+PeerRequest parse_peer(const std::string& text) {
+  return with_context("--peer " + in_quotes(text), [&] {
+    // A path may contain commas and colons, a symbol neither.
+    const std::size_t colon = text.rfind(':');
+    if (colon == std::string::npos || colon == 0) throw Error(std::string("no symbol is named; ") + kForm);
+    std::vector<std::string> words = split(text.substr(colon + 1), ',');
+    PeerRequest request{text.substr(0, colon), words.front(), words.front(), {}, false};
+    if (request.symbol.empty()) throw Error(std::string("no symbol is named; ") + kForm);
+    for (std::size_t i = 1; i < words.size(); ++i) take_option(request, words[i]);
+    if (!is_name(request.name))
+      throw Error(in_quotes(request.name) +
+                  " cannot be the name of a backend: letters, digits, _ . - can; "
+                  "say name=NAME");
+    return request;
+  });
+}
+
+Peer load_peer(PeerRequest request) {
+  const std::vector<std::string> functions = exported_functions(request.path);
+  if (std::ranges::find(functions, request.symbol) == functions.end()) {
+    const std::string near = did_you_mean(request.symbol, functions);
+    throw Error(in_quotes(request.path) + " exports no function " + in_quotes(request.symbol) +
+                (near.empty() ? "; see nm -D --defined-only for those that it has" : near));
+  }
+  require_loadable(request.path);
+  Peer peer;
+  peer.library = std::make_unique<LoadedLibrary>(request.path);
+  // Its threads may still run when the runner ends.
+  peer.library->keep();
+  peer.call = peer.library->function<headroom_peer_function>(request.symbol.c_str());
+  peer.prepare =
+      peer.library->function<headroom_peer_prepare_function>((request.symbol + "_prepare").c_str());
+  peer.release =
+      peer.library->function<headroom_peer_release_function>((request.symbol + "_release").c_str());
+  peer.request = std::move(request);
+  return peer;
+}
 
 void measure_gemv_by(const Peer& peer, State& state) {
   const auto pool = shared_pool(state);

@@ -5,12 +5,11 @@
 #include <cstdlib>
 #include <map>
 #include <string>
-#include <utility>
 
 #include "headroom/experiment/buffer.h"
-#include "headroom/workload/slice.h"
-#include "headroom_native/kernels/gemv_kernel.h"
-#include "headroom_native/peers/matrix_case.h"
+#include "headroom/workload/team.h"
+#include "headroom_native/kernels/gemv/gemv_kernel.h"
+#include "headroom_native/peers/peers.h"
 // Its types and constants: the library itself is loaded when it is asked for, as it starts threads when it
 // is.
 #include <cblas.h>

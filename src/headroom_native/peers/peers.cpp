@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/peers/peers.h"
 
-#include "headroom_native/peers/matrix_case.h"
-#include "headroom_native/peers/onednn_norm.h"
-
 namespace headroom::native {
 namespace {
 

@@ -7,29 +7,46 @@
 
 #include "headroom/experiment/bf16.h"
 #include "headroom/experiment/state.h"
-#include "headroom/workload/gather_gemv_workload.h"
-#include "headroom/workload/gemv_workload.h"
-#include "headroom/workload/layer_norm_workload.h"
-#include "headroom/workload/mlp_workload.h"
+#include "headroom/workload/gpt_fast_workloads.h"
 #include "headroom_native/kernels/thread_pool.h"
 
-/// Libraries that do the same, on the same memory, as backends beside "native": "onednn" (weights as they
-/// lie), "onednn_packed" (weights in the library's own layout, made before) and "openblas" (weights of f32,
-/// made before: twice the bytes). Rows are split over the same pinned threads as ours, and each thread calls
-/// the library for its rows with one thread in it: the best that was found here, for neither starts threads
-/// of its own, and both read the pages that their CPU touched first. Where a library was not found when this
-/// was built, its backends are not there.
+/// Libraries as backends beside "native", on the same memory: "onednn" (weights as stored), "onednn_packed"
+/// (weights in the library's own layout, converted ahead) and "openblas" (weights converted ahead to f32,
+/// twice the bytes). Rows are split over the same pinned threads as ours; each thread calls the library for
+/// its rows, with one library thread. That was the fastest setup here: no library threads compete, and
+/// every CPU reads the pages that it touched first. A library that was not found at build time has no
+/// backend.
 namespace headroom::native {
 
-/// The backends of gemv and gather_gemv, of layer_norm, and of the chain, that this build has.
+/// The backends of this build for gemv and gather_gemv, for layer_norm, and for mlp_layer_norm_gelu.
 std::vector<std::string> gemv_peers();
 std::vector<std::string> layer_norm_peers();
 std::vector<std::string> mlp_peers();
 
-/// Verifies and measures `state.backend()` where it is one of them; false where it is not.
+/// Verifies and measures `state.backend()`. False if it is not one of these libraries.
 bool measured_by_peer(State& state, const GemvWorkload& inputs, ThreadPool& pool);
 bool measured_by_peer(State& state, const GatherGemvWorkload& inputs, ThreadPool& pool);
 bool measured_by_peer(State& state, LayerNormWorkload& inputs, ThreadPool& pool);
 bool measured_by_peer(State& state, const MlpWorkload& inputs, ThreadPool& pool);
+
+/// A gemv or gather_gemv for a library: one or several matrices of bf16 times the same x, results
+/// consecutive in y.
+struct MatrixCase {
+  std::size_t rows = 0, columns = 0;
+  std::vector<std::vector<const Bf16*>> matrices;  ///< by input copy: the matrices of one iteration
+  const Bf16* x = nullptr;
+  std::vector<double> expected;
+  Tolerance tolerance;
+
+  std::size_t outputs() const { return matrices.front().size() * rows; }
+};
+
+/// Defined only in builds with oneDNN or OpenBLAS.
+void measure_onednn(State& state, ThreadPool& pool, const MatrixCase& matrices, bool packed);
+void measure_openblas(State& state, ThreadPool& pool, const MatrixCase& matrices);
+
+/// The experiments with a LayerNorm by oneDNN; defined only in builds with oneDNN.
+void measure_onednn_layer_norm(State& state, ThreadPool& pool, LayerNormWorkload& inputs);
+void measure_onednn_mlp(State& state, ThreadPool& pool, const MlpWorkload& inputs, bool packed);
 
 }  // namespace headroom::native

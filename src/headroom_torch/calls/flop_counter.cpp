@@ -7,16 +7,127 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <mutex>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "headroom/base/text.h"
-#include "headroom_torch/calls/flop_formulas.h"
-#include "headroom_torch/calls/op_listener.h"
+#include "headroom_torch/calls/op_recorder.h"
 
 namespace headroom::torch_runner {
 namespace {
+
+using Arguments = c10::ArrayRef<const c10::IValue>;
+
+double product(at::IntArrayRef sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), 1.0, std::multiplies<>());
+}
+
+/// Sizes of the tensor at `index`; nothing where there is none, or not of `dims` dimensions at least.
+std::optional<at::IntArrayRef> sizes_at(Arguments arguments, std::size_t index, std::size_t dims) {
+  if (index >= arguments.size() || !arguments[index].isTensor()) return std::nullopt;
+  const at::Tensor& tensor = arguments[index].toTensor();
+  if (!tensor.defined() || tensor.dim() < static_cast<std::int64_t>(dims)) return std::nullopt;
+  return tensor.sizes();
+}
+
+/// [..., m, k] by [..., k, n], the tensors at `First` and `First + 1`.
+template <std::size_t First>
+std::optional<double> matrices(Arguments arguments) {
+  const auto left = sizes_at(arguments, First, 2), right = sizes_at(arguments, First + 1, 2);
+  if (!left || !right) return std::nullopt;
+  return 2 * product(*left) * static_cast<double>(right->back());
+}
+
+/// [m, k] by [k], or [k] by [k]: each element of the first is multiplied once.
+template <std::size_t First>
+std::optional<double> vectors(Arguments arguments) {
+  const auto left = sizes_at(arguments, First, 1);
+  if (!left) return std::nullopt;
+  return 2 * product(*left);
+}
+
+/// Size of the result along a dimension: as at::native's conv_output_size.
+double convolved(std::int64_t input, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+                 std::int64_t dilation) {
+  return static_cast<double>((input + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1);
+}
+
+/// convolution(input, weight, bias, stride, padding, dilation, transposed, ...). Weights are [out, in /
+/// groups, ...], of a transposed one [in, out / groups, ...]: each is multiplied once for each place of the
+/// result, of a transposed one for each place of the input.
+std::optional<double> convolution(Arguments arguments) {
+  const auto input = sizes_at(arguments, 0, 3), weight = sizes_at(arguments, 1, 3);
+  if (!input || !weight || input->size() != weight->size() || arguments.size() < 7) return std::nullopt;
+  for (const std::size_t list : {3, 4, 5}) {
+    if (!arguments[list].isIntList()) return std::nullopt;
+  }
+  if (!arguments[6].isBool()) return std::nullopt;
+  const bool transposed = arguments[6].toBool();
+  const auto stride = arguments[3].toIntVector(), padding = arguments[4].toIntVector(),
+             dilation = arguments[5].toIntVector();
+  // One value may stand for all dimensions.
+  const auto at = [](const std::vector<std::int64_t>& values, std::size_t dim) {
+    return dim < values.size() ? values[dim] : values.back();
+  };
+  double places = 1;
+  for (std::size_t dim = 0; dim + 2 < input->size(); ++dim) {
+    const std::int64_t size = (*input)[dim + 2];
+    places *= transposed
+                  ? static_cast<double>(size)
+                  : convolved(size, (*weight)[dim + 2], at(stride, dim), at(padding, dim), at(dilation, dim));
+  }
+  return 2 * static_cast<double>(input->front()) * places * product(*weight);
+}
+
+/// convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed,
+/// output_padding, groups, output_mask): for the gradients of input and weights that the mask asks for as
+/// much each as the convolution itself.
+std::optional<double> convolution_backward(Arguments arguments) {
+  const auto result = sizes_at(arguments, 0, 3), input = sizes_at(arguments, 1, 3),
+             weight = sizes_at(arguments, 2, 3);
+  if (!result || !input || !weight || arguments.size() < 11) return std::nullopt;
+  if (!arguments[7].isBool() || !arguments[10].isBoolList()) return std::nullopt;
+  const at::IntArrayRef places = (arguments[7].toBool() ? *input : *result).slice(2);
+  const c10::List<bool> mask = arguments[10].toBoolList();
+  const int asked = (mask.size() > 0 && mask[0]) + (mask.size() > 1 && mask[1]);
+  return asked * 2 * static_cast<double>(input->front()) * product(places) * product(*weight);
+}
+
+/// softmax(q k^T) v: q [..., s_q, d], k [..., s_k, d], v [..., s_k, d_v].
+std::optional<double> attention(Arguments arguments) {
+  const auto query = sizes_at(arguments, 0, 2), key = sizes_at(arguments, 1, 2),
+             value = sizes_at(arguments, 2, 2);
+  if (!query || !key || !value) return std::nullopt;
+  const auto keys = static_cast<double>((*key)[key->size() - 2]);
+  const double rows = product(query->slice(0, query->size() - 1));
+  return 2 * rows * keys * static_cast<double>(query->back() + value->back());
+}
+
+struct Formula {
+  std::string_view name;
+  std::optional<double> (*flops)(Arguments);
+};
+
+constexpr std::array kFormulas{
+    Formula{"aten::mm", matrices<0>},
+    Formula{"aten::addmm", matrices<1>},
+    Formula{"aten::bmm", matrices<0>},
+    Formula{"aten::baddbmm", matrices<1>},
+    Formula{"aten::mv", vectors<0>},
+    Formula{"aten::addmv", vectors<1>},
+    Formula{"aten::dot", vectors<0>},
+    Formula{"aten::convolution", convolution},
+    Formula{"aten::_convolution", convolution},
+    Formula{"aten::convolution_overrideable", convolution},
+    Formula{"aten::convolution_backward", convolution_backward},
+    Formula{"aten::_scaled_dot_product_flash_attention", attention},
+    Formula{"aten::_scaled_dot_product_flash_attention_for_cpu", attention},
+    Formula{"aten::_scaled_dot_product_efficient_attention", attention},
+    Formula{"aten::_scaled_dot_product_cudnn_attention", attention},
+};
 
 constexpr std::size_t kShownOps = 8;
 
@@ -108,6 +219,15 @@ class FlopCounter final : public OpListener {
 };
 
 }  // namespace
+
+std::optional<double> op_flops(std::string_view name, Arguments arguments) {
+  for (const Formula& formula : kFormulas) {
+    if (formula.name == name || (name.starts_with(formula.name) && name == std::string(formula.name) + "_")) {
+      return formula.flops(arguments);
+    }
+  }
+  return std::nullopt;
+}
 
 FlopCount count_flops(const std::function<void()>& run) {
   FlopCounter counter;

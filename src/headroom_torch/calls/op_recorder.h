@@ -1,21 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ATen/core/ivalue.h>
+#include <ATen/record_function.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+
+#include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include "headroom/trace/recording/kineto_file.h"
-#include "headroom/trace/recording/recorder.h"
-#include "headroom/trace/recording/recording_clock.h"
-#include "headroom_torch/calls/op_listener.h"
-#include "headroom_torch/calls/recorded_call.h"
+#include "headroom/base/json.h"
+#include "headroom_trace/recording/recorder.h"
 
 namespace headroom::torch_runner {
+
+/// Is told of operators (and of the ranges that a program names with record_function): calls on several
+/// threads may overlap.
+class OpListener {
+ public:
+  virtual ~OpListener() = default;
+  /// The call begins, on this thread. end() gets what this returns.
+  virtual std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& call) = 0;
+  virtual void end(const at::RecordFunction& call, at::ObserverContext* context) = 0;
+};
+
+/// While it lives, `listener` is told of what this thread calls, and what autograd and torch.jit.fork call
+/// for it on others. Made and destroyed on the same thread, in the order of a stack.
+class Listening {
+ public:
+  explicit Listening(OpListener& listener);
+  ~Listening();
+  Listening(const Listening&) = delete;
+  Listening& operator=(const Listening&) = delete;
+
+ private:
+  c10::DebugInfoGuard guard_;
+  at::CallbackHandle callback_;
+};
+
+/// The arguments of a call; valid in begin() alone. Not RecordFunction::inputs(): a call from TorchScript has
+/// the interpreter's whole stack there, with the arguments at its end.
+c10::ArrayRef<const c10::IValue> arguments_of(const at::RecordFunction& call);
+
+/// What stays of a tensor: holding the tensor itself would change what a program does with its memory.
+struct TensorShape {
+  std::string type;  ///< "float", "c10::BFloat16": as Kineto names it
+  std::vector<std::int64_t> sizes, strides;
+};
+
+/// An argument of an operator: none, a tensor, a list of them, or any other value.
+using RecordedArgument = std::variant<std::monostate, TensorShape, std::vector<TensorShape>, c10::IValue>;
+
+/// One call of an operator, or a range with a name.
+struct RecordedCall {
+  std::string name;
+  bool is_range = false;
+  std::int64_t start_ns = 0, duration_ns = 0;  ///< on the steady clock
+  std::int64_t thread = 0;                     ///< the kernel's number of it
+  std::int64_t sequence = -1;                  ///< joins forward and backward; -1: none
+  std::uint64_t forward_thread = 0;            ///< of a backward call; 0: none
+  std::uint64_t record_function = 0;
+  std::vector<RecordedArgument> arguments;
+};
+
+/// Everything of `call` but its times; only while it begins.
+RecordedCall recorded(const at::RecordFunction& call);
+
+/// The event of Kineto for `call`: microseconds since `base_ns`; `index` numbers the events of a trace from
+/// 0.
+Json kineto_event(const RecordedCall& call, std::int64_t base_ns, std::int64_t process, std::size_t index);
 
 /// Whose trace it is.
 struct TraceSource {

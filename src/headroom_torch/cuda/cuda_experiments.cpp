@@ -1,16 +1,119 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_torch/cuda/cuda_experiments.h"
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/core/Device.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <c10/util/Exception.h>
 
-#include "headroom/trace/recording/recorder.h"
+#include <cstddef>
+#include <functional>
+
+#include "headroom/base/error.h"
+#include "headroom/experiment/experiment.h"
+#include "headroom/experiment/registry.h"
 #include "headroom_cuda_device/cupti/cupti_recorder.h"
 #include "headroom_cuda_device/device.h"
-#include "headroom_cuda_device/device_list.h"
-#include "headroom_cuda_device/driver.h"
-#include "headroom_torch/cuda/cuda_place.h"
+#include "headroom_cuda_device/launch_timer.h"
 #include "headroom_torch/experiments.h"
+#include "headroom_torch/tensors/libtorch.h"
+#include "headroom_torch/tensors/tensors.h"
+#include "headroom_trace/recording/recorder.h"
 
 namespace headroom::torch_runner {
 
+/// What one case takes of a GPU's memory through libtorch's allocator.
+///
+/// A graph of captured launches writes where the tensors were that its launches made, long after these are
+/// gone. What is allocated during a capture therefore comes from a pool that nobody else gets memory of while
+/// this lives, as at::cuda::CUDAGraph has one. The graphs of a case share it: each iteration writes what it
+/// reads, and the stream runs them one after the other.
+class CaseMemory {
+ public:
+  /// Of what is allocated for `stream`.
+  explicit CaseMemory(c10::cuda::CUDAStream stream);
+  /// After the graphs and tensors of the case. Gives back to the driver what no other case holds: runners of
+  /// the same run need memory too.
+  ~CaseMemory();
+  CaseMemory(const CaseMemory&) = delete;
+  CaseMemory& operator=(const CaseMemory&) = delete;
+
+  /// Calls `capture`, which captures launches into a graph.
+  void around_capture(const std::function<void()>& capture);
+
+ private:
+  c10::cuda::CUDAStream stream_;
+  c10::MempoolId_t pool_;
+  std::size_t captures_ = 0;
+};
+
+namespace {
+
+namespace allocator = c10::cuda::CUDACachingAllocator;
+
+constexpr c10::DeviceIndex kDevice = 0;
+
+void run_on_cuda(State& state, PlacedExperiment run) {
+  const auto device = cuda::device_of(state);
+  state.note("libtorch", kTorchVersion);
+  const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromExternal(device->stream(), kDevice);
+  const c10::cuda::CUDAStreamGuard guard(stream);
+  CaseMemory memory(stream);
+  const auto measure = [&](State& measured, const Place::Call& call) {
+    const cuda::Launch launch = [&](std::size_t copy, cudaStream_t /*ATen's current one*/) { call(copy); };
+    cuda::measure_on_device(measured, *device, launch,
+                            [&](const std::function<void()>& capture) { memory.around_capture(capture); });
+  };
+  run(state, {c10::Device(c10::kCUDA, kDevice), measure});
+}
+
+}  // namespace
+
+CaseMemory::CaseMemory(c10::cuda::CUDAStream stream)
+    : stream_(stream), pool_(at::cuda::graph_pool_handle()) {}
+
+CaseMemory::~CaseMemory() {
+  try {
+    // Each capture took the pool once more.
+    for (; captures_ > 0; --captures_) allocator::releasePool(stream_.device_index(), pool_);
+    allocator::emptyCache();
+  } catch (const std::exception&) {
+    // A device that failed has told why where it failed, and takes its memory with the process.
+  }
+}
+
+void CaseMemory::around_capture(const std::function<void()>& capture) {
+  const c10::DeviceIndex device = stream_.device_index();
+  allocator::beginAllocateToPool(device, pool_,
+                                 [ours = stream_.stream()](cudaStream_t stream) { return stream == ours; });
+  ++captures_;
+  try {
+    capture();
+  } catch (...) {
+    allocator::endAllocateToPool(device, pool_);
+    throw;
+  }
+  allocator::endAllocateToPool(device, pool_);
+}
+
+/// `run` on the first GPU of CUDA_VISIBLE_DEVICES: its tensors lie there, ATen's operators go into the
+/// device's one stream, and samples are timed on the device (measure_on_device). A case for which the device
+/// has not memory enough is skipped; throws Error with what ATen says where it fails otherwise.
+Experiment::Function on_cuda(PlacedExperiment run) {
+  return [run](State& state) {
+    try {
+      run_on_cuda(state, run);
+    } catch (const c10::OutOfMemoryError& error) {
+      state.skip(failure_text(error));
+    } catch (const c10::Error& error) {
+      throw Error(failure_text(error));
+    }
+  };
+}
+
+/// Adds the experiments of gpt-fast's benchmark in ATen's operators on a GPU. Backends: "aten_cuda", eager,
+/// outputs made anew by each call; "aten_cuda_out", the same operators into outputs made before, where CUDA
+/// has such. The registry then needs a CUDA device (Registry::require_with).
 void register_torch_cuda_experiments(Registry& registry) {
   registry.require_with(cuda::require_device);
   registry.trace_with(trace::record_call<cuda::CuptiRecorder>);
@@ -26,3 +129,11 @@ void register_torch_cuda_experiments(Registry& registry) {
 }
 
 }  // namespace headroom::torch_runner
+
+namespace {
+
+/// Runs before main(), which the library headroom_runner_main brings.
+[[maybe_unused]] const bool registered =
+    (headroom::torch_runner::register_torch_cuda_experiments(headroom::registry()), true);
+
+}  // namespace

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "headroom/base/error.h"
 #include "headroom_torch/ddp/reducer.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_torch/ddp/ddp_experiments.h"
+#include "headroom_torch/ranks/rank_experiments.h"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -18,12 +18,11 @@
 #include "headroom/base/units.h"
 #include "headroom/experiment/state.h"
 #include "headroom/machine/memory.h"
-#include "headroom/ranks/collectives/collective_sizes.h"
-#include "headroom/ranks/rank_cpus.h"
-#include "headroom_torch/ddp/footprint.h"
+#include "headroom/ranks/collectives/collectives.h"
+#include "headroom/ranks/rank_environment.h"
 #include "headroom_torch/ddp/training.h"
-#include "headroom_torch/dtensor/nccl_connection.h"
-#include "headroom_torch/tensors/compat.h"
+#include "headroom_torch/nccl/nccl_device.h"
+#include "headroom_torch/tensors/libtorch.h"
 
 namespace headroom::torch_runner {
 namespace {

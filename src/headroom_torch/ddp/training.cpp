@@ -1,17 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_torch/ddp/training.h"
 
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "headroom/base/error.h"
 #include "headroom/base/fnv.h"
+#include "headroom_torch/calls/flop_counter.h"
 #include "headroom_torch/calls/op_recorder.h"
-#include "headroom_torch/ddp/group_calls.h"
+#include "headroom_torch/ddp/model.h"
+#include "headroom_torch/ddp/reducer.h"
+#include "headroom_torch/tensors/libtorch.h"
 
 namespace headroom::torch_runner {
 namespace {
+
+constexpr std::int64_t kGrain = 32768;
+
+/// Images of the trial passes: large enough for every stride of the networks.
+constexpr std::int64_t kTrialImage = 64;
+
+#if HEADROOM_TORCH_AT_LEAST(2, 0)
+using Total = std::size_t;
+#else
+using Total = std::int64_t;
+#endif
+
+/// Follows what this thread takes and gives back.
+class MemoryWatch final : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void* /*pointer*/, std::int64_t change, Total /*allocated*/, Total /*reserved*/,
+                         c10::Device /*device*/) override {
+    held_ += change;
+    peak_ = std::max(peak_, held_);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+  std::int64_t peak() const { return peak_; }
+
+ private:
+  std::int64_t held_ = 0, peak_ = 0;
+};
+
+void trial_pass(Model& model, std::int64_t batch_size, std::int64_t image_size) {
+  const Batch batch = model.batch(batch_size, image_size, 1);
+  at::cross_entropy_loss(model.forward(batch.input), batch.target).backward();
+}
+
+std::int64_t peak_of(Model& model, std::int64_t batch_size, std::int64_t image_size) {
+  const auto watch = std::make_shared<MemoryWatch>();
+  {
+    const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, watch);
+    trial_pass(model, batch_size, image_size);
+  }
+  drop_gradients(model);
+  return watch->peak();
+}
 
 std::uint64_t checksum_of(const Model& model) {
   Fnv1a checksum;
@@ -50,6 +99,86 @@ std::int64_t covered_ns(std::vector<Reach> reaches, std::int64_t until) {
 }
 
 }  // namespace
+
+Sgd::Sgd(std::vector<Parameter> parameters, Settings settings)
+    : parameters_(std::move(parameters)), settings_(settings) {
+  for (const Parameter& parameter : parameters_) {
+    momentum_.push_back(at::zeros_like(parameter.value.detach()));
+  }
+}
+
+void Sgd::step() {
+  apply({settings_.rate, settings_.momentum, 1, settings_.weight_decay});
+}
+
+void Sgd::idle_step() {
+  apply({0, 1, 0, 0});
+}
+
+void Sgd::apply(const Coefficients& by) {
+  const bool on_cpu = parameters_.empty() || parameters_.front().value.is_cpu();
+  on_cpu && !settings_.by_operators ? apply_in_one_pass(by) : apply_by_operators(by);
+}
+
+void Sgd::apply_by_operators(const Coefficients& by) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> values, momenta, gradients;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const at::Tensor gradient = parameters_[i].value.grad();
+    if (!gradient.defined()) continue;
+    values.push_back(parameters_[i].value);
+    momenta.push_back(momentum_[i]);
+    gradients.push_back(gradient);
+  }
+  if (values.empty()) return;
+  at::_foreach_mul_(momenta, by.momentum);
+  at::_foreach_add_(momenta, gradients, by.gradient);
+  at::_foreach_add_(momenta, values, by.weight_decay);
+  at::_foreach_add_(values, momenta, -by.rate);
+}
+
+void Sgd::apply_in_one_pass(const Coefficients& by) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const at::Tensor gradient = parameters_[i].value.grad();
+    if (!gradient.defined()) continue;
+    const at::Tensor dense = gradient.contiguous();
+    float* const value = parameters_[i].value.data_ptr<float>();
+    float* const momentum = momentum_[i].data_ptr<float>();
+    const float* const slope = dense.data_ptr<float>();
+    at::parallel_for(0, dense.numel(), kGrain, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t j = begin; j < end; ++j) {
+        momentum[j] = by.momentum * momentum[j] + (by.gradient * slope[j] + by.weight_decay * value[j]);
+        value[j] -= by.rate * momentum[j];
+      }
+    });
+  }
+}
+
+double training_flops(Model& model, std::int64_t image_size) {
+  const double flops = count_flops([&] { trial_pass(model, 1, image_size); }).flops;
+  drop_gradients(model);
+  return flops;
+}
+
+TrainingTraffic training_traffic(const Model& model) {
+  const auto bytes = 4 * static_cast<double>(parameter_count(model));
+  return {.read = 5 * bytes, .written = 3 * bytes};
+}
+
+TrainingBytes training_bytes(Model& model, std::int64_t batch_size, std::int64_t image_size,
+                             bool with_buckets) {
+  const std::int64_t trial = std::min(image_size, kTrialImage);
+  const std::int64_t one = peak_of(model, 1, trial), two = peak_of(model, 2, trial);
+  double example = static_cast<double>(std::max<std::int64_t>(two - one, 0));
+  if (image_size > 0) {
+    const double scale = static_cast<double>(image_size) / static_cast<double>(trial);
+    example *= scale * scale;
+  }
+  const std::int64_t parameters = 4 * parameter_count(model);
+  constexpr double kMost = 4e18;  // a batch may be any number
+  return {parameters * (with_buckets ? 3 : 2),
+          static_cast<std::int64_t>(std::min(kMost, example * static_cast<double>(batch_size)))};
+}
 
 /// Moments of one iteration, in nanoseconds of the steady clock.
 struct Training::Times {

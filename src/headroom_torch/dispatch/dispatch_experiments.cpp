@@ -1,21 +1,452 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_torch/dispatch/dispatch_experiments.h"
-
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/base/units.h"
 #include "headroom/experiment/state.h"
-#include "headroom/ranks/rank_cpus.h"
-#include "headroom_torch/dispatch/dispatch_panel.h"
-#include "headroom_torch/tensors/compat.h"
+#include "headroom/machine/perf_event.h"
+#include "headroom/ranks/dispatch/dispatch.h"
+#include "headroom/ranks/rank_environment.h"
+#include "headroom/stats/quantile.h"
+#include "headroom_torch/dtensor/device_mesh.h"
+#include "headroom_torch/dtensor/distributed_tensor.h"
+#include "headroom_torch/ranks/rank_experiments.h"
+#include "headroom_torch/tensors/libtorch.h"
 
 namespace headroom::torch_runner {
+
+/// An operator on operands that are there, ready to be measured. Every rank calls the same in the same order:
+/// what is measured may communicate.
+class DispatchCase {
+ public:
+  virtual ~DispatchCase() = default;
+  /// Gives samples until the case is released. An iteration is a cycle: in an order that changes it calls the
+  /// operator on the whole tensor (plain), on the part that this rank holds (local), and on the distributed
+  /// tensor, there first with the propagation cache cleared (miss) and then again (hit); of calls of one kind
+  /// the median counts. The time is that of the hit, everything else a column, in us: the kinds, their
+  /// differences in the cycle, the steps of a hit and of a miss (key, look-up, on a miss with the
+  /// propagation, redistribute with unwrapping, local, wrap) of two calls more at the end of the cycle, and
+  /// instructions of a call in user space, counted once.
+  virtual void measure(State& state) = 0;
+};
+
+/// What a case is made for.
+struct DispatchContext {
+  dtensor::MeshPtr mesh;
+  dtensor::Placements placements;
+  DispatchSetup setup;
+  std::uint64_t seed = 1;
+};
+
+/// An operator that can be measured.
+struct PanelOp {
+  const char* name;
+  const char* summary;
+  bool by_default;  ///< of the twelve that are measured when none is named
+  /// Throws Error where the operator does not take a tensor of that shape.
+  std::unique_ptr<DispatchCase> (*make)(const DispatchContext& context);
+};
+
+/// All of them; those measured by default come first.
+const std::vector<PanelOp>& dispatch_panel();
+
+/// What an operator is called with: the whole tensors, this rank's parts of them, and the distributed
+/// tensors. `whole` and `local` are empty where there is no counterpart on plain tensors.
+struct Operands {
+  std::vector<at::Tensor> whole, local, placed;
+};
+
+/// Nanoseconds of one call. The result is dropped after the second reading of the clock.
+template <typename Call>
+double time_call(const Call& call, const std::vector<at::Tensor>& operands) {
+  const auto begin = std::chrono::steady_clock::now();
+  const at::Tensor result = call(operands);
+  const auto end = std::chrono::steady_clock::now();
+  return std::chrono::duration<double, std::nano>(end - begin).count();
+}
+
+/// The cycles of one operator. Call: at::Tensor(const std::vector<at::Tensor>&), known to the compiler, so
+/// that what is timed is the operator and nothing of ours.
+template <typename Call>
+class CycleLoop final : public DispatchCase {
+ public:
+  CycleLoop(const DispatchContext& context, Operands operands, Call call)
+      : mesh_(context.mesh),
+        operands_(std::move(operands)),
+        call_(std::move(call)),
+        times_(static_cast<std::size_t>(context.setup.repeats)),
+        order_(context.seed) {}
+
+  void measure(State& state) override {
+    call_for_others();
+    const Steps steps = take_steps();
+    const std::map<std::string, double> instructions = count_instructions();
+    declare(state, !steps.miss.empty(), instructions);
+    state.note("cache", cache_of_a_cycle());
+    state.measure_batches([&](std::uint64_t cycles) {
+      double hit_ns = 0;
+      for (; cycles > 0; --cycles) {
+        hit_ns += cycle();
+        tell_steps(take_steps());
+        for (const auto& [kind, count] : instructions) columns_.at("instructions " + kind).add(count);
+      }
+      return hit_ns;
+    });
+  }
+
+ private:
+  static constexpr const char* kSteps[] = {"key", "look-up", "redistribute", "local", "wrap"};
+  static constexpr const char* kKinds[] = {"plain", "local", "miss", "hit"};
+
+  /// Nanoseconds of each step; empty for what is no operator of the dispatcher.
+  struct Steps {
+    std::vector<double> miss, hit;
+  };
+
+  void declare(State& state, bool has_steps, const std::map<std::string, double>& instructions) {
+    const auto column = [&](const std::string& name, const char* unit) {
+      columns_.emplace(name, state.column(name, unit));
+    };
+    for (const char* name : {"miss", "propagation"}) column(name, "us");
+    if (!operands_.whole.empty()) column("plain", "us");
+    if (!operands_.local.empty()) {
+      for (const char* name : {"local", "hit over local", "miss over local"}) column(name, "us");
+    }
+    for (const char* kind : {"miss", "hit"}) {
+      for (const char* step : kSteps) {
+        if (has_steps) column(fmt::format("{} {}", kind, step), "us");
+      }
+    }
+    for (const char* kind : kKinds) {
+      if (instructions.contains(kind)) column(fmt::format("instructions {}", kind), "1");
+    }
+  }
+
+  /// Nanoseconds of the hit.
+  double cycle() {
+    std::array<std::string_view, 3> kinds{"plain", "local", "placed"};
+    std::shuffle(kinds.begin(), kinds.end(), order_);
+    double local_ns = 0, miss_ns = 0, hit_ns = 0;
+    for (const std::string_view kind : kinds) {
+      if (kind == "plain" && !operands_.whole.empty()) tell("plain", typical(operands_.whole, true));
+      if (kind == "local" && !operands_.local.empty()) local_ns = typical(operands_.local, true);
+      if (kind != "placed") continue;
+      // The block before left other memory in the caches: a miss shall differ from a hit by the propagation
+      // alone.
+      call_(operands_.placed);
+      mesh_->cache().clear();
+      miss_ns = time_call(call_, operands_.placed);
+      hit_ns = typical(operands_.placed, false);
+    }
+    tell("miss", miss_ns);
+    tell("propagation", miss_ns - hit_ns);
+    if (!operands_.local.empty()) {
+      tell("local", local_ns);
+      tell("hit over local", hit_ns - local_ns);
+      tell("miss over local", miss_ns - local_ns);
+    }
+    return hit_ns;
+  }
+
+  void tell(const std::string& column, double ns) { columns_.at(column).add(ns / kNsPerUs); }
+
+  /// The median of as many calls as a cycle has; `may_be_fewer` where they take long, which is no choice
+  /// where ranks communicate.
+  double typical(const std::vector<at::Tensor>& operands, bool may_be_fewer) {
+    std::size_t calls = 0;
+    double total_ns = 0;
+    while (calls < times_.size() && !(may_be_fewer && calls >= kFewest && total_ns > kEnoughNs)) {
+      times_[calls] = time_call(call_, operands);
+      total_ns += times_[calls++];
+    }
+    return median(std::span(times_).first(calls));
+  }
+
+  Steps take_steps() {
+    dtensor::DispatchTimes times;
+    mesh_->cache().set_times(&times);
+    mesh_->cache().clear();
+    Steps steps;
+    steps.miss = steps_of_call(times);
+    call_(operands_.placed);  // the first hit finds the caches as the miss left them
+    steps.hit = steps_of_call(times);
+    mesh_->cache().set_times(nullptr);
+    return steps;
+  }
+
+  std::vector<double> steps_of_call(dtensor::DispatchTimes& times) {
+    times = {};
+    call_(operands_.placed);
+    if (times.wrapped == 0) return {};
+    const std::int64_t readings[] = {times.started, times.keyed,    times.found,
+                                     times.moved,   times.computed, times.wrapped};
+    std::vector<double> ns;
+    for (std::size_t i = 0; i < std::size(kSteps); ++i)
+      ns.push_back(static_cast<double>(readings[i + 1] - readings[i]));
+    return ns;
+  }
+
+  void tell_steps(const Steps& steps) {
+    for (std::size_t i = 0; i < steps.miss.size(); ++i) {
+      tell(fmt::format("miss {}", kSteps[i]), steps.miss[i]);
+      tell(fmt::format("hit {}", kSteps[i]), steps.hit[i]);
+    }
+  }
+
+  std::string cache_of_a_cycle() {
+    const auto& cache = mesh_->cache();
+    mesh_->cache().clear();
+    const std::uint64_t hits = cache.hits(), misses = cache.misses();
+    for (std::size_t i = 0; i < 1 + times_.size(); ++i) call_(operands_.placed);
+    return fmt::format("{} hits, {} misses, {} plans", cache.hits() - hits, cache.misses() - misses,
+                       cache.size());
+  }
+
+  /// Of a call, in user space, by kind; empty where they are not counted.
+  std::map<std::string, double> count_instructions() {
+    std::map<std::string, double> instructions;
+    const InstructionCounter counter;
+    if (!counter.absence().empty()) return instructions;
+    for (const char* kind : kKinds) {
+      if (operands_of(kind).empty()) continue;
+      const auto before = counter.read();
+      calls(kind, kCounted);
+      const auto after = counter.read();
+      if (before && after) instructions[kind] = (*after - *before) / kCounted;
+    }
+    return instructions;
+  }
+
+  void call_for_others() {
+    const auto count = to_integer(environment_variable("HEADROOM_DISPATCH_CALLS").value_or("0"));
+    if (!count || *count < 1) return;
+    for (const int times : {1, static_cast<int>(*count)}) {  // what is done once is done at first
+      for (const char* kind : kKinds) {
+        if (!operands_of(kind).empty()) calls(kind, times);
+      }
+    }
+  }
+
+  void calls(std::string_view kind, int count) {
+    if (kind == "hit") call_(operands_.placed);  // the cache may be empty
+    counted_calls(operands_of(kind), kind == "miss", count);
+  }
+
+  const std::vector<at::Tensor>& operands_of(std::string_view kind) const {
+    return kind == "plain" ? operands_.whole : kind == "local" ? operands_.local : operands_.placed;
+  }
+
+  /// Not inlined: bench/dispatch_instructions.py has callgrind count what runs inside of functions of this
+  /// name.
+  [[gnu::noinline]] void counted_calls(const std::vector<at::Tensor>& operands, bool miss, int count) {
+    for (int i = 0; i < count; ++i) {
+      if (miss) mesh_->cache().clear();
+      call_(operands);
+    }
+  }
+
+  static constexpr int kCounted = 100;
+  static constexpr std::size_t kFewest = 3;
+  static constexpr double kEnoughNs = 2e6;
+
+  dtensor::MeshPtr mesh_;
+  Operands operands_;
+  Call call_;
+  std::vector<double> times_;
+  std::mt19937_64 order_;                  ///< the same on every rank: they communicate
+  std::map<std::string, Column> columns_;  ///< what there are of this operator, by name
+};
+
 namespace {
+
+using Tensors = std::vector<at::Tensor>;
+using Case = std::unique_ptr<DispatchCase>;
+
+at::ScalarType scalar_type(const std::string& dtype) {
+  if (dtype == "f32") return at::kFloat;
+  if (dtype == "f64") return at::kDouble;
+  if (dtype == "bf16") return at::kBFloat16;
+  throw Error("no dtype " + in_quotes(dtype) + " here: f32, f64 or bf16");
+}
+
+at::Tensor random_tensor(const DispatchContext& context, at::IntArrayRef sizes) {
+  return at::rand(sizes, at::TensorOptions().dtype(at::kFloat))
+      .to(scalar_type(context.setup.dtype))
+      .to(context.mesh->device());
+}
+
+dtensor::Placements replicated(const DispatchContext& context) {
+  return dtensor::Placements(context.placements.size(), dtensor::Replicate());
+}
+
+/// A partial tensor is not cut from a whole: every rank's part is one of as many summands.
+at::Tensor placed(const at::Tensor& whole, const DispatchContext& context,
+                  const dtensor::Placements& placements) {
+  for (const dtensor::Placement& placement : placements) {
+    if (!placement.is_partial()) continue;
+    return dtensor::from_local(whole, context.mesh, placements, dtensor::LocalSizes::kEqual);
+  }
+  return dtensor::distribute(whole, context.mesh, placements);
+}
+
+void add_operand(Operands& operands, at::Tensor whole, const DispatchContext& context,
+                 const dtensor::Placements& placements) {
+  operands.placed.push_back(placed(whole, context, placements));
+  operands.local.push_back(dtensor::local(operands.placed.back()));
+  operands.whole.push_back(std::move(whole));
+}
+
+/// The tensor that all is about, placed as the user said.
+Operands subject(const DispatchContext& context) {
+  at::manual_seed(context.seed);
+  Operands operands;
+  add_operand(operands, random_tensor(context, context.setup.shape), context, context.placements);
+  return operands;
+}
+
+void require_matrix(const DispatchContext& context, const char* op) {
+  if (context.setup.shape.size() == 2) return;
+  throw Error(fmt::format("{} takes a matrix, not a tensor of {}: give --shape ROWSxCOLUMNS", op,
+                          fmt::join(context.setup.shape, "x")));
+}
+
+/// A matrix that the subject can be multiplied with, on every rank.
+void add_weights(Operands& operands, const DispatchContext& context) {
+  const std::int64_t inner = context.setup.shape.back();
+  add_operand(operands, random_tensor(context, {inner, inner}), context, replicated(context));
+}
+
+template <typename Call>
+Case loop(const DispatchContext& context, Operands operands, Call call) {
+  return std::make_unique<CycleLoop<Call>>(context, std::move(operands), std::move(call));
+}
+
+/// What has no counterpart on plain tensors.
+template <typename Call>
+Case placed_loop(const DispatchContext& context, Call call) {
+  Operands operands = subject(context);
+  operands.whole.clear();
+  operands.local.clear();
+  return loop(context, std::move(operands), std::move(call));
+}
+
+template <at::Tensor (*kOp)(const at::Tensor&)>
+Case unary(const DispatchContext& context) {
+  return loop(context, subject(context), [](const Tensors& x) { return kOp(x[0]); });
+}
+
+Case add(const DispatchContext& context) {
+  return loop(context, subject(context), [](const Tensors& x) { return at::add(x[0], x[0]); });
+}
+
+Case add_in_place(const DispatchContext& context) {
+  Operands operands = subject(context);
+  // Nothing is added, however often.
+  add_operand(operands, at::zeros_like(operands.whole.front()), context, context.placements);
+  return loop(context, std::move(operands), [](const Tensors& x) { return x[0].add_(x[1]); });
+}
+
+Case mm(const DispatchContext& context) {
+  require_matrix(context, "mm");
+  Operands operands = subject(context);
+  add_weights(operands, context);
+  return loop(context, std::move(operands), [](const Tensors& x) { return at::mm(x[0], x[1]); });
+}
+
+Case addmm(const DispatchContext& context) {
+  require_matrix(context, "addmm");
+  Operands operands = subject(context);
+  add_weights(operands, context);
+  add_operand(operands, random_tensor(context, {context.setup.shape.back()}), context, replicated(context));
+  return loop(context, std::move(operands), [](const Tensors& x) { return at::addmm(x[2], x[0], x[1]); });
+}
+
+Case matmul(const DispatchContext& context) {
+  Operands operands = subject(context);
+  add_weights(operands, context);
+  return loop(context, std::move(operands), [](const Tensors& x) { return at::matmul(x[0], x[1]); });
+}
+
+Case view(const DispatchContext& context) {
+  return loop(context, subject(context), [](const Tensors& x) { return x[0].view({-1}); });
+}
+
+Case layer_norm(const DispatchContext& context) {
+  const std::int64_t columns = context.setup.shape.back();
+  Operands operands = subject(context);
+  for (int i = 0; i < 2; ++i)
+    add_operand(operands, random_tensor(context, {columns}), context, replicated(context));
+  return loop(context, std::move(operands),
+              [columns](const Tensors& x) { return at::layer_norm(x[0], {columns}, x[1], x[2]); });
+}
+
+Case softmax(const DispatchContext& context) {
+  return loop(context, subject(context), [](const Tensors& x) { return at::softmax(x[0], -1); });
+}
+
+Case mul(const DispatchContext& context) {
+  return loop(context, subject(context), [](const Tensors& x) { return at::mul(x[0], x[0]); });
+}
+
+Case transpose(const DispatchContext& context) {
+  require_matrix(context, "t");
+  return loop(context, subject(context), [](const Tensors& x) { return x[0].t(); });
+}
+
+Case cat(const DispatchContext& context) {
+  return loop(context, subject(context), [](const Tensors& x) { return at::cat({x[0], x[0]}, -1); });
+}
+
+Case redistribute(const DispatchContext& context) {
+  dtensor::Placements to = replicated(context);
+  if (to == context.placements) to.front() = dtensor::Shard{0};
+  return placed_loop(context, [to](const Tensors& x) { return dtensor::redistribute(x[0], to); });
+}
+
+Case from_local(const DispatchContext& context) {
+  return placed_loop(context, [mesh = context.mesh, placements = context.placements,
+                               part = dtensor::local(subject(context).placed.front())](const Tensors&) {
+    return dtensor::from_local(part, mesh, placements, dtensor::LocalSizes::kEqual);
+  });
+}
+
+Case full(const DispatchContext& context) {
+  return placed_loop(context, [](const Tensors& x) { return dtensor::full(x[0]); });
+}
+
+at::Tensor detach(const at::Tensor& x) {
+  return x.detach();
+}
+at::Tensor sum(const at::Tensor& x) {
+  return at::sum(x);
+}
+at::Tensor mean(const at::Tensor& x) {
+  return at::mean(x);
+}
+at::Tensor relu(const at::Tensor& x) {
+  return at::relu(x);
+}
+at::Tensor clone(const at::Tensor& x) {
+  return at::clone(x);
+}
 
 dtensor::Placements placements_of(const DispatchSetup& setup) {
   dtensor::Placements placements;
@@ -69,6 +500,31 @@ void measure(const PanelOp& op, const RankContext& rank, Meshes& meshes, State& 
 }
 
 }  // namespace
+
+const std::vector<PanelOp>& dispatch_panel() {
+  static const std::vector<PanelOp> panel{
+      {"add", "a + a", true, add},
+      {"detach", "a view of a without its gradient", true, unary<detach>},
+      {"mm", "a times a replicated square matrix", true, mm},
+      {"addmm", "the same and a replicated row", true, addmm},
+      {"sum", "over all elements", true, unary<sum>},
+      {"view", "as a vector", true, view},
+      {"add_", "zeros added in place", true, add_in_place},
+      {"redistribute", "replicated from as it was placed; communicates", true, redistribute},
+      {"from_local", "a distributed tensor of each rank's part", true, from_local},
+      {"full", "the whole on every rank; communicates", true, full},
+      {"layer_norm", "over the last dimension, replicated weight and bias", true, layer_norm},
+      {"softmax", "over the last dimension", true, softmax},
+      {"mul", "a * a", false, mul},
+      {"relu", "of each element", false, unary<relu>},
+      {"matmul", "mm as at::matmul decomposes it", false, matmul},
+      {"mean", "over all elements", false, unary<mean>},
+      {"t", "transposed", false, transpose},
+      {"clone", "a copy", false, unary<clone>},
+      {"cat", "a beside itself", false, cat},
+  };
+  return panel;
+}
 
 void add_dispatch(Registry& registry, const RankContext& context) {
   const auto meshes = std::make_shared<Meshes>(context);

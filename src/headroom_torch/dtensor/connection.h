@@ -2,7 +2,12 @@
 // The only header here that includes c10d's.
 #pragma once
 
-#include "headroom_torch/tensors/compat.h"
+#include <cstdint>
+#include <exception>
+#include <string_view>
+
+#include "headroom_torch/dtensor/world.h"
+#include "headroom_torch/tensors/libtorch.h"
 
 #if HEADROOM_TORCH_AT_LEAST(2, 0)
 #include <torch/csrc/distributed/c10d/Backend.hpp>
@@ -15,5 +20,30 @@ namespace headroom::torch_runner::dtensor {
 struct Connection {
   c10::intrusive_ptr<CollectiveBackend> backend;
 };
+
+/// Records a collective in the ring of this rank for the lifetime of this object; failed if completed() was
+/// not called. Does nothing if the group has no ring.
+class NotedCall {
+ public:
+  NotedCall(const Group& group, std::string_view op, std::string_view dtype, std::int64_t elements_in,
+            std::int64_t elements_out);
+  ~NotedCall();
+  NotedCall(const NotedCall&) = delete;
+  NotedCall& operator=(const NotedCall&) = delete;
+
+  void started();
+  void completed();
+
+ private:
+  CollectiveRing* ring_;  ///< of the group, which outlives the call
+  std::uint64_t call_ = 0;
+  bool completed_ = false;
+};
+
+/// Throws Error for a failed collective: its name, the ranks, and where to look.
+[[noreturn]] void refuse_call(const Group& group, std::string_view what, const std::exception& error);
+
+/// Waits for all ranks of the group; does nothing for a group of one. Throws Error.
+void barrier(const Group& group);
 
 }  // namespace headroom::torch_runner::dtensor

@@ -4,12 +4,11 @@
 #include <c10/util/intrusive_ptr.h>
 
 #include <map>
-#include <memory>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
-#include "headroom_torch/dtensor/propagation_cache.h"
+#include "headroom_torch/dtensor/propagation.h"
 #include "headroom_torch/dtensor/spec.h"
 #include "headroom_torch/dtensor/world.h"
 
@@ -18,25 +17,24 @@ namespace headroom::torch_runner::dtensor {
 class DeviceMesh;
 using MeshPtr = c10::intrusive_ptr<DeviceMesh>;
 
-/// What is done with an operator that has no sharding rule.
+/// Treatment of an operator without a sharding rule.
 enum class Fallback : std::uint8_t {
-  kError,      // headroom::Error that names it
-  kReplicate,  // operands are gathered, every rank computes the whole
+  kError,      // throw headroom::Error with its name
+  kReplicate,  // gather the operands and compute the whole on every rank
 };
 
-/// The ranks of a world as an n-dimensional grid, in row-major order. It also keeps what belongs to its
-/// tensors: their specs and the propagation cache. One thread at a time works with the tensors of a mesh, as
-/// collectives have an order.
+/// The ranks of a world as an n-dimensional grid in row-major order. Owns the specs and the propagation cache
+/// of its tensors. One thread at a time may use the tensors of a mesh, because collectives have an order.
 class DeviceMesh : public c10::intrusive_ptr_target {
  public:
-  /// Every rank of the world calls it with the same shape. Throws Error when the sizes do not multiply to the
-  /// size of the world, or names do not fit: one for each dimension, all different; "0", "1", … where none
-  /// are given. With kNccl its tensors are on the GPU of this rank.
+  /// Every rank of the world calls it with the same shape. `names` has a unique name for each dimension, or
+  /// is empty for "0", "1", …. Throws Error if the sizes do not multiply to the size of the world or the
+  /// names do not fit. With kNccl its tensors are on the GPU of this rank.
   static MeshPtr create(const WorldPtr& world, std::vector<int> shape, std::vector<std::string> names = {},
                         Transport transport = Transport::kGloo);
 
-  /// The grid of the named dimensions that this rank is in; the same object each time. Throws Error at an
-  /// unknown name.
+  /// Returns the grid of the named dimensions that contains this rank; the same object each time. Throws
+  /// Error for an unknown name.
   MeshPtr submesh(const std::vector<std::string>& names);
 
   int dims() const { return static_cast<int>(shape_.size()); }
@@ -48,7 +46,7 @@ class DeviceMesh : public c10::intrusive_ptr_target {
   /// This rank's index along a dimension.
   int coordinate(int dim) const { return groups_[static_cast<std::size_t>(dim)].index; }
   const Group& group(int dim) const { return groups_[static_cast<std::size_t>(dim)]; }
-  /// Where the parts of its tensors are on this rank.
+  /// Device of this rank's parts.
   c10::Device device() const { return groups_.front().device; }
   /// "2x2 (dp, tp)".
   std::string text() const;
@@ -56,11 +54,11 @@ class DeviceMesh : public c10::intrusive_ptr_target {
   PropagationCache& cache() const { return cache_; }
   Fallback fallback() const { return fallback_; }
   void set_fallback(Fallback fallback) {
-    if (fallback != fallback_) cache_.clear();  // of plans that were made under the other
+    if (fallback != fallback_) cache_.clear();  // its plans depend on the fallback
     fallback_ = fallback;
   }
 
-  /// The one Spec of this value; its mesh becomes this one.
+  /// Returns the unique Spec of this value, with this mesh.
   const Spec* intern(Spec spec) const;
 
  private:
@@ -74,7 +72,7 @@ class DeviceMesh : public c10::intrusive_ptr_target {
   std::vector<Group> groups_;
   std::map<std::vector<std::string>, MeshPtr> submeshes_;
   Fallback fallback_ = Fallback::kError;
-  // Filled by use, also of a mesh that a Spec refers to.
+  // Mutable: filled through the const pointer of a Spec, too.
   mutable PropagationCache cache_;
   mutable std::unordered_set<Spec, SpecHash> specs_;  // nodes never move
 };

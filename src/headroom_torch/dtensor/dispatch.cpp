@@ -2,20 +2,120 @@
 #include "headroom_torch/dtensor/dispatch.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <torch/library.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <chrono>
+#include <cstring>
+#include <list>
 
 #include "headroom/base/error.h"
-#include "headroom_torch/dtensor/call_key.h"
-#include "headroom_torch/dtensor/own_rows.h"
+#include "headroom/base/text.h"
 #include "headroom_torch/dtensor/propagation.h"
 #include "headroom_torch/dtensor/redistribution.h"
-#include "headroom_torch/dtensor/wrapper.h"
+#include "headroom_torch/dtensor/rules.h"
 
 namespace headroom::torch_runner::dtensor {
+
+/// What a plan depends on, as words: the operator, the specs of its tensors, its static arguments. Each value
+/// says where it ends, so that two calls of an operator have equal words only where all of these are equal.
+/// No allocation.
+class CallKey {
+ public:
+  CallKey(const void* op, c10::ArrayRef<c10::IValue> arguments, Statics statics)
+      : values_(statics == Statics::kValues) {
+    add(reinterpret_cast<std::uintptr_t>(op));
+    for (const c10::IValue& argument : arguments) add(argument);
+  }
+
+  /// Whether everything is in the key. A call with more arguments, or of other types, has no plan in the
+  /// cache.
+  bool complete() const { return complete_; }
+  c10::ArrayRef<std::uint64_t> words() const { return {words_.data(), count_}; }
+  std::uint64_t hash() const { return hash_; }
+
+ private:
+  /// The first word of a value that is no distributed tensor: kind, and what fits beside it. The pointer to a
+  /// Spec, the word of a distributed tensor, has zeros where these have the kind.
+  enum Kind : std::uint64_t { kNone = 1, kInt, kDouble, kBool, kList, kText, kPlain };
+  static_assert(alignof(Spec) >= 8);
+
+  void add(std::uint64_t word) {
+    if (count_ == words_.size()) {
+      complete_ = false;
+      return;
+    }
+    words_[count_++] = word;
+    hash_ = (hash_ ^ word) * 0x9E3779B97F4A7C15ULL;
+    hash_ ^= hash_ >> 32;
+  }
+
+  void add(Kind kind, std::uint64_t beside) { add(kind | beside << 3); }
+
+  void add(const at::Tensor& tensor) {
+    if (const Wrapper* wrapper = wrapper_of(tensor))
+      return add(reinterpret_cast<std::uintptr_t>(wrapper->spec()));
+    if (!tensor.defined()) return add(kNone, 1);
+    add(kPlain,
+        static_cast<std::uint64_t>(tensor.scalar_type()) << 8 | static_cast<std::uint64_t>(tensor.dim()));
+    for (const std::int64_t size : tensor.sizes()) add(static_cast<std::uint64_t>(size));
+  }
+
+  void add(const std::string& text) {
+    add(kText, text.size());
+    for (std::size_t place = 0; place < text.size(); place += sizeof(std::uint64_t)) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, text.data() + place, std::min(sizeof word, text.size() - place));
+      add(word);
+    }
+  }
+
+  void add(const c10::IValue& value) {
+    if (value.isTensor()) return add(value.toTensor());
+    if (value.isNone()) return add(kNone, 0);
+    if (value.isInt()) {
+      add(kInt, 0);
+      return values_ ? add(static_cast<std::uint64_t>(value.toInt())) : void();
+    }
+    if (value.isDouble()) {
+      add(kDouble, 0);
+      return values_ ? add(std::bit_cast<std::uint64_t>(value.toDouble())) : void();
+    }
+    if (value.isBool()) return add(kBool, value.toBool() ? 1 : 0);
+    if (value.isList()) {
+      const c10::ArrayRef<c10::IValue> elements = value.toListRef();
+      add(kList, elements.size());
+      for (const c10::IValue& element : elements) add(element);
+      return;
+    }
+    if (value.isString()) return add(value.toStringRef());
+    if (value.isDevice()) {
+      return add(kInt, 1 | static_cast<std::uint64_t>(value.toDevice().type()) << 8 |
+                           static_cast<std::uint64_t>(static_cast<std::uint8_t>(value.toDevice().index()))
+                               << 24);
+    }
+    complete_ = false;
+  }
+
+  std::array<std::uint64_t, 64> words_;  // only the first count_ are ever read
+  std::size_t count_ = 0;
+  std::uint64_t hash_ = 0;
+  bool values_;
+  bool complete_ = true;
+};
+
+/// Registers gradients of operators that select values: max over a dim and its like, gather. ATen composes
+/// them of others and writes into a plain tensor on the way, which cannot become a distributed one; here
+/// nothing is written. Plain tensors take ATen's way.
+void register_selecting_gradients(torch::Library& aten);
+
 namespace {
 
 using c10::IValue;
@@ -160,6 +260,117 @@ c10::DispatchKeySet without(c10::DispatchKeySet keys, c10::DispatchKey key) {
   return backend == c10::BackendComponent::InvalidBit ? keys.remove(key) : keys.remove_backend(backend);
 }
 
+using Arguments = c10::ArrayRef<c10::IValue>;
+
+// (gradient, dim, indices, sizes of the input, keepdim)
+at::Tensor gradient_of_selection(Arguments arguments) {
+  at::Tensor gradient = arguments[0].toTensor();
+  at::Tensor indices = arguments[2].toTensor();
+  const std::int64_t dim = arguments[1].toInt();
+  const std::vector<std::int64_t> sizes = arguments[3].toIntVector();
+  if (!arguments[4].toBool() && !sizes.empty()) {
+    gradient = gradient.unsqueeze(dim);
+    indices = indices.unsqueeze(dim);
+  }
+  return gradient.new_zeros(sizes).scatter(dim, indices, gradient);
+}
+
+// (gradient, input, dim, indices, sparse gradient)
+at::Tensor gradient_of_gather(Arguments arguments) {
+  const at::Tensor& gradient = arguments[0].toTensor();
+  if (arguments[4].toBool())
+    throw Error("gather of a distributed tensor with sparse_grad: leave it out, its gradient is dense");
+  return gradient.new_zeros(arguments[1].toTensor().sizes())
+      .scatter_add(arguments[2].toInt(), arguments[3].toTensor(), gradient);
+}
+
+/// A kernel of the autograd keys, where ATen decomposes: what `own` is composed of is differentiable again.
+template <at::Tensor (*own)(Arguments)>
+void compose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  const std::size_t count = op.schema().arguments().size();
+  const Arguments arguments(stack->data() + (stack->size() - count), count);
+  const bool is_distributed = std::any_of(arguments.begin(), arguments.end(), [](const c10::IValue& value) {
+    return value.isTensor() && wrapper_of(value.toTensor()) != nullptr;
+  });
+  if (!is_distributed) return op.redispatchBoxed(keys & c10::after_autograd_keyset, stack);
+  at::Tensor result = own(arguments);
+  stack->resize(stack->size() - count);
+  stack->emplace_back(std::move(result));
+}
+
+/// The keys that distributed tensors can have: below autograd, used by no kernel of libtorch, and such that
+/// autograd and view tracking work on the wrapper. Fake leaves the backend of the device in place; the others
+/// are backends themselves, which ATen's composite kernels would be called for before a fallback: operators
+/// are registered for them one by one.
+constexpr c10::DispatchKey kKeys[] = {c10::DispatchKey::Fake, c10::DispatchKey::PrivateUse3,
+                                      c10::DispatchKey::PrivateUse2, c10::DispatchKey::PrivateUse1};
+constexpr c10::DispatchKey kAutogradKeys[] = {
+    c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutogradCUDA, c10::DispatchKey::AutogradPrivateUse3,
+    c10::DispatchKey::AutogradPrivateUse2, c10::DispatchKey::AutogradPrivateUse1};
+
+using Registrations = std::list<torch::Library>;
+
+torch::Library& library(Registrations& registrations, torch::Library::Kind kind, const char* space,
+                        c10::DispatchKey key) {
+  return registrations.emplace_back(kind, space, key, __FILE__, __LINE__);
+}
+
+std::optional<c10::OperatorHandle> find_operator(const std::string& name) {
+  const std::size_t dot = name.find('.');
+  const auto found = c10::Dispatcher::singleton().findSchema(
+      {name.substr(0, dot), dot == std::string::npos ? "" : name.substr(dot + 1)});
+  return found ? std::optional(*found) : std::nullopt;
+}
+
+/// Whether another library has kernels for the key: of any operator that has a rule.
+bool has_kernels(c10::DispatchKey key) {
+  for (const RuleEntry& entry : all_rules()) {
+    const auto op = find_operator(entry.op);
+    if (op && op->hasKernelForDispatchKey(key)) return true;
+  }
+  return false;
+}
+
+/// Every operator of ATen, but those that it composes of others for every backend, and differentiates so:
+/// they stay composed.
+void register_operators(torch::Library& aten) {
+  for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
+    const auto op = c10::Dispatcher::singleton().findSchema(name);
+    const bool is_composed = op && op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+    if (!op || is_composed || name.name.rfind("aten::", 0) != 0) continue;
+    const std::string full = name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+    aten.impl(full.c_str(), torch::CppFunction::makeFromBoxedFunction<&dispatch>());
+  }
+}
+
+bool take(c10::DispatchKey key, Registrations& registrations) {
+  if (has_kernels(key)) return false;
+  try {
+    library(registrations, torch::Library::IMPL, "_", key)
+        .fallback(torch::CppFunction::makeFromBoxedFunction<&dispatch>());
+  } catch (const c10::Error&) {
+    return false;
+  }
+  if (key != c10::DispatchKey::Fake)
+    register_operators(library(registrations, torch::Library::IMPL, "aten", key));
+  for (const c10::DispatchKey autograd : kAutogradKeys) {
+    register_selecting_gradients(library(registrations, torch::Library::IMPL, "aten", autograd));
+  }
+  return true;
+}
+
+c10::DispatchKey take_first_free(Registrations& registrations) {
+  std::vector<std::string> names;
+  for (const c10::DispatchKey key : kKeys) {
+    if (take(key, registrations)) return key;
+    names.emplace_back(c10::toString(key));
+  }
+  throw Error(
+      fmt::format("distributed tensors need one of the dispatch keys {}, and other libraries of this process "
+                  "have taken them all: load fewer of them",
+                  join(names, ", ")));
+}
+
 }  // namespace
 
 void dispatch(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
@@ -184,6 +395,20 @@ void dispatch(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* st
   mark(cache.times(), &DispatchTimes::found);
   run(op, traits, *plan, *mesh, *stack,
       [&](const at::Tensor& part, std::size_t place) { return wrap(part, plan->results[place]); });
+}
+
+void register_selecting_gradients(torch::Library& aten) {
+  aten.impl("value_selecting_reduction_backward",
+            torch::CppFunction::makeFromBoxedFunction<&compose<gradient_of_selection>>());
+  aten.impl("gather_backward", torch::CppFunction::makeFromBoxedFunction<&compose<gradient_of_gather>>());
+}
+
+void register_dispatch() {
+  static const Registrations kRegistrations = [] {
+    Registrations registrations;
+    Wrapper::take(take_first_free(registrations));
+    return registrations;
+  }();
 }
 
 }  // namespace headroom::torch_runner::dtensor

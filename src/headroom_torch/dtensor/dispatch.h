@@ -1,17 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/TensorImpl.h>
+
+#include "headroom_torch/dtensor/device_mesh.h"
 
 namespace headroom::torch_runner::dtensor {
 
-/// A call with a distributed tensor among its arguments: runs on the parts, and wraps the results. A boxed
-/// kernel.
+/// A distributed tensor: sizes of the whole, no storage, holds this rank's part.
+class Wrapper final : public c10::TensorImpl {
+ public:
+  Wrapper(at::Tensor local, const Spec* spec)
+      : TensorImpl(keys(local), local.dtype(), local.device()),
+        local_(std::move(local)),
+        spec_(spec),
+        mesh_(MeshPtr::reclaim_copy(const_cast<DeviceMesh*>(spec->mesh))) {
+    set_sizes_contiguous(spec->sizes);
+    set_storage_access_should_throw();
+  }
+
+  /// Dispatch key of such tensors; Undefined before register_dispatch().
+  static c10::DispatchKey key() { return key_; }
+  /// Whether these keys have it, and its backend where it is one.
+  static bool is_among(c10::DispatchKeySet keys) { return (keys.raw_repr() & key_bits_) == key_bits_; }
+
+  const at::Tensor& local() const { return local_; }
+  const Spec* spec() const { return spec_; }
+  const MeshPtr& mesh() const { return mesh_; }
+
+  c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(const c10::VariableVersion& version,
+                                                         bool allow_change) const override {
+    return copy(version, allow_change);
+  }
+  c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(c10::VariableVersion&& version,
+                                                         bool allow_change) const override {
+    return copy(version, allow_change);
+  }
+
+ private:
+  static c10::DispatchKeySet keys(const at::Tensor& local) {
+    return c10::DispatchKeySet(key_) |
+           c10::DispatchKeySet(local.is_cuda() ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU);
+  }
+  c10::intrusive_ptr<TensorImpl> copy(const c10::VariableVersion& version, bool allow_change) const {
+    auto made = c10::make_intrusive<Wrapper>(local_, spec_);
+    made->set_version_counter(version);
+    made->set_allow_tensor_metadata_change(allow_change);
+    return made;
+  }
+
+  friend void register_dispatch();
+  static void take(c10::DispatchKey key) {
+    key_ = key;
+    key_bits_ = c10::DispatchKeySet(key).raw_repr();
+  }
+
+  // Of the process, as c10's dispatcher is; written once, before there is a tensor.
+  static inline c10::DispatchKey key_ = c10::DispatchKey::Undefined;
+  static inline std::uint64_t key_bits_ = ~std::uint64_t{0};  // no tensor has them all
+
+  at::Tensor local_;
+  const Spec* spec_;
+  MeshPtr mesh_;  // keeps spec_ alive
+};
+
+/// Returns nullptr for a plain or undefined tensor.
+inline const Wrapper* wrapper_of(const at::Tensor& tensor) {
+  return Wrapper::is_among(tensor.key_set()) ? static_cast<const Wrapper*>(tensor.unsafeGetTensorImpl())
+                                             : nullptr;
+}
+
+inline at::Tensor wrap(at::Tensor local, const Spec* spec) {
+  return at::detail::make_tensor<Wrapper>(std::move(local), spec);
+}
+
+/// Boxed kernel for calls with distributed tensors: runs the operator on the parts and wraps the results.
 void dispatch(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
 
-/// Makes ATen bring calls with distributed tensors to dispatch(), for the first dispatch key of kKeys
-/// (registration.cpp) that no other library of the process uses: c10's dispatcher is one for the process. The
-/// first call does it. Throws Error when every key is taken.
+/// Makes ATen bring calls with distributed tensors to dispatch(), for the first dispatch key of kKeys that no
+/// other library of the process uses: c10's dispatcher is one for the process. The first call does it. Throws
+/// Error when every key is taken.
 void register_dispatch();
 
 }  // namespace headroom::torch_runner::dtensor

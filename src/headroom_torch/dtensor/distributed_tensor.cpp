@@ -8,13 +8,11 @@
 #include <torch/csrc/autograd/functions/utils.h>
 
 #include <functional>
-#include <memory>
 
 #include "headroom/base/error.h"
-#include "headroom_torch/dtensor/collectives.h"
+#include "headroom_torch/dtensor/dispatch.h"
 #include "headroom_torch/dtensor/redistribution.h"
-#include "headroom_torch/dtensor/wrapper.h"
-#include "headroom_torch/tensors/compat.h"
+#include "headroom_torch/tensors/libtorch.h"
 
 namespace headroom::torch_runner::dtensor {
 namespace {

@@ -7,29 +7,29 @@
 
 namespace headroom::torch_runner::dtensor {
 
-// A distributed tensor is an at::Tensor: every operator of ATen that has a sharding rule (rules.cpp) takes
-// and gives them. Plain tensors beside them count as replicated: every rank must hold the same. Gradients go
-// through everything.
+// A distributed tensor is an at::Tensor that every ATen operator with a sharding rule (rules.cpp) accepts.
+// Plain tensors beside it count as replicated: every rank must hold the same values. Autograd works through
+// all of it.
 
-/// Cuts `whole`, which every rank holds, as the placements say. No communication. Throws Error when they do
+/// Cuts `whole`, which every rank holds, by the placements, without communication. Throws Error if they do
 /// not fit.
 at::Tensor distribute(const at::Tensor& whole, const MeshPtr& mesh, const Placements& placements);
 
 enum class LocalSizes : std::uint8_t {
-  kChecked,  // the ranks tell each other their sizes: one small all-gather per mesh dimension
-  kEqual,    // the caller knows that every rank's part has the same sizes: no communication
+  kChecked,  // the ranks exchange their sizes: one small all-gather per mesh dimension
+  kEqual,    // the caller guarantees equal sizes on all ranks: no communication
 };
 
-/// The tensor whose part here is `local`, which it shares. Throws Error when the parts are not those that
-/// chunk() cuts of one whole.
+/// Makes a tensor whose part on this rank is `local`; shares its memory. Throws Error if the parts are not
+/// the chunks (chunk()) of one whole.
 at::Tensor from_local(const at::Tensor& local, const MeshPtr& mesh, const Placements& placements,
                       LocalSizes sizes = LocalSizes::kChecked);
 
-/// The same values, placed otherwise; a collective of the mesh dimensions that change. May share memory with
-/// `tensor` where no value moves.
+/// Returns the same values with other placements; a collective over the mesh dimensions that change. May
+/// share memory with `tensor` if no value moves.
 at::Tensor redistribute(const at::Tensor& tensor, const Placements& placements);
 
-/// The whole as a plain tensor, on every rank.
+/// Gathers the whole as a plain tensor on every rank.
 at::Tensor full(const at::Tensor& tensor);
 
 /// This rank's part as a plain tensor that shares its memory.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_torch/dtensor/rules.h"
 
+#include <algorithm>
+
 #include <ATen/core/ivalue.h>
 #include <fmt/format.h>
 

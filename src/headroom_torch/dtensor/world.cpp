@@ -6,12 +6,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string>
 
 #include "headroom/base/error.h"
 #include "headroom/ranks/rank_environment.h"
-#include "headroom/ranks/route_address.h"
 #include "headroom_torch/dtensor/connection.h"
-#include "headroom_torch/dtensor/nccl_connection.h"
+#include "headroom_torch/nccl/nccl_device.h"
 
 #if HEADROOM_TORCH_HAS_GLOO
 #ifndef USE_C10D_GLOO
@@ -81,6 +81,47 @@ c10::intrusive_ptr<CollectiveBackend> connect_gloo(const c10::intrusive_ptr<c10d
 #endif
 
 }  // namespace
+
+NotedCall::NotedCall(const Group& group, std::string_view op, std::string_view dtype,
+                     std::int64_t elements_in, std::int64_t elements_out)
+    : ring_(group.ring.get()) {
+  if (ring_ != nullptr) call_ = ring_->begin(group.number, op, dtype, elements_in, elements_out);
+}
+
+NotedCall::~NotedCall() {
+  if (ring_ != nullptr && !completed_) ring_->failed(call_);
+}
+
+void NotedCall::started() {
+  if (ring_ != nullptr) ring_->started(call_);
+}
+
+void NotedCall::completed() {
+  if (ring_ != nullptr) ring_->completed(call_);
+  completed_ = true;
+}
+
+void refuse_call(const Group& group, std::string_view what, const std::exception& error) {
+  const std::string text = error.what();
+  throw Error(fmt::format(
+      "{} over {} (ranks {}; this is rank {}) failed or took more than {} ms: {}; see whether "
+      "each of these ranks runs and calls the same operators in the same order",
+      what, group.name, fmt::join(group.ranks, ", "), group.ranks[static_cast<std::size_t>(group.index)],
+      group.timeout.count(), text.substr(0, text.find('\n'))));
+}
+
+void barrier(const Group& group) {
+  if (group.size() < 2) return;
+  NotedCall note(group, "barrier", "", 0, 0);
+  try {
+    const auto work = group.connection->backend->barrier({});
+    note.started();
+    work->wait();
+    note.completed();
+  } catch (const std::exception& error) {
+    refuse_call(group, "barrier", error);
+  }
+}
 
 World::World(const WorldOptions& options) : options_(options) {}
 World::~World() = default;

@@ -8,8 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "headroom/workload/llm_reference.h"
-#include "headroom/workload/llm_weights.h"
+#include "headroom/experiment/state.h"
+#include "headroom/workload/llm_model.h"
+#include "headroom/workload/llm_workload.h"
 
 namespace headroom::torch_runner {
 
@@ -65,5 +66,8 @@ class AtenDecoder {
   at::Tensor logits_;     ///< [vocab] of f32
   LlmRouting routing_;
 };
+
+/// Measures decoding with `config` by ATen's operators; the axes may change its layers.
+void llm_decode(State& state, const LlmConfig& config);
 
 }  // namespace headroom::torch_runner

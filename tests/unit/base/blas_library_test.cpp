@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/base/blas_library.h"
-
 #include <gtest/gtest.h>
+
+#include "headroom/base/blas_library.h"
 
 namespace headroom {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/base/files.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,13 +7,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
+#include <optional>
 #include <string>
 
 #include "../error_message.h"
 #include "headroom/base/error.h"
+#include "headroom/base/files.h"
 
 namespace headroom {
 namespace {
@@ -246,6 +248,164 @@ TEST_F(FilesTest, ReadFileNamesWhatItCannotRead) {
 TEST(ThisExecutable, IsAnExistingAbsolutePath) {
   EXPECT_TRUE(this_executable().is_absolute());
   EXPECT_TRUE(fs::exists(this_executable()));
+}
+
+/// A variable as it was before, when the test is over.
+class KeptVariable {
+ public:
+  explicit KeptVariable(const char* name) : name_(name) {
+    if (const char* value = std::getenv(name)) value_ = value;
+  }
+  ~KeptVariable() { set(value_ ? value_->c_str() : nullptr); }
+  KeptVariable(const KeptVariable&) = delete;
+  KeptVariable& operator=(const KeptVariable&) = delete;
+
+  void set(const char* value) const { value == nullptr ? ::unsetenv(name_) : ::setenv(name_, value, 1); }
+
+ private:
+  const char* name_;
+  std::optional<std::string> value_;
+};
+
+struct UserFolder {
+  const char* variable;
+  const char* below_home;
+  std::filesystem::path (*folder)();
+};
+
+class UserFolders : public testing::TestWithParam<UserFolder> {};
+
+TEST_P(UserFolders, FollowTheXdgVariablesAndHome) {
+  const KeptVariable home("HOME"), variable(GetParam().variable);
+  home.set("/home/u");
+  variable.set("/elsewhere");
+  EXPECT_EQ(GetParam().folder(), "/elsewhere/headroom");
+  variable.set("relative");
+  EXPECT_EQ(GetParam().folder(), std::string("/home/u/") + GetParam().below_home + "/headroom");
+  variable.set(nullptr);
+  EXPECT_EQ(GetParam().folder(), std::string("/home/u/") + GetParam().below_home + "/headroom");
+  home.set(nullptr);
+  EXPECT_THROW(GetParam().folder(), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, UserFolders,
+                         testing::Values(UserFolder{"XDG_DATA_HOME", ".local/share", user_data_folder},
+                                         UserFolder{"XDG_CACHE_HOME", ".cache", user_cache_folder},
+                                         UserFolder{"XDG_STATE_HOME", ".local/state", user_state_folder}),
+                         [](const auto& info) { return std::string(info.param.variable); });
+
+/// TMPDIR is a folder of the test's own.
+class TemporaryFolders : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const char* value = std::getenv("TMPDIR")) before_ = value;
+    char name[] = "/tmp/headroom_folders_XXXXXX";
+    parent_ = ::mkdtemp(name);
+    ::setenv("TMPDIR", parent_.c_str(), 1);
+  }
+  void TearDown() override {
+    before_ ? ::setenv("TMPDIR", before_->c_str(), 1) : ::unsetenv("TMPDIR");
+    fs::remove_all(parent_);
+  }
+  fs::path parent_;
+
+ private:
+  std::optional<std::string> before_;
+};
+
+void make_old(const fs::path& folder) {
+  fs::last_write_time(folder, fs::file_time_type::clock::now() - std::chrono::hours(1));
+}
+
+TEST_F(TemporaryFolders, IsMadeAndRemovedWithAllInIt) {
+  fs::path path;
+  {
+    const TemporaryFolder folder;
+    path = folder.path();
+    EXPECT_EQ(path.parent_path(), parent_);
+    fs::create_directories(path / "a" / "b");
+    std::ofstream(path / "a" / "b" / "file") << "text";
+    EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_all);
+  }
+  EXPECT_TRUE(fs::is_empty(parent_));
+}
+
+TEST_F(TemporaryFolders, FoldersClosedByAProgramAreRemoved) {
+  {
+    const TemporaryFolder folder;
+    fs::create_directories(folder.path() / "a" / "b");
+    std::ofstream(folder.path() / "a" / "b" / "file") << "text";
+    fs::permissions(folder.path() / "a" / "b", fs::perms::none);
+    fs::permissions(folder.path() / "a", fs::perms::owner_read);
+  }
+  EXPECT_TRUE(fs::is_empty(parent_));
+}
+
+TEST_F(TemporaryFolders, WhatLinksPointToStays) {
+  fs::create_directory(parent_ / "kept");
+  std::ofstream(parent_ / "kept" / "file") << "text";
+  {
+    const TemporaryFolder folder;
+    fs::create_directory_symlink(parent_ / "kept", folder.path() / "link");
+  }
+  EXPECT_TRUE(fs::exists(parent_ / "kept" / "file"));
+}
+
+TEST_F(TemporaryFolders, RemovedBySomeoneElseIsNoError) {
+  const TemporaryFolder folder;
+  fs::remove_all(folder.path());
+}
+
+TEST_F(TemporaryFolders, MovesKeepIt) {
+  TemporaryFolder first;
+  const fs::path path = first.path();
+  std::optional<TemporaryFolder> moved(std::move(first));
+  EXPECT_TRUE(fs::exists(path));
+  *moved = TemporaryFolder();
+  EXPECT_FALSE(fs::exists(path));
+  moved.reset();
+  EXPECT_TRUE(fs::is_empty(parent_));
+}
+
+TEST_F(TemporaryFolders, WhatAKilledProgramLeftIsRemovedAndWhatIsInUseIsNot) {
+  const fs::path left = parent_ / "headroom-work-abcdef", young = parent_ / "headroom-work-fedcba",
+                 foreign = parent_ / "other", named_alike = parent_ / "headroom-work-mydata",
+                 linked = parent_ / "headroom-work-linked";
+  for (const fs::path& folder : {left, young, foreign, named_alike, linked}) fs::create_directory(folder);
+  for (const fs::path& folder : {left, young, foreign}) std::ofstream(folder / ".made-by-headroom");
+  std::ofstream(named_alike / "thesis.txt") << "mine";
+  fs::create_symlink("/dev/null", linked / ".made-by-headroom");
+  for (const fs::path& folder : {left, foreign, named_alike, linked}) make_old(folder);
+  const TemporaryFolder used;
+  make_old(used.path());
+  const TemporaryFolder another;
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(young));
+  EXPECT_TRUE(fs::exists(foreign));
+  EXPECT_TRUE(fs::exists(named_alike / "thesis.txt")) << "a name is no marker";
+  EXPECT_TRUE(fs::exists(linked)) << "nor is a link";
+  EXPECT_TRUE(fs::exists(used.path()));
+}
+
+TEST_F(TemporaryFolders, WhatAnotherUserMadeIsNotRemoved) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files to another user";
+  constexpr uid_t kOther = 1;
+  const fs::path theirs = parent_ / "headroom-work-theirs", marked = parent_ / "headroom-work-marked";
+  for (const fs::path& folder : {theirs, marked}) {
+    fs::create_directory(folder);
+    std::ofstream(folder / ".made-by-headroom");
+    make_old(folder);
+  }
+  ASSERT_EQ(::chown(theirs.c_str(), kOther, kOther), 0);
+  ASSERT_EQ(::chown((marked / ".made-by-headroom").c_str(), kOther, kOther), 0);
+  { const TemporaryFolder another; }
+  EXPECT_TRUE(fs::exists(theirs));
+  EXPECT_TRUE(fs::exists(marked));
+}
+
+TEST_F(TemporaryFolders, NowhereToMakeItIsAnError) {
+  ::setenv("TMPDIR", (parent_ / "absent").c_str(), 1);
+  EXPECT_THROW(TemporaryFolder(), Error);
 }
 
 }  // namespace

@@ -1,24 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/command/command_rounds.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <memory>
+#include <random>
 #include <set>
+#include <string>
+#include <tuple>
+#include <vector>
 
-#include "fake_commands.h"
 #include "headroom/base/error.h"
+#include "headroom/base/json.h"
+#include "headroom/command/command_records.h"
+#include "headroom/command/command_rounds.h"
+#include "headroom/command/command_table.h"
+#include "headroom/compare/verdict.h"
+#include "headroom/record/formats.h"
 #include "headroom/stats/compare.h"
 
 namespace headroom {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+
+/// Commands that only cost time on a clock of their own: the first word of the arguments says which one.
+struct FakeCommands {
+  std::function<double(const std::string& name)> wall_ns = [](const std::string&) { return 1e6; };
+  std::function<ExitStatus(const std::string& name)> status = [](const std::string&) { return ExitStatus{}; };
+  double now_ns = 0;
+  std::vector<std::string> calls;     ///< names, or "hook: line"
+  std::vector<std::size_t> paddings;  ///< of each run
+
+  CommandResult run(const CommandSpec& spec, const std::function<bool()>& is_interrupted) {
+    CommandResult result;
+    result.interrupted = is_interrupted();
+    if (spec.arguments.front() == "/bin/sh") {
+      calls.push_back("hook: " + spec.arguments.back());
+      result.status = status(spec.arguments.back());
+      return result;
+    }
+    const std::string& name = spec.arguments.front();
+    calls.push_back(name);
+    for (const auto& [variable, value] : spec.environment) {
+      if (variable == "HEADROOM_PADDING") paddings.push_back(value.size());
+    }
+    result.status = status(name);
+    result.wall_ns = wall_ns(name);
+    result.user_ns = result.wall_ns / 2;
+    result.peak_rss_bytes = 5 << 20;
+    now_ns += result.wall_ns;
+    return result;
+  }
+
+  CommandRoundSettings settings() {
+    CommandRoundSettings settings;
+    settings.run = [this](const auto& spec, const auto& interrupted) { return run(spec, interrupted); };
+    settings.now_ns = [this] { return now_ns; };
+    return settings;
+  }
+
+  CommandGroup measure(const std::vector<std::string>& names, const CommandRoundSettings& settings) {
+    std::vector<PlannedCommand> commands;
+    for (const std::string& name : names) commands.push_back(command(name));
+    return measure_planned(std::move(commands), settings);
+  }
+  CommandGroup measure_planned(std::vector<PlannedCommand> commands, const CommandRoundSettings& settings) {
+    ChildCounters counters(std::span<const CounterEvent>{});
+    return CommandRounds(std::move(commands), settings, counters, [](const CommandProgress&) {}).run();
+  }
+
+  static PlannedCommand command(const std::string& name) {
+    PlannedCommand planned;
+    planned.name = planned.title = planned.line = name;
+    planned.spec.arguments = {name};
+    return planned;
+  }
+};
 
 ExitStatus failed(int code) {
   ExitStatus status;
@@ -283,6 +347,259 @@ TEST(CommandRounds, FalseAlarmsOfACommandAgainstItself) {
     alarms += ratio.interval->contains(1) ? 0 : 1;
   }
   EXPECT_LE(alarms, kRuns * 0.07);
+}
+
+const Record* find(const std::vector<Record>& records, const std::string& name, const std::string& metric) {
+  const auto found = std::ranges::find_if(records, [&](const Record& record) {
+    return record.model.name == name && record.metric.name == metric;
+  });
+  return found == records.end() ? nullptr : &*found;
+}
+
+CommandTrack track(const std::string& name, double wall_ns, std::size_t runs) {
+  CommandTrack track;
+  track.planned = FakeCommands::command(name);
+  for (std::size_t i = 0; i < runs; ++i) {
+    CommandSample sample;
+    sample.round = static_cast<std::uint32_t>(i);
+    sample.wall_ns = wall_ns * (1 + 1e-3 * static_cast<double>(i % 5));
+    sample.user_ns = wall_ns / 2;
+    sample.peak_rss_bytes = 8 << 20;
+    sample.page_faults = 100;
+    sample.context_switches = 3;
+    track.samples.push_back(sample);
+  }
+  return track;
+}
+
+TEST(CommandRecords, OneOfEachCommandAndMetric) {
+  CommandGroup group{{track("a", 1e6, 20), track("b", 2e6, 20)}, StopReason::kPrecision};
+  group.commands[1].planned.parameters = {{"n", "4"}};
+  const std::vector<Record> records = command_records(group, nullptr);
+  const Record* latency = find(records, "b", "latency");
+  ASSERT_NE(latency, nullptr);
+  EXPECT_NEAR(latency->metric.value, 2e-3, 1e-5);
+  EXPECT_EQ(latency->metric.unit, "s");
+  EXPECT_TRUE(latency->metric.headline);
+  ASSERT_TRUE(latency->ratio);
+  EXPECT_NEAR(latency->ratio->ratio, 2, 1e-9);
+  EXPECT_EQ(latency->ratio->other, "a");
+  ASSERT_TRUE(latency->interval);
+  EXPECT_TRUE(latency->interval->contains(latency->metric.value));
+  EXPECT_EQ(latency->samples.at(0).rounds.size(), 20U);
+  EXPECT_EQ(latency->samples.at(0).noise[3].page_faults, 100U);
+  EXPECT_EQ(latency->stop, StopReason::kPrecision);
+  EXPECT_EQ(case_name(*latency), "b n=4");
+  EXPECT_EQ(find(records, "a", "latency")->metric.extra_info.count("ratio"), 0U);
+  EXPECT_NEAR(find(records, "a", "user_time")->metric.value, 5e-4, 1e-12);
+  EXPECT_EQ(find(records, "a", "peak_memory")->metric.value, 8 << 20);
+  EXPECT_EQ(find(records, "a", "page_faults")->metric.value, 100);
+  EXPECT_EQ(find(records, "a", "context_switches")->metric.value, 3);
+  for (const char* absent : {"major_faults", "exit_code", "instructions"}) {
+    EXPECT_EQ(find(records, "a", absent), nullptr) << absent;
+  }
+}
+
+TEST(CommandRecords, FailuresThatWereMeasuredAreTold) {
+  CommandGroup group{{track("a", 1e6, 10)}, StopReason::kMaxTime};
+  group.commands[0].samples[3].exit_code = -9;
+  const std::vector<Record> records = command_records(group, nullptr);
+  ASSERT_NE(find(records, "a", "exit_code"), nullptr);
+  EXPECT_EQ(find(records, "a", "exit_code")->samples.at(0).values.at(3), -9);
+  EXPECT_THAT(records.front().notes, Contains(HasSubstr("1 of 10 runs (signal 9)")));
+  EXPECT_THAT(records.front().notes, Contains(HasSubstr("time cap")));
+}
+
+TEST(CommandRecords, TimesThatFallIntoGroupsAreTold) {
+  CommandGroup group{{track("a", 10e6, 40), track("b", 10e6, 40)}, StopReason::kMaxTime};
+  for (std::size_t i = 0; i < 40; i += 2) group.commands[1].samples[i].wall_ns *= 1.4;
+  const std::vector<Record> records = command_records(group, nullptr);
+  EXPECT_TRUE(find(records, "a", "latency")->modes.groups.empty());
+  const Record* latency = find(records, "b", "latency");
+  ASSERT_EQ(latency->modes.groups.size(), 2U);
+  EXPECT_NEAR(latency->modes.groups[0].median, 0.010, 1e-3);
+  EXPECT_NEAR(latency->modes.groups[1].median, 0.014, 1e-3);
+  EXPECT_NEAR(latency->modes.groups[1].share, 0.5, 1e-9);
+  EXPECT_FALSE(latency->modes.in_stretches);
+  EXPECT_TRUE(latency->ratio);
+  EXPECT_TRUE(find(records, "b", "user_time")->modes.groups.empty());
+}
+
+TEST(CommandRecords, CountersThatWereThereInEachRun) {
+  CommandGroup group{{track("a", 1e6, 10)}, StopReason::kPrecision};
+  for (CommandSample& sample : group.commands[0].samples) sample.counters = {1e6, 5e5, std::nullopt, 7.0};
+  group.commands[0].samples[2].counters[3].reset();
+  const std::vector<Record> records = command_records(group, nullptr);
+  EXPECT_EQ(find(records, "a", "instructions")->metric.value, 1e6);
+  EXPECT_EQ(find(records, "a", "cycles")->metric.value, 5e5);
+  EXPECT_EQ(find(records, "a", "cache_misses"), nullptr);
+  EXPECT_EQ(find(records, "a", "branch_misses"), nullptr);
+}
+
+TEST(CommandRecords, APeakThatIsOursIsSaidToBe) {
+  CommandGroup group{{track("a", 1e6, 10)}, StopReason::kPrecision};
+  group.commands[0].peak_rss_floor_bytes = 8 << 20;
+  EXPECT_EQ(find(command_records(group, nullptr), "a", "peak_memory")->metric.extra_info.count("at_most"),
+            1U);
+  group.commands[0].peak_rss_floor_bytes = (8 << 20) - 1;
+  EXPECT_EQ(find(command_records(group, nullptr), "a", "peak_memory")->metric.extra_info.count("at_most"),
+            0U);
+}
+
+TEST(CommandRecords, ACommandWithoutSamplesHasOneRecordThatSaysWhy) {
+  CommandGroup group{{track("a", 1e6, 10), track("b", 1e6, 0), track("c", 1e6, 0)}, StopReason::kInterrupted};
+  group.commands[1].outcome = {Outcome::Kind::kFailed, "exit code 3"};
+  const std::vector<Record> records = command_records(group, nullptr);
+  const Record* failed = find(records, "b", "latency");
+  ASSERT_NE(failed, nullptr);
+  EXPECT_EQ(failed->outcome.reason, "exit code 3");
+  EXPECT_EQ(find(records, "c", "latency")->outcome.kind, Outcome::Kind::kSkipped);
+  EXPECT_EQ(std::ranges::count_if(records, [](const Record& record) { return record.model.name == "c"; }), 1);
+}
+
+/// The records of a command with samples around `seconds`, in rounds of one session.
+std::vector<Record> command(const std::string& name, double seconds,
+                            const std::shared_ptr<const Environment>& session) {
+  Record latency;
+  latency.environment = session;
+  latency.model.name = name;
+  latency.model.extra_info["title"] = name;
+  latency.metric = {"latency", "s", Direction::kLowerIsBetter, seconds, {}, {}, true};
+  latency.interval = Interval{seconds * 0.995, seconds * 1.005, 0.95};
+  ProcessSamples samples;
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    samples.values.push_back(seconds * (1 + 1e-3 * (i * 7 % 5)));
+    samples.rounds.push_back(i);
+  }
+  latency.samples = {samples};
+  std::vector<Record> records{latency};
+  for (const auto& [metric, unit, value] :
+       std::initializer_list<std::tuple<const char*, const char*, double>>{{"user_time", "s", seconds / 2},
+                                                                           {"system_time", "s", seconds / 4},
+                                                                           {"peak_memory", "B", 8 << 20},
+                                                                           {"page_faults", "1", 1234},
+                                                                           {"context_switches", "1", 3.5}}) {
+    Record record = latency;
+    record.metric = {metric, unit, Direction::kLowerIsBetter, value, {}, {}};
+    records.push_back(record);
+  }
+  return records;
+}
+
+std::vector<Record> two_commands(double second) {
+  const auto session = std::make_shared<const Environment>();
+  std::vector<Record> records = command("sort a", 0.01, session);
+  for (const Record& record : command("sort b", second, session)) records.push_back(record);
+  return records;
+}
+
+std::string text_of(const std::vector<Record>& records) {
+  std::vector<RoundComparison> suite{{compare_records(records[0], records[records.size() / 2])}};
+  judge_rounds(suite, 0.01);
+  return command_table(records, std::span(&suite[0].comparison, 1)).text();
+}
+
+TEST(CommandTable, ShowsMediansWithIntervalsAndTheRatio) {
+  EXPECT_EQ(text_of(two_commands(0.0103)),
+            "40 runs\n"
+            "command     time  ± 95 %     user   system  peak memory  faults  switches\n"
+            "─────────────────────────────────────────────────────────────────────────\n"
+            "sort a   10.0 ms   0.5 %  5.00 ms  2.50 ms        8 MiB    1234       3.5\n"
+            "sort b   10.3 ms   0.5 %  5.15 ms  2.58 ms        8 MiB    1234       3.5\n"
+            "    1.030 x the time of sort a (95 % interval 1.030 to 1.030): slower\n");
+}
+
+TEST(CommandTable, ShowsTheGroupsThatTimesFallInto) {
+  std::vector<Record> records = two_commands(0.0103);
+  records[0].modes = {{{0.009, 0.5}, {0.011, 0.5}}, 20, false};
+  EXPECT_THAT(text_of(records),
+              HasSubstr("3.5  M\n    modes: 9.00 ms in 50 % of the samples, 11.0 ms in 50 %, mixed\n"));
+  EXPECT_THAT(command_legend(records), HasSubstr("  M  the times fall into several groups"));
+  EXPECT_THAT(command_legend(records), Not(HasSubstr("9.00 ms")));
+}
+
+TEST(CommandTable, SaysWhatTheIntervalAllows) {
+  EXPECT_THAT(text_of(two_commands(0.0099 * 0.95)), HasSubstr("): faster"));
+  EXPECT_THAT(text_of(two_commands(0.010001)), HasSubstr("): the same within 1.00 %"));
+  EXPECT_THAT(text_of(two_commands(0.010105)), HasSubstr("): slower"));
+  EXPECT_THAT(text_of(two_commands(0.01)), Not(HasSubstr("perhaps")));
+  std::vector<Record> records = two_commands(0.0101);
+  EXPECT_THAT(text_of(records), HasSubstr("): slower, perhaps by less than 1.00 %"));
+  records = two_commands(0.0103);
+  for (Record& record : records) record.samples[0].values.resize(3), record.samples[0].rounds.resize(3);
+  EXPECT_THAT(text_of(records), HasSubstr("(too few pairs for an interval): too few runs to tell"));
+}
+
+TEST(CommandTable, CountersAndPeaksThatAreOurs) {
+  std::vector<Record> records = two_commands(0.0103);
+  records[3].metric.extra_info["at_most"] = "true";
+  for (const auto& [name, value] : {std::pair{"instructions", 3e6}, {"cycles", 2e6}}) {
+    Record record = records[4];
+    record.metric.name = name;
+    record.metric.value = value;
+    records.insert(records.begin() + 6, record);
+  }
+  const std::string text = command_table(records, {}).text();
+  EXPECT_THAT(text, HasSubstr("≤ 8 MiB"));
+  EXPECT_THAT(text, HasSubstr("3000000 instructions, 2000000 cycles (1.50 instructions a cycle)"));
+}
+
+TEST(CommandTable, ShowsWhyACommandHasNoNumbers) {
+  std::vector<Record> records = two_commands(0.0103);
+  records.resize(7);
+  records[6].outcome = {Outcome::Kind::kFailed, "exit code 3: no such file"};
+  const std::string text = command_table(records, {}).text();
+  EXPECT_THAT(text, HasSubstr("sort b    failed\n    exit code 3: no such file\n"));
+}
+
+TEST(CommandTable, TheLegendTellsOfMarksAndOfWhatTheyDoNotSay) {
+  std::vector<Record> records = two_commands(0.0103);
+  EXPECT_EQ(command_legend(records), "");
+  records[0].stop = StopReason::kMaxTime;
+  records[0].notes = {"time cap: stopped", "failed: 2 of 40 runs"};
+  EXPECT_THAT(command_legend(records), HasSubstr("  T  stopped by the cap"));
+  EXPECT_THAT(command_legend(records), HasSubstr("  sort a: failed: 2 of 40 runs\n"));
+  EXPECT_THAT(command_legend(records), Not(HasSubstr("sort a: time cap")));
+}
+
+std::string text_of(const CommandGroup& group) {
+  return to_json_text(command_records(group, std::make_shared<Environment>()));
+}
+
+TEST(CommandJournal, WhatIsReadAfterEachRoundMakesTheSameRecords) {
+  CommandGroup group, replayed;
+  group.commands.resize(2);
+  group.commands[0].planned = {.name = "a {x}", .title = "a 1", .line = "./a 1", .parameters = {{"x", "1"}}};
+  group.commands[1].planned = {.name = "b", .title = "b", .line = "./b"};
+  group.commands[1].notes = {"it was slow to start"};
+  std::size_t lines = 0;
+  CommandJournal journal([&](const Json& line) {
+    ++lines;
+    EXPECT_TRUE(replay(parse_json(dump_json(line), "line"), replayed));
+  });
+  for (std::uint32_t round = 0; round < 30; ++round) {
+    for (CommandTrack& track : group.commands) {
+      if (!track.alive()) continue;
+      CommandSample sample{.round = round, .exit_code = round % 2 == 0 ? 0 : -11, .wall_ns = 1e6 + round};
+      sample.peak_rss_bytes = 5'000'000;
+      sample.counters = {std::nullopt, 7.0, 8.0, std::nullopt};
+      track.samples.push_back(sample);
+    }
+    if (round == 3) group.commands[0].peak_rss_floor_bytes = 4'000'000;
+    if (round == 20) group.commands[1].outcome = {Outcome::Kind::kFailed, "exit code 3"};
+    journal.note(group);
+    ASSERT_EQ(text_of(replayed), text_of(group));
+  }
+  EXPECT_EQ(lines, 30U + 3U);
+}
+
+TEST(CommandJournal, LinesThatAreOfNoCommandsAreRefused) {
+  CommandGroup group;
+  EXPECT_FALSE(replay(Json{{"else", 1}}, group));
+  for (const char* text : {R"({"samples":5})", R"({"samples":[5]})", R"({"samples":[[0,{}]]})",
+                           R"({"commands":5})", R"({"commands":[{}]})"}) {
+    EXPECT_THROW(replay(parse_json(text, "line"), group), Error) << text;
+  }
 }
 
 }  // namespace

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/command/measured_command.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "../error_message.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
+#include "headroom/command/measured_command.h"
 
 namespace headroom {
 namespace {
@@ -26,6 +30,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
+
 using Output = CommandSpec::Output;
 
 std::size_t open_descriptors() {
@@ -219,6 +224,122 @@ TEST_F(MeasuredCommand, AFloodTakesNoMemory) {
   EXPECT_TRUE(result.ok());
   EXPECT_EQ(result.output.size(), 1000U);
   EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 8 * 1024) << "KiB more than before";
+}
+
+/// Software events count in the same way, and virtual machines have them.
+constexpr std::array<CounterEvent, 2> kSoftware{{
+    {"task_clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
+    {"page_faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+}};
+
+std::vector<std::optional<double>> count(ChildCounters& counters, const std::string& line) {
+  CommandSpec spec;
+  spec.arguments = shell_arguments(line);
+  counters.start();
+  EXPECT_TRUE(run_command(spec).ok());
+  return counters.stop();
+}
+
+TEST(ChildCounters, CountChildrenWithTheirDescendantsAndNotUs) {
+  ChildCounters counters(kSoftware);
+  if (!counters.any()) GTEST_SKIP() << "the kernel counts nothing here: " << counters.absence();
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    const auto busy = count(counters, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done");
+    const auto idle = count(counters, "exec true");
+    const auto nested = count(counters, "sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done' & wait");
+    ASSERT_TRUE(busy[0] && idle[0] && nested[0]) << repeat;
+    EXPECT_GT(*busy[0], 2 * *idle[0]);
+    EXPECT_GT(*nested[0], 2 * *idle[0]);
+    ASSERT_TRUE(busy[1] && idle[1]);
+    EXPECT_GT(*idle[1], 10);
+  }
+}
+
+TEST(ChildCounters, WithoutAChildThereIsNothingToTell) {
+  ChildCounters counters(kSoftware);
+  counters.start();
+  volatile double sum = 0;
+  for (int i = 0; i < 1'000'000; ++i) sum = sum + i;
+  for (const auto& count : counters.stop()) EXPECT_FALSE(count);
+}
+
+TEST(ChildCounters, WhatIsNotCountedHereSaysWhy) {
+  constexpr std::array<CounterEvent, 1> kNone{{{"nothing", 12345, 0}}};
+  ChildCounters counters(kNone);
+  EXPECT_FALSE(counters.any());
+  EXPECT_FALSE(counters.absence().empty());
+  counters.start();
+  EXPECT_FALSE(counters.stop().at(0));
+  EXPECT_EQ(hardware_events().size(), ChildCounters().stop().size());
+}
+
+double number(const std::string& metric, const std::string& text, std::vector<std::string> errors = {}) {
+  CommandResult result;
+  result.wall_ns = 2.5e9;
+  result.user_ns = 1e9;
+  result.system_ns = 5e8;
+  result.peak_rss_bytes = 3 << 20;
+  result.error_lines = std::move(errors);
+  return read_metric(parse_metric(metric), result, {text, "its output"});
+}
+
+std::string error_of(const std::string& metric, const std::string& text) {
+  try {
+    return std::to_string(number(metric, text));
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(Metric, OfTheKernelsAccount) {
+  EXPECT_EQ(number("wall", ""), 2.5);
+  EXPECT_EQ(number("cpu", ""), 1.5);
+  EXPECT_EQ(number("rss", ""), 3);
+  EXPECT_EQ(parse_metric("wall").unit, "s");
+  EXPECT_EQ(parse_metric("rss").unit, "MiB");
+}
+
+TEST(Metric, InAColumn) {
+  EXPECT_EQ(number("csv:t", "name,t\nx,1.25\n"), 1.25);
+  EXPECT_EQ(number("csv:t", " t ,name\r\n 7 ,x\r\n\n"), 7) << "blanks and empty lines";
+  EXPECT_THAT(error_of("csv:t", "name,T\nx,1\n"),
+              HasSubstr("no column 't'; did you mean 'T'?; it has name, T"));
+  EXPECT_THAT(error_of("csv:t", "t\n1\n2\n"), HasSubstr("2 rows of values; one was expected"));
+  EXPECT_THAT(error_of("csv:t", "t\n"), HasSubstr("0 rows of values"));
+  EXPECT_THAT(error_of("csv:t", ""), HasSubstr("no lines"));
+  EXPECT_THAT(error_of("csv:t", "name,t\nx\n"), HasSubstr("ends before"));
+  EXPECT_THAT(error_of("csv:t", "t\nOOM\n"), HasSubstr("is no number: 'OOM'"));
+  EXPECT_THAT(error_of("csv:t", "t\nnan\n"), testing::AnyOf(HasSubstr("finite"), HasSubstr("no number")));
+  EXPECT_THAT(error_of("csv:t", "t\n-1\n"), HasSubstr("not below 0"));
+  EXPECT_THAT(error_of("csv:t", "t\n\"1\n"), HasSubstr("its output"));
+}
+
+TEST(Metric, AtAPlaceInJson) {
+  EXPECT_EQ(number("json:/runs/1/s", R"({"runs": [0, {"s": 4}]})"), 4);
+  EXPECT_THAT(error_of("json:/s", "{}"), HasSubstr("nothing at '/s'"));
+  EXPECT_THAT(error_of("json:/s", R"({"s": "4"})"), HasSubstr("no number but '\"4\"'"));
+  EXPECT_THAT(error_of("json:/s", "{"), HasSubstr("its output"));
+  EXPECT_THAT(error_of("json:/0", "{\"a\": 1}"), HasSubstr("nothing at"));
+  EXPECT_THAT(error_of("json:/x", "[1]"), HasSubstr("nothing at"));
+}
+
+TEST(Metric, FoundInTheOutput) {
+  EXPECT_EQ(number("output:took ([0-9.]+) s", "took 1 s\ntook 2.5 s\nend\n"), 2.5) << "the last one counts";
+  EXPECT_EQ(number("output:[0-9]+", "abc 12"), 12) << "the whole match where there is no group";
+  EXPECT_EQ(number("output:took ([0-9]+)", "nothing\n", {"took 3"}), 3) << "in standard error";
+  EXPECT_THAT(error_of("output:took ([0-9]+)", "x"), HasSubstr("nothing in its output"));
+  EXPECT_THAT(error_of("output:took (.*)", "took long"), HasSubstr("is no number: 'long'"));
+  EXPECT_THROW(check_metric(parse_metric("output:(")), Error);
+  EXPECT_THROW(check_metric(parse_metric("output:(a)(b)")), Error);
+}
+
+TEST(Metric, LongLinesNeedNoStack) {
+  EXPECT_EQ(number("output:[ab]+ ([0-9]+)", std::string(1 << 22, 'a') + " 5\n"), 5);
+}
+
+TEST(Metric, MustBeKnown) {
+  for (const char* text : {"time", "csv", "csv:", "json:", ""})
+    EXPECT_THROW(parse_metric(text), Error) << text;
 }
 
 }  // namespace

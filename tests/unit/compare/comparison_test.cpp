@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/compare/comparison.h"
-
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "headroom/compare/paired_series.h"
+#include "headroom/compare/compared_ratio.h"
+#include "headroom/compare/comparison.h"
+#include "headroom/compare/environment_differences.h"
+#include "headroom/compare/match.h"
 #include "sample_records.h"
 
 namespace headroom {
@@ -14,8 +16,10 @@ namespace {
 
 using test::around;
 using test::environment_of;
+using test::message_of;
 using test::record_of;
-using ::testing::HasSubstr;
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 /// Two sides of one session that drift by half, the test 2 % above the baseline in each round.
 std::pair<Record, Record> drifting_session() {
@@ -162,6 +166,185 @@ TEST(PairedSeries, UsesTheProcessWhereRoundsBeginAnew) {
   ASSERT_TRUE(pairs);
   EXPECT_EQ(pairs->b, (std::vector<double>{10, 20, 30, 40}));
   EXPECT_EQ(pairs->group_sizes, (std::vector<std::size_t>{2, 2}));
+}
+
+Record with_runner(Record record, const std::string& runner) {
+  record.runner = runner;
+  return record;
+}
+
+TEST(MatchRecords, GoesByIdentityNotByPosition) {
+  const std::vector<Record> baseline{record_of("a", {1}), record_of("b", {2}), record_of("gone", {3})};
+  const std::vector<Record> test{record_of("new", {4}), record_of("b", {5}), record_of("a", {6})};
+  const Matches matches = match_records(baseline, test);
+  ASSERT_EQ(matches.pairs.size(), 2u);
+  EXPECT_EQ(matches.pairs[0].second, &test[2]);
+  EXPECT_EQ(matches.pairs[1].second, &test[1]);
+  EXPECT_THAT(matches.only_baseline, ElementsAre(&baseline[2]));
+  EXPECT_THAT(matches.only_test, ElementsAre(&test[0]));
+}
+
+TEST(MatchRecords, TellsAxesApart) {
+  std::vector<Record> baseline{record_of("a", {1})}, test{record_of("a", {1})};
+  baseline[0].axes = {{"D", "1"}};
+  test[0].axes = {{"D", "2"}};
+  EXPECT_TRUE(match_records(baseline, test).pairs.empty());
+}
+
+TEST(MatchRecords, TakesAnyRunnerWhereThereIsOne) {
+  const std::vector<Record> baseline{with_runner(record_of("a", {1}), "old-build")};
+  const std::vector<Record> test{with_runner(record_of("a", {2}), "new-build")};
+  EXPECT_EQ(match_records(baseline, test).pairs.size(), 1u);
+}
+
+TEST(MatchRecords, KeepsSeveralRunnersOfOneCaseApart) {
+  const std::vector<Record> baseline{with_runner(record_of("a", {1}), "x"),
+                                     with_runner(record_of("a", {1}), "y")};
+  const std::vector<Record> test{with_runner(record_of("a", {2}), "y")};
+  const Matches matches = match_records(baseline, test);
+  ASSERT_EQ(matches.pairs.size(), 1u);
+  EXPECT_EQ(matches.pairs[0].first, &baseline[1]);
+  EXPECT_THAT(matches.only_baseline, ElementsAre(&baseline[0]));
+}
+
+TEST(JoinDuplicates, AppendsSamplesAsFurtherProcesses) {
+  const JoinedRecords joined =
+      join_duplicates({record_of("a", {1, 2, 3}), record_of("b", {9}), record_of("a", {5, 6})});
+  ASSERT_EQ(joined.records.size(), 2u);
+  EXPECT_EQ(joined.records[0].samples.size(), 2u);
+  EXPECT_DOUBLE_EQ(joined.records[0].metric.value, 3);
+  EXPECT_TRUE(joined.records[0].samples[0].rounds.empty()) << "rounds of two runs are no pairs";
+  ASSERT_EQ(joined.notes.size(), 1u);
+  EXPECT_THAT(joined.notes[0], HasSubstr("2 runs of 1 result are joined"));
+}
+
+TEST(JoinDuplicates, MakesSamplesOfLoneNumbers) {
+  std::vector<Record> records;
+  for (const double value : {3.0, 1.0, 2.0}) {
+    records.push_back(record_of("a", {}));
+    records.back().metric.value = value;
+  }
+  const JoinedRecords joined = join_duplicates(records);
+  ASSERT_EQ(joined.records.size(), 1u);
+  EXPECT_EQ(joined.records[0].samples.size(), 3u);
+  EXPECT_DOUBLE_EQ(joined.records[0].metric.value, 2);
+}
+
+TEST(JoinDuplicates, PrefersSamplesToLoneNumbersAndSaysSo) {
+  const JoinedRecords joined = join_duplicates({record_of("a", {}), record_of("a", {4, 5, 6})});
+  ASSERT_EQ(joined.records.size(), 1u);
+  EXPECT_EQ(joined.records[0].samples.size(), 1u);
+  ASSERT_EQ(joined.notes.size(), 1u);
+  EXPECT_THAT(joined.notes[0], HasSubstr("1 results without samples are left out"));
+}
+
+TEST(JoinDuplicates, PrefersMeasuredToFailed) {
+  Record failed = record_of("a", {});
+  failed.outcome = {Outcome::Kind::kFailed, "killed"};
+  const JoinedRecords joined = join_duplicates({failed, record_of("a", {4})});
+  ASSERT_EQ(joined.records.size(), 1u);
+  EXPECT_EQ(joined.records[0].outcome.kind, Outcome::Kind::kMeasured);
+}
+
+TEST(JoinDuplicates, ConvertsUnits) {
+  Record in_ms = record_of("a", {0.003});
+  in_ms.metric.unit = "ms";
+  const JoinedRecords joined = join_duplicates({record_of("a", {1}), in_ms});
+  EXPECT_EQ(joined.records[0].metric.unit, "us");
+  EXPECT_DOUBLE_EQ(joined.records[0].metric.value, 2);
+}
+
+TEST(JoinDuplicates, RefusesUnitsThatDoNotConvert) {
+  Record other = record_of("a", {1});
+  other.metric.unit = "GB/s";
+  EXPECT_THAT(message_of([&] {
+                join_duplicates({record_of("a", {1}), other});
+              }),
+              HasSubstr("a (native, latency) is there twice, in 'us' and in 'GB/s'"));
+}
+
+TEST(UnitFactor, ConvertsWhatMeasuresTheSame) {
+  EXPECT_DOUBLE_EQ(unit_factor("ms", "us").value(), 1e3);
+  EXPECT_DOUBLE_EQ(unit_factor("us", "s").value(), 1e-6);
+  EXPECT_DOUBLE_EQ(unit_factor("µs", "us").value(), 1);
+  EXPECT_DOUBLE_EQ(unit_factor("MiB", "KB").value(), 1048.576);
+  EXPECT_DOUBLE_EQ(unit_factor("GB/s", "MB/s").value(), 1e3);
+  EXPECT_DOUBLE_EQ(unit_factor("GFLOP/s", "GOP/s").value(), 1);
+}
+
+TEST(UnitFactor, KnowsAnyUnitToBeItself) {
+  EXPECT_EQ(unit_factor("tokens/s", "tokens/s"), 1);
+  EXPECT_EQ(unit_factor("", ""), 1);
+}
+
+TEST(UnitFactor, RefusesWhatDoesNot) {
+  EXPECT_FALSE(unit_factor("ms", "GB/s"));
+  EXPECT_FALSE(unit_factor("tokens/s", "s"));
+  EXPECT_FALSE(unit_factor("B", "B/s"));
+}
+
+std::vector<Record> measured_in(std::shared_ptr<Environment> environment) {
+  Record record = record_of("a", {1});
+  record.axes = {{"D", "1"}};
+  record.environment = std::move(environment);
+  return {record};
+}
+
+std::vector<std::string> names(const EnvironmentDifferences& differences) {
+  std::vector<std::string> all;
+  for (const EnvironmentDifference& difference : differences.list) all.push_back(difference.what);
+  return all;
+}
+
+TEST(EnvironmentDifferences, AreNoneOfTheSameTwice) {
+  const auto records = measured_in(environment_of(1, "m"));
+  const EnvironmentDifferences found = environment_differences(records, records);
+  EXPECT_TRUE(found.list.empty());
+  EXPECT_FALSE(found.different_machines);
+}
+
+TEST(EnvironmentDifferences, LeaveOutWhatBelongsToTheRun) {
+  auto other = environment_of(2, "m");
+  other->command = {"headroom", "run"};
+  other->extra_info["seed"] = "8";
+  EXPECT_TRUE(environment_differences(measured_in(environment_of(1, "m")), measured_in(other)).list.empty());
+}
+
+TEST(EnvironmentDifferences, SayTwoMachines) {
+  const auto found =
+      environment_differences(measured_in(environment_of(1, "m")), measured_in(environment_of(1, "n")));
+  EXPECT_TRUE(found.different_machines);
+  EXPECT_THAT(names(found), ElementsAre("machine"));
+}
+
+TEST(EnvironmentDifferences, SayWhereCasesLieInOtherPages) {
+  auto before = measured_in(environment_of(1, "m")), after = measured_in(environment_of(2, "m"));
+  before[0].model.extra_info["huge pages"] = "100 %";
+  after[0].model.extra_info["huge pages"] = "0 %";
+  const auto found = environment_differences(before, after);
+  ASSERT_EQ(found.list.size(), 1U);
+  EXPECT_EQ(found.list[0].what, "share in huge pages");
+  EXPECT_EQ(found.list[0].baseline, "100 %");
+  EXPECT_EQ(found.list[0].test, "0 %");
+}
+
+TEST(EnvironmentDifferences, ListWhatDiffersInOrder) {
+  auto before = environment_of(1, "m"), after = environment_of(2, "m");
+  before->governor = "performance";
+  after->governor = "powersave";
+  before->headroom_version = after->headroom_version = "0.1.0";
+  before->dependencies["torch"].version = "2.4";
+  after->dependencies["torch"].version = "2.5";
+  before->git_sha = "aaa";
+  after->extra_info["bucket_size"] = "25";
+  auto test = measured_in(after);
+  test.push_back(record_of("b", {1}));
+  test.back().axes = {{"D", "2"}};
+  const auto found = environment_differences(measured_in(before), test);
+  EXPECT_THAT(names(found),
+              ElementsAre("governor", "torch version", "git revision", "axis D", "bucket_size"));
+  EXPECT_EQ(found.list[2].test, "-");
+  EXPECT_EQ(found.list[3].test, "1, 2");
 }
 
 }  // namespace

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/compare/diff_table.h"
+#include "headroom/compare/diff_report.h"
 
 #include <gmock/gmock.h>
 
 #include "headroom/base/json.h"
-#include "headroom/compare/diff_json.h"
-#include "headroom/ranks/ddp/ddp_scaling.h"
 
 namespace headroom {
 namespace {
@@ -184,30 +182,6 @@ TEST_F(DiffReportTest, IsJsonWithNullsForWhatThereIsNot) {
   EXPECT_EQ(json["comparisons"][1]["verdict"], "no samples");
   EXPECT_EQ(json["tests"][0]["only_test"][0]["case"], "new");
   EXPECT_TRUE(json["gate"].is_null());
-}
-
-TEST(ScalingTable, ComparesEfficiencyAndSkew) {
-  const auto ddp = [](const char* ranks, std::vector<std::vector<double>> processes) {
-    Record record = timed("resnet", 0, 0);
-    record.axes = {{"batch_size", "32"}, {"ranks", ranks}};
-    for (auto& values : processes) {
-      record.samples.emplace_back();
-      record.samples.back().values = std::move(values);
-    }
-    return record;
-  };
-  const std::vector<Record> before{ddp("1", {{1, 1, 1}}), ddp("2", {{1.25, 1.25, 1.25}, {1.25, 1.25, 1.25}})};
-  const std::vector<Record> after{ddp("1", {{1, 1, 1}}), ddp("2", {
-                                                                      {2, 2, 2},
-                                                                      {2.2, 2.2, 2.2},
-                                                                  })};
-  DiffReport report;
-  report.tests.resize(1);
-  for (std::size_t i = 0; i < 2; ++i) report.comparisons.push_back(compare_records(before[i], after[i]));
-  const std::string text = scaling_table(report).text();
-  EXPECT_THAT(text, ::testing::ContainsRegex("resnet batch_size=32 native +1 +100 % +100 % +\\+0\\.0 +- +-"));
-  EXPECT_THAT(text, ::testing::ContainsRegex(
-                        "resnet batch_size=32 native +2 +80\\.0 % +47\\.6 % +-32\\.4 +0 % +10\\.0 %"));
 }
 
 }  // namespace

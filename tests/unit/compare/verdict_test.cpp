@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/compare/verdict.h"
-
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "headroom/compare/verdict.h"
 #include "sample_records.h"
 #include "synthetic_suite.h"
 
@@ -13,7 +18,10 @@ using bench::count_regressions;
 using bench::GateCounts;
 using bench::SuiteModel;
 using test::around;
+using test::environment_of;
+using test::message_of;
 using test::record_of;
+using testing::HasSubstr;
 
 /// As if a thousand runs had shown no difference.
 const RunKnowledge kRunsAreAlike{RunSpread{0, 1000}, std::nullopt, "a test"};
@@ -164,6 +172,206 @@ TEST(Gate, KnowsOfWhatDiffersFromRunToRun) {
   EXPECT_LE(count_regressions(model, 0.01, kSuites, 1).any, 7u);
   const SuiteModel slow{.slowdown = 0.15, .paired = false, .run_noise = 0.01, .earlier_runs = 12};
   EXPECT_GE(count_regressions(slow, 0.03, kSuites, 1).first, 54u);
+}
+
+std::vector<Comparison> with_verdicts(const std::vector<Verdict>& verdicts) {
+  std::vector<Comparison> comparisons(verdicts.size());
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    comparisons[i].verdict = verdicts[i];
+    const bool compared = verdicts[i] != Verdict::kNotCompared && verdicts[i] != Verdict::kFailed;
+    if (compared) comparisons[i].ratio = RatioEstimate{};
+  }
+  return comparisons;
+}
+
+GateAnswer answer(const std::vector<Verdict>& verdicts, std::size_t missing = 0) {
+  return gate_answer(with_verdicts(verdicts), missing);
+}
+
+TEST(GateAnswer, IsFineWhereAllAreTheSameOrBetter) {
+  EXPECT_EQ(answer({Verdict::kSame, Verdict::kImprovement}).exit, ExitCode::kFine);
+  EXPECT_EQ(answer({Verdict::kSame}).sentence, "all 1 cases are the same or better");
+}
+
+TEST(GateAnswer, IsNoWhereAnyRegressedWhateverTheOthers) {
+  const GateAnswer found = answer({Verdict::kSame, Verdict::kRegression, Verdict::kInconclusive}, 1);
+  EXPECT_EQ(found.exit, ExitCode::kNo);
+  EXPECT_EQ(found.sentence, "1 of 3 cases regressed");
+  EXPECT_EQ(found.counts.at(Verdict::kRegression), 1u);
+}
+
+TEST(GateAnswer, IsNoWhereTheTestFails) {
+  EXPECT_EQ(answer({Verdict::kSame, Verdict::kFailed}).exit, ExitCode::kNo);
+  EXPECT_EQ(answer({Verdict::kFailed}).exit, ExitCode::kNo);
+}
+
+TEST(GateAnswer, IsInconclusiveWhereAnyIsUndecided) {
+  for (const Verdict verdict :
+       {Verdict::kInconclusive, Verdict::kUnderpowered, Verdict::kNoSamples, Verdict::kNotCompared}) {
+    EXPECT_EQ(answer({Verdict::kSame, verdict}).exit, ExitCode::kInconclusive) << to_string(verdict);
+  }
+}
+
+TEST(GateAnswer, IsInconclusiveWhereCasesAreMissing) {
+  EXPECT_EQ(answer({Verdict::kSame}, 2).exit, ExitCode::kInconclusive);
+}
+
+TEST(GateAnswer, CannotSayAnythingOfNothing) {
+  EXPECT_EQ(answer({}).exit, ExitCode::kCannot);
+  EXPECT_EQ(answer({Verdict::kNotCompared}).exit, ExitCode::kCannot);
+}
+
+constexpr const char* kFile = R"(margin = "3%"
+
+[[case]]
+name = "gemv*"
+margin = 0.05
+
+[[case]]
+name = "gemv D=10?4"
+metric = "lat*"
+margin = "10 %"
+)";
+
+Record gemv(const std::string& size) {
+  Record record = record_of("gemv", {});
+  record.axes = {{"D", size}};
+  return record;
+}
+
+TEST(Margins, LastRuleThatFitsCounts) {
+  const GateFile file = parse_gate_file(kFile, "gate.toml");
+  ASSERT_TRUE(file.margin);
+  const Margins margins{*file.margin, file.rules};
+  EXPECT_DOUBLE_EQ(margin_of(margins, record_of("mlp", {})), 0.03);
+  EXPECT_DOUBLE_EQ(margin_of(margins, gemv("4096")), 0.05);
+  EXPECT_DOUBLE_EQ(margin_of(margins, gemv("1024")), 0.10);
+  Record other = gemv("1024");
+  other.metric.name = "GFLOP/s";
+  EXPECT_DOUBLE_EQ(margin_of(margins, other), 0.05);
+}
+
+TEST(ParseMargin, TakesShares) {
+  EXPECT_DOUBLE_EQ(parse_margin("3%"), 0.03);
+  EXPECT_DOUBLE_EQ(parse_margin("0.5 %"), 0.005);
+  EXPECT_DOUBLE_EQ(parse_margin("0"), 0);
+}
+
+TEST(ParseMargin, RefusesWhatIsNone) {
+  for (const char* text : {"-1%", "100%", "3", "nan", "three", ""}) {
+    EXPECT_NE(message_of([&] { parse_margin(text); }), "nothing was thrown") << text;
+  }
+}
+
+TEST(GateFile, RefusesWithThePlace) {
+  const auto refusal = [](const char* text) {
+    return message_of([&] { parse_gate_file(text, "gate.toml"); });
+  };
+  EXPECT_THAT(refusal("margin = [1]"), HasSubstr("gate.toml: line 1, column 10: a margin is a share"));
+  EXPECT_THAT(refusal("margin = 2.0"), HasSubstr("gate.toml: line 1, column 10: '2' is no margin"));
+  EXPECT_THAT(refusal("[[case]]\nnam = \"x\"\nmargin = 0.1"),
+              HasSubstr("unknown key 'nam'; did you mean 'name'"));
+  EXPECT_THAT(refusal("[[case]]\nname = \"x\""), HasSubstr("'margin' is missing"));
+  EXPECT_THAT(refusal("[case]\nname = \"x\""), HasSubstr("write [[case]], with two brackets"));
+  EXPECT_THAT(refusal("margins = 0.1"), HasSubstr("unknown key 'margins'"));
+  EXPECT_THAT(refusal("margin = "), HasSubstr("gate.toml: line 1"));
+}
+
+/// Commands in rounds of one session, each so many times as slow as the first.
+struct Commands {
+  std::vector<Record> records;
+  std::vector<RoundComparison> suite;
+
+  Commands(const std::vector<double>& factors, double noise, std::size_t rounds, Look look = Look::kLast) {
+    const auto session = environment_of(1, "here");
+    std::mt19937_64 random(7);
+    std::normal_distribution<double> normal;
+    for (const double factor : factors) {
+      std::vector<double> values;
+      for (std::size_t i = 0; i < rounds; ++i) values.push_back(factor * std::exp(noise * normal(random)));
+      records.push_back(record_of("c" + std::to_string(records.size()), values));
+      records.back().environment = session;
+    }
+    for (std::size_t i = 1; i < records.size(); ++i) {
+      suite.push_back({compare_records(records[0], records[i]), look});
+    }
+  }
+  Commands(const Commands&) = delete;
+
+  const Comparison& judged(double margin = 0.01, std::size_t which = 0) {
+    judge_rounds(suite, margin);
+    return suite[which].comparison;
+  }
+};
+
+TEST(JudgeRounds, SaysOnWhichSideOfTheMarginTheIntervalLies) {
+  EXPECT_EQ(Commands({1, 1.05}, 0.01, 60).judged().verdict, Verdict::kRegression);
+  EXPECT_EQ(Commands({1, 0.95}, 0.01, 60).judged().verdict, Verdict::kImprovement);
+  EXPECT_EQ(Commands({1, 1}, 0.001, 60).judged().verdict, Verdict::kSame);
+  const Comparison open = Commands({1, 1.0}, 0.03, 40).judged();
+  EXPECT_EQ(open.verdict, Verdict::kInconclusive);
+  EXPECT_FALSE(told_apart(open));
+}
+
+TEST(JudgeRounds, WhatIsToldApartMayBeWithinTheMargin) {
+  Commands commands({1, 1.011}, 0.01, 60);
+  const Comparison& apart = commands.judged();
+  EXPECT_EQ(apart.verdict, Verdict::kInconclusive);
+  EXPECT_TRUE(told_apart(apart));
+  EXPECT_GT(apart.ratio->interval->low, 1);
+  EXPECT_LT(apart.ratio->interval->low, 1.01);
+  EXPECT_EQ(commands.judged(0).verdict, Verdict::kRegression) << "without a margin it is one";
+}
+
+TEST(JudgeRounds, SixRoundsThatAgreeDecideAndFiveDoNot) {
+  EXPECT_EQ(Commands({5, 10}, 1e-4, 6).judged().verdict, Verdict::kRegression);
+  EXPECT_EQ(Commands({5, 10}, 1e-4, 5).judged().verdict, Verdict::kUnderpowered);
+  EXPECT_EQ(Commands({5, 5}, 1e-4, 6).judged().verdict, Verdict::kSame);
+}
+
+TEST(JudgeRounds, ManyComparisonsNeedMoreRounds) {
+  EXPECT_EQ(fewest_rounds(0), 6U);
+  EXPECT_EQ(fewest_rounds(1), 6U);
+  EXPECT_EQ(fewest_rounds(2), 7U);
+  EXPECT_EQ(fewest_rounds(8), 9U);
+  const std::vector<double> factors{1, 2, 1, 1, 1, 1, 1, 1, 1};
+  EXPECT_EQ(Commands(factors, 1e-3, 6).judged(0).verdict, Verdict::kUnderpowered);
+  EXPECT_EQ(Commands(factors, 1e-3, 9).judged(0).verdict, Verdict::kRegression);
+}
+
+TEST(JudgeRounds, ALookThatEndedSamplingHasATenthOfTheErrors) {
+  EXPECT_EQ(Commands({5, 10}, 1e-4, 6, Look::kRunning).judged().verdict, Verdict::kUnderpowered);
+  EXPECT_EQ(Commands({5, 10}, 1e-4, 20, Look::kRunning).judged().verdict, Verdict::kRegression);
+}
+
+TEST(JudgeRounds, LeavesAloneWhatIsNotOfOneSession) {
+  Commands commands({1, 2}, 0.01, 20);
+  commands.records[1].environment = environment_of(2, "here");
+  commands.suite[0].comparison = compare_records(commands.records[0], commands.records[1]);
+  EXPECT_EQ(commands.judged().estimator, Estimator::kUnpaired);
+  EXPECT_EQ(commands.judged().verdict, Verdict::kInconclusive);
+  judge_rounds({}, 0.01);
+}
+
+/// Eight comparisons of equal commands: how often is any called different?
+TEST(JudgeRounds, ManyEqualCommandsAreNotToldApart) {
+  int alarms = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Commands commands(std::vector<double>(9, 1), 0, 30);
+    std::mt19937_64 random(seed);
+    std::normal_distribution<double> normal;
+    for (Record& record : commands.records) {
+      for (double& value : record.samples[0].values) value = std::exp(0.01 * normal(random));
+    }
+    judge_rounds(commands.suite, 0);
+    for (const RoundComparison& one : commands.suite) {
+      if (told_apart(one.comparison)) {
+        ++alarms;
+        break;
+      }
+    }
+  }
+  EXPECT_LE(alarms, 200 * 0.08);
 }
 
 }  // namespace

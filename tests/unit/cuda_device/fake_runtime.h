@@ -21,7 +21,7 @@ struct FakeRuntime {
 };
 
 FakeRuntime& fake_runtime();
-/// As it was in the beginning.
+/// Resets the runtime to its initial state.
 void reset_fake_runtime();
 
 }  // namespace headroom::cuda

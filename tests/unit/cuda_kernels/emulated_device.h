@@ -1,17 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
+#include <new>
+#include <span>
+#include <vector>
+
+namespace headroom::cuda {
+
+/// Memory of exactly so many bytes, from a multiple of 256 on, as a device gives it: address sanitizer finds
+/// each access behind the end.
+class ExactMemory {
+ public:
+  explicit ExactMemory(std::size_t bytes) : bytes_(bytes) {
+    void* made = nullptr;
+    if (posix_memalign(&made, 256, std::max<std::size_t>(bytes, 1)) != 0) throw std::bad_alloc();
+    data_ = static_cast<std::byte*>(made);
+    std::fill_n(data_, bytes, std::byte{0xff});
+  }
+  template <typename T>
+  explicit ExactMemory(const std::vector<T>& values) : ExactMemory(values.size() * sizeof(T)) {
+    std::ranges::copy(std::as_bytes(std::span(values)), data_);
+  }
+  ~ExactMemory() { std::free(data_); }
+  ExactMemory(const ExactMemory&) = delete;
+  ExactMemory& operator=(const ExactMemory&) = delete;
+
+  /// Poisons the memory and returns a function that restores it, as a previous launch that has not ended yet.
+  std::function<void()> written_later() const {
+    const std::vector<std::byte> values(begin(), end());
+    std::fill_n(data_, bytes_, std::byte{0xff});
+    return [this, values] { std::ranges::copy(values, data_); };
+  }
+  bool is_untouched() const {
+    return std::all_of(begin(), end(), [](std::byte byte) { return byte == std::byte{0xff}; });
+  }
+
+  template <typename T>
+  T* as() const {
+    return reinterpret_cast<T*>(data_);
+  }
+  std::byte* begin() const { return data_; }
+  std::byte* end() const { return data_ + bytes_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t bytes_;
+};
+
+}  // namespace headroom::cuda
 
 /// CUDA's model of blocks, warps and barriers on the host: with this header included first, kernels compile
 /// as C++ and run block by block, each thread on a stack of its own. Threads switch where they wait for each
 /// other (barriers, exchanges within a warp). What a device leaves undefined is an error here: a barrier that
 /// not every thread of the block reaches, an exchange that not every lane of the warp takes part in. Shared
 /// memory holds NaNs when a block starts.
+
 namespace headroom::emulated {
 
 struct Index {

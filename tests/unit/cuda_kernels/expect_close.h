@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "headroom/experiment/bf16.h"
-#include "headroom/experiment/scaled_error.h"
 #include "headroom/experiment/state.h"
+#include "headroom/experiment/sum_tolerance.h"
 #include "headroom/workload/team.h"
 
 namespace headroom::cuda {

@@ -9,7 +9,7 @@
 
 namespace headroom {
 
-/// Asks for the samples that it was given, in order, and keeps what comes back.
+/// Requests the given samples in order and keeps the results.
 class ScriptedSource final : public SampleSource {
  public:
   explicit ScriptedSource(std::vector<SampleRequest> requests = {}) : requests_(std::move(requests)) {}

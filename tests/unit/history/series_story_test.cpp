@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 
 #include "headroom/history/history_table.h"
-#include "headroom/history/last_change.h"
-#include "headroom/history/series_text.h"
 #include "store_fixture.h"
 
 namespace headroom::test {

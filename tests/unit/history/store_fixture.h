@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "../error_message.h"
-#include "headroom/history/postgresql_database.h"
+#include "headroom/history/database.h"
 #include "headroom/history/store.h"
 #include "headroom/record/record.h"
 
@@ -29,7 +29,7 @@ inline std::string backend_name(const testing::TestParamInfo<Backend>& info) {
   return info.param == Backend::kSqlite ? "Sqlite" : "Postgresql";
 }
 
-/// A new folder, removed with all in it at the end.
+/// A new temporary folder; removed with its contents in the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -86,7 +86,7 @@ inline std::vector<Record> run_at(std::uint64_t time, double value, std::size_t 
   return run;
 }
 
-/// A place for a store that nobody has used yet.
+/// A location for a new store.
 class StorePlace {
  public:
   explicit StorePlace(Backend backend) : backend_(backend) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/history/store.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <limits>
 #include <stdexcept>
 
+#include "headroom/base/error.h"
 #include "headroom/base/secrets.h"
 #include "headroom/history/database.h"
-#include "headroom/history/sqlite_database.h"
-#include "headroom/record/codec.h"
+#include "headroom/history/run_text.h"
+#include "headroom/history/store.h"
+#include "headroom/record/formats.h"
 #include "store_fixture.h"
 
 namespace headroom::test {
@@ -283,3 +283,37 @@ TEST(StoreLocation, PasswordsAreNotShown) {
 
 }  // namespace
 }  // namespace headroom::test
+
+namespace headroom {
+namespace {
+
+TEST(PackedText, ComesBackAsItWas) {
+  for (const std::string& text :
+       {std::string(), std::string("x"), std::string(100000, 'a'), std::string("a\0b", 3)}) {
+    EXPECT_EQ(unpack_text(pack_text(text), "test"), text);
+  }
+  EXPECT_LT(pack_text(std::string(100000, 'a')).size(), 100u);
+}
+
+TEST(PackedText, DamageIsTold) {
+  const std::string packed = pack_text("{\"value\": 1}");
+  for (const std::string& damaged :
+       {std::string(), std::string("not compressed"), packed.substr(0, packed.size() - 1)}) {
+    try {
+      unpack_text(damaged, "run 7");
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), testing::StartsWith("run 7: damaged"));
+    }
+  }
+}
+
+TEST(PackedText, DigestIsFnv1a128) {
+  // Test vectors of draft-eastlake-fnv.
+  EXPECT_EQ(digest_of(""), "6c62272e07bb014262b821756295c58d");
+  EXPECT_EQ(digest_of("a"), "d228cb696f1a8caf78912b704e4a8964");
+  EXPECT_EQ(digest_of("foobar"), "343e1662793c64bf6f0d3597ba446f18");
+}
+
+}  // namespace
+}  // namespace headroom

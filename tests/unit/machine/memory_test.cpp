@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/machine/memory.h"
-
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "file_tree.h"
-#include "headroom/machine/text_file.h"
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "../file_tree.h"
+#include "headroom/base/files.h"
+#include "headroom/machine/memory.h"
+#include "headroom/machine/perf_event.h"
 
 namespace headroom {
 namespace {
@@ -73,6 +79,128 @@ TEST(Memory, TheAddressSpaceLimitOfThisProcessCounts) {
   ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
   EXPECT_GT(left, 0);
   EXPECT_LE(left, kLeft);
+}
+
+constexpr const char* kSmaps =
+    "00400000-00500000 r-xp 00000000 08:01 12 /bin/program\n"
+    "Size:               1024 kB\n"
+    "AnonHugePages:         0 kB\n"
+    "VmFlags: rd ex mr mw me\n"
+    "7f0000000000-7f0000800000 rw-p 00000000 00:00 0 \n"
+    "Size:               8192 kB\n"
+    "AnonHugePages:      4096 kB\n"
+    "7f0000800000-7f0000a00000 rw-p 00000000 00:00 0 \n"
+    "AnonHugePages:      2048 kB\n";
+constexpr std::size_t kStart = 0x7f0000000000, kMebibyte = std::size_t{1} << 20;
+
+TEST(HugePages, OfARangeAreThoseOfItsMappings) {
+  EXPECT_EQ(huge_page_bytes_of_smaps(kSmaps, kStart, 8 * kMebibyte), 4 * kMebibyte);
+  EXPECT_EQ(huge_page_bytes_of_smaps(kSmaps, kStart, 10 * kMebibyte), 6 * kMebibyte);
+  EXPECT_EQ(huge_page_bytes_of_smaps(kSmaps, kStart, 4 * kMebibyte), 2 * kMebibyte)
+      << "its share of a mapping";
+  EXPECT_EQ(huge_page_bytes_of_smaps(kSmaps, 0x400000, kMebibyte), 0U);
+  EXPECT_FALSE(huge_page_bytes_of_smaps(kSmaps, 0x1000, kMebibyte)) << "no mapping";
+  for (const char* text : {"", "7f0000000000-", "7f0000000000-7f0000800000 rw-p\nAnonHugePages: x kB\n",
+                           "7f0000000000-7f0000800000 rw-p\nAnonHugePages: 5\n", "\n\n:"})
+    EXPECT_FALSE(huge_page_bytes_of_smaps(text, kStart, kMebibyte)) << text;
+}
+
+TEST(HugePages, BothWaysOfTheKernelSayTheSame) {
+  constexpr std::size_t kBytes = 16 * kMebibyte;
+  for (const int advice : {MADV_HUGEPAGE, MADV_NOHUGEPAGE}) {
+    void* const mapping =
+        ::mmap(nullptr, kBytes + kHugePageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(mapping, MAP_FAILED);
+    const auto start =
+        (reinterpret_cast<std::uintptr_t>(mapping) + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+    auto* const data = reinterpret_cast<char*>(start);
+    ::madvise(data, kBytes, advice);
+    std::memset(data, 1, kBytes);
+    const auto huge = huge_page_bytes(data, kBytes);
+    ASSERT_TRUE(huge);
+    EXPECT_EQ(huge_page_bytes_of_smaps(text_of_file("/proc/self/smaps"), start, kBytes), huge);
+    if (advice == MADV_NOHUGEPAGE) {
+      EXPECT_EQ(*huge, 0U);
+    }
+    ::munmap(mapping, kBytes + kHugePageBytes);
+  }
+}
+
+TEST(HugePages, AreGivenToWhomTheKernelSays) {
+  FileTree tree;
+  EXPECT_EQ(huge_page_policy(tree.root()), "");
+  tree.file("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+  EXPECT_EQ(huge_page_policy(tree.root()), "madvise");
+  tree.file("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
+  EXPECT_EQ(huge_page_policy(tree.root()), "never");
+  tree.file("sys/kernel/mm/transparent_hugepage/enabled", "]always[\n");
+  EXPECT_EQ(huge_page_policy(tree.root()), "");
+}
+
+using Traffic = ControllerEvent::Traffic;
+
+TEST(MemoryControllers, AreThoseOfIntelsServers) {
+  FileTree tree;
+  for (const char* unit : {"uncore_imc_1", "uncore_imc_0"}) {
+    const std::string folder = unit;
+    tree.file(folder + "/type", "22\n").file(folder + "/cpumask", "0,28\n");
+    tree.file(folder + "/format/event", "config:0-7\n").file(folder + "/format/umask", "config:8-15\n");
+    tree.file(folder + "/events/cas_count_read", "event=0x04,umask=0x03\n");
+    tree.file(folder + "/events/cas_count_read.scale", "6.103515625e-5\n");
+    tree.file(folder + "/events/cas_count_read.unit", "MiB\n");
+    tree.file(folder + "/events/cas_count_write", "event=0x04,umask=0x0c\n");
+    tree.file(folder + "/events/cas_count_write.scale", "6.103515625e-5\n");
+    tree.file(folder + "/events/cas_count_write.unit", "MiB\n");
+  }
+  // Without events, and one that counts the same again.
+  tree.file("uncore_imc_2/type", "23").file("uncore_imc_free_running_0/type", "24").file("cpu/type", "4");
+  const auto events = memory_controllers(tree.root());
+  ASSERT_EQ(events.size(), 8U) << "two units, two directions, two packages";
+  EXPECT_EQ(events[0].unit, "uncore_imc_0");
+  EXPECT_EQ(events[0].type, 22U);
+  EXPECT_EQ(events[0].config[0], 0x0304U);
+  EXPECT_EQ(events[1].cpu, 28);
+  EXPECT_EQ(events[0].bytes_per_count, 64);
+  EXPECT_EQ(events[0].traffic, Traffic::kRead);
+  EXPECT_EQ(events[2].traffic, Traffic::kWrite);
+  EXPECT_EQ(events[2].config[0], 0x0c04U);
+}
+
+TEST(MemoryControllers, AreThoseOfAmd) {
+  FileTree tree;
+  tree.file("amd_df/type", "9").file("amd_df/cpumask", "0");
+  tree.file("amd_df/format/event", "config:0-7,32-35").file("amd_df/format/umask", "config:8-15");
+  auto events = memory_controllers(tree.root());
+  ASSERT_EQ(events.size(), 8U);
+  EXPECT_EQ(events[0].config[0], 0x3807U);
+  EXPECT_EQ(events[7].config[0], 0x1000038c7U) << "the ninth bit of an event lies in bit 32";
+  EXPECT_EQ(events[0].traffic, Traffic::kBoth);
+
+  tree.file("amd_df/format/umask", "config:8-15,24-27");
+  EXPECT_TRUE(memory_controllers(tree.root()).empty()) << "since Zen 4 the numbers mean other events";
+
+  tree.file("amd_umc_3/type", "12").file("amd_umc_3/cpumask", "4");
+  tree.file("amd_umc_3/format/event", "config:0-7").file("amd_umc_3/format/rdwrmask", "config:8-9");
+  events = memory_controllers(tree.root());
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[0].config[0], 0x10aU);
+  EXPECT_EQ(events[1].config[0], 0x20aU);
+  EXPECT_EQ(events[1].cpu, 4);
+}
+
+TEST(MemoryControllers, OfWhichTheKernelSaysNonsenseAreNone) {
+  EXPECT_TRUE(memory_controllers("/nowhere").empty());
+  FileTree tree;
+  tree.file("format/event", "config:0-7").file("format/far", "config:60-70").file("format/odd", "bits 3");
+  const auto encoded = [&](const std::string& terms) {
+    std::array<std::uint64_t, 3> config{};
+    return encode_event(terms, tree.root() / "format", config);
+  };
+  EXPECT_TRUE(encoded("event=0xff"));
+  EXPECT_TRUE(encoded("event"));
+  for (const char* terms :
+       {"event=0x100", "event=", "event=x", "missing=1", "../type=1", "far=1", "odd=1", ""})
+    EXPECT_FALSE(encoded(terms)) << terms;
 }
 
 }  // namespace

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_native/experiments.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
+#include <string>
+#include <thread>
+#include <vector>
 
-#include "forced_isa.h"
 #include "headroom/base/error.h"
+#include "headroom_native/experiments.h"
+#include "headroom_native/kernels/gemv/gemv_kernel.h"
 #include "headroom_native/kernels/isa.h"
+#include "headroom_native/kernels/norm_kernel.h"
 #include "headroom_native/kernels/tuning.h"
-#include "run_case.h"
+#include "headroom_native/peers/peers.h"
+#include "native_case.h"
 
 namespace headroom::native {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 const std::vector<const char*> kSizes{"1", "2", "3", "31", "33", "127"};
 
@@ -234,6 +239,183 @@ TEST(Experiments, EveryOneHasASummaryAndLimitsAreMarked) {
     EXPECT_EQ(experiment.is_limit(), experiment.name().starts_with("limit.")) << experiment.name();
     EXPECT_EQ(experiment.is_on_request(), !experiment.model().empty()) << experiment.name();
   }
+}
+
+TEST(LimitExperiments, LimitsCountWholeLinesOnly) {
+  for (const char* experiment : {"limit.read", "limit.write", "limit.copy"}) {
+    const char* pattern = std::string(experiment) == "limit.read" ? "linear" : "plain";
+    const Outcome outcome = run(hot_case(experiment, {{"bytes", "1000"}, {"pattern", pattern}}));
+    expect_measured(outcome, experiment);
+    const double per_pass = outcome.info.work.bytes / std::stod(outcome.info.notes.at("passes"));
+    EXPECT_EQ(per_pass, std::string(experiment) == "limit.copy" ? 896 : 960) << experiment;
+  }
+}
+
+TEST(LimitExperiments, LimitsSayWhatTheyWrite) {
+  const Work write = run(hot_case("limit.write", {{"bytes", "65536"}, {"pattern", "nontemporal"}})).info.work;
+  EXPECT_EQ(write.bytes_written, write.bytes);
+  const Work copy = run(hot_case("limit.copy", {{"bytes", "65536"}, {"pattern", "prefetch"}})).info.work;
+  EXPECT_EQ(copy.bytes_written, copy.bytes / 2);
+}
+
+TEST(LimitExperiments, AWorkingSetUnderOneLineIsSkipped) {
+  EXPECT_THAT(run(hot_case("limit.read", {{"bytes", "63"}, {"pattern", "linear"}})).skipped, HasSubstr("63"));
+}
+
+TEST(LimitExperiments, PeaksRunOrAreSkippedWithAReason) {
+  for (const char* dtype : {"f64", "f32", "bf16", "int8"}) {
+    for (const char* pattern : {"fma", "dot", "amx"}) {
+      const Outcome outcome = run(hot_case("limit.peak", {{"dtype", dtype}, {"pattern", pattern}}));
+      if (!outcome.skipped.empty()) {
+        EXPECT_NE(std::string(pattern), "fma") << "every CPU multiplies and adds: " << outcome.skipped;
+        continue;
+      }
+      expect_measured(outcome, dtype);
+      EXPECT_GT(outcome.info.work.flops, 0);
+      EXPECT_EQ(outcome.info.work.dtype, dtype);
+    }
+  }
+}
+
+TEST(LimitExperiments, PingPongNeedsTwoThreads) {
+  EXPECT_THAT(run(hot_case("limit.pingpong", {}, 1)).skipped, HasSubstr("two threads"));
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one CPU";
+  const Outcome outcome = run(hot_case("limit.pingpong", {}, 2));
+  expect_measured(outcome, "limit.pingpong");
+  // A transfer between caches takes more than a cycle and less than a system call.
+  EXPECT_GT(outcome.samples[0].elapsed_ns / 3, 1);
+}
+
+/// oneDNN has nothing for bf16 where a CPU has no AVX-512; its own variable hides that from it.
+bool may_be_missing(const Outcome& outcome) {
+  const bool hidden = std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr;
+  return outcome.skipped.starts_with("oneDNN does not do this here") &&
+         (hidden || available_isas().back() < Isa::kAvx512);
+}
+
+TEST(Peers, PeersAgreeWithFloat64) {
+  std::string missing;
+  const auto check = [&](CaseSpec spec, const std::string& backend) {
+    spec.backend = backend;
+    const Outcome outcome = run(spec);
+    const std::string what = backend + " " + spec.experiment;
+    if (may_be_missing(outcome)) {
+      missing += what + ": " + outcome.skipped + "\n";
+    } else {
+      expect_right(outcome, what);
+    }
+  };
+  for (const std::string& backend : gemv_peers()) {
+    for (const char* size : {"64", "129", "1000"}) {
+      check(hot_case("gemv", {{"D", size}, {"dtype", "bf16"}}), backend);
+      check(hot_case("gather_gemv", {{"D", size}, {"dtype", "bf16"}}), backend);
+    }
+    CaseSpec cold = hot_case("gather_gemv", {{"D", "1000"}, {"dtype", "bf16"}});
+    cold.caches = Caches::kCold;
+    check(cold, backend);
+  }
+  for (const std::string& backend : layer_norm_peers()) {
+    check(hot_case("layer_norm", {{"D", "100"}, {"BS", "9"}, {"dtype", "bf16"}}), backend);
+  }
+  for (const std::string& backend : mlp_peers()) {
+    check(hot_case("mlp_layer_norm_gelu", {{"D", "100"}, {"hidden", "333"}, {"dtype", "bf16"}}), backend);
+  }
+  if (!missing.empty()) GTEST_SKIP() << missing;
+}
+
+TEST(Peers, PeersSayWhatTheyDoNotHave) {
+  for (const std::string& backend : gemv_peers()) {
+    CaseSpec spec = hot_case("gemv", {{"D", "64"}, {"dtype", "int8"}});
+    spec.backend = backend;
+    EXPECT_THAT(run(spec).skipped, HasSubstr("int8")) << backend;
+  }
+}
+
+TEST(Peers, OpenBlasCountsTheBytesOfItsFloats) {
+  const auto peers = gemv_peers();
+  if (std::ranges::find(peers, "openblas") == peers.end()) GTEST_SKIP() << "built without OpenBLAS";
+  CaseSpec spec = hot_case("gemv", {{"D", "100"}, {"dtype", "bf16"}});
+  spec.backend = "openblas";
+  const CaseInfo info = run(spec).info;
+  EXPECT_EQ(info.work.bytes, 4 * 100 * 100);
+  EXPECT_EQ(info.work.flops, 2 * 100 * 100);
+  EXPECT_THAT(info.notes.at("weights"), HasSubstr("f32"));
+}
+
+/// The suite runs these tests on levels below the CPU's own, too (tests/native/CMakeLists.txt). One that it
+/// lacks is no failure.
+class LevelIsThere : public ::testing::Environment {
+  void SetUp() override {
+    const char* wanted = std::getenv("HEADROOM_ISA");
+    for (const Isa isa : all_isas()) {
+      if (wanted == nullptr || name_of(isa) != std::string(wanted)) continue;
+      if (!std::ranges::count(available_isas(), isa))
+        GTEST_SKIP() << "no test runs: this CPU has no " << wanted;
+    }
+  }
+};
+[[maybe_unused]] const auto* const kLevelIsThere =
+    ::testing::AddGlobalTestEnvironment(new LevelIsThere);  // gtest deletes it
+
+class IsaLevelTest : public ::testing::TestWithParam<Isa> {};
+
+/// What a CPU lacks is said by name: all other tests of kernels run what is there.
+TEST_P(IsaLevelTest, IsChosenWhereTheEnvironmentNamesIt) {
+  const ForcedIsa forced(name_of(GetParam()));
+  if (std::ranges::count(available_isas(), GetParam()) == 0) {
+    EXPECT_THROW(chosen_isa(), Error);
+    GTEST_SKIP() << "this CPU has no " << name_of(GetParam()) << ": its kernels are not tested";
+  }
+  EXPECT_EQ(chosen_isa(), GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(All, IsaLevelTest, ::testing::ValuesIn(all_isas()),
+                         [](const auto& suite) { return std::string(name_of(suite.param)); });
+
+TEST(Isa, LevelsAreAvailableUpToTheBest) {
+  const std::vector<Isa> available = available_isas(), all = all_isas();
+  ASSERT_FALSE(available.empty());
+  const std::vector<Isa> first(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(available.size()));
+  EXPECT_EQ(available, first);
+}
+
+TEST(Isa, TheBestIsChosenByDefault) {
+  {
+    const ForcedIsa none(nullptr);
+    EXPECT_EQ(chosen_isa(), available_isas().back());
+  }
+  const ForcedIsa empty("");
+  EXPECT_EQ(chosen_isa(), available_isas().back());
+}
+
+TEST(Isa, AnUnknownNameIsAnErrorThatListsTheNames) {
+  const ForcedIsa unknown("avx9");
+  try {
+    chosen_isa();
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(),
+                ::testing::AllOf(::testing::HasSubstr("avx9"), ::testing::HasSubstr("avx512_bf16")));
+  }
+}
+
+TEST(Isa, AForcedBaselineRunsOtherCodeThanTheBest) {
+  if (available_isas().size() == 1) GTEST_SKIP() << "this CPU has the baseline only";
+  EXPECT_NE(gemv_kernel("int8", Isa::kBaseline).isa, gemv_kernel("int8", available_isas().back()).isa);
+  EXPECT_NE(gemv_kernel("int8", Isa::kBaseline).multiply,
+            gemv_kernel("int8", available_isas().back()).multiply);
+}
+
+/// Not one number at a time, as it was where Highway has nothing for the baseline.
+TEST(Isa, TheBaselineHasVectors) {
+#if defined(__x86_64__) && !defined(__SSE4_1__)
+  EXPECT_EQ(portable_gemv_kernel("bf16", Isa::kBaseline).isa, "SSE2");
+  EXPECT_EQ(portable_norm_kernel(Isa::kBaseline).isa, "SSE2");
+#elif defined(__aarch64__)
+  EXPECT_THAT(portable_gemv_kernel("bf16", Isa::kBaseline).isa, ::testing::HasSubstr("NEON"));
+  EXPECT_EQ(available_isas(), std::vector{Isa::kBaseline});
+#else
+  GTEST_SKIP() << "the baseline of this compiler is not that of an architecture";
+#endif
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <array>
 #include <set>
 
-#include "headroom/machine/topology.h"
+#include "headroom/environment/processor.h"
 
 namespace headroom::native {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/ranks/rank_group.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -9,6 +7,15 @@
 
 #include <cerrno>
 #include <csignal>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "../file_tree.h"
+#include "headroom/base/error.h"
+#include "headroom/process/affinity.h"
+#include "headroom/ranks/rank_environment.h"
+#include "headroom/ranks/rank_group.h"
 
 namespace headroom {
 namespace {
@@ -16,7 +23,11 @@ namespace {
 using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
+using testing::Pair;
+using testing::StartsWith;
+
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kLong(20000);
@@ -229,6 +240,237 @@ TEST(ReservedPort, OnlyWhoSaysSoMayListenThere) {
   address.sin_port = htons(port.number());
   EXPECT_EQ(::bind(server.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   EXPECT_EQ(::listen(server.get(), 1), 0);
+}
+
+TEST(RankHello, SurvivesTheWayThroughJson) {
+  const RankHello hello{3, 4, 99, "libtorch 2.1", "why not", "--seed 1", "a", {3, 5}};
+  const RankHello said = rank_hello_from_json(parse_json(dump_json(to_json(hello)), "a hello"));
+  EXPECT_EQ(said.rank, 3);
+  EXPECT_EQ(said.library, hello.library);
+  EXPECT_EQ(said.arguments, "--seed 1");
+  EXPECT_EQ(said.host, "a");
+  EXPECT_EQ(said.cores, hello.cores);
+}
+
+TEST(RankHello, NonsenseIsAnErrorThatNamesIt) {
+  EXPECT_THROW(rank_hello_from_json(Json::object()), Error);
+}
+
+using Variables = std::map<std::string, std::string>;
+
+std::optional<RankPlace> place_in(const Variables& variables) {
+  return rank_place([&](const char* name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+
+std::string error_in(const Variables& variables) {
+  try {
+    place_in(variables);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(RankPlace, IsNothingWithoutALauncher) {
+  EXPECT_FALSE(place_in({}));
+  EXPECT_FALSE(place_in({{"MASTER_ADDR", "host"}, {"LOCAL_RANK", "3"}}));
+  EXPECT_FALSE(place_in({{"SLURM_NTASKS", "4"}})) << "the shell of an allocation is no rank";
+}
+
+TEST(RankPlace, IsWhatTorchrunSays) {
+  const auto place = place_in({{"RANK", "5"},
+                               {"WORLD_SIZE", "8"},
+                               {"LOCAL_RANK", "1"},
+                               {"LOCAL_WORLD_SIZE", "4"},
+                               {"MASTER_ADDR", "node0"},
+                               {"MASTER_PORT", "29500"},
+                               {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->rank, 5);
+  EXPECT_EQ(place->size, 8);
+  EXPECT_EQ(place->local_rank, 1);
+  EXPECT_EQ(place->local_size, 4);
+  EXPECT_FALSE(place->on_one_machine());
+  EXPECT_EQ(place->launcher, "torchrun");
+  EXPECT_TRUE(place->launcher_listens);
+  ASSERT_TRUE(place->meeting);
+  EXPECT_EQ(place->meeting->address, "node0");
+  EXPECT_EQ(place->meeting->port, 29500);
+}
+
+TEST(RankPlace, IsWhatMpirunSrunAndHydraSay) {
+  const auto open_mpi = place_in({{"OMPI_COMM_WORLD_RANK", "3"},
+                                  {"OMPI_COMM_WORLD_SIZE", "4"},
+                                  {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                                  {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
+  EXPECT_EQ(open_mpi->rank, 3);
+  EXPECT_EQ(open_mpi->local_rank, 1);
+  EXPECT_FALSE(open_mpi->meeting);
+  const auto hydra = place_in({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "0"}});
+  EXPECT_EQ(hydra->launcher, "PMI");
+  const auto slurm =
+      place_in({{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}, {"SLURM_LOCALID", "1"}, {"SLURM_NNODES", "1"}});
+  EXPECT_EQ(slurm->launcher, "SLURM");
+  EXPECT_TRUE(slurm->on_one_machine());
+}
+
+TEST(RankPlace, TheFirstCompleteSetCounts) {
+  const Variables both{
+      {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "4"}};
+  EXPECT_EQ(place_in(both)->size, 2);
+  const Variables half{{"RANK", "1"}, {"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "4"}};
+  EXPECT_EQ(place_in(half)->launcher, "Open MPI");
+}
+
+TEST(RankPlace, RanksOfOneJobShareItsName) {
+  const Variables first{
+      {"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"PMIX_NAMESPACE", "17"}};
+  Variables second = first, other = first;
+  second["OMPI_COMM_WORLD_RANK"] = "1";
+  other["PMIX_NAMESPACE"] = "18";
+  EXPECT_EQ(place_in(first)->job, place_in(second)->job);
+  EXPECT_NE(place_in(first)->job, place_in(other)->job);
+}
+
+TEST(RankPlace, HalfASetIsAnError) {
+  EXPECT_THAT(error_in({{"RANK", "1"}}), HasSubstr("has RANK but not WORLD_SIZE"));
+  EXPECT_THAT(error_in({{"WORLD_SIZE", "2"}}), HasSubstr("has WORLD_SIZE but not RANK"));
+  EXPECT_THAT(error_in({{"SLURM_PROCID", "1"}}), HasSubstr("SLURM_NTASKS"));
+  EXPECT_THAT(error_in({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "1"}}),
+              HasSubstr("MASTER_PORT is set but MASTER_ADDR is not"));
+}
+
+TEST(RankPlace, NonsenseIsAnError) {
+  EXPECT_THAT(error_in({{"RANK", "x"}, {"WORLD_SIZE", "2"}}), HasSubstr("RANK='x' is not an integer"));
+  EXPECT_THAT(error_in({{"RANK", "-1"}, {"WORLD_SIZE", "2"}}), HasSubstr("RANK='-1'"));
+  EXPECT_THAT(error_in({{"RANK", "0"}, {"WORLD_SIZE", "0"}}), HasSubstr("WORLD_SIZE='0'"));
+  EXPECT_THAT(error_in({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), HasSubstr("RANK=2 is no rank of WORLD_SIZE=2"));
+  EXPECT_THAT(error_in({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "2"}}), HasSubstr("LOCAL_RANK"));
+  EXPECT_THAT(error_in({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "70000"}}),
+              HasSubstr("MASTER_PORT='70000' is not an integer from 1 to 65535"));
+}
+
+TEST(RankVariables, SayWhatRankPlaceReads) {
+  RankPlace place;
+  place.rank = place.local_rank = 1;
+  place.size = 2;
+  place.local_size = 2;
+  place.meeting = Meeting{"127.0.0.1", 1234};
+  const auto variables = rank_variables(place);
+  EXPECT_THAT(variables, ElementsAre(Pair("RANK", "1"), Pair("WORLD_SIZE", "2"), Pair("LOCAL_RANK", "1"),
+                                     Pair("LOCAL_WORLD_SIZE", "2"), Pair("MASTER_ADDR", "127.0.0.1"),
+                                     Pair("MASTER_PORT", "1234")));
+  const auto read = place_in(Variables(variables.begin(), variables.end()));
+  EXPECT_EQ(read->rank, 1);
+  EXPECT_TRUE(read->on_one_machine());
+}
+
+RankPlace place(int local_rank, int local_size) {
+  RankPlace place;
+  place.rank = place.local_rank = local_rank;
+  place.size = local_size;
+  place.local_size = local_size;
+  return place;
+}
+
+/// Four cores of two threads: those of core n are n and n + 4.
+class FourCores : public testing::Test {
+ protected:
+  FourCores() {
+    for (int cpu = 0; cpu < 8; ++cpu) {
+      tree_.file("cpu" + std::to_string(cpu) + "/topology/core_cpus_list",
+                 std::to_string(cpu % 4) + "," + std::to_string(cpu % 4 + 4) + "\n");
+    }
+  }
+  std::vector<int> cpus(int local_rank, int local_size, int threads = 1) const {
+    return cpus_of_rank(place(local_rank, local_size), all_, threads, CpuFolder(tree_.root()));
+  }
+
+  FileTree tree_;
+  const std::vector<int> all_{0, 4, 1, 5, 2, 6, 3, 7};  // no order that would give cores by chance
+};
+
+TEST_F(FourCores, RanksDoNotShareACoreWhileCoresLast) {
+  for (int ranks = 1; ranks <= 4; ++ranks) {
+    std::set<int> taken;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const std::vector<int> mine = cpus(rank, ranks, 8);
+      EXPECT_FALSE(mine.empty());
+      for (const int core : cores_of(mine, CpuFolder(tree_.root()))) {
+        EXPECT_TRUE(taken.insert(core).second) << "core " << core << " of " << ranks << " ranks";
+      }
+    }
+    EXPECT_EQ(taken.size(), 4U) << "no core is left out";
+  }
+}
+
+TEST_F(FourCores, ARankHasAsManyAsItHasThreads) {
+  EXPECT_THAT(cpus(1, 2, 1), ElementsAre(2));
+  EXPECT_THAT(cpus(1, 2, 2), ElementsAre(2, 3));
+  EXPECT_THAT(cpus(1, 2, 3), ElementsAre(2, 3)) << "the rest is another rank's";
+}
+
+TEST_F(FourCores, RanksBeyondTheCoresTakeTurns) {
+  std::vector<int> taken;
+  for (int rank = 0; rank < 9; ++rank) taken.push_back(cpus(rank, 9).front());
+  EXPECT_THAT(taken, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 0));
+}
+
+TEST_F(FourCores, WithoutTheNumberOfLocalRanksAllMayBeHere) {
+  RankPlace somewhere = place(1, 2);
+  somewhere.local_size.reset();
+  EXPECT_THAT(cpus_of_rank(somewhere, all_, 1, CpuFolder(tree_.root())), ElementsAre(2));
+}
+
+TEST(RankCpus, WhatALauncherBoundARankToIsKept) {
+  EXPECT_THAT(cpus_of_rank(place(3, 4), std::vector<int>{6}, 1), ElementsAre(6));
+  EXPECT_THAT(cpus_of_rank(place(0, 1), std::vector<int>{}, 1), IsEmpty());
+}
+
+TEST(RankCpus, AThreadIsKeptToItsOwn) {
+  const std::vector<int> allowed = allowed_cpus();
+  if (allowed.size() < 2) GTEST_SKIP() << "one CPU";
+  std::thread([&] {
+    const std::vector<int> mine = keep_to_cpus_of_rank(place(1, 2), 1);
+    EXPECT_EQ(allowed_cpus(), mine);
+    EXPECT_EQ(mine.size(), 1U);
+  }).join();
+  EXPECT_EQ(allowed_cpus(), allowed);
+}
+
+RankHello rank(int number, const std::string& host, std::vector<int> cores) {
+  RankHello hello;
+  hello.rank = number;
+  hello.host = host;
+  hello.cores = std::move(cores);
+  return hello;
+}
+
+TEST(CoreSharing, RanksWithACoreEachShareNone) {
+  EXPECT_EQ(core_sharing({rank(0, "a", {0}), rank(1, "a", {1})}, 1, 64), "");
+  EXPECT_EQ(core_sharing({rank(0, "a", {0}), rank(1, "b", {0})}, 1, 64), "") << "of two machines";
+  EXPECT_EQ(core_sharing({rank(0, "", {}), rank(1, "", {})}, 1, 64), "")
+      << "who does not say it is not suspected";
+}
+
+TEST(CoreSharing, ThoseThatDoAreNamed) {
+  EXPECT_THAT(
+      core_sharing({rank(0, "a", {0}), rank(1, "a", {1}), rank(2, "a", {0}), rank(3, "a", {1})}, 1, 64),
+      StartsWith("ranks 0, 2 share core 0 and ranks 1, 3 share core 1: they wait"));
+}
+
+TEST(CoreSharing, WhereTheyKeepToNoneTheCpusAreCounted) {
+  const std::vector<RankHello> ranks{rank(0, "a", {}), rank(1, "a", {}), rank(2, "b", {})};
+  EXPECT_THAT(core_sharing(ranks, 2, 3), StartsWith("2 ranks of 2 threads share 3 CPUs: they wait"));
+  EXPECT_EQ(core_sharing(ranks, 1, 2), "");
+}
+
+TEST(CoreSharing, OfSeveralMachinesTheNameIsSaid) {
+  EXPECT_THAT(core_sharing({rank(0, "a", {0}), rank(1, "b", {0}), rank(2, "b", {0})}, 1, 64),
+              StartsWith("ranks 1, 2 share core 0 of b: "));
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/report/roofline.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,11 +6,11 @@
 #include <map>
 
 #include "headroom/base/text.h"
-#include "headroom/record/page_share.h"
-#include "headroom/report/roofline_json.h"
+#include "headroom/record/noise.h"
+#include "headroom/report/roofline.h"
 #include "headroom/report/roofline_svg.h"
-#include "headroom/report/roofline_text.h"
-#include "headroom/report/svg_text.h"
+#include "headroom/report/run_sheet.h"
+#include "headroom/report/text_plot.h"
 
 namespace headroom {
 namespace {
@@ -343,6 +341,174 @@ TEST(Roofline, SaysWhereARoofIsOfOtherPagesThanACase) {
   EXPECT_THAT(roofline_of(records, {roof}).findings, SizeIs(0));
   roof.model.extra_info.clear();
   EXPECT_THAT(roofline_of(records, {roof}).findings, SizeIs(0)) << "nobody knows";
+}
+
+Record latency_of(const std::string& backend, const std::string& runner, double us, double fraction) {
+  Record record;
+  record.model.name = "gemv";
+  record.model.backend = backend;
+  record.runner = runner;
+  record.benchmark.dtype = "bf16";
+  record.axes = {{"D", "4096"}, {"dtype", "bf16"}};
+  record.metric = {"latency", "us", Direction::kLowerIsBetter, us, {}, {}};
+  record.limit = Limit{{{"read", 1 << 20, "linear", "", 2}},
+                       us * fraction,
+                       fraction,
+                       Interval{fraction - 0.01, fraction + 0.01, 0.95},
+                       false};
+  return record;
+}
+
+Record compared(Record record, double ratio, double low, double high) {
+  record.ratio = RatioToOther{ratio, Interval{low, high, 0.95}, 30, "native@native"};
+  return record;
+}
+
+TEST(NearestLimit, NamesTheFastestAndWhoComesNext) {
+  const std::vector<Record> records{latency_of("native", "native", 100, 0.88),
+                                    compared(latency_of("aten", "torch", 190, 0.46), 1.9, 1.8, 2.0),
+                                    compared(latency_of("onednn", "native", 131, 0.67), 1.31, 1.29, 1.33)};
+  EXPECT_EQ(nearest_limit_text(records),
+            "nearest the limit: gemv D=4096 bf16: native (88.0 % ±1.0), then onednn [native]: "
+            "1.310 x the time (1.290 to 1.330)\n");
+}
+
+TEST(NearestLimit, SaysWhereTwoAreNotToldApart) {
+  const std::vector<Record> records{latency_of("native", "native", 100, 0.88),
+                                    compared(latency_of("aten", "torch", 101, 0.87), 1.01, 0.98, 1.04)};
+  EXPECT_THAT(nearest_limit_text(records), testing::HasSubstr("(0.980 to 1.040): not told apart\n"));
+}
+
+TEST(NearestLimit, WhereTheBaselineComesNextItsRatioIsTheInverse) {
+  const std::vector<Record> records{latency_of("native", "native", 300, 0.3),
+                                    compared(latency_of("aten", "torch", 100, 0.9), 0.33, 0.32, 0.34)};
+  EXPECT_EQ(nearest_limit_text(records),
+            "nearest the limit: gemv D=4096 bf16: aten [torch] (90.0 % ±1.0), then native: "
+            "3.030 x the time (2.941 to 3.125)\n");
+  const std::vector<Record> alike{latency_of("native", "native", 101, 0.3),
+                                  compared(latency_of("aten", "torch", 100, 0.9), 0.872, 0.565, 1.544)};
+  EXPECT_THAT(nearest_limit_text(alike),
+              testing::HasSubstr("1.147 x the time (0.648 to 1.770): not told apart\n"));
+}
+
+TEST(NearestLimit, WithoutAPairedRatioItSaysThatItTookTheMedians) {
+  const std::vector<Record> records{latency_of("native", "native", 300, 0.2),
+                                    compared(latency_of("aten", "torch", 100, 0.9), 0.33, 0.32, 0.34),
+                                    compared(latency_of("onednn", "native", 200, 0.4), 0.67, 0.66, 0.68)};
+  EXPECT_THAT(nearest_limit_text(records),
+              testing::HasSubstr("then onednn [native]: 2.000 x the time, by the medians\n"));
+}
+
+TEST(NearestLimit, OneBackendOrOneThatFailedIsNoComparison) {
+  Record failed = latency_of("aten", "torch", 1, 0.9);
+  failed.outcome = {Outcome::Kind::kFailed, "boom"};
+  EXPECT_EQ(nearest_limit_text({latency_of("native", "native", 100, 0.88), failed}), "");
+  failed.kept_wrong = true;
+  EXPECT_EQ(nearest_limit_text({latency_of("native", "native", 100, 0.88), failed}), "")
+      << "timed, but wrong";
+  Record other = latency_of("native", "native", 100, 0.88);
+  other.axes = {{"D", "8192"}, {"dtype", "bf16"}};
+  EXPECT_EQ(nearest_limit_text({latency_of("native", "native", 100, 0.88), other}), "");
+}
+
+PlotOptions small() {
+  PlotOptions options;
+  options.width = 40;
+  options.height = 5;
+  return options;
+}
+
+std::string plot(const std::vector<PlotLine>& lines, const PlotOptions& options) {
+  return line_plot(lines, options);
+}
+
+TEST(LinePlot, DrawsPointsAxesAndLegend) {
+  EXPECT_EQ(
+      plot({{"read", {{1024, 40}, {4096, 40}, {65536, 10}}}, {"write", {{65536, 20}, {1024, 20}}}}, small()),
+      R"(GB/s
+40.0 ┤●··········●···
+30.0 ┤               ·······
+20.0 ┤○································○
+10.0 ┤                              ···●
+   0 ┤
+     └┬────────────────┬───────────────┬
+    1 KiB            8 KiB        64 KiB
+                 working set
+  ● read  ○ write
+)");
+}
+
+TEST(LinePlot, LogScale) {
+  PlotOptions options = small();
+  options.log_y = true;
+  EXPECT_EQ(plot({{"read", {{1024, 100}, {1048576, 1}}}}, options), R"(GB/s
+ 100 ┤●····
+20.0 ┤     ········
+10.0 ┤             ········
+2.00 ┤                     ········
+1.00 ┤                             ····●
+     └┬────────────┬────────────┬───────
+    1 KiB       16 KiB       256 KiB
+                 working set
+  ● read
+)");
+}
+
+TEST(LinePlot, PlainNumbersOnTheXAxis) {
+  PlotOptions options = small();
+  options.log_x = false;
+  options.x_label = "run";
+  options.y_label = "us";
+  EXPECT_EQ(plot({{"time", {{0, 1}, {10, 2}}}}, options), R"(us
+ 2.00 ┤                         ·······●
+ 1.50 ┤         ················
+ 1.00 ┤●········
+0.500 ┤
+    0 ┤
+      └┬───────────────┬───────────────┬
+       0             5.00           10.0
+                      run
+  ● time
+)");
+}
+
+TEST(LinePlot, ASteepLineHasNoGaps) {
+  PlotOptions options = small();
+  options.log_x = false;
+  options.x_label = options.y_label = "";
+  EXPECT_EQ(plot({{"fall", {{0, 4}, {1, 4}, {1.02, 0}, {2, 0}}}}, options), R"(4.00 ┤●················●
+3.00 ┤                 ·
+2.00 ┤                 ·
+1.00 ┤                 ·
+   0 ┤                 ●···············●
+     └┬────────────────┬───────────────┬
+      0              1.00           2.00
+  ● fall
+)");
+}
+
+TEST(LinePlot, KeepsItsWidthAndHeight) {
+  PlotLine line{"read", {}};
+  for (double x = 4096; x < 4e9; x *= 2) line.points.emplace_back(x, 1e6 / std::log2(x));
+  const std::vector<std::string> lines = split(plot({line}, {}), '\n');
+  EXPECT_EQ(lines.size(), 18U + 6U);
+  for (const std::string& text : lines) EXPECT_LE(display_width(text), 70U) << text;
+}
+
+TEST(LinePlot, LeavesOutWhatTheScaleCannotShow) {
+  PlotOptions options = small();
+  options.log_y = true;
+  const std::vector<std::pair<double, double>> good{{1024, 1}, {2048, 2}};
+  std::vector<std::pair<double, double>> bad = good;
+  bad.insert(bad.end(), {{0, 1}, {-5, 1}, {4096, 0}, {4096, std::nan("")}, {INFINITY, 1}, {4096, INFINITY}});
+  EXPECT_EQ(plot({{"x", bad}}, options), plot({{"x", good}}, options));
+}
+
+TEST(LinePlot, OnePointAndNone) {
+  EXPECT_THAT(plot({{"x", {{1024, 3}}}}, small()), HasSubstr("3.00 ┤                 ●\n"));
+  EXPECT_THAT(plot({{"x", {{1024, 0}}}}, small()), HasSubstr("●"));
+  EXPECT_EQ(plot({{"x", {}}}, small()), "(nothing to plot)\n");
+  EXPECT_EQ(plot({}, small()), "(nothing to plot)\n");
 }
 
 }  // namespace

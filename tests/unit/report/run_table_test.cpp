@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/report/run_table.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "headroom/base/text.h"
-#include "headroom/record/gpu_shares.h"
-#include "headroom/record/overhead_metrics.h"
-#include "headroom/record/target_verdict.h"
+#include "headroom/record/metrics.h"
+#include "headroom/record/targets.h"
 #include "headroom/report/case_rows.h"
+#include "headroom/report/counted_work.h"
+#include "headroom/report/metric_text.h"
+#include "headroom/report/roofline.h"
+#include "headroom/report/roofline_svg.h"
 #include "headroom/report/run_sheet.h"
-#include "headroom/report/spark.h"
+#include "headroom/report/text_plot.h"
 
 namespace headroom {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
+using testing::SizeIs;
 
 /// The two records of a case: latency in us and bandwidth, both at the same share of the limit.
 std::vector<Record> pair_of(const std::string& experiment, const std::string& shape, const std::string& dtype,
@@ -311,6 +318,198 @@ TEST(RunTable, WhatEveryRowHasIsSaidOnce) {
   const std::string text = run_table(records).text();
   EXPECT_EQ(text.find(" B"), std::string::npos) << text;
   EXPECT_THAT(run_legend(records), HasSubstr("in every row: busy: other programs"));
+}
+
+TEST(ModesText, NamesTheGroupsAndTheirShares) {
+  Record record;
+  record.metric.name = "latency";
+  record.metric.unit = "s";
+  EXPECT_EQ(modes_text(record), "");
+  record.modes = {{{0.010, 0.52}, {0.01404, 0.48}}, 41, false};
+  EXPECT_EQ(modes_text(record), "modes: 10.0 ms in 52 % of the samples, 14.0 ms in 48 %, mixed");
+  record.modes.in_stretches = true;
+  record.modes.changes = 1;
+  EXPECT_EQ(modes_text(record),
+            "modes: 10.0 ms in 52 % of the samples, 14.0 ms in 48 %, in stretches (1 change)");
+}
+
+Record with_limit(double fraction, std::optional<Interval> interval) {
+  Record record;
+  record.limit = Limit{{{"read", 1 << 20, "linear", "", 2}}, 20, fraction, interval, false};
+  return record;
+}
+
+TEST(NoiseMarks, ACleanRecordHasNone) {
+  Record record = with_limit(0.9, Interval{0.89, 0.91, 0.95});
+  record.stop = StopReason::kPrecision;
+  record.samples = {{1, 1, 0, {1, 2}, {0, 1}, {}}};
+  record.samples[0].noise.resize(2);
+  EXPECT_EQ(noise_marks(record), "");
+  EXPECT_EQ(marks_legend(""), "");
+}
+
+TEST(NoiseMarks, AboveTheLimitOnlyBeyondTheInterval) {
+  EXPECT_EQ(noise_marks(with_limit(1.02, Interval{0.99, 1.05, 0.95})), "");
+  EXPECT_EQ(noise_marks(with_limit(1.02, Interval{1.01, 1.05, 0.95})), "A");
+  EXPECT_EQ(noise_marks(with_limit(1.02, std::nullopt)), "A");
+}
+
+TEST(NoiseMarks, SayWhereALimitIsOfOtherPages) {
+  Record record = with_limit(0.9, Interval{0.89, 0.91, 0.95});
+  record.notes = {"steal: the hypervisor took 5 ms of 10 ms"};
+  EXPECT_EQ(noise_marks(record), "");
+  record.notes.push_back(
+      "pages: 0 % of its inputs and outputs lies in huge pages, 100 % of those of its limit (read)");
+  EXPECT_EQ(noise_marks(record), "P");
+}
+
+TEST(NoiseMarks, StealCountsFromATenthOfTheSamples) {
+  Record record;
+  record.samples.resize(1);
+  record.samples[0].values.assign(20, 1);
+  record.samples[0].noise.resize(20);
+  record.samples[0].noise.set(3, {.steal_ms = 10});
+  EXPECT_EQ(noise_marks(record), "");
+  record.samples[0].noise.set(4, {.steal_ms = 10});
+  EXPECT_EQ(noise_marks(record), "S");
+}
+
+TEST(NoiseMarks, ADeviceHeldDownCountsFromATenthOfTheSamples) {
+  Record record;
+  record.samples.resize(1);
+  record.samples[0].values.assign(20, 1);
+  record.samples[0].device.resize(20);
+  for (DeviceNoise& device : record.samples[0].device) device.throttle = 0x002;
+  record.samples[0].device[3].throttle = 0x004;
+  EXPECT_EQ(noise_marks(record), "") << "clocks that somebody chose do not disturb";
+  record.samples[0].device[4].throttle = 0x042;
+  EXPECT_EQ(noise_marks(record), "H");
+}
+
+TEST(NoiseMarks, EachStopReasonAndWarmup) {
+  Record record;
+  record.stop = StopReason::kMaxTime;
+  EXPECT_EQ(noise_marks(record), "T");
+  record.stop = StopReason::kMaxSamples;
+  EXPECT_EQ(noise_marks(record), "T");
+  record.stop = StopReason::kInterrupted;
+  EXPECT_EQ(noise_marks(record), "I");
+  record.stop = StopReason::kRunnerLost;
+  record.samples = {{1, 1, 2, {3, 2, 1}, {}, {}}};
+  record.limit = Limit{{{"read", 1 << 20, "linear", "", 2}}, 20, 0.5, std::nullopt, true};
+  EXPECT_EQ(noise_marks(record), "UWL");
+}
+
+TEST(NoiseMarks, AMachineThatWasBusyBeforehand) {
+  Record record;
+  record.notes = {"warm-up: 3 leading samples are kept but not counted"};
+  EXPECT_EQ(noise_marks(record), "");
+  record.busy_cpus = 2.0;
+  EXPECT_EQ(noise_marks(record), "B");
+}
+
+TEST(NoiseMarks, AFailedCaseHasNone) {
+  Record record;
+  record.outcome = {Outcome::Kind::kFailed, "killed"};
+  record.stop = StopReason::kRunnerLost;
+  EXPECT_EQ(noise_marks(record), "");
+}
+
+TEST(MarksLegend, ExplainsEachLetterOnce) {
+  const std::string legend = marks_legend("UTUT");
+  EXPECT_EQ(legend,
+            "  U  the limit itself moved by more than 10 % between its quartiles\n"
+            "  T  stopped by the cap on time or samples before the precision goal\n");
+}
+
+Record record(const std::string& metric, const std::string& unit, std::vector<double> values,
+              const std::string& D = "1024") {
+  Record made;
+  made.model.name = "gemv";
+  made.model.backend = "native";
+  made.axes = {{"D", D}};
+  made.metric.name = metric;
+  made.metric.unit = unit;
+  made.device = "cpu";
+  made.caches = "cold";
+  made.threads = 2;
+  made.samples = {{1, 10, 0, std::move(values), {}, {}}};
+  estimate(made);
+  return made;
+}
+
+/// 1 MB declared in 100 us.
+std::vector<Record> counted(std::vector<double> volume, double background = 0,
+                            const std::string& D = "1024") {
+  return {record("latency", "us", {100, 100, 100}, D),
+          record("memory_bandwidth(GB/s)", "GB/s", {10, 10, 10}, D),
+          record("GFLOP/s", "GFLOP/s", {20, 20, 20}, D), record(kDataVolume, "B", std::move(volume), D),
+          record(kBackground, "B", {background}, D)};
+}
+
+std::vector<std::string> findings(const std::vector<Record>& records) {
+  return counted_findings(counted_work(records));
+}
+
+TEST(CountedWork, MoreThanIsDeclaredIsAFinding) {
+  const auto said = findings(counted({1.5e6, 1.52e6, 1.54e6}));
+  ASSERT_THAT(said, SizeIs(1));
+  EXPECT_EQ(
+      said[0],
+      "gemv D=1024 native moves 1.52 times the bytes that it declares: the memory controllers counted 1.45 "
+      "MiB an iteration (1.43 MiB to 1.47 MiB, n=3), 977 KiB are declared; its GB/s and its share of the "
+      "limit are of the declared ones");
+  EXPECT_THAT(findings(counted({0.5e6, 0.5e6, 0.5e6})).at(0), HasSubstr("moves 0.500 times"));
+}
+
+TEST(CountedWork, WithinFivePercentTheirSpreadOrWhatOthersMovedIsNone) {
+  EXPECT_THAT(findings(counted({1.04e6, 1.045e6, 1.05e6})), IsEmpty());
+  EXPECT_THAT(findings(counted({1.0e6, 1.5e6, 1.6e6})), IsEmpty()) << "the spread";
+  EXPECT_THAT(findings(counted({1.5e6, 1.5e6, 1.5e6}, 0.46e6)), IsEmpty()) << "others";
+  EXPECT_THAT(findings(counted({1.5e6, 1.5e6, 1.5e6}, 0.44e6)), SizeIs(1));
+  EXPECT_THAT(findings(counted({1.5e6, 1.5e6})), IsEmpty()) << "too few to know the spread";
+}
+
+TEST(CountedWork, OfACaseInCachesOrByMissesIsNoFinding) {
+  auto records = counted({1.5e6, 1.5e6, 1.5e6});
+  for (Record& one : records) one.caches = "hot";
+  EXPECT_THAT(findings(records), IsEmpty());
+  records = counted({1.5e6, 1.5e6, 1.5e6});
+  records[3].metric.name = kMissVolume;
+  EXPECT_THAT(findings(records), IsEmpty());
+  EXPECT_THAT(counted_work(records), SizeIs(1));
+  records.resize(3);
+  EXPECT_THAT(counted_work(records), IsEmpty());
+}
+
+TEST(CountedWork, TheLargestDifferenceIsSaidFirstAndTheOthersBelow) {
+  auto records = counted({1.2e6, 1.2e6, 1.2e6});
+  for (Record& more : counted({0.3e6, 0.3e6, 0.3e6}, 0, "2048")) records.push_back(std::move(more));
+  const std::string text = run_sheet(records).text();
+  EXPECT_LT(text.find("gemv D=2048 native moves"), text.find("counted, per iteration"));
+  EXPECT_GT(text.find("gemv D=1024 native moves"), text.find("counted, per iteration"));
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("(1 more below)"), HasSubstr("from memory: what the memory controllers moved")));
+  EXPECT_THAT(run_sheet({records[0], records[1]}).text(), Not(HasSubstr("counted")));
+}
+
+TEST(CountedWork, IsWhereTheRooflineHasItsPoint) {
+  auto records = counted({2e6, 2e6, 2e6});
+  for (Record& more : counted({}, 0, "2048")) {
+    if (!more.samples[0].values.empty() && more.metric.name != kBackground)
+      records.push_back(std::move(more));
+  }
+  const Roofline roofline = roofline_of(records);
+  ASSERT_THAT(roofline.cases, SizeIs(2));
+  ASSERT_TRUE(roofline.cases[0].counted);
+  EXPECT_DOUBLE_EQ(roofline.cases[0].intensity, 1);
+  EXPECT_DOUBLE_EQ(roofline.cases[0].counted->declared_intensity, 2);
+  EXPECT_DOUBLE_EQ(roofline.cases[0].bandwidth, 20);
+  EXPECT_FALSE(roofline.cases[1].counted);
+  EXPECT_DOUBLE_EQ(roofline.cases[1].intensity, 2);
+  EXPECT_STREQ(source_of_bytes(roofline), "declared and counted");
+  EXPECT_THAT(roofline.findings, SizeIs(1));
+  EXPECT_THAT(roofline_svg(roofline, "t"), HasSubstr("bytes counted"));
 }
 
 }  // namespace

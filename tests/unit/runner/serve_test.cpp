@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/runner/serve.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,17 +6,25 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "headroom/base/error.h"
+#include "headroom/base/json.h"
 #include "headroom/experiment/process_counters.h"
+#include "headroom/experiment/registry.h"
+#include "headroom/experiment/state.h"
+#include "headroom/process/channel.h"
 #include "headroom/runner/protocol.h"
-#include "headroom/runner/registry_server.h"
-#include "sample_experiments.h"
-#include "served.h"
+#include "headroom/runner/serve.h"
 
 namespace headroom {
 namespace {
@@ -26,6 +32,97 @@ namespace {
 using std::chrono::milliseconds;
 using testing::AllOf;
 using testing::HasSubstr;
+
+/// Counts the cases that live.
+struct Living {
+  static inline std::atomic<int> count = 0;
+  Living() { ++count; }
+  ~Living() { --count; }
+};
+
+/// Behaves as its axis "how" says.
+void behave(State& state) {
+  const Living living;
+  const std::string how = state.text("how");
+  if (how == "throws") throw std::runtime_error("boom in prepare");
+  if (how == "silent throw") throw std::runtime_error("");
+  if (how == "throws a number") throw 7;
+  if (how == "no memory") throw std::bad_alloc();
+  if (how == "skips") state.skip("not today");
+  if (how == "wrong") throw WrongAnswer{"wrong at 3"};
+  if (how == "no measure") return;
+  state.work({.flops = 8, .dtype = "f32"});
+  int calls = 0;
+  state.measure_batches([&](std::uint64_t iterations) -> double {
+    ++calls;
+    if (how == "throws in sample" && calls == 2) throw std::runtime_error("boom in sample");
+    if (how == "silent throw in sample") throw std::runtime_error("");
+    if (how == "no memory in sample") throw std::bad_alloc();
+    return static_cast<double>(iterations) * 100 + calls;
+  });
+  if (how == "throws after") throw std::runtime_error("too late to matter");
+  if (how == "measures again") state.measure([] {});
+}
+
+CaseSpec behaving(const std::string& how) {
+  CaseSpec spec;
+  spec.experiment = "behave";
+  spec.axes = {{"how", how}};
+  return spec;
+}
+
+Registry sample_registry() {
+  Registry made;
+  made.add("behave", behave).summary("as told").axis("how", {"well"});
+  return made;
+}
+
+/// A runner on a thread, and our end of its socket.
+class Served : public testing::Test {
+ protected:
+  Served() : Served(Channel::pair()) {}
+  explicit Served(std::pair<Channel, Channel> ends)
+      : registry_(sample_registry()),
+        ours_(std::move(ends.first)),
+        runner_([this, theirs = std::move(ends.second)]() mutable {
+          serve(std::move(theirs), registry_, "sample");
+        }) {
+    hello_ = hello_from_json(next());
+  }
+  ~Served() override {
+    hang_up();
+    if (runner_.joinable()) runner_.join();
+    EXPECT_EQ(Living::count, 0);
+  }
+
+  Json next() {
+    std::string line;
+    EXPECT_EQ(ours_.read_line(line, std::chrono::milliseconds(10'000)), Channel::Status::kLine);
+    return parse_json(line, "reply");
+  }
+  Json said(const std::string& line) {
+    EXPECT_TRUE(ours_.write_line(line));
+    return next();
+  }
+  Json ask(const Json& request) { return said(dump_json(request)); }
+  Json prepare(int id, const std::string& how) {
+    return ask({{"do", "prepare"}, {"case", id}, {"spec", to_json(behaving(how))}});
+  }
+  Json sample(int id, std::uint64_t iterations) {
+    return ask({{"do", "sample"}, {"case", id}, {"iterations", iterations}, {"lead_in", 0}});
+  }
+  bool has_ended() {
+    std::string line;
+    return ours_.read_line(line, std::chrono::milliseconds(10'000)) == Channel::Status::kClosed;
+  }
+  void hang_up() { ours_ = Channel(-1); }
+  std::string error_of(const std::string& line) { return json_string(said(line), "error", "reply"); }
+
+  Registry registry_;
+  Channel ours_;
+  Hello hello_;
+  std::thread runner_;
+};
 
 TEST_F(Served, GreetsAndDescribes) {
   EXPECT_EQ(hello_.name, "sample");
@@ -287,6 +384,155 @@ TEST(InheritedChannel, WhatIsNotADescriptorIsRefusedByName) {
   for (const char* value : {"", "x", "-1", "987", "4294967296", "3 "}) {
     EXPECT_THAT(inherited_error(value), AllOf(HasSubstr("HEADROOM_FD="), HasSubstr("unset it"))) << value;
   }
+}
+
+TEST_F(Served, EndsWhereAFailureLeavesTheProcessLost) {
+  bool is_lost = false;
+  registry_.end_where_lost_with([&] { return is_lost ? "the device is gone" : ""; });
+  prepare(1, "throws in sample");
+  prepare(2, "well");
+  sample(1, 1);
+  EXPECT_EQ(sample_reply_from_json(sample(1, 1)).failure, "boom in sample") << "what the process survives";
+  is_lost = true;
+  EXPECT_TRUE(sample_reply_from_json(sample(2, 1)).failure.empty()) << "asked after failures only";
+  prepare(3, "skips");
+  EXPECT_THAT(json_string(sample(1, 1), "error", ""),
+              AllOf(HasSubstr("boom in sample"), HasSubstr("is gone")));
+  EXPECT_TRUE(has_ended());
+}
+
+TEST_F(Served, EndsWhereACaseIsLostInPreparing) {
+  registry_.end_where_lost_with([] { return "the device is gone"; });
+  EXPECT_THAT(json_string(prepare(1, "throws"), "error", ""),
+              AllOf(HasSubstr("boom in prepare"), HasSubstr("is gone")));
+  EXPECT_TRUE(has_ended());
+}
+
+class CaseThreads : public testing::Test {
+ protected:
+  std::unique_ptr<CaseThread> started(const std::string& how) {
+    return std::make_unique<CaseThread>(experiment, behaving(how), shared);
+  }
+  ~CaseThreads() override { EXPECT_EQ(Living::count, 0) << "a case outlived its thread"; }
+
+  Experiment experiment{"behave", behave};
+  SharedObjects shared;
+};
+
+TEST_F(CaseThreads, SamplesComeFromTheExperiment) {
+  const auto one = started("well");
+  EXPECT_EQ(one->prepared().outcome.kind, Outcome::Kind::kMeasured);
+  EXPECT_EQ(one->prepared().info.work.flops, 8);
+  EXPECT_EQ(one->sample({3, 0}).sample.elapsed_ns, 301);
+  const SampleReply second = one->sample({5, 0});
+  EXPECT_EQ(second.sample.elapsed_ns, 502);
+  EXPECT_EQ(second.sample.iterations, 5U);
+}
+
+TEST_F(CaseThreads, SayTheirLastWordsWhereTheyAreAskedForThem) {
+  bool asked = false;
+  const Experiment tells("tells", [&](State& state) {
+    state.note("early", "1");
+    int samples = 0;
+    state.measure([&] { ++samples; });
+    asked = state.is_concluding();
+    if (!asked) return;
+    state.note("samples", std::to_string(samples));
+    state.series({"depth", "1", {1, 2}, {{"of", "it"}}});
+    if (samples > 1) state.wrong_answer("too many");
+  });
+  const auto concluded = [&](int samples) {
+    CaseThread made(tells, behaving("well"), shared);
+    EXPECT_EQ(made.prepared().info.notes.count("early"), 1U);
+    for (int i = 0; i < samples; ++i) made.sample({1, 0});
+    return made.conclude();
+  };
+  const Conclusion told = concluded(1);
+  EXPECT_EQ(told.failure, "");
+  EXPECT_EQ(told.notes, (StringMap{{"samples", "1"}}));
+  ASSERT_EQ(told.series.size(), 1U);
+  EXPECT_EQ(told.series[0].info.at("of"), "it");
+  EXPECT_EQ(concluded(2).failure, "too many");
+  { CaseThread released(tells, behaving("well"), shared); }
+  EXPECT_FALSE(asked);
+}
+
+TEST_F(CaseThreads, AreInterleaved) {
+  std::vector<std::unique_ptr<CaseThread>> cases;
+  for (int i = 0; i < 5; ++i) cases.push_back(started("well"));
+  EXPECT_EQ(Living::count, 5);
+  for (int round = 1; round <= 20; ++round) {
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      const std::size_t which = (i * 3 + static_cast<std::size_t>(round)) % cases.size();
+      EXPECT_EQ(cases[which]->sample({which + 1, 0}).sample.elapsed_ns,
+                static_cast<double>(which + 1) * 100 + round);
+    }
+  }
+  cases.erase(cases.begin() + 2);
+  EXPECT_EQ(Living::count, 4);
+  EXPECT_EQ(cases[2]->sample({1, 0}).sample.elapsed_ns, 121);
+}
+
+TEST_F(CaseThreads, WhatHappensInPreparingIsTheOutcome) {
+  struct Expected {
+    const char* how;
+    Outcome::Kind kind;
+    const char* reason;
+  };
+  for (const Expected& expected : std::initializer_list<Expected>{
+           {"throws", Outcome::Kind::kFailed, "boom in prepare"},
+           {"silent throw", Outcome::Kind::kFailed, "threw an exception that says nothing"},
+           {"throws a number", Outcome::Kind::kFailed, "threw something that is not a std::exception"},
+           {"no memory", Outcome::Kind::kFailed, "out of memory"},
+           {"skips", Outcome::Kind::kSkipped, "not today"},
+           {"wrong", Outcome::Kind::kFailed, "wrong at 3"},
+           {"no measure", Outcome::Kind::kFailed, "the experiment never called measure()"}}) {
+    const auto one = started(expected.how);
+    EXPECT_EQ(one->prepared().outcome.kind, expected.kind) << expected.how;
+    EXPECT_EQ(one->prepared().outcome.reason, expected.reason);
+    EXPECT_EQ(one->sample({1, 0}).failure, expected.reason);
+  }
+}
+
+TEST_F(CaseThreads, AnExceptionInASampleFailsItAndAllLaterOnes) {
+  const auto one = started("throws in sample");
+  EXPECT_EQ(one->sample({1, 0}).failure, "");
+  EXPECT_EQ(one->sample({1, 0}).failure, "boom in sample");
+  EXPECT_EQ(one->sample({1, 0}).failure, "boom in sample");
+  EXPECT_EQ(one->prepared().outcome.kind, Outcome::Kind::kMeasured);
+}
+
+TEST_F(CaseThreads, AFailureNeverReadsAsASample) {
+  EXPECT_EQ(started("silent throw in sample")->sample({1, 0}).failure,
+            "threw an exception that says nothing");
+  EXPECT_EQ(started("no memory in sample")->sample({1, 0}).failure, "out of memory");
+}
+
+TEST_F(CaseThreads, AreReleasedWhileTheyWait) {
+  started("well");
+  EXPECT_EQ(Living::count, 0);
+  const auto sampled = started("well");
+  sampled->sample({1, 0});
+}
+
+TEST_F(CaseThreads, WhatThrowsAfterTheReleaseEndsQuietly) {
+  started("throws after");
+  started("measures again");
+}
+
+TEST_F(CaseThreads, ShareObjectsOneAfterTheOther) {
+  Experiment sharing{"sharing", [](State& state) {
+                       const auto pool = state.shared<int>("pool", [] { return std::make_shared<int>(0); });
+                       const int before = ++*pool;
+                       state.value("users", before, "1", Direction::kHigherIsBetter);
+                       state.measure([&] { ++*pool; });
+                     }};
+  const CaseThread first(sharing, {}, shared);
+  CaseThread second(sharing, {}, shared);
+  EXPECT_EQ(second.prepared().info.metrics.at(0).amount, 2);
+  EXPECT_EQ(second.sample({3, 0}).failure, "");
+  const CaseThread third(sharing, {}, shared);
+  EXPECT_EQ(third.prepared().info.metrics.at(0).amount, 6);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "headroom/schedule/group_run.h"
-#include "headroom/schedule/worker.h"
+#include "headroom/schedule/runner.h"
 
 namespace headroom {
 
@@ -30,12 +30,12 @@ struct FakeCase {
   std::string untraced{};                           ///< why it cannot be recorded
   bool lost_in_trace = false;                       ///< recording kills the runner
   std::optional<Precision> sums_in{};               ///< that it declares
-  std::vector<double> columns{};                    ///< of each sample; the case declares `declared_columns`
-  std::size_t declared_columns = 0;
-  std::vector<Conclusion> told{};  ///< after its last sample
-  CountReply counts{};             ///< of each iteration
-  bool lost_in_count = false;      ///< counting kills the runner
-  bool wrong = false;              ///< fails, or is timed where the scheduler asks for that
+  std::vector<double> columns{};                    ///< of each sample
+  std::vector<std::string> column_names{};          ///< that it declares
+  std::vector<Conclusion> told{};                   ///< after its last sample
+  CountReply counts{};                              ///< of each iteration
+  bool lost_in_count = false;                       ///< counting kills the runner
+  bool wrong = false;                               ///< fails, or is timed where the scheduler asks for that
 };
 
 struct FakeEvent {
@@ -101,9 +101,9 @@ class FakeWorkers final : public Workers {
       reply.info.sums_in = fake.sums_in;
       if (fake.wrong) reply.info.wrong = "wrong answer";
       reply.info.work = fake.work;
-      for (std::size_t i = 0; i < fake.declared_columns; ++i)
+      for (const std::string& column : fake.column_names)
         reply.info.metrics.push_back(
-            {"column", "1", Direction::kLowerIsBetter, ReportedMetric::Kind::kColumn, 0});
+            {column, "1", Direction::kLowerIsBetter, ReportedMetric::Kind::kColumn, 0});
       return reply;
     }
     SampleReply sample(int id, const SampleRequest& request) override {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/schedule/runner_process.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,7 +9,9 @@
 
 #include "../error_message.h"
 #include "headroom/base/error.h"
-#include "headroom/schedule/runner_fleet.h"
+#include "headroom/schedule/plan.h"
+#include "headroom/schedule/runner.h"
+#include "headroom/schedule/session.h"
 
 namespace headroom {
 namespace {
@@ -173,6 +173,99 @@ TEST_F(RunnerProcesses, AFleetRefusesOneThatCannotSayWhatItOffers) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("mute cannot say what it offers"), HasSubstr("experiments")));
   }
+}
+
+TEST(BlasEnvironment, IsTheSameObjectWhereNoRunnerTellsOfOne) {
+  const auto environment = std::make_shared<const Environment>();
+  EXPECT_EQ(with_blas(environment, {RunnerOffer{}}), environment);
+  EXPECT_EQ(with_blas(nullptr, {RunnerOffer{}}), nullptr);
+}
+
+TEST(BlasEnvironment, HasTheBlasOfTheRunnerUnderItsLabel) {
+  const auto environment = std::make_shared<const Environment>();
+  RunnerOffer offer;
+  offer.label = "torch";
+  offer.blas = BlasLibrary{"MKL", "2024.2", "/venv/libtorch_cpu.so"};
+  const auto completed = with_blas(environment, {RunnerOffer{}, offer});
+  EXPECT_EQ(completed->dependencies.at("BLAS").extra_info.at("runner"), "torch");
+  EXPECT_EQ(completed->dependencies.at("BLAS").version, "2024.2");
+  EXPECT_TRUE(environment->dependencies.empty()) << "the one that was given stays as it is";
+}
+
+TEST(DeviceEnvironment, IsTheSameObjectWhereNoRunnerHasADevice) {
+  const auto environment = std::make_shared<const Environment>();
+  EXPECT_EQ(with_devices(environment, {RunnerOffer{}}), environment);
+  EXPECT_EQ(with_devices(nullptr, {RunnerOffer{}}), nullptr);
+}
+
+TEST(DeviceEnvironment, TheMachineHasTheGpusOfTheRunnerThatTellsOfThem) {
+  auto environment = std::make_shared<Environment>();
+  environment->fingerprint = "zen4-2c-1";
+  environment->machines.resize(1);
+  environment->machines[0].name = "cpu";
+  RunnerOffer offer;
+  offer.devices.resize(2);
+  for (DeviceDescription& device : offer.devices) {
+    device.name = "NVIDIA H200";
+    device.memory_bytes = std::int64_t{140} << 30;
+  }
+  offer.devices[0].driver = "580.95.05";
+  offer.devices[0].l2_bytes = 60 << 20;
+  offer.devices[0].power_limit_w = 700;
+  const auto completed = with_devices(environment, {RunnerOffer{}, offer});
+  EXPECT_EQ(completed->fingerprint, "zen4-2c-1");
+  const Environment::Runner& machine = completed->machines.at(0);
+  EXPECT_EQ(machine.name, "cpu");
+  EXPECT_EQ(machine.gpu_info, "NVIDIA H200");
+  EXPECT_EQ(machine.gpu_count, 2U);
+  EXPECT_EQ(machine.gpu_mem_info, "140 GiB");
+  EXPECT_EQ(machine.avail_gpu_mem_in_gb, 280U);
+  EXPECT_EQ(machine.extra_info.at("gpu_driver"), "580.95.05");
+  EXPECT_EQ(machine.extra_info.at("gpu_l2"), "60 MiB");
+  EXPECT_EQ(machine.extra_info.at("gpu_power_limit_w"), "700");
+  EXPECT_FALSE(machine.extra_info.contains("gpu_mig")) << "nobody told";
+  EXPECT_EQ(environment->machines[0].gpu_count, 0U) << "the one that was given stays as it is";
+}
+
+PlannedCase planned(const std::string& experiment, const std::string& backend, std::size_t runner = 0) {
+  PlannedCase made;
+  made.runner = runner;
+  made.spec.experiment = experiment;
+  made.spec.backend = backend;
+  return made;
+}
+
+RunnerOffer offer(const std::string& label, bool only_limits = false) {
+  ExperimentDescription gemv;
+  gemv.name = "gemv";
+  return {label, {gemv}, only_limits, true};
+}
+
+TEST(TraceFile, IsNamedAfterTheCaseAndItsBackend) {
+  EXPECT_EQ(trace_file("/t", "gemv D=1024 dtype=bf16", planned("gemv", "aten"), {offer("torch")}),
+            "/t/gemv_D=1024_dtype=bf16.aten.json");
+}
+
+TEST(TraceFile, NamesTheRunnerWhereSeveralHaveTheExperiment) {
+  const std::vector<RunnerOffer> offers{offer("old/torch"), offer("new/torch"), offer("native", true)};
+  EXPECT_EQ(trace_file("/t", "gemv", planned("gemv", "aten", 1), offers), "/t/gemv.aten@new_torch.json");
+  EXPECT_EQ(trace_file("/t", "gemv", planned("gemv", "aten"), {offer("torch"), offer("native", true)}),
+            "/t/gemv.aten.json");
+}
+
+TEST(TraceFile, LeavesTheFolderAndTheFileSystemAlone) {
+  EXPECT_EQ(trace_file("/t", "module input=f32[2,3]", planned("module", "../../etc/x"), {offer("torch")}),
+            "/t/module_input=f32_2,3_..._.._etc_x.json");
+  EXPECT_EQ(trace_file("/t", "..", planned("x", ""), {offer("torch")}).substr(0, 4), "/t/_");
+}
+
+TEST(TraceFile, LongNamesAreCutAndStayApart) {
+  const std::string inputs(400, 'f');
+  const std::string one = trace_file("/t", inputs + "1", planned("x", "a"), {offer("torch")});
+  const std::string two = trace_file("/t", inputs + "2", planned("x", "a"), {offer("torch")});
+  EXPECT_LT(one.size(), 210U);
+  EXPECT_NE(one, two);
+  EXPECT_EQ(one, trace_file("/t", inputs + "1", planned("x", "a"), {offer("torch")}));
 }
 
 }  // namespace

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/schedule/tuning.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
 #include "fake_workers.h"
+#include "headroom/schedule/calibration.h"
+#include "headroom/schedule/track.h"
 
 namespace headroom {
 namespace {
@@ -163,6 +169,234 @@ TEST(Tuning, TheKeySaysWhatTheChoiceDependsOn) {
   spec.threads = 2;
   spec.caches = Caches::kHot;
   EXPECT_EQ(tuning_key(spec), "gemv D=1024 dtype=bf16 native 2 threads hot");
+}
+
+struct Search {
+  std::uint64_t iterations = 0;
+  int readings = 0;
+  double spent_ns = 0;
+};
+
+/// Calibrates on a clock of our own: time_of(iterations, number of the reading).
+Search calibrate(double target_ns, const std::function<double(std::uint64_t, int)>& time_of) {
+  Calibration calibration(target_ns);
+  Search search;
+  while (!calibration.done() && search.readings < 200) {
+    const double elapsed = time_of(calibration.next_iterations(), search.readings++);
+    search.spent_ns += elapsed;
+    calibration.add(calibration.next_iterations(), elapsed);
+  }
+  search.iterations = calibration.iterations();
+  return search;
+}
+
+TEST(Calibration, ReachesTheTargetWithoutGoingFarBeyond) {
+  for (const double per_iteration : {0.3, 7.0, 1e3, 3e5}) {
+    const Search search =
+        calibrate(1e6, [&](std::uint64_t n, int) { return per_iteration * static_cast<double>(n); });
+    const double sample = per_iteration * static_cast<double>(search.iterations);
+    EXPECT_GE(sample, 1e6) << per_iteration;
+    EXPECT_LE(sample, 1.5e6 + per_iteration) << per_iteration;
+    EXPECT_LE(search.readings, 12) << per_iteration;
+  }
+}
+
+TEST(Calibration, GrowsAtMostTenfold) {
+  Calibration calibration(1e9);
+  calibration.add(1, 1);
+  EXPECT_EQ(calibration.next_iterations(), 10u);
+  calibration.add(10, 0);
+  EXPECT_EQ(calibration.next_iterations(), 100u);
+}
+
+TEST(Calibration, PredictsWithFortyPercentToSpare) {
+  Calibration calibration(1000);
+  calibration.add(1, 200);
+  EXPECT_EQ(calibration.next_iterations(), 7u);
+  EXPECT_EQ(calibration.ns_per_iteration(), 200);
+}
+
+TEST(Calibration, OnePreemptedReadingDoesNotShortenTheSamples) {
+  for (int slow = 0; slow < 8; ++slow) {
+    const Search search = calibrate(1e6, [&](std::uint64_t n, int reading) {
+      return 10.0 * static_cast<double>(n) + (reading == slow ? 4e6 : 0);
+    });
+    EXPECT_GE(search.iterations, 100'000u) << slow;
+  }
+}
+
+TEST(Calibration, TakesOneReadingOfASlowIteration) {
+  const Search search = calibrate(1e6, [](std::uint64_t n, int) { return 2e9 * static_cast<double>(n); });
+  EXPECT_EQ(search.iterations, 1u);
+  EXPECT_EQ(search.readings, 1);
+}
+
+TEST(Calibration, ConfirmsAnIterationThatJustReachesTheTarget) {
+  const Search search = calibrate(1e6, [](std::uint64_t n, int) { return 3e6 * static_cast<double>(n); });
+  EXPECT_EQ(search.iterations, 1u);
+  EXPECT_EQ(search.readings, 2);
+}
+
+TEST(Calibration, EndsWhereTheClockNeverMoves) {
+  for (const double elapsed : {0.0, -5.0, std::nan("")}) {
+    const Search search = calibrate(1e6, [&](std::uint64_t, int) { return elapsed; });
+    EXPECT_EQ(search.iterations, Calibration::kMaxIterations);
+    EXPECT_LE(search.readings, 20);
+  }
+}
+
+TEST(Calibration, SurvivesExtremeReadings) {
+  Calibration fast(1e300);
+  fast.add(1, 5e-324);
+  EXPECT_EQ(fast.next_iterations(), 10u);
+  Calibration slow(1e-300);
+  slow.add(1, std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(slow.done());
+  EXPECT_EQ(slow.iterations(), 1u);
+}
+
+TEST(Calibration, KeepsTheFasterOfTheTwoLastReadings) {
+  Calibration calibration(1000);
+  calibration.add(1, 900);
+  calibration.add(2, 2400);
+  calibration.add(2, 2000);
+  ASSERT_TRUE(calibration.done());
+  EXPECT_EQ(calibration.ns_per_iteration(), 1000);
+  calibration.add(2, 1);
+  EXPECT_EQ(calibration.iterations(), 2u);
+}
+
+TEST(Calibration, RefusesNonsense) {
+  EXPECT_THROW(Calibration(0), std::invalid_argument);
+  EXPECT_THROW(Calibration(-1), std::invalid_argument);
+  EXPECT_THROW(Calibration(std::nan("")), std::invalid_argument);
+  Calibration calibration(1);
+  EXPECT_THROW(calibration.add(0, 1), std::invalid_argument);
+}
+
+TEST(SharedIterations, IsTheLargestCountNeeded) {
+  const std::vector<CalibratedCase> cases = {{100, 1e4}, {250, 4e3}, {180, 6e3}};
+  EXPECT_EQ(shared_iterations(cases, 1e6), 250u);
+  EXPECT_EQ(shared_iterations({}, 1e6), 1u);
+}
+
+TEST(SharedIterations, KeepsTheSamplesOfASlowSiblingShort) {
+  // 1000 iterations would take the slow one 100 targets: 320 take it 32, and the fast one 0.32.
+  const std::vector<CalibratedCase> apart = {{1000, 1e3}, {10, 1e5}};
+  EXPECT_EQ(shared_iterations(apart, 1e6), 320u);
+  // However far apart: an empty body beside one of 10 ms must not ask for minutes of the latter.
+  const std::vector<CalibratedCase> far_apart = {{1'000'000, 1}, {1, 1e7}};
+  EXPECT_EQ(shared_iterations(far_apart, 1e6), 3u);
+  const std::vector<CalibratedCase> farther_apart = {{1'000'000, 1}, {1, 1e9}};
+  EXPECT_EQ(shared_iterations(farther_apart, 1e6), 1u);
+}
+
+TEST(SharedIterations, OfSlowCasesAloneIsOne) {
+  const std::vector<CalibratedCase> cases = {{1, 5e9}, {1, 8e9}};
+  EXPECT_EQ(shared_iterations(cases, 1e6), 1u);
+}
+
+TEST(Calibration, DoesNotWaitForEverForASetupOfEachIteration) {
+  Calibration calibration(1e6);
+  for (int readings = 0; !calibration.done() && readings < 20; ++readings) {
+    const auto n = static_cast<double>(calibration.next_iterations());
+    calibration.add(calibration.next_iterations(), 100 * n, 1e5 * n);  // 100 ns, after a setup of 0.1 ms
+  }
+  ASSERT_TRUE(calibration.done());
+  EXPECT_GE(calibration.iterations(), 50U);
+  EXPECT_LE(calibration.iterations(), 100U);
+  EXPECT_EQ(calibration.ns_per_iteration(), 100);
+  EXPECT_EQ(calibration.waited_ns_per_iteration(), 1e5);
+}
+
+TEST(Calibration, OneReadingThatWasWaitedForDoesNotShortenTheSamples) {
+  Calibration calibration(1e6);
+  for (int readings = 0; !calibration.done() && readings < 20; ++readings) {
+    const auto n = static_cast<double>(calibration.next_iterations());
+    calibration.add(calibration.next_iterations(), 100 * n, 100 * n + (readings == 2 ? 1e9 : 0));
+  }
+  EXPECT_GE(calibration.iterations(), 10'000U);
+}
+
+/// The ratio of b to a on a machine that drifts by 20 % and gives each case AR(1) noise of its own.
+RatioEstimate compared(double true_ratio, double sigma, double rho, int processes, std::uint64_t seed) {
+  GroupFixture fixture(1);
+  fixture.settings.seed = seed;
+  fixture.settings.processes = processes;
+  fixture.settings.stop = {.min_time_ns = 0, .max_samples = 90};
+  const auto drifting = [&](std::uint64_t noise_seed) {
+    return [noise = noise_of(sigma, rho, noise_seed)](double clock_ns) mutable {
+      return noise(clock_ns) * (1 + 0.2 * std::sin(clock_ns / 1e8));
+    };
+  };
+  fixture.workers.cases["dot/a@0"] = {.ns = 1e6, .factor = drifting(3 * seed)};
+  fixture.workers.cases["dot/b@0"] = {.ns = true_ratio * 1e6, .factor = drifting(3 * seed + 1)};
+  const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
+  return *ratio_of(steady_series(result.cases[1].readings), steady_series(result.cases[0].readings));
+}
+
+int flagged(double true_ratio, double sigma, double rho, int processes, int runs) {
+  int count = 0;
+  for (int run = 0; run < runs; ++run) {
+    const RatioEstimate ratio =
+        compared(true_ratio, sigma, rho, processes, static_cast<std::uint64_t>(run) + 1);
+    if (ratio.interval && !ratio.interval->contains(1)) ++count;
+  }
+  return count;
+}
+
+struct Shared {
+  std::size_t steady = 0, noisy = 0;  ///< samples
+  RatioEstimate ratio;
+  double steady_half_width = 0;
+};
+
+/// A baseline and a case with noise of .3 %, and one with 6 %, as many rounds as fit into a second.
+Shared shared_rounds(std::uint64_t seed) {
+  GroupFixture fixture(1);
+  fixture.settings.seed = seed;
+  fixture.settings.stop = {.precision = 0.01, .min_samples = 12, .max_time_ns = 1e9};
+  fixture.workers.cases["dot/a@0"] = {.ns = 5e6, .factor = noise_of(0.003, 0.2, 3 * seed)};
+  fixture.workers.cases["dot/b@0"] = {.ns = 5e6, .factor = noise_of(0.003, 0.2, 3 * seed + 1)};
+  fixture.workers.cases["dot/c@0"] = {.ns = 5e6, .factor = noise_of(0.06, 0.2, 3 * seed + 2)};
+  const GroupResult result = fixture.run({planned_case("a"), planned_case("b"), planned_case("c")});
+  const Series steady = steady_series(result.cases[1].readings);
+  return {result.cases[1].readings.size(), result.cases[2].readings.size(),
+          *ratio_of(steady, steady_series(result.cases[0].readings)),
+          sampling_half_width(steady).value_or(INFINITY)};
+}
+
+TEST(Simulation, RoundsSpendTimeWhereAnIntervalIsWide) {
+  const Shared one = shared_rounds(1);
+  // Samples are two iterations: 33 rounds fit into a second where each case is in all of them.
+  EXPECT_GE(one.noisy, 37U);
+  EXPECT_LT(one.steady, one.noisy * 3 / 4);
+  EXPECT_EQ(one.ratio.pairs, one.steady) << "each of its samples has its pair";
+}
+
+TEST(Simulation, ACaseThatIsSampledLessOftenHasTheSameIntervals) {
+  int covered = 0, precise = 0;
+  double sum = 0;
+  constexpr int kRuns = 60;
+  for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
+    const Shared one = shared_rounds(seed);
+    covered += one.ratio.interval && one.ratio.interval->contains(1) ? 1 : 0;
+    precise += one.steady_half_width <= 0.01 ? 1 : 0;
+    sum += std::log(one.ratio.ratio);
+  }
+  EXPECT_GE(covered, 53) << "of the ratio to the baseline, which is 1";
+  EXPECT_EQ(precise, kRuns);
+  EXPECT_NEAR(sum / kRuns, 0, 3e-4);
+}
+
+TEST(Simulation, ACaseAgainstItselfIsSeldomFlagged) {
+  EXPECT_LE(flagged(1, 0.02, 0.4, 1, 60), 5);
+  EXPECT_LE(flagged(1, 0.02, 0.4, 3, 60), 5);
+}
+
+TEST(Simulation, ADifferenceOfThreePercentIsFound) {
+  EXPECT_GE(flagged(1.03, 0.01, 0.2, 1, 60), 54);
+  EXPECT_GE(flagged(1.03, 0.01, 0.2, 3, 60), 54);
 }
 
 }  // namespace

@@ -8,17 +8,17 @@
 
 namespace headroom::strangers {
 
-/// One kind of bytes that we take from files, programs and people.
+/// One kind of untrusted input: bytes from files, programs or users.
 struct Input {
   const char* name;
   /// Takes them; what is wrong with them is an Error, which ends there. Anything else that is thrown goes on,
   /// and where what was taken is not what it says it is the program ends.
   void (*take)(std::string_view bytes);
-  /// Whole ones, to be changed.
+  /// Valid inputs, for the mutations to start from.
   std::vector<std::string> (*seeds)();
 };
 
-/// All of them but Chrome traces, which have fuzz targets of their own.
+/// All kinds except Chrome traces, which have their own fuzz targets.
 std::span<const Input> inputs();
 
 }  // namespace headroom::strangers

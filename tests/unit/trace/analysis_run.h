@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "headroom/trace/analysis.h"
+#include "headroom_trace/analysis.h"
 
 namespace headroom::trace {
 
@@ -47,7 +47,7 @@ inline bool has_table(const AnalysisResult& result, const std::string& key) {
   return std::ranges::any_of(result.tables, [&](const DataTable& table) { return table.key == key; });
 }
 
-/// The cell of the row and the column's key.
+/// The cell of a row, by the key of its column.
 inline const Cell& cell(const DataTable& table, std::size_t row, const std::string& key) {
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
     if (table.columns[column].key == key) return table.rows.at(row).at(column);

@@ -1,23 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/readers/convert.h"
-
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
 
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
-#include "headroom/trace/readers/json_repair.h"
-#include "headroom/trace/readers/tolerant_scan.h"
+#include "headroom_trace/analysis.h"
+#include "headroom_trace/json/json_scan.h"
+#include "headroom_trace/json/strict_json.h"
+#include "headroom_trace/json/structural_walk.h"
+#include "headroom_trace/readers/convert.h"
+#include "headroom_trace/readers/read.h"
+#include "headroom_trace/work/trace_checks.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
 
 std::string cleaned(const std::string& value) {
   readers::Structurals tokens;
@@ -164,5 +174,283 @@ TEST(EventColumns, HasARowForEachEventWithADuration) {
   EXPECT_THAT(out, HasSubstr("\naten::mm,cpu_op,1000,1,python,,50,30,,12,,,,,,,,,,,3,"));
 }
 
+/// A launch on the CPU and its kernel after it.
+void launched_kernel(TraceBuilder& builder, std::int64_t correlation, std::int64_t at) {
+  builder.runtime("cudaLaunchKernel", at, 5, correlation);
+  builder.kernel("gemm", at + 10, 20, correlation);
+}
+
+std::map<std::string, TraceCheck> failed(const Trace& trace) {
+  std::map<std::string, TraceCheck> found;
+  for (const TraceCheck& check : trace_checks(trace)) {
+    if (check.count > 0) found[check.what] = check;
+  }
+  return found;
+}
+
+TEST(TraceChecks, AWholeTracePassesAll) {
+  TraceBuilder builder;
+  builder.op("aten::mm", 0, 100);
+  launched_kernel(builder, 1, 10);
+  launched_kernel(builder, 2, 50);
+  EXPECT_THAT(failed(builder.trace), IsEmpty());
+  EXPECT_THAT(failed(Trace()), IsEmpty());
+}
+
+TEST(TraceChecks, FindEventsThatDoNotNest) {
+  TraceBuilder builder;
+  builder.op("outer", 0, 100);
+  builder.op("inner", 90, 30);
+  builder.op("elsewhere", 50, 300, -1, "2");
+  const auto found = failed(builder.trace);
+  ASSERT_EQ(found.size(), 1U);
+  const TraceCheck& check = found.at("CPU events that overlap without nesting");
+  EXPECT_EQ(check.count, 1U);
+  EXPECT_EQ(check.of, 3U);
+  EXPECT_EQ(check.largest_ns, 20);
+  EXPECT_EQ(check.example, 1U);
+}
+
+TEST(TraceChecks, FindWorkThatOverlapsOnAStreamOrIsThereTwice) {
+  TraceBuilder builder;
+  launched_kernel(builder, 1, 0);
+  builder.kernel("gemm", 10, 20, 1);
+  const auto found = failed(builder.trace);
+  EXPECT_EQ(found.at("GPU work that overlaps on its stream").largest_ns, 20);
+  EXPECT_EQ(found.at("GPU work that is there twice").count, 1U);
+  EXPECT_EQ(found.size(), 2U);
+}
+
+TEST(TraceChecks, KernelsThatStartEarlyAreNoAnomaly) {
+  TraceBuilder builder;
+  for (int i = 0; i < 3; ++i) {
+    builder.runtime("cudaLaunchKernelExC", 10 * i, 5, i + 1);
+    builder.kernel("gemv", 100 + 50 * i, 60, i + 1);
+  }
+  const auto found = failed(builder.trace);
+  ASSERT_EQ(found.size(), 1U);
+  const TraceCheck& early = found.at("kernels that start before the one ahead of them ends");
+  EXPECT_EQ(early.count, 2U);
+  EXPECT_EQ(early.largest_ns, 10);
+  EXPECT_FALSE(early.is_anomaly);
+}
+
+TEST(TraceChecks, AKernelWithinAnotherIsOne) {
+  TraceBuilder within;
+  launched_kernel(within, 1, 0);
+  within.runtime("cudaLaunchKernel", 6, 2, 2);
+  within.kernel("scale", 15, 5, 2);
+  EXPECT_EQ(failed(within.trace).at("GPU work that overlaps on its stream").largest_ns, 15);
+}
+
+TEST(TraceChecks, ParallelStreamsAreNoOverlap) {
+  TraceBuilder builder;
+  launched_kernel(builder, 1, 0);
+  builder.runtime("cudaLaunchKernel", 6, 3, 2);
+  builder.kernel("gemm", 10, 20, 2, 0, 8);
+  EXPECT_THAT(failed(builder.trace), IsEmpty());
+}
+
+TEST(TraceChecks, FindMissingPartnersOfLaunches) {
+  TraceBuilder builder;
+  launched_kernel(builder, 1, 0);
+  builder.kernel("orphan", 100, 5, 7);
+  builder.kernel("stranger", 200, 5);
+  builder.runtime("cudaLaunchKernel", 300, 5, 9);
+  builder.runtime("cudaStreamSynchronize", 310, 5, 10);
+  const auto found = failed(builder.trace);
+  EXPECT_EQ(found.size(), 3U);
+  EXPECT_EQ(found.at("GPU work without a correlation").count, 1U);
+  EXPECT_EQ(found.at("GPU work whose launch is not in the file").count, 1U);
+  EXPECT_FALSE(found.at("GPU work whose launch is not in the file").is_anomaly);
+  EXPECT_EQ(found.at("launches without GPU work").of, 2U);
+}
+
+TEST(TraceChecks, FindClocksThatDisagree) {
+  TraceBuilder builder;
+  builder.runtime("cudaLaunchKernel", 1000, 5, 1);
+  builder.kernel("early", 900, 20, 1);
+  EXPECT_EQ(failed(builder.trace).at("GPU work that starts before its launch").largest_ns, 100);
+}
+
+TEST(TraceChecks, FindTimesOfAnotherClock) {
+  TraceBuilder builder;
+  const std::int64_t epoch = 1'623'143'089'861'123'457;
+  for (int i = 0; i < 20; ++i) launched_kernel(builder, i, epoch + 100 * i);
+  builder.op("lost", 5, 10);
+  const TraceCheck check = failed(builder.trace).at("events far from all others");
+  EXPECT_EQ(check.count, 1U);
+  EXPECT_GT(check.largest_ns, epoch / 2);
+}
+
+TEST(TraceChecks, FindArrowsWithOneEndByIdAndKind) {
+  TraceBuilder builder;
+  const NameId kind = builder.trace.names.intern("ac2g"), other = builder.trace.names.intern("fwdbwd");
+  builder.trace.flows = {{0, 1, 0, kind, true}, {5, 1, 0, kind, false}, {6, 1, 0, other, true}};
+  const TraceCheck check = failed(builder.trace).at("arrows with one end");
+  EXPECT_EQ(check.count, 1U);
+  EXPECT_EQ(check.of, 2U);
+}
+
+TEST(Validate, CountsWhatIsBrokenAndSaysWhere) {
+  TraceBuilder builder;
+  launched_kernel(builder, 1, 0);
+  builder.trace.problems = {30, 4, {{17, "ts is not a number: 'abc'"}}};
+  builder.trace.is_complete = false;
+  const Analysis* validate = find_analysis("validate");
+  ASSERT_NE(validate, nullptr);
+  const AnalysisResult result = validate->analyze(builder.trace, {});
+  EXPECT_EQ(result.tables.at(0).key, "problems");
+  EXPECT_THAT(result.tables[0].rows,
+              ElementsAre(ElementsAre(Cell{std::int64_t{17}}, Cell{"ts is not a number: 'abc'"})));
+  ASSERT_EQ(result.headlines.size(), 3U);
+  EXPECT_EQ(result.headlines[0].value, 31);
+  EXPECT_EQ(result.headlines[1].value, 4);
+  EXPECT_EQ(result.headlines[2].value, 0);
+  EXPECT_THAT(result.notes, ::testing::Contains(HasSubstr("ends before its JSON does")));
+  EXPECT_THAT(result.notes, ::testing::Contains(HasSubstr("30 problems in all")));
+}
+
+TEST(Validate, NotesAreNoAnomalies) {
+  TraceBuilder builder;
+  builder.runtime("cudaLaunchKernel", 300, 5, 9);
+  const AnalysisResult result = find_analysis("validate")->analyze(builder.trace, {});
+  EXPECT_EQ(result.headlines.at(2).value, 0);
+  EXPECT_THAT(result.notes, ::testing::Contains(HasSubstr("launches without GPU work")));
+  EXPECT_THAT(result.notes, ::testing::Contains("no work of a device is in the file"));
+}
+
 }  // namespace
 }  // namespace headroom::trace
+
+namespace headroom::trace::readers {
+namespace {
+
+using testing::HasSubstr;
+
+/// The whole text at once, and byte by byte: pieces must make no difference.
+std::optional<JsonSyntax::Fault> fault_of(const std::string& text) {
+  JsonSyntax whole, bytes;
+  whole.take(text);
+  for (const char c : text) bytes.take({&c, 1});
+  const auto& found = whole.fault();
+  EXPECT_EQ(found.has_value(), bytes.fault().has_value()) << text;
+  if (found && bytes.fault()) {
+    EXPECT_EQ(found->offset, bytes.fault()->offset) << text;
+  }
+  return found;
+}
+
+TEST(JsonSyntax, TakesJson) {
+  for (const char* text : {"{}", "[]", " [1, -0, 0.5, 1e9, 1E+2, -1.25e-3, 0e0, true, false, null] \n",
+                           R"({"a": {"b": [{}, []]}, "": ""})", R"("\"\\\/\b\f\n\r\t\u00e9\ud800")",
+                           "\"\u00b5 \u20ac \U0001F600\"", "17", "[\"\x7f\"]"}) {
+    const auto fault = fault_of(text);
+    EXPECT_FALSE(fault.has_value()) << text << ": " << (fault ? fault->what : "");
+  }
+}
+
+TEST(JsonSyntax, SaysWhereAndWhatIsNone) {
+  const struct {
+    std::string text;
+    std::uint64_t offset;
+    const char* what;
+  } kCases[] = {{"[1,]", 3, "comma before a closing bracket"},
+                {"{\"a\": 1,}", 8, "comma before a closing bracket"},
+                {"[1,,2]", 3, "comma where a value"},
+                {"[1 2]", 3, "no comma after a value"},
+                {"[1}", 2, "do not match"},
+                {"{\"a\" 1}", 5, "without a colon"},
+                {"{a: 1}", 1, "without quotes"},
+                {"[NaN]", 1, "NaN"},
+                {"[-Infinity]", 2, "Infinity"},
+                {"[01]", 2, "starts with 0"},
+                {"[1.]", 3, "number"},
+                {"[.5]", 1, "no value"},
+                {"[+1]", 1, "no value"},
+                {"[1e]", 3, "number"},
+                {"['a']", 1, "no value"},
+                {"[tru]", 4, "no value"},
+                {"[\"\\q\"]", 3, "escape"},
+                {"[\"\\u12g4\"]", 6, "escape"},
+                {"[\"a\tb\"]", 3, "control character"},
+                {"[\"\xff\"]", 2, "no UTF-8"},
+                {"[\"\xc3(\"]", 3, "no UTF-8"},
+                {"[\"\xed\xa0\x80\"]", 3, "no UTF-8"},
+                {"[] []", 3, "after the end"},
+                {"{}]", 2, "after the end"}};
+  for (const auto& [text, offset, what] : kCases) {
+    const auto fault = fault_of(text);
+    ASSERT_TRUE(fault.has_value()) << text;
+    EXPECT_EQ(fault->offset, offset) << text;
+    EXPECT_THAT(fault->what, HasSubstr(what)) << text;
+  }
+}
+
+TEST(JsonSyntax, IsAProblemOfTheTraceWhereAsked) {
+  const std::string text =
+      R"({"traceEvents": [{"ph": "X", "name": "k", "cat": "kernel", "ts": 1, "dur": 1},]})";
+  EXPECT_EQ(read_text(text, "test.json").problems.count, 0U);
+  for (const std::size_t window : {64U, 1U << 19U}) {
+    ReadOptions options;
+    options.needs = Needs::kAll | Needs::kSyntax;
+    options.window_bytes = window;
+    const Trace trace = read_text(text, "test.json", options);
+    EXPECT_EQ(trace.events.size(), 1U);
+    EXPECT_EQ(trace.problems.events_skipped, 0U);
+    ASSERT_EQ(trace.problems.first.size(), 1U);
+    EXPECT_EQ(trace.problems.first[0].offset, text.find(']'));
+    EXPECT_THAT(trace.problems.first[0].what, HasSubstr("no JSON parser takes this text: a comma"));
+  }
+}
+
+/// Tokens of one character each. More than half of them go on with what is open as JSON does, so that some of
+/// the texts end well, and deep ones do.
+std::string any_tokens(std::mt19937& random) {
+  constexpr std::string_view kAny = "[]{}:,1", kOpeners = "[{";
+  std::string text, open = "{";
+  for (auto left = random() % 40; left > 0 && !open.empty(); --left) {
+    const auto way = random() % 16;
+    if (way == 0) {
+      text += kAny[random() % kAny.size()];
+    } else if (way < 7) {
+      text += open.back() == '{' ? "1:" : "";
+      text += kOpeners[random() % kOpeners.size()];
+      open += text.back();
+      continue;
+    } else if (way < 10) {
+      text += open.back() == '{' ? "1:1" : "1";
+    }
+    text += way % 2 == 0 ? "," : open.back() == '{' ? "}" : "]";
+    if (text.back() != ',') open.pop_back();
+  }
+  while (!open.empty() && random() % 8 != 0) {
+    text += open.back() == '{' ? '}' : ']';
+    open.pop_back();
+  }
+  return text + "1";
+}
+
+TEST(StructuralWalk, PastTheCloseByStatesIsWhereEveryBracketWasLookedAt) {
+  std::mt19937 random(5);
+  std::size_t closed = 0, broken = 0;
+  for (int round = 0; round < 50'000; ++round) {
+    std::string text = any_tokens(random);
+    std::vector<std::uint32_t> tokens(text.size() + 2);
+    std::iota(tokens.begin(), tokens.end(), 0U);
+    tokens.back() = tokens[text.size()];
+    const Walk walk{text.c_str(), tokens.data()};
+    for (const bool is_object : {false, true}) {
+      for (const Role before : {kValue, kComma, Role{kOpens | kStartsValue}}) {
+        const Walk expected = past_any_close(walk, is_object, before);
+        ASSERT_EQ(past_close(walk, is_object, before).at, expected.at) << text << is_object << int{before};
+        ++(expected.at == nullptr ? broken : closed);
+      }
+    }
+  }
+  EXPECT_GT(closed, 50'000U);
+  EXPECT_GT(broken, 50'000U);
+}
+
+}  // namespace
+}  // namespace headroom::trace::readers

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/work/device_work.h"
-
 #include <gmock/gmock.h>
 
+#include "headroom/base/error.h"
+#include "headroom_trace/work/device_work.h"
+#include "headroom_trace/work/launches.h"
+#include "headroom_trace/work/memory.h"
+#include "result_view.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {
@@ -67,6 +70,376 @@ TEST(DeviceWork, NoWorkIsNoDevice) {
   const TraceBuilder builder;
   EXPECT_TRUE(device_work(builder.trace).devices.empty());
   EXPECT_EQ(utilization(builder.trace), 0.0);
+}
+
+/// The row of the spread table for a kind and quantity.
+std::size_t spread_row(const ResultView& view, const std::string& kind, const std::string& quantity) {
+  for (std::size_t row = 0; row < view.rows("launches"); ++row) {
+    if (view.text("launches", row, "kind") == kind && view.text("launches", row, "quantity") == quantity)
+      return row;
+  }
+  throw std::out_of_range(kind + " " + quantity);
+}
+
+TEST(Launch, DelayIsFromTheEndOfTheCallToTheStartOfTheWork) {
+  TraceBuilder builder;
+  builder.runtime("cudaLaunchKernel", 1000, 100, 1);
+  builder.kernel("a", 1500, 300, 1);  // 400 after its call
+  builder.runtime("cudaLaunchKernel", 2000, 100, 2);
+  builder.kernel("b", 2060, 300, 2);  // during its call: 40 early
+  builder.runtime("cudaMemcpyAsync", 3000, 10, 3);
+  builder.copy(3010, 5, 3);
+  builder.runtime("cudaMemsetAsync", 4000, 10, 4);
+  builder.set(4110, 5, 4);
+  const ResultView view = view_analysis("launch", builder.trace, option("each"));
+  EXPECT_EQ(view.integer("each", 0, "delay_ns"), 400);
+  EXPECT_EQ(view.integer("each", 0, "signed_delay_ns"), 400);
+  EXPECT_EQ(view.integer("each", 1, "delay_ns"), 0);
+  EXPECT_EQ(view.integer("each", 1, "signed_delay_ns"), -40);
+  EXPECT_EQ(view.integer("each", 2, "delay_ns"), 0);
+  EXPECT_EQ(view.text("each", 3, "kind"), "memset");
+  EXPECT_EQ(view.integer("each", 3, "delay_ns"), 100);
+  const std::size_t delay = spread_row(view, "kernel", "delay");
+  EXPECT_EQ(view.integer("launches", delay, "count"), 2);
+  EXPECT_DOUBLE_EQ(view.number("launches", delay, "median_ns"), 200);
+  EXPECT_DOUBLE_EQ(view.number("launches", delay, "p95_ns"), 380);
+  EXPECT_DOUBLE_EQ(view.number("launches", delay, "p99_ns"), 396);
+  EXPECT_EQ(view.integer("launches", delay, "max_ns"), 400);
+  EXPECT_EQ(view.integer("launches", spread_row(view, "kernel", "signed delay"), "total_ns"), 360);
+  EXPECT_EQ(view.integer("launches", spread_row(view, "kernel", "call"), "total_ns"), 200);
+  EXPECT_EQ(view.integer("launches", spread_row(view, "memcpy", "GPU work"), "total_ns"), 5);
+  EXPECT_DOUBLE_EQ(view.headline("launch_delay_median_ns"), 50);
+  EXPECT_DOUBLE_EQ(view.headline("launch_call_total_ns"), 220);
+  EXPECT_EQ(view.rows("graphs"), 0U);
+}
+
+TEST(Launch, AnyRuntimeOrDriverCallWithWorkCountsWhateverItsName) {
+  TraceBuilder builder;
+  builder.runtime("hipExtModuleLaunchKernel", 0, 10, 1);
+  builder.kernel("a", 100, 10, 1);
+  const std::uint32_t host = builder.thread(TraceBuilder::kHostPid, "1");
+  builder.event(Category::kDriver, "cuLaunchKernelEx", 200, 10, host, 2);
+  builder.kernel("b", 300, 10, 2);
+  builder.runtime("aBrandNewWayToLaunch", 400, 10, 3);
+  builder.kernel("c", 500, 10, 3);
+  builder.runtime("cudaStreamSynchronize", 600, 100, 4);  // nothing on the GPU has its number
+  builder.op("aten::add", 0, 1000);                       // no call, whatever number it has
+  builder.trace.events.correlation.back() = 3;
+  const ResultView view = view_analysis("launch", builder.trace);
+  ASSERT_EQ(view.rows("functions"), 3U);
+  EXPECT_EQ(view.integer("launches", spread_row(view, "kernel", "call"), "count"), 3);
+}
+
+TEST(Launch, GraphsAreApart) {
+  TraceBuilder builder;
+  builder.runtime("cudaGraphLaunch", 1000, 200, 1);
+  builder.kernel("second", 1700, 100, 1);
+  builder.kernel("first", 1500, 100, 1);
+  builder.kernel("on another stream", 1550, 400, 1, 0, 8);
+  builder.runtime("hipGraphLaunch", 3000, 10, 2);  // of a graph of one kernel
+  builder.kernel("only", 3020, 10, 2);
+  builder.runtime("cudaLaunchKernel", 5000, 10, 3);
+  builder.kernel("plain", 5020, 5, 3);
+  const ResultView view = view_analysis("launch", builder.trace);
+  ASSERT_EQ(view.rows("graphs"), 2U);
+  EXPECT_EQ(view.integer("graphs", 0, "works"), 3);
+  EXPECT_EQ(view.integer("graphs", 0, "delay_ns"), 300);  // of the first to start, not the first in the file
+  EXPECT_EQ(view.integer("graphs", 0, "span_ns"), 450);
+  EXPECT_EQ(view.integer("graphs", 0, "gpu_ns"), 600);
+  EXPECT_EQ(view.integer("graphs", 1, "works"), 1);
+  EXPECT_EQ(view.integer("launches", spread_row(view, "kernel", "call"), "count"), 1);
+  EXPECT_EQ(view.integer("launches", spread_row(view, "graph", "GPU work"), "max_ns"), 600);
+  EXPECT_DOUBLE_EQ(view.headline("short_kernel_share"), 1);
+  EXPECT_TRUE(view.notes("shorter than the call"));
+}
+
+TEST(Launch, ShortKernelsAndOutliers) {
+  TraceBuilder builder;
+  builder.op("aten::relu", 0, 1'000'000);
+  builder.runtime("cudaLaunchKernel", 1000, 10, 1);
+  builder.kernel("k", 2000, 9, 1);
+  builder.runtime("cudaLaunchKernel", 3000, 10, 2);
+  builder.kernel("k", 4000, 10, 2);  // as long as its call: not short
+  builder.runtime("cudaLaunchKernel", 5000, 60'000, 3);
+  builder.kernel("slow to launch", 300'000, 90'000, 3);
+  const ResultView view = view_analysis("launch", builder.trace);
+  ASSERT_EQ(view.rows("short_kernels"), 1U);
+  EXPECT_EQ(view.integer("short_kernels", 0, "launches"), 2);
+  EXPECT_EQ(view.integer("short_kernels", 0, "short"), 1);
+  EXPECT_EQ(view.integer("short_kernels", 0, "gpu_ns"), 19);
+  EXPECT_EQ(view.integer("short_kernels", 0, "call_ns"), 20);
+  EXPECT_DOUBLE_EQ(view.headline("short_kernel_share"), 1.0 / 3);
+  ASSERT_EQ(view.rows("outliers"), 1U);
+  EXPECT_EQ(view.integer("outliers", 0, "call_ns"), 60'000);
+  EXPECT_EQ(view.text("outliers", 0, "op"), "aten::relu");
+  EXPECT_EQ(view.text("outliers", 0, "starts"), "slow to launch");
+  EXPECT_EQ(view.integer("functions", 0, "outliers"), 1);
+  EXPECT_EQ(view.integer("functions", 0, "delayed"), 1);
+  EXPECT_FALSE(view.has("each"));  // only when asked for
+}
+
+TEST(Launch, CutoffsAreOptions) {
+  TraceBuilder builder;
+  builder.runtime("cudaLaunchKernel", 0, 100, 1);
+  builder.kernel("k", 300, 10, 1);
+  EXPECT_EQ(view_analysis("launch", builder.trace, option("call-cutoff", "99ns")).rows("outliers"), 1U);
+  EXPECT_EQ(view_analysis("launch", builder.trace, option("call-cutoff", "100ns")).rows("outliers"), 0U);
+  EXPECT_EQ(view_analysis("launch", builder.trace, option("delay-cutoff", "199ns"))
+                .integer("functions", 0, "delayed"),
+            1);
+  EXPECT_THROW(view_analysis("launch", builder.trace, option("delay-cutoff", "?")), Error);
+}
+
+TEST(Launch, WorkWithoutALaunchIsCounted) {
+  TraceBuilder builder;
+  builder.kernel("no correlation", 0, 10);
+  builder.kernel("launch not recorded", 20, 10, 77);
+  builder.copy(40, 10, 78);
+  builder.runtime("cudaLaunchKernel", 50, 5, 79);
+  builder.kernel("launched", 60, 10, 79);
+  const ResultView view = view_analysis("launch", builder.trace);
+  EXPECT_EQ(view.integer("coverage", 0, "works"), 3);
+  EXPECT_EQ(view.integer("coverage", 0, "without_launch"), 2);
+  EXPECT_EQ(view.integer("coverage", 1, "launched"), 0);
+  EXPECT_TRUE(view.notes("3 of 4 pieces of GPU work have no launch"));
+}
+
+TEST(Launch, WorkThatStartsBeforeItsLaunchIsSaid) {
+  TraceBuilder builder;
+  builder.runtime("cudaLaunchKernel", 1000, 10, 1);
+  builder.kernel("k", 900, 10, 1);
+  const ResultView view = view_analysis("launch", builder.trace);
+  EXPECT_TRUE(view.notes("start before their own launch"));
+  EXPECT_EQ(view.integer("launches", spread_row(view, "kernel", "signed delay"), "max_ns"), -110);
+  EXPECT_EQ(view.integer("launches", spread_row(view, "kernel", "delay"), "max_ns"), 0);
+}
+
+TEST(Launch, TracesWithoutGpuWork) {
+  TraceBuilder builder;
+  EXPECT_TRUE(view_analysis("launch", builder.trace).notes("no events"));
+  builder.runtime("cudaLaunchKernel", 0, 10, 1);
+  const ResultView view = view_analysis("launch", builder.trace, option("each"));
+  EXPECT_TRUE(view.notes("no kernel, copy or set"));
+  EXPECT_TRUE(view.result.tables.empty());
+  EXPECT_TRUE(view.result.headlines.empty());
+}
+
+TEST(TransferKinds, ByTheNamesOfSeveralProfilers) {
+  const std::pair<const char*, const char*> expected[] = {{"Memcpy HtoD (Pageable -> Device)", "HtoD"},
+                                                          {"Memcpy DtoH (Device -> Pinned)", "DtoH"},
+                                                          {"Memcpy DtoD (Device -> Device)", "DtoD"},
+                                                          {"Memcpy PtoP (Device -> Device)", "PtoP"},
+                                                          {"Memcpy HtoH (Pageable -> Pageable)", "HtoH"},
+                                                          {"Memset (Device)", "memset"},
+                                                          {"MemcpyH2D", "HtoD"},
+                                                          {"MEMORY_COPY_HOST_TO_DEVICE", "HtoD"},
+                                                          {"MEMORY_COPY_DEVICE_TO_HOST", "DtoH"},
+                                                          {"CopyDeviceToDevice", "DtoD"},
+                                                          {"__amd_rocclr_copyBuffer", "DtoD"},
+                                                          {"__amd_rocclr_fillBufferAligned", "memset"},
+                                                          {"dma_in", "unknown"}};
+  for (const auto& [name, kind] : expected) EXPECT_STREQ(to_string(transfer_kind(name)), kind) << name;
+  EXPECT_EQ(transfer_memory("Memcpy HtoD (Pageable -> Device)"), "Pageable -> Device");
+  EXPECT_EQ(transfer_memory("MemcpyH2D"), "");
+  EXPECT_EQ(transfer_memory("odd )( name"), "");
+}
+
+GpuDetail& transfer(TraceBuilder& builder, const char* name, std::int64_t start, std::int64_t duration,
+                    double bytes, double gb_s = -1, std::int32_t device = 0) {
+  const Category category =
+      std::string_view(name).starts_with("Memset") ? Category::kGpuMemset : Category::kGpuMemcpy;
+  GpuDetail& detail = builder.gpu(category, name, start, duration, kNoCorrelation, device);
+  detail.bytes = bytes;
+  detail.bandwidth_gb_s = gb_s;
+  return detail;
+}
+
+TEST(Bandwidth, AddsUpWhileTransfersOverlap) {
+  TraceBuilder builder;
+  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 0, 4000, 40'000, 10);
+  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 1000, 1000, 2500, 2.5);
+  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 4000, 1000, 5000, 5);  // starts as the first ends
+  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 9000, 0, 8, 0.008);    // no time: 1 us
+  transfer(builder, "Memcpy DtoH (Device -> Pinned)", 0, 1000, 1000, 1);
+  const std::vector<BandwidthSeries> series = bandwidth_series(transfers(builder.trace));
+  ASSERT_EQ(series.size(), 2U);
+  EXPECT_EQ(series[0].kind, TransferKind::kHtoD);
+  std::vector<std::pair<std::int64_t, double>> steps;
+  for (const BandwidthStep& step : series[0].steps) steps.emplace_back(step.at_ns, step.gb_s);
+  using Step = std::pair<std::int64_t, double>;
+  EXPECT_THAT(steps, testing::ElementsAre(Step{0, 10}, Step{1000, 12.5}, Step{2000, 10}, Step{4000, 5},
+                                          Step{5000, 0}, Step{9000, 0.008}, Step{10'000, 0}));
+  const ResultView view = view_analysis("memory", builder.trace, option("series"));
+  EXPECT_EQ(view.integer("bandwidth", 0, "active_ns"), 6000);
+  EXPECT_DOUBLE_EQ(view.number("bandwidth", 0, "mean_gb_s"), (40'000 + 2500 + 5000 + 8) / 6000.0);
+  EXPECT_DOUBLE_EQ(view.number("bandwidth", 0, "max_gb_s"), 12.5);
+  EXPECT_EQ(view.rows("bandwidth_series"), 9U);
+  EXPECT_EQ(view.integer("bandwidth_series", 1, "active"), 2);
+}
+
+TEST(Bandwidth, NothingIsLeftOfManyRoundings) {
+  TraceBuilder builder;
+  for (int i = 0; i < 100; ++i)
+    transfer(builder, "Memcpy DtoD (Device -> Device)", i * 10, 1000, 100, 0.1 * (i + 1));
+  const std::vector<BandwidthSeries> series = bandwidth_series(transfers(builder.trace));
+  EXPECT_EQ(series[0].steps.back().gb_s, 0);
+  EXPECT_EQ(series[0].steps.back().active, 0);
+}
+
+TEST(Bandwidth, FromBytesWhereTheFileHasNoneAndUnknownWhereItHasNeither) {
+  TraceBuilder builder;
+  transfer(builder, "Memcpy DtoD (Device -> Device)", 0, 500, 1000);
+  transfer(builder, "Memcpy DtoD (Device -> Device)", 1000, 500, -1);
+  transfer(builder, "Memcpy DtoD (Device -> Device)", 2000, 0, 1000);
+  const ResultView view = view_analysis("memory", builder.trace);
+  EXPECT_EQ(view.integer("bandwidth", 0, "transfers"), 3);
+  EXPECT_EQ(view.integer("bandwidth", 0, "without_bandwidth"), 2);
+  EXPECT_DOUBLE_EQ(view.number("bandwidth", 0, "max_gb_s"), 2);
+}
+
+TEST(Transfers, SumsByDeviceKindAndMemory) {
+  TraceBuilder builder;
+  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 0, 1000, 5000);
+  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 2000, 0, 8);
+  transfer(builder, "Memcpy HtoD (Pageable -> Device)", 3000, 3000, 3000);
+  transfer(builder, "Memset (Device)", 4000, 100, -1);
+  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 0, 1000, 5000, -1, 1);
+  builder.kernel("__amd_rocclr_copyBuffer", 5000, 10);
+  builder.kernel("gemm", 6000, 10);
+  const ResultView view = view_analysis("memory", builder.trace);
+  ASSERT_EQ(view.rows("transfers"), 5U);
+  EXPECT_EQ(view.text("transfers", 0, "memory"), "Pageable -> Device");
+  EXPECT_EQ(view.text("transfers", 1, "memory"), "Pinned -> Device");
+  EXPECT_EQ(view.integer("transfers", 1, "transfers"), 2);
+  EXPECT_DOUBLE_EQ(view.number("transfers", 1, "bytes"), 5008);
+  EXPECT_EQ(view.integer("transfers", 1, "time_ns"), 1000);
+  EXPECT_DOUBLE_EQ(view.number("transfers", 1, "gb_s"), 5);
+  EXPECT_EQ(view.integer("transfers", 1, "zero_duration"), 1);
+  EXPECT_EQ(view.text("transfers", 2, "kind"), "DtoD");
+  EXPECT_TRUE(view.is_nothing("transfers", 2, "bytes"));
+  EXPECT_EQ(view.text("transfers", 3, "kind"), "memset");
+  EXPECT_EQ(view.text("transfers", 4, "device"), "1");
+  EXPECT_TRUE(view.notes("pageable memory: 1, 58.7 % of the time"));
+  EXPECT_DOUBLE_EQ(view.headline("transfer_ns"), 5110);
+  EXPECT_DOUBLE_EQ(view.headline("transfer_bytes"), 13'008);
+}
+
+void allocate(TraceBuilder& builder, std::int64_t at, std::int64_t bytes, std::int64_t address,
+              std::int64_t total_allocated = -1, std::int64_t total_reserved = -1, std::int32_t type = 1,
+              std::int32_t device = 0) {
+  builder.trace.memory.push_back({at, type, device, bytes, address, total_allocated, total_reserved});
+}
+
+TEST(Allocations, PeaksAreTheAllocatorsOwnTotals) {
+  TraceBuilder builder;
+  builder.device(0, "GPU").total_memory_bytes = 2000;
+  allocate(builder, 10, 100, 0xa, 600, 1000);
+  allocate(builder, 20, 300, 0xb, 900, 1000);
+  allocate(builder, 30, -100, 0xa, 800, 1000);
+  allocate(builder, 40, 50, 0xc, 850, 1900);
+  allocate(builder, 25, 64, 0x1, 64, 0, 0, -1);  // of the CPU; out of order in the file
+  const ResultView view = view_analysis("memory", builder.trace);
+  ASSERT_EQ(view.rows("allocators"), 2U);
+  EXPECT_EQ(view.text("allocators", 0, "memory"), "CPU");
+  EXPECT_TRUE(view.is_nothing("allocators", 0, "device"));
+  EXPECT_TRUE(view.is_nothing("allocators", 0, "peak_reserved_bytes"));
+  EXPECT_EQ(view.text("allocators", 1, "memory"), "CUDA");
+  EXPECT_EQ(view.integer("allocators", 1, "allocations"), 3);
+  EXPECT_EQ(view.integer("allocators", 1, "frees"), 1);
+  EXPECT_EQ(view.integer("allocators", 1, "allocated_bytes"), 450);
+  EXPECT_EQ(view.integer("allocators", 1, "left_bytes"), 350);
+  EXPECT_EQ(view.integer("allocators", 1, "peak_allocated_bytes"), 900);
+  EXPECT_EQ(view.integer("allocators", 1, "peak_allocated_at_ns"), 20);
+  EXPECT_EQ(view.integer("allocators", 1, "peak_reserved_bytes"), 1900);
+  EXPECT_EQ(view.integer("allocators", 1, "peak_reserved_at_ns"), 40);
+  EXPECT_EQ(view.integer("allocators", 1, "unused_at_peak_bytes"), 1050);
+  EXPECT_DOUBLE_EQ(view.number("allocators", 1, "peak_share"), 0.95);
+  EXPECT_TRUE(view.notes("1.03 KiB of 1.86 KiB reserved"));
+  EXPECT_TRUE(view.notes("more than 90 %"));
+  EXPECT_DOUBLE_EQ(view.headline("peak_allocated_bytes"), 900);
+  EXPECT_DOUBLE_EQ(view.headline("peak_reserved_bytes"), 1900);
+}
+
+TEST(Allocations, LargestWithTheirLives) {
+  TraceBuilder builder;
+  allocate(builder, 10, 100, 0xa);
+  allocate(builder, 20, 300, 0xb);
+  allocate(builder, 30, -100, 0xa);
+  allocate(builder, 40, 200, 0xa);  // the address again
+  allocate(builder, 45, -7, 0xd);   // of an allocation before the trace
+  allocate(builder, 70, -200, 0xa);
+  const ResultView view = view_analysis("memory", builder.trace);
+  ASSERT_EQ(view.rows("allocations"), 3U);
+  EXPECT_EQ(view.integer("allocations", 0, "bytes"), 300);
+  EXPECT_TRUE(view.is_nothing("allocations", 0, "life_ns"));
+  EXPECT_EQ(view.integer("allocations", 1, "bytes"), 200);
+  EXPECT_EQ(view.integer("allocations", 1, "life_ns"), 30);
+  EXPECT_EQ(view.integer("allocations", 2, "life_ns"), 20);
+  // No totals in the file: the running sum, from the start of the trace.
+  EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_bytes"), 500);
+  EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_at_ns"), 40);
+  EXPECT_TRUE(view.notes("counts from the trace's start"));
+}
+
+TEST(Allocations, WithoutAddressesLivesAreNotKnown) {
+  TraceBuilder builder;
+  allocate(builder, 10, 100, 0);
+  allocate(builder, 20, -100, 0);
+  EXPECT_TRUE(view_analysis("memory", builder.trace).is_nothing("allocations", 0, "life_ns"));
+}
+
+/// A free that the file lost: what comes to its address was free before.
+TEST(Allocations, WhatIsGivenOutAgainIsNoLeak) {
+  TraceBuilder builder;
+  allocate(builder, 10, 100, 0xa);
+  builder.trace.memory.back().stack = builder.trace.names.intern("train.py(1): first");
+  allocate(builder, 20, 60, 0xa);
+  builder.trace.memory.back().stack = builder.trace.names.intern("train.py(2): second");
+  const ResultView view = view_analysis("memory", builder.trace);
+  ASSERT_EQ(view.rows("leaks"), 1U);
+  EXPECT_EQ(view.text("leaks", 0, "line"), "train.py(2): second");
+  EXPECT_EQ(view.integer("allocations", 0, "life_ns"), 10);
+}
+
+/// The allocator's total knows more than the file; beyond --top stacks are summed.
+TEST(Allocations, StacksOfThePeakSumToIt) {
+  TraceBuilder builder;
+  for (int i = 0; i < 5; ++i) {
+    allocate(builder, 10 * i, 100 - i, 16 + i, 1000 + 100 * (i + 1), 5000);
+    builder.trace.memory.back().stack =
+        builder.trace.names.intern("lib.py(9): empty;train.py(" + std::to_string(i) + "): f");
+  }
+  allocate(builder, 60, -100, 16, 1400, 5000);
+  AnalysisOptions options;
+  options.top = 2;
+  const ResultView view = view_analysis("memory", builder.trace, options);
+  ASSERT_EQ(view.rows("peak_stacks"), 4U);
+  EXPECT_EQ(view.text("peak_stacks", 0, "line"), "lib.py(9): empty");
+  EXPECT_EQ(view.text("peak_stacks", 2, "line"), "3 other stacks");
+  EXPECT_EQ(view.text("peak_stacks", 3, "line"), "allocated before the file begins");
+  std::int64_t sum = 0;
+  for (std::size_t row = 0; row < 4; ++row) sum += view.integer("peak_stacks", row, "bytes");
+  EXPECT_EQ(sum, 1500);
+  ASSERT_EQ(view.rows("leaks"), 3U);
+  EXPECT_EQ(view.integer("leaks", 0, "bytes"), 99);
+}
+
+TEST(Memory, DeviceTypesOfTorch) {
+  EXPECT_EQ(device_type_name(0), "CPU");
+  EXPECT_EQ(device_type_name(1), "CUDA");
+  EXPECT_EQ(device_type_name(19), "MTIA");
+  EXPECT_EQ(device_type_name(77), "device type 77");
+}
+
+TEST(Memory, TracesWithoutAny) {
+  TraceBuilder builder;
+  builder.kernel("gemm", 0, 10);
+  const ResultView view = view_analysis("memory", builder.trace, option("series"));
+  EXPECT_EQ(view.rows("transfers"), 0U);
+  EXPECT_EQ(view.rows("allocators"), 0U);
+  EXPECT_TRUE(view.notes("no copies or sets"));
+  EXPECT_TRUE(view.notes("profile_memory=True"));
+  EXPECT_TRUE(view.result.headlines.empty());
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <iterator>
+
 #include <gmock/gmock.h>
 
 #include "analysis_run.h"
 #include "headroom/base/error.h"
-#include "headroom/trace/findings/finding.h"
+#include "headroom_trace/findings/findings.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {

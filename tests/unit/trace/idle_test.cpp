@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/work/idle_gaps.h"
-
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
 
 #include "headroom/base/error.h"
-#include "headroom/trace/columns/attribution.h"
-#include "headroom/trace/work/gpu_work.h"
+#include "headroom_trace/columns/attribution.h"
+#include "headroom_trace/work/device_work.h"
+#include "headroom_trace/work/idle_culprits.h"
+#include "headroom_trace/work/launches.h"
 #include "result_view.h"
 #include "trace_builder.h"
 
@@ -190,6 +194,309 @@ TEST(IdleAnalysis, TheTreeOfCulpritsHasAllOfTheIdleTime) {
   EXPECT_EQ(idle.integer("culprits", 0, "idle_ns"), 300);
   EXPECT_EQ(idle.text("culprits", 1, "what"),
             "  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+}
+
+std::map<HostDoing, std::int64_t> times_of_culprits(const Trace& trace, const Span* window = nullptr) {
+  std::map<HostDoing, std::int64_t> times;
+  const IdleCulprits found =
+      idle_culprits(trace, device_work(trace), launches(trace), host_order(trace), window);
+  for (const IdlePart& part : found.parts) times[part.doing] += part.length_ns();
+  return times;
+}
+
+/// A gap from 100 to 1,000 that ends with a launch at 980 by thread 1.
+TraceBuilder with_gap() {
+  TraceBuilder builder;
+  builder.kernel("before", 0, 100);
+  builder.runtime("cudaLaunchKernel", 980, 10, 7);
+  builder.kernel("after", 1000, 100, 7);
+  return builder;
+}
+
+TEST(IdleCulprits, TheTimesFillTheGap) {
+  TraceBuilder builder = with_gap();
+  builder.runtime("cudaDeviceSynchronize", 50, 100);
+  builder.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 200, 300);
+  builder.op("aten::stack", 250, 50);  // inside of it
+  builder.runtime("cudaMalloc", 600, 100);
+  builder.op("aten::randperm", 800, 100);
+  const std::map<HostDoing, std::int64_t> expected{
+      {HostDoing::kSynchronisation, 50}, {HostDoing::kDataLoading, 300}, {HostDoing::kAllocation, 100},
+      {HostDoing::kOperator, 100},       {HostDoing::kNotRecorded, 330}, {HostDoing::kLaunch, 20}};
+  EXPECT_EQ(times_of_culprits(builder.trace), expected);
+}
+
+/// One gap with many parts of the launching thread, and as many of another in the holes between: what each
+/// hole is filled with must not be looked for from the start of the gap.
+TEST(IdleCulprits, ALongGapOfManyPartsTakesNoTime) {
+  constexpr std::int64_t kParts = 100'000;
+  TraceBuilder builder;
+  builder.kernel("before", 0, 10);
+  builder.runtime("cudaLaunchKernel", 10 + 10 * kParts, 1, 7);
+  builder.kernel("after", 12 + 10 * kParts, 10, 7);
+  builder.runtime("cudaLaunchKernel", 30 + 10 * kParts, 1, 8, "2");
+  builder.kernel("of the other", 32 + 10 * kParts, 10, 8);
+  const std::uint32_t own = builder.thread(TraceBuilder::kHostPid, "1"),
+                      other = builder.thread(TraceBuilder::kHostPid, "2");
+  for (std::int64_t i = 0; i < kParts; ++i) {
+    builder.event(Category::kCpuOp, "own", 10 + 10 * i, 4, own);
+    builder.event(Category::kPython, "a.py(1): f", 10 + 10 * i + 2, 5, other);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  std::map<HostDoing, std::int64_t> times = times_of_culprits(builder.trace);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
+  EXPECT_EQ(times[HostDoing::kOperator], 4 * kParts);
+  EXPECT_EQ(times[HostDoing::kProgram], 3 * kParts);
+  EXPECT_GE(times[HostDoing::kNotRecorded], 3 * kParts);
+}
+
+TEST(IdleCulprits, WorkLaunchedInTimeIsNotTheHosts) {
+  TraceBuilder builder = with_gap();
+  builder.trace.events.start_ns[1] = 90;  // the launch
+  EXPECT_EQ(times_of_culprits(builder.trace),
+            (std::map<HostDoing, std::int64_t>{{HostDoing::kNotTheHost, 900}}));
+}
+
+TEST(IdleCulprits, WhereTheLaunchingThreadRestsAnotherThatLaunchesWorked) {
+  TraceBuilder builder = with_gap();
+  builder.runtime("cudaLaunchKernel", 2000, 10, 8, "2");
+  builder.kernel("later", 2020, 10, 8);
+  builder.op("backward", 300, 400, -1, "2");
+  builder.op("worker", 300, 400, -1, "3");  // launches nothing: nobody waits for it
+  builder.op("own", 500, 100);
+  std::map<HostDoing, std::int64_t> times = times_of_culprits(builder.trace);
+  // 300 to 700 of thread 2 with 500 to 600 of the launching thread in it; the second gap is thread 2's.
+  EXPECT_EQ(times[HostDoing::kOperator], 400);
+}
+
+TEST(IdleCulprits, OfAWindowTheBeginningAndTheEndCount) {
+  TraceBuilder builder = with_gap();
+  builder.op("early", -500, 400);
+  const Span window{-500, 1300};
+  std::map<HostDoing, std::int64_t> times = times_of_culprits(builder.trace, &window);
+  std::int64_t sum = 0;
+  for (const auto& [doing, time] : times) sum += time;
+  EXPECT_EQ(sum, 1800 - 200);
+}
+
+TEST(IdleCulprits, WhatOverlapsIsBesideNotInside) {
+  TraceBuilder builder = with_gap();
+  builder.op("aten::mm", 90, 20);
+  const std::uint32_t item = builder.op("aten::item", 105, 400).event;
+  const std::uint32_t sync = builder.runtime("cudaStreamSynchronize", 120, 100);
+  const HostOrder order = host_order(builder.trace);
+  EXPECT_EQ(site_of(builder.trace, order.parent, sync), item);
+  EXPECT_EQ(times_of_culprits(builder.trace)[HostDoing::kSynchronisation], 100);
+}
+
+TEST(IdleCulprits, CallsThatAllocate) {
+  for (const char* name :
+       {"cudaMalloc", "cudaFree", "cudaHostAlloc", "hipMalloc", "cuMemCreate", "cudaMallocHost"})
+    EXPECT_TRUE(is_allocation_call(name)) << name;
+  for (const char* name : {"cudaMallocAsync", "cudaMemcpyAsync", "cudaLaunchKernel", "cudaFreeAsync"})
+    EXPECT_FALSE(is_allocation_call(name)) << name;
+}
+
+constexpr const char* kAllReduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
+
+TEST(Overlap, SharesOfCommunication) {
+  TraceBuilder builder;
+  builder.kernel("gemm", 0, 100);
+  builder.kernel("gemm", 50, 100);  // overlaps the first: compute is 150 long
+  builder.kernel(kAllReduce, 100, 100, kNoCorrelation, 0, 20);
+  builder.kernel(kAllReduce, 300, 50, kNoCorrelation, 0, 20);
+  builder.copy(330, 40);  // 20 of it behind communication
+  builder.set(140, 5);    // behind both
+  const ResultView view = view_analysis("overlap", builder.trace);
+  ASSERT_EQ(view.rows("devices"), 1U);
+  EXPECT_EQ(view.integer("devices", 0, "span_ns"), 370);
+  EXPECT_EQ(view.integer("devices", 0, "compute_ns"), 150);
+  EXPECT_EQ(view.integer("devices", 0, "communication_ns"), 150);
+  EXPECT_EQ(view.integer("devices", 0, "overlap_ns"), 50);
+  EXPECT_DOUBLE_EQ(view.number("devices", 0, "overlap_share"), 1.0 / 3);
+  EXPECT_EQ(view.integer("devices", 0, "exposed_communication_ns"), 100);
+  EXPECT_EQ(view.integer("devices", 0, "memory_ns"), 45);
+  EXPECT_EQ(view.integer("devices", 0, "exposed_memory_ns"), 20);
+  EXPECT_DOUBLE_EQ(view.headline("overlap"), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(view.headline("exposed_communication_share"), 100.0 / 370);
+  EXPECT_TRUE(view.notes("communication that nothing hides"));
+}
+
+TEST(Overlap, EachCommunicationKernelByItself) {
+  TraceBuilder builder;
+  builder.kernel("gemm", 0, 1000);
+  builder.kernel(kAllReduce, 100, 100, kNoCorrelation, 0, 20);
+  builder.kernel(kAllReduce, 150, 100, kNoCorrelation, 0, 21);
+  builder.kernel("ncclDevKernel_SendRecv", 900, 300, kNoCorrelation, 0, 20);
+  const ResultView view = view_analysis("overlap", builder.trace);
+  ASSERT_EQ(view.rows("kernels"), 2U);
+  EXPECT_EQ(view.text("kernels", 0, "kernel"), "ncclDevKernel_SendRecv");
+  EXPECT_EQ(view.integer("kernels", 0, "hidden_ns"), 100);
+  EXPECT_EQ(view.integer("kernels", 0, "exposed_ns"), 200);
+  EXPECT_EQ(view.integer("kernels", 1, "calls"), 2);
+  EXPECT_EQ(view.integer("kernels", 1, "total_ns"), 200);
+  EXPECT_EQ(view.integer("kernels", 1, "time_ns"), 150);
+  EXPECT_DOUBLE_EQ(view.number("kernels", 1, "hidden_share"), 1);
+}
+
+TEST(Overlap, ComputationOfAnotherDeviceHidesNothing) {
+  TraceBuilder builder;
+  builder.kernel("gemm", 0, 100, kNoCorrelation, 0);
+  builder.kernel(kAllReduce, 0, 100, kNoCorrelation, 1);
+  const ResultView view = view_analysis("overlap", builder.trace);
+  ASSERT_EQ(view.rows("devices"), 2U);
+  EXPECT_TRUE(view.is_nothing("devices", 0, "overlap_share"));
+  EXPECT_DOUBLE_EQ(view.number("devices", 1, "overlap_share"), 0);
+  EXPECT_FALSE(view.has_headline("overlap", "0"));
+  EXPECT_DOUBLE_EQ(view.headline("overlap", "1"), 0);
+  EXPECT_DOUBLE_EQ(view.headline("overlap"), 0);
+  EXPECT_DOUBLE_EQ(view.headline("exposed_communication_share"), 0.5);
+}
+
+TEST(Overlap, WithoutCommunicationThereIsNone) {
+  TraceBuilder builder;
+  builder.kernel("gemm", 0, 100);
+  builder.kernel(kAllReduce, 50, 0);  // of no time
+  const ResultView view = view_analysis("overlap", builder.trace);
+  EXPECT_TRUE(view.is_nothing("devices", 0, "overlap_share"));
+  EXPECT_FALSE(view.has_headline("overlap"));
+  EXPECT_TRUE(view.notes("no communication"));
+  EXPECT_TRUE(view.is_nothing("kernels", 0, "hidden_share"));
+}
+
+TEST(Overlap, TracesWithoutGpuWork) {
+  TraceBuilder builder;
+  builder.op("aten::add", 0, 10);
+  const ResultView view = view_analysis("overlap", builder.trace);
+  EXPECT_TRUE(view.result.tables.empty());
+  EXPECT_TRUE(view.notes("no kernel, copy or set"));
+  EXPECT_TRUE(view.result.headlines.empty());
+}
+
+TEST(Overlap, RanksAreComparedByTheirHeadlines) {
+  TraceBuilder hidden, exposed;
+  hidden.kernel("gemm", 0, 100);
+  hidden.kernel(kAllReduce, 0, 50, kNoCorrelation, 0, 20);
+  exposed.kernel("gemm", 0, 100);
+  exposed.kernel(kAllReduce, 100, 50, kNoCorrelation, 0, 20);
+  const std::vector<RankResult> ranks{{"a", 0, view_analysis("overlap", hidden.trace).result},
+                                      {"b", 1, view_analysis("overlap", exposed.trace).result}};
+  const ResultView view(combine_headlines(ranks));
+  EXPECT_DOUBLE_EQ(view.number("ranks", 0, "overlap"), 1);
+  EXPECT_DOUBLE_EQ(view.number("ranks", 1, "overlap"), 0);
+}
+
+/// Launches at `launched` (10 ns long), and starts its kernel at `started`.
+void launch(TraceBuilder& builder, std::int64_t correlation, std::int64_t launched, std::int64_t started,
+            std::int64_t stream = 7, std::int32_t device = 0) {
+  builder.runtime("cudaLaunchKernel", launched, 10, correlation);
+  builder.kernel("k", started, 10, correlation, device, stream);
+}
+
+TEST(QueueLength, RisesAtLaunchesAndFallsAtStarts) {
+  TraceBuilder builder;
+  launch(builder, 1, 0, 100);
+  launch(builder, 2, 20, 200);
+  launch(builder, 3, 40, 300);
+  launch(builder, 4, 400, 450);
+  const std::vector<StreamQueue> queues = queue_lengths(builder.trace, launches(builder.trace));
+  ASSERT_EQ(queues.size(), 1U);
+  EXPECT_THAT(queues[0].steps,
+              ElementsAre(QueueStep{0, 1}, QueueStep{20, 2}, QueueStep{40, 3}, QueueStep{100, 2},
+                          QueueStep{200, 1}, QueueStep{300, 0}, QueueStep{400, 1}, QueueStep{450, 0}));
+  const QueueSummary summary = summarize(queues[0].steps, 2);
+  EXPECT_EQ(summary.span_ns, 450);
+  EXPECT_EQ(summary.max_length, 3);
+  EXPECT_DOUBLE_EQ(summary.length_ns, 20 * 1 + 20 * 2 + 60 * 3 + 100 * 2 + 100 * 1 + 0 + 50 * 1);
+  EXPECT_EQ(summary.empty_ns, 100);
+  EXPECT_EQ(summary.blocked_ns, 20 + 60 + 100);
+}
+
+TEST(QueueLength, WhatChangesAtOneInstantIsOneStep) {
+  TraceBuilder builder;
+  launch(builder, 1, 0, 100);
+  launch(builder, 2, 100, 200);  // launched as the first starts: the length stays 1
+  builder.runtime("cudaLaunchKernel", 300, 10, 3);
+  builder.kernel("starts as it is launched", 300, 10, 3);
+  const std::vector<StreamQueue> queues = queue_lengths(builder.trace, launches(builder.trace));
+  EXPECT_THAT(queues[0].steps, ElementsAre(QueueStep{0, 1}, QueueStep{200, 0}));
+}
+
+TEST(QueueLength, EachKernelOfAGraphIsInTheQueue) {
+  TraceBuilder builder;
+  builder.runtime("cudaGraphLaunch", 0, 10, 1);
+  for (int i = 0; i < 3; ++i) builder.kernel("k", 100 + 100 * i, 50, 1);
+  const std::vector<StreamQueue> queues = queue_lengths(builder.trace, launches(builder.trace));
+  EXPECT_THAT(queues[0].steps,
+              ElementsAre(QueueStep{0, 3}, QueueStep{100, 2}, QueueStep{200, 1}, QueueStep{300, 0}));
+}
+
+TEST(QueueLength, WorkWithoutALaunchOrBeforeItIsNeverInTheQueue) {
+  TraceBuilder builder;
+  builder.kernel("not launched here", 50, 10);
+  builder.runtime("cudaLaunchKernel", 200, 10, 1);
+  builder.kernel("clocks differ", 150, 10, 1);
+  const std::vector<StreamQueue> queues = queue_lengths(builder.trace, launches(builder.trace));
+  ASSERT_EQ(queues.size(), 1U);
+  EXPECT_THAT(queues[0].steps, IsEmpty());
+  EXPECT_EQ(queues[0].works, 1U);
+  EXPECT_EQ(queues[0].without_launch, 1U);
+}
+
+TEST(Queue, StreamsAndDevicesApart) {
+  TraceBuilder builder;
+  launch(builder, 1, 0, 100, 7);
+  launch(builder, 2, 0, 300, 8);
+  launch(builder, 3, 100, 200, 8);
+  launch(builder, 4, 0, 50, 7, 1);
+  const ResultView view = view_analysis("queue", builder.trace);
+  ASSERT_EQ(view.rows("streams"), 3U);
+  EXPECT_EQ(view.integer("streams", 0, "max_length"), 1);
+  EXPECT_DOUBLE_EQ(view.number("streams", 0, "mean_length"), 1);
+  EXPECT_EQ(view.integer("streams", 1, "stream"), 8);
+  EXPECT_EQ(view.integer("streams", 1, "max_length"), 2);
+  EXPECT_DOUBLE_EQ(view.number("streams", 1, "mean_length"), (100.0 + 200 + 100) / 300);
+  EXPECT_EQ(view.text("streams", 2, "device"), "1");
+  EXPECT_DOUBLE_EQ(view.headline("queue_length_mean", "0"), (100.0 + 400) / 400);
+  EXPECT_DOUBLE_EQ(view.headline("queue_length_max"), 2);
+  EXPECT_DOUBLE_EQ(view.headline("queue_empty_share"), 0);
+  EXPECT_FALSE(view.has("series"));
+}
+
+TEST(Queue, BlockedFromTheLimitOn) {
+  TraceBuilder builder;
+  builder.runtime("cudaGraphLaunch", 0, 10, 1);
+  for (int i = 0; i < 1024; ++i) builder.kernel("k", 1000 + i, 1, 1);
+  ResultView view = view_analysis("queue", builder.trace);
+  EXPECT_EQ(view.integer("streams", 0, "blocked_ns"), 1000);
+  EXPECT_DOUBLE_EQ(view.headline("queue_blocked_ns"), 1000);
+  EXPECT_TRUE(view.notes("queues were full for"));
+  view = view_analysis("queue", builder.trace, option("limit", "1025"));
+  EXPECT_EQ(view.integer("streams", 0, "blocked_ns"), 0);
+  EXPECT_FALSE(view.notes("queues were full"));
+  EXPECT_THROW(view_analysis("queue", builder.trace, option("limit", "0")), Error);
+  EXPECT_THROW(view_analysis("queue", builder.trace, option("limit", "many")), Error);
+}
+
+TEST(Queue, SeriesIsATable) {
+  TraceBuilder builder;
+  launch(builder, 1, 5, 100);
+  builder.kernel("alone on its stream, no launch", 7, 5, kNoCorrelation, 0, 9);
+  const ResultView view = view_analysis("queue", builder.trace, option("series"));
+  ASSERT_EQ(view.rows("series"), 2U);
+  EXPECT_EQ(view.integer("series", 0, "at_ns"), 5);
+  EXPECT_EQ(view.integer("series", 1, "length"), 0);
+  EXPECT_TRUE(view.is_nothing("streams", 1, "mean_length"));
+  EXPECT_TRUE(view.notes("1 of 2 pieces of GPU work have no launch"));
+}
+
+TEST(Queue, TracesWithoutGpuWork) {
+  TraceBuilder builder;
+  builder.runtime("cudaLaunchKernel", 0, 10, 1);
+  const ResultView view = view_analysis("queue", builder.trace, option("series"));
+  EXPECT_TRUE(view.result.tables.empty());
+  EXPECT_TRUE(view.notes("no kernel, copy or set"));
+  EXPECT_TRUE(view.result.headlines.empty());
 }
 
 }  // namespace

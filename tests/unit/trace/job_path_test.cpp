@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/critical_path/job_path.h"
+#include "headroom_trace/critical_path/job_path.h"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -11,7 +12,6 @@
 #include <vector>
 
 #include "headroom/base/error.h"
-#include "headroom/trace/critical_path/job_path_tables.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {

@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "headroom/trace/analysis.h"
-#include "headroom/trace/columns/attribution.h"
-#include "headroom/trace/columns/kernel_type.h"
-#include "headroom/trace/readers/read.h"
-#include "headroom/trace/work/transfers.h"
+#include "headroom_trace/analysis.h"
+#include "headroom_trace/columns/attribution.h"
+#include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/readers/read.h"
+#include "headroom_trace/work/memory.h"
 
 namespace headroom::trace {
 namespace {

@@ -4,6 +4,7 @@
 // all.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <map>
@@ -14,7 +15,7 @@
 #include <vector>
 
 #include "headroom/base/error.h"
-#include "headroom/trace/readers/read.h"
+#include "headroom_trace/readers/read.h"
 
 namespace headroom::trace {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "headroom/trace/analysis.h"
+#include "headroom_trace/analysis.h"
 
 namespace headroom::trace {
 

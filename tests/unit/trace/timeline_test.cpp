@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
+#include <numeric>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "headroom/base/json.h"
-#include "headroom/trace/timeline/counters.h"
-#include "headroom/trace/timeline/job_timeline.h"
-#include "headroom/trace/timeline/rank_timeline.h"
-#include "headroom/trace/timeline/slice_budget.h"
-#include "headroom/trace/timeline/timeline_json.h"
+#include "headroom_trace/merge/trace_merge.h"
+#include "headroom_trace/report/trace_diff.h"
+#include "headroom_trace/timeline/flame_tree.h"
+#include "headroom_trace/timeline/rank_timeline.h"
+#include "headroom_trace/timeline/timeline.h"
+#include "result_view.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {
@@ -410,6 +415,198 @@ TEST(TimelineJson, HasTheSlicesOfTheLanes) {
   EXPECT_THAT(text, HasSubstr("\"start_ns\":1000,\"length_ns\":135,"));
   EXPECT_THAT(text, HasSubstr("\"flames\":[]"));
   EXPECT_THAT(text, HasSubstr("\"shortest_ns\":6,\"events\":4,\"slices\":3,"));
+}
+
+/// "path host/device xcalls", a path with > between.
+std::vector<std::string> nodes_of(const FlameTree& tree) {
+  std::vector<std::string> paths, texts;
+  for (const FlameNode& node : tree.nodes) {
+    paths.push_back((node.parent == kNone ? "" : paths.at(node.parent) + " > ") + tree.names.at(node.name));
+    texts.push_back(paths.back() + " " + std::to_string(node.host_ns) + "/" + std::to_string(node.device_ns) +
+                    " x" + std::to_string(node.calls));
+  }
+  return texts;
+}
+
+TEST(FlameTree, CallsAreSummedByWhatTheyWereCalledFrom) {
+  TraceBuilder builder;
+  for (int step = 0; step < 2; ++step) {
+    const std::int64_t at = 1000 * step;
+    builder.step(step, at, 900);
+    builder.op("aten::linear", at + 100, 400);
+    builder.op("aten::addmm", at + 200, 250);
+    builder.runtime("cudaLaunchKernel", at + 300, 20, step + 1);
+    builder.op("aten::addmm", at + 600, 40);
+    builder.kernel("gemm", at + 500, 200, step + 1);
+  }
+  builder.event(Category::kPython, "<built-in method copy_ of Tensor object at 0x7fd0>", 0, 5, 0,
+                kNoCorrelation);
+  builder.trace.events.thread.back() = builder.thread("1000", "2");
+  builder.event(Category::kPython, "<built-in method copy_ of Tensor object at 0x8000>", 10, 7,
+                builder.thread("1000", "2"));
+  builder.event(Category::kOther, "PyTorch Profiler (0)", 0, 5000, builder.thread("1000", "1"));
+  builder.kernel("of an earlier launch", 0, 30);
+  const RankTimeline timeline = rank_timeline(builder.trace, {});
+  EXPECT_THAT(nodes_of(timeline.stacks),
+              testing::UnorderedElementsAre(
+                  "ProfilerStep 1800/400 x2", "ProfilerStep > aten::linear 800/400 x2",
+                  "ProfilerStep > aten::linear > aten::addmm 500/400 x2",
+                  "ProfilerStep > aten::linear > aten::addmm > cudaLaunchKernel 40/400 x2",
+                  "ProfilerStep > aten::addmm 80/0 x2", "<built-in method copy_ of Tensor object> 12/0 x2"));
+  EXPECT_EQ(timeline.stacks.elsewhere_ns, 30);
+  EXPECT_EQ(timeline.stacks.left_out, 0U);
+  EXPECT_THAT(timeline.modules.nodes, IsEmpty());
+}
+
+TEST(FlameTree, WhatGoesOnAfterAFunctionIsNotInIt) {
+  TraceBuilder builder;
+  const std::uint32_t host = builder.thread(TraceBuilder::kHostPid, "1");
+  builder.event(Category::kPython, "main", 0, 1000, host);
+  builder.event(Category::kPython, "profiler.step", 100, 20, host);
+  builder.step(1, 110, 800);  // begins in the function, and outlives it
+  builder.op("aten::mm", 200, 50);
+  builder.runtime("cudaLaunchKernel", 220, 35, 1);  // ends after its operator, by another clock
+  builder.kernel("gemm", 300, 80, 1);
+  EXPECT_THAT(nodes_of(rank_timeline(builder.trace, {}).stacks),
+              testing::UnorderedElementsAre("main 1000/80 x1", "main > profiler.step 20/0 x1",
+                                            "main > ProfilerStep 800/80 x1",
+                                            "main > ProfilerStep > aten::mm 50/80 x1",
+                                            "main > ProfilerStep > aten::mm > cudaLaunchKernel 35/80 x1"));
+}
+
+TEST(FlameTree, ModulesHaveTheTimesOfTheAnalysis) {
+  TraceBuilder builder;
+  const std::uint32_t host = builder.thread(TraceBuilder::kHostPid, "1");
+  builder.event(Category::kPython, "train.py(3): main", 0, 1000, host);
+  builder.event(Category::kPython, "nn.Module: Net_0", 100, 500, host);
+  builder.event(Category::kPython, "nn.Module: Linear_0", 200, 100, host);
+  builder.op("aten::addmm", 210, 50);
+  builder.runtime("cudaLaunchKernel", 220, 20, 1);
+  builder.kernel("gemm", 300, 80, 1);
+  builder.kernel("of no launch", 500, 7);
+  const FlameTree modules = rank_timeline(builder.trace, {}).modules;
+  EXPECT_THAT(nodes_of(modules), ElementsAre("Net_0 500/80 x1", "Net_0 > Linear_0 100/80 x1"));
+  EXPECT_EQ(modules.elsewhere_ns, 7);
+}
+
+TEST(FlameTree, OfTooManyNodesThoseWithTheMostTimeStayInTheirPlaces) {
+  TraceBuilder builder;
+  std::int64_t at = 0;
+  for (int i = 0; i < 100; ++i) {
+    builder.op("outer" + std::to_string(i), at, 10 + i);
+    builder.op("inner", at, 9 + i);
+    at += 1000;
+  }
+  TimelineLimits limits;
+  limits.flame_nodes = 5;
+  const FlameTree tree = rank_timeline(builder.trace, {}, limits).stacks;
+  EXPECT_EQ(tree.left_out, 195U);
+  EXPECT_THAT(nodes_of(tree), ElementsAre("outer97 107/0 x1", "outer98 108/0 x1", "outer98 > inner 107/0 x1",
+                                          "outer99 109/0 x1", "outer99 > inner 108/0 x1"));
+}
+
+TEST(FlameTree, EndlessNestsEnd) {
+  TraceBuilder builder;
+  for (int depth = 0; depth < 5000; ++depth) builder.op("f", depth, 20'000 - 2 * depth);
+  TimelineLimits limits;
+  limits.flame_nodes = 10'000;
+  EXPECT_EQ(rank_timeline(builder.trace, {}, limits).stacks.nodes.size(), 1000U);
+}
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+// The readers keep times, durations and the base time within 2^61 each.
+constexpr std::int64_t kFar = std::int64_t{1} << 61;
+
+Trace extreme_trace() {
+  TraceBuilder builder;
+  std::int64_t correlation = 1;
+  for (const std::int64_t start : {-kFar, std::int64_t{0}, kFar, kFar}) {
+    for (int device = 0; device < 4; ++device) {
+      builder.runtime("cudaGraphLaunch", -start, kFar, correlation);
+      builder.kernel("gemm", start, kFar, correlation, device, device);
+      builder.kernel("ncclKernel", start, kFar, correlation, device, kMost);
+      builder.runtime("cudaLaunchKernel", start, kFar, ++correlation);
+      builder.kernel("gemm", -start, 0, correlation, device, kLeast);
+      GpuDetail& copy = builder.copy(-start, kFar, ++correlation, device);
+      copy.bytes = 1e308;
+      copy.bandwidth_gb_s = 1e308;
+      ++correlation;
+    }
+  }
+  for (const std::int64_t bytes : {kMost, kMost, kLeast, kLeast, std::int64_t{0}})
+    builder.trace.memory.push_back(
+        {bytes, -5, 3, bytes, 7, kMost, kMost, kNone, builder.trace.names.intern("a.py(1): f;b.py(2): g")});
+  builder.trace.memory.push_back({0, 1, 0, 512, 7, kLeast, 7});
+  for (int i = 0; i < 12; ++i) builder.op("aten::mm", -kFar + i, kFar - i, i);
+  for (int i = 0; i < 12; ++i) builder.op("aten::add", -kFar + 20, kFar - 100, i, "2");
+  for (const std::int64_t duration : {kFar, std::int64_t{0}})
+    builder.event(Category::kPython, "a.py(1): f", -kFar, duration,
+                  builder.thread(TraceBuilder::kHostPid, "1"));
+  return std::move(builder.trace);
+}
+
+// Numbers at the limits of their type: run with the sanitizers, no analysis may have undefined behaviour.
+TEST(ExtremeValues, NoAnalysisOfDevicesFails) {
+  const Trace trace = extreme_trace();
+  for (const char* name : {"idle", "launch", "queue", "memory", "overlap"}) {
+    AnalysisOptions options;
+    options.top = 0;
+    for (const char* flag : {"each", "series"}) options.set(flag, "");
+    const ResultView view = view_analysis(name, trace, options);
+    EXPECT_FALSE(view.result.tables.empty()) << name;
+    for (const Headline& headline : view.result.headlines)
+      EXPECT_FALSE(std::isnan(headline.value)) << name << " " << headline.metric;
+  }
+}
+
+TEST(ExtremeValues, NoOtherAnalysisFails) {
+  const Trace trace = extreme_trace();
+  for (const Analysis* analysis : analyses()) {
+    const AnalysisResult result = analysis->analyze(trace, {});
+    EXPECT_FALSE(result.tables.empty()) << analysis->name;
+    const std::vector<RankResult> ranks{{"a", 0, result}, {"b", 1, result}};
+    if (analysis->combine != nullptr) {
+      EXPECT_FALSE(analysis->combine(ranks, {}).tables.empty()) << analysis->name;
+    }
+  }
+  TraceProfile profile = profile_of(trace);
+  add(profile, profile_of(trace));
+  EXPECT_EQ(profile.kernels.at("gemm").total_ns, kMost);
+  EXPECT_FALSE(diff(profile, {}).tables.empty());
+}
+
+TEST(ExtremeValues, ATimelineIsDrawnOfThem) {
+  const Trace trace = extreme_trace();
+  for (const std::size_t slices : {1U, 20U, 10'000U}) {
+    TimelineLimits limits;
+    limits.slices = slices;
+    std::vector<RankClock> clocks;
+    std::vector<RankTimeline> ranks;
+    for (int rank = 0; rank < 2; ++rank) {
+      clocks.push_back(rank_clock(trace));
+      ranks.push_back(rank_timeline(trace, clocks.back().calls, limits));
+      EXPECT_EQ(ranks.back().events_left_out, 0U);
+    }
+    const JobTimeline job = job_timeline(std::move(ranks), job_clocks(std::move(clocks)));
+    std::uint64_t events = 0;
+    for (const Track& track : job.ranks.front().tracks) {
+      for (const Lane& lane : track.lanes)
+        events = std::accumulate(lane.count.begin(), lane.count.end(), events);
+    }
+    EXPECT_EQ(events, job.ranks.front().events);
+    EXPECT_TRUE(is_json(timeline_json(job)));
+  }
+}
+
+TEST(ExtremeValues, OptionsBeyondAllTimes) {
+  TraceBuilder builder;
+  builder.kernel("a", 0, 1);
+  builder.kernel("b", 5, 1);
+  EXPECT_EQ(view_analysis("idle", builder.trace, option("threshold", "1e300s"))
+                .integer("streams", 0, "kernel_wait_gaps"),
+            1);
+  EXPECT_FALSE(view_analysis("launch", builder.trace, option("call-cutoff", "1e300s")).result.tables.empty());
 }
 
 }  // namespace

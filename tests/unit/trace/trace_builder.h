@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "headroom/trace/columns/trace.h"
+#include "headroom_trace/columns/trace.h"
 
 namespace headroom::trace {
 // The library has a class of this name for its readers: without a namespace of its own, each would use the

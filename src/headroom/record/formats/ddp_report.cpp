@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/record/formats/ddp_report.h"
+#include "headroom/record/formats/ddp_report_walk.h"
 
 #include <fmt/format.h>
 
@@ -10,13 +10,14 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
-#include "headroom/record/ddp_report_walk.h"
-#include "headroom/record/number_column.h"
-#include "headroom/record/tool_json.h"
-#include "headroom/record/tool_record.h"
+#include "headroom/record/formats.h"
+#include "headroom/record/formats/tool_files.h"
+#include "headroom/record/record_json.h"
 
 namespace headroom {
 namespace {
+
+constexpr const char* kResultsPath = "/benchmark_results";
 
 constexpr const char* kResults = "benchmark_results";
 
@@ -54,7 +55,7 @@ class ReportReader : DdpReportWalk {
     has_result_ = false;
   }
 
-  /// What `headroom ddp` adds where PyTorch's benchmark has one value for all.
+  /// Fields that `headroom ddp` writes for each model; PyTorch's benchmark has them once.
   void take_model_field(const std::string& key) override {
     if (key != "image_size" && key != "bucket_size") return stream().skip_value();
     const Json value = stream().value();
@@ -104,7 +105,7 @@ class ReportReader : DdpReportWalk {
   void end_round() override {
     if (ranks_.empty()) throw Error(where() + "/ranks: is empty or missing");
     if (seconds_.empty()) throw Error(where() + "/measurements: is empty or missing");
-    // The first round is a single rank without data parallel training.
+    // The first round is a single rank without DDP.
     records_.push_back(record_of_round(records_.size() == first_));
   }
 
@@ -119,7 +120,7 @@ class ReportReader : DdpReportWalk {
     }
   }
 
-  /// Before the model and the batch size of the record are known: they may stand after the measurements.
+  /// Makes a record without model and batch size, which may follow the measurements.
   Record record_of_round(bool without_ddp) {
     Record record = headline_record("ddp", "", "latency", "s");
     record.benchmark.mode = "training";
@@ -127,7 +128,7 @@ class ReportReader : DdpReportWalk {
     record.axes = {
         {"batch_size", ""}, {"ranks", std::to_string(ranks_.size())}, {"ddp", without_ddp ? "no" : "yes"}};
     record.metric.extra_info["rank_list"] = fmt::format("{}", fmt::join(ranks_, ","));
-    // The report lists what the first rank measured, then the second, and so on.
+    // The measurements are grouped by rank, the first rank first.
     const bool divides = seconds_.size() % ranks_.size() == 0;
     const std::size_t processes = divides ? ranks_.size() : 1;
     const std::size_t each = seconds_.size() / processes;
@@ -143,12 +144,12 @@ class ReportReader : DdpReportWalk {
 
   std::shared_ptr<Environment> environment_ = std::make_shared<Environment>();
   std::vector<Record> records_;
-  std::size_t first_ = 0;  ///< record of the model that is being read
+  std::size_t first_ = 0;  ///< index of the current model's first record
   std::string model_, batch_size_;
   AxisValues more_axes_;
   bool has_result_ = false;
   std::vector<std::int64_t> ranks_;
-  std::vector<double> seconds_;  ///< keeps its memory from one round to the next
+  std::vector<double> seconds_;  ///< reused for all rounds
 };
 
 bool recognises(std::string_view text) {
@@ -168,6 +169,93 @@ std::vector<Record> read_file(const std::filesystem::path& path) {
 
 }  // namespace
 
+void DdpReportWalk::require(char first, const char* what) {
+  if (stream_.peek() != first) {
+    stream_.refuse((path_.empty() ? "the report" : path_) + ": expected " + what);
+  }
+}
+
+void DdpReportWalk::walk() {
+  bool has_results = false;
+  require('{', "an object");
+  stream_.members([&](const std::string& key) {
+    path_ = "/" + key;
+    if (path_ == kResultsPath) {
+      has_results = true;
+      begin_results();
+      walk_models();
+    } else {
+      take_field(key);
+    }
+  });
+  stream_.finish();
+  if (!has_results) throw Error(fmt::format("{}: {}: missing: this is no DDP report", source_, kResultsPath));
+}
+
+void DdpReportWalk::walk_models() {
+  require('[', "a list");
+  std::size_t index = 0;
+  stream_.elements([&] {
+    path_ = fmt::format("{}/{}", kResultsPath, index++);
+    require('{', "an object");
+    begin_model();
+    walk_model();
+    end_model();
+  });
+}
+
+void DdpReportWalk::walk_model() {
+  const std::string path = path_;
+  stream_.members([&](const std::string& key) {
+    path_ = path + "/" + key;
+    if (key == "model") {
+      take_model();
+    } else if (key == "batch_size") {
+      take_batch_size();
+    } else if (key == "result") {
+      begin_rounds();
+      walk_rounds();
+    } else {
+      take_model_field(key);
+    }
+  });
+  path_ = path;
+}
+
+void DdpReportWalk::walk_rounds() {
+  const std::string path = path_;
+  require('[', "a list");
+  std::size_t index = 0;
+  stream_.elements([&] {
+    path_ = fmt::format("{}/{}", path, index);
+    if (begin_round(index++)) {
+      walk_round();
+      end_round();
+    } else {
+      stream_.skip_value();
+    }
+  });
+}
+
+void DdpReportWalk::walk_round() {
+  const std::string path = path_;
+  require('{', "an object");
+  stream_.members([&](const std::string& key) {
+    path_ = path + "/" + key;
+    if (key == "measurements") require('[', "a list");
+    if (key == "ranks") {
+      take_ranks();
+    } else if (key == "measurements") {
+      take_measurements();
+    } else {
+      stream_.skip_value();
+    }
+  });
+  path_ = path;
+}
+
+/// Report of PyTorch's DDP benchmark (read): one record for each model, batch size and number of ranks; one
+/// process per rank if the measurements divide evenly among the ranks.
 Format ddp_report_format() {
   return {.name = "ddp",
           .summary = "the report of PyTorch's benchmark of distributed data parallel training",

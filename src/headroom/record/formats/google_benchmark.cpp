@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/record/formats/google_benchmark.h"
+#include "headroom/record/formats.h"
 
 #include <fmt/format.h>
 
@@ -11,17 +11,14 @@
 #include "headroom/base/error.h"
 #include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
-#include "headroom/record/imported_machine.h"
-#include "headroom/record/iso_time.h"
-#include "headroom/record/tool_json.h"
-#include "headroom/record/tool_record.h"
+#include "headroom/record/formats/tool_files.h"
 
 namespace headroom {
 namespace {
 
 constexpr const char* kTool = "google-benchmark";
 
-/// Numbers of a run that are not user counters.
+/// Numbers of a run other than user counters.
 constexpr std::array kOwnNumbers{"family_index", "per_family_instance_index",
                                  "repetitions",  "repetition_index",
                                  "threads",      "iterations",
@@ -32,7 +29,7 @@ struct Run {
   std::string name, label;
   int threads = 0;
   std::uint64_t iterations = 0;
-  std::string failure;  ///< why a repetition gave no numbers
+  std::string failure;  ///< why a repetition failed
   std::vector<double> real_ns, cpu_ns;
   std::vector<std::pair<std::string, std::vector<double>>> counters;
 };
@@ -40,7 +37,7 @@ struct Run {
 bool is_aggregate(const Json& object, const std::string& where) {
   const std::string type = json_string_or(object, "run_type", "", where);
   if (!type.empty()) return type != "iteration";
-  // Before 1.5 there was no run_type.
+  // Versions before 1.5 have no run_type.
   if (object.contains("big_o") || object.contains("rms") || object.contains("aggregate_name")) return true;
   const std::string name = json_string(object, "name", where);
   constexpr std::array kEndings{"_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS"};
@@ -91,7 +88,7 @@ void add_repetition(const Json& object, const std::string& where, Run& run) {
   const double factor = nanoseconds_per_unit(object, where);
   run.real_ns.push_back(
       require_time(factor * finite_number(object, "real_time", where), where + "/real_time"));
-  // The clock of the CPU time may be too coarse to see a short run.
+  // CPU time may be too coarse for a short run.
   const double cpu = factor * finite_number(object, "cpu_time", where);
   if (cpu < 0) throw Error(where + "/cpu_time: expected a time from zero up; measure again");
   run.cpu_ns.push_back(cpu);
@@ -179,6 +176,8 @@ std::vector<Record> read(const PaddedText& text, const std::string& source) {
 
 }  // namespace
 
+/// Output of Google Benchmark's --benchmark_out_format=json (read). Aggregates are skipped, repetitions
+/// become samples, and each user counter becomes a record.
 Format google_benchmark_format() {
   return {.name = "google-benchmark",
           .summary = "JSON of Google Benchmark",

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/record/formats/headroom_json.h"
+#include <fmt/format.h>
 
+#include <unordered_map>
+
+#include "headroom/base/json.h"
 #include "headroom/base/text.h"
-#include "headroom/record/codec.h"
+#include "headroom/record/formats.h"
+#include "headroom/record/record_json.h"
 
 namespace headroom {
 namespace {
+
+/// Adds an array element on its own line, so that grep finds records and a new record changes one line.
+void add_line(std::string& array, const Json& element) {
+  array += (array.size() == 1 ? "\n" : ",\n") + dump_json(element);
+}
 
 std::string write(const std::vector<Record>& records, std::string_view, const std::string&) {
   return to_json_text(records);
 }
 
-/// "headroom" is the first member of what we write; whitespace may differ where another program wrote it
-/// anew.
+/// "headroom" is our first member. Other programs may have changed the whitespace.
 bool recognises(std::string_view text) {
   text = trimmed(text.substr(0, 256));
   if (!text.starts_with('{')) return false;
@@ -25,6 +33,73 @@ std::vector<Record> read(const PaddedText& text, const std::string& source) {
 
 }  // namespace
 
+std::string to_json_text(const std::vector<Record>& records) {
+  std::unordered_map<const Environment*, std::size_t> known;
+  std::string environments = "[", written = "[";
+  for (const Record& record : records) {
+    Json json = record_json::write_record(record);
+    if (record.environment) {
+      const auto [found, is_new] = known.emplace(record.environment.get(), known.size());
+      if (is_new) add_line(environments, json_of(*record.environment));
+      json["environment"] = found->second;
+    }
+    add_line(written, json);
+  }
+  const Json header{{"schema", kRecordSchema}, {"version", HEADROOM_VERSION}};
+  return fmt::format("{{\"headroom\": {},\n\"environments\": {}],\n\"records\": {}]}}\n", dump_json(header),
+                     environments, written);
+}
+
+std::vector<Record> records_from_json_text(const PaddedText& text, const std::string& source) {
+  JsonStream stream(text, source);
+  return record_json::read_records(stream, source);
+}
+
+std::vector<Record> records_from_json_text(std::string_view text, const std::string& source) {
+  return records_from_json_text(PaddedText(text), source);
+}
+
+std::vector<Record> records_from_json_file(const std::filesystem::path& path) {
+  JsonStream stream(path);
+  return record_json::read_records(stream, path.string());
+}
+
+const char* to_string(StopReason reason) {
+  switch (reason) {
+    case StopReason::kNone:
+      return "none";
+    case StopReason::kPrecision:
+      return "precision";
+    case StopReason::kMaxTime:
+      return "max-time";
+    case StopReason::kMaxSamples:
+      return "max-samples";
+    case StopReason::kInterrupted:
+      return "interrupted";
+    case StopReason::kRunnerLost:
+      return "runner-lost";
+  }
+  return "none";
+}
+
+const char* to_string(Outcome::Kind kind) {
+  switch (kind) {
+    case Outcome::Kind::kMeasured:
+      return "measured";
+    case Outcome::Kind::kSkipped:
+      return "skipped";
+    case Outcome::Kind::kFailed:
+      return "failed";
+  }
+  return "failed";
+}
+
+const char* to_string(Direction direction) {
+  return direction == Direction::kLowerIsBetter ? "lower" : "higher";
+}
+
+/// Our own format, with everything in a record, all samples included (docs/record-format.md). Read and
+/// written.
 Format headroom_json_format() {
   return {.name = "headroom-json",
           .summary = "everything about every record, all samples included",

@@ -1,31 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/record/formats/hyperfine.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "headroom/base/error.h"
+#include "headroom/base/json.h"
 #include "headroom/base/json_codec.h"
 #include "headroom/base/secrets.h"
 #include "headroom/base/text.h"
-#include "headroom/record/hyperfine_json.h"
-#include "headroom/record/tool_json.h"
-#include "headroom/record/tool_record.h"
+#include "headroom/record/formats.h"
+#include "headroom/record/formats/tool_files.h"
+#include "headroom/stats/quantile.h"
 
 namespace headroom {
 namespace {
 
-/// What the records of one command share.
+std::optional<double> seconds_per(const std::string& unit) {
+  static const std::map<std::string, double> kUnits{
+      {"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+  const auto found = kUnits.find(unit);
+  return found == kUnits.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// All samples in the order measured, times `factor`.
+std::vector<double> all_values(const Record& record, double factor = 1) {
+  std::vector<double> values;
+  for (const ProcessSamples& process : record.samples) {
+    for (const double value : process.values) values.push_back(value * factor);
+  }
+  return values;
+}
+
+std::string command_of(const Record& record) {
+  const auto title = record.model.extra_info.find("title");
+  if (title != record.model.extra_info.end()) return title->second;
+  return record.model.backend.empty() ? case_name(record) : case_name(record) + " " + record.model.backend;
+}
+
+bool same_command(const Record& a, const Record& b) {
+  return a.model.name == b.model.name && a.model.backend == b.model.backend && a.axes == b.axes &&
+         a.runner == b.runner && a.caches == b.caches && a.threads == b.threads &&
+         a.benchmark.dtype == b.benchmark.dtype;
+}
+
+Json exit_codes(const Record* record, std::size_t runs) {
+  Json codes = Json::array();
+  const std::vector<double> values = record == nullptr ? std::vector<double>(runs) : all_values(*record);
+  for (const double value : values) codes.push_back(value < 0 ? Json() : Json(static_cast<int>(value)));
+  return codes;
+}
+
+Json result_of(const Record& latency, const std::vector<Record>& records) {
+  const auto other = [&](const char* metric) -> const Record* {
+    const auto found = std::ranges::find_if(records, [&](const Record& record) {
+      return record.metric.name == metric && same_command(record, latency) && !all_values(record).empty();
+    });
+    return found == records.end() ? nullptr : &*found;
+  };
+  const auto mean_or_zero = [&](const char* metric) {
+    const Record* record = other(metric);
+    return record == nullptr ? 0 : mean(all_values(*record, seconds_per(record->metric.unit).value_or(1)));
+  };
+  const std::vector<double> times = all_values(latency, *seconds_per(latency.metric.unit));
+  Json result;
+  result["command"] = command_of(latency);
+  result["mean"] = mean(times);
+  result["stddev"] = times.size() > 1 ? Json(standard_deviation(times)) : Json();
+  result["median"] = median(times);
+  result["user"] = mean_or_zero("user_time");
+  result["system"] = mean_or_zero("system_time");
+  result["min"] = *std::ranges::min_element(times);
+  result["max"] = *std::ranges::max_element(times);
+  result["times"] = times;
+  if (const Record* memory = other("peak_memory")) {
+    result["memory_usage_byte"] = Json::array();
+    for (const double bytes : all_values(*memory))
+      result["memory_usage_byte"].push_back(static_cast<std::int64_t>(bytes));
+  }
+  result["exit_codes"] = exit_codes(other("exit_code"), times.size());
+  for (const auto& [name, value] : latency.axes) result["parameters"][name] = value.text();
+  return result;
+}
+
+/// Data shared by the records of one command.
 struct Command {
-  std::string name;   ///< {parameters} in place of their values, as `headroom ab` has it
+  std::string name;   ///< with {parameters} in place of their values, as in `headroom ab`
   std::string title;  ///< as it was run
   std::vector<std::pair<std::string, std::string>> parameters;
   std::vector<std::string> notes;
 };
 
-/// `text` with {NAME} wherever the value of a parameter stands; of several that fit, the longest.
+/// Returns `text` with {NAME} for each parameter value; the longest match wins.
 std::string with_placeholders(const std::string& text,
                               const std::vector<std::pair<std::string, std::string>>& parameters) {
   std::string replaced;
@@ -60,8 +127,8 @@ Command read_command(const Json& result, const std::string& where) {
   return command;
 }
 
-/// hyperfine tells a command only with its parameters filled in. What it was before is taken from the results
-/// that agree about it: a value may stand elsewhere in a command, too, but hardly so in all of them.
+/// hyperfine stores commands with their parameters filled in. Reconstructs the original from the results that
+/// agree on it: a value may also occur elsewhere in one command, but hardly in all.
 void name_as_given(std::vector<Command>& commands) {
   std::map<std::string, int> agreeing;
   const auto template_of = [](const Command& command) {
@@ -77,7 +144,8 @@ void name_as_given(std::vector<Command>& commands) {
   }
 }
 
-/// With the identity that `headroom time` and `headroom ab` give to the same command: they can be compared.
+/// Uses the identity that `headroom time` and `headroom ab` give to the command, so that they can be
+/// compared.
 Record record_of(const Command& command, const std::string& metric, const std::string& unit) {
   Record record = tool_record("headroom", command.name, metric, unit);
   record.benchmark.extra_info["tool"] = "hyperfine";
@@ -107,7 +175,7 @@ Record latency(const Json& result, const Command& command, const std::string& wh
 void add_records(const Json& result, const Command& command, const std::string& where,
                  std::vector<Record>& records) {
   records.push_back(latency(result, command, where));
-  // Means over the runs: hyperfine keeps no samples of them, and 0 is what a short command takes.
+  // Means over the runs: hyperfine stores no samples, and 0 is normal for a short command.
   for (const char* key : {"user", "system"}) {
     if (json_optional(result, key, where) == nullptr) continue;
     Record record = record_of(command, std::string(key) + "_time", "s");
@@ -148,6 +216,20 @@ std::vector<Record> read(const PaddedText& text, const std::string& source) {
 
 }  // namespace
 
+std::string hyperfine_json(const std::vector<Record>& records, const std::string& source) {
+  Json results = Json::array();
+  for (const Record& record : records) {
+    if (record.metric.name != "latency" || !seconds_per(record.metric.unit) || all_values(record).empty())
+      continue;
+    results.push_back(result_of(record, records));
+  }
+  if (results.empty()) throw Error(source + ": nothing was timed, and hyperfine's file holds times only");
+  Json document;
+  document["results"] = std::move(results);
+  return dump_json_pretty(document) + "\n";
+}
+
+/// Output of hyperfine's --export-json (read).
 Format hyperfine_format() {
   return {.name = "hyperfine",
           .summary = "JSON of hyperfine",

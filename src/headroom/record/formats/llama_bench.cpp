@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/record/formats/llama_bench.h"
+#include "headroom/record/formats.h"
 
 #include <fmt/format.h>
 
@@ -11,17 +11,14 @@
 #include "headroom/base/error.h"
 #include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
-#include "headroom/record/imported_machine.h"
-#include "headroom/record/iso_time.h"
-#include "headroom/record/tool_json.h"
-#include "headroom/record/tool_record.h"
+#include "headroom/record/formats/tool_files.h"
 
 namespace headroom {
 namespace {
 
 constexpr const char* kTool = "llama-bench";
 
-/// What a test can be asked to vary, with what it is otherwise: a case is named by what differs from that.
+/// Parameters of a test with their defaults. A case is named by those that differ.
 constexpr std::array<std::pair<const char*, const char*>, 16> kAxes{{{"n_depth", "0"},
                                                                      {"n_batch", "2048"},
                                                                      {"n_ubatch", "512"},
@@ -57,7 +54,7 @@ Environment read_environment(const Json& object, const std::string& where) {
   return environment;
 }
 
-/// Everything about a row but its numbers.
+/// Reads everything but the numbers of a row.
 Record read_case(const Json& object, const std::string& where) {
   Record record;
   record.benchmark.name = kTool;
@@ -82,7 +79,7 @@ std::vector<double> read_samples_ns(const Json& object, const std::string& where
   return read_times(json_array(object, "samples_ns", where), where + "/samples_ns");
 }
 
-/// Tokens a second.
+/// Returns tokens per second.
 double rate_of(double tokens, double ns, const std::string& where) {
   const double rate = 1e9 * tokens / ns;
   if (!std::isfinite(rate))
@@ -127,7 +124,7 @@ bool recognises(std::string_view text) {
 
 std::vector<Record> read(const PaddedText& text, const std::string& source) {
   std::vector<Record> records;
-  // The rows repeat the machine; one environment for each that differs in more than the time of the test.
+  // Rows repeat the machine; those that differ only in the time of the test share an environment.
   std::map<std::array<std::string, 4>, std::shared_ptr<const Environment>> environments;
   for (const JsonRow& row : parse_json_rows(text.view(), source)) {
     if (!row.object.is_object()) throw Error(row.where + ": expected an object");
@@ -142,6 +139,7 @@ std::vector<Record> read(const PaddedText& text, const std::string& source) {
 
 }  // namespace
 
+/// Output of llama-bench -o jsonl or -o json (read).
 Format llama_bench_format() {
   return {.name = "llama-bench",
           .summary = "JSON lines or JSON of llama-bench",

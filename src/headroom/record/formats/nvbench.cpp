@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/record/formats/nvbench.h"
+#include "headroom/record/formats.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
 
-#include "headroom/base/compressed_file.h"
 #include "headroom/base/error.h"
 #include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
-#include "headroom/record/imported_machine.h"
-#include "headroom/record/tool_json.h"
-#include "headroom/record/tool_record.h"
+#include "headroom/files/compressed_file.h"
+#include "headroom/record/formats/tool_files.h"
 
 namespace headroom {
 namespace {
@@ -26,12 +23,12 @@ namespace fs = std::filesystem;
 
 constexpr const char* kTool = "nvbench";
 
-/// What nvbench says about a state: the texts of each summary's data, by tag and name.
+/// Data of a state's summaries, by tag and name.
 using Summaries = std::map<std::string, std::map<std::string, std::string>>;
 
 struct Device {
   std::string name;
-  std::string label;  ///< "cuda", or "cuda:1" where a file has several
+  std::string label;  ///< "cuda", or "cuda:1" if the file has several
 };
 
 struct NvbenchFile {
@@ -40,7 +37,7 @@ struct NvbenchFile {
   std::shared_ptr<const Environment> environment;
 };
 
-/// Values are written as texts, by newer versions and for some types as numbers.
+/// Newer versions write all values as strings, older ones some types as numbers.
 Summaries read_summaries(const Json& state, const std::string& where) {
   Summaries summaries;
   if (json_optional(state, "summaries", where) == nullptr) return summaries;
@@ -57,7 +54,7 @@ Summaries read_summaries(const Json& state, const std::string& where) {
   return summaries;
 }
 
-/// Nothing where nvbench could not tell: it then leaves the summary out or writes "nan" or "inf".
+/// Returns nothing for an unknown number: nvbench omits the summary, or writes "nan" or "inf".
 std::optional<double> number(const Summaries& summaries, const std::string& tag) {
   const auto summary = summaries.find(tag);
   if (summary == summaries.end()) return std::nullopt;
@@ -71,8 +68,8 @@ std::optional<double> time_of(const Summaries& summaries, const std::string& tag
   return seconds;
 }
 
-/// The file that a summary names. nvbench writes the path as its own working folder saw it; files are moved
-/// together, so only what lies beside the JSON file is looked at.
+/// Returns the file that a summary names. nvbench writes its path relative to nvbench's own working
+/// directory, and files are moved together, so only the directory of the JSON file is searched.
 std::optional<fs::path> find_beside(const fs::path& json, const fs::path& named) {
   const fs::path folder = json.parent_path();
   std::vector<fs::path> candidates;
@@ -98,7 +95,8 @@ std::vector<double> read_float32(const fs::path& path) {
   return {values.begin(), values.end()};
 }
 
-/// Samples of the first summary whose tag starts with `prefix`; empty, with a note, where their file is gone.
+/// Returns the samples of the first summary with the tag `prefix`; empty, with a note, if the file is
+/// missing.
 std::vector<double> read_samples(const Summaries& summaries, std::string_view prefix, const fs::path& json,
                                  std::vector<std::string>& notes) {
   const auto summary = std::find_if(summaries.begin(), summaries.end(),
@@ -123,7 +121,7 @@ std::vector<double> read_samples(const Summaries& summaries, std::string_view pr
   return values;
 }
 
-/// Everything about a state but its numbers.
+/// Reads everything but the numbers of a state.
 Record read_case(const std::string& benchmark, const Json& state, const NvbenchFile& file,
                  const std::string& where) {
   Record record = headline_record(kTool, benchmark, "latency", "s");
@@ -144,15 +142,15 @@ Record read_case(const std::string& benchmark, const Json& state, const NvbenchF
   return record;
 }
 
-/// What the summaries of single launches are called: a benchmark that is CPU-only has those of its own.
+/// Tags of single-launch summaries; CPU-only benchmarks have their own.
 constexpr std::string_view kLaunches = "nv/cold", kCpuOnly = "nv/cpu_only";
 
 bool is_cpu_only(const Summaries& summaries) {
   return std::ranges::any_of(summaries, [](const auto& entry) { return entry.first.starts_with(kCpuOnly); });
 }
 
-/// Time of single launches: the samples where they are, else what nvbench makes of them. Of the GPU where it
-/// was at work.
+/// Sets the time of single launches from the samples, or from nvbench's summaries without them. Prefers GPU
+/// time.
 void set_time(Record& record, const Summaries& summaries, std::string_view kind, const NvbenchFile& file,
               const std::string& where) {
   std::vector<double> samples =
@@ -257,6 +255,8 @@ std::vector<Record> read(const PaddedText& text, const std::string& source) {
 
 }  // namespace
 
+/// Output of nvbench's --json and --jsonbin (read). The samples are in files beside the JSON file; without
+/// them the records hold nvbench's summaries and a note says so.
 Format nvbench_format() {
   return {.name = "nvbench",
           .summary = "JSON of nvbench, with the samples that --jsonbin puts beside it",

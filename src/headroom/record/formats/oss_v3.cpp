@@ -1,28 +1,228 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/record/formats/oss_v3.h"
+#include <fmt/format.h>
 
 #include <array>
 #include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
 
+#include "headroom/base/error.h"
 #include "headroom/base/json.h"
-#include "headroom/record/architecture.h"
-#include "headroom/record/codec.h"
-#include "headroom/record/dtype.h"
-#include "headroom/record/environment_json.h"
-#include "headroom/record/older_schemas.h"
-#include "headroom/record/oss_v3_rows.h"
-#include "headroom/record/tool_json.h"
+#include "headroom/base/text.h"
+#include "headroom/record/formats.h"
+#include "headroom/record/formats/tool_files.h"
+#include "headroom/record/record.h"
+#include "headroom/record/record_json.h"
 
 namespace headroom {
 namespace {
+
+/// Key in a runner's extra_info for Environment::fingerprint, which the schema lacks.
+inline constexpr const char* kFingerprintKey = "fingerprint";
+
+/// Reads a number or a numeric string, as the gpt-fast benchmark writes.
+double read_value(const Json& value, const std::string& where) {
+  if (value.is_number()) return value.get<double>();
+  if (value.is_string()) {
+    if (const auto number = to_number(value.get<std::string>())) return *number;
+  }
+  throw Error(fmt::format("{}: expected a finite number, found {}", where,
+                          is_tool_number(value) ? "NaN or an infinity" : plain_text(value)));
+}
+
+/// Removes the text of that name from the map and returns it.
+std::string taken(StringMap& map, const char* key) {
+  const auto node = map.extract(key);
+  return node.empty() ? std::string() : node.mapped();
+}
+
+std::optional<double> taken_number(StringMap& map, const char* key) {
+  return to_number(taken(map, key));
+}
+
+StringMap read_texts(const Json& object, const char* key, const std::string& where) {
+  const Json* member = json_optional(object, key, where);
+  if (member == nullptr) return {};
+  if (!member->is_object()) JsonPath(JsonPath(where), key).expected("an object", *member);
+  return plain_texts(*member);
+}
+
+void read_benchmark(const Json& object, const std::string& where, Record& record) {
+  record.benchmark.name = json_string(object, "name", where);
+  record.benchmark.mode = json_string_or(object, "mode", "", where);
+  record.benchmark.dtype = json_string_or(object, "dtype", "", where);
+  StringMap extra = read_texts(object, "extra_info", where);
+  record.device = taken(extra, "device");
+  record.runner = taken(extra, "runner");
+  record.caches = taken(extra, "caches");
+  record.threads = static_cast<int>(to_integer(taken(extra, "threads")).value_or(0));
+  record.benchmark.extra_info = std::move(extra);
+}
+
+/// Takes the axes from benchmark.extra_info: for our own rows the entries listed there, in order; for other
+/// programs all entries.
+void take_axes(const std::string& where, bool is_ours, Record& record) {
+  constexpr std::string_view kPrefix = "axis_";  // of an axis whose own name was taken
+  StringMap& extra = record.benchmark.extra_info;
+  std::vector<std::string> keys;
+  if (is_ours) {
+    const std::string path = where + "/extra_info/axes";
+    for (const Json& key : parse_tool_json(taken(record.metric.extra_info, "axes"), path)) {
+      if (!key.is_string()) throw Error(path + ": expected an array of names");
+      keys.push_back(key.get<std::string>());
+    }
+  } else {
+    for (const auto& [key, text] : extra) {
+      if (key != "arch") keys.push_back(key);
+    }
+  }
+  for (const std::string& key : keys) {
+    record.axes.emplace_back(key.starts_with(kPrefix) ? key.substr(kPrefix.size()) : key,
+                             taken(extra, key.c_str()));
+  }
+}
+
+void read_model(const Json& object, const std::string& where, Record& record) {
+  record.model.name = json_string(object, "name", where);
+  record.model.type = json_string_or(object, "type", "", where);
+  record.model.backend = json_string_or(object, "backend", "", where);
+  record.model.origins = json_member_or<std::vector<std::string>>(object, "origins", {}, where);
+  record.model.extra_info = read_texts(object, "extra_info", where);
+}
+
+void read_inputs(const Json& row, const std::string& where, Record& record) {
+  const Json* inputs = json_optional(row, "inputs", where);
+  if (inputs == nullptr) return;
+  if (!inputs->is_object()) JsonPath(JsonPath(where), "inputs").expected("an object", *inputs);
+  for (const auto& [name, input] : inputs->items()) {
+    const std::string path = where + "/inputs/" + name;
+    const std::string dtype = json_string_or(input, "dtype", "", path);
+    if (!dtype.empty()) record.axes.emplace_back(name + ".dtype", dtype);
+    for (const auto& [key, value] : read_texts(input, "extra_info", path)) {
+      record.axes.emplace_back(name + "." + key, value);
+    }
+  }
+}
+
+/// Parses the samples and warm-up counts that our writer stores as text.
+void take_samples(const std::string& where, Record& record) {
+  StringMap& extra = record.metric.extra_info;
+  const std::string samples = taken(extra, "samples"), warmup = taken(extra, "warmup");
+  if (samples.empty()) return;
+  const std::string path = where + "/samples";
+  record.samples.clear();
+  for (const Json& process : parse_tool_json(samples, path)) {
+    if (!process.is_array()) throw Error(path + ": expected an array for each process");
+    ProcessSamples read;
+    for (const Json& value : process) {
+      constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+      read.values.push_back(value.is_null() ? kNan : json_to<double>(value, JsonPath(path)));
+    }
+    record.samples.push_back(std::move(read));
+  }
+  if (warmup.empty()) return;
+  const Json counts = parse_tool_json(warmup, where + "/warmup");
+  if (!counts.is_array() || counts.size() != record.samples.size()) {
+    throw Error(where + "/warmup: expected a count for each process of samples");
+  }
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    ProcessSamples& process = record.samples[i];
+    process.warmup = json_to<std::size_t>(counts[i], JsonPath(where + "/warmup"));
+    if (process.warmup > process.values.size())
+      throw Error(where + "/warmup: is more than there are samples");
+  }
+}
+
+/// Parses what our writer stores in metric.extra_info beside the schema's fields.
+void take_own_fields(const std::string& where, Record& record) {
+  StringMap& extra = record.metric.extra_info;
+  const std::string direction = taken(extra, "direction");
+  record.metric.direction = direction == "lower"    ? Direction::kLowerIsBetter
+                            : direction == "higher" ? Direction::kHigherIsBetter
+                                                    : direction_of_name(record.metric.name);
+  record.metric.unit = taken(extra, "unit");
+  if (record.metric.unit.empty()) record.metric.unit = unit_of_name(record.metric.name);
+  const auto low = taken_number(extra, "interval_low"), high = taken_number(extra, "interval_high");
+  const auto confidence = taken_number(extra, "interval_confidence");
+  if (low && high && confidence) record.interval = Interval{*low, *high, *confidence};
+  const std::string limit = taken(extra, "limit");
+  if (const auto fraction = taken_number(extra, "limit_fraction"); fraction && *fraction != 0) {
+    record.limit =
+        Limit{record_json::limit_parts_of_name(limit), record.metric.value * *fraction, *fraction, {}, false};
+    if (record.metric.direction == Direction::kHigherIsBetter)
+      record.limit->value = record.metric.value / *fraction;
+  }
+  extra.erase("stop");
+  record_json::take_members_from_texts(record);
+  take_samples(where + "/extra_info", record);
+}
+
+void read_metric(const Json& object, const std::string& where, Record& record) {
+  record.metric.name = json_string(object, "name", where);
+  const Json& array = json_array(object, "benchmark_values", where);
+  std::vector<double> values;
+  for (const Json& value : array) {
+    values.push_back(read_value(value, fmt::format("{}/benchmark_values/{}", where, values.size())));
+  }
+  if (values.empty()) throw Error(where + "/benchmark_values: is empty; there is nothing to read");
+  if (values.size() == 1) {
+    set_value(record, values.front());
+  } else {
+    set_samples(record, std::move(values));
+  }
+  if (const Json* target = json_optional(object, "target_value", where); target != nullptr && *target != "") {
+    record.metric.target = read_value(*target, where + "/target_value");
+  }
+  record.metric.extra_info = read_texts(object, "extra_info", where);
+  take_own_fields(where, record);
+}
+
+/// Returns the stored fingerprint, or one made from the other fields.
+std::string take_fingerprint(std::vector<Environment::Runner>& machines) {
+  std::string ours;
+  for (Environment::Runner& machine : machines) {
+    const auto said = machine.extra_info.extract(kFingerprintKey);
+    if (!said.empty()) ours = said.mapped();
+  }
+  return ours.empty() ? imported_fingerprint(machines) : ours;
+}
+
+Environment read_environment(const Json& row, const std::string& where) {
+  Environment environment;
+  environment.timestamp = json_member_or<std::uint64_t>(row, "timestamp", 0, where);
+  environment.git_repo = json_string_or(row, "repo", "", where);
+  environment.git_branch = json_string_or(row, "head_branch", "", where);
+  environment.git_sha = json_string_or(row, "head_sha", "", where);
+  if (json_optional(row, "runners", where) != nullptr) {
+    for (const Json& machine : json_array(row, "runners", where)) {
+      const std::string path = fmt::format("{}/runners/{}", where, environment.machines.size());
+      environment.machines.push_back(json_to<Environment::Runner>(machine, JsonPath(path)));
+    }
+    environment.fingerprint = take_fingerprint(environment.machines);
+  }
+  environment.dependencies =
+      json_member_or<decltype(environment.dependencies)>(row, "dependencies", {}, where);
+  for (const char* key : {"workflow_id", "job_id", "run_attempt"}) {
+    if (const Json* id = json_optional(row, key, where)) environment.extra_info[key] = plain_text(*id);
+  }
+  return environment;
+}
+
+/// Without a device in the benchmark, the dashboard uses the machine.
+void fill_device(Record& record) {
+  if (record.environment->machines.empty()) return;
+  const Environment::Runner& machine = record.environment->machines.front();
+  if (record.device.empty()) record.device = machine.name;
+}
 
 struct Scale {
   double factor;
   std::string unit;
 };
 
-/// One unit for all times, so that a metric keeps its unit from run to run, and small enough that two
-/// decimals are enough. A name such as "compilation_time(s)" has said its unit already.
+/// Chooses one unit for all times, so that metrics keep their unit from run to run, small enough for two
+/// decimals. A name such as "compilation_time(s)" fixes its own unit.
 Scale scale_of(const Record::Metric& metric) {
   constexpr std::array<std::pair<const char*, double>, 5> kTimes{
       {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"µs", 1e3}, {"ns", 1}}};
@@ -38,7 +238,7 @@ std::string text_of(double value) {
   return dump_json(Json(value));
 }
 
-/// "[[1.5,1.25],[1.5]]": the samples of each process, in the order measured.
+/// Returns "[[1.5,1.25],[1.5]]": the samples of each process, in the order measured.
 std::string samples_text(const Record& record, double factor) {
   Json all = Json::array();
   for (const ProcessSamples& process : record.samples) {
@@ -49,7 +249,7 @@ std::string samples_text(const Record& record, double factor) {
   return dump_json(all);
 }
 
-/// "[1,0]": how many values of each process are warm-up; empty where none is.
+/// Returns "[1,0]": the warm-up count of each process; empty if all are 0.
 std::string warmup_text(const Record& record) {
   Json all = Json::array();
   bool any = false;
@@ -86,7 +286,7 @@ Json metric_json(const Record& record, const std::vector<std::string>& axis_keys
   return json;
 }
 
-/// Also gives the keys under which the axes went into extra_info, in their order.
+/// Also returns the keys of the axes in extra_info, in order.
 Json benchmark_json(const Record& record, std::vector<std::string>& axis_keys) {
   StringMap extra = record.benchmark.extra_info;
   extra["device"] = record.device;
@@ -94,7 +294,7 @@ Json benchmark_json(const Record& record, std::vector<std::string>& axis_keys) {
   extra["runner"] = record.runner;
   if (!record.caches.empty()) extra["caches"] = record.caches;
   if (record.threads > 0) extra["threads"] = std::to_string(record.threads);
-  // An axis never hides one of the fields above.
+  // An axis never overwrites one of the fields above.
   for (const auto& [axis, value] : record.axes) {
     axis_keys.push_back(extra.contains(axis) ? "axis_" + axis : axis);
     extra.emplace(axis_keys.back(), value.text());
@@ -105,9 +305,9 @@ Json benchmark_json(const Record& record, std::vector<std::string>& axis_keys) {
           {"extra_info", extra}};
 }
 
-/// Fields of the whole upload. The uploader fills those that are absent, and ours win over its own: so an
-/// unknown one is left out, never written empty. The machine of a result on a GPU has the GPU's names, as
-/// PyTorch's own uploads have.
+/// Adds the fields of the upload. The uploader fills in absent fields but never overwrites ours, so unknown
+/// fields are left out, not written empty. For GPU results the machine has the GPU's names, as in PyTorch's
+/// uploads.
 void add_upload_fields(const Environment& environment, const std::string& device, Json& json) {
   json["timestamp"] = environment.timestamp;
   json["schema_version"] = "v3";
@@ -162,6 +362,34 @@ std::vector<Record> read(const PaddedText& text, const std::string& source) {
 
 }  // namespace
 
+std::vector<Record> records_from_oss_v3(std::string_view text, const std::string& source) {
+  std::vector<Record> records;
+  // Rows repeat their environment; equal ones are shared.
+  std::map<std::string, std::shared_ptr<const Environment>> environments;
+  for (const JsonRow& row : parse_json_rows(text, source)) {
+    Record record;
+    read_benchmark(json_member(row.object, "benchmark", row.where), row.where + "/benchmark", record);
+    read_model(json_member(row.object, "model", row.where), row.where + "/model", record);
+    read_metric(json_member(row.object, "metric", row.where), row.where + "/metric", record);
+    const bool is_ours = record.metric.extra_info.contains("axes");
+    take_axes(row.where + "/metric", is_ours, record);
+    read_inputs(row.object, row.where, record);
+    const Environment environment = read_environment(row.object, row.where);
+    auto& shared = environments[dump_json(json_of(environment))];
+    if (shared == nullptr) shared = std::make_shared<Environment>(environment);
+    record.environment = shared;
+    if (!is_ours) fill_device(record);
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+/// The PyTorch OSS benchmark database, schema v3: a JSON list with one object a line. Holds measured records
+/// only: the schema has no place for skipped or failed cases.
+///
+/// The dashboard shows floor(mean(benchmark_values), 2) of Float32 numbers. Therefore benchmark_values holds
+/// one robust value, times are in nanoseconds unless the metric's name fixes another unit, and samples,
+/// interval and unit are strings in metric.extra_info.
 Format oss_v3_format() {
   return {.name = "oss-v3",
           .summary = "for the PyTorch OSS benchmark database (schema v3)",

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/record/formats/pytest_benchmark.h"
+#include "headroom/record/formats.h"
 
 #include <fmt/format.h>
 
 #include "headroom/base/error.h"
 #include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
-#include "headroom/record/imported_machine.h"
-#include "headroom/record/iso_time.h"
-#include "headroom/record/tool_json.h"
-#include "headroom/record/tool_record.h"
+#include "headroom/record/formats/tool_files.h"
 
 namespace headroom {
 namespace {
@@ -87,6 +84,7 @@ std::vector<Record> read(const PaddedText& text, const std::string& source) {
 
 }  // namespace
 
+/// Output of pytest-benchmark's --benchmark-json (read); with samples if --benchmark-save-data was given.
 Format pytest_benchmark_format() {
   return {.name = "pytest-benchmark",
           .summary = "JSON of pytest-benchmark",

@@ -1,0 +1,614 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/busy_warning.h"
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "cli/stop_options.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/secrets.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/command/command_line.h"
+#include "headroom/command/command_records.h"
+#include "headroom/command/command_rounds.h"
+#include "headroom/compare/verdict.h"
+#include "headroom/console/command.h"
+#include "headroom/console/interrupt.h"
+#include "headroom/console/option_table.h"
+#include "headroom/console/output.h"
+#include "headroom/environment/fingerprint.h"
+#include "headroom/process/spawn.h"
+#include "headroom/record/formats.h"
+#include "headroom/results/record_files.h"
+#include "headroom/results/run_journal.h"
+#include "headroom/results/shown_records.h"
+#include "headroom/stats/stopping.h"
+
+namespace headroom::cli {
+
+/// What the user asked of `headroom ab` or `headroom time`.
+struct CommandOptions {
+  std::vector<std::string> lines;  ///< the commands
+  std::vector<std::string> words;  ///< instead of a line: a program and its arguments, as they stand after --
+  std::vector<std::string> names;
+  std::vector<CommandParameter> parameters;
+  std::vector<std::string> setup, prepare, conclude, cleanup;  ///< none, one for all, or one for each command
+  std::string shell;                                           ///< empty: none
+  std::string input, output;                                   ///< output: "null", "pipe", or a file
+  bool ignore_failure = false;
+  bool markdown = false;  ///< the table
+  bool random_environment = true;
+  std::chrono::milliseconds timeout{-1};
+  StopRule stop;
+  std::optional<std::size_t> min_rounds;  ///< nothing: as many as a verdict needs
+  bool exact_rounds = false;              ///< --runs
+  bool until_decided = true;              ///< no --precision was asked for
+  std::uint64_t seed = 1;
+  double margin = 0.01;
+  std::string json, oss;
+  std::vector<std::pair<std::string, std::string>> exports;  ///< format, file
+  std::string store;                                         ///< history to append to; empty: none
+  std::optional<ExitCode>
+      done;  ///< set when help was asked for (and printed) or the usage was wrong (and said so)
+};
+
+/// Parses the arguments of `headroom ab` (compares) or `headroom time`. Throws Error for values that do not
+/// parse; usage errors are printed.
+CommandOptions parse_command_options(const Arguments& arguments, bool compares);
+
+/// The commands that are compared with each other: several commands at one point of their parameters, or one
+/// command at all its points. Throws Error: quotes that are not closed, as many hooks or names as fit
+/// nothing, a parameter that nothing mentions, a program that is not there (unless a hook may make it).
+std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& options);
+
+/// Measures the groups of commands, prints the table, writes the files and the history. `command` is what the
+/// user typed, for the record.
+ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups,
+                          const CommandOptions& options, const std::vector<std::string>& command);
+
+namespace {
+
+constexpr const char* kExamplesOfComparing = R"(examples:
+  headroom ab './old input' './new input'        which is faster, by how much, and how sure is that
+  headroom ab 'gzip -{n} -c f' 'zstd -{n} -c f' -L n 1,3,9
+                                                 two programs at three settings
+  headroom ab 'make -j{jobs}' -P jobs 1 8 1 --prepare 'make clean'
+                                                 one command at eight settings, each against the first
+  headroom ab --shell 'grep x f | wc -l' 'grep -c x f'
+  headroom ab 'cc -O2 x.c' 'cc -O3 x.c' --json result.json --export hyperfine hyperfine.json
+  headroom ab --runner old/mine --runner new/mine gemv
+                                                 two builds of a runner, as headroom run has it
+
+Each round runs every command once, in a new random order. Sampling ends when the widest interval of the ratios to the
+first command is as narrow as --precision asks; where that is not said, when each is told from the first or the same
+within --margin, or --max-time is over. All --setup lines are run before the first round and all --cleanup lines
+after the last: what they make must not be in each other's way. Warm-up needs no option: first runs that take longer are
+told by their trend, kept, and marked (W).
+)";
+
+constexpr const char* kExamplesOfTiming = R"(examples:
+  headroom time 'sort -n numbers.txt'            median, its interval, user and system time, memory
+  headroom time -- sort -n numbers.txt           the same, its words as your shell has split them
+  headroom time --shell 'cat f | sort'           through /bin/sh; --shell=bash through another
+  headroom time --prepare 'sync; echo 3 > /proc/sys/vm/drop_caches' 'wc -l big.txt'
+  headroom time 'sleep {t}' -L t 0.01,0.02       several, each against the first
+  headroom time --runs 20 --markdown ./mine      exactly so many runs, and the table for a pull request
+
+Warm-up needs no option: first runs that take longer are told by their trend, kept, and marked (W).
+)";
+
+/// Options as text, before they mean anything.
+struct RawCommandOptions {
+  std::vector<std::pair<std::string, std::string>> lists;
+  std::vector<std::string> steps;
+  StopOptions stop;
+  std::string margin, timeout;
+  std::size_t min_rounds = 0, max_rounds = 0;  ///< 0: not given
+  bool quick = false, no_store = false;
+};
+
+void declare_commands(OptionTable& table, RawCommandOptions& raw, CommandOptions& options) {
+  const auto repeated = [&](const char* names, std::vector<std::string>& values, const char* help) {
+    table.add_option(names, values, help).repeated();
+  };
+  table.add_option("COMMAND", options.lines, "a command line, in quotes").take_all();
+  repeated("-n,--name", options.names, "what to call a command; repeat it for each");
+  table.add_option("-L,--parameter-list", raw.lists, "{NAME} in commands takes each of the values a,b,c")
+      .repeated();
+  table.add_option("-P,--parameter-scan", raw.steps, "{NAME} takes FIRST, FIRST + STEP, ... LAST")
+      .type_name("NAME FIRST LAST STEP")
+      .type_size(4)
+      .repeated();
+  table.add_flag("--shell{/bin/sh}", options.shell,
+                 "run commands by /bin/sh, or by another: --shell=bash (default: none)");
+  repeated("--setup", options.setup,
+           "shell line before the first run; one for all commands, or one for each");
+  repeated("--prepare", options.prepare, "shell line before each run");
+  repeated("--conclude", options.conclude, "shell line after each run");
+  repeated("--cleanup", options.cleanup, "shell line after the last run");
+  table
+      .add_option("--input", options.input,
+                  "file that each run reads as its standard input (default: nothing)")
+      .completed_by(Completes::kFile);
+  options.output = "null";
+  table
+      .add_option("--output", options.output,
+                  "where standard output goes: null (default), pipe (read and dropped), or a file")
+      .completed_by(Completes::kFile);
+  table.add_flag("-i,--ignore-failure", options.ignore_failure, "measure runs that fail, too");
+  table.add_option("--timeout", raw.timeout, "most time for one run; the command then fails (default: none)");
+  table.add_flag("--env-random,!--no-env-random", options.random_environment,
+                 "change the size of the environment in each round (default; off: --no-env-random)");
+}
+
+void declare_measuring(OptionTable& table, RawCommandOptions& raw, CommandOptions& options, bool compares) {
+  table.add_option("--precision", raw.stop.precision,
+                   compares ? "goal for the half-width of the 95 % interval of the ratios (default 0.5%)"
+                            : "goal for the half-width of the 95 % interval of the median (default 0.5%)");
+  table.add_option("--margin", raw.margin, "differences up to it are none (default 1%)");
+  table.add_option("--min-time", raw.stop.min_time, "least time of measuring (default 2s)");
+  table.add_option("--max-time", raw.stop.max_time,
+                   "most time of measuring, once --min-rounds are over (default 60s)");
+  table
+      .add_option("-r,--runs,--num-samples", raw.stop.num_samples,
+                  "runs of each command, exactly so many (default: until the interval is narrow)")
+      .range(1, std::int64_t{1} << 40);
+  table
+      .add_option("--min-rounds", raw.min_rounds,
+                  "least number of rounds (default 6, more where many are compared: so many a verdict needs; "
+                  "1 with --quick)")
+      .range(1, std::int64_t{1} << 40);
+  table.add_option("--max-rounds", raw.max_rounds, "most rounds (default 10000)")
+      .range(1, std::int64_t{1} << 40);
+  table.add_flag("--quick", raw.quick, "a first look: precision 2%, at most 5 s");
+  table.add_option("--seed", options.seed, "of the random order");
+}
+
+void declare_output(OptionTable& table, RawCommandOptions& raw, CommandOptions& options) {
+  table.add_flag("--markdown", options.markdown, "the table in Markdown");
+  declare_record_files(table, options.json, options.oss);
+  table
+      .add_option("--export", options.exports,
+                  "FORMAT FILE: hyperfine, seed-csv, oss-v3 or headroom-json; may be repeated")
+      .repeated();
+  declare_store(table, options.store, raw.no_store);
+}
+
+StopRule stop_rule(const RawCommandOptions& raw, StopRule rule) {
+  rule.precision = raw.quick ? 0.02 : 0.005;
+  rule.min_time_ns = raw.quick ? 0.2e9 : 2e9;
+  rule.max_time_ns = raw.quick ? 5e9 : 60e9;
+  return stop_rule_with(rule, raw.stop);
+}
+
+void settle_rounds(const RawCommandOptions& raw, CommandOptions& options) {
+  const bool bounded = raw.min_rounds > 0 || raw.max_rounds > 0;
+  if (raw.stop.num_samples > 0 && bounded) {
+    throw Error("--runs says exactly how many: leave --min-rounds and --max-rounds away, or --runs");
+  }
+  if (raw.max_rounds > 0 && raw.min_rounds > raw.max_rounds) {
+    throw Error(fmt::format("--min-rounds {} is more than --max-rounds {}", raw.min_rounds, raw.max_rounds));
+  }
+  if (raw.quick) options.min_rounds = 1;  // its time is what a first look is about
+  if (raw.stop.num_samples > 0) options.min_rounds = raw.stop.num_samples;
+  options.exact_rounds = raw.stop.num_samples > 0;
+  options.until_decided = raw.stop.precision.empty();
+  if (raw.min_rounds > 0) options.min_rounds = raw.min_rounds;
+  if (raw.max_rounds > 0) options.stop.max_samples = raw.max_rounds;
+}
+
+void understand(const RawCommandOptions& raw, CommandOptions& options) {
+  for (const auto& [name, values] : raw.lists) options.parameters.push_back(listed_parameter(name, values));
+  for (std::size_t at = 0; at + 3 < raw.steps.size(); at += 4) {
+    options.parameters.push_back(
+        stepped_parameter(raw.steps[at], raw.steps[at + 1], raw.steps[at + 2], raw.steps[at + 3]));
+  }
+  options.stop = stop_rule(raw, options.stop);
+  settle_rounds(raw, options);
+  if (!raw.margin.empty()) options.margin = parse_margin(raw.margin);
+  if (!raw.timeout.empty()) {
+    options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(parse_time_ns(raw.timeout) / 1e6));
+    if (options.timeout.count() <= 0) throw Error("--timeout must be above 0, for example 30s");
+  }
+  for (const auto& [format, file] : options.exports) {
+    if (format_named(format).write == nullptr)
+      throw Error("--export " + format + ": that format can only be read");
+  }
+  settle_store(options.store, raw.no_store);
+}
+
+void check_commands(const CommandOptions& options, bool compares) {
+  const std::size_t commands = options.lines.size() + (options.words.empty() ? 0 : 1);
+  if (commands == 0) throw Error("give a command, in quotes; --help shows examples");
+  if (!compares && commands > 1) {
+    throw Error("headroom time measures one command, in quotes or after --; headroom ab compares several");
+  }
+  if (compares && commands == 1 && options.parameters.empty()) {
+    throw Error(
+        "give two commands to compare, or one and the values of a parameter (-L n 1,2); headroom time "
+        "measures a single one");
+  }
+}
+
+/// A command as given: a line, or words.
+struct GivenCommand {
+  std::string line;
+  std::vector<std::string> words;  ///< instead of splitting the line
+  std::string name, setup, prepare, conclude, cleanup;
+};
+
+/// The i-th of texts that were given once for all commands, or once for each.
+std::string of_command(const std::vector<std::string>& texts, std::size_t i) {
+  if (texts.empty()) return "";
+  return texts.size() == 1 ? texts.front() : texts.at(i);
+}
+
+void require_fit(const char* option, const std::vector<std::string>& texts, std::size_t commands) {
+  if (texts.size() <= 1 || texts.size() == commands) return;
+  throw Error(fmt::format("{} is given {} times for {} command{}: give it once for all, or once for each",
+                          option, texts.size(), commands, commands == 1 ? "" : "s"));
+}
+
+std::vector<GivenCommand> given_commands(const CommandOptions& options) {
+  std::vector<GivenCommand> commands;
+  for (const std::string& line : options.lines) commands.push_back({line, {}, {}, {}, {}, {}, {}});
+  if (!options.words.empty()) {
+    std::vector<std::string> quoted;
+    for (const std::string& word : options.words) quoted.push_back(quoted_word(word));
+    commands.push_back({join(quoted, " "), options.words, {}, {}, {}, {}, {}});
+  }
+  require_fit("--setup", options.setup, commands.size());
+  require_fit("--prepare", options.prepare, commands.size());
+  require_fit("--conclude", options.conclude, commands.size());
+  require_fit("--cleanup", options.cleanup, commands.size());
+  if (!options.names.empty() && options.names.size() != commands.size()) {
+    throw Error(
+        fmt::format("{} names for {} commands: give one for each", options.names.size(), commands.size()));
+  }
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    GivenCommand& command = commands[i];
+    command.name = options.names.empty() ? without_secrets(command.line) : options.names[i];
+    command.setup = of_command(options.setup, i);
+    command.prepare = of_command(options.prepare, i);
+    command.conclude = of_command(options.conclude, i);
+    command.cleanup = of_command(options.cleanup, i);
+  }
+  return commands;
+}
+
+void require_mentioned(const std::vector<CommandParameter>& parameters,
+                       const std::vector<GivenCommand>& commands) {
+  for (const CommandParameter& parameter : parameters) {
+    const std::string placeholder = "{" + parameter.name + "}";
+    const auto mentions = [&](const std::string& text) {
+      return text.find(placeholder) != std::string::npos;
+    };
+    const bool mentioned = std::ranges::any_of(commands, [&](const GivenCommand& command) {
+      return mentions(command.line) || mentions(command.setup) || mentions(command.prepare) ||
+             mentions(command.conclude) || mentions(command.cleanup);
+    });
+    if (!mentioned)
+      throw Error("no command mentions " + placeholder + "; the values of that parameter change nothing");
+  }
+}
+
+std::vector<std::string> arguments_of(const GivenCommand& command, const AxisTexts& point,
+                                      const std::string& shell) {
+  if (command.words.empty()) {
+    const std::string line = with_placeholders(command.line, point);
+    return shell.empty() ? split_command_line(line) : shell_arguments(line, shell);
+  }
+  if (!shell.empty()) throw Error("--shell runs a line in quotes; the words after -- are run without one");
+  std::vector<std::string> words;
+  for (const std::string& word : command.words) words.push_back(with_placeholders(word, point));
+  return words;
+}
+
+/// A program that is not there is said before anything is run.
+void require_program(const PlannedCommand& command) {
+  if (!command.setup.empty() || !command.prepare.empty()) return;
+  const std::string& program = command.spec.arguments.front();
+  if (find_program(program, command.spec.folder)) return;
+  const bool is_path = program.find('/') != std::string::npos;
+  throw Error(fmt::format("command {}: there is no program {}{}", in_quotes(command.line), in_quotes(program),
+                          is_path ? "" : " in PATH; what is built into a shell needs --shell"));
+}
+
+/// As a program that is not there; nobody can make it before --setup, and --prepare may for each run.
+void require_input(const PlannedCommand& command) {
+  if (command.spec.input.empty() || !command.setup.empty() || !command.prepare.empty()) return;
+  const std::string input = command.spec.input.string();
+  if (std::filesystem::is_directory(input)) throw Error("--input " + in_quotes(input) + ": is a folder");
+  if (::access(input.c_str(), R_OK) != 0) {
+    throw Error("--input " + in_quotes(input) + ": cannot be read: " + std::strerror(errno));
+  }
+}
+
+PlannedCommand planned_command(const GivenCommand& given, const AxisTexts& point,
+                               const CommandOptions& options) {
+  const auto filled = [&](const std::string& text) { return with_placeholders(text, point); };
+  PlannedCommand command;
+  command.name = given.name;
+  command.title = filled(given.name);
+  command.line = without_secrets(filled(given.line));
+  command.parameters = point;
+  command.setup = filled(given.setup);
+  command.prepare = filled(given.prepare);
+  command.conclude = filled(given.conclude);
+  command.cleanup = filled(given.cleanup);
+  command.spec.arguments = arguments_of(given, point, options.shell);
+  command.spec.input = filled(options.input);
+  command.spec.timeout = options.timeout;
+  if (options.output == "pipe") {
+    command.spec.output = CommandSpec::Output::kCapture;
+    command.spec.capture_bytes = 0;
+  } else if (options.output != "null") {
+    command.spec.output = CommandSpec::Output::kFile;
+    command.spec.output_file = filled(options.output);
+  }
+  require_program(command);
+  require_input(command);
+  return command;
+}
+
+/// The same command twice has two names: records are told apart by them.
+void tell_apart(std::vector<PlannedCommand>& group) {
+  std::set<std::pair<std::string, AxisTexts>> taken;
+  for (PlannedCommand& command : group) {
+    const std::string name = command.name, title = command.title;
+    for (int count = 2; !taken.emplace(command.name, command.parameters).second; ++count) {
+      command.name = fmt::format("{} ({})", name, count);
+      command.title = fmt::format("{} ({})", title, count);
+    }
+  }
+}
+
+constexpr const char* kStdoutFile = "/dev/stdout";
+constexpr std::size_t kShownTitle = 40;
+
+double now_ns() {
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// --json, --oss and --export.
+class CommandFiles {
+ public:
+  explicit CommandFiles(const CommandOptions& options) : files_(options.json, options.oss) {
+    for (const auto& [format, file] : options.exports) {
+      const std::string path = file == "-" ? kStdoutFile : file;
+      const auto same = [&](const Export& other) { return other.path == path && !other.format->appends; };
+      if (file == options.json || file == options.oss || std::ranges::any_of(exports_, same)) {
+        throw Error("--export " + format + " names the same file as another output, " + in_quotes(file) +
+                    ": give each its own");
+      }
+      exports_.push_back({&format_named(format), path});
+      require_writable(exports_.back().path);
+    }
+  }
+
+  void write_so_far(const std::vector<Record>& records) const {
+    write_each({[&] { files_.write_so_far(records); },
+                [&] { write_exports(records, [](const Export& file) { return !file.at_end(); }); }});
+  }
+  void finish(const std::vector<Record>& records) const {
+    write_each({[&] { files_.finish(records); },
+                [&] { write_exports(records, [](const Export&) { return true; }); }});
+  }
+  bool uses_stdout() const {
+    return files_.uses_stdout() ||
+           std::ranges::any_of(exports_, [](const Export& file) { return file.path == kStdoutFile; });
+  }
+
+ private:
+  struct Export {
+    const Format* format;
+    std::string path;
+    bool at_end() const { return format->appends || path == kStdoutFile; }
+  };
+
+  /// Some formats cannot hold that nothing was measured.
+  template <typename Chosen>
+  void write_exports(const std::vector<Record>& records, Chosen chosen) const {
+    if (std::ranges::all_of(records, [](const Record& record) { return record.samples.empty(); })) return;
+    for (const Export& file : exports_) {
+      if (chosen(file)) write_records(file.path, *file.format, records);
+    }
+  }
+
+  RecordFiles files_;
+  std::vector<Export> exports_;
+};
+
+/// Shows where the rounds are, also in the middle of a long run.
+class CommandWatch {
+ public:
+  CommandWatch(TerminalProgress& terminal, const CommandOptions& options, std::size_t groups)
+      : terminal_(terminal) {
+    shown_.groups = groups;
+    shown_.phase = "sampling";
+    shown_.goal = options.stop.precision;
+    shown_.max_time_ns = options.stop.max_time_ns;
+  }
+
+  void begin(std::size_t group) {
+    shown_.group = group;
+    began_ns_ = now_ns();
+  }
+  void show(const CommandProgress& progress) {
+    shown_.title = progress.command.size() > kShownTitle ? progress.command.substr(0, kShownTitle) + "…"
+                                                         : progress.command;
+    shown_.rounds = progress.rounds;
+    shown_.median_ns = progress.median_ns;
+    shown_.worst_half_width = progress.half_width;
+    tick();
+  }
+  void tick() {
+    shown_.elapsed_ns = now_ns() - began_ns_;
+    terminal_.progress(shown_);
+  }
+
+ private:
+  TerminalProgress& terminal_;
+  Progress shown_;
+  double began_ns_ = now_ns();
+};
+
+std::shared_ptr<const Environment> environment_of(const std::vector<std::string>& command,
+                                                  const CommandOptions& options,
+                                                  const ChildCounters& counters) {
+  Environment environment = read_environment(command);
+  environment.extra_info["seed"] = std::to_string(options.seed);
+  environment.extra_info[kMarginKey] = fmt::format("{}", options.margin);
+  environment.extra_info["precision"] = fmt::format("{:g}", options.stop.precision);
+  environment.extra_info["max_time_s"] = fmt::format("{:g}", options.stop.max_time_ns / 1e9);
+  environment.extra_info["shell"] = options.shell.empty() ? "none" : options.shell;
+  environment.extra_info["env_random"] = options.random_environment ? "true" : "false";
+  if (!counters.any()) environment.extra_info["hardware_counters"] = "none: " + counters.absence();
+  if (counters.any() && counters.of_user_space())
+    environment.extra_info["hardware_counters"] = "user space only";
+  return std::make_shared<const Environment>(std::move(environment));
+}
+
+CommandRoundSettings settings_of(const CommandOptions& options, std::size_t least_rounds, CommandWatch& watch,
+                                 RunJournal& journal) {
+  CommandRoundSettings settings;
+  settings.stop = options.stop;
+  settings.min_rounds = options.min_rounds.value_or(least_rounds);
+  settings.exact_rounds = options.exact_rounds;
+  settings.margin = options.until_decided ? options.margin : 0;
+  settings.ignore_failure = options.ignore_failure;
+  settings.random_environment = options.random_environment;
+  settings.seed = options.seed;
+  settings.now_ns = now_ns;
+  settings.is_interrupted = [&watch] {
+    watch.tick();
+    return interrupt_count() > 0;
+  };
+  settings.is_hurried = [&watch] {
+    watch.tick();
+    return interrupt_count() > 1;
+  };
+  settings.on_round = [&journal](const CommandGroup& so_far) { journal.note(so_far); };
+  return settings;
+}
+
+std::size_t count_comparisons(const std::vector<std::vector<PlannedCommand>>& groups) {
+  std::size_t count = 0;
+  for (const std::vector<PlannedCommand>& group : groups) count += group.size() - 1;
+  return count;
+}
+
+bool names_runner(const std::string& argument) {
+  return argument == "--runner" || argument.starts_with("--runner=");
+}
+
+}  // namespace
+
+CommandOptions parse_command_options(const Arguments& arguments, bool compares) {
+  CommandOptions options;
+  RawCommandOptions raw;
+  OptionTable table(compares ? "Compares commands: run in turn, in random order, until the ratio is known."
+                             : "Measures a command: time with its interval, memory, page faults, switches.",
+                    compares ? "headroom ab" : "headroom time");
+  table.footer(compares ? kExamplesOfComparing : kExamplesOfTiming);
+  declare_commands(table, raw, options);
+  declare_measuring(table, raw, options, compares);
+  declare_output(table, raw, options);
+  const auto end = compares ? arguments.end() : std::ranges::find(arguments, "--");
+  if (end != arguments.end()) options.words.assign(end + 1, arguments.end());
+  if ((options.done = parse_arguments(table, Arguments(arguments.begin(), end)))) return options;
+  understand(raw, options);
+  check_commands(options, compares);
+  return options;
+}
+
+std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& options) {
+  const std::vector<GivenCommand> commands = given_commands(options);
+  require_mentioned(options.parameters, commands);
+  const std::vector<AxisTexts> points = parameter_points(options.parameters);
+  std::vector<std::vector<PlannedCommand>> groups;
+  for (const AxisTexts& point : points) {
+    // One command is compared with itself, from point to point; several at each point with each other.
+    if (groups.empty() || commands.size() > 1) groups.emplace_back();
+    for (const GivenCommand& command : commands)
+      groups.back().push_back(planned_command(command, point, options));
+  }
+  for (std::vector<PlannedCommand>& group : groups) tell_apart(group);
+  return groups;
+}
+
+ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups,
+                          const CommandOptions& options, const std::vector<std::string>& command) {
+  const CommandFiles files(options);
+  const std::atomic<int>& interrupts = interrupt_count();
+  ChildCounters counters;
+  const auto environment = environment_of(command, options, counters);
+  RunJournal journal;
+  journal.begin(*environment);
+  std::vector<Record> records;
+  std::size_t measured = 0;
+  const std::size_t least_rounds = fewest_rounds(count_comparisons(groups));
+  {
+    TerminalProgress terminal([](const std::vector<Record>&) {});
+    CommandWatch watch(terminal, options, groups.size());
+    for (const std::vector<PlannedCommand>& group : groups) {
+      if (interrupts > 0) break;
+      watch.begin(measured);
+      CommandRounds rounds(group, settings_of(options, least_rounds, watch, journal), counters,
+                           [&](const CommandProgress& progress) { watch.show(progress); });
+      CommandGroup run;
+      QuotaWatch quota;
+      const auto load = load_beside([&] { run = rounds.run(); });
+      std::vector<Record> finished = command_records(run, environment);
+      note_busy(finished, load);
+      quota.note(finished);
+      journal.finish_group(finished);
+      records.insert(records.end(), finished.begin(), finished.end());
+      ++measured;
+      write_if_possible([&] { files.write_so_far(records); });
+    }
+  }
+  // Records on standard output are for a program to read: the table makes way.
+  print_sheet(shown_commands(records), files.uses_stdout() ? stderr : stdout, options.markdown);
+  keep_results(records, options.store, journal, [&] { files.finish(records); });
+  if (interrupts > 0) return tell_interrupted();
+  return any_outcome(records, Outcome::Kind::kFailed) ? ExitCode::kNo : ExitCode::kFine;
+}
+
+ExitCode ab(const Arguments& arguments) {
+  // Builds of a runner are compared from within: that is what `headroom run` does with two of them.
+  if (std::ranges::any_of(arguments, names_runner)) return run(arguments);
+  const CommandOptions options = parse_command_options(arguments, true);
+  if (options.done) return *options.done;
+  std::vector<std::string> command{"headroom", "ab"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return measure_commands(plan_commands(options), options, command);
+}
+
+ExitCode time(const Arguments& arguments) {
+  const CommandOptions options = parse_command_options(arguments, false);
+  if (options.done) return *options.done;
+  std::vector<std::string> command{"headroom", "time"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return measure_commands(plan_commands(options), options, command);
+}
+
+}  // namespace headroom::cli

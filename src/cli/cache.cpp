@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/json.h"
+#include "headroom/base/secrets.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/command/cache_layer.h"
+#include "headroom/command/cache_results.h"
+#include "headroom/command/cache_run.h"
+#include "headroom/command/suite.h"
+#include "headroom/console/command.h"
+#include "headroom/console/interrupt.h"
+#include "headroom/console/option_table.h"
+#include "headroom/console/output.h"
+#include "headroom/environment/fingerprint.h"
+#include "headroom/results/record_files.h"
+#include "headroom/results/run_journal.h"
+#include "headroom/tables/table.h"
+
+namespace headroom::cli {
+
+/// What the user asked of `headroom cache`.
+struct CacheOptions {
+  std::string suite;                 ///< name or file; "list"; empty for a command
+  std::vector<std::string> command;  ///< after "--"
+  std::vector<std::string> layers;
+  std::vector<std::string> models;
+  std::string metric, unit, order, timeout, pytorch;
+  OptionValues set;
+  int repeat = 0;  ///< 0: the suite's
+  bool warm_twice = false;
+  bool each_layer = false;
+  std::string name;  ///< of a command that is measured
+  std::uint64_t seed = 1;
+  std::string output;     ///< the file of PyTorch's cachebench.py
+  std::string json, oss;  ///< records
+  std::string store;      ///< history to append to; empty: none
+  bool recover = false;
+  std::vector<std::string> ignored;  ///< what --benchmark tolerates
+  std::optional<ExitCode> done;      ///< help was printed, or usage was wrong and said so
+};
+
+/// Throws Error for values that do not parse; usage errors are printed.
+CacheOptions parse_cache_options(const Arguments& arguments);
+
+/// The suite of that name, or of that file. Throws Error.
+Suite find_suite(const std::string& name);
+
+/// The suite that a command after "--" makes. Throws Error.
+Suite suite_of_command(const CacheOptions& options);
+
+/// python, bin, here, and suite_dir where the user told it.
+Placeholders suite_places(const Suite& suite, const std::string& pytorch);
+
+/// Shows the shipped suites with what this machine lacks for each; as JSON too where asked.
+ExitCode list_suites(const CacheOptions& options);
+
+namespace {
+
+constexpr const char* kCacheExamples = R"(examples:
+  headroom cache --suite list                     the suites, and what this machine lacks for each
+  headroom cache --suite ccache --repeat 10       ten pairs of each model, models in random order
+  headroom cache --suite mine.toml -m resnet50 --warm2 --json result.json
+  headroom cache --layer ccache -- ccache c++ -c x.cpp -o x.o
+  headroom cache --layer inductor --layer triton --metric csv:compile_s --unit s -- python3 model.py --csv={output}
+  headroom cache --layer pages:model.bin -- ./load model.bin
+  headroom cache --benchmark torchbench --pytorch ~/pytorch --device cpu --output result.json
+                                                  what PyTorch's cachebench.py does, and its file
+
+layers: inductor, triton, cuda, pocl, ccache, jax, xla, openvino (a fresh folder in the variable of each);
+  env:VARIABLE (the same for yours); folder:PATH (set aside and put back); pages:PATH (out of the page cache);
+  pages (all of it, as root). Commands may use {work}, {output} and {layer.NAME}.
+HEADROOM_PYTHON is the Python of suites (default python3), HEADROOM_SUITE_DIR the folder of torchbench.py and
+huggingface.py. docs/cache.md tells more.
+)";
+
+struct RawCacheOptions {
+  std::string benchmark, suite, mode, device;
+  std::vector<std::string> set;
+  bool dynamic = false, no_store = false;
+};
+
+void declare_subject(OptionTable& table, RawCacheOptions& raw, CacheOptions& options) {
+  table.add_option("--suite", raw.suite, "a suite by name, or its file; 'list' shows them")
+      .completed_by(Completes::kSuite);
+  table
+      .add_option("--benchmark", raw.benchmark,
+                  "torchbench or huggingface, with the command line of cachebench.py")
+      .one_of({"torchbench", "huggingface"});
+  table.add_option("-m,--model", options.models, "only this model; repeat it for more").repeated();
+  table.add_option("--mode", raw.mode, "inference or training, where the suite has both");
+  table.add_option("--device", raw.device, "cuda or cpu, where the suite has both");
+  table.add_flag("--dynamic", raw.dynamic, "dynamic shapes, where the suite has them");
+  table.add_option("--set", raw.set, "option=value of the suite").repeated();
+  table.add_option("--pytorch", options.pytorch, "a PyTorch checkout: its benchmarks/dynamo has the programs")
+      .completed_by(Completes::kFile);
+  table.add_option("--layer", options.layers, "a cache that the command after -- uses; repeat it for more")
+      .repeated();
+  table.add_option("--metric", options.metric,
+                   "what is measured of that command: wall (default), cpu, rss, csv:COLUMN, json:/POINTER, "
+                   "output:EXPRESSION");
+  table.add_option("--name", options.name,
+                   "what the command after -- is called in results (default: the command)");
+  table.add_option("--unit", options.unit, "unit of a metric that the command writes");
+}
+
+void declare_measuring(OptionTable& table, RawCacheOptions& raw, CacheOptions& options) {
+  table
+      .add_option("--repeat", options.repeat,
+                  "pairs of a cold and a warm run for each model (default: the suite's, or 6)")
+      .range(1, 100000);
+  table.add_flag("--warm2", options.warm_twice, "a second warm run in each pair: is warm stable?");
+  table.add_flag(
+      "--each-layer", options.each_layer,
+      "a run more in each pair for each cache, with that alone taken away, and --warm2 among them: "
+      "what each saves");
+  table.add_option("--order", options.order, "of the models: random (in each round) or listed")
+      .one_of({"random", "listed"});
+  table.add_option("--seed", options.seed, "of the random order (default 1)");
+  table.add_option("--timeout", options.timeout, "most time for one run (default: the suite's, or 2000s)");
+  table.add_option("--output", options.output, "records as PyTorch's cachebench.py writes them (JSON)")
+      .completed_by(Completes::kFile);
+  declare_record_files(table, options.json, options.oss);
+  declare_store(table, options.store, raw.no_store);
+  table.add_flag("--recover", options.recover, "only put back what a killed run had set aside");
+}
+
+void take_options_of_suite(const RawCacheOptions& raw, CacheOptions& options) {
+  if (!raw.mode.empty()) options.set["mode"] = raw.mode;
+  if (!raw.device.empty()) options.set["device"] = raw.device;
+  if (raw.dynamic) options.set["dynamic"] = "true";
+  for (const std::string& text : raw.set) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) throw Error("--set " + in_quotes(text) + " is not option=value");
+    options.set[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+}
+
+void check_subject(const RawCacheOptions& raw, const CacheOptions& options) {
+  const int subjects =
+      (raw.suite.empty() ? 0 : 1) + (raw.benchmark.empty() ? 0 : 1) + (options.command.empty() ? 0 : 1);
+  if (options.recover && subjects == 0) return;
+  if (subjects != 1)
+    throw Error("give one of --suite NAME, --benchmark NAME, or a command after --; see --help");
+  if (options.command.empty() &&
+      !(options.layers.empty() && options.metric.empty() && options.unit.empty() && options.name.empty())) {
+    throw Error("--layer, --metric, --name and --unit are for a command after --; a suite has its own");
+  }
+  if (!options.command.empty() && !(options.models.empty() && options.set.empty())) {
+    throw Error("--model, --mode, --device, --dynamic and --set are for suites");
+  }
+  if (!options.command.empty() && options.layers.empty()) {
+    throw Error(
+        "give the caches that the command uses with --layer: without any, cold and warm are the same");
+  }
+}
+
+/// What cachebench.py's parser would leave alone, and ours does not know.
+void take_ignored(const OptionTable& table, const RawCacheOptions& raw, CacheOptions& options) {
+  options.ignored = table.remaining();
+  if (options.ignored.empty() || !raw.benchmark.empty()) return;
+  std::vector<std::string> names;
+  for (const Option& option : table.options()) names.push_back(option.all_names().front());
+  throw Error("unknown argument " + in_quotes(options.ignored.front()) +
+              did_you_mean(options.ignored.front(), names) + "; a command to measure stands after --");
+}
+
+namespace fs = std::filesystem;
+
+std::string environment_or(const char* name, const std::string& fallback) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : fallback;
+}
+
+/// Where the files lie that shipped suites refer to: beside the installed program, else in the source tree.
+fs::path shipped_folder() {
+  const fs::path installed = this_executable().parent_path().parent_path() / "share/headroom/suites";
+  std::error_code error;
+  return fs::is_directory(installed, error) ? installed : fs::path(HEADROOM_SUITES_SOURCE);
+}
+
+bool is_file_name(const std::string& name) {
+  return name.ends_with(".toml") || name.find('/') != std::string::npos;
+}
+
+Suite shipped_suite(const ShippedSuite& shipped) {
+  return parse_suite(shipped.text, std::string(shipped.name) + ".toml", shipped_folder());
+}
+
+std::vector<std::string> layer_names(const Suite& suite) {
+  std::vector<std::string> names;
+  for (const LayerSpec& layer : suite.layers) names.push_back(layer.name);
+  return names;
+}
+
+std::filesystem::path journal_folder() {
+  return user_data_folder() / "set-aside";
+}
+
+void recover() {
+  for (const std::string& told : recover_set_aside(journal_folder())) {
+    say_sentence(told);
+  }
+}
+
+std::vector<std::string> chosen_models(const Suite& suite, const std::vector<std::string>& asked) {
+  for (const std::string& model : asked) {
+    if (suite.any_model || std::ranges::find(suite.models, model) != suite.models.end()) continue;
+    throw Error("the suite " + in_quotes(suite.name) + " has no model " + in_quotes(model) +
+                did_you_mean(model, suite.models) + "; it has " + join(suite.models, ", "));
+  }
+  return asked.empty() ? suite.models : asked;
+}
+
+CacheRequest request_of(const CacheOptions& options) {
+  CacheRequest request;
+  request.suite = options.command.empty() ? find_suite(options.suite) : suite_of_command(options);
+  Suite& suite = request.suite;
+  if (!options.order.empty()) suite.random_order = options.order == "random";
+  if (!options.timeout.empty()) {
+    suite.timeout_s = parse_time_ns(options.timeout) / 1e9;
+    if (suite.timeout_s <= 0) throw Error("--timeout " + options.timeout + " is not above 0");
+  }
+  request.models = chosen_models(suite, options.models);
+  request.options = option_values(suite, options.set);
+  request.places = suite_places(suite, options.pytorch);
+  request.repeat = options.repeat > 0 ? static_cast<std::size_t>(options.repeat) : suite.repeat;
+  // What runs without a cache are held against is measured among them.
+  request.warm_twice = options.warm_twice || options.each_layer;
+  request.each_layer = options.each_layer;
+  request.seed = options.seed;
+  request.journal = journal_folder();
+  const std::vector<std::string> lacking = lacking_for(suite, request.places);
+  if (!lacking.empty())
+    throw Error("cannot run the suite " + in_quotes(suite.name) + ": it lacks " + join(lacking, ", "));
+  return request;
+}
+
+std::shared_ptr<const Environment> environment_of(const Arguments& arguments, const CacheRequest& request) {
+  std::vector<std::string> command{"headroom", "cache"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  Environment environment = read_environment(command);
+  environment.extra_info["seed"] = std::to_string(request.seed);
+  environment.extra_info["order"] = request.suite.random_order ? "random" : "listed";
+  return std::make_shared<const Environment>(std::move(environment));
+}
+
+/// One line of standard error, redrawn, where that is a terminal.
+class ProgressLine {
+ public:
+  void draw(const CacheStep& step) {
+    if (!is_terminal_) return;
+    std::fprintf(stderr, "\r\033[K[%zu/%zu] %s, %s", step.pair, step.pairs, visible(step.model).c_str(),
+                 visible(step.phase).c_str());
+    std::fflush(stderr);
+  }
+  ~ProgressLine() {
+    if (is_terminal_) std::fputs("\r\033[K", stderr);
+  }
+
+ private:
+  bool is_terminal_ = ::isatty(STDERR_FILENO) != 0;
+};
+
+/// The files that a run was asked to write.
+class CacheOutputs {
+ public:
+  explicit CacheOutputs(const CacheOptions& options)
+      : files_(options.json, options.oss), output_(options.output) {
+    if (!output_.empty()) require_writable(output_);
+  }
+
+  void write_so_far(const CacheRequest& request, const CacheRun& run,
+                    const std::vector<Record>& records) const {
+    write_each({[&] { files_.write_so_far(records); }, [&] { write_output(request, run); }});
+  }
+  void finish(const CacheRequest& request, const CacheRun& run, const std::vector<Record>& records) const {
+    write_each({[&] { files_.finish(records); }, [&] { write_output(request, run); }});
+  }
+  bool uses_stdout() const { return files_.uses_stdout(); }
+
+ private:
+  void write_output(const CacheRequest& request, const CacheRun& run) const {
+    if (output_.empty()) return;
+    // No results, no file, as the program that it replaces has it.
+    const std::string json = cachebench_json(request, run);
+    if (!json.empty()) write_file_atomically(output_, json);
+  }
+
+  RecordFiles files_;
+  std::string output_;
+};
+
+ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
+  const CacheRequest request = request_of(options);
+  const CacheOutputs outputs(options);
+  const auto environment = environment_of(arguments, request);
+  const std::atomic<int>& interrupts = interrupt_count();
+  RunJournal journal;
+  journal.begin(*environment);
+  CacheRun run;
+  {
+    ProgressLine line;
+    CacheObserver observer;
+    observer.on_step = [&](const CacheStep& step) { line.draw(step); };
+    observer.on_progress = [&](const CacheRun& so_far) {
+      const std::vector<Record> records = cache_records(request, so_far, environment);
+      journal.replace(records);
+      write_if_possible([&] { outputs.write_so_far(request, so_far, records); });
+    };
+    run = run_cache(request, observer, [&] { return interrupts > 0; });
+  }
+  const std::vector<Record> records = cache_records(request, run, environment);
+  // Records on standard output are for a program to read: the table makes way.
+  print_sheet(cache_sheet(request, run), outputs.uses_stdout() ? stderr : stdout);
+  keep_results(records, options.store, journal, [&] { outputs.finish(request, run, records); });
+  if (run.interrupted) return tell_interrupted();
+  const bool failed =
+      std::ranges::any_of(run.models, [](const ModelRun& model) { return !model.failure.empty(); });
+  return failed ? ExitCode::kNo : ExitCode::kFine;
+}
+
+}  // namespace
+
+CacheOptions parse_cache_options(const Arguments& arguments) {
+  CacheOptions options;
+  RawCacheOptions raw;
+  OptionTable table("Measures commands with cold caches against the same with warm ones, in pairs.",
+                    "headroom cache");
+  table.footer(kCacheExamples);
+  table.allow_extras();
+  declare_subject(table, raw, options);
+  declare_measuring(table, raw, options);
+  const auto end = std::ranges::find(arguments, "--");
+  if (end != arguments.end()) options.command.assign(end + 1, arguments.end());
+  if ((options.done = parse_arguments(table, Arguments(arguments.begin(), end)))) return options;
+  take_ignored(table, raw, options);
+  take_options_of_suite(raw, options);
+  if (end != arguments.end() && options.command.empty()) throw Error("no command after --");
+  check_subject(raw, options);
+  options.suite = raw.benchmark.empty() ? raw.suite : raw.benchmark;
+  if (!raw.benchmark.empty() && options.models.size() > 1) options.models = {options.models.back()};
+  settle_store(options.store, raw.no_store);
+  return options;
+}
+
+Suite find_suite(const std::string& name) {
+  if (is_file_name(name)) {
+    const fs::path path(name);
+    return parse_suite(read_file(path), name, fs::absolute(path).parent_path());
+  }
+  std::vector<std::string> names;
+  for (const ShippedSuite& shipped : shipped_suites()) {
+    if (shipped.name == name) return shipped_suite(shipped);
+    names.emplace_back(shipped.name);
+  }
+  throw Error("unknown suite " + in_quotes(name) + did_you_mean(name, names) + "; there are " +
+              join(names, ", ") + "; a file of yours ends in .toml");
+}
+
+Suite suite_of_command(const CacheOptions& options) {
+  Suite suite;
+  suite.name = "command";
+  suite.benchmark = "cache";
+  for (const std::string& text : options.layers) suite.layers.push_back(parse_layer(text));
+  for (auto layer = suite.layers.begin(); layer != suite.layers.end(); ++layer) {
+    if (std::any_of(suite.layers.begin(), layer,
+                    [&](const LayerSpec& other) { return other.name == layer->name; })) {
+      throw Error("--layer " + layer->name + " is there twice");
+    }
+  }
+  suite.metric = options.metric.empty() ? parse_metric("wall") : parse_metric(options.metric);
+  check_metric(suite.metric);
+  if (suite.metric.needs_document()) suite.metric.unit = options.unit;
+  if (suite.metric.needs_document() == options.unit.empty()) {
+    throw Error(options.unit.empty()
+                    ? "--metric " + options.metric + " needs its --unit, for example --unit s"
+                    : "--unit is for a metric that the command writes: csv, json, output");
+  }
+  const std::vector<std::string> known = known_placeholders(suite.layers);
+  for (const std::string& argument : options.command) {
+    suite.command.push_back(escape_unknown_placeholders(argument, known));
+  }
+  suite.models = {options.name.empty() ? join(without_secrets(options.command), " ") : options.name};
+  suite.needs.programs = {suite.command.front()};
+  return suite;
+}
+
+Placeholders suite_places(const Suite& suite, const std::string& pytorch) {
+  Placeholders places{{"python", environment_or("HEADROOM_PYTHON", "python3")},
+                      {"bin", this_executable().parent_path().string()},
+                      {"here", suite.here.string()}};
+  std::string folder = environment_or("HEADROOM_SUITE_DIR", "");
+  if (!pytorch.empty()) folder = (fs::path(pytorch) / "benchmarks/dynamo").string();
+  if (!folder.empty()) places["suite_dir"] = fs::absolute(folder).string();
+  return places;
+}
+
+ExitCode list_suites(const CacheOptions& options) {
+  Table table({{"suite"}, {"models", Align::kRight}, {"cache layers"}, {"what it is"}});
+  Json list = Json::array();
+  for (const ShippedSuite& shipped : shipped_suites()) {
+    const Suite suite = shipped_suite(shipped);
+    const std::vector<std::string> lacking = lacking_for(suite, suite_places(suite, options.pytorch));
+    table.row(
+        {suite.name, std::to_string(suite.models.size()), join(layer_names(suite), ", "), suite.summary});
+    table.line(lacking.empty() ? "  runs here" : "  lacks " + join(lacking, ", "));
+    list.push_back({{"suite", suite.name},
+                    {"summary", suite.summary},
+                    {"models", suite.models},
+                    {"layers", layer_names(suite)},
+                    {"runnable", lacking.empty()},
+                    {"lacking", lacking}});
+  }
+  if (options.json != "-") print_table(table, stdout);
+  if (!options.json.empty()) {
+    write_file_atomically(options.json == "-" ? "/dev/stdout" : options.json, dump_json_pretty(list) + "\n");
+  }
+  return ExitCode::kFine;
+}
+
+ExitCode cache(const Arguments& arguments) {
+  const CacheOptions options = parse_cache_options(arguments);
+  if (options.done) return *options.done;
+  if (!options.ignored.empty()) {
+    say("not known here and ignored: {}", join(options.ignored, " "));
+  }
+  recover();
+  if (options.recover && options.suite.empty() && options.command.empty()) return ExitCode::kFine;
+  if (options.suite == "list") return list_suites(options);
+  return measure(arguments, options);
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scripts only ask `headroom completion candidates`, so they stay the same when commands change.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/run_options.h"
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/command/suite.h"
+#include "headroom/console/completion.h"
+#include "headroom/console/option_table.h"
+#include "headroom/console/output.h"
+#include "headroom/console/program.h"
+#include "headroom/results/operand.h"
+#include "headroom/schedule/session.h"
+
+namespace headroom::cli {
+namespace {
+
+// bash splits words at = : and @, and replaces only what stands behind the last of them, an @ included.
+constexpr const char* kBash = R"(# bash completion of headroom: source <(headroom completion bash)
+_headroom() {
+  local line word typed kept files=
+  local -a words
+  read -ra words <<<"${COMP_LINE:0:COMP_POINT}"
+  [[ ${COMP_LINE:0:COMP_POINT} == *[[:blank:]] ]] && words+=('')
+  word=${words[-1]}
+  typed=${COMP_WORDS[COMP_CWORD]}
+  [[ $typed == [=:@] ]] && typed=
+  kept=${word%"$typed"}
+  kept=${kept%@}
+  COMPREPLY=()
+  while IFS= read -r line; do
+    if [[ $line == :files ]]; then files=1; continue; fi
+    line=${line%%$'\t'*}
+    [[ $line == *[=,] ]] && compopt -o nospace
+    COMPREPLY+=("${line#"$kept"}")
+  done < <("${words[0]}" completion candidates -- "${words[@]:1}" 2>/dev/null)
+  if [[ $files ]]; then
+    compopt -o filenames
+    while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$typed")
+  fi
+}
+complete -F _headroom headroom
+)";
+
+constexpr const char* kZsh = R"(#compdef headroom
+# zsh completion of headroom: source <(headroom completion zsh), or a file _headroom in a folder of $fpath
+_headroom() {
+  local line word files
+  local -a whole open
+  for line in "${(@f)$($words[1] completion candidates -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    [[ -z $line ]] && continue
+    if [[ $line == :files ]]; then files=1; continue; fi
+    word=${${line%%$'\t'*}//:/\\:}
+    if [[ $word == *[=,] ]]; then open+=("$word:${line#*$'\t'}"); else whole+=("$word:${line#*$'\t'}"); fi
+  done
+  (( $#whole )) && _describe headroom whole
+  (( $#open )) && _describe headroom open -S ''
+  [[ -n $files ]] && _files
+  return 0
+}
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _headroom "$@"; else compdef _headroom headroom; fi
+)";
+
+constexpr const char* kFish = R"(# fish completion of headroom: headroom completion fish | source
+function __headroom_candidates
+    set -l words (commandline -opc) (commandline -ct)
+    $words[1] completion candidates -- $words[2..-1] 2>/dev/null
+end
+complete -c headroom -f -a '(__headroom_candidates | string match -v :files)'
+complete -c headroom -n '__headroom_candidates | string match -q :files' -F
+)";
+
+constexpr const char* kExamples = R"(examples:
+  source <(headroom completion bash)             in ~/.bashrc; zsh: the same in ~/.zshrc, after compinit
+  headroom completion zsh > ~/.zfunc/_headroom   or a file in a folder of $fpath
+  headroom completion fish > ~/.config/fish/completions/headroom.fish
+  headroom completion candidates -- run --ba     what the scripts ask: a word, a tab and its help on each line
+
+Debian's package and the wheel bring them along.
+)";
+
+std::string completion_script(const std::string& shell) {
+  if (shell == "bash") return kBash;
+  if (shell == "zsh") return kZsh;
+  if (shell == "fish") return kFish;
+  throw Error("no completions for " + in_quotes(shell) +
+              did_you_mean(shell, std::vector<std::string>{"bash", "zsh", "fish"}) +
+              "; there are those for bash, zsh and fish");
+}
+
+std::vector<RunnerOffer> offers_of(const Arguments& words) {
+  Arguments asked{"--list"};
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (words[i] == "--runner") asked.insert(asked.end(), {words[i], words[i + 1]});
+  }
+  const std::atomic<bool> never{false};
+  const Session session(parse_run_options(asked).request, std::make_shared<const Environment>(), never);
+  return session.offers();
+}
+
+/// "D=" of each axis, or behind one that is there already its values: "D=1024".
+void add_axes(const ExperimentDescription& experiment, const std::string& typed, Candidates& found) {
+  for (const Axis& axis : experiment.axes) {
+    if (!typed.starts_with(axis.name + "=")) {
+      found.words.push_back({axis.name + "=", join(axis.values, ",")});
+      continue;
+    }
+    for (const std::string& value : axis.values)
+      found.words.push_back({axis.name + "=" + value, experiment.name});
+  }
+}
+
+void add_of_runners(Completes what, const Arguments& words, Candidates& found) {
+  for (const RunnerOffer& offer : offers_of(words)) {
+    for (const ExperimentDescription& experiment : offer.experiments) {
+      if (what == Completes::kExperiment) found.words.push_back({experiment.name, experiment.summary});
+      if (what == Completes::kAxis) add_axes(experiment, words.back(), found);
+      if (what != Completes::kBackend) continue;
+      for (const std::string& backend : experiment.backends) found.words.push_back({backend, offer.label});
+    }
+  }
+}
+
+void add_values(Completes what, const Arguments& words, Candidates& found) {
+  switch (what) {
+    case Completes::kExperiment:
+    case Completes::kAxis:
+    case Completes::kBackend:
+      return add_of_runners(what, words, found);
+    case Completes::kRun:
+    case Completes::kFileOrRun:
+      return add_run_candidates(what, words, found);
+    case Completes::kSuite:
+      for (const ShippedSuite& suite : shipped_suites()) found.words.push_back({std::string(suite.name), ""});
+      return;
+    default:
+      return;
+  }
+}
+
+Candidates command_names(const std::string& typed) {
+  Candidates found;
+  for (const Command& command : commands()) found.words.push_back({command.name, command.summary});
+  found.words.insert(found.words.end(), {{"help", "of a command"}, {"--version", ""}, {"--help", ""}});
+  keep_matching(found, typed);
+  return found;
+}
+
+/// The candidates of a command line without its first word.
+ExitCode print_candidates_of(const Arguments& all) {
+  if (all.size() < 2 || (all.size() == 2 && all.front() == "help")) {
+    print_candidates(command_names(all.empty() ? "" : all.back()));
+    return ExitCode::kFine;
+  }
+  const auto command =
+      std::ranges::find(commands(), all.front(), [](const Command& one) { return one.name; });
+  if (command == commands().end()) return ExitCode::kFine;
+  Arguments words(all.begin() + 1, all.end());
+  if (command->program == nullptr) {
+    print_candidates(candidates_of(*command, words, add_values));
+  } else if (!find_program_of_ours(command->program).empty()) {
+    run_program(command->program, asked_of_program(*command, kCandidatesAction, words));
+  }
+  return ExitCode::kFine;
+}
+
+}  // namespace
+
+std::vector<CommandWord> completion_words() {
+  return {{"bash", "the script for bash"}, {"zsh", "the script for zsh"}, {"fish", "the script for fish"}};
+}
+
+ExitCode completion(const Arguments& arguments) {
+  if (!arguments.empty() && arguments.front() == "candidates") {
+    const auto end = std::ranges::find(arguments, "--");
+    return print_candidates_of(end == arguments.end() ? Arguments{} : Arguments(end + 1, arguments.end()));
+  }
+  std::string shell;
+  OptionTable table("Prints the script that completes commands, options and their values in a shell.",
+                    "headroom completion");
+  table.footer(kExamples);
+  table.add_option("SHELL", shell, "bash, zsh or fish").required();
+  if (const auto done = parse_arguments(table, arguments)) return *done;
+  print_text(completion_script(shell), stdout);
+  return ExitCode::kFine;
+}
+
+}  // namespace headroom::cli

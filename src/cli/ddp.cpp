@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+#include <limits>
+#include <set>
+#include <string>
+
+#include "cli/collectives.h"
+#include "cli/commands.h"
+#include "cli/rank_measurement.h"
+#include "cli/rank_start.h"
+#include "cli/runners.h"
+#include "cli/stop_options.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/console/command.h"
+#include "headroom/console/option_table.h"
+#include "headroom/console/output.h"
+#include "headroom/process/affinity.h"
+#include "headroom/ranks/collectives/collectives.h"
+#include "headroom/ranks/ddp/ddp.h"
+#include "headroom/results/record_files.h"
+
+namespace headroom::cli {
+
+/// What the user asked of `headroom ddp`; a sample is a round of two iterations. Its `json` is for --records.
+struct DdpOptions : RankOptions {
+  DdpSweep sweep;
+  std::int64_t batch_size = 32;  ///< of each rank
+  std::int64_t image_size = 64;  ///< pixels a side
+  int warmup = 5;                ///< iterations of each step before those that count
+  std::string report;            ///< file of PyTorch's benchmark ("-": standard output); empty: none
+};
+
+/// Throws Error for values that do not parse or do not fit together; usage errors are printed.
+DdpOptions parse_ddp_options(const Arguments& arguments);
+
+namespace {
+
+constexpr const char* kDdpExamples = R"(examples:
+  headroom ddp                                   resnet18 on as many ranks as there are CPUs, by PyTorch's sweep
+  headroom ddp --ranks 1,2,4 --json report.json  these rank counts, and the report that PyTorch's diff.py reads
+  headroom ddp --model resnet50,resnet101,resnext50_32x4d,resnext101_32x8d --image-size 224
+                                                 what PyTorch's benchmark trains; slow on a small machine
+  headroom ddp --model mlp --bucket-size 1,5,25  what the size of buckets does where there is much to reduce
+  headroom diff --format ddp before.json after.json
+  mpirun -n 4 headroom ddp                       ranks that another launcher started; also torchrun and srun
+
+Each round has an iteration with the reduction of gradients and one without, in turn: what the one takes longer is the
+communication that the backward pass could not hide. docs/ddp.md tells more.
+)";
+
+/// More ranks than that are for whoever asks for them.
+constexpr int kMostRanksByDefault = 8;
+constexpr double kMebibyte = 1 << 20;
+
+struct RawDdpOptions : RawRankOptions {
+  std::vector<double> bucket_mb{25};
+  int world = 0, iterations = 10;
+};
+
+void declare_subject(OptionTable& table, RawDdpOptions& raw, DdpOptions& options) {
+  table
+      .add_option("--model", options.sweep.models,
+                  "a model; repeat it for more (default resnet18, see --list)")
+      .repeated()
+      .delimiter(',');
+  table.add_flag("--list", options.list, "show the models, and train nothing");
+  table.add_option("--batch-size", options.batch_size, "examples of each rank (default 32)")
+      .range(1, 1'000'000'000);
+  table
+      .add_option("--image-size", options.image_size,
+                  "pixels a side of an image (default 64; PyTorch's has 224)")
+      .range(1, 1'000'000);
+  table
+      .add_option("--bucket-size", raw.bucket_mb,
+                  "MB of gradients in a bucket, or several sizes (default 25)")
+      .repeated()
+      .delimiter(',');
+  table
+      .add_option("--ranks", options.sweep.ranks,
+                  "rank counts to sweep (default: 1, 2, 4 and multiples of 8)")
+      .repeated()
+      .delimiter(',')
+      .range(1, 4096);
+  table
+      .add_option("--world", raw.world,
+                  "ranks to start (default: the most of --ranks, or one for each CPU, at most 8)")
+      .range(1, 4096);
+  table.add_option("--backend", options.backend, "gloo (default) or nccl").one_of({"gloo", "nccl"});
+  table
+      .add_option("--reducer", options.sweep.reducer,
+                  "of gradients: headroom (default), or c10d, libtorch's own")
+      .one_of({"headroom", "c10d"});
+}
+
+void declare_measuring(OptionTable& table, RawDdpOptions& raw, DdpOptions& options) {
+  table
+      .add_option("--iters", raw.iterations,
+                  "iterations of each rank that count (default 10); with --precision or --max-time the least "
+                  "number of them")
+      .range(1, 1'000'000);
+  table.add_option("--warmup", options.warmup, "iterations before them (default 5)").range(0, 1'000'000);
+  table.add_option("--precision", raw.stop.precision,
+                   "goal for the half-width of the 95 % interval of an iteration: goes on until it is met");
+  table.add_option("--max-time", raw.stop.max_time, "most time of a model's iterations (default 30s)");
+  declare_limits(table, raw, options);
+  declare_ranks(table, raw, options);
+}
+
+void declare_output(OptionTable& table, RawDdpOptions& raw, DdpOptions& options) {
+  table.add_no_follow();
+  table.add_option("--json", options.report, "the report of PyTorch's DDP benchmark ('-': standard output)")
+      .completed_by(Completes::kFile);
+  table.add_option("--records", options.json, "all records with all samples ('-': standard output)")
+      .completed_by(Completes::kFile);
+  table.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3")
+      .completed_by(Completes::kFile);
+  table
+      .add_option("--trace", options.sweep.trace,
+                  "folder for a trace of each rank of the largest steps: headroom trace reads it as one job")
+      .completed_by(Completes::kFile);
+  declare_rank_output(table, raw, options);
+}
+
+/// Where the ranks are and how many: the launcher's word, --world, the most of --ranks, the CPUs.
+void find_ranks(const RawDdpOptions& raw, DdpOptions& options) {
+  RankStart& start = options.start;
+  start.place = rank_place();
+  const std::vector<int>& ranks = options.sweep.ranks;
+  if (start.place) {
+    start.ranks = start.place->size;
+    if (raw.world != 0) require_launched(start.place, raw.world);
+  } else if (raw.world != 0) {
+    start.ranks = raw.world;
+  } else if (!ranks.empty()) {
+    start.ranks = std::ranges::max(ranks);
+  } else {
+    start.ranks = std::clamp(static_cast<int>(allowed_cpus().size()), 1, kMostRanksByDefault);
+  }
+  options.sweep.world = start.ranks;
+}
+
+void read_bucket_sizes(const RawDdpOptions& raw, DdpSweep& sweep) {
+  sweep.bucket_bytes.clear();
+  for (const double mb : raw.bucket_mb) {
+    if (!(mb > 0) || mb > 1e6) {
+      throw Error(fmt::format("--bucket-size {:g}: MB of gradients above 0, for example 25 or 0.5", mb));
+    }
+    sweep.bucket_bytes.push_back(std::max<std::int64_t>(4, static_cast<std::int64_t>(mb * kMebibyte)));
+  }
+}
+
+/// So many iterations, unless a precision or a time is asked for.
+StopRule stop_rule(const RawDdpOptions& raw) {
+  StopRule stop = stop_rule_with({}, raw.stop);
+  const bool is_open = !raw.stop.precision.empty() || !raw.stop.max_time.empty();
+  stop.min_samples = static_cast<std::size_t>(raw.iterations);
+  if (is_open) {
+    stop.max_samples = std::max(stop.max_samples, stop.min_samples);
+  } else {
+    stop.max_samples = stop.min_samples;
+    stop.max_time_ns = std::numeric_limits<double>::infinity();
+  }
+  return stop;
+}
+
+/// What ranks of one job must have been asked alike.
+std::string sweep_text(const RawDdpOptions& raw, const DdpOptions& options) {
+  const DdpSweep& sweep = options.sweep;
+  std::vector<double> mb;
+  for (const std::int64_t bytes : sweep.bucket_bytes) mb.push_back(static_cast<double>(bytes) / kMebibyte);
+  return fmt::format(
+      "--model {} --batch-size {} --image-size {} --bucket-size {:g} --ranks {} --backend {} --reducer {} "
+      "--threads {} "
+      "--seed {} "
+      "--iters {} --warmup {}",
+      fmt::join(sweep.models, ","), options.batch_size, options.image_size, fmt::join(mb, ","),
+      sweep.ranks.empty() ? "(all)" : fmt::format("{}", fmt::join(sweep.ranks, ",")), options.backend,
+      options.sweep.reducer, options.start.threads, options.seed, raw.iterations, options.warmup);
+}
+
+/// Sizes at which an all-reduce alone is timed, beside those of the buckets, and the largest of the latter.
+constexpr std::int64_t kReducedBytes[] = {4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
+constexpr std::int64_t kMostReducedBytes = 64 << 20;
+/// Calls of each.
+constexpr std::size_t kReductions = 12;
+
+class DdpMeasurement final : public RankMeasurement {
+ public:
+  DdpMeasurement(const Arguments& arguments, const DdpOptions& options)
+      : RankMeasurement("ddp", arguments, options), options_(options) {
+    if (writes_report()) require_writable(options_.report);
+  }
+
+ private:
+  StringMap provenance() const override { return {{"warmup", std::to_string(options_.warmup)}}; }
+  void adjust(SessionRequest& request) const override {
+    request.warmup = static_cast<std::uint32_t>(options_.warmup);
+    if (options_.limits) request.limit_runners = limit_runners_of(options_.start.runners);
+  }
+  void list(const RunnerOffer& ranks) const override { models(ranks).list(); }
+
+  static RankExperiments models(const RunnerOffer& ranks) { return {ranks, kDdpPrefix, "model"}; }
+
+  /// All steps of a model by all runners share their rounds, which makes efficiency a ratio of the same
+  /// moments: of a step to the one without DDP, of another runner's to that of the first.
+  std::vector<Group> groups(const SessionRequest& request, const std::vector<RunnerOffer>& offers) override {
+    models(offers.front()).require(options_.sweep.models);
+    std::vector<Group> groups;
+    std::vector<int> reducing;
+    for (const std::string& model : options_.sweep.models) {
+      Group& group = groups.emplace_back(Group{model, {}});
+      for (const DdpStep& step : ddp_steps(options_.sweep, model)) {
+        const std::size_t first = group.cases.size();
+        std::ranges::move(cases_of_step(step, model, request, offers), std::back_inserter(group.cases));
+        for (std::size_t i = first + 1; i < group.cases.size(); ++i) group.cases[i].baseline = first;
+        if (step.ranks > 1 && std::ranges::find(reducing, step.ranks) == reducing.end())
+          reducing.push_back(step.ranks);
+      }
+    }
+    if (reducing.empty() || options_.backend != "gloo") return groups;
+    std::set<std::int64_t> sizes(std::begin(kReducedBytes), std::end(kReducedBytes));
+    for (const std::int64_t bytes : options_.sweep.bucket_bytes)
+      sizes.insert(std::min(bytes, kMostReducedBytes) / 4 * 4);
+    for (const std::int64_t size : sizes) {
+      groups.push_back(collective_group("all_reduce", size, "f32", reducing, request, offers));
+      groups.back().stop = options_.stop;
+      groups.back().stop->min_samples = groups.back().stop->max_samples = kReductions;
+    }
+    return groups;
+  }
+
+  std::vector<PlannedCase> cases_of_step(const DdpStep& step, const std::string& model,
+                                         const SessionRequest& request,
+                                         const std::vector<RunnerOffer>& offers) const {
+    const std::string name = kDdpPrefix + model;
+    AxisTexts point{{"batch_size", std::to_string(options_.batch_size)},
+                    {"ranks", std::to_string(step.ranks)},
+                    {"ddp", step.ddp ? "yes" : "no"},
+                    {"bucket_size", std::to_string(step.bucket_bytes)},
+                    {"transport", options_.backend}};
+    const auto& all = offers.front().experiments;
+    const auto experiment = std::ranges::find(all, name, &ExperimentDescription::name);
+    if (std::ranges::find(experiment->axes, "image_size", &Axis::name) != experiment->axes.end())
+      point.emplace_back("image_size", std::to_string(options_.image_size));
+    std::vector<PlannedCase> cases = cases_of(name, point, options_.sweep.reducer, request, offers);
+    for (PlannedCase& one : cases) {
+      one.trace = step.trace;
+      if (!step.trace.empty() && offers.size() > 1) one.trace += fmt::format("/runner-{}", one.runner);
+    }
+    return cases;
+  }
+
+  std::vector<Record> in_words(const std::vector<Record>& finished) const override {
+    const bool trains = !finished.empty() && finished.front().model.name.starts_with(kDdpPrefix);
+    if (!trains) return collective_records(finished);
+    return ddp_records(finished, ddp_steps(options_.sweep, options_.sweep.models.front()));
+  }
+  void write_so_far() const override {
+    if (writes_report()) write_file_atomically(options_.report, seed_report());
+  }
+  std::vector<Record> of_all() const override { return collective_lines(records()); }
+
+  bool writes_report() const { return !options_.report.empty() && options_.report != "-"; }
+  std::string seed_report() const {
+    return ddp_seed_report(records(), ranks().ranks.front().library, options_.backend);
+  }
+
+  bool uses_stdout() const override { return RankMeasurement::uses_stdout() || options_.report == "-"; }
+  Sheet sheet() override { return ddp_sheet(records()); }
+  Table rank_table() const override { return ddp_rank_table(records()); }
+  void report_more() override {
+    if (options_.report == "-") std::fputs(seed_report().c_str(), stdout);
+    if (options_.sweep.trace.empty()) return;
+    say("traces are in {}; headroom trace FOLDER reads those of a folder as one job", options_.sweep.trace);
+  }
+
+  ExitCode verdict() const override {
+    if (const ExitCode code = RankMeasurement::verdict(); code != ExitCode::kFine) return code;
+    // What does not fit is the user's to mend.
+    return any_outcome(records(), Outcome::Kind::kSkipped) ? ExitCode::kCannot : ExitCode::kFine;
+  }
+
+  const DdpOptions& options_;
+};
+
+}  // namespace
+
+DdpOptions parse_ddp_options(const Arguments& arguments) {
+  DdpOptions options;
+  RawDdpOptions raw;
+  OptionTable table("Trains models data-parallel over ranks, and tells what that costs and how it scales.",
+                    "headroom ddp");
+  table.footer(kDdpExamples);
+  declare_subject(table, raw, options);
+  declare_measuring(table, raw, options);
+  declare_output(table, raw, options);
+  if ((options.done = parse_arguments(table, arguments))) return options;
+  read_bucket_sizes(raw, options.sweep);
+  find_ranks(raw, options);
+  if (!options.sweep.trace.empty()) options.sweep.trace = std::filesystem::absolute(options.sweep.trace);
+  // Refuses what the world cannot hold, before anything starts.
+  ddp_steps(options.sweep, options.sweep.models.front());
+  options.stop = stop_rule(raw);
+  options.start.arguments = sweep_text(raw, options);
+  settle_ranks(raw, options, "ddp");
+  return options;
+}
+
+ExitCode ddp(const Arguments& arguments) {
+  if (asks_for_collectives(arguments)) return collectives(arguments);
+  const DdpOptions options = parse_ddp_options(arguments);
+  if (options.done) return *options.done;
+  if (options.start.place && options.start.place->rank > 0) return follow(options.start);
+  return DdpMeasurement(arguments, options).run();
+}
+
+std::vector<CommandWord> ddp_words() {
+  return {{"--collectives", "collectives alone, by size and rank count"}};
+}
+
+}  // namespace headroom::cli

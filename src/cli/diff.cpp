@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/commands.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/compare/diff_report.h"
+#include "headroom/console/max_memory.h"
+#include "headroom/console/option_table.h"
+#include "headroom/console/output.h"
+#include "headroom/files/file_writer.h"
+#include "headroom/history/store.h"
+#include "headroom/ranks/ddp/ddp.h"
+#include "headroom/ranks/ddp/ddp_diff.h"
+#include "headroom/results/compared_sides.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kDiffFooter =
+    "BASELINE and TEST are each a file of results of any format that headroom reads, a folder of them, or\n"
+    "a run of the history: @last, @ID (headroom history lists them), @git:REV.\n"
+    "examples:\n"
+    "  headroom diff before.json after.json                 a table: ratio, interval, verdict\n"
+    "  headroom diff --gate 3% before.json after.json       exit 1 on a regression beyond 3 %\n"
+    "  headroom diff --gate '3%,p95 10%' old/ new/          a tail that grew is a regression, too\n"
+    "  headroom diff --gate-file gate.toml before/ after/   margins by case\n"
+    "  headroom diff --metric latency --filter 'gemv.*int8' --sort ratio a.json b.json\n"
+    "  headroom diff --shift --filter 'gemv D=64' a.json b.json   did the slowest tenth move, or all of it?\n"
+    "  headroom diff @git:1a2b3c @last                      two runs of the history\n"
+    "  headroom diff --format ddp a.json b.json             as PyTorch's DDP diff.py prints it\n"
+    "exit codes with a gate: 0 the same or better, 1 a regression, 3 inconclusive, 2 cannot compare";
+
+/// What the command line holds before it is understood.
+struct Texts {
+  std::vector<std::string> operands;
+  std::string format = "table", sort, percentiles, gate, gate_file, run_spread;
+};
+
+std::vector<double> parse_percentiles(const std::string& text) {
+  std::vector<double> all;
+  for (const std::string& part : split(text, ',')) {
+    const auto number = to_number(trimmed(part));
+    if (!number || !(*number >= 0 && *number <= 100)) {
+      throw Error("--percentile " + in_quotes(text) + ": " + in_quotes(part) + " is no number from 0 to 100");
+    }
+    all.push_back(*number);
+  }
+  return all;
+}
+
+DiffOptions::Sort sort_of(const std::string& name) {
+  static const std::map<std::string, DiffOptions::Sort> kSorts{{"", DiffOptions::Sort::kNone},
+                                                               {"name", DiffOptions::Sort::kName},
+                                                               {"ratio", DiffOptions::Sort::kRatio},
+                                                               {"time", DiffOptions::Sort::kTime}};
+  return kSorts.at(name);
+}
+
+/// "p95 5%".
+TailMargin parse_tail(const std::string& text) {
+  const std::size_t blank = text.find(' ');
+  const auto percentile = to_number(text.substr(1, blank == std::string::npos ? blank : blank - 1));
+  if (!percentile || !(*percentile > 0 && *percentile < 100) || blank == std::string::npos)
+    throw Error("--gate " + in_quotes(text) + ": a percentile and its margin, as 'p95 5%'");
+  return {*percentile, parse_margin(trimmed(text.substr(blank + 1)))};
+}
+
+void understand_gate(DiffOptions& options, const Texts& texts) {
+  options.gate = !texts.gate.empty() || !texts.gate_file.empty();
+  if (options.gate) options.judge.multiplicity = Multiplicity::kHolm;
+  if (!texts.gate_file.empty()) {
+    GateFile file = read_gate_file(texts.gate_file);
+    options.judge.margins.rules = std::move(file.rules);
+    if (file.margin) options.judge.margins.overall = *file.margin;
+    if (!file.margin && texts.gate.empty()) {
+      throw Error(texts.gate_file +
+                  ": says no margin for all cases: write margin = \"3%\" above, or give --gate 3%");
+    }
+  }
+  for (const std::string& part : split(texts.gate, ',')) {
+    const std::string text = std::string(trimmed(part));
+    if (text.empty()) continue;
+    if (text.starts_with("p")) {
+      options.tails.push_back(parse_tail(text));
+    } else {
+      options.judge.margins.overall = parse_margin(text);
+    }
+  }
+  const bool only_tails =
+      !options.tails.empty() && texts.gate.find(',') == std::string::npos && texts.gate_file.empty();
+  if (only_tails) options.judge.margins.overall = options.tails.front().margin;
+  for (const TailMargin& tail : options.tails) {
+    if (std::ranges::find(options.percentiles, tail.percentile) == options.percentiles.end())
+      options.percentiles.push_back(tail.percentile);
+  }
+}
+
+void understand(DiffOptions& options, const Texts& texts) {
+  options.baseline = texts.operands.front();
+  options.tests.assign(texts.operands.begin() + 1, texts.operands.end());
+  options.ddp_form = texts.format == "ddp";
+  options.sort = sort_of(texts.sort);
+  if (!texts.percentiles.empty()) options.percentiles = parse_percentiles(texts.percentiles);
+  understand_gate(options, texts);
+  if (!texts.run_spread.empty())
+    options.run_spread = with_context("--run-spread", [&] { return parse_margin(texts.run_spread); });
+  if (!options.filter.empty()) {
+    with_context("--filter", [&] { static_cast<void>(NamePattern(options.filter)); });
+  }
+  if (!options.confirm.empty() && !options.gate)
+    throw Error("--confirm reruns what a gate flags: give --gate too");
+  if (!options.ddp_form) return;
+  if (options.tests.size() != 1) throw Error("--format ddp compares two files, not more");
+  if (options.gate || !options.json.empty() || options.markdown || !options.percentiles.empty() ||
+      options.shift) {
+    throw Error(
+        "--format ddp prints what PyTorch's diff.py prints and nothing else: leave --gate, --json, "
+        "--markdown, "
+        "--percentile and --shift away, or leave the format away");
+  }
+}
+
+void print(std::string_view text) {
+  print_text(text, stdout);
+}
+
+void say_why_nothing_was_compared(const DiffReport& report) {
+  const auto first =
+      std::ranges::find_if(report.comparisons, [](const Comparison& c) { return !c.problem.empty(); });
+  const std::string why =
+      first == report.comparisons.end() ? "" : ": " + case_name(*first->baseline) + ": " + first->problem;
+  say("gate: {}{}", report.gate->sentence, why);
+}
+
+Sheet diff_sheet(const DiffReport& report) {
+  Sheet sheet;
+  answer_diff(sheet, report);
+  return sheet.table(environment_table(report))
+      .table(diff_table(report))
+      .table(scaling_table(report))
+      .table(percentile_table(report))
+      .table(shift_table(report))
+      .notes(diff_summary(report), Tone::kPlain);
+}
+
+}  // namespace
+
+std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCode& done) {
+  DiffOptions options;
+  Texts texts;
+  OptionTable table(
+      "Compares measurements, case by case: what got slower, what got faster, and what cannot be told.",
+      "headroom diff");
+  table.footer(kDiffFooter);
+  table.add_option("BASELINE TEST", texts.operands, "what to compare: the baseline, then one test or more")
+      .completed_by(Completes::kFileOrRun)
+      .required()
+      .expected(2, 64);
+  table.add_option("--metric", options.metrics, "only this metric (may be repeated)")
+      .type_name("NAME")
+      .repeated();
+  table.add_flag("--all-metrics", options.all_metrics, "every metric of a case, not one row");
+  table.add_option("--filter", options.filter, "only cases whose name holds this text or regular expression");
+  table
+      .add_option("--sort", texts.sort,
+                  "name, ratio (worst first) or time (longest first); default: as in BASELINE")
+      .one_of({"name", "ratio", "time"});
+  table.add_option("--percentile", texts.percentiles, "also compare these percentiles: 50,75,95");
+  table.add_flag("--shift", options.shift,
+                 "also compare all deciles of each case: whether all of it moved, or only the slowest part");
+  table.add_option(
+      "--gate", texts.gate,
+      "exit 1 where a case got slower by more than this: 3%; 'p95 5%' gates a tail, '3%,p95 5%' both");
+  table.add_option("--gate-file", texts.gate_file, "margins by case, in TOML")
+      .completed_by(Completes::kFile)
+      .type_name("FILE");
+  table.add_option(
+      "--run-spread", texts.run_spread,
+      "how far runs of one case lie apart on this machine, as a standard deviation: 1% (default: "
+      "learned from several runs of a side, the history and --calibrate-noise)");
+  table.add_flag("--across-machines", options.across_machines,
+                 "compare what two machines measured all the same");
+  table
+      .add_option(
+          "--confirm", options.confirm,
+          "before a regression is said, measure its case again with this command, which compares the old and "
+          "the new build: 'headroom run --runner OLD --runner NEW'")
+      .type_name("COMMAND");
+  table
+      .add_option("--store", options.store,
+                  "history of @last, @ID and @git:REV (default: HEADROOM_STORE, or the user's)")
+      .completed_by(Completes::kFile);
+  table.add_no_follow();
+  declare_max_memory(table, options.max_memory);
+  table.add_flag("--markdown", options.markdown, "the table in Markdown");
+  table
+      .add_option("--json", options.json,
+                  "also write the comparison to FILE; - is standard output, instead of the table")
+      .type_name("FILE");
+  table.add_option("--format", texts.format, "table, or ddp: the form of PyTorch's DDP benchmark")
+      .one_of({"table", "ddp"});
+  if (const auto told = parse_arguments(table, arguments)) {
+    done = *told;
+    return std::nullopt;
+  }
+  understand(options, texts);
+  return options;
+}
+
+ExitCode diff(const Arguments& arguments) {
+  ExitCode done = ExitCode::kFine;
+  const std::optional<DiffOptions> options = parse_diff_options(arguments, done);
+  if (!options) return done;
+  if (options->ddp_form) {
+    print(ddp_diff(std::filesystem::path(options->baseline), std::filesystem::path(options->tests.front())));
+    return ExitCode::kFine;
+  }
+  const bool json_only = options->json == "-";
+  if (!options->json.empty() && !json_only) require_writable(options->json);
+  const DiffSide baseline = read_side(options->baseline, *options);
+  std::vector<DiffSide> tests;
+  for (const std::string& operand : options->tests) tests.push_back(read_side(operand, *options));
+  const DiffReport report = compare_sides(baseline, tests, *options);
+
+  if (json_only) {
+    write_diff_json(report, print);
+  } else {
+    print_sheet(diff_sheet(report), stdout, options->markdown);
+    if (!options->json.empty()) {
+      FileWriter file(options->json);
+      write_diff_json(report, [&file](std::string_view text) { file.write(text); });
+      file.finish();
+    }
+  }
+  if (report.comparisons.empty()) {
+    throw Error("no case of " + report.baseline + " is in what it is compared with: nothing was compared");
+  }
+  if (!report.gate) return ExitCode::kFine;
+  if (report.gate->exit == ExitCode::kCannot) say_why_nothing_was_compared(report);
+  return report.gate->exit;
+}
+
+}  // namespace headroom::cli

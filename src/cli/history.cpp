@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "cli/commands.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/json.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/compare/verdict.h"
+#include "headroom/console/command.h"
+#include "headroom/console/max_memory.h"
+#include "headroom/console/option_table.h"
+#include "headroom/console/output.h"
+#include "headroom/console/program.h"
+#include "headroom/history/history_table.h"
+#include "headroom/history/series_story.h"
+#include "headroom/history/store.h"
+#include "headroom/record/formats.h"
+#include "headroom/results/operand.h"
+
+namespace headroom::cli {
+
+/// `headroom history export|import|prune|repair|verify`: `arguments` is what follows the word.
+ExitCode history_export(const Arguments& arguments);
+ExitCode history_import(const Arguments& arguments);
+ExitCode history_prune(const Arguments& arguments);
+ExitCode history_repair(const Arguments& arguments);
+ExitCode history_verify(const Arguments& arguments);
+
+namespace {
+
+void add_store_option(OptionTable& table, std::string& store) {
+  table.add_option("--store", store,
+                   "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
+}
+
+std::string counted(std::size_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+/// Runs have one environment each; a file may hold several.
+std::vector<std::vector<Record>> runs_of(std::vector<Record> records) {
+  std::vector<std::vector<Record>> runs;
+  for (Record& record : records) {
+    const auto same = std::ranges::find_if(runs, [&record](const std::vector<Record>& run) {
+      return run.front().environment == record.environment;
+    });
+    if (same == runs.end()) {
+      runs.push_back({std::move(record)});
+    } else {
+      same->push_back(std::move(record));
+    }
+  }
+  return runs;
+}
+
+std::uint64_t time_of_file(const std::string& path) {
+  const auto changed = std::chrono::file_clock::to_sys(std::filesystem::last_write_time(path));
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::seconds>(changed.time_since_epoch()).count());
+}
+
+/// Other tools' files need not tell when they were made: then the file itself does. Returns whether it had
+/// to.
+bool give_time(std::vector<Record>& run, const std::string& path) {
+  const auto& known = run.front().environment;
+  if (known && known->timestamp != 0) return false;
+  Environment environment = known ? *known : Environment{};
+  environment.timestamp = time_of_file(path);
+  const auto shared = std::make_shared<const Environment>(std::move(environment));
+  for (Record& record : run) record.environment = shared;
+  return true;
+}
+
+/// Those of a file; of a folder those of each file in it that holds results, and a warning for each other.
+std::vector<FileResults> results_of(const std::string& operand) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(operand, error)) return {{operand, read_records(operand)}};
+  FolderResults results = results_in_folder(operand);
+  for (const std::string& warning : results.warnings) say_sentence(warning);
+  return std::move(results.files);
+}
+
+void append_runs(FileResults file, std::vector<std::vector<Record>>& runs) {
+  for (std::vector<Record>& run : runs_of(std::move(file.records))) {
+    if (give_time(run, file.path)) {
+      say("{} does not say when it was measured; the time of the file is taken", file.path.string());
+    }
+    runs.push_back(std::move(run));
+  }
+}
+
+/// "90d", "12w", or what parse_time_ns knows ("36h" it does not): seconds.
+std::uint64_t parse_age(const std::string& text) {
+  const std::optional<double> number =
+      text.empty() ? std::nullopt : to_number(std::string_view(text).substr(0, text.size() - 1));
+  if (number && *number >= 0) {
+    constexpr double kDay = 86400;
+    switch (text.back()) {
+      case 'h':
+        return static_cast<std::uint64_t>(*number * 3600);
+      case 'd':
+        return static_cast<std::uint64_t>(*number * kDay);
+      case 'w':
+        return static_cast<std::uint64_t>(*number * 7 * kDay);
+      case 'y':
+        return static_cast<std::uint64_t>(*number * 365 * kDay);
+      default:
+        break;
+    }
+  }
+  throw Error("--older-than " + in_quotes(text) +
+              " is no age; give hours, days, weeks or years: 36h, 90d, 12w, 1y");
+}
+
+std::uint64_t now() {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count());
+}
+
+constexpr const char* kHistoryExamples = R"(examples:
+  headroom history                                    the last runs, and every series with its last change
+  headroom history gemv D=4096 latency                the series whose name has all of these words
+  headroom history 'layer_norm D=64*int8*'            '*' and '?' stand for any characters
+  headroom history --series 7 --json -                one series with its changes, for a program
+  headroom history --fail-on-regression 10 --min-magnitude 2%
+                                                      exit code 1 where a series became slower lately
+  headroom history --site public                      as pages for a browser, with a feed of changes
+  headroom history export all.json                    and import FILE..., prune --keep N: see their --help
+  headroom history verify                             whether all is as it was stored; repair where it is not
+)";
+
+struct HistoryOptions {
+  std::string store, json, site, min_magnitude = "0";
+  std::vector<std::string> words;
+  std::optional<std::int64_t> series;
+  std::int64_t runs = 20;
+  std::optional<std::int64_t> newest;  ///< values in which a regression counts
+  bool all = false, no_follow = false;
+};
+
+/// What the words of a pattern are looked for in.
+std::vector<std::string> words_of(const StoredSeries& series) {
+  std::vector<std::string> words = split(series.name, ' ');
+  words.insert(words.end(), {series.metric, series.unit, series.fingerprint});
+  return words;
+}
+
+/// Every word has to be found: as a whole word of the name, the metric, the unit or the machine (latency is
+/// not in latency_p99); with '*' or '?' in it, as a pattern for the whole of name and metric, or for one
+/// word.
+bool matches(const StoredSeries& series, const std::vector<std::string>& wanted) {
+  const std::vector<std::string> words = words_of(series);
+  const std::string whole = series.name + " " + series.metric;
+  return std::ranges::all_of(wanted, [&](const std::string& pattern) {
+    return fits_glob(pattern, whole) ||
+           std::ranges::any_of(words, [&](const std::string& word) { return fits_glob(pattern, word); });
+  });
+}
+
+std::vector<StoredSeries> select(std::vector<StoredSeries> all, const HistoryOptions& options,
+                                 const std::string& store) {
+  std::vector<std::string> wanted;
+  for (const std::string& word : options.words) {
+    // Blanks in a pattern are part of it; in plain words they part them.
+    const bool is_pattern = word.find_first_of("*?") != std::string::npos;
+    for (const std::string& part : is_pattern ? std::vector{word} : split(word, ' ')) {
+      if (!part.empty()) wanted.push_back(part);
+    }
+  }
+  std::set<std::string> names;
+  for (const StoredSeries& series : all) {
+    for (const std::string& word : words_of(series)) names.insert(word);
+  }
+  std::erase_if(all, [&](const StoredSeries& series) {
+    return options.series ? series.id != *options.series : !matches(series, wanted);
+  });
+  if (!all.empty()) return all;
+  if (options.series)
+    throw Error(
+        fmt::format("{} has no series {}; headroom history lists them", in_quotes(store), *options.series));
+  const std::vector<std::string> known(names.begin(), names.end());
+  std::string hint;
+  for (const std::string& word : wanted) {
+    if (word.starts_with("@"))
+      throw Error(word + " is a run, not a series: headroom show " + word + " shows it");
+    if (!names.contains(word)) hint += did_you_mean(word, known);
+  }
+  throw Error(fmt::format("{} has no series that fits {}{}; headroom history lists them", in_quotes(store),
+                          in_quotes(join(options.words, " ")), hint));
+}
+
+void write_json(const std::string& file, const Json& json) {
+  write_file_atomically(file == "-" ? "/dev/stdout" : file, dump_json_pretty(json) + "\n");
+}
+
+/// The stories of those series; `with_environments` says at changes what else changed.
+std::vector<SeriesStory> stories_of(Store& store, const std::vector<StoredSeries>& chosen,
+                                    const HistoryOptions& options, bool with_environments) {
+  std::function<Environment(std::int64_t)> environment_of;
+  if (with_environments) environment_of = [&store](std::int64_t run) { return store.environment(run); };
+  const double least = parse_margin(options.min_magnitude);
+  std::vector<SeriesStory> stories;
+  for (const StoredSeries& series : chosen)
+    stories.push_back(series_story(series, store.values(series.id), environment_of, least));
+  return stories;
+}
+
+/// The answer of the gate, where one was asked for: its sentence goes to `stream`.
+ExitCode answer(const std::vector<SeriesStory>& stories, const HistoryOptions& options, std::FILE* stream) {
+  if (!options.newest) return ExitCode::kFine;
+  const RegressionAnswer answer = regression_answer(stories, static_cast<std::size_t>(*options.newest));
+  print_text(fmt::format("\n{}\n", answer.sentence), stream);
+  return answer.exit;
+}
+
+ExitCode show_overview(Store& store, const HistoryOptions& options) {
+  const std::vector<StoredRun> runs = store.runs(static_cast<std::size_t>(options.runs));
+  const std::vector<SeriesStory> stories = stories_of(store, store.series(), options, false);
+  if (!options.json.empty()) {
+    write_json(options.json, {{"store", store.name()},
+                              {"answer", changes_sentence(stories)},
+                              {"runs", runs_json(runs)},
+                              {"series", series_list_json(stories)}});
+    if (options.json == "-") return answer(stories, options, stderr);
+  }
+  print_sheet(Sheet()
+                  .answer(changes_sentence(stories))
+                  .title("the last runs")
+                  .table(runs_table(runs))
+                  .title("series")
+                  .table(series_table(stories))
+                  .notes("in " + store.name()),
+              stdout);
+  return answer(stories, options, stdout);
+}
+
+ExitCode show_series(Store& store, const HistoryOptions& options) {
+  const std::vector<StoredSeries> chosen = select(store.series(), options, store.name());
+  constexpr std::size_t kShownAtOnce = 3;
+  const bool listed = chosen.size() > kShownAtOnce && !options.all && options.json.empty();
+  const std::vector<SeriesStory> stories = stories_of(store, chosen, options, !listed);
+  if (listed) {
+    print_sheet(
+        Sheet()
+            .answer(changes_sentence(stories))
+            .table(series_table(stories))
+            .notes(fmt::format("{} series fit; name more of one, or give --series N, or --all for each "
+                               "with its plot",
+                               chosen.size())),
+        stdout);
+    return answer(stories, options, stdout);
+  }
+  Json list = Json::array();
+  std::vector<Sheet> sheets;
+  for (const SeriesStory& story : stories) {
+    sheets.push_back(series_sheet(story));
+    if (options.json.empty()) continue;
+    Json json = series_json(story);
+    json["answer"] = sheets.back().answers();
+    list.push_back(std::move(json));
+  }
+  if (!options.json.empty()) write_json(options.json, {{"store", store.name()}, {"series", std::move(list)}});
+  for (const Sheet& sheet : sheets) {
+    if (options.json == "-") break;
+    if (&sheet != &sheets.front()) std::fputs("\n", stdout);
+    print_sheet(sheet, stdout);
+  }
+  return answer(stories, options, options.json == "-" ? stderr : stdout);
+}
+
+ExitCode make_site(const HistoryOptions& options) {
+  Arguments arguments{"site", options.site, "--min-magnitude", options.min_magnitude};
+  if (!options.store.empty()) arguments.insert(arguments.end(), {"--store", options.store});
+  if (!options.json.empty()) arguments.insert(arguments.end(), {"--json", options.json});
+  if (options.no_follow) arguments.emplace_back("--no-follow");
+  return run_program("headroom-pages", arguments);
+}
+
+ExitCode show_history(const Arguments& arguments) {
+  HistoryOptions options;
+  OptionTable table("Shows what was measured before: runs, series over time, and where they changed.",
+                    "headroom history");
+  table.footer(kHistoryExamples);
+  table.add_option("WORD", options.words, "the series whose name, metric, unit and machine have all of these")
+      .take_all();
+  table.add_option("--series", options.series, "the series of this number");
+  table.add_flag("--all", options.all, "plot every series that fits, however many");
+  table
+      .add_option("--min-magnitude", options.min_magnitude,
+                  "leave out changes of less than this share of the level before (default 0)")
+      .type_name("SHARE");
+  table
+      .add_option(
+          "--fail-on-regression", options.newest,
+          "exit code 1 where a series became worse within its last N values or drifts to the worse, 3 "
+          "where all series are too short to tell")
+      .range(1, std::int64_t{1} << 40);
+  table.add_option("--runs", options.runs, "how many of the last runs to list (default 20)")
+      .range(1, std::int64_t{1} << 40);
+  table
+      .add_option(
+          "--site", options.site,
+          "write all series as pages, with what changed first and a feed: into this folder, new or of a "
+          "site; only pages that change are written anew")
+      .type_name("FOLDER")
+      .completed_by(Completes::kFile);
+  table.add_option("--json", options.json,
+                   "also write it to this file ('-': to standard output, and nothing else)");
+  table.add_option("--store", options.store,
+                   "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
+  table.add_no_follow();
+  if (const auto done = parse_arguments(table, arguments)) return *done;
+  options.no_follow = table.count("--no-follow") > 0;
+  parse_margin(options.min_magnitude);  // refused before anything is read
+  if (!options.site.empty() && (!options.words.empty() || options.series || options.newest || options.all))
+    throw Error("--site shows all series: leave out WORD, --series, --all and --fail-on-regression");
+  if (!options.json.empty() && options.json != "-") require_writable(options.json);
+  if (!options.site.empty()) return make_site(options);
+  const auto store = open_store(options.store.empty() ? default_store() : options.store, StoreAccess::kRead);
+  return options.words.empty() && !options.series ? show_overview(*store, options)
+                                                  : show_series(*store, options);
+}
+
+}  // namespace
+
+ExitCode history_export(const Arguments& arguments) {
+  std::string place = default_store(), file;
+  std::vector<std::string> references;
+  OptionTable table("Writes runs of the history to a file of records.", "headroom history export");
+  table.footer(
+      "examples:\n  headroom history export all.json            every run\n"
+      "  headroom history export last.json @last     one run\n"
+      "  headroom history export - @12 @git:1a2b3c   to standard output\n");
+  table.add_option("FILE", file, "where to; '-' is standard output")
+      .completed_by(Completes::kFile)
+      .required();
+  table.add_option("RUN", references, "@last, @ID, @git:REVISION; every run when none is named")
+      .completed_by(Completes::kRun)
+      .take_all();
+  add_store_option(table, place);
+  table.add_no_follow();
+  if (const auto done = parse_arguments(table, arguments)) return *done;
+  if (file == "-") file = "/dev/stdout";
+  require_writable(file);
+  const auto store = open_store(place, StoreAccess::kRead);
+  std::vector<std::int64_t> runs;
+  for (const std::string& reference : references) runs.push_back(store->find_run(reference));
+  if (references.empty()) {
+    for (const StoredRun& run : store->runs()) runs.push_back(run.id);
+  }
+  const std::vector<Record> records = store->records(runs);
+  write_file_atomically(file, to_json_text(records));
+  print_text(fmt::format("{} of {} written to {}\n", counted(records.size(), "result"),
+                         counted(runs.size(), "run"), file),
+             stderr);
+  return ExitCode::kFine;
+}
+
+ExitCode history_import(const Arguments& arguments) {
+  std::string place = default_store(), max_memory;
+  std::vector<std::string> files;
+  OptionTable table("Adds files of results to the history; runs that are there already are left out.",
+                    "headroom history import");
+  table.footer(
+      "examples:\n  headroom history import results/*.json\n"
+      "  headroom history import results                 all files of results in the folder and below it\n"
+      "  headroom history import all.json --store postgresql://me@server/benchmarks\n");
+  table
+      .add_option("FILE", files,
+                  "any format that headroom reads; a folder: all *.json, *.jsonl and *.csv below it")
+      .completed_by(Completes::kFile)
+      .required()
+      .take_all();
+  add_store_option(table, place);
+  declare_max_memory(table, max_memory);
+  if (const auto done = parse_arguments(table, arguments)) return *done;
+  // All are read before anything is stored: a mistake in the last file leaves nothing half done.
+  std::vector<std::vector<Record>> runs;
+  for (const std::string& operand : files) {
+    auto read = within_memory(max_memory, operand, [&] { return results_of(operand); });
+    for (FileResults& file : read) append_runs(std::move(file), runs);
+  }
+  if (runs.empty()) throw Error("there is no result in " + join(files, ", "));
+  const auto store = open_store(place);
+  std::size_t added = 0;
+  for (const std::vector<Record>& run : runs) added += store->append_if_new(run).has_value() ? 1 : 0;
+  print_text(fmt::format("{} added to {}, {} already there\n", counted(added, "run"), store->name(),
+                         runs.size() - added),
+             stdout);
+  return ExitCode::kFine;
+}
+
+ExitCode history_prune(const Arguments& arguments) {
+  std::string place = default_store(), age;
+  std::optional<std::int64_t> keep;
+  OptionTable table("Removes old results from the history.", "headroom history prune");
+  table.footer(
+      "examples:\n  headroom history prune --keep 500          the newest 500 results of each series\n"
+      "  headroom history prune --older-than 90d    what is older than 90 days\n");
+  const Option& keep_option = table.add_option("--keep", keep, "results to keep of each series, the newest")
+                                  .range(1, std::int64_t{1} << 40);
+  const Option& age_option = table.add_option("--older-than", age, "remove what is older: 36h, 90d, 12w, 1y");
+  add_store_option(table, place);
+  if (const auto done = parse_arguments(table, arguments)) return *done;
+  if (keep_option.count + age_option.count == 0) {
+    throw Error("nothing to prune by; give --keep N or --older-than AGE (headroom history prune --help)");
+  }
+  PruneRule rule;
+  if (keep) rule.keep_last = static_cast<std::size_t>(*keep);
+  if (!age.empty()) {
+    const std::uint64_t seconds = parse_age(age), present = now();
+    rule.older_than = present > seconds ? present - seconds : 0;
+  }
+  // An existing history only: pruning must not make one.
+  open_store(place, StoreAccess::kRead);
+  const auto store = open_store(place);
+  const PruneResult result = store->prune(rule);
+  print_text(fmt::format("{} removed from {}, and {} with nothing left\n", counted(result.records, "result"),
+                         store->name(), counted(result.runs, "run")),
+             stdout);
+  return ExitCode::kFine;
+}
+
+ExitCode history_verify(const Arguments& arguments) {
+  std::string place = default_store();
+  OptionTable table("Holds all that the history has stored against its digests.", "headroom history verify");
+  table.footer(
+      "examples:\n  headroom history verify\nexit codes: 0 all is as it was stored, 1 something is "
+      "damaged\n");
+  add_store_option(table, place);
+  if (const auto done = parse_arguments(table, arguments)) return *done;
+  const auto store = open_store(place, StoreAccess::kRead);
+  const std::vector<StoreDamage> damages = store->verify();
+  std::string text;
+  for (const StoreDamage& damage : damages) text += damage.what + "\n";
+  text += damages.empty() ? fmt::format("{}: all of {} is as it was stored\n", store->name(),
+                                        counted(store->runs().size(), "run"))
+                          : fmt::format("{}: {}; headroom history repair removes or mends what is damaged\n",
+                                        store->name(), counted(damages.size(), "problem"));
+  print_text(text, stdout);
+  return damages.empty() ? ExitCode::kFine : ExitCode::kNo;
+}
+
+ExitCode history_repair(const Arguments& arguments) {
+  std::string place = default_store();
+  OptionTable table("Removes from the history what cannot be read, and writes anew what stands twice.",
+                    "headroom history repair");
+  table.footer("examples:\n  headroom history repair      a file is copied first, and the copy named\n");
+  add_store_option(table, place);
+  if (const auto done = parse_arguments(table, arguments)) return *done;
+  open_store(place, StoreAccess::kRead);
+  const auto store = open_store(place);
+  const RepairResult result = store->repair();
+  if (!result.copy.empty()) say("what was there before is in {}", result.copy);
+  print_text(
+      fmt::format("{}: {} and {} removed, {} mended\n", store->name(), counted(result.runs_removed, "run"),
+                  counted(result.records_removed, "result"), counted(result.records_mended, "result")),
+      stdout);
+  return ExitCode::kFine;
+}
+
+ExitCode history(const Arguments& arguments) {
+  constexpr std::pair<const char*, ExitCode (*)(const Arguments&)> kActions[] = {{"export", history_export},
+                                                                                 {"import", history_import},
+                                                                                 {"prune", history_prune},
+                                                                                 {"repair", history_repair},
+                                                                                 {"verify", history_verify}};
+  for (const auto& [name, action] : kActions) {
+    if (!arguments.empty() && arguments.front() == name)
+      return action({arguments.begin() + 1, arguments.end()});
+  }
+  return show_history(arguments);
+}
+
+std::vector<CommandWord> history_words() {
+  return {{"export", "runs of the history as a file of records"},
+          {"import", "files of results into the history"},
+          {"prune", "remove old results"},
+          {"repair", "remove what is damaged"},
+          {"verify", "whether all is as it was stored"}};
+}
+
+}  // namespace headroom::cli

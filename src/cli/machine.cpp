@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/busy_warning.h"
+#include "cli/commands.h"
+#include "cli/machine_sweep.h"
+#include "cli/progress.h"
+#include "cli/runners.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/console/interrupt.h"
+#include "headroom/console/option_table.h"
+#include "headroom/console/output.h"
+#include "headroom/console/program.h"
+#include "headroom/environment/fingerprint.h"
+#include "headroom/environment/processor.h"
+#include "headroom/experiment/process_counters.h"
+#include "headroom/experiment/registry.h"
+#include "headroom/machine/memory.h"
+#include "headroom/process/affinity.h"
+#include "headroom/record/formats.h"
+#include "headroom/record/metrics.h"
+#include "headroom/report/run_sheet.h"
+#include "headroom/report/text_plot.h"
+#include "headroom/schedule/runner.h"
+#include "headroom/schedule/session.h"
+#include "headroom/tables/table.h"
+
+namespace headroom::cli {
+
+/// The GPUs of this machine as the runner says that has them.
+struct MachineDevices {
+  std::string runner;  ///< its path; empty: there is no such runner, or nothing that it could run on
+  std::vector<DeviceDescription> devices;
+  std::string problem;  ///< why the runner that there is cannot be used; empty where it can
+};
+
+/// Starts headroom-cuda, where there is one, and asks it.
+MachineDevices find_devices(const std::atomic<bool>& interrupted);
+
+/// A few lines about each GPU. Where no runner can tell, what the system's files tell and why there is no
+/// more; empty on a machine without a GPU.
+std::string devices_text(const MachineDevices& found);
+
+/// What a sweep found: what memory and arithmetic reach; device after device bandwidth by working set and
+/// peaks by dtype as tables, and the bandwidths as a plot. `gpu` names the device that is not the CPU; empty:
+/// "cuda".
+Sheet sweep_sheet(const std::vector<SweepPoint>& points, const std::string& gpu);
+
+namespace {
+
+std::string text_of(const DeviceDescription& device, std::size_t index) {
+  std::vector<std::string> chip{device.name.empty() ? "unnamed" : device.name};
+  if (!device.compute_capability.empty()) chip.push_back("compute capability " + device.compute_capability);
+  if (device.multiprocessors > 0) chip.push_back(fmt::format("{} multiprocessors", device.multiprocessors));
+  if (device.l2_bytes > 0) {
+    chip.push_back(format_bytes(static_cast<double>(device.l2_bytes)) + " of L2");
+  }
+  if (device.memory_bytes > 0) {
+    chip.push_back(format_bytes(static_cast<double>(device.memory_bytes)) + " of memory");
+  }
+  std::vector<std::string> state;
+  if (!device.driver.empty()) {
+    state.push_back("driver " + device.driver + (device.cuda.empty() ? "" : " for CUDA " + device.cuda));
+  }
+  if (device.max_sm_mhz > 0) state.push_back(fmt::format("clocks up to {:g} MHz", device.max_sm_mhz));
+  if (device.max_memory_mhz > 0) {
+    state.push_back(fmt::format("memory {:g} MHz", device.max_memory_mhz) +
+                    (device.memory_bus_bits > 0 ? fmt::format(" on {} bits", device.memory_bus_bits) : ""));
+  }
+  if (device.power_limit_w > 0) state.push_back(fmt::format("power limit {:g} W", device.power_limit_w));
+  if (!device.ecc.empty()) state.push_back("ECC " + device.ecc);
+  if (!device.mig.empty()) state.push_back("MIG " + device.mig);
+  std::string text = fmt::format("  GPU {}: {}\n", index, join(chip, ", "));
+  if (!state.empty()) text += "    " + join(state, ", ") + "\n";
+  return text;
+}
+
+struct Bandwidth {
+  const char* limit;
+  const char* title;
+};
+constexpr Bandwidth kBandwidths[] = {
+    {"read", "read"}, {"write", "write"}, {"zero_fill", "zero fill"}, {"copy", "copy"}};
+
+std::string cell(const std::vector<SweepPoint>& points, const std::string& limit, int threads,
+                 std::int64_t bytes, const std::string& dtype) {
+  for (const SweepPoint& point : points) {
+    if (point.limit == limit && point.threads == threads && point.bytes == bytes && point.dtype == dtype) {
+      const std::string spread = point.spread ? format_percent(*point.spread) : "?";
+      return fmt::format("{} ±{} {}", format_number(point.rate), spread, point.pattern);
+    }
+  }
+  return "-";
+}
+
+/// The columns of one number of threads; a GPU has no such number.
+std::string threads_title(const std::string& before, int threads, bool on_cpu) {
+  if (!on_cpu) return before.empty() ? "rate" : before;
+  const std::string count = fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
+  return before.empty() ? count : before + ", " + count;
+}
+
+struct SweepAxes {
+  std::set<int> threads;
+  std::set<std::int64_t> sizes;
+  std::set<std::string> dtypes;
+};
+
+SweepAxes axes_of(const std::vector<SweepPoint>& points) {
+  SweepAxes axes;
+  for (const SweepPoint& point : points) {
+    axes.threads.insert(point.threads);
+    if (point.bytes > 0) axes.sizes.insert(point.bytes);
+    if (!point.dtype.empty()) axes.dtypes.insert(point.dtype);
+  }
+  return axes;
+}
+
+void add_tables(Sheet& sheet, const std::vector<SweepPoint>& points, const std::string& gpu) {
+  const SweepAxes axes = axes_of(points);
+  const bool on_cpu = gpu.empty();
+  std::vector<Bandwidth> measured;
+  std::ranges::copy_if(kBandwidths, std::back_inserter(measured), [&](const Bandwidth& bandwidth) {
+    return std::ranges::find(points, bandwidth.limit, &SweepPoint::limit) != points.end();
+  });
+  std::vector<Table::Column> columns{{"working set", Align::kRight}};
+  std::vector<Table::Column> peak_columns{{"peak", Align::kLeft}};
+  for (const int count : axes.threads) {
+    for (const Bandwidth& bandwidth : measured)
+      columns.push_back({threads_title(bandwidth.title, count, on_cpu)});
+    peak_columns.push_back({threads_title("", count, on_cpu)});
+  }
+  Table bandwidth(columns), peaks(peak_columns);
+  for (const std::int64_t bytes : axes.sizes) {
+    std::vector<std::string> row{format_bytes(static_cast<double>(bytes))};
+    for (const int count : axes.threads) {
+      for (const Bandwidth& one : measured) row.push_back(cell(points, one.limit, count, bytes, ""));
+    }
+    bandwidth.row(row);
+  }
+  for (const std::string& dtype : axes.dtypes) {
+    std::vector<std::string> row{dtype};
+    for (const int count : axes.threads) row.push_back(cell(points, "peak", count, 0, dtype));
+    peaks.row(row);
+  }
+  const std::string of = on_cpu ? "" : gpu + ": ";
+  sheet
+      .title(of +
+             "bandwidth in GB/s: median, half-width of its 95 % interval (? too few samples), best access "
+             "pattern")
+      .table(std::move(bandwidth))
+      .title(of + "peaks in GFLOP/s (GOP/s for integers): the best instruction of " +
+             (on_cpu ? "this CPU" : "this GPU"))
+      .table(std::move(peaks));
+}
+
+std::string plot(const std::vector<SweepPoint>& points, bool on_cpu) {
+  std::vector<PlotLine> lines;
+  for (const SweepPoint& point : points) {
+    if (point.bytes == 0) continue;
+    const std::string name = on_cpu ? fmt::format("{} {}t", point.limit, point.threads) : point.limit;
+    auto line = std::ranges::find(lines, name, &PlotLine::name);
+    if (line == lines.end()) line = lines.insert(lines.end(), PlotLine{name, {}});
+    line->points.emplace_back(static_cast<double>(point.bytes), point.rate);
+  }
+  return lines.empty() ? "" : line_plot(lines);
+}
+
+std::string rate_of(const SweepPoint& point, const char* unit) {
+  return fmt::format("{} {} ±{}", format_number(point.rate), unit,
+                     point.spread ? format_percent(*point.spread) : "?");
+}
+
+/// What the most threads read of the largest working set, and the highest peak.
+void answer_device(Sheet& sheet, const std::vector<SweepPoint>& points, const std::string& device) {
+  const SweepPoint *memory = nullptr, *peak = nullptr;
+  for (const SweepPoint& point : points) {
+    const bool is_larger = memory == nullptr || point.bytes > memory->bytes ||
+                           (point.bytes == memory->bytes && point.threads > memory->threads);
+    if (point.limit == "read" && is_larger) memory = &point;
+    if (point.limit == "peak" && (peak == nullptr || point.rate > peak->rate)) peak = &point;
+  }
+  std::vector<std::string> parts;
+  if (memory != nullptr) {
+    parts.push_back(fmt::format("reads {} at {}", format_bytes(static_cast<double>(memory->bytes)),
+                                rate_of(*memory, "GB/s")));
+  }
+  if (peak != nullptr) {
+    parts.push_back("computes at most " + rate_of(*peak, operation_rate(peak->dtype)) + " in " + peak->dtype);
+  }
+  if (!parts.empty()) sheet.answer(device + " " + join(parts, ", "));
+}
+
+struct MachineOptions {
+  bool quick = false, topology_only = false, stored = false;
+  int threads = 0;
+  std::string json;
+};
+
+std::string topology_text(const Topology& topology, const std::string& fingerprint) {
+  std::string text = fingerprint + "\n";
+  text += fmt::format("  {}\n  {} cores, {} hardware threads, {} packages, {} NUMA nodes, {} of memory\n",
+                      topology.cpu_model, topology.cores, topology.processing_units, topology.packages,
+                      topology.numa_nodes, format_bytes(static_cast<double>(total_memory_bytes())));
+  for (const Cache& cache : topology.caches) {
+    text += fmt::format("  L{} {}: {} x {}\n", cache.level, cache.type, cache.instances,
+                        format_bytes(static_cast<double>(cache.bytes)));
+  }
+  text += fmt::format("  {}\n", join(topology.isa, " "));
+  return text + fmt::format("  hardware counters: {}\n", ProcessCounters().text());
+}
+
+std::string topology_answer(const Topology& topology) {
+  return fmt::format("{} cores, {} hardware threads, {} of memory: {}", topology.cores,
+                     topology.processing_units, format_bytes(static_cast<double>(total_memory_bytes())),
+                     topology.cpu_model);
+}
+
+std::vector<Record> measure(const MachineOptions& options, const Arguments& arguments,
+                            const std::string& device_runner, const std::atomic<bool>& interrupted) {
+  SessionRequest request;
+  const std::string native = find_native_runner();
+  if (native.empty())
+    throw Error("headroom-native, which holds the limits, was not found beside this program or in PATH");
+  RunnerCommand command;
+  command.path = native;
+  request.runners.push_back(command);
+  if (!device_runner.empty()) {
+    command.path = device_runner;
+    request.runners.push_back(command);
+  }
+  request.stop.precision = 0.03;
+  request.stop.min_samples = 10;
+  request.stop.max_time_ns = options.quick ? 0.15e9 : 0.5e9;
+  request.limits = false;
+  request.processes = 1;
+  std::vector<std::string> line{"headroom", "machine"};
+  line.insert(line.end(), arguments.begin(), arguments.end());
+  const int threads = options.threads > 0 ? options.threads : static_cast<int>(allowed_cpus().size());
+  const auto busy = warn_when_busy(threads);
+  Environment environment = read_environment(line);
+  environment.extra_info["hardware_counters"] = ProcessCounters().text();
+  Session session(request, std::make_shared<const Environment>(std::move(environment)), interrupted);
+  std::vector<Record> records;
+  TerminalProgress progress([&](std::vector<Record> finished) {
+    note_busy(finished, busy);
+    records.insert(records.end(), finished.begin(), finished.end());
+  });
+  session.run(sweep_groups(session.offers(), threads, options.quick), progress);
+  return records;
+}
+
+MachineOptions parse(const Arguments& arguments, std::optional<ExitCode>& done) {
+  MachineOptions options;
+  OptionTable table(
+      "Shows this machine: its topology, what its memory and its arithmetic reach, by working set.",
+      "headroom machine");
+  table.footer(
+      "examples:\n  headroom machine                  measure (about a minute), show and store\n"
+      "  headroom machine --quick          every other size, shorter\n"
+      "  headroom machine --stored         show what was measured last, measure nothing\n"
+      "  headroom machine --json peaks.json\n");
+  table.add_flag("--quick", options.quick, "every other working set, at most 0.15 s a point");
+  table.add_flag("--topology", options.topology_only, "only what the system says, without measuring");
+  table.add_flag("--stored", options.stored, "show the last measurement of this machine");
+  table.add_option("--threads", options.threads, "threads of the second column (default: all CPUs)")
+      .range(1, 4096);
+  table.add_option("--json", options.json,
+                   "also write the records to this file ('-': to standard output alone)");
+  table.add_no_follow();
+  done = parse_arguments(table, arguments);
+  if (options.topology_only && (options.stored || !options.json.empty())) {
+    throw Error("--topology measures nothing: leave --stored and --json away, or --topology");
+  }
+  return options;
+}
+
+ExitCode show(const MachineOptions& options, const Arguments& arguments) {
+  const bool json_alone = options.json == "-";
+  const std::string json = json_alone ? "/dev/stdout" : options.json;
+  std::FILE* const shown = json_alone ? stderr : stdout;
+  if (!json.empty()) require_writable(json);
+  const std::string fingerprint = machine_fingerprint();
+  const Topology topology = read_topology();
+  const std::atomic<bool>& interrupted = interrupt_flag();
+  const MachineDevices devices = find_devices(interrupted);
+  Sheet facts;
+  facts.drawing(topology_text(topology, fingerprint) + devices_text(devices));
+  if (options.topology_only) {
+    print_sheet(Sheet().answer(topology_answer(topology)).append(facts), shown);
+    return ExitCode::kFine;
+  }
+
+  const std::filesystem::path path = stored_sweep(fingerprint);
+  std::vector<Record> records;
+  if (options.stored) {
+    if (!std::filesystem::exists(path))
+      throw Error("this machine was not measured yet; run headroom machine once");
+    records = read_records(path);
+  } else {
+    records = measure(options, arguments, devices.runner, interrupted);
+    // A sweep that was cut short must not take the place of a whole one.
+    if (!interrupted) write_records(path, format_named("headroom-json"), records);
+  }
+  if (!json.empty()) write_records(json, format_named("headroom-json"), records);
+  const std::string gpu = devices.devices.empty() ? "" : devices.devices.front().name;
+  std::vector<const Record*> measured;
+  for (const Record& record : records) measured.push_back(&record);
+  Sheet sheet;
+  sheet.append(facts).append(sweep_sheet(sweep_points(records), gpu));
+  answer_doubts(sheet, measured, "points");
+  print_sheet(sheet, shown);
+  if (interrupted) {
+    say("interrupted; what was stored before is kept");
+    return ExitCode::kInterrupted;
+  }
+  if (!options.stored) print_text(fmt::format("\nstored in {}\n", path.string()), shown);
+  return ExitCode::kFine;
+}
+
+}  // namespace
+
+MachineDevices find_devices(const std::atomic<bool>& interrupted) {
+  MachineDevices found;
+  const std::string path = find_program_of_ours("headroom-cuda");
+  if (path.empty()) {
+    found.problem = "headroom-cuda, which knows more, is neither beside this program nor in PATH";
+    return found;
+  }
+  RunnerCommand command;
+  command.path = path;
+  try {
+    RunnerProcess runner(command, interrupted);
+    found.devices = runner.describe().devices;
+    found.runner = path;
+  } catch (const Error& error) {
+    found.problem = error.what();
+  } catch (const RunnerLost& lost) {
+    found.problem = "headroom-cuda " + lost.reason;
+  }
+  return found;
+}
+
+std::string devices_text(const MachineDevices& found) {
+  std::string text;
+  for (std::size_t index = 0; index < found.devices.size(); ++index)
+    text += text_of(found.devices[index], index);
+  if (!text.empty()) return text;
+  const GpuFiles files = read_gpu_files();
+  if (files.kinds.empty()) return "";
+  const std::vector<std::string>& names = files.names.empty() ? files.kinds : files.names;
+  text = fmt::format("  {} GPU{}: {}\n", names.size(), names.size() == 1 ? "" : "s", join(names, ", "));
+  if (!found.problem.empty()) text += "    " + found.problem + "\n";
+  return text;
+}
+
+Sheet sweep_sheet(const std::vector<SweepPoint>& points, const std::string& gpu) {
+  std::vector<std::string> devices;
+  for (const SweepPoint& point : points) {
+    if (std::ranges::find(devices, point.device) == devices.end()) devices.push_back(point.device);
+  }
+  if (devices.empty()) devices.emplace_back("cpu");
+  Sheet sheet;
+  for (const std::string& device : devices) {
+    std::vector<SweepPoint> own;
+    std::ranges::copy_if(points, std::back_inserter(own),
+                         [&](const SweepPoint& point) { return point.device == device; });
+    const bool on_cpu = device == "cpu";
+    const std::string name = on_cpu ? "" : gpu.empty() ? device : gpu;
+    answer_device(sheet, own, on_cpu ? "this CPU" : name);
+    add_tables(sheet, own, name);
+    sheet.drawing(plot(own, on_cpu));
+  }
+  return sheet;
+}
+
+ExitCode machine(const Arguments& arguments) {
+  std::optional<ExitCode> done;
+  const MachineOptions options = parse(arguments, done);
+  if (done) return *done;
+  try {
+    return show(options, arguments);
+  } catch (const Interrupted&) {
+    say("interrupted before anything was measured");
+    return ExitCode::kInterrupted;
+  }
+}
+
+}  // namespace headroom::cli

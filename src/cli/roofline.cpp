@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <filesystem>
+#include <set>
+
+#include "cli/commands.h"
+#include "cli/machine_sweep.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/json.h"
+#include "headroom/base/text.h"
+#include "headroom/console/max_memory.h"
+#include "headroom/console/option_table.h"
+#include "headroom/console/output.h"
+#include "headroom/history/store.h"
+#include "headroom/record/formats.h"
+#include "headroom/report/roofline.h"
+#include "headroom/report/roofline_svg.h"
+#include "headroom/results/operand.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kRooflineExamples = R"(examples:
+  headroom run gemv layer_norm && headroom roofline     the last run
+  headroom roofline result.json --svg roofline.svg
+  headroom roofline @12 --limits limits.json            with the limits of another run of the same machine
+
+The roofs are the limits that were sampled with the cases, those that the run has as cases (headroom run gemv
+limit.read limit.peak), those of --limits, and what headroom machine stored for the machine of the run.
+)";
+
+struct RooflineOptions {
+  std::string max_memory;  ///< as given
+  std::string run = "@last";
+  std::string limits, svg, json, store;
+};
+
+/// The machine that `records` are from; empty where they do not say.
+std::string fingerprint_of(const std::vector<Record>& records, const std::string& operand) {
+  std::set<std::string> found;
+  for (const Record& record : records) {
+    if (record.environment && !record.environment->fingerprint.empty())
+      found.insert(record.environment->fingerprint);
+  }
+  if (found.size() > 1) {
+    const std::vector<std::string> names(found.begin(), found.end());
+    throw Error(operand + ": its results are from several machines (" + join(names, ", ") +
+                "); a roofline is of one: name the file or the run of one of them");
+  }
+  return found.empty() ? "" : *found.begin();
+}
+
+std::vector<Record> records_of(const std::string& operand, const RooflineOptions& options) {
+  OperandRecords found = records_of_operand(operand, options.store, options.max_memory);
+  for (const std::string& warning : found.warnings) say_sentence(warning);
+  return std::move(found.records);
+}
+
+/// Empty where there are none, or no folder where they could be.
+std::filesystem::path stored_limits(const std::string& fingerprint) {
+  if (fingerprint.empty()) return {};
+  try {
+    const std::filesystem::path stored = stored_sweep(fingerprint);
+    return std::filesystem::exists(stored) ? stored : std::filesystem::path{};
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+std::vector<Record> limits_of(const RooflineOptions& options, const std::string& fingerprint) {
+  if (!options.limits.empty()) {
+    std::vector<Record> limits = records_of(options.limits, options);
+    const std::string other = fingerprint_of(limits, options.limits);
+    if (!fingerprint.empty() && !other.empty() && other != fingerprint) {
+      throw Error(options.limits + ": its limits are those of " + other + ", the run is of " + fingerprint +
+                  "; leave --limits out, or name limits of that machine");
+    }
+    return limits;
+  }
+  const std::filesystem::path stored = stored_limits(fingerprint);
+  return stored.empty() ? std::vector<Record>{} : read_records(stored);
+}
+
+Roofline read_roofline(const RooflineOptions& options) {
+  const std::vector<Record> records = records_of(options.run, options);
+  Roofline roofline = roofline_of(records, limits_of(options, fingerprint_of(records, options.run)));
+  if (!roofline.cases.empty()) return roofline;
+  std::string why = "it holds limits only";
+  if (!roofline.left_out.empty())
+    why = roofline.left_out.front().first + ": " + roofline.left_out.front().second;
+  throw Error(options.run + ": no case that tells both FLOPs and bytes, which a roofline needs (" + why +
+              "); headroom run gemv --json FILE makes one");
+}
+
+ExitCode show(const RooflineOptions& options) {
+  if (!options.svg.empty()) require_writable(options.svg);
+  if (!options.json.empty() && options.json != "-") require_writable(options.json);
+  const Roofline roofline = read_roofline(options);
+  if (!options.svg.empty())
+    write_file_atomically(options.svg, roofline_svg(roofline, "roofline of " + options.run));
+  const Sheet sheet = roofline_sheet(roofline, terminal_width(stdout));
+  if (!options.json.empty()) {
+    Json json = roofline_json(roofline);
+    json["answer"] = sheet.answers();
+    write_file_atomically(options.json == "-" ? "/dev/stdout" : options.json, dump_json_pretty(json) + "\n");
+  }
+  if (options.json != "-") print_sheet(sheet, stdout);
+  return ExitCode::kFine;
+}
+
+}  // namespace
+
+ExitCode roofline(const Arguments& arguments) {
+  RooflineOptions options;
+  OptionTable table(
+      "Plots the cases of a run under the roofs of the machine that ran them, on logarithmic axes.",
+      "headroom roofline");
+  table.footer(kRooflineExamples);
+  table
+      .add_option("RUN", options.run,
+                  "a file or folder of results, or @last, @ID, @git:REV of the history (default: @last)")
+      .completed_by(Completes::kFileOrRun);
+  table
+      .add_option("--limits", options.limits,
+                  "a file or run of this machine's limits, instead of the stored ones")
+      .completed_by(Completes::kFileOrRun);
+  table.add_option("--svg", options.svg, "also draw it into this file").completed_by(Completes::kFile);
+  table
+      .add_option("--json", options.json,
+                  "also write its numbers to this file ('-': to standard output alone)")
+      .completed_by(Completes::kFile);
+  table.add_no_follow();
+  declare_max_memory(table, options.max_memory);
+  table.add_option("--store", options.store, "history of @last (default: HEADROOM_STORE, or the user's)")
+      .completed_by(Completes::kFile);
+  if (const auto done = parse_arguments(table, arguments)) return *done;
+  return show(options);
+}
+
+}  // namespace headroom::cli

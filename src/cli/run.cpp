@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/busy_warning.h"
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "cli/run_live.h"
+#include "cli/run_options.h"
+#include "cli/run_traces.h"
+#include "cli/runners.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/json.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/compare/match.h"
+#include "headroom/console/command.h"
+#include "headroom/console/interrupt.h"
+#include "headroom/console/output.h"
+#include "headroom/environment/fingerprint.h"
+#include "headroom/experiment/buffer.h"
+#include "headroom/experiment/process_counters.h"
+#include "headroom/machine/memory.h"
+#include "headroom/ranks/rank_group.h"
+#include "headroom/record/formats.h"
+#include "headroom/record/metrics.h"
+#include "headroom/record/record.h"
+#include "headroom/record/targets.h"
+#include "headroom/report/run_sheet.h"
+#include "headroom/results/record_files.h"
+#include "headroom/results/run_journal.h"
+#include "headroom/results/run_spreads.h"
+#include "headroom/schedule/calibration.h"
+#include "headroom/schedule/plan.h"
+#include "headroom/schedule/session.h"
+#include "headroom/stats/quantile.h"
+#include "headroom/tables/table.h"
+
+namespace headroom::cli {
+
+/// The files that a run was asked to write.
+class RunOutputs {
+ public:
+  /// Throws Error when one of them cannot be written: asked before measuring.
+  explicit RunOutputs(const RunOptions& options);
+
+  /// Writes the files of records as they are so far, whole; called after each group, so that a run that is
+  /// killed leaves what it had.
+  void write_records_so_far(const std::vector<Record>& records) const { files_.write_so_far(records); }
+  /// Appends the means over shapes, once, at the end.
+  void write_means(const std::vector<Record>& records) const;
+
+  /// Whether records go to standard output.
+  bool uses_stdout() const { return files_.uses_stdout(); }
+
+ private:
+  RecordFiles files_;
+  std::string csv_, json_lines_;
+};
+
+/// The newest `headroom run` that was killed; the folder where it was started is entered. Says what it had.
+/// Throws Error where there is none, or it cannot be gone on with: a machine that is another one, functions
+/// of a process that is gone, a secret that was on its command line.
+UnfinishedRun run_to_resume();
+
+/// What it was called with.
+Arguments arguments_of(const UnfinishedRun& run);
+
+/// Says in the environment what its records owe to `before`.
+void note_resumed(const UnfinishedRun& before, Environment& environment);
+
+/// The records of the groups that `before` had finished, which are removed from `groups`; they are in
+/// `journal` then, and no longer in that of `before`.
+std::vector<Record> take_finished(const UnfinishedRun& before, std::vector<Group>& groups,
+                                  const std::shared_ptr<const Environment>& environment, RunJournal& journal);
+
+/// The variants that were fastest on this machine, in tuning/FINGERPRINT.json of the user's cache folder.
+/// Choices under a HEADROOM_ISA are kept apart: the same variant is other code then.
+class TunedVariants final : public TuningStore {
+ public:
+  /// `anew`: what is in the file is forgotten case by case, as each is chosen again. A file that cannot be
+  /// read (damaged, of a newer headroom) is as good as none: it is written anew.
+  TunedVariants(const std::string& fingerprint, bool anew);
+
+  std::optional<std::string> chosen(const std::string& key) override;
+  /// Writes the file. Where that cannot be done the choice holds for this process: a cache is no reason to
+  /// fail.
+  void choose(const std::string& key, const std::string& variant) override;
+
+ private:
+  std::string with_isa(const std::string& key) const;
+
+  std::filesystem::path path_;  ///< empty: there is no folder for caches
+  std::string isa_;
+  bool anew_;
+  std::map<std::string, std::string> variants_;
+  std::map<std::string, std::string> chosen_here_;
+};
+
+namespace {
+
+[[noreturn]] void refuse(const UnfinishedRun& run, const std::string& why) {
+  throw Error(fmt::format("cannot go on with `{}`: {}; `headroom show @unfinished` has what it measured",
+                          join(run.environment.command, " "), why));
+}
+
+constexpr int kTuningSchema = 1;
+
+std::filesystem::path tuning_path(const std::string& fingerprint) {
+  try {
+    return user_cache_folder() / "tuning" / (fingerprint + ".json");
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+std::map<std::string, std::string> read_variants(const std::filesystem::path& path) {
+  std::map<std::string, std::string> variants;
+  if (path.empty() || !std::filesystem::exists(path)) return variants;
+  try {
+    const Json file = parse_json(read_file(path), path.string());
+    if (json_number(file, "schema", path.string()) != kTuningSchema) return {};
+    for (const auto& [key, variant] : json_member(file, "variants", path.string()).items()) {
+      if (variant.is_string()) variants[key] = variant.get<std::string>();
+    }
+  } catch (const Error&) {
+    return {};
+  }
+  return variants;
+}
+
+/// "yes (the kernel's policy: madvise)": what was asked for, and whom the kernel gives them.
+std::string huge_pages_of(const SessionRequest& request) {
+  static_cast<void>(page_wish());  // throws before runners do
+  const char* inherited = std::getenv(kHugePagesVariable);
+  std::string wish = inherited == nullptr || *inherited == '\0' ? "yes" : inherited;
+  for (const auto& [name, value] : request.environment) {
+    if (name == kHugePagesVariable) wish = value;
+  }
+  const std::string policy = huge_page_policy();
+  return wish + (policy.empty() ? " (the kernel has none)" : " (the kernel's policy: " + policy + ")");
+}
+
+std::shared_ptr<const Environment> environment_of(const Arguments& arguments, const RunOptions& options,
+                                                  const UnfinishedRun* before = nullptr) {
+  std::vector<std::string> command{"headroom", "run"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  Environment environment = read_environment(command);
+  environment.extra_info["seed"] = std::to_string(options.request.selection.seed);
+  environment.extra_info["precision"] = fmt::format("{:g}", options.request.stop.precision);
+  environment.extra_info["max_time_s"] = fmt::format("{:g}", options.request.stop.max_time_ns / 1e9);
+  environment.extra_info["hardware_counters"] =
+      options.request.counts ? ProcessCounters().text() : "not asked for (--no-counters)";
+  environment.extra_info["huge_pages"] = huge_pages_of(options.request);
+  if (options.request.subtracts_overhead) environment.extra_info[kOverheadTakenOff] = "yes";
+  if (before != nullptr) note_resumed(*before, environment);
+  return std::make_shared<const Environment>(std::move(environment));
+}
+
+/// "D=1024,4096,8192", of many values "bytes=16384,32768,...,1073741824 (17 values)".
+std::string axis_text(const Axis& axis) {
+  constexpr std::size_t kShown = 8;
+  if (axis.values.size() <= kShown) return axis.name + "=" + join(axis.values, ",");
+  return fmt::format("{}={},{},...,{} ({} values)", axis.name, axis.values[0], axis.values[1],
+                     axis.values.back(), axis.values.size());
+}
+
+void print_list(const std::vector<RunnerOffer>& offers) {
+  Table table({{"experiment"}, {"runner"}, {"backends"}, {"axes"}});
+  for (const RunnerOffer& offer : offers) {
+    for (const ExperimentDescription& experiment : offer.experiments) {
+      std::vector<std::string> axes;
+      for (const Axis& axis : experiment.axes) axes.push_back(axis_text(axis));
+      table.row({experiment.name, offer.label, join(experiment.backends, ","), join(axes, " ")});
+      table.line("    " + experiment.summary);
+    }
+  }
+  print_table(table, stdout);
+}
+
+/// The offers as JSON: an array of {"runner", "experiments"}.
+std::string list_json(const std::vector<RunnerOffer>& offers) {
+  Json list = Json::array();
+  for (const RunnerOffer& offer : offers) {
+    Json experiments = Json::array();
+    for (const ExperimentDescription& experiment : offer.experiments)
+      experiments.push_back(to_json(experiment));
+    list.push_back({{"runner", offer.label}, {"experiments", experiments}});
+  }
+  return dump_json_pretty(list) + "\n";
+}
+
+void list(const std::vector<RunnerOffer>& offers, const std::string& json) {
+  if (json != "-") print_list(offers);
+  if (!json.empty()) write_file_atomically(json == "-" ? "/dev/stdout" : json, list_json(offers));
+}
+
+/// Says how many results no machine can have given; whether there are any.
+bool tell_miscounted(const std::vector<Record>& records) {
+  const auto count = std::ranges::count_if(
+      records, [](const Record& record) { return record.metric.headline && is_miscounted(record); });
+  if (count == 0) return false;
+  say("{} result{} above what this machine can do: the bytes or FLOPs that are declared are not those of the "
+      "program; neither ranked nor averaged",
+      count, count == 1 ? " lies" : "s lie");
+  return true;
+}
+
+ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target) {
+  const bool miscounted = tell_miscounted(records);
+  if (miscounted || any_outcome(records, Outcome::Kind::kFailed)) return ExitCode::kNo;
+  if (!fail_below_target) return ExitCode::kFine;
+  const auto any = [&](auto&& is) { return std::ranges::any_of(records, is); };
+  if (any([](const Record& record) { return target_verdict(record) == TargetVerdict::kMissed; })) {
+    return ExitCode::kNo;
+  }
+  const bool unclear =
+      any([](const Record& record) { return target_verdict(record) == TargetVerdict::kUnclear; });
+  return unclear ? ExitCode::kInconclusive : ExitCode::kFine;
+}
+
+/// Stores how far the runs lie apart, and says so; kInconclusive where there is nothing to store.
+ExitCode store_run_spreads(const std::vector<Record>& records) {
+  const RunSpreads spreads = spreads_of(records, "");
+  if (spreads.empty()) {
+    say("nothing was stored: no quantity was measured in two runs");
+    return ExitCode::kInconclusive;
+  }
+  std::vector<double> shares;
+  for (const auto& [name, known] : spreads) shares.push_back(known.values->log_sd);
+  const std::string path = store_spreads(records.front().environment->fingerprint, spreads);
+  say("runs of the same lie {} apart (standard deviation; median of {} quantities, at most {}); stored in {}",
+      format_percent(median(shares)), spreads.size(), format_percent(std::ranges::max(shares)), path);
+  return ExitCode::kFine;
+}
+
+/// Else the column "of limit" would be empty without a reason.
+void tell_missing_limits(const SessionRequest& request) {
+  if (!request.limits) return;
+  std::vector<std::string> runners;
+  for (const RunnerCommand& command : request.runners) runners.push_back(command.path);
+  for (const std::string& sentence : missing_limits_of(runners)) say_sentence(sentence);
+}
+
+/// Of several runners that are compared the first backend of each experiment is measured: says which others
+/// there are.
+void tell_left_out_backends(const SessionRequest& request, const std::vector<Group>& groups,
+                            const std::vector<RunnerOffer>& offers) {
+  if (request.runners.size() < 2 || !request.selection.backends.empty()) return;
+  std::set<std::string> left_out;
+  for (const Group& group : groups) {
+    for (const RunnerOffer& offer : offers) {
+      const auto experiment = std::ranges::find(offer.experiments, group.cases.front().spec.experiment,
+                                                &ExperimentDescription::name);
+      if (offer.only_limits || experiment == offer.experiments.end()) continue;
+      left_out.insert(experiment->backends.begin() + 1, experiment->backends.end());
+    }
+  }
+  if (left_out.empty()) return;
+  say("only the first backend of each experiment; --backend takes others ({}), --all-backends all",
+      join(std::vector<std::string>(left_out.begin(), left_out.end()), ", "));
+}
+
+/// `--calibrate-noise`: the whole run several times, one after the other, each with runners of its own.
+ExitCode calibrate(const Arguments& arguments, const RunOptions& options,
+                   const std::atomic<bool>& interrupted) {
+  constexpr int kRuns = 5;
+  std::vector<Record> all;
+  for (int run = 1; run <= kRuns && !interrupted; ++run) {
+    say("run {} of {}", run, kRuns);
+    const auto environment = environment_of(arguments, options);
+    TunedVariants tuned(environment->fingerprint, false);
+    SessionRequest request = options.request;
+    request.tuning = &tuned;
+    Session session(std::move(request), environment, interrupted);
+    TerminalProgress progress(
+        [&](std::vector<Record> finished) { std::ranges::move(finished, std::back_inserter(all)); });
+    session.run(session.groups(), progress);
+  }
+  if (all.empty()) throw Error("--calibrate-noise: nothing was measured, and nothing is stored");
+  JoinedRecords joined = join_duplicates(std::move(all));
+  print_sheet(run_sheet(joined.records), stdout, options.markdown);
+  const ExitCode stored = store_run_spreads(joined.records);
+  return interrupted ? tell_interrupted() : stored;
+}
+
+/// Who shows where the run is.
+std::unique_ptr<Observer> observer_of(const RunOptions& options, const Session& session,
+                                      std::function<void(const std::vector<Record>&)> on_records,
+                                      std::function<void(const GroupResult&)> on_round) {
+  if (options.live && LiveRun::is_possible()) {
+    return std::make_unique<LiveRun>(session.labels(), session.environment(), std::move(on_records),
+                                     std::move(on_round));
+  }
+  if (options.live) say("--live draws on a terminal, which standard error is not: measuring without it");
+  return std::make_unique<TerminalProgress>(std::move(on_records), std::move(on_round));
+}
+
+ExitCode measure(const Arguments& arguments, const RunOptions& options, const std::atomic<bool>& interrupted,
+                 const UnfinishedRun* before) {
+  std::vector<Target> targets = options.targets.empty() ? shipped_targets() : read_targets(options.targets);
+  const RunOutputs outputs(options);
+  const auto environment = environment_of(arguments, options, before);
+  TunedVariants tuned(environment->fingerprint, options.retune);
+  SessionRequest request = options.request;
+  request.tuning = &tuned;
+  Session session(std::move(request), environment, interrupted);
+  for (const std::string& reason : session.left_out()) say("without {}", reason);
+  for (const std::string& reason : session.unfit()) say("{}; the others are measured without it", reason);
+  if (options.list) {
+    list(session.offers(), options.json);
+    return ExitCode::kFine;
+  }
+  tell_missing_limits(options.request);
+  std::vector<Group> groups = session.groups();
+  tell_left_out_backends(options.request, groups, session.offers());
+  const std::string& traces = options.request.traces;
+  if (!traces.empty()) require_traces(traces, groups, session.offers());
+  const auto busy = warn_when_busy(most_threads(groups));
+  QuotaWatch quota;
+  std::vector<Record> records;
+  RunJournal journal;
+  journal.begin(*session.environment(), session.labels());
+  if (before != nullptr) records = take_finished(*before, groups, session.environment(), journal);
+  std::string lost;
+  {
+    const auto on_records = [&](std::vector<Record> finished) {
+      for (const std::string& problem : append_utilization(finished)) say_sentence(problem);
+      apply_targets(finished, targets);
+      note_busy(finished, busy);
+      quota.note(finished);
+      journal.finish_group(finished);
+      std::ranges::move(finished, std::back_inserter(records));
+      write_if_possible([&] { outputs.write_records_so_far(records); });
+    };
+    const auto progress =
+        observer_of(options, session, on_records, [&](const GroupResult& so_far) { journal.note(so_far); });
+    try {
+      session.run(groups, *progress);
+    } catch (const RankLost& loss) {
+      lost = loss.what();
+    }
+  }
+  if (!records.empty()) {
+    // Records on standard output are for a program to read: the table makes way.
+    print_sheet(run_sheet(records), outputs.uses_stdout() ? stderr : stdout, options.markdown);
+    if (!traces.empty()) report_traces(traces, records);
+    keep_results(records, options.store, journal, [&] { outputs.write_means(records); });
+  }
+  if (!lost.empty()) throw Error(lost);
+  if (interrupted) return tell_interrupted();
+  return session.unfit().empty() ? exit_code_of(records, options.fail_below_target) : ExitCode::kCannot;
+}
+
+ExitCode run_with(const Arguments& arguments, const RunOptions& options, const UnfinishedRun* before) {
+  if (options.ranks && options.ranks->place && options.ranks->place->rank > 0) return follow(*options.ranks);
+  try {
+    const bool calibrates = options.calibrate_noise && !options.list;
+    if (calibrates) return calibrate(arguments, options, interrupt_flag());
+    return measure(arguments, options, interrupt_flag(), before);
+  } catch (const Interrupted&) {
+    say("interrupted before anything was measured");
+    return ExitCode::kInterrupted;
+  }
+}
+
+}  // namespace
+
+RunOutputs::RunOutputs(const RunOptions& options) : files_(options.json, options.oss), csv_(options.csv) {
+  if (csv_.empty()) return;
+  json_lines_ = std::filesystem::path(csv_).replace_extension(".json").string();
+  if (csv_ == json_lines_ || json_lines_ == options.json || json_lines_ == options.oss) {
+    throw Error("--output " + csv_ + " also appends JSON lines to " + json_lines_ +
+                "; give another name to it, --json or --oss");
+  }
+  for (const std::string& path : {csv_, json_lines_}) require_writable(path);
+}
+
+void RunOutputs::write_means(const std::vector<Record>& records) const {
+  const auto append = [&records](const std::string& path, const char* format) {
+    return [&records, &path, format] {
+      if (!path.empty()) write_records(path, format_named(format), records);
+    };
+  };
+  write_each({[&] { files_.finish(records); }, append(csv_, "seed-csv"), append(json_lines_, "seed-jsonl")});
+}
+
+UnfinishedRun run_to_resume() {
+  UnfinishedRun run = newest_unfinished("run");
+  say_sentence(run.sentence());
+  if (!run.is_whole_command) refuse(run, "a secret on its command line was not kept");
+  const std::vector<std::string>& words = run.environment.command;
+  if (std::ranges::any_of(words, [](const std::string& word) { return word.starts_with("--runner-socket"); }))
+    refuse(run, "it measured functions of a process that is gone");
+  if (run.environment.fingerprint != read_environment({}).fingerprint)
+    refuse(run, "it ran on another machine, or one whose kernel or settings have changed");
+  std::error_code error;
+  std::filesystem::current_path(run.folder, error);
+  if (error) refuse(run, fmt::format("its folder {}: {}", in_quotes(run.folder.string()), error.message()));
+  return run;
+}
+
+Arguments arguments_of(const UnfinishedRun& run) {
+  const std::vector<std::string>& words = run.environment.command;
+  return {words.begin() + 2, words.end()};
+}
+
+void note_resumed(const UnfinishedRun& before, Environment& environment) {
+  if (before.finished.empty()) return;
+  environment.extra_info["resumed"] =
+      fmt::format("{} groups were measured by a run that began at {} s since 1970 and was killed",
+                  before.finished.size(), before.environment.timestamp);
+}
+
+std::vector<Record> take_finished(const UnfinishedRun& before, std::vector<Group>& groups,
+                                  const std::shared_ptr<const Environment>& environment,
+                                  RunJournal& journal) {
+  std::vector<Record> taken;
+  for (const FinishedGroup& finished : before.finished) {
+    const auto group = std::ranges::find(groups, finished.title, &Group::title);
+    // One that gave no sample has no title in the journal, and costs nothing to be tried again.
+    if (group == groups.end()) continue;
+    groups.erase(group);
+    std::vector<Record> records = finished.records;
+    for (Record& record : records) record.environment = environment;
+    journal.take_group(finished.title, records);
+    std::ranges::move(records, std::back_inserter(taken));
+  }
+  say("{} group{} taken from it, {} to measure", before.finished.size(),
+      before.finished.size() == 1 ? " is" : "s are", groups.size());
+  std::error_code error;
+  std::filesystem::remove(before.path, error);
+  return taken;
+}
+
+TunedVariants::TunedVariants(const std::string& fingerprint, bool anew)
+    : path_(tuning_path(fingerprint)), anew_(anew), variants_(read_variants(path_)) {
+  if (const char* isa = std::getenv("HEADROOM_ISA")) isa_ = isa;
+}
+
+std::string TunedVariants::with_isa(const std::string& key) const {
+  return isa_.empty() ? key : key + " " + isa_;
+}
+
+std::optional<std::string> TunedVariants::chosen(const std::string& key) {
+  const auto& variants = anew_ ? chosen_here_ : variants_;
+  const auto found = variants.find(with_isa(key));
+  if (found == variants.end()) return std::nullopt;
+  return found->second;
+}
+
+void TunedVariants::choose(const std::string& key, const std::string& variant) {
+  variants_[with_isa(key)] = chosen_here_[with_isa(key)] = variant;
+  if (path_.empty()) return;
+  Json file{{"schema", kTuningSchema}, {"variants", variants_}};
+  try {
+    write_file_atomically(path_, dump_json_pretty(file) + "\n");
+  } catch (const Error&) {
+    path_.clear();
+  }
+}
+
+ExitCode run(const Arguments& arguments) {
+  const RunOptions options = parse_run_options(arguments);
+  if (options.done) return *options.done;
+  if (!options.resume) return run_with(arguments, options, nullptr);
+  const UnfinishedRun before = run_to_resume();
+  const Arguments again = arguments_of(before);
+  return run_with(again, parse_run_options(again), &before);
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_options.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/rank_measurement.h"
+#include "cli/rank_start.h"
+#include "cli/runner_options.h"
+#include "cli/runners.h"
+#include "cli/stop_options.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/console/option_table.h"
+#include "headroom/experiment/buffer.h"
+#include "headroom/experiment/experiment.h"
+#include "headroom/process/affinity.h"
+#include "headroom/ranks/collectives/collectives.h"
+#include "headroom/ranks/ddp/ddp.h"
+#include "headroom/ranks/dispatch/dispatch.h"
+#include "headroom/results/record_files.h"
+
+namespace headroom::cli {
+
+/// Whether any of these experiments is one that ranks run: "all_reduce", "ddp.resnet18", "dispatch.add".
+bool any_of_ranks(const std::vector<std::string>& names);
+/// Whether all of them are.
+bool all_of_ranks(const std::vector<std::string>& names);
+
+/// The job that runs them, by `runners` (none: headroom-torch-rank): of the ranks that a launcher started, or
+/// of as many as the values of the axes "ranks" and "mesh" need. Throws Error as settle_rank_programs().
+RankStart ranks_of_run(const std::vector<std::string>& names, const std::vector<AxisRequest>& axes,
+                       std::vector<std::string> runners, int threads);
+
+namespace {
+
+bool is_collective(const std::string& name) {
+  return std::ranges::find(kCollectives, name) != std::end(kCollectives);
+}
+
+bool is_of_ranks(const std::string& name) {
+  return name.starts_with(kDdpPrefix) || name.starts_with(kDispatchPrefix) || is_collective(name) ||
+         name == "limit.exchange";
+}
+
+int ranks_of_mesh(const std::string& mesh) {
+  const std::vector<std::int64_t> sizes = parse_grid(mesh, "axis mesh", 1);
+  return static_cast<int>(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>()));
+}
+
+/// What `name` takes where nothing else is asked for.
+int ranks_by_default(const std::string& name) {
+  if (name.starts_with(kDispatchPrefix)) return ranks_of_mesh(axes_of(DispatchSetup{}).front().second);
+  return name.starts_with(kDdpPrefix) ? 1 : 2;
+}
+
+constexpr const char* kRunExamples = R"(examples:
+  headroom run                                   everything, against this machine's limits
+  headroom run gemv -a D=4096,8192 -a dtype=int8 two shapes of one experiment
+  headroom run gemv -a D=1024-16384*2 --hot      a range of sizes, inputs in cache
+  headroom run gemv --backend native,aten        two implementations, interleaved
+  headroom run gemv --peer libmine.so:gemv_bf16  a function of a library of yours beside ours (docs/peers.md)
+  headroom run --runner build/old/bin/mine --runner build/new/bin/mine
+                                                 two builds of a runner, interleaved
+  headroom run --module resnet.pt --input f32[1,3,224,224] --trace traces
+                                                 a TorchScript module, and a trace of its operators
+  headroom run --quick --json result.json        a first look, kept as records
+  headroom run gemv --live                       the table as it fills in and narrows
+  headroom run llama2_7b_int8 --layers 4         decoding with a model, cut to four layers
+  headroom run llm --model model.gguf --prompt-len 512 --batch 8
+                                                 a model of yours: decoding, prompts, drafts
+  headroom run bench.py --backend eager,native   experiments in Python, beside native ones of their names
+  headroom run all_reduce ddp.mlp -a ranks=1,2   what the ranks of a job run, as headroom ddp has it
+  headroom run limit.read --huge-pages no        what memory reaches in small pages
+  headroom run --calibrate-noise                 how far apart equal things come out here
+  headroom run --output results.csv --fail-below-target
+)";
+
+/// Options as text, before they mean anything.
+struct RawRunOptions {
+  std::vector<std::string> names, only, axes, backends, runners, modules_of_python;
+  std::string socket, threads;
+  StopOptions stop;
+  ModuleOptions modules;
+  ModelOptions model;
+  std::vector<std::string> peers;
+  std::vector<std::string> files;  ///< of NAMEs those of Python's files
+  std::string timeout, traces, huge_pages;
+  int processes = 0;
+  std::uint64_t seed = 1;
+  bool hot = false, quick = false, all_backends = false, no_limits = false, no_store = false,
+       no_counters = false;
+};
+
+bool names_python(const RawRunOptions& raw) {
+  return !raw.files.empty() || !raw.modules_of_python.empty();
+}
+
+/// "1,2,4", "1-8*2".
+std::vector<int> thread_counts(const std::string& text) {
+  if (text.empty()) return {};
+  std::vector<int> counts;
+  for (const std::string& value : parse_axis_request("--threads=" + text).values) {
+    const auto count = to_integer(value);
+    constexpr std::int64_t kMost = 4096;
+    if (!count || *count < 1 || *count > kMost)
+      throw Error("--threads " + value + ": expected numbers from 1 to 4096, as 4 or 1,2,4 or 1-8*2");
+    if (std::ranges::find(counts, *count) == counts.end()) counts.push_back(static_cast<int>(*count));
+  }
+  return counts;
+}
+
+void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
+  table.add_option("NAME", raw.names, "experiments to run; without one all but the models")
+      .take_all()
+      .completed_by(Completes::kExperiment);
+  table.add_option("--only", raw.only, "the same as NAME")
+      .take_all()
+      .delimiter(',')
+      .completed_by(Completes::kExperiment);
+  table.add_flag("--list", options.list,
+                 "show the experiments, their axes and backends, and measure nothing");
+  table.add_option("-a,--axis", raw.axes, "axis=values: a,b,c or first-last*factor or first-last+step")
+      .repeated()
+      .completed_by(Completes::kAxis);
+  table
+      .add_option("--backend", raw.backends,
+                  "backends to compare, the first is the baseline (default: the first of each experiment; of "
+                  "a --runner "
+                  "named alone all)")
+      .take_all()
+      .delimiter(',')
+      .completed_by(Completes::kBackend);
+  table.add_flag("--all-backends", raw.all_backends, "every backend of each experiment");
+  table.add_option("--runner", raw.runners, "program that holds the experiments; repeat it to compare")
+      .repeated()
+      .completed_by(Completes::kFile);
+  table
+      .add_option(
+          "--python", raw.modules_of_python,
+          "Python module that holds experiments (gpt_fast is headroom's own); a file is named as NAME")
+      .repeated();
+  table.add_option("--runner-socket", raw.socket,
+                   "descriptor of a socket at whose other end a runner answers that runs already");
+  declare_module_options(table, raw.modules);
+  declare_model_options(table, raw.model);
+  declare_peer_options(table, raw.peers);
+  table.add_option(
+      "--threads", raw.threads,
+      "threads of a case, several to compare: 1,2,4 or 1-8*2 (default: all CPUs of this process, "
+      "of each rank one)");
+  table.add_flag("--hot", raw.hot,
+                 "one copy of the inputs, in cache if it fits (default: cold, rotating copies)");
+  table
+      .add_option("--huge-pages", raw.huge_pages,
+                  "what inputs and limits of headroom-native lie in: huge pages are asked for (yes, as "
+                  "without this option), "
+                  "refused (no), or left to the kernel (default)")
+      .one_of({"yes", "no", "default"});
+  table.add_option("--seed", raw.seed, "of the random inputs and of the order of sampling");
+}
+
+void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
+  table.add_option("--precision", raw.stop.precision,
+                   "goal for the half-width of the 95 % interval (default 1%)");
+  table.add_option("--min-time", raw.stop.min_time,
+                   "least time of sampling per group of compared cases (default 0.5s)");
+  table.add_option("--max-time", raw.stop.max_time,
+                   "most time of sampling per group of compared cases (default 5s)");
+  table
+      .add_option("--num-samples", raw.stop.num_samples,
+                  "samples of each case, exactly so many (default: until the interval is narrow)")
+      .range(1, std::int64_t{1} << 40);
+  table
+      .add_option("--processes", raw.processes,
+                  "fresh runner processes that share the samples (default: 3; with --quick 1 where nothing "
+                  "is compared)")
+      .range(1, 1000);
+  table.add_flag("--quick", raw.quick,
+                 "a first look: precision 5%, at most 2 s of sampling per group, variants of kernels as they "
+                 "were last chosen; cases in more than 1 GiB only where they are named");
+  table.add_flag("--subtract-overhead", options.request.subtracts_overhead,
+                 "take off each time what reading the clock or calling a body in Python costs");
+  table.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
+  table.add_flag("--no-counters", raw.no_counters,
+                 "do not have the hardware count instructions and bytes after the samples, where it can");
+  table.add_flag("--retune", options.retune,
+                 "choose block sizes and prefetch distances anew (otherwise once for each case and machine)");
+  table.add_flag("--strict", options.request.strict,
+                 "a case that sums in less than f32 (bf16, f16) fails, even where that is all it lost");
+  table.add_flag(
+      "--keep-wrong", options.request.selection.keep_wrong,
+      "time a case whose answer is wrong all the same, marked: it counts for nothing, exit code 1");
+  table.add_option("--timeout", raw.timeout, "most time for a runner to answer one request (default 120s)");
+}
+
+void declare_output(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
+  table
+      .add_option("--output", options.csv, "CSV of the means over shapes, and JSON lines beside it, appended")
+      .completed_by(Completes::kFile);
+  table.add_flag("--resume", options.resume,
+                 "go on with the newest run that was killed, where it was, with its options: groups that it "
+                 "had finished are not measured again");
+  table.add_flag("--markdown", options.markdown, "the tables in Markdown");
+  table.add_flag(
+      "--live", options.live,
+      "on a terminal, show the table and how samples are distributed while measuring, drawn between rounds");
+  declare_record_files(table, options.json, options.oss);
+  declare_store(table, options.store, raw.no_store);
+  table.add_flag(
+      "--calibrate-noise", options.calibrate_noise,
+      "run five times apart, and store how far runs lie apart on this machine: headroom diff --gate uses it");
+  table
+      .add_option(
+          "--trace", raw.traces,
+          "folder for a Chrome trace of one call of each case, made after the samples (runners on torch)")
+      .completed_by(Completes::kFile);
+  table.add_option("--targets", options.targets, "TOML file of targets (default: the shipped ones)")
+      .completed_by(Completes::kFile);
+  table.add_flag("--fail-below-target", options.fail_below_target, "exit 1 when a target is missed");
+}
+
+StopRule stop_rule(const RawRunOptions& raw) {
+  StopRule rule;
+  rule.precision = raw.quick ? 0.05 : 0.01;
+  rule.min_time_ns = raw.quick ? 0.05e9 : 0.5e9;
+  rule.max_time_ns = raw.quick ? 2e9 : 5e9;
+  return stop_rule_with(rule, raw.stop);
+}
+
+/// What is asked for by backends alone; beside programs that are named, what these are compared with.
+std::vector<FoundRunner> runners_of(const RawRunOptions& raw, const Selection& selection) {
+  if (all_of_ranks(selection.names)) return {};
+  std::vector<FoundRunner> named;
+  for (const std::string& path : raw.runners) named.push_back({path, true});
+  const bool has_modules = !raw.modules.modules.empty();
+  if (named.empty() && has_modules && !names_python(raw)) named.push_back({runner_of_modules(), true});
+  if (has_modules && names_python(raw)) return named;
+  if (!named.empty() || !raw.socket.empty()) return named;
+  const std::vector<std::string> backends = backends_of_runners(raw.peers, selection.backends);
+  if (names_python(raw)) return known_runners_of_backends(backends);
+  return runners_of_backends(backends);
+}
+
+std::vector<RunnerCommand> python_commands(const RawRunOptions& raw) {
+  std::vector<RunnerCommand> commands;
+  for (const std::string& file : raw.files) commands.push_back(python_file_runner(file));
+  for (const std::string& module : raw.modules_of_python) commands.push_back(python_module_runner(module));
+  if (!raw.socket.empty()) commands.push_back(socket_runner(raw.socket));
+  return commands;
+}
+
+std::vector<RunnerCommand> runner_commands(const RawRunOptions& raw, const Selection& selection) {
+  std::vector<RunnerCommand> commands;
+  std::vector<std::string> arguments = runner_arguments(raw.modules);
+  const std::vector<std::string> model = runner_arguments(raw.model);
+  if (!arguments.empty() && !model.empty()) throw Error("--module and --model: measure them in two runs");
+  arguments.insert(arguments.end(), model.begin(), model.end());
+  for (const FoundRunner& runner : runners_of(raw, selection)) {
+    RunnerCommand command;
+    command.path = runner.path;
+    command.may_refuse = !runner.is_asked_for;
+    command.is_company = names_python(raw) && raw.runners.empty();
+    command.arguments = arguments;
+    if (takes_peers(runner.path)) add_peer_arguments(raw.peers, command.arguments);
+    // Ours are known to be runners: what takes time is reading their libraries from a disk for the first
+    // time, those of libtorch with CUDA half a minute.
+    if (raw.runners.empty()) command.hello_timeout = command.reply_timeout;
+    commands.push_back(std::move(command));
+  }
+  // The first backend that is asked for is the baseline, whose ever it is.
+  std::vector<RunnerCommand> python = python_commands(raw);
+  for (RunnerCommand& command : python) command.arguments = arguments;
+  const bool known_first =
+      !selection.backends.empty() && !known_runners_of_backends({selection.backends.front()}).empty();
+  commands.insert(known_first ? commands.end() : commands.begin(), python.begin(), python.end());
+  if (commands.empty() && !any_of_ranks(selection.names)) {
+    throw Error(
+        "headroom-native was not found beside this program or in PATH; name a runner with --runner PATH");
+  }
+  for (RunnerCommand& command : commands) {
+    if (raw.timeout.empty()) break;
+    command.reply_timeout = std::chrono::milliseconds(static_cast<long>(parse_time_ns(raw.timeout) / 1e6));
+    command.hello_timeout = command.reply_timeout;
+  }
+  return commands;
+}
+
+std::vector<std::string> paths_of(const std::vector<RunnerCommand>& commands) {
+  std::vector<std::string> paths;
+  for (const RunnerCommand& command : commands) paths.push_back(command.path);
+  return paths;
+}
+
+/// The job of ranks beside the runners. Of programs that are named it takes those, where all is of ranks.
+RankStart add_ranks(const RawRunOptions& raw, SessionRequest& request) {
+  const Selection& selection = request.selection;
+  const bool all = all_of_ranks(selection.names);
+  if (!all && !raw.runners.empty()) {
+    throw Error("--runner names programs of ranks, or others: ask for " + join(selection.names, " ") +
+                " in two runs");
+  }
+  if (selection.threads.size() > 1) throw Error("--threads: ranks take one number of threads");
+  const int threads = selection.threads.empty() ? selection.default_threads : selection.threads.front();
+  RankStart start = ranks_of_run(selection.names, selection.axes, raw.runners, threads);
+  const RankPatience patience = rank_patience(raw.timeout);
+  for (const std::string& runner : start.runners)
+    request.runners.push_back(rank_command(start, runner, patience));
+  return start;
+}
+
+void fill_request(RawRunOptions& raw, RunOptions& options) {
+  SessionRequest& request = options.request;
+  Selection& selection = request.selection;
+  selection.names = raw.names;
+  selection.names.insert(selection.names.end(), raw.only.begin(), raw.only.end());
+  std::erase_if(selection.names, [&](const std::string& name) {
+    if (!name.ends_with(".py")) return false;
+    raw.files.push_back(name);
+    return true;
+  });
+  for (const std::string& axis : raw.axes) selection.axes.push_back(parse_axis_request(axis));
+  for (AxisRequest& one : axis_requests(raw.model)) selection.axes.push_back(std::move(one));
+  selection.backends = raw.backends;
+  // A runner that is named alone is there for what it holds.
+  const std::size_t programs =
+      raw.runners.size() + raw.files.size() + raw.modules_of_python.size() + (raw.socket.empty() ? 0 : 1);
+  const bool is_alone = programs == 1 && raw.backends.empty();
+  if (raw.all_backends || is_alone) selection.backends = {"all"};
+  if (!raw.modules.modules.empty()) {
+    select_modules(selection);
+  } else {
+    select_model(raw.model, selection);
+  }
+  select_peers(raw.peers, selection);
+  const bool of_ranks = any_of_ranks(selection.names);
+  const int threads = of_ranks ? 1 : static_cast<int>(allowed_cpus().size());
+  selection.default_threads = threads;
+  selection.threads = thread_counts(raw.threads);
+  selection.caches = raw.hot ? Caches::kHot : Caches::kCold;
+  selection.seed = raw.seed;
+  if (raw.quick && selection.names.empty()) selection.most_bytes = std::size_t{1} << 30;
+  request.runners = runner_commands(raw, selection);
+  require_peers_taken(raw.peers, paths_of(request.runners));
+  if (of_ranks) options.ranks = add_ranks(raw, request);
+  request.limits = !raw.no_limits;
+  request.counts = !raw.no_counters;
+  if (!raw.huge_pages.empty()) request.environment.emplace_back(kHugePagesVariable, raw.huge_pages);
+  for (RunnerCommand& command : request.runners) {
+    command.environment.insert(command.environment.end(), request.environment.begin(),
+                               request.environment.end());
+  }
+  if (!raw.traces.empty()) request.traces = std::filesystem::absolute(raw.traces).string();
+  if (request.limits) request.limit_runners = limit_runners_of(paths_of(request.runners));
+  request.stop = stop_rule(raw);
+  // So many samples are those of one process: a share for each would be another number.
+  request.processes = raw.processes == 0 && raw.stop.num_samples > 0 ? 1 : raw.processes;
+  if (raw.quick) request.processes_alone = 1;
+  if (!raw.socket.empty()) request.processes = 1;
+}
+
+}  // namespace
+
+bool any_of_ranks(const std::vector<std::string>& names) {
+  return std::ranges::any_of(names, is_of_ranks);
+}
+
+bool all_of_ranks(const std::vector<std::string>& names) {
+  return !names.empty() && std::ranges::all_of(names, is_of_ranks);
+}
+
+RankStart ranks_of_run(const std::vector<std::string>& names, const std::vector<AxisRequest>& axes,
+                       std::vector<std::string> runners, int threads) {
+  RankStart start;
+  start.place = rank_place();
+  start.runners = std::move(runners);
+  start.threads = threads;
+  int asked = 0;
+  for (const AxisRequest& axis : axes) {
+    for (const std::string& value : axis.values) {
+      if (axis.name == "ranks") asked = std::max(asked, static_cast<int>(to_integer(value).value_or(0)));
+      if (axis.name == "mesh") asked = std::max(asked, ranks_of_mesh(value));
+    }
+  }
+  for (const std::string& name : names) {
+    start.arguments += name + " ";
+    if (asked == 0) start.ranks = std::max(start.ranks, ranks_by_default(name));
+  }
+  if (asked > 0) start.ranks = asked;
+  if (start.place) start.ranks = start.place->size;
+  settle_rank_programs(start, "run " + names.front());
+  return start;
+}
+
+RunOptions parse_run_options(const Arguments& arguments) {
+  RunOptions options;
+  RawRunOptions raw;
+  OptionTable table("Measures experiments, interleaved with each other and with this machine's limits.",
+                    "headroom run");
+  table.footer(kRunExamples);
+  // Of an option given twice the last one counts, so that a script's defaults can be overridden at its end.
+  declare_selection(table, raw, options);
+  declare_measuring(table, raw, options);
+  declare_output(table, raw, options);
+  if ((options.done = parse_arguments(table, arguments))) return options;
+  if (options.resume) {
+    if (arguments.size() > 1)
+      throw Error("--resume takes nothing beside it: it goes on with the command that was killed");
+    return options;
+  }
+  fill_request(raw, options);
+  options.request.tunes = !raw.quick || options.retune;
+  settle_store(options.store, raw.no_store || options.calibrate_noise);
+  return options;
+}
+
+}  // namespace headroom::cli

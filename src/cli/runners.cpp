@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/runners.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/console/program.h"
+#include "headroom/process/spawn.h"
+
+namespace headroom::cli {
+namespace {
+
+/// Starting a runner to ask what it has can cost half a second: what ours have is known.
+struct KnownRunner {
+  const char* name;
+  std::vector<std::string> backends;
+  const char* limits;  ///< the runner that has the limits of its device
+  const char* needs;
+};
+
+const std::vector<KnownRunner>& known_runners() {
+  static const std::vector<KnownRunner> runners{
+      {"headroom-native",
+       {"native", "native_strict", "reference", "onednn", "onednn_packed", "openblas"},
+       "headroom-native",
+       "build it with this program: make build"},
+      {"headroom-torch",
+       {"aten", "aten_out"},
+       "headroom-native",
+       "it is built where libtorch is found: apt-get install libtorch-dev, then make build"},
+      {"headroom-cuda",
+       {"cuda", "cublas", "cublaslt"},
+       "headroom-cuda",
+       "it is built where nvcc of CUDA 12 or newer is found: install the CUDA toolkit, then make build"},
+      {"headroom-torch-cuda",
+       {"aten_cuda", "aten_cuda_out"},
+       "headroom-cuda",
+       "it is built where a libtorch with CUDA in it and nvcc of the same CUDA are found (docs/torch.md)"},
+  };
+  return runners;
+}
+
+const KnownRunner* runner_of(const std::string& backend) {
+  for (const KnownRunner& runner : known_runners()) {
+    if (std::ranges::find(runner.backends, backend) != runner.backends.end()) return &runner;
+  }
+  return nullptr;
+}
+
+std::string require_runner(const KnownRunner& runner, const std::string& wanted_for) {
+  std::string path = find_program_of_ours(runner.name);
+  if (path.empty()) {
+    throw Error(wanted_for + " needs " + runner.name +
+                ", which is neither beside this program nor in PATH; " + runner.needs);
+  }
+  return path;
+}
+
+bool takes_part(const std::vector<std::string>& runners, const std::string& name) {
+  return std::ranges::any_of(
+      runners, [&](const std::string& path) { return std::filesystem::path(path).filename() == name; });
+}
+
+/// The runners that have the limits of what `runners` measure on, headroom-native always.
+std::vector<std::string> limit_names_of(const std::vector<std::string>& runners) {
+  std::vector<std::string> names{"headroom-native"};
+  for (const KnownRunner& known : known_runners()) {
+    // One that takes part, of whatever build, brings its limits itself.
+    if (!takes_part(runners, known.name) || takes_part(runners, known.limits)) continue;
+    if (std::ranges::find(names, known.limits) == names.end()) names.emplace_back(known.limits);
+  }
+  return names;
+}
+
+namespace fs = std::filesystem;
+
+std::string variable(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? "" : text;
+}
+
+RunnerCommand serving() {
+  RunnerCommand command;
+  PythonProgram program = python_program("_serve");
+  command.interpreter = std::move(program.words);
+  command.environment = std::move(program.environment);
+  return command;
+}
+
+}  // namespace
+
+std::string runner_of_modules() {
+  return require_runner(*runner_of("aten"), "--module");
+}
+
+std::string find_native_runner() {
+  return find_program_of_ours("headroom-native");
+}
+
+std::vector<std::string> limit_runners_of(const std::vector<std::string>& runners) {
+  std::vector<std::string> found;
+  for (const std::string& name : limit_names_of(runners)) {
+    if (std::string path = find_program_of_ours(name); !path.empty()) found.push_back(std::move(path));
+  }
+  return found;
+}
+
+std::vector<std::string> missing_limits_of(const std::vector<std::string>& runners) {
+  std::vector<std::string> sentences;
+  for (const std::string& name : limit_names_of(runners)) {
+    // One that takes part has its limits with it, wherever it lies.
+    if (takes_part(runners, name) || !find_program_of_ours(name).empty()) continue;
+    sentences.push_back("no limits: " + name + " was found neither beside this program (" +
+                        this_executable().parent_path().string() +
+                        ") nor in " HEADROOM_INSTALL_BINDIR
+                        " nor in PATH; install it, add its folder to PATH, or say --no-limits");
+  }
+  return sentences;
+}
+
+std::vector<FoundRunner> known_runners_of_backends(const std::vector<std::string>& backends) {
+  std::vector<std::string> known;
+  std::ranges::copy_if(backends, std::back_inserter(known),
+                       [](const std::string& backend) { return runner_of(backend) != nullptr; });
+  return known.empty() ? std::vector<FoundRunner>{} : runners_of_backends(known);
+}
+
+std::vector<FoundRunner> runners_of_backends(const std::vector<std::string>& backends) {
+  std::vector<FoundRunner> found;
+  const auto take = [&](const std::string& path, bool is_asked_for) {
+    if (path.empty()) return;
+    const auto earlier = std::ranges::find(found, path, &FoundRunner::path);
+    if (earlier == found.end()) {
+      found.push_back({path, is_asked_for});
+    } else {
+      earlier->is_asked_for = earlier->is_asked_for || is_asked_for;
+    }
+  };
+  if (backends.empty()) take(find_program_of_ours(known_runners().front().name), true);
+  for (const std::string& backend : backends) {
+    if (const KnownRunner* runner = runner_of(backend)) {
+      take(require_runner(*runner, "backend " + in_quotes(backend)), true);
+    } else {
+      for (const KnownRunner& any : known_runners()) take(find_program_of_ours(any.name), false);
+    }
+  }
+  return found;
+}
+
+PythonProgram python_program(const std::string& module) {
+  PythonProgram program{{find_python(), "-m", "headroom." + module}, {}};
+  // In a tree that was built and not installed the package lies beside the programs.
+  const fs::path beside = this_executable().parent_path().parent_path() / "python";
+  if (fs::is_regular_file(beside / "headroom" / "__init__.py")) {
+    const std::string others = variable("PYTHONPATH");
+    program.environment.emplace_back("PYTHONPATH",
+                                     others.empty() ? beside.string() : beside.string() + ":" + others);
+  }
+  return program;
+}
+
+std::string find_python() {
+  if (const std::string named = variable("HEADROOM_PYTHON"); !named.empty()) {
+    if (const auto found = find_program(named)) return found->string();
+    throw Error("HEADROOM_PYTHON=" + named + " is no program: set it to the path of a Python, or unset it");
+  }
+  std::vector<std::string> places;
+  if (const std::string active = variable("VIRTUAL_ENV"); !active.empty())
+    places.push_back(active + "/bin/python3");
+  places.push_back((this_executable().parent_path() / "python3").string());
+  places.emplace_back("python3");
+  for (const std::string& place : places) {
+    // As it is written: resolved, it would not know of its virtual environment.
+    if (const auto found = find_program(place)) return found->string();
+  }
+  throw Error("no python3 in PATH: install it, or name a Python in HEADROOM_PYTHON");
+}
+
+RunnerCommand python_file_runner(const std::string& file) {
+  if (!fs::is_regular_file(file)) throw Error(in_quotes(file) + " is not a file");
+  RunnerCommand command = serving();
+  command.path = file;
+  return command;
+}
+
+RunnerCommand python_module_runner(const std::string& module) {
+  RunnerCommand command = serving();
+  command.interpreter.emplace_back("-m");
+  command.path = module;
+  return command;
+}
+
+RunnerCommand socket_runner(const std::string& descriptor) {
+  const auto number = to_integer(descriptor);
+  if (!number || *number < 3 || *number > 1 << 20 || fcntl(static_cast<int>(*number), F_GETFD) < 0)
+    throw Error("--runner-socket " + descriptor + " is not the number of an open descriptor");
+  RunnerCommand command;
+  command.path = "python";
+  command.socket = static_cast<int>(*number);
+  return command;
+}
+
+}  // namespace headroom::cli

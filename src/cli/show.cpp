@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "cli/commands.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/console/max_memory.h"
+#include "headroom/console/option_table.h"
+#include "headroom/console/output.h"
+#include "headroom/console/program.h"
+#include "headroom/history/store.h"
+#include "headroom/record/formats.h"
+#include "headroom/report/metric_text.h"
+#include "headroom/results/operand.h"
+#include "headroom/results/record_files.h"
+#include "headroom/results/shown_records.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kShowFooter =
+    "Each WHAT is a file of results of any format that headroom reads, a folder of them, or a run of the\n"
+    "history: @last, @ID (headroom history lists them), @git:REV; or @unfinished, what the newest command "
+    "had\n"
+    "measured that was killed before it ended: each as the command that measured it showed it. A trace is "
+    "shown\n"
+    "by headroom trace summary.\n"
+    "examples:\n"
+    "  headroom show result.json             the tables of a run that was kept\n"
+    "  headroom show @20                     a run of the history\n"
+    "  headroom show @last --markdown        the last run, for a report\n"
+    "  headroom show @last --html > last.html    the same as a page for a browser\n"
+    "  headroom show trace.json.gz           what a profiler recorded\n"
+    "  headroom show pytest.json --json -    another tool's results as headroom's records, with samples";
+
+/// What is to be shown.
+struct Shown {
+  const std::vector<std::string>& operands;
+  const std::vector<Record>& records;
+  const Sheet& sheet;
+  const std::string& store;
+};
+
+/// A form in which results are shown in place of text for a terminal.
+struct ShownForm {
+  const char* option;
+  const char* help;
+  bool is_of_trace_command;  ///< headroom trace has it, too; else headroom report shows traces
+  ExitCode (*print)(const Shown& shown);
+};
+
+/// To add a form: its line.
+constexpr std::array kForms{
+    ShownForm{"--markdown", "the tables in Markdown", true,
+              [](const Shown& shown) {
+                print_sheet(shown.sheet, stdout, true);
+                return ExitCode::kFine;
+              }},
+    ShownForm{
+        "--html", "a page for a browser (headroom report writes one into a file)", false,
+        [](const Shown& shown) {
+          Arguments arguments{"report", "-o", "-", "--store", shown.store};
+          arguments.insert(arguments.end(), shown.operands.begin(), shown.operands.end());
+          return run_program("headroom-pages", arguments);
+        }},
+};
+
+struct ShowOptions {
+  std::vector<std::string> operands;
+  std::string json, oss, max_memory, store = default_store();
+  std::array<bool, kForms.size()> forms{};
+
+  /// The form that was asked for; nullptr: text.
+  const ShownForm* form() const {
+    const auto chosen = std::ranges::find(forms, true);
+    return chosen == forms.end() ? nullptr : &kForms[static_cast<std::size_t>(chosen - forms.begin())];
+  }
+};
+
+bool is_trace(const Record& record) {
+  return record.model.type == "trace";
+}
+
+/// A trace as `headroom trace ARGUMENTS` shows it, or as a page; the last of the arguments is its file.
+ExitCode show_trace(Arguments arguments, const ShowOptions& options) {
+  const ShownForm* form = options.form();
+  const bool is_page = form != nullptr && !form->is_of_trace_command;
+  if (is_page) arguments = {"report", arguments.back(), "-o", "-"};
+  if (!options.max_memory.empty()) arguments.insert(arguments.end(), {"--max-memory", options.max_memory});
+  if (is_page) return run_program("headroom-pages", arguments);
+  if (form != nullptr) arguments.emplace_back(form->option);
+  arguments.emplace_back("--no-store");
+  if (!options.json.empty()) arguments.insert(arguments.end(), {"--json", options.json});
+  return run_program("headroom-trace", arguments);
+}
+
+/// Whether headroom-trace, where it is installed, takes the file for a trace.
+bool is_trace_file(const std::string& operand) {
+  std::error_code ignored;
+  if (operand.starts_with("@") || !std::filesystem::is_regular_file(operand, ignored)) return false;
+  if (find_program_of_ours("headroom-trace").empty()) return false;
+  return run_program("headroom-trace", {"--is-trace", operand}) == ExitCode::kFine;
+}
+
+/// The traces of a run of the history, read again: the history keeps the numbers that sum them up alone.
+/// Nothing where they are gone, or where the analysis wrote a file beside its tables.
+std::optional<ExitCode> show_traces_again(const std::vector<Record>& records, const ShowOptions& options) {
+  const auto& environment = records.front().environment;
+  if (!environment || environment->command.size() < 4 || environment->command[1] != "trace")
+    return std::nullopt;
+  const Arguments arguments(environment->command.begin() + 2, environment->command.end());
+  std::error_code ignored;
+  if (!std::filesystem::exists(arguments.back(), ignored)) return std::nullopt;
+  if (std::ranges::find(arguments, "--overlay") != arguments.end()) return std::nullopt;
+  return show_trace(arguments, options);
+}
+
+/// The numbers that sum an analysis up, which are all that records hold of it.
+Sheet headlines_sheet(const std::vector<Record>& records) {
+  Table table({{"metric"}, {"of", Align::kLeft, ""}, {"rank"}, {"device"}, {"value", Align::kRight}});
+  for (const Record& record : records) {
+    const Record::Metric& metric = record.metric;
+    table.row({metric.name, record.model.name, axis_text(record, "rank"), axis_text(record, "device"),
+               value_text(metric.value, metric.unit, metric.name)});
+  }
+  const Record::Metric& first = records.front().metric;
+  Sheet sheet;
+  return sheet
+      .answer(fmt::format("{}: {} {}", records.front().model.name, first.name,
+                          value_text(first.value, first.unit, first.name)))
+      .table(std::move(table))
+      .notes("  its traces are not read here: these are the numbers that are kept of them\n");
+}
+
+std::vector<Record> records_of(const ShowOptions& options) {
+  std::vector<Record> records;
+  for (const std::string& operand : options.operands) {
+    OperandRecords found = records_of_operand(operand, options.store, options.max_memory);
+    for (const std::string& warning : found.warnings) say_sentence(warning);
+    std::ranges::move(found.records, std::back_inserter(records));
+  }
+  return records;
+}
+
+ExitCode show_all(const ShowOptions& options) {
+  std::vector<std::string> forms;
+  for (std::size_t i = 0; i < kForms.size(); ++i) {
+    if (options.forms[i]) forms.emplace_back(kForms[i].option);
+  }
+  if (forms.size() > 1) throw Error(join(forms, " and ") + " are different forms; give one");
+  const RecordFiles files(options.json, options.oss);
+  const bool is_one = options.operands.size() == 1;
+  const bool writes = !options.json.empty() || !options.oss.empty();
+  if (is_one && is_trace_file(options.operands.front())) {
+    if (!options.oss.empty()) throw Error("--oss is of results: " + options.operands.front() + " is a trace");
+    return show_trace({"summary", options.operands.front()}, options);
+  }
+  const std::vector<Record> records = records_of(options);
+  const bool are_traces = std::ranges::all_of(records, is_trace);
+  if (are_traces && is_one && options.operands.front().starts_with("@") && !writes) {
+    if (const auto done = show_traces_again(records, options)) return *done;
+  }
+  if (!files.uses_stdout()) {
+    const Sheet sheet = are_traces ? headlines_sheet(records) : shown_records(records);
+    if (options.form() != nullptr) {
+      const ExitCode printed = options.form()->print({options.operands, records, sheet, options.store});
+      if (printed != ExitCode::kFine) return printed;
+    } else {
+      print_sheet(sheet, stdout);
+    }
+  }
+  files.finish(records);
+  return ExitCode::kFine;
+}
+
+}  // namespace
+
+ExitCode show(const Arguments& arguments) {
+  ShowOptions options;
+  OptionTable table(
+      "Shows results as what measured them did: of any tool, of a run of the history; and traces.",
+      "headroom show");
+  table.footer(kShowFooter);
+  table.add_option("WHAT", options.operands, "a file, a folder, or a run of the history")
+      .completed_by(Completes::kFileOrRun)
+      .required();
+  for (std::size_t i = 0; i < kForms.size(); ++i)
+    table.add_flag(kForms[i].option, options.forms[i], kForms[i].help);
+  declare_record_files(table, options.json, options.oss);
+  table.add_option("--store", options.store, "history that runs are taken from")
+      .completed_by(Completes::kFile);
+  declare_max_memory(table, options.max_memory);
+  if (const auto done = parse_arguments(table, arguments)) return *done;
+  return show_all(options);
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/stop_options.h"
+
+#include <algorithm>
+
+#include "headroom/base/error.h"
+#include "headroom/base/units.h"
+
+namespace headroom::cli {
+namespace {
+
+double parse_precision(const std::string& text) {
+  const double precision = with_context("--precision", [&] { return parse_share(text); });
+  if (precision > 0 && precision < 1) return precision;
+  throw Error("--precision " + text + ": must be above 0 and below 100 %, for example 1%");
+}
+
+/// For a number of samples that no time was said for.
+constexpr double kDayNs = 24 * 3600e9;
+
+}  // namespace
+
+StopRule stop_rule_with(StopRule rule, const StopOptions& given) {
+  if (!given.precision.empty()) rule.precision = parse_precision(given.precision);
+  if (!given.min_time.empty()) rule.min_time_ns = parse_time_ns(given.min_time);
+  if (!given.max_time.empty()) rule.max_time_ns = parse_time_ns(given.max_time);
+  if (rule.max_time_ns <= 0) throw Error("--max-time must be above 0, for example 5s");
+  if (!given.min_time.empty() && !given.max_time.empty() && rule.min_time_ns > rule.max_time_ns) {
+    throw Error("--min-time " + given.min_time + " is more than --max-time " + given.max_time);
+  }
+  if (given.num_samples > 0) {
+    rule.min_samples = rule.max_samples = given.num_samples;
+    rule.min_time_ns = 0;
+    if (given.max_time.empty()) rule.max_time_ns = kDayNs;
+  }
+  rule.min_time_ns = std::min(rule.min_time_ns, rule.max_time_ns);
+  return rule;
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/console/completion.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "headroom/base/error.h"
+
+namespace headroom::cli {
+namespace {
+
+const Option* option_named(const OptionTable& table, const std::string& name) {
+  for (const Option& option : table.options()) {
+    const std::vector<std::string> names = option.all_names();
+    if (std::ranges::find(names, name) != names.end()) return &option;
+  }
+  return nullptr;
+}
+
+void add_values(const Option& option, const Arguments& words, const ValueSource& values, Candidates& found) {
+  for (const std::string& choice : option.choices) found.words.push_back({choice, ""});
+  found.files = option.takes_text() && option.choices.empty() &&
+                (option.completes == Completes::kFile || option.completes == Completes::kFileOrRun ||
+                 option.completes == Completes::kSuite);
+  if (!values) return;
+  try {
+    values(option.completes, words, found);
+  } catch (const std::exception&) {
+    // A shell cannot show an error; the command itself will.
+  }
+}
+
+/// Keeps what begins with what is typed, once each, and puts `kept` before it.
+void narrow(Candidates& found, const std::string& typed, const std::string& kept) {
+  std::set<std::string> seen;
+  std::erase_if(found.words, [&](const Candidate& candidate) {
+    return !candidate.word.starts_with(typed) || !seen.insert(candidate.word).second;
+  });
+  for (Candidate& candidate : found.words) candidate.word.insert(0, kept);
+}
+
+Candidates values_of(const Option& option, Arguments words, const ValueSource& values,
+                     const std::string& kept) {
+  Candidates found;
+  std::string before = kept, typed = words.back().substr(kept.size());
+  if (option.separator != '\0') {
+    const std::size_t end = typed.rfind(option.separator) + 1;  // 0 where there is none
+    before += typed.substr(0, end);
+    typed.erase(0, end);
+  }
+  words.back() = typed;
+  add_values(option, words, values, found);
+  narrow(found, typed, before);
+  return found;
+}
+
+Candidates option_names(const OptionTable& table, const std::string& typed) {
+  Candidates found;
+  for (const Option& option : table.options()) {
+    if (option.is_operand()) continue;
+    for (const std::string& name : option.all_names()) found.words.push_back({name, option.help});
+  }
+  found.words.push_back({"--help", "all options, with examples"});
+  narrow(found, typed, "");
+  return found;
+}
+
+/// Whether an option that takes a value stands right before the last word.
+const Option* waiting_option(const OptionTable& table, const Arguments& words) {
+  if (words.size() < 2) return nullptr;
+  const Option* option = option_named(table, words[words.size() - 2]);
+  const bool waits =
+      option != nullptr && !option->is_flag() && !option->is_operand() && option->least_values != 0;
+  return waits ? option : nullptr;
+}
+
+Candidates operands(const Command& command, const OptionTable& table, const Arguments& words,
+                    const ValueSource& values) {
+  Candidates found;
+  for (const Option& option : table.options()) {
+    if (option.is_operand()) found = values_of(option, words, values, "");
+  }
+  if (words.size() > 1 || command.words == nullptr) return found;
+  Candidates first;
+  for (const CommandWord& word : command.words()) first.words.push_back({word.name, word.summary});
+  narrow(first, words.back(), "");
+  found.words.insert(found.words.begin(), first.words.begin(), first.words.end());
+  return found;
+}
+
+}  // namespace
+
+OptionTable option_table(const Command& command, const Arguments& words) {
+  for (Arguments asked : {words, Arguments{}}) {
+    asked.emplace_back(kDescribe);
+    try {
+      command.run(asked);
+    } catch (const OptionTable& table) {
+      return table;
+    } catch (const Error&) {
+      // Words that say nothing to the command: its own options, then.
+    }
+  }
+  throw std::logic_error(std::string("headroom ") + command.name + " has no table of options");
+}
+
+void keep_matching(Candidates& found, const std::string& typed) {
+  narrow(found, typed, "");
+}
+
+void print_candidates(const Candidates& found) {
+  for (const Candidate& one : found.words) std::printf("%s\t%s\n", one.word.c_str(), one.help.c_str());
+  if (found.files) std::puts(":files");
+}
+
+Candidates candidates_of(const Command& command, const Arguments& words, const ValueSource& values) {
+  if (words.empty()) return {};
+  if (std::ranges::find(words.begin(), words.end() - 1, "--") != words.end() - 1) return {{}, true};
+  const OptionTable table = option_table(command, {words.begin(), words.end() - 1});
+  const std::string& typed = words.back();
+  if (const Option* option = waiting_option(table, words)) return values_of(*option, words, values, "");
+  const std::size_t equals = typed.find('=');
+  if (typed.starts_with("--") && equals != std::string::npos) {
+    const Option* option = option_named(table, typed.substr(0, equals));
+    return option == nullptr ? Candidates{} : values_of(*option, words, values, typed.substr(0, equals + 1));
+  }
+  if (typed.starts_with("-") && typed != "-") return option_names(table, typed);
+  return operands(command, table, words, values);
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/console/max_memory.h"
+
+#include <algorithm>
+
+#include "headroom/base/error.h"
+#include "headroom/base/units.h"
+#include "headroom/console/option_table.h"
+#include "headroom/machine/memory.h"
+
+namespace headroom::cli {
+namespace {
+
+/// The program itself, its threads and the windows through which it reads.
+constexpr std::int64_t kLeast = std::int64_t{64} << 20;
+/// Where the kernel does not tell what there is.
+constexpr std::int64_t kUnknown = std::int64_t{4} << 30;
+
+}  // namespace
+
+void declare_max_memory(OptionTable& table, std::string& text) {
+  table
+      .add_option("--max-memory", text,
+                  "most memory to take for what is read (default: a quarter of the machine's)")
+      .type_name("SIZE");
+}
+
+std::int64_t max_memory_bytes(const std::string& text) {
+  if (text.empty()) {
+    const std::int64_t total = total_memory_bytes();
+    return std::max(std::min((total > 0 ? total : kUnknown) / 4, available_memory_bytes()), kLeast);
+  }
+  const std::int64_t most = parse_bytes(text);
+  if (most < kLeast)
+    throw Error("--max-memory " + text + " is less than headroom itself needs; give at least 64MiB");
+  return most;
+}
+
+void refuse_for_memory(const std::string& what, std::int64_t most) {
+  throw Error(what + ": takes more than " + format_bytes(static_cast<double>(most)) +
+              " of memory once it is unpacked; --max-memory allows more");
+}
+
+}  // namespace headroom::cli

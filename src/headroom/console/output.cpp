@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/console/output.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "headroom/base/text.h"
+
+namespace headroom::cli {
+namespace {
+
+/// Written once, when the arguments are read, and said of the whole process, as interrupts are.
+std::string& chosen_colour() {
+  static std::string chosen = "auto";
+  return chosen;
+}
+
+bool shows_colour(std::FILE* out) {
+  if (chosen_colour() != "auto") return chosen_colour() == "always";
+  const char *refused = std::getenv("NO_COLOR"), *terminal = std::getenv("TERM");
+  const bool is_refused = refused != nullptr && refused[0] != '\0';
+  const bool can = terminal != nullptr && terminal[0] != '\0' && std::string_view(terminal) != "dumb";
+  return !is_refused && can && ::isatty(::fileno(out)) == 1;
+}
+
+}  // namespace
+
+void print_text(std::string_view text, std::FILE* out) {
+  const std::string shown = visible(text);
+  std::fwrite(shown.data(), 1, shown.size(), out);
+}
+
+void say_sentence(std::string_view sentence) {
+  print_text(fmt::format("headroom: {}\n", sentence), stderr);
+}
+
+std::size_t terminal_width(std::FILE* out) {
+  winsize size{};
+  const int file = ::fileno(out);
+  return ::isatty(file) == 1 && ::ioctl(file, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+void choose_colour(const std::string& when) {
+  chosen_colour() = when;
+}
+
+TableForm form_for(std::FILE* out, bool markdown) {
+  return {markdown, terminal_width(out), !markdown && shows_colour(out)};
+}
+
+void print_sheet(const Sheet& sheet, std::FILE* out, bool markdown) {
+  // Not by print_text, which would spell the colours: a sheet has spelled what is of strangers.
+  const std::string text = sheet.text(form_for(out, markdown));
+  std::fwrite(text.data(), 1, text.size(), out);
+}
+
+void print_table(const Table& table, std::FILE* out) {
+  print_sheet(Sheet().table(table), out);
+}
+
+void open_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+    // The lowest free number is that of the stream, since those below it are open by now.
+    const int opened = ::open("/dev/null", stream == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+    if (opened == -1) return;
+  }
+}
+
+ExitCode after_output(ExitCode code) {
+  const bool failed_before = std::ferror(stdout) != 0;
+  errno = 0;
+  if (std::fflush(stdout) == 0 && !failed_before) return code;
+  // Of an earlier failure the reason is gone; it was most likely the same.
+  say("cannot write to standard output{}{}", errno != 0 ? ": " : "", errno != 0 ? std::strerror(errno) : "");
+  return ExitCode::kCannot;
+}
+
+}  // namespace headroom::cli

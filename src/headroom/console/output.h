@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "headroom/base/error.h"
+#include "headroom/tables/table.h"
+
+namespace headroom::cli {
+
+/// Text for people, as a terminal may see it: names of kernels and cases and what programs say are of
+/// strangers (visible()). All that the command line prints but JSON goes through here.
+void print_text(std::string_view text, std::FILE* out);
+
+/// "headroom: " and a sentence on standard error.
+void say_sentence(std::string_view sentence);
+template <typename... Args>
+void say(fmt::format_string<Args...> format, Args&&... args) {
+  say_sentence(fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Characters in a line of the terminal that `out` is; 0 (no limit) where it is none: what is written to
+/// files and pipes depends on nothing but the results.
+std::size_t terminal_width(std::FILE* out);
+
+/// What --color said, of every command: "auto", "always" or "never". Without it "auto": a terminal that can,
+/// unless NO_COLOR is set (https://no-color.org).
+void choose_colour(const std::string& when);
+
+/// How tables on `out` are shown.
+TableForm form_for(std::FILE* out, bool markdown);
+
+/// Shows the answer, the tables and their notes on `out`.
+void print_sheet(const Sheet& sheet, std::FILE* out, bool markdown = false);
+
+/// Shows a table that answers no question: a list.
+void print_table(const Table& table, std::FILE* out);
+
+/// Opens /dev/null in place of each standard stream that is closed: a file that is opened later would have
+/// its number, and what is meant for the terminal would be written into it.
+void open_closed_streams();
+
+/// `code`; kCannot, said on standard error, where not all that was printed to standard output could be
+/// written. The last thing that a program does.
+ExitCode after_output(ExitCode code);
+
+}  // namespace headroom::cli

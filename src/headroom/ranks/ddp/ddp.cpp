@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/ranks/ddp/ddp.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headroom/base/error.h"
+#include "headroom/base/json.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/ranks/collectives/collectives.h"
+#include "headroom/report/case_rows.h"
+#include "headroom/report/metric_text.h"
+#include "headroom/report/run_sheet.h"
+#include "headroom/stats/quantile.h"
+
+namespace headroom {
+
+/// The cases among `records` that are steps, not collectives.
+std::vector<MeasuredCase> ddp_cases(const std::vector<Record>& records);
+
+/// "no ddp", "1M/2G": the step that a record is of.
+std::string ddp_step_label(const Record& record);
+
+/// One step of `headroom ddp`.
+struct DdpStepRecords : MeasuredCase {
+  int ranks() const;
+  std::string label() const { return ddp_step_label(*first); }
+};
+
+/// The steps of a model with buckets of one size, that without DDP (which all sizes share) first.
+struct DdpSeries {
+  std::string model, batch_size, image_size, bucket, runner;
+  std::vector<DdpStepRecords> steps;
+
+  bool has_images() const { return !image_size.empty(); }
+  /// The step without DDP where it was measured.
+  const DdpStepRecords* without_ddp() const;
+};
+
+/// In the order of the records, which those of a step follow on its headline. A model of which only the step
+/// without DDP is there has a series with no bucket size.
+std::vector<DdpSeries> ddp_series(const std::vector<Record>& records);
+
+namespace {
+
+/// A reducer that does not work alone.
+constexpr const char* kNeedsTwo = "c10d";
+
+struct RankCount {
+  std::string label;
+  int ranks;
+};
+
+std::vector<RankCount> rank_counts(const DdpSweep& sweep) {
+  std::vector<RankCount> counts;
+  for (const int ranks : sweep.ranks) {
+    if (ranks < 1 || ranks > sweep.world) {
+      throw Error(fmt::format("{} ranks in a world of {}: ask for fewer with --ranks, or start more", ranks,
+                              sweep.world));
+    }
+    counts.push_back({ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks), ranks});
+  }
+  if (!counts.empty()) return counts;
+  for (const int ranks : {1, 2, 4}) {
+    if (ranks <= sweep.world) counts.push_back({fmt::format("1M/{}G", ranks), ranks});
+  }
+  for (int machines = 1; machines * 8 <= sweep.world; ++machines) {
+    counts.push_back({fmt::format("{}M/8G", machines), machines * 8});
+  }
+  return counts;
+}
+
+std::string trace_folder(const DdpSweep& sweep, const std::string& model, std::int64_t bucket_bytes) {
+  if (sweep.trace.empty()) return {};
+  const bool is_one = sweep.models.size() * sweep.bucket_bytes.size() == 1;
+  if (is_one) return sweep.trace;
+  const double mebibytes = static_cast<double>(bucket_bytes) / (1 << 20);
+  return fmt::format("{}/{}-{:g}MiB", sweep.trace, model, mebibytes);
+}
+
+constexpr double kMebibyte = 1 << 20;
+
+/// In MiB, as --bucket-size and PyTorch's benchmark have it: the shortest number that is so many whole bytes,
+/// which is what was asked for.
+std::string bucket_mebibytes(std::int64_t bytes) {
+  constexpr int kAllDigits = 17;
+  std::string text;
+  for (int digits = 1; digits <= kAllDigits; ++digits) {
+    const double mebibytes =
+        std::stod(fmt::format("{:.{}g}", static_cast<double>(bytes) / kMebibyte, digits));
+    text = fmt::format("{}", mebibytes);
+    if (static_cast<std::int64_t>(mebibytes * kMebibyte) == bytes) break;
+  }
+  return text;
+}
+
+/// PyTorch's benchmark tells iterations in seconds.
+void tell_in_seconds(Record& latency) {
+  latency.metric.unit = "s";
+  for (ProcessSamples& rank : latency.samples) {
+    for (double& value : rank.values) value *= kNsPerUs / kNsPerSecond;
+  }
+  estimate(latency);
+  if (latency.limit) latency.limit->value *= kNsPerUs / kNsPerSecond;
+  latency.modes = find_modes(steady(latency).values);
+}
+
+AxisValues axes_in_order(const Record& record, bool ddp) {
+  AxisValues axes;
+  for (const char* name : {"batch_size", "ranks", "ddp", "image_size"}) {
+    if (const std::string text = axis_text(record, name); !text.empty()) axes.emplace_back(name, text);
+  }
+  const auto bytes = whole_axis(record, "bucket_size");
+  if (ddp && bytes) axes.emplace_back("bucket_size", bucket_mebibytes(*bytes));
+  return axes;
+}
+
+std::string label_of(const Record& record, bool ddp, const std::vector<DdpStep>& steps) {
+  const auto step = std::ranges::find_if(steps, [&](const DdpStep& known) {
+    return known.ddp == ddp && known.ranks == whole_axis(record, "ranks");
+  });
+  return step == steps.end() ? "" : step->label;
+}
+
+void tell_notes(Record& record) {
+  StringMap& info = record.model.extra_info;
+  if (const auto unused = info.find("unused parameters"); unused != info.end())
+    record.notes.push_back("no rank used the parameters " + unused->second);
+  if (const auto untraced = info.find("untraced"); untraced != info.end())
+    record.notes.push_back("no trace: " + untraced->second);
+}
+
+bool is_without_ddp(const DdpStepRecords& step) {
+  return axis_text(*step.first, "ddp") == "no";
+}
+
+bool is_of(const DdpSeries& series, const Record& record) {
+  return series.model == record.model.name && series.batch_size == axis_text(record, "batch_size") &&
+         series.image_size == axis_text(record, "image_size") && series.runner == record.runner;
+}
+
+DdpSeries series_for(const Record& record) {
+  return {record.model.name,
+          axis_text(record, "batch_size"),
+          axis_text(record, "image_size"),
+          axis_text(record, "bucket_size"),
+          record.runner,
+          {}};
+}
+
+constexpr int kPercentiles[] = {50, 75, 90, 95};
+
+/// Every iteration of every rank, as PyTorch's benchmark pools them.
+std::vector<double> pooled(const Record& record) {
+  std::vector<double> values;
+  for (const ProcessSamples& rank : record.samples)
+    values.insert(values.end(), rank.values.begin(), rank.values.end());
+  return values;
+}
+
+Table percentile_table(const DdpSeries& series) {
+  std::vector<Table::Column> columns{{"step"}, {"ranks", Align::kRight}};
+  for (const int p : kPercentiles) {
+    columns.push_back({fmt::format("p{} sec/iter", p), Align::kRight});
+    columns.push_back({"ex/sec", Align::kRight});
+  }
+  columns.push_back({"samples", Align::kRight});
+  Table table(std::move(columns));
+  const double batch = to_number(series.batch_size).value_or(0);
+  for (const DdpStepRecords& step : series.steps) {
+    const Record* latency = step.find("latency");
+    if (latency == nullptr) continue;
+    const std::vector<double> seconds = pooled(*latency);
+    std::vector<std::string> cells{step.label(), std::to_string(step.ranks())};
+    for (const int p : kPercentiles) {
+      const double value = quantile(seconds, p / 100.0);
+      cells.push_back(fmt::format("{:.3f}s", value));
+      cells.push_back(fmt::format("{:.0f}/s", batch / value));
+    }
+    cells.push_back(std::to_string(seconds.size()));
+    table.row(std::move(cells));
+  }
+  return table;
+}
+
+/// Time without DDP over time with it, in the same rounds: each rank does the same work, so that 100 % is
+/// perfect.
+std::string efficiency(const DdpSeries& series, const DdpStepRecords& step) {
+  const DdpStepRecords* base = series.without_ddp();
+  const std::optional<RatioToOther>& ratio = step.find("latency")->ratio;
+  if (base == nullptr || base == &step || !ratio) return "";
+  const std::string text = format_percent(1 / ratio->ratio);
+  if (!ratio->interval) return text + " [too few]";
+  return fmt::format("{} [{}, {}]", text, format_percent(1 / ratio->interval->high),
+                     format_percent(1 / ratio->interval->low));
+}
+
+/// By the iterations without reduction where there are any: reduction makes all ranks as slow as the slowest.
+std::string rank_skew(const DdpStepRecords& step) {
+  const Record* record = step.find("without reduction");
+  if (record == nullptr || record->samples.size() < 2) return "";
+  std::vector<double> medians;
+  for (const ProcessSamples& rank : record->samples) medians.push_back(median(rank.values));
+  const auto [fastest, slowest] = std::ranges::minmax_element(medians);
+  return fmt::format("{} (rank {})", format_percent(*slowest / *fastest - 1), slowest - medians.begin());
+}
+
+/// `is_compared`: the ratio of a step is to that of another program, not to the step without DDP.
+Table scaling_table_of(const DdpSeries& series, bool is_compared) {
+  Table table({{"step"},
+               {"all ranks ex/s ±95 %", Align::kRight},
+               {"efficiency", Align::kRight},
+               {"iteration ±95 %", Align::kRight},
+               {"of limit", Align::kRight},
+               {"without reduction ±95 %", Align::kRight},
+               {"exposed ±95 %", Align::kRight},
+               {"communication", Align::kRight},
+               {"overlap", Align::kRight},
+               {"rank skew", Align::kRight}});
+  for (const DdpStepRecords& step : series.steps) {
+    const Record* latency = step.find("latency");
+    if (latency == nullptr) continue;
+    const Record* overlap = step.find("overlap");
+    table.row({step.label(), metric_number_with_interval(step.find("throughput")),
+               is_compared ? "" : efficiency(series, step), metric_time_with_interval(latency),
+               limit_text(*latency), metric_time_with_interval(step.find("without reduction")),
+               metric_time_with_interval(step.find("exposed communication")),
+               metric_time(step.find("communication")),
+               overlap == nullptr ? "" : format_percent(overlap->metric.value), rank_skew(step)});
+    if (const std::string ratio = ratio_text(*latency); is_compared && !ratio.empty()) table.line(ratio);
+  }
+  return table;
+}
+
+Table part_table(const DdpSeries& series) {
+  Table table({{"parts of an iteration"},
+               {"forward", Align::kRight},
+               {"backward", Align::kRight},
+               {"wait for buckets", Align::kRight},
+               {"optimizer", Align::kRight}},
+              3);
+  for (const DdpStepRecords& step : series.steps) {
+    if (step.find("latency") == nullptr) continue;
+    table.row({step.label(), metric_time(step.find("forward")), metric_time(step.find("backward")),
+               metric_time(step.find("wait")), metric_time(step.find("step"))});
+  }
+  return table;
+}
+
+/// "1.20 GB/s".
+std::string bandwidth_text(double bytes, double us) {
+  return us > 0 ? format_number(bytes / us / 1e3) + " GB/s" : "";
+}
+
+Table bucket_table(const DdpStepRecords& step) {
+  Table table({{fmt::format("bucket, {}", step.label())},
+               {"size", Align::kRight},
+               {"gradients", Align::kRight},
+               {"launched", Align::kRight},
+               {"completed", Align::kRight},
+               {"takes", Align::kRight},
+               {"size / takes", Align::kRight}});
+  for (int i = 0;; ++i) {
+    const Record *launched = step.find(fmt::format("bucket {} launched", i)),
+                 *completed = step.find(fmt::format("bucket {} completed", i));
+    if (launched == nullptr || completed == nullptr) break;
+    const double bytes = to_number(launched->metric.extra_info.at("bytes")).value_or(0);
+    const double takes = completed->metric.value - launched->metric.value;
+    table.row({std::to_string(i), format_bytes(bytes), launched->metric.extra_info.at("tensors"),
+               metric_time(launched), metric_time(completed), signed_time(takes * kNsPerUs),
+               bandwidth_text(bytes, takes)});
+  }
+  return table;
+}
+
+std::string title(const DdpSeries& series, bool compares) {
+  const Record& record = *series.steps.back().first;
+  std::string text = fmt::format("Benchmark: {} with batch size {}", series.model, series.batch_size);
+  if (series.has_images()) text += fmt::format(", {0}x{0} pixels", series.image_size);
+  if (!series.bucket.empty()) text += ", buckets of " + series.bucket + " MiB";
+  if (record.model.backend == "c10d") text += ", reduced by c10d";
+  if (compares) text += ", by " + series.runner;
+  return text + fmt::format(", {} thread{} a rank", record.threads, record.threads == 1 ? "" : "s");
+}
+
+/// `first`: the runner that others are compared with; empty where there are none.
+void add_series(Sheet& sheet, const DdpSeries& series, const std::string& first) {
+  Table percentiles = percentile_table(series);
+  if (percentiles.size() == 0) return;
+  sheet.title(title(series, !first.empty()))
+      .table(std::move(percentiles))
+      .table(scaling_table_of(series, !first.empty() && series.runner != first))
+      .table(part_table(series))
+      .table(bucket_table(series.steps.back()));
+}
+
+/// How the step of the most ranks stands to training without DDP.
+void answer_series(Sheet& sheet, const DdpSeries& series, const std::string& first) {
+  const DdpStepRecords& step = series.steps.back();
+  const Record* latency = step.find("latency");
+  if (latency == nullptr) return;
+  const bool is_compared = !first.empty() && series.runner != first;
+  std::string text = series.model;
+  if (!series.bucket.empty()) text += " with buckets of " + series.bucket + " MiB";
+  if (!first.empty()) text += ", by " + series.runner;
+  text += fmt::format(": an iteration of {} rank{} takes {}", step.ranks(), step.ranks() == 1 ? "" : "s",
+                      metric_time_with_interval(latency));
+  const std::string share = is_compared ? "" : efficiency(series, step);
+  if (!share.empty()) text += fmt::format(", {} of the speed without DDP", share);
+  if (const Record* exposed = step.find("exposed communication"))
+    text += fmt::format("; communication that nothing hides: {}", metric_time_with_interval(exposed));
+  if (share.empty() && latency->limit) text += fmt::format("; {} of its limit", limit_text(*latency));
+  sheet.answer(text);
+  if (const std::string ratio = ratio_text(*latency); is_compared && !ratio.empty())
+    sheet.answer(series.runner + ": " + std::string(trimmed(ratio)));
+}
+
+constexpr const char* kReading =
+    "  times are medians over the iterations of all ranks; ex/sec beside a percentile is of one rank; "
+    "exposed "
+    "is an iteration less the same without reduction; efficiency is the time without DDP over the time with "
+    "it\n";
+constexpr const char* kLimits =
+    "  limit: what this machine needs for the FLOPs of an iteration, its parameters or what its ranks "
+    "exchange, in the same rounds, whichever takes longest\n";
+
+/// The case without its rank count, and what else tells series apart.
+std::string series_of(const Comparison& comparison) {
+  const Record& record = *comparison.baseline;
+  std::string text = record.model.name;
+  for (const auto& [axis, value] : record.axes) {
+    if (axis != "ranks") text += " " + axis + "=" + value.text();
+  }
+  if (!record.model.backend.empty()) text += " " + record.model.backend;
+  return text;
+}
+
+std::string skew_text(const Record& record, std::int64_t ranks) {
+  if (ranks < 2 || record.samples.size() != static_cast<std::size_t>(ranks)) return "-";
+  const std::vector<double> medians = process_medians(record);
+  if (std::ranges::any_of(medians, [](double median) { return std::isnan(median); })) return "-";
+  const auto [fastest, slowest] = std::ranges::minmax(medians);
+  return format_percent(slowest / fastest - 1);
+}
+
+/// The comparisons of one series, by rank count.
+using RanksSeries = std::map<std::int64_t, const Comparison*>;
+
+void append_series(Table& table, const std::string& name, const RanksSeries& series) {
+  if (series.size() < 2) return;
+  const Comparison& base = *series.begin()->second;
+  for (const auto& [ranks, comparison] : series) {
+    const double before = base.baseline_value / comparison->baseline_value;
+    const double after = base.test_value / comparison->test_value;
+    table.row({name, std::to_string(ranks), format_percent(before), format_percent(after),
+               fmt::format("{:+.1f}", (after - before) * 100), skew_text(*comparison->baseline, ranks),
+               skew_text(*comparison->test, ranks)});
+  }
+}
+
+/// What PyTorch's benchmark trains on, and does not say.
+constexpr const char* kUsualImage = "224";
+
+Json number_or_text(const std::string& text) {
+  if (const auto whole = to_integer(text)) return *whole;
+  const auto number = to_number(text);
+  return number ? Json(*number) : Json(text);
+}
+
+Json round_of(const DdpStepRecords& step) {
+  Json ranks = Json::array(), measurements = Json::array();
+  for (int rank = 0; rank < step.ranks(); ++rank) ranks.push_back(rank);
+  for (const ProcessSamples& rank : step.find("latency")->samples) {
+    for (const double seconds : rank.values) measurements.push_back(seconds);
+  }
+  return {{"ranks", std::move(ranks)}, {"measurements", std::move(measurements)}};
+}
+
+/// `buckets`, `runners`: of all series; what differs between them is told of each.
+Json result_of(const DdpSeries& series, const std::set<std::string>& buckets,
+               const std::set<std::string>& runners) {
+  Json result = {{"model", series.model}, {"batch_size", number_or_text(series.batch_size)}};
+  if (series.has_images() && series.image_size != kUsualImage) {
+    result["image_size"] = number_or_text(series.image_size);
+  }
+  if (runners.size() > 1) result["runner"] = series.runner;
+  if (buckets.size() > 1 && !series.bucket.empty()) result["bucket_size"] = number_or_text(series.bucket);
+  Json rounds = Json::array();
+  for (const DdpStepRecords& step : series.steps) {
+    if (step.find("latency") != nullptr) rounds.push_back(round_of(step));
+  }
+  result["result"] = std::move(rounds);
+  return result;
+}
+
+}  // namespace
+
+std::vector<DdpStep> ddp_steps(const DdpSweep& sweep, const std::string& model) {
+  std::vector<RankCount> counts = rank_counts(sweep);
+  std::ranges::stable_sort(counts, {}, &RankCount::ranks);
+  if (sweep.reducer == kNeedsTwo) {
+    std::erase_if(counts, [](const RankCount& count) { return count.ranks == 1; });
+    if (counts.empty()) throw Error("c10d's reducer needs two ranks or more: ask for them with --ranks");
+  }
+  std::vector<DdpStep> steps{{"no ddp", 1, false, sweep.bucket_bytes.front()}};
+  for (const std::int64_t bytes : sweep.bucket_bytes) {
+    for (const RankCount& count : counts) steps.push_back({count.label, count.ranks, true, bytes});
+    steps.back().trace = trace_folder(sweep, model, bytes);
+  }
+  return steps;
+}
+
+std::vector<Record> ddp_records(std::vector<Record> records, const std::vector<DdpStep>& steps) {
+  for (Record& record : records) {
+    const bool ddp = axis_text(record, "ddp") == "yes";
+    record.benchmark.name = "ddp";
+    record.benchmark.mode = "training";
+    record.benchmark.dtype = "f32";
+    if (record.model.name.starts_with(kDdpPrefix))
+      record.model.name.erase(0, std::string_view(kDdpPrefix).size());
+    record.model.type = "OSS model";
+    if (!ddp) record.model.backend.clear();
+    record.model.extra_info["step"] = label_of(record, ddp, steps);
+    record.device = axis_text(record, "transport") == "nccl" ? "cuda" : "cpu";
+    record.axes = axes_in_order(record, ddp);
+    record.caches.clear();
+    if (record.metric.name == "latency") tell_in_seconds(record);
+    if (record.metric.headline) {
+      tell_notes(record);
+    } else {
+      record.notes.clear();
+    }
+  }
+  return records;
+}
+
+std::vector<MeasuredCase> ddp_cases(const std::vector<Record>& records) {
+  std::vector<MeasuredCase> cases = measured_cases(records);
+  std::erase_if(cases, [](const MeasuredCase& one) { return one.first->benchmark.name != "ddp"; });
+  return cases;
+}
+
+std::string ddp_step_label(const Record& record) {
+  const auto found = record.model.extra_info.find("step");
+  return found == record.model.extra_info.end() ? "" : found->second;
+}
+
+int DdpStepRecords::ranks() const {
+  return static_cast<int>(whole_axis(*first, "ranks").value_or(0));
+}
+
+const DdpStepRecords* DdpSeries::without_ddp() const {
+  if (steps.empty() || !is_without_ddp(steps.front()) || steps.front().find("latency") == nullptr)
+    return nullptr;
+  return &steps.front();
+}
+
+std::vector<DdpSeries> ddp_series(const std::vector<Record>& records) {
+  std::vector<DdpSeries> all;
+  std::vector<DdpStepRecords> alone;
+  for (MeasuredCase& one : ddp_cases(records)) {
+    const DdpStepRecords step{std::move(one)};
+    const Record& record = *step.first;
+    if (is_without_ddp(step)) {
+      alone.push_back(step);
+      all.push_back(series_for(record));
+      all.back().steps.push_back(step);
+      continue;
+    }
+    const std::string bucket = axis_text(record, "bucket_size");
+    auto series = std::ranges::find_if(all, [&](const DdpSeries& known) {
+      return is_of(known, record) && (known.bucket == bucket || known.bucket.empty());
+    });
+    if (series == all.end()) {
+      all.push_back(series_for(record));
+      series = all.end() - 1;
+      for (const DdpStepRecords& shared : alone) {
+        if (is_of(*series, *shared.first)) series->steps.push_back(shared);
+      }
+    }
+    series->bucket = bucket;
+    series->steps.push_back(step);
+  }
+  return all;
+}
+
+Sheet ddp_sheet(const std::vector<Record>& records) {
+  Sheet sheet;
+  const std::vector<DdpSeries> all = ddp_series(records);
+  const std::vector<MeasuredCase> cases = ddp_cases(records);
+  const bool compares =
+      std::ranges::any_of(all, [&](const DdpSeries& series) { return series.runner != all.front().runner; });
+  const std::string first = compares ? all.front().runner : "";
+  answer_unmeasured(sheet, cases, case_name);
+  for (const DdpSeries& series : all) answer_series(sheet, series, first);
+  std::vector<const Record*> timed;
+  for (const MeasuredCase& one : cases) {
+    if (const Record* latency = one.find("latency")) timed.push_back(latency);
+  }
+  answer_doubts(sheet, timed, "steps");
+  for (const DdpSeries& series : all) add_series(sheet, series, first);
+  sheet.notes(collective_lines_text(records), Tone::kPlain);
+  if (sheet.has_tables()) {
+    sheet.notes(kReading);
+    if (std::ranges::any_of(records, [](const Record& one) { return one.limit.has_value(); }))
+      sheet.notes(kLimits);
+  }
+  for (const MeasuredCase& one : cases) {
+    for (const std::string& note : one.first->notes)
+      sheet.notes(fmt::format("  {}: {}\n", case_name(*one.first), note), Tone::kPlain);
+  }
+  return sheet.notes(text_of_unmeasured(cases, case_name), Tone::kBad);
+}
+
+Table ddp_rank_table(const std::vector<Record>& records) {
+  return rank_table(ddp_cases(records), records, "model", {{"step", ddp_step_label}},
+                    {{"iteration", "latency"},
+                     {"without reduction", "without reduction"},
+                     {"forward", "forward"},
+                     {"backward", "backward"},
+                     {"wait for buckets", "wait"},
+                     {"optimizer", "step"}});
+}
+
+Table scaling_table(const DiffReport& report) {
+  Table table({{"scaling"},
+               {"ranks", Align::kRight},
+               {"efficiency, baseline", Align::kRight},
+               {"test", Align::kRight},
+               {"points", Align::kRight},
+               {"rank skew, baseline", Align::kRight},
+               {"test", Align::kRight}},
+              2);
+  std::vector<std::string> order;
+  std::map<std::string, RanksSeries> all;
+  for (const Comparison& comparison : report.comparisons) {
+    const auto ranks = whole_axis(*comparison.baseline, "ranks");
+    if (!ranks || !comparison.ratio || comparison.baseline->metric.direction != Direction::kLowerIsBetter)
+      continue;
+    std::string name = series_of(comparison);
+    if (report.tests.size() > 1) name += " against " + report.tests[comparison.test_index].label;
+    const auto [entry, is_new] = all.try_emplace(name);
+    if (is_new) order.push_back(name);
+    entry->second.emplace(*ranks, &comparison);
+  }
+  for (const std::string& name : order) append_series(table, name, all[name]);
+  return table;
+}
+
+std::string ddp_seed_report(const std::vector<Record>& records, const std::string& library,
+                            const std::string& backend) {
+  const std::vector<DdpSeries> all = ddp_series(records);
+  std::set<std::string> buckets, runners;
+  for (const DdpSeries& series : all) {
+    runners.insert(series.runner);
+    if (!series.bucket.empty()) buckets.insert(series.bucket);
+  }
+  Json results = Json::array();
+  for (const DdpSeries& series : all) {
+    if (series.without_ddp() != nullptr) results.push_back(result_of(series, buckets, runners));
+  }
+  Json report = {{"pytorch_version", library.substr(library.find(' ') + 1)},
+                 {"cuda_version", nullptr},
+                 {"distributed_backend", backend}};
+  if (buckets.size() == 1) report["bucket_size"] = number_or_text(*buckets.begin());
+  report["benchmark_results"] = std::move(results);
+  return dump_json(report) + "\n";
+}
+
+}  // namespace headroom

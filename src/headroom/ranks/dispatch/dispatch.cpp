@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/ranks/dispatch/dispatch.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <string_view>
+
+#include "headroom/base/error.h"
+#include "headroom/base/json.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/files/toml_document.h"
+#include "headroom/report/case_rows.h"
+#include "headroom/report/metric_text.h"
+#include "headroom/report/run_sheet.h"
+
+namespace headroom {
+namespace {
+
+constexpr int kMostDims = 8;
+
+std::string placements_text(const std::vector<PlacementText>& placements) {
+  std::vector<std::string> texts;
+  for (const PlacementText& placement : placements) texts.push_back(placement_text(placement));
+  return join(texts, ",");
+}
+
+const std::vector<std::string> kKeys{"op",    "metric", "mesh",      "placements", "shape",
+                                     "dtype", "us",     "tolerance", "note"};
+
+/// The text of a key; empty where it is absent.
+std::string text_of(const toml::table& table, const char* key, const std::string& source) {
+  const toml::node* node = table.get(key);
+  if (node == nullptr) return {};
+  if (!node->is_string()) refuse_at(node->source(), source, fmt::format("'{}' is not a string", key));
+  return node->as_string()->get();
+}
+
+double number_of(const toml::node& node, const char* key, const std::string& source) {
+  const std::optional<double> value = node.is_number() ? node.value<double>() : std::nullopt;
+  if (!value || !std::isfinite(*value) || *value <= 0) {
+    refuse_at(node.source(), source, fmt::format("'{}' is not a number above 0", key));
+  }
+  return *value;
+}
+
+DispatchExpectation expectation_of(const toml::table& table, const std::string& source) {
+  for (const auto& [key, value] : table) {
+    if (std::ranges::find(kKeys, key.str()) != kKeys.end()) continue;
+    refuse_at(key.source(), source,
+              "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), kKeys) +
+                  "; an expectation has " + join(kKeys, ", "));
+  }
+  DispatchExpectation expectation;
+  expectation.op = text_of(table, "op", source);
+  expectation.metric = text_of(table, "metric", source);
+  expectation.mesh = text_of(table, "mesh", source);
+  expectation.placements = text_of(table, "placements", source);
+  expectation.shape = text_of(table, "shape", source);
+  expectation.dtype = text_of(table, "dtype", source);
+  expectation.note = text_of(table, "note", source);
+  for (const char* key : {"op", "metric", "us"}) {
+    if (!table.contains(key)) refuse_at(table.source(), source, fmt::format("'{}' is missing", key));
+  }
+  expectation.value_us = number_of(*table.get("us"), "us", source);
+  if (const toml::node* node = table.get("tolerance")) {
+    expectation.tolerance = number_of(*node, "tolerance", source);
+  }
+  return expectation;
+}
+
+bool fits(const DispatchExpectation& expectation, const Record& record) {
+  const auto is = [&](const std::string& wanted, const char* axis) {
+    return wanted.empty() || wanted == axis_text(record, axis);
+  };
+  return record.model.name == expectation.op && record.metric.name == expectation.metric &&
+         !record.samples.empty() && is(expectation.mesh, "mesh") &&
+         is(expectation.placements, "placements") && is(expectation.shape, "shape") &&
+         is(expectation.dtype, "dtype");
+}
+
+ExpectationVerdict::Kind kind_of(const DispatchExpectation& expectation, const Record& record) {
+  using Kind = ExpectationVerdict::Kind;
+  if (!record.interval) return Kind::kUnclear;
+  const double most = expectation.value_us * (1 + expectation.tolerance);
+  if (record.interval->low > most) return Kind::kOutside;
+  if (record.interval->high > most) return Kind::kUnclear;
+  const bool faster = record.interval->high < expectation.value_us * (1 - expectation.tolerance);
+  return faster ? Kind::kFaster : Kind::kWithin;
+}
+
+std::string plain_number(const Record* record) {
+  return record == nullptr ? "" : fmt::format("{:.0f}", record->metric.value);
+}
+
+/// "rank 2: 6.10 µs".
+std::string worst_rank(const Record* record) {
+  if (record == nullptr || record->samples.size() < 2) return "";
+  const std::vector<double> medians = process_medians(*record);
+  const auto worst = std::ranges::max_element(medians);
+  return fmt::format("rank {}: {}", worst - medians.begin(), signed_time(*worst * kNsPerUs));
+}
+
+Table time_table(const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
+  Table table({{"operator"},
+               {"plain ±95 %", Align::kRight},
+               {"local ±95 %", Align::kRight},
+               {"hit ±95 %", Align::kRight},
+               {"miss ±95 %", Align::kRight},
+               {"cycles", Align::kRight, "cycles"},
+               {"ranks", Align::kRight, "ranks"}});
+  for (const MeasuredCase& op : ops) {
+    const Record* hit = op.find("hit");
+    if (hit == nullptr) continue;
+    const std::size_t ranks = hit->samples.size();
+    table.row({name_with_runner(*hit, records), metric_time_with_interval(op.find("plain")),
+               metric_time_with_interval(op.find("local")), metric_time_with_interval(hit),
+               metric_time_with_interval(op.find("miss")), std::to_string(sample_count(*hit) / ranks),
+               std::to_string(ranks)});
+    if (const std::string ratio = ratio_text(*hit); !ratio.empty()) table.line(ratio);
+  }
+  return table;
+}
+
+Table extra_table(const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
+  Table table({{"distribution adds"},
+               {"hit - local ±95 %", Align::kRight},
+               {"miss - local ±95 %", Align::kRight},
+               {"miss - hit ±95 %", Align::kRight},
+               {"worst hit", Align::kRight},
+               {"worst miss", Align::kRight},
+               {"cache of a cycle"}});
+  for (const MeasuredCase& op : ops) {
+    const Record* hit = op.find("hit");
+    if (hit == nullptr) continue;
+    const auto cache = hit->model.extra_info.find("cache");
+    table.row({name_with_runner(*hit, records), metric_time_with_interval(op.find("hit over local")),
+               metric_time_with_interval(op.find("miss over local")),
+               metric_time_with_interval(op.find("propagation")), worst_rank(hit),
+               worst_rank(op.find("miss")), cache == hit->model.extra_info.end() ? "" : cache->second});
+  }
+  return table;
+}
+
+Table step_table(const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
+  Table table({{"steps, hit / miss"},
+               {"key", Align::kRight},
+               {"look-up", Align::kRight},
+               {"redistribute", Align::kRight},
+               {"local", Align::kRight},
+               {"wrap", Align::kRight}});
+  for (const MeasuredCase& op : ops) {
+    if (op.find("hit key") == nullptr) continue;
+    std::vector<std::string> cells{name_with_runner(*op.first, records)};
+    for (const char* step : {"key", "look-up", "redistribute", "local", "wrap"}) {
+      const Record *hit = op.find(std::string("hit ") + step), *miss = op.find(std::string("miss ") + step);
+      cells.push_back(hit == nullptr || miss == nullptr ? "" : metric_time(hit) + " / " + metric_time(miss));
+    }
+    table.row(std::move(cells));
+  }
+  return table;
+}
+
+Table instruction_table(const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
+  Table table({{"instructions of a call"},
+               {"plain", Align::kRight},
+               {"local", Align::kRight},
+               {"hit", Align::kRight},
+               {"miss", Align::kRight}});
+  for (const MeasuredCase& op : ops) {
+    if (op.find("instructions hit") == nullptr) continue;
+    table.row({name_with_runner(*op.first, records), plain_number(op.find("instructions plain")),
+               plain_number(op.find("instructions local")), plain_number(op.find("instructions hit")),
+               plain_number(op.find("instructions miss"))});
+  }
+  return table;
+}
+
+std::string verdict_text(ExpectationVerdict::Kind kind) {
+  switch (kind) {
+    case ExpectationVerdict::Kind::kWithin:
+      return "ok";
+    case ExpectationVerdict::Kind::kFaster:
+      return "faster";
+    case ExpectationVerdict::Kind::kOutside:
+      return "TOO SLOW";
+    case ExpectationVerdict::Kind::kUnclear:
+      return "unclear";
+    case ExpectationVerdict::Kind::kUnmeasured:
+      break;
+  }
+  return "not measured";
+}
+
+Tone verdict_tone(ExpectationVerdict::Kind kind) {
+  if (kind == ExpectationVerdict::Kind::kOutside) return Tone::kBad;
+  const bool is_good = kind == ExpectationVerdict::Kind::kWithin || kind == ExpectationVerdict::Kind::kFaster;
+  return is_good ? Tone::kGood : Tone::kPlain;
+}
+
+Table expectation_table(const std::vector<ExpectationVerdict>& verdicts) {
+  Table table({{"operator"},
+               {"metric"},
+               {"expected", Align::kRight},
+               {"at most", Align::kRight},
+               {"measured ±95 %", Align::kRight},
+               {"expected / measured", Align::kRight},
+               {"verdict"}},
+              2);
+  for (const ExpectationVerdict& verdict : verdicts) {
+    const DispatchExpectation& expected = verdict.expectation;
+    const Record* record = verdict.record ? &*verdict.record : nullptr;
+    const bool has_ratio = record != nullptr && record->metric.value > 0;
+    table.row({expected.op, expected.metric, signed_time(expected.value_us * kNsPerUs),
+               signed_time(expected.value_us * (1 + expected.tolerance) * kNsPerUs),
+               metric_time_with_interval(record),
+               has_ratio ? format_number(expected.value_us / record->metric.value) + "x" : "",
+               verdict_text(verdict.kind)});
+    table.tone(6, verdict_tone(verdict.kind));
+  }
+  return table;
+}
+
+void answer_expectations(Sheet& sheet, const std::vector<ExpectationVerdict>& verdicts) {
+  if (verdicts.empty()) return;
+  std::size_t met = 0, unclear = 0, unmeasured = 0;
+  std::vector<std::string> slow;
+  for (const ExpectationVerdict& verdict : verdicts) {
+    using Kind = ExpectationVerdict::Kind;
+    met += verdict.kind == Kind::kWithin || verdict.kind == Kind::kFaster ? 1 : 0;
+    unclear += verdict.kind == Kind::kUnclear ? 1 : 0;
+    unmeasured += verdict.kind == Kind::kUnmeasured ? 1 : 0;
+    if (verdict.kind == Kind::kOutside)
+      slow.push_back(verdict.expectation.op + " " + verdict.expectation.metric);
+  }
+  std::string text =
+      fmt::format("{} of {} expectation{} met", met, verdicts.size(), verdicts.size() == 1 ? " is" : "s are");
+  if (!slow.empty()) text += ", too slow: " + join(slow, ", ");
+  if (unclear > 0) text += fmt::format(", {} unclear", unclear);
+  if (unmeasured > 0) text += fmt::format(", {} not measured", unmeasured);
+  sheet.answer(text, !slow.empty() ? Tone::kBad : met == verdicts.size() ? Tone::kGood : Tone::kPlain);
+}
+
+/// What distribution adds to a call: of the one operator, or of that to which it adds most.
+void answer_extra(Sheet& sheet, const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
+  const MeasuredCase* most = nullptr;
+  std::size_t count = 0;
+  std::vector<const Record*> hits;
+  for (const MeasuredCase& op : ops) {
+    if (const Record* hit = op.find("hit")) hits.push_back(hit);
+    const Record* extra = op.find("hit over local");
+    if (extra == nullptr) continue;
+    ++count;
+    if (most == nullptr || extra->metric.value > most->find("hit over local")->metric.value) most = &op;
+  }
+  if (most != nullptr) {
+    const std::string name = name_with_runner(*most->first, records);
+    const std::string hit = metric_time_with_interval(most->find("hit over local"));
+    std::string text =
+        count == 1 ? fmt::format("distribution adds {} to a call of {}", hit, name)
+                   : fmt::format("of {} operators distribution adds most to {}: {} a call", count, name, hit);
+    text += " whose layout is cached";
+    if (const Record* miss = most->find("miss over local"))
+      text += fmt::format(", {} to one whose is not", metric_time_with_interval(miss));
+    sheet.answer(text);
+  }
+  answer_doubts(sheet, hits, "operators");
+}
+
+}  // namespace
+
+PlacementText parse_placement(std::string_view text) {
+  std::string lower(trimmed(text));
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (lower == "r" || lower == "replicate") return {PlacementText::Kind::kReplicate};
+  if (lower == "p" || lower == "partial") return {PlacementText::Kind::kPartial};
+  for (const std::string_view name : {"shard", "s"}) {
+    if (!lower.starts_with(name)) continue;
+    std::string_view dim = std::string_view(lower).substr(name.size());
+    if (dim.starts_with('(') && dim.ends_with(')')) dim = dim.substr(1, dim.size() - 2);
+    const auto number = to_integer(dim);
+    if (number && *number >= 0 && *number < kMostDims) {
+      return {PlacementText::Kind::kShard, static_cast<int>(*number)};
+    }
+  }
+  throw Error("a placement is S(dim), R or P, not " + in_quotes(text) +
+              "; S(0) cuts the rows of a tensor among the ranks, R gives all of it to each");
+}
+
+std::string placement_text(const PlacementText& placement) {
+  if (placement.kind == PlacementText::Kind::kReplicate) return "R";
+  if (placement.kind == PlacementText::Kind::kPartial) return "P";
+  return fmt::format("S({})", placement.dim);
+}
+
+void require_fit(const DispatchSetup& setup, int ranks) {
+  const auto product = std::accumulate(setup.mesh.begin(), setup.mesh.end(), 1LL, std::multiplies<>());
+  if (product != ranks) {
+    throw Error(fmt::format("a mesh of {} has {} ranks, but there {} {}: change --mesh or --ranks",
+                            fmt::join(setup.mesh, "x"), product, ranks == 1 ? "is" : "are", ranks));
+  }
+  if (setup.placements.size() != setup.mesh.size()) {
+    throw Error(fmt::format("{} placement(s) ({}) for a mesh of {} dimension(s): give one for each",
+                            setup.placements.size(), placements_text(setup.placements), setup.mesh.size()));
+  }
+  for (const PlacementText& placement : setup.placements) {
+    if (placement.kind != PlacementText::Kind::kShard) continue;
+    if (placement.dim < static_cast<int>(setup.shape.size())) continue;
+    throw Error(fmt::format(
+        "the placement S({}) shards dimension {} of a tensor of shape {}, which has dimensions 0 to {}",
+        placement.dim, placement.dim, fmt::join(setup.shape, "x"), setup.shape.size() - 1));
+  }
+}
+
+AxisTexts axes_of(const DispatchSetup& setup) {
+  return {{"mesh", fmt::format("{}", fmt::join(setup.mesh, "x"))},
+          {"placements", placements_text(setup.placements)},
+          {"shape", fmt::format("{}", fmt::join(setup.shape, "x"))},
+          {"dtype", setup.dtype},
+          {"repeats", std::to_string(setup.repeats)}};
+}
+
+DispatchSetup dispatch_setup_of(const std::function<std::string(const char* axis)>& axis) {
+  DispatchSetup setup;
+  setup.mesh.clear();
+  for (const std::int64_t size : parse_grid(axis("mesh"), "mesh", 1))
+    setup.mesh.push_back(static_cast<int>(size));
+  setup.placements.clear();
+  // An axis request has commas between values of the axis.
+  std::string placements = axis("placements");
+  std::ranges::replace(placements, 'x', ',');
+  for (const std::string& text : split(placements, ',')) setup.placements.push_back(parse_placement(text));
+  setup.shape = parse_grid(axis("shape"), "shape", 1);
+  setup.dtype = axis("dtype");
+  constexpr std::int64_t kMostRepeats = 100'000;
+  const auto repeats = to_integer(axis("repeats"));
+  if (!repeats || *repeats < 1 || *repeats > kMostRepeats)
+    throw Error("repeats " + in_quotes(axis("repeats")) + ": a number from 1 to 100000");
+  setup.repeats = static_cast<int>(*repeats);
+  return setup;
+}
+
+std::vector<std::int64_t> parse_grid(std::string_view text, std::string_view what, std::int64_t least) {
+  std::vector<std::int64_t> sizes;
+  for (const std::string& part : split(std::string(text), 'x')) {
+    const auto size = to_integer(trimmed(part));
+    if (!size || *size < least || *size > 1'000'000'000) {
+      throw Error(fmt::format("{} {}: sizes of at least {} with x between them, for example 2x2", what,
+                              in_quotes(text), least));
+    }
+    sizes.push_back(*size);
+  }
+  return sizes;
+}
+
+std::vector<Record> dispatch_records(std::vector<Record> records) {
+  for (Record& record : records) {
+    if (record.model.name.starts_with(kDispatchPrefix))
+      record.model.name.erase(0, std::string_view(kDispatchPrefix).size());
+    record.model.type = "operator dispatch";
+    record.device = record.model.backend == "nccl" ? "cuda" : "cpu";
+    record.model.backend = "dtensor";
+    if (record.metric.name == "latency") record.metric.name = "hit";
+    // How often a cycle repeats its calls is how it was measured, not what.
+    std::erase_if(record.axes, [](const auto& axis) { return axis.first == "repeats"; });
+  }
+  return records;
+}
+
+std::vector<DispatchExpectation> parse_dispatch_expectations(std::string_view text,
+                                                             const std::string& source) {
+  const toml::table document = parse_toml(text, source);
+  std::vector<DispatchExpectation> expectations;
+  for (const auto& [key, node] : document) {
+    const toml::array* tables = node.as_array();
+    if (key.str() != "expect" || tables == nullptr || !tables->is_homogeneous(toml::node_type::table)) {
+      refuse_at(key.source(), source,
+                "the file holds [[expect]] tables, not " + in_quotes(key.str()) + " of another kind");
+    }
+    for (const toml::node& table : *tables) {
+      expectations.push_back(expectation_of(*table.as_table(), source));
+    }
+  }
+  return expectations;
+}
+
+std::vector<DispatchExpectation> pytorch_dispatch_expectations() {
+  return parse_dispatch_expectations(kShippedDispatchExpectations, "data/dispatch_pytorch.toml");
+}
+
+std::string dispatch_expectations_toml(const std::vector<DispatchExpectation>& expectations) {
+  std::string text = "# What headroom dispatch --expect holds its medians against.\n";
+  for (const DispatchExpectation& expectation : expectations) {
+    const std::pair<const char*, std::string> texts[] = {
+        {"op", expectation.op},       {"metric", expectation.metric},
+        {"mesh", expectation.mesh},   {"placements", expectation.placements},
+        {"shape", expectation.shape}, {"dtype", expectation.dtype}};
+    text += "\n[[expect]]\n";
+    for (const auto& [key, value] : texts) {
+      if (!value.empty()) text += fmt::format("{} = {}\n", key, dump_json(value));
+    }
+    text += fmt::format("us = {:.4g}\ntolerance = {:g}\n", expectation.value_us, expectation.tolerance);
+    if (!expectation.note.empty()) text += fmt::format("note = {}\n", dump_json(expectation.note));
+  }
+  return text;
+}
+
+std::vector<ExpectationVerdict> judge_expectations(const std::vector<DispatchExpectation>& expectations,
+                                                   const std::vector<Record>& records) {
+  std::vector<ExpectationVerdict> verdicts;
+  for (const DispatchExpectation& expectation : expectations) {
+    ExpectationVerdict verdict;
+    verdict.expectation = expectation;
+    const auto found =
+        std::ranges::find_if(records, [&](const Record& record) { return fits(expectation, record); });
+    if (found != records.end()) {
+      verdict.kind = kind_of(expectation, *found);
+      verdict.record = *found;
+      verdict.record->samples.clear();
+    }
+    verdicts.push_back(std::move(verdict));
+  }
+  return verdicts;
+}
+
+std::vector<DispatchExpectation> updated_expectations(std::vector<DispatchExpectation> expectations,
+                                                      const std::vector<Record>& records) {
+  for (const Record& record : records) {
+    // A tolerance is a share of the value.
+    if (record.samples.empty() || record.metric.value <= 0) continue;
+    const auto known =
+        std::ranges::find_if(expectations, [&](const DispatchExpectation& e) { return fits(e, record); });
+    if (known != expectations.end()) {
+      known->value_us = record.metric.value;
+    } else if (record.metric.name == "hit" || record.metric.name == "propagation") {
+      DispatchExpectation expectation;
+      expectation.op = record.model.name;
+      expectation.metric = record.metric.name;
+      expectation.mesh = axis_text(record, "mesh");
+      expectation.placements = axis_text(record, "placements");
+      expectation.shape = axis_text(record, "shape");
+      expectation.dtype = axis_text(record, "dtype");
+      expectation.value_us = record.metric.value;
+      expectations.push_back(std::move(expectation));
+    }
+  }
+  return expectations;
+}
+
+Sheet dispatch_sheet(const std::vector<Record>& records, const std::vector<ExpectationVerdict>& verdicts) {
+  const std::vector<MeasuredCase> ops = measured_cases(records);
+  Sheet sheet;
+  answer_expectations(sheet, verdicts);
+  answer_unmeasured(sheet, ops, [](const Record& one) { return one.model.name; });
+  answer_extra(sheet, ops, records);
+  for (const Table& table : {time_table(ops, records), extra_table(ops, records), step_table(ops, records),
+                             instruction_table(ops, records)})
+    sheet.table(table);
+  if (sheet.has_tables()) {
+    sheet.notes(
+        "  times are of one call: medians over the cycles of all ranks; steps of a miss have the propagation "
+        "in look-up\n");
+  }
+  for (const Record& record : records) {
+    const auto why = record.model.extra_info.find(kNoInstructionsKey);
+    if (why == record.model.extra_info.end()) continue;
+    sheet.notes("  no instructions: " + why->second + "\n");
+    break;
+  }
+  sheet.notes(text_of_unmeasured(ops, [](const Record& one) { return one.model.name; }), Tone::kBad);
+  return sheet.table(expectation_table(verdicts));
+}
+
+Table dispatch_rank_table(const std::vector<Record>& records) {
+  return rank_table(measured_cases(records), records, "operator", {},
+                    {{"hit", "hit"}, {"miss", "miss"}, {"local", "local"}, {"plain", "plain"}});
+}
+
+}  // namespace headroom

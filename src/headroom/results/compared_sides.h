@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <regex.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headroom/compare/diff_report.h"
+#include "headroom/compare/verdict.h"
+#include "headroom/console/command.h"
+#include "headroom/record/record.h"
+
+namespace headroom::cli {
+
+/// An extended regular expression (POSIX) that a name may hold anywhere. Unlike std::regex it does not
+/// overflow the stack on long names.
+class NamePattern {
+ public:
+  /// Throws Error where `expression` is none.
+  explicit NamePattern(const std::string& expression);
+  ~NamePattern();
+  NamePattern(const NamePattern&) = delete;
+  NamePattern& operator=(const NamePattern&) = delete;
+
+  bool is_in(const std::string& name) const;
+
+ private:
+  regex_t compiled_{};
+};
+
+struct DiffOptions {
+  std::string baseline;
+  std::vector<std::string> tests;
+  bool ddp_form = false;  ///< --format ddp
+  bool markdown = false;
+  std::string json;                  ///< file, "-", or empty
+  std::vector<std::string> metrics;  ///< empty: one row a case
+  bool all_metrics = false;
+  std::string filter;  ///< regular expression on the name of the case; empty: all
+  enum class Sort { kNone, kName, kRatio, kTime } sort = Sort::kNone;
+  std::vector<double> percentiles;
+  bool shift = false;
+  bool gate = false;
+  std::vector<TailMargin> tails;  ///< of the gate
+  JudgeRule judge;
+  std::optional<double> run_spread;  ///< that the user states, as a share
+  bool across_machines = false;
+  std::string confirm;     ///< command that measures a regression again; empty: none
+  std::string max_memory;  ///< --max-memory as given
+  std::string store;       ///< history that '@...' operands are runs of
+};
+
+/// One operand, ready to be matched.
+struct DiffSide {
+  std::string label;
+  std::vector<Record> records;
+  std::vector<std::string> metrics;  ///< of all its records, for messages
+};
+
+/// What an operand of a comparison gives: its records as the options select them, runs of one case joined.
+/// Says what was joined or could not be read. Throws Error where nothing is left.
+DiffSide read_side(const std::string& operand, const DiffOptions& options);
+
+/// The cases of each test against those of the baseline, judged and sorted as the options say. Points into
+/// the sides. Throws Error where a gate is asked for and the sides are of two machines.
+DiffReport compare_sides(const DiffSide& baseline, const std::vector<DiffSide>& tests,
+                         const DiffOptions& options);
+
+}  // namespace headroom::cli

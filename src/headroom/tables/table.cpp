@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/tables/table.h"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+#include "headroom/base/text.h"
+
+namespace headroom {
+namespace {
+
+/// Indentation of continuation lines.
+std::size_t indent_of(std::string_view line) {
+  const std::size_t begin = line.find_first_not_of(' ');
+  if (begin == std::string_view::npos) return 0;
+  const bool is_mark = line.substr(begin + 1).starts_with("  ");
+  if (is_mark) return begin + 3;
+  return line.substr(begin).starts_with("- ") ? begin + 2 : begin;
+}
+
+constexpr const char* kGap = "  ";
+constexpr std::size_t kGapWidth = 2;
+
+std::string repeated(std::string_view text, std::size_t count) {
+  std::string out;
+  for (std::size_t i = 0; i < count; ++i) out += text;
+  return out;
+}
+
+/// A cell is one line: a line break or a tab would break the grid. Cells may hold untrusted input.
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  return visible(text);
+}
+
+/// Pads a cell to its column and colours it.
+std::string padded(const std::string& text, std::size_t width, Align align, Tone tone, bool colour) {
+  const std::size_t taken = display_width(text);
+  const std::string blanks(width > taken ? width - taken : 0, ' '), shown = toned(text, tone, colour);
+  return align == Align::kRight ? blanks + shown : shown + blanks;
+}
+
+std::string without_trailing_blanks(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+std::string markdown_cell(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+/// Splits into lines, without an empty one after the last line break.
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines = split(text, '\n');
+  if (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+}  // namespace
+
+std::string wrapped(std::string_view line, std::size_t width) {
+  if (width == 0 || display_width(line) <= width) return std::string(line);
+  const std::string indent(indent_of(line), ' ');
+  std::string out(line.substr(0, indent.size()));
+  std::size_t taken = out.size();
+  bool is_first = true;
+  for (const std::string& word : split(line.substr(indent.size()), ' ')) {
+    const std::size_t wide = display_width(word);
+    if (!is_first && taken + 1 + wide > width) {
+      out += "\n" + indent;
+      taken = indent.size();
+    } else if (!is_first) {
+      out += ' ';
+      ++taken;
+    }
+    out += word;
+    taken += wide;
+    is_first = false;
+  }
+  return out;
+}
+
+std::string toned(std::string_view text, Tone tone, bool colour) {
+  constexpr const char* kCodes[] = {"", "\033[32m", "\033[31m", "\033[90m", "\033[1m"};
+  if (!colour || tone == Tone::kPlain || text.empty()) return std::string(text);
+  return kCodes[static_cast<std::size_t>(tone)] + std::string(text) + "\033[0m";
+}
+
+/// Lays out as many columns side by side as fit a line.
+class Table::Text {
+ public:
+  Text(const Table& table, std::size_t width, bool colour) : table_(table), width_(width), colour_(colour) {
+    for (const Column& column : table.columns_) widths_.push_back(display_width(column.title));
+    for (const Row& row : table.rows_) {
+      if (row.kind != Kind::kCells) continue;
+      for (std::size_t i = 0; i < widths_.size(); ++i)
+        widths_[i] = std::max(widths_[i], display_width(row.cells[i]));
+    }
+  }
+
+  std::string whole() {
+    std::vector<std::size_t> all(widths_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    if (width_ == 0 || all.empty() || taken_by(all) <= width_) return block(all, true);
+    const std::size_t others = taken_by(all) - widths_[0];
+    if (others + display_width(table_.columns_[0].title) <= width_) {
+      narrow_first(width_ - others);
+      return block(all, true);
+    }
+    return blocks();
+  }
+
+ private:
+  std::size_t taken_by(const std::vector<std::size_t>& columns) const {
+    std::size_t taken = columns.empty() ? 0 : kGapWidth * (columns.size() - 1);
+    for (const std::size_t column : columns) taken += widths_[column];
+    return taken;
+  }
+
+  /// Longer cells of the first column get lines of their own.
+  void narrow_first(std::size_t limit) {
+    widths_[0] = display_width(table_.columns_[0].title);
+    for (const Row& row : table_.rows_) {
+      const std::size_t taken = row.kind == Kind::kCells ? display_width(row.cells[0]) : 0;
+      if (taken <= limit) widths_[0] = std::max(widths_[0], taken);
+    }
+  }
+
+  std::string blocks() {
+    in_blocks_ = true;
+    narrow_first(width_ / 2);
+    std::vector<std::size_t> keys(std::min(table_.keys_, widths_.size()));
+    std::iota(keys.begin(), keys.end(), std::size_t{0});
+    std::string out;
+    std::vector<std::size_t> shown = keys;
+    for (std::size_t column = keys.size(); column < widths_.size(); ++column) {
+      if (shown.size() > keys.size() && taken_by(shown) + kGapWidth + widths_[column] > width_) {
+        out += block(shown, out.empty()) + "\n";
+        shown = keys;
+      }
+      shown.push_back(column);
+    }
+    return out + block(shown, out.empty());
+  }
+
+  /// `with_lines`: include remarks, which only the first block does.
+  std::string block(const std::vector<std::size_t>& columns, bool with_lines) const {
+    const std::size_t taken = taken_by(columns);
+    const std::string line = repeated("─", width_ == 0 ? taken : std::min(taken, width_));
+    const std::string rule = toned(line, Tone::kFaint, colour_) + '\n';
+    const Row titles;
+    std::string out =
+        cells_text(columns, titles, [&](std::size_t i) { return table_.columns_[i].title; }) + rule;
+    for (const Row& row : table_.rows_) {
+      if (row.kind == Kind::kRule) out += rule;
+      if (row.kind == Kind::kLine && with_lines)
+        out += toned(wrapped(without_trailing_blanks(row.cells[0]), width_), row.tone(0), colour_) + '\n';
+      if (row.kind != Kind::kCells) continue;
+      const bool first_apart = display_width(row.cells[0]) > widths_[0];
+      if (first_apart) out += row.cells[0] + '\n';
+      const std::string cells =
+          cells_text(columns, row, [&](std::size_t i) { return i == 0 && first_apart ? "" : row.cells[i]; });
+      // Such rows are printed elsewhere.
+      if (cells != "\n" || (!first_apart && !in_blocks_)) out += cells;
+    }
+    return out;
+  }
+
+  template <typename CellOf>
+  std::string cells_text(const std::vector<std::size_t>& columns, const Row& row, CellOf cell_of) const {
+    std::string line;
+    for (const std::size_t column : columns) {
+      if (column != columns.front()) line += kGap;
+      line +=
+          padded(cell_of(column), widths_[column], table_.columns_[column].align, row.tone(column), colour_);
+    }
+    return without_trailing_blanks(std::move(line)) + '\n';
+  }
+
+  const Table& table_;
+  std::size_t width_;
+  bool colour_;
+  bool in_blocks_ = false;
+  std::vector<std::size_t> widths_;
+};
+
+Table::Table(std::vector<Column> columns, std::size_t keys) : columns_(std::move(columns)), keys_(keys) {
+  for (Column& column : columns_) column.title = one_line(std::move(column.title));
+}
+
+Table& Table::row(std::vector<std::string> cells) {
+  if (cells.size() > columns_.size()) throw std::logic_error("a table row with more cells than columns");
+  for (std::string& cell : cells) cell = one_line(std::move(cell));
+  cells.resize(columns_.size());
+  rows_.push_back({std::move(cells), Kind::kCells});
+  return *this;
+}
+
+Table& Table::rule() {
+  rows_.push_back({{}, Kind::kRule});
+  return *this;
+}
+
+Table& Table::line(std::string text) {
+  rows_.push_back({{one_line(std::move(text))}, Kind::kLine});
+  return *this;
+}
+
+Table& Table::tone(std::size_t column, Tone tone) {
+  std::vector<Tone>& tones = rows_.back().tones;
+  if (tones.size() <= column) tones.resize(column + 1, Tone::kPlain);
+  tones[column] = tone;
+  return *this;
+}
+
+Table& Table::above(std::string text) {
+  above_ += (above_.empty() ? "" : ", ") + one_line(std::move(text));
+  return *this;
+}
+
+bool Table::is_shared(std::size_t column) const {
+  const std::string* first = nullptr;
+  for (const Row& row : rows_) {
+    if (row.kind != Kind::kCells) continue;
+    if (first == nullptr) first = &row.cells[column];
+    if (row.cells[column] != *first) return false;
+  }
+  return first != nullptr && !first->empty();
+}
+
+bool Table::says_nothing(std::size_t column) const {
+  return std::ranges::all_of(rows_, [&](const Row& row) {
+    return row.kind != Kind::kCells || row.cells[column].empty() || row.cells[column] == "-";
+  });
+}
+
+Table Table::shown() const {
+  Table table({}, 0);
+  std::string shared;
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const Column& column = columns_[i];
+    if (i > 0 && !rows_.empty() && says_nothing(i)) continue;
+    if (i > 0 && column.shared && is_shared(i)) {
+      const auto row = std::ranges::find(rows_, Kind::kCells, &Row::kind);
+      shared +=
+          (shared.empty() ? "" : ", ") + row->cells[i] + (column.shared->empty() ? "" : " ") + *column.shared;
+      continue;
+    }
+    if (i < keys_) ++table.keys_;
+    table.columns_.push_back(column);
+    kept.push_back(i);
+  }
+  table.above_ = shared + (shared.empty() || above_.empty() ? "" : ", ") + above_;
+  for (const Row& row : rows_) {
+    Row& added = table.rows_.emplace_back(Row{{}, row.kind});
+    if (row.kind == Kind::kLine) added = row;
+    if (row.kind != Kind::kCells) continue;
+    for (const std::size_t i : kept) {
+      added.cells.push_back(row.cells[i]);
+      added.tones.push_back(row.tone(i));
+    }
+  }
+  return table;
+}
+
+std::string Table::text(std::size_t width, bool colour) const {
+  const Table table = shown();
+  const std::string above =
+      table.above_.empty() ? "" : toned(wrapped(table.above_, width), Tone::kFaint, colour) + "\n";
+  return above + Text(table, width, colour).whole();
+}
+
+std::string Table::as(const TableForm& form) const {
+  return form.markdown ? markdown() : text(form.width, form.colour);
+}
+
+std::string Table::markdown() const {
+  const Table table = shown();
+  std::string out = table.above_.empty() ? "|" : table.above_ + "\n\n|";
+  for (const Column& column : table.columns_) out += " " + markdown_cell(column.title) + " |";
+  out += "\n|";
+  for (const Column& column : table.columns_) out += column.align == Align::kRight ? " ---: |" : " --- |";
+  out += "\n";
+  for (const Row& row : table.rows_) {
+    if (row.kind == Kind::kRule) continue;
+    out += "|";
+    for (std::size_t i = 0; i < table.columns_.size(); ++i) {
+      out += " " + (i < row.cells.size() ? markdown_cell(row.cells[i]) : std::string()) + " |";
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+Sheet& Sheet::answer(std::string sentence, Tone tone) {
+  for (const std::string& line : lines_of(sentence)) answer_.push_back({visible(line), tone});
+  return *this;
+}
+
+Sheet& Sheet::title(std::string text) {
+  parts_.push_back({Part::Kind::kTitle, Table({}), {{visible(text), Tone::kFirst}}});
+  return *this;
+}
+
+Sheet& Sheet::table(Table table) {
+  if (table.size() > 0) parts_.push_back({Part::Kind::kTable, std::move(table)});
+  return *this;
+}
+
+Sheet& Sheet::notes(std::string_view lines, Tone tone) {
+  Part part{Part::Kind::kNotes};
+  for (const std::string& line : lines_of(lines)) part.lines.push_back({visible(line), tone});
+  if (!part.lines.empty()) parts_.push_back(std::move(part));
+  return *this;
+}
+
+Sheet& Sheet::drawing(std::string lines) {
+  Part part{Part::Kind::kDrawing};
+  for (const std::string& line : lines_of(lines)) part.lines.push_back({visible(line), Tone::kPlain});
+  if (!part.lines.empty()) parts_.push_back(std::move(part));
+  return *this;
+}
+
+Sheet& Sheet::append(Sheet other) {
+  std::ranges::move(other.answer_, std::back_inserter(answer_));
+  std::ranges::move(other.parts_, std::back_inserter(parts_));
+  return *this;
+}
+
+std::vector<std::string> Sheet::answers() const {
+  std::vector<std::string> sentences;
+  for (const Line& line : answer_) sentences.push_back(line.text);
+  return sentences;
+}
+
+bool Sheet::has_tables() const {
+  return std::ranges::find(parts_, Part::Kind::kTable, &Part::kind) != parts_.end();
+}
+
+std::string Sheet::part_text(const Part& part, const TableForm& form) const {
+  if (part.kind == Part::Kind::kTable) return part.table.as(form);
+  const bool is_drawing = part.kind == Part::Kind::kDrawing;
+  std::string text = is_drawing && form.markdown ? "```\n" : "";
+  for (const auto& [line, tone] : part.lines) {
+    if (form.markdown) {
+      text += (part.kind == Part::Kind::kTitle ? "### " : "") + line;
+    } else {
+      const std::size_t width = is_drawing || form.width == 0 ? 0 : std::min(form.width, kProseWidth);
+      text += toned(wrapped(line, width), tone, form.colour);
+    }
+    text += "\n";
+  }
+  return text + (is_drawing && form.markdown ? "```\n" : "");
+}
+
+std::string Sheet::text(const TableForm& form) const {
+  std::string out;
+  for (const auto& [sentence, tone] : answer_) {
+    const std::size_t width = form.markdown || form.width == 0 ? 0 : std::min(form.width, kProseWidth);
+    out += toned(wrapped(sentence, width), tone, form.colour) + (form.markdown ? "  \n" : "\n");
+  }
+  const Part* before = nullptr;
+  for (const Part& part : parts_) {
+    // A table directly follows its title, and notes their table; Markdown needs empty lines around tables.
+    const bool close =
+        part.kind == Part::Kind::kNotes || (before != nullptr && before->kind == Part::Kind::kTitle);
+    const bool is_apart = !close || (form.markdown && before != nullptr && before->kind != part.kind);
+    if (!out.empty() && is_apart) out += "\n";
+    out += part_text(part, form);
+    before = &part;
+  }
+  if (form.markdown && before != nullptr && before->kind == Part::Kind::kTable) out += "\n";
+  return out;
+}
+
+}  // namespace headroom

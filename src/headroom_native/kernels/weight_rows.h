@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "headroom_native/kernels/code_generation.h"
+
+namespace headroom::native {
+
+/// Four rows that are read at once, `stride` rows apart, and the places of their results. Repeats the last
+/// row if there are fewer than four.
+struct FourRows {
+  std::size_t row[4];
+
+  [[gnu::always_inline]] FourRows(std::size_t first, std::size_t stride, std::size_t rows) {
+    HEADROOM_UNROLL(4)
+    for (std::size_t i = 0; i < 4; ++i) row[i] = first + i * stride < rows ? first + i * stride : rows - 1;
+  }
+  template <typename Sums>
+  [[gnu::always_inline]] void store(const Sums& sums, float* y) const {
+    HEADROOM_UNROLL(4)
+    for (int i = 0; i < 4; ++i) y[row[i]] = sums[i];
+  }
+};
+
+/// All rows in groups of four: neighbours, or rows a quarter of the matrix apart, then the remaining
+/// neighbours.
+class RowGroups {
+ public:
+  [[gnu::always_inline]] RowGroups(std::size_t rows, bool apart)
+      : rows_(rows), quarter_(apart ? rows / 4 : 0), count_(quarter_ + (rows - 4 * quarter_ + 3) / 4) {}
+  [[gnu::always_inline]] std::size_t count() const { return count_; }
+  [[gnu::always_inline]] FourRows at(std::size_t group) const {
+    return group < quarter_ ? FourRows(group, quarter_, rows_) : FourRows(4 * group, 1, rows_);
+  }
+
+ private:
+  std::size_t rows_, quarter_, count_;
+};
+
+/// Columns of a block, and bytes of the scale in front of them.
+constexpr std::size_t kBlockColumns = 32, kScaleBytes = 2;
+constexpr std::size_t kInt8BlockBytes = kScaleBytes + kBlockColumns;
+constexpr std::size_t kInt4BlockBytes = kScaleBytes + kBlockColumns / 2;
+
+/// Converts a finite binary16 to float without a branch; the exponent bias is smaller by 112.
+[[gnu::always_inline]] inline float block_scale(const std::byte* block) {
+  std::uint16_t half;
+  std::memcpy(&half, block, sizeof half);
+  const std::uint32_t bits = half;
+  const float magnitude = std::bit_cast<float>((bits & 0x7fffU) << 13U) * 0x1p112F;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | (bits & 0x8000U) << 16U);
+}
+
+/// x as integers for the int8 kernels: rounded once to q, x = q * step.
+struct FixedPoint {
+  float scale = 1;    ///< q = round(x * scale)
+  float step = 0;     ///< x = q * step; 0 if x does not fit
+  bool fits = false;  ///< false: x has NaN or infinities, or is too small for a step
+};
+
+/// Fixed point with a largest |q| of `most`. `largest_bits`: the largest |x| as bf16 bits. Compiled for the
+/// baseline and not inlined, because the kernels of every instruction set call it.
+[[gnu::noinline]] FixedPoint fixed_point(std::uint16_t largest_bits, float most);
+
+}  // namespace headroom::native

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "headroom_native/kernels/isa.h"
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+/// Kernels of the bandwidth limits: moves of whole cache lines by each instruction set. They are assembly,
+/// so that the compiler can neither drop unused loads nor turn stores into memset, and name their
+/// registers, so that nothing spills.
+namespace headroom::native {
+
+constexpr std::size_t kLineBytes = 64;
+
+constexpr std::size_t kHalfLine = kLineBytes / 2;
+
+template <std::size_t kBytes>
+struct [[gnu::may_alias]] MemoryOperand {
+  std::uint64_t words[kBytes / 8];
+};
+inline const MemoryOperand<kLineBytes>& line_at(const std::byte* place) {
+  return *reinterpret_cast<const MemoryOperand<kLineBytes>*>(place);
+}
+inline MemoryOperand<kLineBytes>& line_at(std::byte* place) {
+  return *reinterpret_cast<MemoryOperand<kLineBytes>*>(place);
+}
+inline const MemoryOperand<kHalfLine>& half_line_at(const std::byte* place) {
+  return *reinterpret_cast<const MemoryOperand<kHalfLine>*>(place);
+}
+inline MemoryOperand<kHalfLine>& half_line_at(std::byte* place) {
+  return *reinterpret_cast<MemoryOperand<kHalfLine>*>(place);
+}
+
+#if defined(__x86_64__)
+
+struct Avx512Line {
+  [[gnu::always_inline]] static void load(const std::byte* from) {
+    asm volatile("vmovaps %0, %%zmm0" : : "m"(line_at(from)) : "xmm0");
+  }
+  /// store() and stream() write all bits one, made anew each time, because no register survives between the
+  /// statements.
+  [[gnu::always_inline]] static void store(std::byte* to) {
+    asm volatile("vpternlogd $255, %%zmm1, %%zmm1, %%zmm0\n\tvmovaps %%zmm0, %0"
+                 : "=m"(line_at(to))
+                 :
+                 : "xmm0");
+  }
+  [[gnu::always_inline]] static void stream(std::byte* to) {
+    asm volatile("vpternlogd $255, %%zmm1, %%zmm1, %%zmm0\n\tvmovntps %%zmm0, %0"
+                 : "=m"(line_at(to))
+                 :
+                 : "xmm0");
+  }
+  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
+    asm volatile("vmovaps %1, %%zmm0\n\tvmovaps %%zmm0, %0"
+                 : "=m"(line_at(to))
+                 : "m"(line_at(from))
+                 : "xmm0");
+  }
+  [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
+    asm volatile("vmovaps %1, %%zmm0\n\tvmovntps %%zmm0, %0"
+                 : "=m"(line_at(to))
+                 : "m"(line_at(from))
+                 : "xmm0");
+  }
+  /// After the last move: avoids the SSE transition penalty in the code that follows.
+  [[gnu::always_inline]] static void finish() { asm volatile("vzeroupper" : : : "xmm0", "xmm1"); }
+};
+
+struct Avx2Line {
+  [[gnu::always_inline]] static void load(const std::byte* from) {
+    asm volatile("vmovaps %0, %%ymm0\n\tvmovaps %1, %%ymm1"
+                 :
+                 : "m"(half_line_at(from)), "m"(half_line_at(from + kHalfLine))
+                 : "xmm0", "xmm1");
+  }
+  [[gnu::always_inline]] static void store(std::byte* to) {
+    asm volatile("vpcmpeqd %%ymm0, %%ymm0, %%ymm0\n\tvmovaps %%ymm0, %0\n\tvmovaps %%ymm0, %1"
+                 : "=m"(half_line_at(to)), "=m"(half_line_at(to + kHalfLine))
+                 :
+                 : "xmm0");
+  }
+  [[gnu::always_inline]] static void stream(std::byte* to) {
+    asm volatile("vpcmpeqd %%ymm0, %%ymm0, %%ymm0\n\tvmovntps %%ymm0, %0\n\tvmovntps %%ymm0, %1"
+                 : "=m"(half_line_at(to)), "=m"(half_line_at(to + kHalfLine))
+                 :
+                 : "xmm0");
+  }
+  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
+    asm volatile("vmovaps %2, %%ymm0\n\tvmovaps %3, %%ymm1\n\tvmovaps %%ymm0, %0\n\tvmovaps %%ymm1, %1"
+                 : "=m"(half_line_at(to)), "=m"(half_line_at(to + kHalfLine))
+                 : "m"(half_line_at(from)), "m"(half_line_at(from + kHalfLine))
+                 : "xmm0", "xmm1");
+  }
+  [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
+    asm volatile("vmovaps %2, %%ymm0\n\tvmovaps %3, %%ymm1\n\tvmovntps %%ymm0, %0\n\tvmovntps %%ymm1, %1"
+                 : "=m"(half_line_at(to)), "=m"(half_line_at(to + kHalfLine))
+                 : "m"(half_line_at(from)), "m"(half_line_at(from + kHalfLine))
+                 : "xmm0", "xmm1");
+  }
+  [[gnu::always_inline]] static void finish() { asm volatile("vzeroupper" : : : "xmm0", "xmm1"); }
+};
+
+#endif
+
+#if defined(__aarch64__)
+
+/// Pairs of 16-byte registers.
+struct BaselineLine {
+  [[gnu::always_inline]] static void load(const std::byte* from) {
+    asm volatile("ldp q0, q1, %0\n\tldp q2, q3, %1"
+                 :
+                 : "Ump"(half_line_at(from)), "Ump"(half_line_at(from + kHalfLine))
+                 : "v0", "v1", "v2", "v3");
+  }
+  [[gnu::always_inline]] static void store(std::byte* to) {
+    asm volatile("movi v0.16b, #255\n\tstp q0, q0, %0\n\tstp q0, q0, %1"
+                 : "=Ump"(half_line_at(to)), "=Ump"(half_line_at(to + kHalfLine))
+                 :
+                 : "v0");
+  }
+  [[gnu::always_inline]] static void stream(std::byte* to) {
+    asm volatile("movi v0.16b, #255\n\tstnp q0, q0, %0\n\tstnp q0, q0, %1"
+                 : "=Ump"(half_line_at(to)), "=Ump"(half_line_at(to + kHalfLine))
+                 :
+                 : "v0");
+  }
+  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
+    asm volatile("ldp q0, q1, %2\n\tldp q2, q3, %3\n\tstp q0, q1, %0\n\tstp q2, q3, %1"
+                 : "=Ump"(half_line_at(to)), "=Ump"(half_line_at(to + kHalfLine))
+                 : "Ump"(half_line_at(from)), "Ump"(half_line_at(from + kHalfLine))
+                 : "v0", "v1", "v2", "v3");
+  }
+  [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
+    asm volatile("ldp q0, q1, %2\n\tldp q2, q3, %3\n\tstnp q0, q1, %0\n\tstnp q2, q3, %1"
+                 : "=Ump"(half_line_at(to)), "=Ump"(half_line_at(to + kHalfLine))
+                 : "Ump"(half_line_at(from)), "Ump"(half_line_at(from + kHalfLine))
+                 : "v0", "v1", "v2", "v3");
+  }
+  [[gnu::always_inline]] static void finish() {}
+};
+
+#define HEADROOM_SVE ".arch armv8.2-a+sve\n\t"
+
+/// A register of 512 bits.
+struct Sve512Line {
+  [[gnu::always_inline]] static void load(const std::byte* from) {
+    asm volatile(HEADROOM_SVE "ldr z0, [%0]" : : "r"(from), "m"(line_at(from)) : "v0");
+  }
+  [[gnu::always_inline]] static void store(std::byte* to) {
+    asm volatile(HEADROOM_SVE "mov z0.b, #-1\n\tstr z0, [%1]" : "=m"(line_at(to)) : "r"(to) : "v0");
+  }
+  [[gnu::always_inline]] static void stream(std::byte* to) {
+    asm volatile(HEADROOM_SVE "mov z0.b, #-1\n\tptrue p0.b\n\tstnt1b {z0.b}, p0, [%1]"
+                 : "=m"(line_at(to))
+                 : "r"(to)
+                 : "v0", "p0");
+  }
+  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
+    asm volatile(HEADROOM_SVE "ldr z0, [%2]\n\tstr z0, [%1]"
+                 : "=m"(line_at(to))
+                 : "r"(to), "r"(from), "m"(line_at(from))
+                 : "v0");
+  }
+  [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
+    asm volatile(HEADROOM_SVE "ldr z0, [%2]\n\tptrue p0.b\n\tstnt1b {z0.b}, p0, [%1]"
+                 : "=m"(line_at(to))
+                 : "r"(to), "r"(from), "m"(line_at(from))
+                 : "v0", "p0");
+  }
+  [[gnu::always_inline]] static void finish() {}
+};
+
+/// Two registers of 256 bits.
+struct Sve256Line {
+  [[gnu::always_inline]] static void load(const std::byte* from) {
+    asm volatile(HEADROOM_SVE "ldr z0, [%0]\n\tldr z1, [%0, #1, mul vl]"
+                 :
+                 : "r"(from), "m"(line_at(from))
+                 : "v0", "v1");
+  }
+  [[gnu::always_inline]] static void store(std::byte* to) {
+    asm volatile(HEADROOM_SVE "mov z0.b, #-1\n\tstr z0, [%1]\n\tstr z0, [%1, #1, mul vl]"
+                 : "=m"(line_at(to))
+                 : "r"(to)
+                 : "v0");
+  }
+  [[gnu::always_inline]] static void stream(std::byte* to) {
+    asm volatile(HEADROOM_SVE
+                 "mov z0.b, #-1\n\tptrue p0.b\n\tstnt1b {z0.b}, p0, [%1]\n\t"
+                 "stnt1b {z0.b}, p0, [%1, #1, mul vl]"
+                 : "=m"(line_at(to))
+                 : "r"(to)
+                 : "v0", "p0");
+  }
+  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
+    asm volatile(HEADROOM_SVE
+                 "ldr z0, [%2]\n\tldr z1, [%2, #1, mul vl]\n\tstr z0, [%1]\n\tstr z1, [%1, #1, mul vl]"
+                 : "=m"(line_at(to))
+                 : "r"(to), "r"(from), "m"(line_at(from))
+                 : "v0", "v1");
+  }
+  [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
+    asm volatile(HEADROOM_SVE
+                 "ldr z0, [%2]\n\tldr z1, [%2, #1, mul vl]\n\tptrue p0.b\n\t"
+                 "stnt1b {z0.b}, p0, [%1]\n\tstnt1b {z1.b}, p0, [%1, #1, mul vl]"
+                 : "=m"(line_at(to))
+                 : "r"(to), "r"(from), "m"(line_at(from))
+                 : "v0", "v1", "p0");
+  }
+  [[gnu::always_inline]] static void finish() {}
+};
+
+#undef HEADROOM_SVE
+
+#else
+
+/// The widest moves that the compiler may assume of every CPU of this architecture.
+struct BaselineLine {
+#if defined(__x86_64__)
+  using Word = __m128i;
+  [[gnu::always_inline]] static void use(Word word) {
+    asm volatile("" : : "x"(word));
+  }
+  [[gnu::always_inline]] static Word ones() {
+    return _mm_set1_epi32(-1);
+  }
+  [[gnu::always_inline]] static void write_around(Word* to, Word word) {
+    _mm_stream_si128(to, word);
+  }
+#else
+  using Word = std::uint64_t;
+  [[gnu::always_inline]] static void use(Word word) {
+    asm volatile("" : : "r"(word));
+  }
+  [[gnu::always_inline]] static Word ones() {
+    return ~Word{0};
+  }
+  [[gnu::always_inline]] static void write_around(Word* to, Word word) {
+    *to = word;
+  }
+#endif
+  static constexpr std::size_t kWords = kLineBytes / sizeof(Word);
+
+  [[gnu::always_inline]] static void load(const std::byte* from) {
+    for (std::size_t i = 0; i < kWords; ++i) use(reinterpret_cast<const Word*>(from)[i]);
+  }
+  [[gnu::always_inline]] static void store(std::byte* to) {
+    for (std::size_t i = 0; i < kWords; ++i) reinterpret_cast<Word*>(to)[i] = opaque(ones());
+  }
+  [[gnu::always_inline]] static void stream(std::byte* to) {
+    for (std::size_t i = 0; i < kWords; ++i) write_around(reinterpret_cast<Word*>(to) + i, ones());
+  }
+  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
+    for (std::size_t i = 0; i < kWords; ++i) {
+      reinterpret_cast<Word*>(to)[i] = opaque(reinterpret_cast<const Word*>(from)[i]);
+    }
+  }
+  [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
+    for (std::size_t i = 0; i < kWords; ++i) {
+      write_around(reinterpret_cast<Word*>(to) + i, reinterpret_cast<const Word*>(from)[i]);
+    }
+  }
+  [[gnu::always_inline]] static void finish() {}
+
+ private:
+  [[gnu::always_inline]] static Word opaque(Word word) {
+    use(word);
+    return word;
+  }
+};
+
+#endif
+
+/// Calls `choose`.operator()<Line>() for the widest moves of `isa`.
+template <typename Choose>
+auto with_widest_line([[maybe_unused]] Isa isa, Choose choose) {
+#if defined(__x86_64__)
+  if (isa >= Isa::kAvx512) return choose.template operator()<Avx512Line>();
+  if (isa >= Isa::kAvx2) return choose.template operator()<Avx2Line>();
+#elif defined(__aarch64__)
+  if (isa >= Isa::kSve && sve_bytes() == kLineBytes) return choose.template operator()<Sve512Line>();
+  if (isa >= Isa::kSve && sve_bytes() == kHalfLine) return choose.template operator()<Sve256Line>();
+#endif
+  return choose.template operator()<BaselineLine>();
+}
+
+/// Whether this architecture has stores that bypass the caches.
+#if defined(__x86_64__) || defined(__aarch64__)
+constexpr bool kHasNontemporalStores = true;
+#else
+constexpr bool kHasNontemporalStores = false;
+#endif
+
+/// Waits for the non-temporal stores of this thread.
+inline void store_fence() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
+/// Reads [data, data + bytes) once. `data` is aligned to 64 bytes; `bytes` is a multiple of 64.
+using ReadKernel = void (*)(const std::byte* data, std::size_t bytes);
+
+/// `pattern`: "linear" (one stream), "streams" (four streams, a quarter of the range each), "prefetch" (one
+/// stream with software prefetch), "streams_prefetch" (four, prefetched past the first-level cache). Throws
+/// std::logic_error for any other.
+ReadKernel read_kernel(std::string_view pattern, Isa isa);
+
+/// Sets all bits of [data, data + bytes). `data` is aligned to 64 bytes; `bytes` is a multiple of 64. Call
+/// store_fence() after the last call to wait for non-temporal stores.
+using WriteKernel = void (*)(std::byte* data, std::size_t bytes);
+
+/// `pattern`: "plain" or "nontemporal" (bypasses the caches). Throws std::logic_error for any other.
+WriteKernel write_kernel(std::string_view pattern, Isa isa);
+
+/// Clears whole lines by clzero (AMD) or dc zva (aarch64). These read nothing and may be faster than any
+/// store, so they do not bound kernels that write values. Null if this CPU has neither.
+WriteKernel zero_kernel();
+
+/// Copies `bytes` bytes, a multiple of 64, between ranges that are aligned to 64 bytes and do not overlap.
+/// Call store_fence() after the last call to wait for non-temporal stores.
+using CopyKernel = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
+
+/// `pattern`: "plain", "nontemporal" (stores bypass the caches), "prefetch" (nontemporal with software
+/// prefetch of the source). Throws std::logic_error for any other.
+CopyKernel copy_kernel(std::string_view pattern, Isa isa);
+
+}  // namespace headroom::native

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// A comparison of runs: data as headroom_pages/sections.h writes it.
+(function () {
+  "use strict";
+  const { element, numbers, ratios } = headroom;
+  const kMostRows = 40;
+  const kVerdicts = ["regression", "improvement", "same", "inconclusive", "underpowered", "no samples", "failed", "not compared"];
+
+  const name_of = (row) => [row.case, row.backend].filter(Boolean).join(" ");
+  // Turned so that more than 0 is worse.
+  const worsening = (row) => typeof row.ratio === "number" ? Math.log(row.ratio) * (row.lower_is_better ? 1 : -1) : null;
+
+  function differences(test) {
+    if (test.differences.length === 0) return element("p", { class: "facts" }, "Nothing that is known of the environment changed.");
+    const cells = (one) => [one.what, one.baseline, one.test].map((text) => element("td", {}, text));
+    return element("div", { class: "changed" }, element("h3", {}, "what changed in the environment"),
+      element("table", { class: "plain" }, element("thead", {}, element("tr", {}, ["", "baseline", "new"].map((title) => element("th", { scope: "col" }, title)))),
+        element("tbody", {}, test.differences.map((one) => element("tr", {}, cells(one))))));
+  }
+
+  function left_over(title, names) {
+    return names.length > 0 && element("details", { class: "environment" }, element("summary", {}, `${names.length} cases only in ${title}`),
+      element("ul", {}, names.map((name) => element("li", {}, name))));
+  }
+
+  function mean_of(test) {
+    if (!test.mean) return null;
+    const interval = typeof test.mean.low === "number" ? ` (95 % interval ${test.mean.low.toFixed(3)} to ${test.mean.high.toFixed(3)})` : "";
+    return element("p", { class: "facts" }, `geometric mean of ${test.mean.cases} cases: `,
+      numbers.element(test.mean.ratio, test.mean.ratio.toFixed(3)), ` times as costly${interval}`);
+  }
+
+  function picture(row, scale) {
+    if (typeof row.ratio !== "number") return null;
+    const svg = d3.create("svg").attr("class", "share").attr("viewBox", "0 0 120 16").attr("aria-hidden", "true");
+    const tone = ratios.tone(row.verdict), [low, high] = [1 - row.margin, 1 + row.margin].map(scale.within);
+    svg.append("rect").attr("class", "margin").attr("x", low).attr("width", Math.max(1, high - low)).attr("y", 0).attr("height", 16);
+    svg.append("line").attr("class", "one").attr("x1", scale(1)).attr("x2", scale(1)).attr("y1", 0).attr("y2", 16);
+    if (typeof row.low === "number") {
+      svg.append("line").attr("class", "whisker " + tone).attr("x1", scale.within(row.low)).attr("x2", scale.within(row.high)).attr("y1", 8).attr("y2", 8);
+    }
+    const mark = svg.append("g").attr("class", ratios.is_hollow(row.verdict) ? "hollow" : "");
+    mark.append("path").attr("class", `fill stroke ${tone}`).attr("transform", `translate(${scale.within(row.ratio)},8)`)
+      .attr("d", d3.symbol().type(d3.symbolCircle).size(36)());
+    return svg.node();
+  }
+
+  function columns_of(rows, data) {
+    const scale = ratios.scale(rows.filter((row) => typeof row.ratio === "number"), [2, 118]);
+    const value = (key) => (row) => typeof row[key] === "number" ? numbers.element(row[key], numbers.value(row[key], row.unit)) : "";
+    const all = [
+      { title: "case", name: "case", show: (row) => row.case, sort: (row) => row.case },
+      { title: "backend", show: (row) => row.backend, sort: (row) => row.backend, same: true },
+      { title: "metric", show: (row) => row.metric, sort: (row) => row.metric, same: true },
+      { title: "new", show: (row) => data.tests[row.test].label, sort: (row) => row.test, same: true },
+      { title: "baseline", number: true, first: -1, show: value("baseline"), sort: (row) => row.baseline },
+      { title: "new value", number: true, first: -1, show: value("value"), sort: (row) => row.value },
+      { title: "ratio", number: true, first: -1, show: (row) => typeof row.ratio === "number" ? numbers.element(row.ratio, ratios.text(row.ratio)) : "",
+        sort: worsening, help: "the worst first" },
+      { title: "95 %", number: true, show: (row) => typeof row.ratio === "number" ? ratios.interval(row) : "", tone: () => "faint" },
+      { title: "", name: "picture", show: (row) => picture(row, scale) },
+      { title: "verdict", show: (row) => row.verdict, sort: (row) => kVerdicts.indexOf(row.verdict), tone: (row) => ratios.text_tone(row.verdict) },
+      { title: "pairs", number: true, show: (row) => numbers.element(row.n, String(row.n)), sort: (row) => row.n, tone: () => "faint" },
+    ];
+    const told = [];
+    const columns = all.filter((column) => {
+      if (!column.same) return true;
+      const values = new Set(rows.map(column.show)), [first] = values;
+      if (values.size === 1 && first && column.title !== "new" && rows.length > 1) told.push(first);
+      return values.size > 1;
+    });
+    return { columns, told };
+  }
+
+  function details(row, data) {
+    const pairs = [];
+    const add = (title, text) => { if (text) pairs.push(element("dt", {}, title), element("dd", {}, text)); };
+    add("not compared", row.problem);
+    add("verdict", `${row.verdict}, by a margin of ${numbers.percent(row.margin)}`);
+    add("compared", row.estimator);
+    add("doubts", row.doubts && row.doubts.map((i) => element("p", {}, data.texts[i])));
+    const shift = row.shift && headroom.figure("shift", { deciles: row.shift, unit: row.unit, margin: row.margin }, { title: "Which part of the samples moved" });
+    return element("div", {}, shift, element("dl", { class: "details" }, pairs));
+  }
+
+  headroom.sections.diff = function (box, data) {
+    const rows = headroom.rows_of(data.comparisons, data.count);
+    const { columns, told } = columns_of(rows, data);
+    const facets = kVerdicts.map((verdict) => ({ title: verdict, tone: ratios.text_tone(verdict) || "", test: (row) => row.verdict === verdict,
+      count: rows.filter((row) => row.verdict === verdict).length })).filter((facet) => facet.count > 0);
+    headroom.append(box, [headroom.answers(data.answers), data.tests.map((test) => [mean_of(test), differences(test)])]);
+    const seen = rows.filter((row) => typeof row.ratio === "number").sort((a, b) => worsening(b) - worsening(a));
+    const changed = [...seen].sort((a, b) => Math.abs(worsening(b)) - Math.abs(worsening(a))).slice(0, kMostRows);
+    const shown = seen.filter((row) => changed.includes(row));
+    if (shown.length > 0) {
+      box.append(headroom.figure("forest", { rows: shown.map((row) => ({ name: name_of(row) + (data.tests.length > 1 ? ` (${data.tests[row.test].label})` : ""),
+        ratio: row.ratio, low: row.low, high: row.high, margin: row.margin, verdict: row.verdict })) }, { title: "Ratios, the worst first",
+        note: seen.length > shown.length ? `The ${shown.length} of ${seen.length} that changed most.` : null }));
+    }
+    headroom.append(box, [told.length > 0 && element("p", { class: "told" }, told.join(" \u00b7 ")),
+      headroom.table({ label: "comparisons", columns, rows, facets, text: (row) => [row.case, row.backend, row.metric, row.verdict].filter(Boolean).join(" "),
+        open: (row) => details(row, data) }),
+      data.shifts_of !== undefined && element("p", { class: "note" }, `Of so many cases the shift functions of ${data.shifts_of} that changed are here; headroom diff --shift --filter has the others.`),
+      data.tests.map((test) => [left_over(data.baseline, test.only_baseline), left_over(test.label, test.only_test)])]);
+  };
+})();

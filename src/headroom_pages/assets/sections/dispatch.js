@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What distribution adds to operators: data as headroom_pages/sections.h writes it.
+(function () {
+  "use strict";
+  const { element, instrument } = headroom;
+  const kSteps = ["key", "look-up", "redistribute", "local", "wrap"];
+
+  const unit_of = (rows) => rows.map((row) => row.metrics.hit).find(Boolean).unit;
+
+  function added(rows) {
+    const with_local = rows.filter((row) => row.metrics["hit over local"]);
+    if (with_local.length === 0) return null;
+    return headroom.figure("phases", { unit: unit_of(rows), rows: with_local.map((row) => ({ name: instrument.name(row, rows), parts: [
+      { name: "the operator itself", value: instrument.value(row, "local") },
+      { name: "distribution, layout cached", value: instrument.value(row, "hit over local") },
+      { name: "more where it is not", value: instrument.value(row, "propagation") }] })) }, { title: "What distribution adds to a call" });
+  }
+
+  function steps(rows) {
+    const with_steps = rows.filter((row) => row.metrics["hit key"]);
+    if (with_steps.length === 0) return null;
+    const bars = with_steps.flatMap((row) => ["hit", "miss"].map((way) => ({ name: `${instrument.name(row, rows)}, ${way}`,
+      parts: kSteps.map((step) => ({ name: step, value: instrument.value(row, `${way} ${step}`) })) })));
+    return headroom.figure("phases", { unit: unit_of(rows), rows: bars }, { title: "The steps of a call",
+      note: "Steps of a miss have the propagation in look-up." });
+  }
+
+  headroom.sections.dispatch = function (box, data) {
+    const rows = instrument.rows(data);
+    const columns = [
+      { title: "operator", name: "case", show: (row) => instrument.name(row, rows), sort: (row) => row.name },
+      instrument.column("plain", "plain"), instrument.column("local", "local"), instrument.column("hit", "hit", { wide: true }),
+      instrument.column("miss", "miss", { wide: true }), instrument.column("hit \u2212 local", "hit over local"),
+      instrument.column("miss \u2212 local", "miss over local"), instrument.column("miss \u2212 hit", "propagation"),
+      instrument.column("instructions, hit", "instructions hit"), instrument.column("instructions, miss", "instructions miss"), instrument.outcome_column,
+    ];
+    const is_measured = rows.some((row) => row.metrics.hit);
+    headroom.append(box, [instrument.head(data), is_measured && instrument.multiples([added(rows), steps(rows)].filter(Boolean)),
+      element("h3", {}, "every operator"), instrument.table("operators", rows, columns), headroom.environments(data.environments)]);
+  };
+})();

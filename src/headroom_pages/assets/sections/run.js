@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The results of a run: data as headroom_pages/sections.h writes it.
+(function () {
+  "use strict";
+  const { element, numbers } = headroom;
+  const kMiddot = " · ";
+  const kVerdicts = { ok: "good", missed: "bad", unclear: "" };
+
+  const share_scale = (rows) => {
+    const most = d3.max(rows, (row) => Math.min(row.share_high || row.share || 0, 2));
+    return d3.scaleLinear().domain([0, Math.max(1, most || 0)]).range([1, 119]);
+  };
+
+  // The share of the limit on one scale for all rows: a whisker is the interval, the line is the limit, the tick the target.
+  function share_picture(row, scale, palette) {
+    if (row.share === null || row.share === undefined) return null;
+    const svg = d3.create("svg").attr("class", "share").attr("viewBox", "0 0 120 16").attr("aria-hidden", "true");
+    const place = (share) => scale(Math.max(0, Math.min(scale.domain()[1], share)));
+    svg.append("line").attr("class", "track").attr("x1", scale(0)).attr("x2", scale(1)).attr("y1", 8).attr("y2", 8);
+    svg.append("line").attr("class", "limit").attr("x1", scale(1)).attr("x2", scale(1)).attr("y1", 1).attr("y2", 15);
+    if (row.target_share) {
+      svg.append("line").attr("class", "target").attr("x1", place(row.target_share)).attr("x2", place(row.target_share))
+        .attr("y1", 3).attr("y2", 13);
+    }
+    const tone = palette.tone(row.backend);
+    if (typeof row.share_low === "number") {
+      svg.append("line").attr("class", "whisker " + tone).attr("x1", place(row.share_low)).attr("x2", place(row.share_high))
+        .attr("y1", 8).attr("y2", 8);
+    }
+    svg.append("path").attr("class", "fill " + tone).attr("transform", `translate(${place(row.share)},8)`)
+      .attr("d", palette.shape(row.backend, 36));
+    return svg.node();
+  }
+
+  const number_of = (value, text) => value === null || value === undefined ? "" : numbers.element(value, text);
+
+  function time_of(row) {
+    if (row.outcome === "skipped" || row.outcome === "failed") return row.outcome;
+    return number_of(row.time, numbers.value(row.time, row.time_unit));
+  }
+
+  function target_of(row) {
+    if (!row.verdict) return "";
+    const wanted = row.target_share ? numbers.percent(row.target_share) : numbers.value(row.target, row.unit || row.time_unit);
+    return `${wanted} ${row.verdict}`;
+  }
+
+  const spread_of = (row) => typeof row.time === "number" ? numbers.spread(row.time, row.time_low, row.time_high, row.time_unit)
+    : typeof row.value === "number" ? numbers.spread(row.value, row.low, row.high, row.unit) : "";
+
+  const order_of_verdict = { missed: 0, unclear: 1, ok: 2 };
+
+  function all_columns(rows, palette) {
+    const scale = share_scale(rows);
+    return [
+      { title: "case", name: "case", show: (row) => row.case, sort: (row) => row.case },
+      { title: "backend", show: (row) => row.backend && element("span", { class: "backend" }, headroom.swatch(palette, row.backend), row.backend),
+        sort: (row) => row.backend, same: (row) => row.backend },
+      { title: "dtype", show: (row) => row.dtype, sort: (row) => row.dtype, same: (row) => row.dtype },
+      { title: "time", number: true, first: -1, help: "median of the samples", show: time_of, tone: (row) => row.outcome === "failed" ? "bad" : null,
+        sort: (row) => typeof row.time === "number" ? numbers.in_ns(row.time, row.time_unit) : null },
+      { title: "95 %", number: true, show: spread_of, tone: () => "faint", help: "interval of the median" },
+      { title: "samples", number: true, show: (row) => number_of(row.n, String(row.n)), sort: (row) => row.n, tone: () => "faint",
+        same: (row) => row.n, first: -1 },
+      { title: "metric", number: true, first: -1, show: (row) => number_of(row.value, numbers.value(row.value, row.unit)), sort: (row) => row.value },
+      { title: "of limit", number: true, show: (row) => number_of(row.share, numbers.share(row.share, row.share_low, row.share_high)),
+        sort: (row) => row.share },
+      { title: "", name: "picture", show: (row) => share_picture(row, scale, palette) },
+      { title: "target", number: true, show: target_of, sort: (row) => order_of_verdict[row.verdict],
+        tone: (row) => row.verdict === "missed" ? "bad" : row.verdict === "ok" ? "good" : null },
+      { title: "marks", show: (row) => row.marks, sort: (row) => row.marks, tone: () => "faint" },
+    ];
+  }
+
+  // A column that says nothing is not shown; one that says the same of all is told once.
+  function shown_columns(rows, palette) {
+    const told = [];
+    const columns = all_columns(rows, palette).filter((column) => {
+      if (column.same && rows.length > 1) {
+        const values = new Set(rows.map(column.same));
+        const [value] = values;
+        if (values.size === 1 && value) told.push(column.title === "samples" ? `${value} samples each` : String(value));
+        if (values.size === 1) return false;
+      }
+      return rows.some((row) => { const shown = column.show(row); return shown !== null && shown !== undefined && shown !== "" && shown !== false; });
+    });
+    return { columns, told };
+  }
+
+  function facets_of(rows) {
+    const count = (test) => rows.filter(test).length;
+    const facets = Object.entries(kVerdicts).map(([title, tone]) => ({ title, tone, test: (row) => row.verdict === title }));
+    facets.push({ title: "failed", tone: "bad", test: (row) => row.outcome === "failed" || row.outcome === "wrong" });
+    facets.push({ title: "skipped", test: (row) => row.outcome === "skipped" });
+    return facets.map((facet) => ({ ...facet, count: count(facet.test) })).filter((facet) => facet.count > 0);
+  }
+
+  headroom.sections.run = function (box, data) {
+    const rows = headroom.rows_of(data.cases, data.count);
+    const palette = headroom.palette(rows.map((row) => row.backend));
+    const { columns, told } = shown_columns(rows, palette);
+    for (const row of rows) row.faint = row.outcome === "skipped";
+    headroom.append(box, [headroom.answers(data.answers), headroom.facts(data.run),
+      told.length > 0 && element("p", { class: "told" }, told.join(kMiddot)),
+      headroom.table({ label: "cases", columns, rows, text: (row) => [row.case, row.backend, row.dtype, row.outcome, row.verdict]
+        .filter(Boolean).join(" "), facets: facets_of(rows),
+        open: (row, table) => headroom.case_details({ row, rows, table, texts: data.texts, palette }) }),
+      data.marks.length > 0 && element("ul", { class: "legend" }, data.marks.map((line) => element("li", {}, line)))]);
+    if (data.roofline) {
+      box.append(headroom.figure("roofline", data.roofline, { title: "Under the roofs of this machine", palette,
+        note: "Operations and bytes are those that the cases declare; no counters of the processor were read." }));
+    }
+    headroom.append(box, [headroom.environments(data.environments)]);
+  };
+})();

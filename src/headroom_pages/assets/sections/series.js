@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// One series of a history: data as headroom_pages/site/site_page.h has it.
+(function () {
+  "use strict";
+  const { element, numbers } = headroom;
+  const number = (value, unit) => numbers.element(value, numbers.exact(value, unit));
+  const range = (one, unit) => one.low === null ? "" : `${numbers.exact(one.low, unit)} to ${numbers.exact(one.high, unit)}`;
+
+  function level_change(level) {
+    const parts = [];
+    if (level.ratio !== null) parts.push(headroom.change_words({ ratio: level.ratio, low: level.ratio_low, high: level.ratio_high }));
+    if (level.drift !== null) parts.push(headroom.change_words({ ratio: level.drift, low: null, drifts: true }));
+    if (parts.length === 0) return "";
+    return parts.join(", ") + (level.worse ? " worse" : " better");
+  }
+
+  function levels_table(data) {
+    const rows = data.levels.map((level, index) => ({ ...level, index }));
+    return headroom.table({
+      label: "levels", rows: rows.reverse(), text: (row) => [row.commit, ...row.changes].join(" "),
+      columns: [
+        { title: "from run", name: "case", show: (row) => `@${row.run}, ${headroom.when(row.time)}` },
+        { title: "commit", name: "commit", show: (row) => row.commit && element("code", {}, row.commit.slice(0, 12)) },
+        { title: "values", number: true, show: (row) => String(row.values) },
+        { title: "median", number: true, show: (row) => number(row.median, data.unit) },
+        { title: "95 %", number: true, show: (row) => range(row, data.unit), tone: () => "faint", help: "interval of the median" },
+        { title: "changed by", number: true, show: level_change, tone: (row) => level_change(row) && (row.worse ? "bad" : "good") },
+        { title: "what else changed", name: "else", show: (row) => row.changes.length > 0 ? row.changes.map((line) => element("div", {}, line))
+          : row.index > 0 && "nothing that the environment tells" },
+      ],
+    });
+  }
+
+  // The samples on one scale for all rows, a colour for each process.
+  function strip(processes, scale) {
+    const svg = d3.create("svg").attr("class", "strip").attr("viewBox", "0 0 160 16").attr("aria-hidden", "true");
+    processes.forEach((values, i) => values.forEach((value) => {
+      svg.append("circle").attr("class", `fill mark-${i % 7}`).attr("cx", scale(value)).attr("cy", 8).attr("r", 2);
+    }));
+    return svg.node();
+  }
+
+  // Samples far from all others would press the rest into a corner: those end at the edge.
+  function strip_scale(samples) {
+    const all = samples.flatMap((one) => one.processes.flat()).sort((a, b) => a - b);
+    if (all.length === 0) return null;
+    const least = all[Math.floor((all.length - 1) * 0.01)], most = all[Math.ceil((all.length - 1) * 0.99)];
+    return d3.scaleLinear().domain(least < most ? [least, most] : [least - 1, most + 1]).range([4, 156]).clamp(true);
+  }
+
+  function samples_text(row, unit) {
+    if (row.problem) return element("p", { class: "bad" }, row.problem);
+    const shown = row.processes.reduce((sum, values) => sum + values.length, 0);
+    const thinned = shown < row.count ? `, of each process quantiles` : "";
+    return element("dl", { class: "details" }, row.processes.map((values, i) => [
+      element("dt", {}, `process ${i + 1}${thinned}`),
+      element("dd", { class: "samples" }, values.flatMap((value) => [number(value, ""), " "]), unit)]));
+  }
+
+  function samples_table(data) {
+    const rows = data.samples.map((one, index) => ({ ...one, index })), scale = strip_scale(rows);
+    return headroom.table({
+      label: "values", rows, text: (row) => `@${row.run} ${row.commit}`, open: (row) => samples_text(row, data.unit),
+      columns: [
+        { title: "run", name: "case", show: (row) => `@${row.run}, ${headroom.when(row.time)}` },
+        { title: "commit", name: "commit", show: (row) => row.commit && element("code", {}, row.commit.slice(0, 12)) },
+        { title: "value", number: true, show: (row) => number(row.value, data.unit), sort: (row) => row.value },
+        { title: "95 %", number: true, show: (row) => range(row, data.unit), tone: () => "faint" },
+        { title: "samples", number: true, show: (row) => row.problem ? "damaged" : String(row.count), tone: (row) => row.problem ? "bad" : "faint" },
+        { title: "", name: "picture", show: (row) => row.count > 0 && scale && strip(row.processes, scale) },
+      ],
+    });
+  }
+
+  headroom.sections.series = function (box, data) {
+    const better = data.lower_is_better ? "lower is better" : "higher is better";
+    headroom.append(box, [
+      element("div", { class: "answers" }, data.answers.map((line, i) => element("p", { class: i === 0 ? "lead" : null }, line))),
+      element("p", { class: "facts" }, [data.machine || "unknown machine", `${data.values} values`, better].join(" · ")),
+      data.points.run.length > 0 && headroom.figure("history", data, { title: `${data.metric}, ${data.unit || "no unit"}`,
+        note: data.singles !== null && `The newest ${data.singles} values are points of their own; of those before, a point is the median ` +
+          "of neighbours, its line from the least to the most." }),
+      element("h3", {}, "Levels"), levels_table(data),
+      element("h3", {}, "Samples behind the newest values and those beside changes"), samples_table(data),
+      element("p", { class: "note" }, "headroom show @RUN has those of every other run."),
+    ]);
+  };
+})();

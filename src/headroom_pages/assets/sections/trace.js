@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trace tells: data as headroom_pages/trace_section.h writes it.
+(function () {
+  "use strict";
+  const { element, numbers } = headroom;
+  const kLongest = 100;
+
+  // A cell by the unit of its column.
+  function cell_of(value, unit) {
+    if (value === null || value === undefined) return "";
+    if (typeof value !== "number") return value;
+    if (unit === "count") return numbers.element(value, value.toLocaleString("en"));
+    const shown = unit === "ns" ? numbers.time_ns(value) : unit === "B" ? bytes_text(value) : numbers.number(value);
+    return numbers.element(value, unit === "share" ? numbers.percent(value) : shown);
+  }
+
+  function bytes_text(value) {
+    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let i = 0;
+    while (Math.abs(value) >= 1024 && i + 1 < units.length) {
+      value /= 1024;
+      ++i;
+    }
+    return `${numbers.number(value)} ${units[i]}`;
+  }
+
+  function gain_text(finding) {
+    const of = finding.step === null ? "of the trace" : "a step";
+    return `${numbers.time_ns(finding.recoverable_ns)} ${of} (${numbers.percent(finding.share)})`;
+  }
+
+  // The findings in their order: what each costs, where, on what evidence, what to do. Each leads to its time.
+  function findings_list(findings, go) {
+    const item = (finding, i) => element("li", {}, element("p", { class: i === 0 ? "lead" : "finding" },
+      finding.mark ? element("button", { type: "button", class: "go", title: "show where in the timeline",
+        click: () => go(finding.mark) }, `${finding.kind}: ${gain_text(finding)}`) : `${finding.kind}: ${gain_text(finding)}`),
+      finding.where && element("p", {}, finding.where), element("p", { class: "note" }, finding.evidence),
+      element("p", { class: "fix" }, finding.fix));
+    return element("ol", { class: "findings", "aria-label": "what to fix first" }, findings.map(item));
+  }
+
+  function data_table({ title, columns, rows }) {
+    return element("figure", {}, element("figcaption", {}, title), element("div", { class: "scrolled", tabindex: "0", role: "region",
+      "aria-label": title }, element("table", { class: "plain" }, element("thead", {}, element("tr", {}, columns.map((column) =>
+      element("th", { scope: "col", class: column.unit ? "number" : null }, column.title)))),
+    element("tbody", {}, rows.map((row) => element("tr", {}, row.map((value, i) =>
+      columns[i].unit ? element("td", { class: "number" }, cell_of(value, columns[i].unit))
+        : element("td", { class: columns[i].title === "name" ? "name" : null, title: value }, element("span", {}, value)))))))));
+  }
+
+  // The longest slices of all ranks, without going through more than are kept of each lane.
+  function longest_slices(timeline) {
+    let all = [];
+    const keep = () => { all.sort((a, b) => b.duration - a.duration); all.length = Math.min(all.length, kLongest); };
+    for (const row of timeline.rows) {
+      if (!row.track || row.track.kind === "steps") continue;
+      row.track.lanes.forEach((lane, depth) => {
+        for (let index = 0; index < lane.size; ++index) {
+          const duration = lane.duration(index);
+          if (all.length >= kLongest && duration <= all[all.length - 1].duration) continue;
+          all.push({ row, lane: depth, index, duration });
+          if (all.length >= 4 * kLongest) keep();
+        }
+      });
+      keep();
+    }
+    return all;
+  }
+
+  function longest_table(timeline) {
+    const details = element("details", { class: "numbers" }, element("summary", {}, "the longest slices"));
+    details.addEventListener("toggle", () => {
+      if (!details.open || details.querySelector("table")) return;
+      const line = (slice) => {
+        const lane = slice.row.track.lanes[slice.lane], count = lane.count[slice.index], name = timeline.model.names[lane.name[slice.index]];
+        return element("tr", {}, element("td", { class: "name" }, element("button", { type: "button", class: "go",
+          click: () => { timeline.select(slice, true); timeline.zoom_to_selected(); } }, name)),
+        element("td", { class: "number" }, numbers.element(slice.duration, numbers.time_ns(slice.duration))),
+        element("td", { class: "number" }, numbers.element(lane.start[slice.index], numbers.time_ns(lane.start[slice.index]))),
+        element("td", { class: "number" }, numbers.element(count, String(count))),
+        element("td", {}, (timeline.model.ranks.length > 1 ? `rank ${slice.row.rank.rank}, ` : "") + slice.row.title));
+      };
+      const head = ["name", "duration", "start", "events", "track"].map((title, i) =>
+        element("th", { scope: "col", class: i > 0 && i < 4 ? "number" : null }, title));
+      details.append(element("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": "the longest slices" },
+        element("table", { class: "plain longest" }, element("thead", {}, element("tr", {}, head)),
+          element("tbody", {}, longest_slices(timeline).map(line)))));
+    });
+    return details;
+  }
+
+  // A group of buttons of which one is pressed.
+  function choice(label, options, use) {
+    const buttons = options.map(([text, value]) => element("button", { type: "button", class: "chip", "aria-pressed": "false",
+      click: () => pick(value) }, text));
+    const pick = (value) => {
+      buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(options[i][1] === value)));
+      use(value);
+    };
+    buttons[0].setAttribute("aria-pressed", "true");
+    return options.length > 1 && element("span", { class: "choice", role: "group", "aria-label": label }, buttons);
+  }
+
+  // The host's calls within each other, of one rank, by stack or by module, by the time of the host or of the devices.
+  function flames(model) {
+    const ranks = model.ranks.filter((rank) => rank.flames.length > 0);
+    if (ranks.length === 0) return null;
+    const box = element("div", { class: "flame-box" }), all = ranks.flatMap((rank) => rank.flames);
+    const chosen = { rank: ranks[0], by: "stack", measure: "host" };
+    const show = () => {
+      const flame = chosen.rank.flames.find((one) => one.by === chosen.by) || chosen.rank.flames[0];
+      const told = [];
+      if (flame.left_out > 0) told.push(`${flame.left_out.toLocaleString("en")} smaller places are in those around them`);
+      if (flame.elsewhere > 0 && chosen.measure === "device") told.push(`${numbers.time_ns(flame.elsewhere)} of the devices was launched elsewhere`);
+      box.replaceChildren(headroom.figure("flame", { ...flame, kinds: model.kinds, measure: chosen.measure }, { note: told.join("; ") || null }));
+    };
+    const set = (key) => (value) => { chosen[key] = value; show(); };
+    const has = (by) => all.some((flame) => flame.by === by), has_device = all.some((flame) => flame.device.some((time) => time > 0));
+    const controls = element("div", { class: "controls" },
+      choice("rank", ranks.map((rank) => [`rank ${rank.rank}`, rank]), set("rank")),
+      choice("by", [has("stack") && ["by call", "stack"], has("module") && ["by module", "module"]].filter(Boolean), set("by")),
+      choice("time", [["time of the host", "host"], has_device && ["time of the devices", "device"]].filter(Boolean), set("measure")));
+    show();
+    return element("div", { class: "flames" }, element("h3", {}, "Where the time is spent"), controls, box);
+  }
+
+  // What is not drawn as it is in the file.
+  function told_of(model) {
+    return model.ranks.flatMap((rank) => {
+      const of = model.ranks.length > 1 ? `rank ${rank.rank}: ` : "", told = [];
+      if (rank.shortest_ns > 0) told.push(`${of}${rank.events.toLocaleString("en")} events in ${rank.slices.toLocaleString("en")} slices: those of ` +
+        `under ${numbers.time_ns(rank.shortest_ns)} stand together in blocks, which are paler`);
+      if (rank.tracks_left_out > 0) told.push(`${of}${rank.tracks_left_out} tracks with ${rank.events_left_out.toLocaleString("en")} events are not ` +
+        "drawn, those with the least time in them");
+      return told;
+    });
+  }
+
+  function marks_of(findings) {
+    for (const finding of findings)
+      finding.mark = finding.at === null ? null : { time: finding.at, rank: finding.rank, text: `${finding.kind}: ${gain_text(finding)}` };
+    return findings.map((finding) => finding.mark).filter(Boolean);
+  }
+
+  headroom.sections.trace = function (box, data) {
+    const timeline = headroom.timeline(data.timeline, marks_of(data.findings));
+    const lines = [...told_of(timeline.model), ...data.notes];
+    headroom.append(box, [
+      data.findings.length > 0 ? findings_list(data.findings, (mark) => timeline.go_to(mark))
+        : element("div", { class: "answers" }, data.answer.map((line, i) => element("p", { class: i === 0 ? "lead" : null }, line))),
+      timeline.node, longest_table(timeline), flames(timeline.model), data.tables.map(data_table),
+      lines.length > 0 && element("ul", { class: "legend" }, lines.map((line) => element("li", {}, line)))]);
+  };
+})();

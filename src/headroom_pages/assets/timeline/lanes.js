@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The slices of a timeline as headroom_trace/timeline/timeline.h writes them, in columns that can be searched by time.
+(function () {
+  "use strict";
+
+  // The first i from `from` on for which column[i] > value; the column ascends. Near ones are found at once.
+  function first_above(column, value, from) {
+    let step = 1, low = from, high = from;
+    while (high < column.length && column[high] <= value) {
+      low = high + 1;
+      high += step;
+      step *= 2;
+    }
+    high = Math.min(high, column.length);
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (column[middle] <= value) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  class Lane {
+    constructor([gaps, durations, names, blocks, counts, busy]) {
+      const size = gaps.length;
+      this.size = size;
+      this.start = new Float64Array(size);
+      this.end = new Float64Array(size);
+      this.reach = new Float64Array(size); // the latest end so far: only in the deepest lane not the own end
+      this.name = Uint32Array.from(names);
+      this.count = new Uint32Array(size).fill(1);
+      this.busy_before = new Float64Array(size + 1);
+      for (let block = 0, i = 0; block < blocks.length; ++block) {
+        i += blocks[block];
+        this.count[i] = counts[block];
+      }
+      for (let i = 0, at = 0, block = 0, reach = -Infinity; i < size; ++i) {
+        this.start[i] = at += gaps[i];
+        this.end[i] = at += durations[i];
+        this.reach[i] = reach = Math.max(reach, at);
+        this.busy_before[i + 1] = this.busy_before[i] + (this.count[i] > 1 ? busy[block++] : durations[i]);
+      }
+    }
+
+    busy(i) { return this.busy_before[i + 1] - this.busy_before[i]; }
+    duration(i) { return this.end[i] - this.start[i]; }
+    first_ending_after(time, from = 0) { return first_above(this.reach, time, from); }
+    // Of those that start at that time or later.
+    first_starting_from(time, from = 0) { return first_above(this.start, time - 0.5, from); }
+
+    // The slice at a time, or the one within `slack` of it that is nearest; -1 for none.
+    at(time, slack) {
+      let best = -1, distance = slack;
+      for (let i = this.first_ending_after(time - slack); i < this.size && this.start[i] <= time + slack; ++i) {
+        const away = Math.max(this.start[i] - time, time - this.end[i], 0);
+        if (away <= distance) {
+          best = i;
+          distance = away;
+        }
+        if (away === 0 && this.end[i] > time) break;
+      }
+      return best;
+    }
+  }
+
+  // A value over time: least and most of each bucket in which it changes.
+  class Counter {
+    constructor({ kind, name, device, start_ns, bucket_ns, at, least, most, last }) {
+      Object.assign(this, { kind, name, device, least, last, bucket_ns });
+      this.start = new Float64Array(at.length);
+      for (let i = 0, bucket = 0; i < at.length; ++i) {
+        bucket += at[i];
+        this.start[i] = start_ns + bucket * bucket_ns;
+      }
+      this.most = most.map((more, i) => least[i] + more);
+      this.top = this.most.reduce((top, value) => Math.max(top, value), 0);
+    }
+
+    // [least, most] from one time to another; null before the first.
+    range(from, to) {
+      let i = first_above(this.start, from, 0);
+      let low = Infinity, high = -Infinity;
+      if (i > 0) {
+        const within = this.start[i - 1] + this.bucket_ns > from;
+        low = within ? this.least[i - 1] : this.last[i - 1];
+        high = within ? this.most[i - 1] : this.last[i - 1];
+      }
+      for (; i < this.start.length && this.start[i] < to; ++i) {
+        low = Math.min(low, this.least[i]);
+        high = Math.max(high, this.most[i]);
+      }
+      return low <= high ? [low, high] : null;
+    }
+  }
+
+  // {names, name_kinds, kinds, length, ranks: [{rank, tracks: [{kind, name, device, lanes}], counters}]}
+  headroom.decode_timeline = function (data) {
+    const ranks = data.ranks.map((rank) => ({ ...rank,
+      tracks: rank.tracks.map((track) => ({ ...track, lanes: track.lanes.map((lane) => new Lane(lane)) })),
+      counters: rank.counters.map((counter) => new Counter(counter)) }));
+    return { ...data, ranks, length: data.length_ns };
+  };
+})();

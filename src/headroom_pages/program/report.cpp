@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/compare/diff_report.h"
+#include "headroom/console/interrupt.h"
+#include "headroom/console/max_memory.h"
+#include "headroom/console/option_table.h"
+#include "headroom/console/output.h"
+#include "headroom/history/store.h"
+#include "headroom/record/record.h"
+#include "headroom/results/compared_sides.h"
+#include "headroom/results/operand.h"
+#include "headroom/results/shown_records.h"
+#include "headroom_pages/page.h"
+#include "headroom_pages/program/pages.h"
+#include "headroom_pages/sections.h"
+#include "headroom_pages/trace_section.h"
+#include "headroom_trace/analysis.h"
+#include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/merge/trace_merge.h"
+#include "headroom_trace/program/trace_files.h"
+#include "headroom_trace/program/trace_options.h"
+#include "headroom_trace/program/trace_outputs.h"
+#include "headroom_trace/report/trace_report.h"
+#include "headroom_trace/timeline/rank_timeline.h"
+#include "headroom_trace/timeline/timeline.h"
+
+namespace headroom::cli {
+
+/// The section of a page about one trace, or about those of the ranks of one job: files, folders and patterns
+/// as `headroom trace` takes them. Each file is read once. Throws Error: a file that cannot be read,
+/// "interrupted".
+PageSection traces_section(const std::vector<std::string>& operands, const TraceReading& reading);
+
+/// What a page shows of the records, a section for each instrument that made some (shown_records.h).
+std::vector<PageSection> page_sections(std::vector<Record> records, const std::string& title);
+
+namespace {
+
+/// What is kept of the traces once their columns are gone, by file.
+struct ReadTraces {
+  std::vector<trace::AnalysisResult> results;
+  std::vector<trace::RankClock> clocks;
+  std::vector<trace::RankTimeline> timelines;
+
+  explicit ReadTraces(std::size_t files) : results(files), clocks(files), timelines(files) {}
+};
+
+bool is_large(const std::filesystem::path& file, std::uint64_t bytes) {
+  return trace::text_bytes(file, bytes) > trace::kLargeTrace;
+}
+
+ReadTraces read_traces(const std::vector<std::filesystem::path>& files, const trace::Analysis& analysis,
+                       const TraceReading& reading) {
+  ReadTraces read(files.size());
+  trace::Needs needs = analysis.needs | trace::kTimelineNeeds;
+  if (files.size() > 1) needs = needs | trace::kClockNeeds;
+  const trace::NeedsOfFile needs_of = [needs](const std::filesystem::path& file, std::uint64_t bytes) {
+    return is_large(file, bytes) ? needs : needs | trace::kModuleNeeds;
+  };
+  const trace::TimelineLimits limits = trace::limits_of_rank({}, files.size());
+  TraceProgress terminal;
+  const std::vector<std::string> errors = trace::read_files(
+      files, needs_of, files_options(reading, terminal), [&](std::size_t i, const trace::Trace& trace) {
+        // What to fix is looked for while the picture is made.
+        auto result = std::async(std::launch::async, [&] { return analysis.analyze(trace, {}); });
+        read.clocks[i] = trace::rank_clock(trace);
+        read.clocks[i].file = files[i];
+        read.timelines[i] = trace::rank_timeline(trace, read.clocks[i].calls, limits);
+        read.results[i] = result.get();
+      });
+  for (const std::string& error : errors) {
+    if (!error.empty()) throw Error(error);
+  }
+  return read;
+}
+
+TraceReport report_of(ReadTraces& read, const trace::Analysis& analysis) {
+  TraceReport report;
+  report.analysis = analysis.name;
+  for (const trace::RankClock& clock : read.clocks) report.files.push_back(clock.facts);
+  if (read.results.size() == 1) {
+    report.result = std::move(read.results.front());
+  } else {
+    const trace::RankNumbers numbers = trace::rank_numbers(report.files);
+    for (std::size_t i = 0; i < read.results.size(); ++i)
+      report.ranks.push_back({report.files[i].source, numbers.ranks[i], std::move(read.results[i])});
+    std::ranges::stable_sort(report.ranks, {}, &trace::RankResult::rank);
+    report.result = trace::combined(report.ranks, analysis, {});
+  }
+  report.result.answer = trace_answer(report);
+  return report;
+}
+
+/// Of a job of several ranks all is read that is read of small files: their clocks want it.
+void note_large(const TraceReport& report, trace::JobTimeline& timeline) {
+  if (report.files.size() > 1 || !is_large(report.files.front().source, report.files.front().file_bytes))
+    return;
+  timeline.notes.emplace_back(
+      "of a file as large as this the arguments of operators are not read: `headroom trace findings` finds "
+      "more with them, `headroom trace modules` tells what is of the backward pass");
+}
+
+PageSection section_of(const std::vector<std::string>& operands, const TraceReading& reading) {
+  const TraceFiles files = trace_files(operands);
+  for (const std::string& note : files.notes) say_sentence(note);
+  const trace::Analysis& analysis = *trace::find_analysis("summary");
+  ReadTraces read = read_traces(files.paths, analysis, reading);
+  const TraceReport report = report_of(read, analysis);
+  warn_of_problems(report.files);
+  trace::JobTimeline timeline =
+      trace::job_timeline(std::move(read.timelines), trace::job_clocks(std::move(read.clocks)));
+  note_large(report, timeline);
+  return trace_section(trace_name(files.paths), report, timeline);
+}
+
+constexpr const char* kReportFooter =
+    "Each WHAT is a file of results of any format that headroom reads, a folder of them, or a run of the\n"
+    "history: @last, @ID (headroom history lists them), @git:REV; each is a section of the page. Traces, "
+    "folders\n"
+    "and patterns of them are the ranks of one job, and one section. The page is one file that loads "
+    "nothing, and\n"
+    "can be sent, archived and printed.\n"
+    "examples:\n"
+    "  headroom report @last -o report.html              the last run\n"
+    "  headroom report a.json b.json -o report.html      two files, one below the other\n"
+    "  headroom report --diff base.json new.json -o diff.html    what got slower, what faster\n"
+    "  headroom report --diff --margin 3% @19 @20 -o diff.html   two runs of the history\n"
+    "  headroom report 'job/rank*.json.gz' -o job.html   traces: what to fix first, and the timeline\n"
+    "  headroom report nightly/ --title nightly -o -     a folder, to standard output\n";
+
+struct ReportOptions {
+  std::vector<std::string> operands;
+  std::string out, title, store = default_store();
+  std::string margin;
+  TraceReading reading;
+  bool is_diff = false, across_machines = false, force = false;
+};
+
+/// Whether it is written over without a question: nothing is lost but a page that can be made again.
+bool may_be_replaced(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return true;
+  std::ifstream file(path, std::ios::binary);
+  std::string head(1'000, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(file.gcount()));
+  return head.empty() || is_page_html(head);
+}
+
+/// Asked before anything is read: the name of a page is easily that of the results that it is made of.
+void require_page_path(const ReportOptions& options) {
+  if (options.out == "-") return;
+  if (!options.force && !may_be_replaced(options.out)) {
+    throw Error(options.out +
+                " is there and is no page of headroom: name another file, or give --force to write over it");
+  }
+  require_writable(options.out);
+}
+
+/// The first of them against each of the others.
+PageSection comparison_of(const ReportOptions& options) {
+  if (options.operands.size() < 2)
+    throw Error("--diff compares two or more: give the baseline and then what is held against it");
+  DiffOptions diff;
+  diff.store = options.store;
+  diff.max_memory = options.reading.max_memory;
+  diff.across_machines = options.across_machines;
+  if (!options.margin.empty())
+    diff.judge.margins.overall = with_context("--margin", [&] { return parse_margin(options.margin); });
+  const DiffSide baseline = read_side(options.operands.front(), diff);
+  std::vector<DiffSide> tests;
+  for (std::size_t i = 1; i < options.operands.size(); ++i)
+    tests.push_back(read_side(options.operands[i], diff));
+  const DiffReport report = compare_sides(baseline, tests, diff);
+  if (report.comparisons.empty())
+    throw Error("no case of " + report.baseline + " is in what it is compared with: nothing was compared");
+  Sheet sheet;
+  answer_diff(sheet, report);
+  return diff_section(report, sheet.answers());
+}
+
+/// A file, or a folder or pattern whose first file is one.
+bool is_of_traces(const std::string& operand) {
+  if (operand.starts_with("@") || operand == "-") return false;
+  try {
+    return is_trace_file(trace_files({operand}).paths.front().string());
+  } catch (const Error&) {
+    return false;  // who reads it as results says what is wrong with it
+  }
+}
+
+Page page_of(const ReportOptions& options) {
+  const char* between = options.is_diff ? " → " : ", ";
+  Page page{options.title.empty() ? join(options.operands, between) : options.title, {}, {}};
+  if (options.is_diff) {
+    page.sections.push_back(comparison_of(options));
+    return page;
+  }
+  std::vector<std::string> results, traces;
+  for (const std::string& operand : options.operands)
+    (is_of_traces(operand) ? traces : results).push_back(operand);
+  if (!traces.empty()) page.sections.push_back(traces_section(traces, options.reading));
+  for (const std::string& operand : results) {
+    OperandRecords found = records_of_operand(operand, options.store, options.reading.max_memory);
+    for (const std::string& warning : found.warnings) say_sentence(warning);
+    for (PageSection& section : page_sections(std::move(found.records), operand))
+      page.sections.push_back(std::move(section));
+  }
+  return page;
+}
+
+}  // namespace
+
+PageSection traces_section(const std::vector<std::string>& operands, const TraceReading& reading) {
+  return within_memory(reading.max_memory, "the traces", [&] { return section_of(operands, reading); });
+}
+
+std::vector<PageSection> page_sections(std::vector<Record> records, const std::string& title) {
+  std::vector<PageSection> sections;
+  for (const InstrumentRecords& part : by_instrument(std::move(records))) {
+    const std::vector<std::string> answers = part.sheet.answers();
+    const bool is_run = std::string_view(part.kind) == "run";
+    sections.push_back(is_run ? run_section(title, part.records, answers)
+                              : instrument_section(part.kind, title, part.records, answers));
+  }
+  return sections;
+}
+
+ExitCode report(const Arguments& arguments) {
+  ReportOptions options;
+  OptionTable table(
+      "Makes a page of results: the answer first, then charts and tables to search, sort and print.",
+      "headroom report");
+  table.footer(kReportFooter);
+  table.add_option("WHAT", options.operands, "a file, a folder, or a run of the history")
+      .completed_by(Completes::kFileOrRun)
+      .required();
+  table.add_option("-o,--output", options.out, "the page ('-': to standard output)")
+      .completed_by(Completes::kFile)
+      .required();
+  table.add_flag("--diff", options.is_diff,
+                 "the first WHAT is the baseline that the others are held against");
+  table.add_option("--margin", options.margin, "of --diff: how much is the same (default: 1%)");
+  table.add_flag("--across-machines", options.across_machines,
+                 "of --diff: compare what two machines measured all the same");
+  table.add_option("--title", options.title, "what stands above it (default: each WHAT)");
+  table.add_flag("--force", options.force, "write over a file that is no page of headroom");
+  table.add_no_follow();
+  table.add_option("--store", options.store, "history that runs are taken from")
+      .completed_by(Completes::kFile);
+  declare_reading(table, options.reading);
+  declare_communication(table, options.reading);
+  if (const auto done = parse_arguments(table, arguments)) return *done;
+  if (!options.is_diff && (!options.margin.empty() || options.across_machines))
+    throw Error("--margin and --across-machines are of --diff: give it, too, or leave them out");
+  static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end
+  require_page_path(options);
+  try {
+    const Page page = page_of(options);
+    if (interrupt_flag()) throw Error("interrupted");
+    write_file_atomically(options.out == "-" ? "/dev/stdout" : options.out, page_html(page));
+  } catch (const Error&) {
+    if (!interrupt_flag()) throw;
+    say_sentence("interrupted; nothing was written");
+    return ExitCode::kInterrupted;
+  }
+  return ExitCode::kFine;
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <tuple>
+
+#include "headroom/base/error.h"
+#include "headroom/base/units.h"
+#include "headroom/stats/quantile.h"
+#include "headroom_trace/analysis.h"
+#include "headroom_trace/collectives/collective_calls.h"
+#include "headroom_trace/collectives/collective_matching.h"
+#include "headroom_trace/collectives/collective_tables.h"
+#include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/tables/data_table.h"
+
+namespace headroom::trace {
+namespace {
+
+constexpr const char* kOneRank =
+    "one rank: the time of a kernel includes its wait for the other ranks, so that the bandwidths are at "
+    "least what is said; give the traces of all ranks to see who waits for whom";
+
+AnalysisResult analyze_collectives(const Trace& trace, const AnalysisOptions& options) {
+  AnalysisResult result;
+  const std::vector<CollectiveCall> calls = collective_calls(trace);
+  result.tables.push_back(kinds_of_calls(calls));
+  keep_top(result.tables.back(), options.top);
+  result.tables.push_back(collective_table(calls));
+  double total = 0;
+  for (const CollectiveCall& call : calls) total += static_cast<double>(call.duration_ns);
+  result.headlines = {{"communication_time", Kind::kTimeNs, true, total, ""},
+                      {"collectives", Kind::kCount, true, static_cast<double>(calls.size()), ""}};
+  if (calls.empty()) {
+    result.notes.emplace_back("no communication kernel in the file");
+    return result;
+  }
+  result.notes.emplace_back(kOneRank);
+  if (std::ranges::any_of(calls,
+                          [](const CollectiveCall& call) { return call.group.starts_with("stream "); }))
+    result.notes.emplace_back(
+        "the file does not say the process groups of all kernels: their streams stand in for them");
+  return result;
+}
+
+/// What to know before reading the skews.
+void add_notes(const CollectiveMatches& matches, std::span<const double> offsets, std::size_t unmatched_shown,
+               std::vector<std::string>& notes) {
+  notes.emplace_back(
+      "starts are compared by the clocks of the ranks, and those of different hosts may be apart by more "
+      "than the "
+      "skew: 'aligned' takes away how far each rank's collectives end, in the median, from those of the "
+      "others");
+  if (!offsets.empty()) {
+    const auto [least, most] = std::ranges::minmax(offsets);
+    if (most - least > 0) notes.push_back("the clocks are apart by " + format_time_ns(most - least));
+  }
+  for (const std::string& group : matches.groups_by_time)
+    notes.push_back(
+        fmt::format("group {}: the traces do not hold the same collectives, so that the index in the group "
+                    "pairs wrong ones: paired by time, which needs clocks that agree",
+                    group));
+  if (!matches.unmatched.empty())
+    notes.push_back(fmt::format(
+        "{} communication kernels are matched with no other rank's{}", matches.unmatched.size(),
+        unmatched_shown < matches.unmatched.size() ? fmt::format("; {} of them are listed", unmatched_shown)
+                                                   : ""));
+}
+
+AnalysisResult combine_collectives(std::span<const RankResult> ranks, const AnalysisOptions& options) {
+  std::vector<std::vector<CollectiveCall>> calls;
+  for (const RankResult& rank : ranks) calls.push_back(stored_calls(rank.result));
+  const CollectiveMatches matches = match_collectives(calls);
+  const std::vector<double> offsets = clock_offsets(ranks.size(), matches.matched);
+  AnalysisResult result;
+  result.tables = {kinds_of_matches(matches.matched, offsets), skew_table(matches.matched, offsets, ranks),
+                   rank_table(matches.matched, offsets, ranks), unmatched_table(matches.unmatched, ranks),
+                   wait_table(matches.matched, offsets, ranks)};
+  for (std::size_t i : {0, 1, 3}) keep_top(result.tables[i], options.top);
+  result.headlines = match_headlines(matches.matched, offsets);
+  add_notes(matches, offsets, result.tables[3].rows.size(), result.notes);
+  return result;
+}
+
+constexpr const char* kIterationTable = "iterations";
+constexpr double kMinShare = 0.01;
+
+/// The profiler's steps, else the whole trace as one.
+Iterations iterations_of(const Trace& trace, std::vector<std::string>& notes) {
+  const std::vector<Step> all = steps(trace);
+  if (all.empty()) {
+    notes.emplace_back("no ProfilerStep in the file: the whole trace counts as one iteration");
+    const Extent extent = gpu_extent(trace);
+    return {extent.length_ns() > 0 ? 1 : 0, extent.start_ns, extent.length_ns()};
+  }
+  std::int64_t end = all.front().end_ns;
+  for (const Step& step : all) end = std::max(end, step.end_ns);
+  return {std::ssize(all), all.front().start_ns, end - all.front().start_ns};
+}
+
+double min_share_of(const AnalysisOptions& options) {
+  return options.flag("min-share")
+             ? with_context("--min-share", [&] { return parse_share(options.text("min-share")); })
+             : kMinShare;
+}
+
+/// The long communication kernels of one rank, which a comparison of ranks would use.
+DataTable long_table(const std::vector<CollectiveCall>& calls, const Iterations& iterations,
+                     double min_share) {
+  DataTable table{"long_communication",
+                  "long communication kernels of this rank",
+                  {{"iteration", "iteration", Kind::kCount},
+                   {"stream", "stream", Kind::kCount},
+                   {"kernel", "kernel", Kind::kText},
+                   {"start_ns", "at", Kind::kInstantNs},
+                   {"duration_ns", "time", Kind::kTimeNs},
+                   {"share_of_iteration", "of the mean iteration", Kind::kShare}},
+                  {}};
+  if (iterations.count == 0) return table;
+  const double mean = static_cast<double>(iterations.total_ns) / static_cast<double>(iterations.count);
+  for (const CollectiveCall& call : calls) {
+    const double share = static_cast<double>(call.duration_ns) / mean;
+    if (share >= min_share)
+      table.rows.push_back({number_cell(call.iteration), number_cell(call.stream), call.kernel, call.start_ns,
+                            call.duration_ns, share});
+  }
+  return table;
+}
+
+AnalysisResult analyze_stragglers(const Trace& trace, const AnalysisOptions& options) {
+  AnalysisResult result;
+  const double min_share = min_share_of(options);
+  const Iterations iterations = iterations_of(trace, result.notes);
+  const std::vector<CollectiveCall> calls = collective_calls(trace);
+  result.tables = {long_table(calls, iterations, min_share),
+                   {kIterationTable,
+                    "iterations",
+                    {{"count", "iterations", Kind::kCount},
+                     {"first_start_ns", "from", Kind::kInstantNs},
+                     {"total_ns", "time", Kind::kTimeNs}},
+                    {{iterations.count, iterations.first_start_ns, iterations.total_ns}},
+                    true},
+                   collective_table(calls)};
+  result.headlines.push_back({"long_communication_kernels", Kind::kCount, true,
+                              static_cast<double>(result.tables.front().rows.size()), ""});
+  keep_top(result.tables.front(), options.top);
+  result.notes.emplace_back("one rank has nobody to be compared with: give the traces of all ranks");
+  return result;
+}
+
+Iterations stored_iterations(const AnalysisResult& result) {
+  const StoredRows rows(stored_table(result.tables, kIterationTable, 1));
+  return {rows.integer(0, "count"), rows.integer(0, "first_start_ns"), rows.integer(0, "total_ns")};
+}
+
+DataTable candidate_table(const StragglerSearch& search) {
+  DataTable table{"candidates",
+                  "kernels by how much their time differs between ranks",
+                  {{"stream", "stream", Kind::kCount},
+                   {"kernel", "kernel", Kind::kText},
+                   {"iterations", "iterations", Kind::kCount},
+                   {"spread", "deviation, of the mean iteration", Kind::kShare}},
+                  {}};
+  for (const StragglerCandidate& one : search.candidates)
+    table.rows.push_back({number_cell(one.stream), one.kernel, one.iterations, one.spread});
+  return table;
+}
+
+/// The chosen kernel in each iteration as one collective, of the ranks that have it.
+std::map<std::int64_t, MatchedCollective> by_iteration(const StragglerSearch& search) {
+  std::map<std::int64_t, MatchedCollective> found;
+  for (const LongCall& call : search.calls) found[call.iteration].parts.push_back({call.rank, call.call});
+  std::erase_if(found, [](const auto& entry) { return entry.second.parts.size() < 2; });
+  return found;
+}
+
+struct Lateness {
+  std::vector<double> starts, late_ns, aligned_ns;
+  std::int64_t last = 0;
+};
+
+std::vector<Lateness> lateness_of(const StragglerSearch& search, std::size_t ranks) {
+  std::vector<Lateness> found(ranks);
+  std::vector<MatchedCollective> collectives;
+  for (auto& [iteration, collective] : by_iteration(search)) collectives.push_back(std::move(collective));
+  const std::vector<double> offsets = clock_offsets(ranks, collectives);
+  for (const MatchedCollective& collective : collectives) {
+    const Arrival raw = arrival_of(collective, {}), aligned = arrival_of(collective, offsets);
+    for (std::size_t i = 0; i < collective.parts.size(); ++i) {
+      Lateness& rank = found[collective.parts[i].rank];
+      rank.starts.push_back(search.start_of({0, 0, collective.parts[i].call}));
+      rank.late_ns.push_back(raw.skew_ns - raw.waits_ns[i]);
+      rank.aligned_ns.push_back(aligned.skew_ns - aligned.waits_ns[i]);
+    }
+    ++found[raw.last_rank].last;
+  }
+  return found;
+}
+
+DataTable lateness_table(const std::vector<Lateness>& late, std::span<const RankResult> ranks) {
+  DataTable table{"lateness",
+                  "by Holistic Trace Analysis' rule: how late each starts the last long one of an iteration",
+                  {{"rank", "rank", Kind::kCount},
+                   {"file", "file", Kind::kText},
+                   {"iterations", "iterations", Kind::kCount},
+                   {"normalized_start", "start / mean iteration", Kind::kNumber},
+                   {"late_ns", "after the first rank", Kind::kTimeNs},
+                   {"aligned_late_ns", "the same, clocks aligned", Kind::kTimeNs},
+                   {"last", "last to start", Kind::kCount}},
+                  {}};
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const Lateness& rank = late[i];
+    const bool has_any = !rank.starts.empty();
+    const auto mean_cell = [&](const std::vector<double>& values) {
+      return has_any ? Cell{mean(values)} : Cell{};
+    };
+    table.rows.push_back({ranks[i].rank, ranks[i].source, count_cell(rank.starts.size()),
+                          mean_cell(rank.starts), mean_cell(rank.late_ns), mean_cell(rank.aligned_ns),
+                          rank.last});
+  }
+  std::ranges::stable_sort(table.rows, std::greater{}, [](const std::vector<Cell>& row) {
+    const auto* late_ns = std::get_if<double>(&row[4]);
+    return late_ns != nullptr ? *late_ns : -1.0;
+  });
+  return table;
+}
+
+DataTable start_table(const StragglerSearch& search, std::span<const RankResult> ranks) {
+  DataTable table{"starts",
+                  "its starts",
+                  {{"iteration", "iteration", Kind::kCount},
+                   {"rank", "rank", Kind::kCount},
+                   {"start_ns", "at", Kind::kInstantNs},
+                   {"duration_ns", "time", Kind::kTimeNs},
+                   {"normalized_start", "start / mean iteration", Kind::kNumber}},
+                  {}};
+  for (const LongCall& one : search.calls)
+    table.rows.push_back({number_cell(one.iteration), ranks[one.rank].rank, one.call->start_ns,
+                          one.call->duration_ns, search.start_of(one)});
+  return table;
+}
+
+/// The waits that each rank imposes, over all collectives.
+DataTable wait_table(const RankWaits& waits, double iterations, std::span<const RankResult> ranks) {
+  DataTable table{"ranks",
+                  "ranks by how long the others wait for them in an iteration",
+                  {{"rank", "rank", Kind::kCount},
+                   {"file", "file", Kind::kText},
+                   {"imposed_ns", "others wait for it", Kind::kTimeNs},
+                   {"waited_ns", "waits for others", Kind::kTimeNs},
+                   {"last", "last to come", Kind::kCount}},
+                  {}};
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    table.rows.push_back({ranks[i].rank, ranks[i].source, waits.imposed_ns[i] / iterations,
+                          waits.waited_ns[i] / iterations, waits.last[i]});
+  }
+  std::ranges::stable_sort(table.rows, std::greater{},
+                           [](const std::vector<Cell>& row) { return std::get<double>(row[2]); });
+  return table;
+}
+
+void add_verdict(const RankWaits& waits, std::size_t collectives, double iterations, double iteration_ns,
+                 std::span<const RankResult> ranks, AnalysisResult& result) {
+  const auto worst = std::ranges::max_element(waits.imposed_ns);
+  const auto rank = static_cast<std::size_t>(worst - waits.imposed_ns.begin());
+  const double cost_ns = *worst / iterations;
+  result.headlines = {{"straggler_cost", Kind::kTimeNs, true, cost_ns, ""},
+                      {"straggler_cost_share", Kind::kShare, true, cost_ns / iteration_ns, ""}};
+  result.answer.push_back(fmt::format(
+      "the others wait {} of an iteration of {} ({}) for rank {}, which comes last to {} of {} collectives",
+      format_time_ns(cost_ns), format_time_ns(iteration_ns), format_percent(cost_ns / iteration_ns),
+      ranks[rank].rank, waits.last[rank], collectives));
+  result.notes.emplace_back(
+      "each collective counts by how much sooner it would have begun had the last rank come with the one "
+      "before it, as far "
+      "as no computing hides the wait; clocks are aligned by the ends of collectives");
+}
+
+AnalysisResult combine_stragglers(std::span<const RankResult> ranks, const AnalysisOptions& options) {
+  std::vector<std::vector<CollectiveCall>> calls;
+  std::vector<Iterations> iterations;
+  AnalysisResult result;
+  for (const RankResult& rank : ranks) {
+    calls.push_back(stored_calls(rank.result));
+    iterations.push_back(stored_iterations(rank.result));
+  }
+  const CollectiveMatches matches = match_collectives(calls);
+  const RankWaits waits =
+      rank_waits(ranks.size(), matches.matched, clock_offsets(ranks.size(), matches.matched));
+  std::int64_t most = 1;
+  for (const Iterations& one : iterations) most = std::max(most, one.count);
+  const StragglerSearch search = search_stragglers(calls, iterations, min_share_of(options));
+  const std::vector<Lateness> late = lateness_of(search, ranks.size());
+  result.tables = {wait_table(waits, static_cast<double>(most), ranks), lateness_table(late, ranks),
+                   candidate_table(search), start_table(search, ranks)};
+  keep_top(result.tables[2], options.top);
+  if (!matches.matched.empty() && search.mean_iteration_ns > 0)
+    add_verdict(waits, matches.matched.size(), static_cast<double>(most), search.mean_iteration_ns, ranks,
+                result);
+  if (search.candidates.empty()) {
+    result.notes.push_back(fmt::format(
+        "no communication kernel takes {} of an iteration on two ranks: Holistic Trace Analysis' rule "
+        "has nothing to go by",
+        format_percent(min_share_of(options))));
+    return result;
+  }
+  return result;
+}
+
+constexpr AnalysisOption kStragglerOptions[] = {
+    {"min-share", "SHARE", "1%", "leave out communication kernels that take less of the mean iteration"}};
+
+}  // namespace
+
+namespace analysis {
+
+extern const Analysis collectives{
+    "collectives",
+    "communication kernels by process group: size, bandwidth, and across ranks who waits for whom",
+    Needs::kLaunches | Needs::kOps | Needs::kOpArguments | Needs::kGpuArguments,
+    analyze_collectives,
+    {},
+    combine_collectives};
+
+}  // namespace analysis
+
+namespace analysis {
+
+extern const Analysis stragglers{"stragglers",
+                                 "which rank the others wait for in their collectives",
+                                 Needs::kLaunches | Needs::kGpuArguments,
+                                 analyze_stragglers,
+                                 kStragglerOptions,
+                                 combine_stragglers};
+
+}  // namespace analysis
+
+}  // namespace headroom::trace

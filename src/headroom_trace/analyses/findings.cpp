@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "headroom_trace/analysis.h"
+#include "headroom_trace/columns/attribution.h"
+#include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/findings/findings.h"
+#include "headroom_trace/tables/data_table.h"
+#include "headroom_trace/work/device_work.h"
+
+namespace headroom::trace {
+namespace {
+
+DataTable trace_table(const Trace& trace, std::size_t devices) {
+  const auto known = [](const std::optional<std::int64_t>& value) { return value ? Cell{*value} : Cell{}; };
+  return {"trace",
+          "the trace",
+          {{"json_bytes", "JSON", Kind::kBytes},
+           {"events", "events", Kind::kCount},
+           {"gpu_events", "of devices", Kind::kCount},
+           {"devices", "devices", Kind::kCount},
+           {"steps", "steps", Kind::kCount},
+           {"rank", "rank", Kind::kCount},
+           {"world_size", "ranks", Kind::kCount}},
+          {{static_cast<std::int64_t>(trace.json_bytes), static_cast<std::int64_t>(trace.events_seen),
+            static_cast<std::int64_t>(trace.gpu.size()), static_cast<std::int64_t>(devices),
+            static_cast<std::int64_t>(steps(trace).size()), known(trace.rank), known(trace.world_size)}}};
+}
+
+/// Names by total time, all devices together. A row of the table is a name: no map, one slot a name.
+DataTable top_kernels(const Trace& trace, const std::vector<KernelType>& types, std::size_t top) {
+  struct Group {
+    std::int64_t count = 0, total = 0;
+    KernelType type = KernelType::kCompute;
+    NameId name = 0;
+  };
+  std::vector<Group> groups(trace.names.size());
+  std::int64_t sum = 0;
+  for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
+    const std::uint32_t event = trace.gpu[row].event;
+    Group& group = groups[trace.events.name[event]];
+    ++group.count;
+    group.total = saturating_add(group.total, trace.events.duration_ns[event]);
+    group.type = types[row];
+    sum = saturating_add(sum, trace.events.duration_ns[event]);
+  }
+  for (NameId name = 0; name < groups.size(); ++name) groups[name].name = name;
+  std::erase_if(groups, [](const Group& group) { return group.count == 0; });
+  std::ranges::sort(groups, [](const Group& a, const Group& b) {
+    return a.total != b.total ? a.total > b.total : a.name < b.name;
+  });
+  if (top != 0 && groups.size() > top) groups.resize(top);
+  DataTable table{"kernels",
+                  "kernels by total time",
+                  {{"name", "name", Kind::kText},
+                   {"type", "type", Kind::kText},
+                   {"count", "count", Kind::kCount},
+                   {"total_ns", "total", Kind::kTimeNs},
+                   {"share", "share", Kind::kShare},
+                   {"mean_ns", "mean", Kind::kTimeNs}},
+                  {}};
+  for (const Group& group : groups) {
+    table.rows.push_back({std::string(trace.names[group.name]), to_string(group.type), group.count,
+                          group.total, share_cell(group.total, sum),
+                          static_cast<double>(group.total) / static_cast<double>(group.count)});
+  }
+  return table;
+}
+
+DataTable communication_table(std::span<const DeviceTimes> devices) {
+  DataTable table{"communication",
+                  "communication",
+                  {{"device", "device", Kind::kText},
+                   {"communication_ns", "communication", Kind::kTimeNs},
+                   {"overlapped_ns", "behind computing", Kind::kTimeNs},
+                   {"overlap", "overlap", Kind::kShare}},
+                  {}};
+  for (const DeviceTimes& times : devices) {
+    const Breakdown sums = breakdown(times);
+    if (sums.communication_ns == 0) continue;
+    table.rows.push_back({device_text(times.device), sums.communication_ns, sums.overlapped_ns,
+                          share_cell(sums.overlapped_ns, sums.communication_ns)});
+  }
+  return table;
+}
+
+std::vector<Headline> headlines(const Breakdown& sum, std::int64_t matmul_ns) {
+  if (sum.span_ns <= 0) return {};
+  const auto share = [&](std::int64_t part) { return Breakdown::share_of(part, sum.span_ns); };
+  std::vector<Headline> found{
+      {"utilization", Kind::kShare, false, sum.utilization(), ""},
+      {"span_ns", Kind::kTimeNs, true, static_cast<double>(sum.span_ns), ""},
+      {"busy_ns", Kind::kTimeNs, true, static_cast<double>(sum.busy_ns), ""},
+      {"exposed_communication_share", Kind::kShare, true, share(sum.exposed_communication_ns), ""},
+      {"matmul_convolution_share", Kind::kShare, false, share(matmul_ns), ""}};
+  if (sum.communication_ns > 0) {
+    found.push_back({"communication_overlap", Kind::kShare, false,
+                     Breakdown::share_of(sum.overlapped_ns, sum.communication_ns), ""});
+  }
+  return found;
+}
+
+/// The host was not read (large traces), or the trace has none.
+bool has_host(const Trace& trace) {
+  constexpr CategoryMask kHost =
+      mask_of(Category::kRuntime) | mask_of(Category::kDriver) | mask_of(Category::kCpuOp);
+  return std::ranges::any_of(trace.events.category,
+                             [](Category category) { return (mask_of(category) & kHost) != 0; });
+}
+
+AnalysisResult analyze_summary(const Trace& trace, const AnalysisOptions& options) {
+  AnalysisResult result;
+  if (std::string missing = what_is_missing(trace); !missing.empty())
+    result.notes.push_back(std::move(missing));
+  DeviceWork work = device_work(trace);
+  result.tables.push_back(trace_table(trace, work.devices.size()));
+  constexpr std::size_t kMostFindings = 5;
+  if (trace.gpu.empty()) {
+    result.notes.push_back(no_gpu_work(trace));
+    add_findings(trace, std::move(work), kMostFindings, result);
+    return result;
+  }
+  const std::vector<KernelType> types = kernel_types(trace);
+  const std::vector<DeviceTimes> devices = device_times(trace, work, types);
+  const std::vector<Spans> matmul = busy_times(trace, work, matmul_or_convolution_by_name(trace));
+  std::int64_t matmul_ns = 0;
+  for (const Spans& spans : matmul) matmul_ns = saturating_add(matmul_ns, length(spans));
+  result.tables.push_back(device_table(trace, devices, matmul));
+  result.tables.push_back(top_kernels(trace, types, options.top));
+  if (DataTable communication = communication_table(devices); !communication.rows.empty()) {
+    result.tables.push_back(std::move(communication));
+  } else {
+    result.notes.emplace_back("no communication");
+  }
+  result.headlines = headlines(total(devices), matmul_ns);
+  result.notes.emplace_back(
+      "matmul+conv is by kernel name here; `headroom trace utilization` asks the launching op");
+  if (trace.json_bytes > kLargeTrace && !has_host(trace)) {
+    result.answer.emplace_back(
+        "what to fix first: `headroom trace findings`, which reads what the host did, too, and of a file as "
+        "large as this "
+        "needs memory for it");
+    return result;
+  }
+  add_findings(trace, std::move(work), kMostFindings, result);
+  return result;
+}
+
+bool has_findings(const RankResult& rank) {
+  return std::ranges::find(rank.result.tables, kFindingTable, &DataTable::key) != rank.result.tables.end();
+}
+
+AnalysisResult combine_summary(std::span<const RankResult> ranks, const AnalysisOptions&) {
+  AnalysisResult result = combine_headlines(ranks);
+  if (!std::ranges::all_of(ranks, has_findings)) return result;
+  constexpr std::size_t kMostFindings = 5;
+  combine_findings(ranks, kMostFindings, result);
+  return result;
+}
+
+constexpr AnalysisOption kFindingOptions[] = {
+    {"without", "NAME", "",
+     "also say what a step would take if nothing of that name took any time (* fits anything)"}};
+
+AnalysisResult analyze_findings(const Trace& trace, const AnalysisOptions& options) {
+  AnalysisResult result;
+  if (std::string missing = what_is_missing(trace); !missing.empty())
+    result.notes.push_back(std::move(missing));
+  add_findings(trace, device_work(trace), options.top, result, options.text("without"));
+  return result;
+}
+
+AnalysisResult combine_job_findings(std::span<const RankResult> ranks, const AnalysisOptions& options) {
+  AnalysisResult result;
+  combine_findings(ranks, options.top, result);
+  return result;
+}
+
+}  // namespace
+
+namespace analysis {
+
+extern const Analysis summary{"summary",
+                              "what to fix first, utilization, where the time goes, top kernels",
+                              kFindingNeeds,
+                              analyze_summary,
+                              {},
+                              combine_summary,
+                              nullptr,
+                              Needs::kGpuWork};
+
+}  // namespace analysis
+
+namespace analysis {
+
+extern const Analysis findings{
+    "findings",
+    "what to fix first: each cause of lost time with what a step would gain without it",
+    kFindingNeeds | Needs::kOpIds | Needs::kPython | Needs::kOpArguments | Needs::kGpuArguments |
+        Needs::kMemory,
+    analyze_findings,
+    kFindingOptions,
+    combine_job_findings};
+
+}  // namespace analysis
+
+}  // namespace headroom::trace

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <numeric>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom_trace/analysis.h"
+#include "headroom_trace/columns/attribution.h"
+#include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/tables/data_table.h"
+#include "headroom_trace/work/device_work.h"
+#include "headroom_trace/work/kernel_sequences.h"
+
+namespace headroom::trace {
+namespace {
+
+enum class By { kName, kType, kShape, kOp };
+
+By by_of(const AnalysisOptions& options) {
+  const std::string text = options.text("by", "name");
+  constexpr std::pair<const char*, By> kChoices[] = {
+      {"name", By::kName}, {"type", By::kType}, {"shape", By::kShape}, {"op", By::kOp}};
+  for (const auto& [name, by] : kChoices) {
+    if (text == name) return by;
+  }
+  throw Error(fmt::format("--by {}: give name, type, shape or op", in_quotes(text)));
+}
+
+struct Group {
+  std::vector<Cell> labels;
+  DurationStats durations;
+  std::array<std::int64_t, kKernelCategories> category_ns{};
+
+  /// That of most of its time: kernels of one name may be for several things.
+  const char* category() const {
+    const auto most = std::ranges::max_element(category_ns);
+    return to_string(static_cast<KernelCategory>(most - category_ns.begin()));
+  }
+};
+
+std::string extent_text(const std::uint32_t (&extent)[3]) {
+  if (extent[0] == 0 && extent[1] == 0 && extent[2] == 0) return "";
+  return fmt::format("{}x{}x{}", extent[0], extent[1], extent[2]);
+}
+
+/// The labels of the group that a row belongs to, and a key that is the same for the same labels.
+class Grouping {
+ public:
+  using Key = std::array<std::uint32_t, 7>;
+  Grouping(const Trace& trace, const std::vector<KernelType>& types, By by)
+      : trace_(trace), types_(types), by_(by) {
+    if (by == By::kOp) ops_ = launching_ops(trace);
+  }
+
+  Key key(std::size_t row) const {
+    const GpuDetail& work = trace_.gpu[row];
+    const auto type = static_cast<std::uint32_t>(types_[row]);
+    const NameId name = trace_.events.name[work.event];
+    switch (by_) {
+      case By::kType:
+        return {type};
+      case By::kOp:
+        return {ops_[row] == kNone ? kNoName : trace_.events.name[ops_[row]]};
+      case By::kShape:
+        return {name, work.grid[0], work.grid[1], work.grid[2], work.block[0], work.block[1], work.block[2]};
+      case By::kName:
+        break;
+    }
+    return {name, type};
+  }
+
+  std::vector<Cell> labels(std::size_t row) const {
+    const GpuDetail& work = trace_.gpu[row];
+    const char* type = to_string(types_[row]);
+    const std::string name(trace_.names[trace_.events.name[work.event]]);
+    switch (by_) {
+      case By::kType:
+        return {type};
+      case By::kOp:
+        return {ops_[row] == kNone ? Cell{} : Cell{std::string(trace_.names[trace_.events.name[ops_[row]]])}};
+      case By::kShape:
+        return {name, type, extent_text(work.grid), extent_text(work.block)};
+      case By::kName:
+        break;
+    }
+    return {name, type};
+  }
+
+  /// Whether the kernels of a group are of one name.
+  bool has_category() const { return by_ == By::kName || by_ == By::kShape; }
+
+  std::vector<Column> columns() const {
+    const Column name{"name", "name", Kind::kText}, type{"type", "type", Kind::kText};
+    switch (by_) {
+      case By::kType:
+        return {type};
+      case By::kOp:
+        return {{"op", "launching op", Kind::kText}};
+      case By::kShape:
+        return {name, type, {"grid", "grid", Kind::kText}, {"block", "block", Kind::kText}};
+      case By::kName:
+        break;
+    }
+    return {name, type};
+  }
+
+ private:
+  const Trace& trace_;
+  const std::vector<KernelType>& types_;
+  By by_;
+  std::vector<std::uint32_t> ops_;
+};
+
+DataTable kernel_table(const Trace& trace, const Grouping& grouping,
+                       const std::vector<KernelCategory>& categories, std::int64_t sum) {
+  std::map<Grouping::Key, std::size_t> places;
+  std::vector<Group> groups;
+  for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
+    const auto [place, is_new] = places.emplace(grouping.key(row), groups.size());
+    if (is_new) groups.push_back({grouping.labels(row), {}});
+    Group& group = groups[place->second];
+    const std::int64_t duration = trace.events.duration_ns[trace.gpu[row].event];
+    group.durations.add(duration);
+    // A kernel of no duration counts a little, so that the category of a group of such is theirs.
+    std::int64_t& of_category = group.category_ns[static_cast<std::size_t>(categories[row])];
+    of_category = saturating_add(of_category, std::max<std::int64_t>(duration, 1));
+  }
+  std::ranges::stable_sort(groups, std::greater{},
+                           [](const Group& group) { return group.durations.total_ns(); });
+  DataTable table{"kernels", "by total time", grouping.columns(), {}};
+  if (grouping.has_category()) table.columns.push_back({"category", "category", Kind::kText});
+  for (Column& column : std::vector<Column>{{"count", "count", Kind::kCount},
+                                            {"total_ns", "total", Kind::kTimeNs},
+                                            {"share", "share", Kind::kShare},
+                                            {"mean_ns", "mean", Kind::kTimeNs},
+                                            {"std_ns", "std", Kind::kTimeNs},
+                                            {"min_ns", "min", Kind::kTimeNs},
+                                            {"max_ns", "max", Kind::kTimeNs}}) {
+    table.columns.push_back(std::move(column));
+  }
+  for (Group& group : groups) {
+    std::vector<Cell>& row = table.rows.emplace_back(std::move(group.labels));
+    if (grouping.has_category()) row.emplace_back(group.category());
+    const DurationStats& durations = group.durations;
+    row.insert(row.end(),
+               {durations.count(), durations.total_ns(), share_cell(durations.total_ns(), sum),
+                durations.mean_ns(), durations.count() < 2 ? Cell{} : Cell{durations.standard_deviation_ns()},
+                durations.min_ns(), durations.max_ns()});
+  }
+  return table;
+}
+
+DataTable type_table(const Trace& trace, const std::vector<KernelType>& types,
+                     std::span<const DeviceTimes> devices, std::int64_t busy_ns) {
+  constexpr std::array kTypes{KernelType::kCompute, KernelType::kCommunication, KernelType::kMemory};
+  std::array<DurationStats, kTypes.size()> durations;
+  for (std::size_t row = 0; row < types.size(); ++row)
+    durations[static_cast<std::size_t>(types[row])].add(trace.events.duration_ns[trace.gpu[row].event]);
+  DataTable table{"types",
+                  "by type, overlapping work counted once",
+                  {{"type", "type", Kind::kText},
+                   {"count", "count", Kind::kCount},
+                   {"sum_ns", "sum", Kind::kTimeNs},
+                   {"merged_ns", "merged", Kind::kTimeNs},
+                   {"share_of_busy", "of busy", Kind::kShare}},
+                  {}};
+  for (const KernelType type : kTypes) {
+    std::int64_t merged_ns = 0;
+    for (const DeviceTimes& times : devices) {
+      const Spans& spans = type == KernelType::kCompute         ? times.compute
+                           : type == KernelType::kCommunication ? times.communication
+                                                                : times.memory;
+      merged_ns = saturating_add(merged_ns, length(spans));
+    }
+    const DurationStats& of_type = durations[static_cast<std::size_t>(type)];
+    if (of_type.count() == 0) continue;
+    table.rows.push_back(
+        {to_string(type), of_type.count(), of_type.total_ns(), merged_ns, share_cell(merged_ns, busy_ns)});
+  }
+  return table;
+}
+
+DataTable category_table(const Trace& trace, const std::vector<KernelCategory>& categories,
+                         std::int64_t sum) {
+  std::array<DurationStats, kKernelCategories> durations;
+  for (std::size_t row = 0; row < categories.size(); ++row)
+    durations[static_cast<std::size_t>(categories[row])].add(trace.events.duration_ns[trace.gpu[row].event]);
+  std::vector<std::size_t> order(kKernelCategories);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) { return durations[i].total_ns(); });
+  DataTable table{"categories",
+                  "by what they compute",
+                  {{"category", "category", Kind::kText},
+                   {"count", "count", Kind::kCount},
+                   {"total_ns", "total", Kind::kTimeNs},
+                   {"share", "share", Kind::kShare},
+                   {"mean_ns", "mean", Kind::kTimeNs}},
+                  {}};
+  for (const std::size_t i : order) {
+    const DurationStats& one = durations[i];
+    if (one.count() == 0) continue;
+    table.rows.push_back({to_string(static_cast<KernelCategory>(i)), one.count(), one.total_ns(),
+                          share_cell(one.total_ns(), sum), one.mean_ns()});
+  }
+  return table;
+}
+
+DataTable sequence_table(const Trace& trace, const std::vector<KernelCategory>& categories, std::int64_t sum,
+                         std::size_t top) {
+  DataTable table{"sequences",
+                  "kernels that follow one another, which a fusion would take",
+                  {{"kernels", "kernels", Kind::kText},
+                   {"length", "length", Kind::kCount},
+                   {"count", "count", Kind::kCount},
+                   {"total_ns", "total", Kind::kTimeNs},
+                   {"share", "share", Kind::kShare},
+                   {"gaps_ns", "gaps between", Kind::kTimeNs}},
+                  {}};
+  std::map<std::string, int> seen;
+  for (const KernelSequence& sequence : kernel_sequences(trace, categories, top)) {
+    std::string names = sequence_text(trace, sequence);
+    // Kernels of one such name may be several, with other template arguments.
+    if (const int number = ++seen[names]; number > 1) names += fmt::format(" #{}", number);
+    table.rows.push_back({names, count_cell(sequence.names.size()), sequence.count, sequence.total_ns,
+                          share_cell(sequence.total_ns, sum), sequence.gaps_ns});
+  }
+  return table;
+}
+
+/// The busy time by concurrent kinds of work; the rows sum to it exactly.
+DataTable combination_table(const Breakdown& sum) {
+  constexpr std::array<const char*, 8> kNames{
+      "",       "compute",          "communication",          "compute + communication",
+      "memory", "compute + memory", "communication + memory", "compute + communication + memory"};
+  DataTable table{"combinations",
+                  "the busy time by what ran at once",
+                  {{"types", "types", Kind::kText},
+                   {"time_ns", "time", Kind::kTimeNs},
+                   {"share_of_busy", "of busy", Kind::kShare}},
+                  {}};
+  for (std::size_t mask = 1; mask < kNames.size(); ++mask) {
+    if (sum.combinations[mask] == 0) continue;
+    table.rows.push_back(
+        {kNames[mask], sum.combinations[mask], share_cell(sum.combinations[mask], sum.busy_ns)});
+  }
+  return table;
+}
+
+AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
+  const By by = by_of(options);
+  AnalysisResult result;
+  if (trace.gpu.empty()) {
+    result.notes.push_back(no_gpu_work(trace));
+    return result;
+  }
+  const std::vector<KernelType> types = kernel_types(trace);
+  const std::vector<DeviceTimes> devices = device_times(trace, device_work(trace), types);
+  const Breakdown busy = total(devices);
+  DurationStats all;
+  for (const GpuDetail& work : trace.gpu) all.add(trace.events.duration_ns[work.event]);
+  const std::vector<KernelCategory> categories = kernel_categories(trace, types);
+  DataTable kernels = kernel_table(trace, Grouping(trace, types, by), categories, all.total_ns());
+  if (const std::size_t left_out = keep_top(kernels, options.top); left_out > 0)
+    result.notes.push_back(fmt::format("{} more rows: --top 0 shows all", left_out));
+  result.tables = {std::move(kernels), type_table(trace, types, devices, busy.busy_ns),
+                   combination_table(busy), category_table(trace, categories, all.total_ns()),
+                   sequence_table(trace, categories, all.total_ns(), options.top)};
+  result.headlines = {{"gpu_events", Kind::kCount, true, static_cast<double>(all.count()), ""},
+                      {"gpu_time_ns", Kind::kTimeNs, true, static_cast<double>(all.total_ns()), ""},
+                      {"mean_duration_ns", Kind::kTimeNs, true, all.mean_ns(), ""}};
+  return result;
+}
+
+Needs needs_with(const AnalysisOptions& options) {
+  return by_of(options) == By::kShape ? Needs::kGpuArguments : Needs::kGpuWork;
+}
+
+constexpr AnalysisOption kOptions[] = {
+    {"by", "WHAT", "name", "name, type, shape (grid and block), or op (the operator that launched it)"}};
+
+}  // namespace
+
+namespace analysis {
+
+extern const Analysis kernels{
+    "kernels",
+    "the work of the devices by name, type, shape or launching op, and what a fusion would take",
+    Needs::kLaunches | Needs::kOps,
+    analyze,
+    kOptions,
+    nullptr,
+    needs_with};
+
+}  // namespace analysis
+}  // namespace headroom::trace

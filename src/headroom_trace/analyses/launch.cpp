@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "headroom/base/error.h"
+#include "headroom/base/units.h"
+#include "headroom_trace/analysis.h"
+#include "headroom_trace/columns/attribution.h"
+#include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/tables/data_table.h"
+#include "headroom_trace/work/device_work.h"
+#include "headroom_trace/work/launches.h"
+
+namespace headroom::trace {
+namespace {
+
+constexpr std::size_t kKinds = 4;
+
+void add_spread(DataTable& table, LaunchKind kind, const char* quantity,
+                const std::vector<std::int64_t>& times) {
+  const TimeSpread spread = time_spread(times);
+  if (spread.count == 0) return;
+  table.rows.push_back({std::string(to_string(kind)), std::string(quantity), count_cell(spread.count),
+                        spread.median_ns, spread.p95_ns, spread.p99_ns, spread.max_ns, spread.total_ns});
+}
+
+constexpr std::int64_t kDefaultCallCutoffNs = 50'000, kDefaultDelayCutoffNs = 100'000;
+
+constexpr AnalysisOption kLaunchOptions[] = {
+    {"call-cutoff", "TIME", "50us", "a call that takes longer is an outlier"},
+    {"delay-cutoff", "TIME", "100us", "work that starts later after its call is delayed"},
+    {"each", "", "", "a table with a row for each piece of GPU work that has a launch"}};
+
+void sum_up(const Launches& launches, AnalysisResult& result) {
+  std::vector<std::int64_t> delays, call_times;
+  std::size_t kernels = 0, short_kernels = 0, early = 0;
+  for (const LaunchCall& call : launches.calls) {
+    delays.push_back(launches.delay_ns(call));
+    call_times.push_back(launches.call_ns(call));
+    kernels += call.kind == LaunchKind::kKernel;
+    short_kernels += launches.is_short(call);
+    early += launches.trace.events.start_ns[launches.trace.gpu[call.rows.front()].event] <
+             launches.trace.events.start_ns[call.call];
+  }
+  if (!delays.empty()) {
+    const TimeSpread delay = time_spread(delays), call = time_spread(call_times);
+    result.headlines = {
+        {"launch_delay_median_ns", Kind::kTimeNs, true, delay.median_ns, ""},
+        {"launch_delay_p99_ns", Kind::kTimeNs, true, delay.p99_ns, ""},
+        {"launch_call_median_ns", Kind::kTimeNs, true, call.median_ns, ""},
+        {"launch_call_total_ns", Kind::kTimeNs, true, static_cast<double>(call.total_ns), ""}};
+  }
+  if (kernels > 0) {
+    const double share = static_cast<double>(short_kernels) / static_cast<double>(kernels);
+    result.headlines.push_back({"short_kernel_share", Kind::kShare, true, share, ""});
+    if (share > 0.5)
+      result.notes.push_back(fmt::format(
+          "{} of the kernels are shorter than the call that launches them: the CPU cannot keep the device "
+          "busy with them. Fuse them (torch.compile), or launch them as a CUDA graph",
+          format_percent(share)));
+  }
+  if (early > 0)
+    result.notes.push_back(fmt::format(
+        "{} pieces of GPU work start before their own launch: the clocks of CPU and GPU differ in this file, "
+        "and every delay may be off by as much",
+        early));
+  const auto unknown = std::ranges::count(launches.launch, kNone);
+  if (unknown > 0)
+    result.notes.push_back(fmt::format("{} of {} pieces of GPU work have no launch in the file", unknown,
+                                       launches.trace.gpu.size()));
+}
+
+/// Median, p95, p99, max and total of the call, the delay (and signed delay) and the GPU work, by kind. For a
+/// graph: the delay of its first work, and the sum of its work.
+DataTable launch_spread_table(const Launches& launches) {
+  DataTable table{"launches",
+                  "launches by what they start",
+                  {{"kind", "starts", Kind::kText},
+                   {"quantity", "time", Kind::kText},
+                   {"count", "launches", Kind::kCount},
+                   {"median_ns", "median", Kind::kTimeNs},
+                   {"p95_ns", "p95", Kind::kTimeNs},
+                   {"p99_ns", "p99", Kind::kTimeNs},
+                   {"max_ns", "max", Kind::kTimeNs},
+                   {"total_ns", "total", Kind::kTimeNs}},
+                  {}};
+  for (std::size_t k = 0; k < kKinds; ++k) {
+    const auto kind = static_cast<LaunchKind>(k);
+    std::vector<std::int64_t> call_times, delays, signed_delays, gpu_times;
+    for (const LaunchCall& call : launches.calls) {
+      if (call.kind != kind) continue;
+      call_times.push_back(launches.call_ns(call));
+      delays.push_back(launches.delay_ns(call));
+      signed_delays.push_back(launches.signed_delay(call));
+      std::int64_t gpu_ns = 0;
+      for (const std::uint32_t row : call.rows) gpu_ns = saturating_add(gpu_ns, launches.gpu_ns(row));
+      gpu_times.push_back(gpu_ns);
+    }
+    add_spread(table, kind, "call", call_times);
+    add_spread(table, kind, "delay", delays);
+    add_spread(table, kind, "signed delay", signed_delays);
+    add_spread(table, kind, "GPU work", gpu_times);
+  }
+  return table;
+}
+
+/// By function: calls, their cost, and the number over the cutoffs (ns).
+DataTable launch_functions_table(const Launches& launches, std::int64_t call_cutoff,
+                                 std::int64_t delay_cutoff) {
+  struct Sum {
+    std::vector<std::int64_t> times;
+    std::size_t works = 0, outliers = 0, delayed = 0;
+  };
+  std::map<NameId, Sum> by_name;
+  for (const LaunchCall& call : launches.calls) {
+    Sum& sum = by_name[launches.trace.events.name[call.call]];
+    sum.times.push_back(launches.call_ns(call));
+    sum.works += call.rows.size();
+    sum.outliers += launches.call_ns(call) > call_cutoff;
+    sum.delayed += launches.delay_ns(call) > delay_cutoff;
+  }
+  DataTable table{"functions",
+                  fmt::format("the calls that launch; an outlier takes longer than {}, delayed work starts "
+                              "more than {} after its call",
+                              format_time_ns(static_cast<double>(call_cutoff)),
+                              format_time_ns(static_cast<double>(delay_cutoff))),
+                  {{"function", "function", Kind::kText},
+                   {"calls", "calls", Kind::kCount},
+                   {"works", "GPU work", Kind::kCount},
+                   {"median_ns", "median", Kind::kTimeNs},
+                   {"p99_ns", "p99", Kind::kTimeNs},
+                   {"max_ns", "max", Kind::kTimeNs},
+                   {"total_ns", "total", Kind::kTimeNs},
+                   {"outliers", "outliers", Kind::kCount},
+                   {"delayed", "delayed", Kind::kCount}},
+                  {}};
+  for (const auto& [name, sum] : by_name) {
+    const TimeSpread spread = time_spread(sum.times);
+    table.rows.push_back({name_cell(launches.trace, name), count_cell(spread.count), count_cell(sum.works),
+                          spread.median_ns, spread.p99_ns, spread.max_ns, spread.total_ns,
+                          count_cell(sum.outliers), count_cell(sum.delayed)});
+  }
+  std::ranges::stable_sort(table.rows, std::greater{},
+                           [](const auto& row) { return std::get<std::int64_t>(row[6]); });
+  return table;
+}
+
+/// The first `top` (0: all) graph launches, by time.
+DataTable launch_graphs_table(const Launches& launches, std::size_t top) {
+  DataTable table{"graphs",
+                  "graph launches: one call, many pieces of work",
+                  {{"function", "function", Kind::kText},
+                   {"start_ns", "call", Kind::kInstantNs},
+                   {"call_ns", "call time", Kind::kTimeNs},
+                   {"delay_ns", "delay", Kind::kTimeNs},
+                   {"works", "GPU work", Kind::kCount},
+                   {"span_ns", "span", Kind::kTimeNs},
+                   {"gpu_ns", "GPU time", Kind::kTimeNs}},
+                  {}};
+  const Events& events = launches.trace.events;
+  for (const LaunchCall& call : launches.calls) {
+    if (call.kind != LaunchKind::kGraph) continue;
+    const std::int64_t start = events.start_ns[launches.trace.gpu[call.rows.front()].event];
+    std::int64_t gpu_ns = 0, end = start;
+    for (const std::uint32_t row : call.rows) {
+      gpu_ns = saturating_add(gpu_ns, launches.gpu_ns(row));
+      end = std::max(end, events.end_ns(launches.trace.gpu[row].event));
+    }
+    table.rows.push_back({event_cell(launches.trace, call.call), events.start_ns[call.call],
+                          launches.call_ns(call), launches.delay_ns(call), count_cell(call.rows.size()),
+                          end - start, gpu_ns});
+  }
+  keep_top(table, top);
+  return table;
+}
+
+/// Kernels shorter than their call, by name, most first.
+DataTable short_kernels_table(const Launches& launches, std::size_t top) {
+  struct Sum {
+    std::size_t launches = 0, is_short = 0;
+    std::int64_t gpu_ns = 0, call_ns = 0;
+  };
+  std::map<NameId, Sum> by_name;
+  for (const LaunchCall& call : launches.calls) {
+    if (call.kind != LaunchKind::kKernel) continue;
+    Sum& sum = by_name[launches.trace.events.name[launches.trace.gpu[call.rows.front()].event]];
+    ++sum.launches;
+    sum.is_short += launches.is_short(call);
+    sum.gpu_ns = saturating_add(sum.gpu_ns, launches.gpu_ns(call.rows.front()));
+    sum.call_ns = saturating_add(sum.call_ns, launches.call_ns(call));
+  }
+  std::vector<std::pair<NameId, Sum>> sorted(by_name.begin(), by_name.end());
+  std::erase_if(sorted, [](const auto& entry) { return entry.second.is_short == 0; });
+  std::ranges::stable_sort(sorted, std::greater{}, [](const auto& entry) { return entry.second.is_short; });
+  DataTable table{"short_kernels",
+                  "kernels that are shorter than the call that launches them",
+                  {{"kernel", "kernel", Kind::kText},
+                   {"launches", "launches", Kind::kCount},
+                   {"short", "of which short", Kind::kCount},
+                   {"gpu_ns", "GPU time", Kind::kTimeNs},
+                   {"call_ns", "call time", Kind::kTimeNs}},
+                  {}};
+  for (const auto& [name, sum] : sorted)
+    table.rows.push_back({name_cell(launches.trace, name), count_cell(sum.launches), count_cell(sum.is_short),
+                          sum.gpu_ns, sum.call_ns});
+  keep_top(table, top);
+  return table;
+}
+
+/// The longest calls over the cutoff.
+DataTable launch_outliers_table(const Launches& launches, std::int64_t call_cutoff, std::size_t top) {
+  std::vector<const LaunchCall*> outliers;
+  for (const LaunchCall& call : launches.calls) {
+    if (launches.call_ns(call) > call_cutoff) outliers.push_back(&call);
+  }
+  std::ranges::stable_sort(outliers, std::greater{},
+                           [&](const LaunchCall* call) { return launches.call_ns(*call); });
+  DataTable table{"outliers",
+                  "calls that took longest",
+                  {{"function", "function", Kind::kText},
+                   {"start_ns", "start", Kind::kInstantNs},
+                   {"call_ns", "call time", Kind::kTimeNs},
+                   {"op", "op", Kind::kText},
+                   {"starts", "starts", Kind::kText}},
+                  {}};
+  const Trace& trace = launches.trace;
+  for (const LaunchCall* call : outliers)
+    table.rows.push_back({event_cell(trace, call->call), trace.events.start_ns[call->call],
+                          launches.call_ns(*call), event_cell(trace, launches.op[call->rows.front()]),
+                          event_cell(trace, trace.gpu[call->rows.front()].event)});
+  keep_top(table, top);
+  return table;
+}
+
+/// Every piece of GPU work that has a launch, by launch; the delay is its own, in a graph as elsewhere.
+DataTable launch_each_table(const Launches& launches) {
+  DataTable table{"each",
+                  "each piece of GPU work that has a launch",
+                  {{"kind", "kind", Kind::kText},
+                   {"function", "function", Kind::kText},
+                   {"correlation", "correlation", Kind::kCount},
+                   {"device", "device", Kind::kText},
+                   {"stream", "stream", Kind::kCount},
+                   {"call_start_ns", "call", Kind::kInstantNs},
+                   {"call_ns", "call time", Kind::kTimeNs},
+                   {"gpu_start_ns", "start", Kind::kInstantNs},
+                   {"gpu_ns", "GPU time", Kind::kTimeNs},
+                   {"delay_ns", "delay", Kind::kTimeNs},
+                   {"signed_delay_ns", "signed delay", Kind::kTimeNs},
+                   {"name", "name", Kind::kText}},
+                  {}};
+  const Trace& trace = launches.trace;
+  for (const LaunchCall& call : launches.calls) {
+    for (const std::uint32_t row : call.rows) {
+      const std::uint32_t event = trace.gpu[row].event;
+      const std::int64_t delay = signed_delay_ns(trace, call.call, row);
+      table.rows.push_back({std::string(to_string(call.kind)), event_cell(trace, call.call),
+                            trace.events.correlation[event], device_text(device_of(trace, trace.gpu[row])),
+                            number_cell(trace.gpu[row].stream), trace.events.start_ns[call.call],
+                            launches.call_ns(call), trace.events.start_ns[event], launches.gpu_ns(row),
+                            std::max<std::int64_t>(0, delay), delay, event_cell(trace, event)});
+    }
+  }
+  return table;
+}
+
+/// How much GPU work has a launch in the file.
+DataTable launch_coverage_table(const Launches& launches) {
+  DataTable table{"coverage",
+                  "GPU work with a launch in the file and without",
+                  {{"kind", "work", Kind::kText},
+                   {"works", "all", Kind::kCount},
+                   {"launched", "with a launch", Kind::kCount},
+                   {"without_launch", "without", Kind::kCount}},
+                  {}};
+  const Trace& trace = launches.trace;
+  constexpr std::array<Category, 3> kCategories{Category::kKernel, Category::kGpuMemcpy,
+                                                Category::kGpuMemset};
+  for (std::size_t k = 0; k < kCategories.size(); ++k) {
+    std::size_t all = 0, launched = 0;
+    for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
+      if (trace.events.category[trace.gpu[row].event] != kCategories[k]) continue;
+      ++all;
+      launched += launches.launch[row] != kNone;
+    }
+    if (all > 0)
+      table.rows.push_back({std::string(to_string(static_cast<LaunchKind>(k))), count_cell(all),
+                            count_cell(launched), count_cell(all - launched)});
+  }
+  return table;
+}
+
+AnalysisResult analyze_launch(const Trace& trace, const AnalysisOptions& options) {
+  AnalysisResult result;
+  if (trace.gpu.empty()) {
+    result.notes.push_back(no_gpu_work(trace));
+    return result;
+  }
+  const auto call_cutoff = options.whole_time_ns("call-cutoff", kDefaultCallCutoffNs);
+  const auto delay_cutoff = options.whole_time_ns("delay-cutoff", kDefaultDelayCutoffNs);
+  const Launches found(trace);
+  result.tables = {launch_spread_table(found),
+                   launch_functions_table(found, call_cutoff, delay_cutoff),
+                   launch_coverage_table(found),
+                   launch_graphs_table(found, options.top),
+                   short_kernels_table(found, options.top),
+                   launch_outliers_table(found, call_cutoff, options.top)};
+  if (options.flag("each")) result.tables.push_back(launch_each_table(found));
+  sum_up(found, result);
+  return result;
+}
+
+// CUDA's default depth of a stream's launch queue.
+constexpr double kDefaultLimit = 1024;
+
+constexpr AnalysisOption kQueueOptions[] = {
+    {"limit", "COUNT", "1024", "from this length on the queue is full and a launch blocks the CPU"},
+    {"series", "", "", "a table with every change of each queue"}};
+
+DataTable streams_table(const std::vector<StreamQueue>& queues, std::int64_t limit) {
+  DataTable table{
+      "streams",
+      fmt::format("work launched and not yet started, by stream; {} or more block the CPU", limit),
+      {{"device", "device", Kind::kText},
+       {"stream", "stream", Kind::kCount},
+       {"works", "work", Kind::kCount},
+       {"without_launch", "no launch", Kind::kCount},
+       {"span_ns", "time", Kind::kTimeNs},
+       {"mean_length", "mean length", Kind::kNumber},
+       {"max_length", "max length", Kind::kCount},
+       {"empty_ns", "empty", Kind::kTimeNs},
+       {"empty_share", "empty share", Kind::kShare},
+       {"blocked_ns", "blocked", Kind::kTimeNs}},
+      {}};
+  for (const StreamQueue& queue : queues) {
+    const QueueSummary summary = summarize(queue.steps, limit);
+    table.rows.push_back({device_text(queue.device), number_cell(queue.stream), count_cell(queue.works),
+                          count_cell(queue.without_launch), summary.span_ns,
+                          quotient_cell(summary.length_ns, static_cast<double>(summary.span_ns)),
+                          summary.max_length, summary.empty_ns, share_cell(summary.empty_ns, summary.span_ns),
+                          summary.blocked_ns});
+  }
+  return table;
+}
+
+DataTable series_table(const std::vector<StreamQueue>& queues) {
+  DataTable table{"series",
+                  "length of each queue from each change on",
+                  {{"device", "device", Kind::kText},
+                   {"stream", "stream", Kind::kCount},
+                   {"at_ns", "from", Kind::kInstantNs},
+                   {"length", "length", Kind::kCount}},
+                  {}};
+  for (const StreamQueue& queue : queues) {
+    for (const QueueStep& step : queue.steps)
+      table.rows.push_back({device_text(queue.device), number_cell(queue.stream), step.at_ns, step.length});
+  }
+  return table;
+}
+
+void add(QueueSummary& sum, const QueueSummary& one) {
+  sum.span_ns = saturating_add(sum.span_ns, one.span_ns);
+  sum.max_length = std::max(sum.max_length, one.max_length);
+  sum.length_ns += one.length_ns;
+  sum.empty_ns = saturating_add(sum.empty_ns, one.empty_ns);
+  sum.blocked_ns = saturating_add(sum.blocked_ns, one.blocked_ns);
+}
+
+/// Over several streams: weighted by the time of each.
+void add_headlines(const QueueSummary& sum, const std::string& device, AnalysisResult& result) {
+  if (sum.span_ns <= 0) return;
+  const auto span = static_cast<double>(sum.span_ns);
+  result.headlines.push_back({"queue_length_mean", Kind::kNumber, false, sum.length_ns / span, device});
+  result.headlines.push_back(
+      {"queue_length_max", Kind::kCount, false, static_cast<double>(sum.max_length), device});
+  result.headlines.push_back(
+      {"queue_empty_share", Kind::kShare, true, static_cast<double>(sum.empty_ns) / span, device});
+  result.headlines.push_back(
+      {"queue_blocked_ns", Kind::kTimeNs, true, static_cast<double>(sum.blocked_ns), device});
+}
+
+void sum_up(const std::vector<StreamQueue>& queues, std::int64_t limit, AnalysisResult& result) {
+  QueueSummary all;
+  std::map<std::int32_t, QueueSummary> devices;
+  std::size_t without_launch = 0, works = 0;
+  for (const StreamQueue& queue : queues) {
+    const QueueSummary summary = summarize(queue.steps, limit);
+    add(all, summary);
+    add(devices[queue.device], summary);
+    without_launch += queue.without_launch;
+    works += queue.works + queue.without_launch;
+  }
+  for (const auto& [device, sum] : devices) {
+    if (devices.size() > 1) add_headlines(sum, device_text(device), result);
+  }
+  add_headlines(all, "", result);
+  if (all.blocked_ns > 0)
+    result.notes.push_back(fmt::format(
+        "queues were full for {}: the CPU waited for the device, which is bound by its own work there",
+        format_time_ns(static_cast<double>(all.blocked_ns))));
+  if (without_launch > 0)
+    result.notes.push_back(
+        fmt::format("{} of {} pieces of GPU work have no launch in the file: left out of the queues",
+                    without_launch, works));
+}
+
+AnalysisResult analyze_queue(const Trace& trace, const AnalysisOptions& options) {
+  const double limit = options.number("limit", kDefaultLimit);
+  if (!(limit >= 1 && limit <= 1e15))
+    throw Error(fmt::format("--limit {}: give a length of 1 or more", options.text("limit")));
+  if (trace.gpu.empty()) {
+    AnalysisResult nothing;
+    nothing.notes.push_back(no_gpu_work(trace));
+    return nothing;
+  }
+  const auto limit_length = static_cast<std::int64_t>(std::ceil(limit));
+  const std::vector<StreamQueue> queues = queue_lengths(trace, launches(trace));
+  AnalysisResult result;
+  result.tables.push_back(streams_table(queues, limit_length));
+  if (options.flag("series")) result.tables.push_back(series_table(queues));
+  sum_up(queues, limit_length, result);
+  return result;
+}
+
+}  // namespace
+
+namespace analysis {
+
+extern const Analysis launch{"launch",
+                             "how long launching takes, and how long work waits after its launch",
+                             Needs::kLaunches | Needs::kOps,
+                             analyze_launch,
+                             kLaunchOptions,
+                             nullptr};
+
+}  // namespace analysis
+
+namespace analysis {
+
+extern const Analysis queue{"queue",          "how much work waits on each stream, and when launching blocks",
+                            Needs::kLaunches, analyze_queue,
+                            kQueueOptions,    nullptr};
+
+}  // namespace analysis
+
+}  // namespace headroom::trace

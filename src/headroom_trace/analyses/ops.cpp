@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom_trace/analysis.h"
+#include "headroom_trace/columns/attribution.h"
+#include "headroom_trace/columns/trace.h"
+#include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/tables/data_table.h"
+#include "headroom_trace/work/python_work.h"
+
+namespace headroom::trace {
+namespace {
+
+/// The calls of the host as torch.profiler sees them: operators, annotations, and calls of the runtime and
+/// the driver, nested by time on each thread, with the GPU work that each launched. Columns by event of the
+/// trace; kNone and zeros for events that are no calls.
+struct OpTree {
+  std::vector<std::uint32_t> calls;           ///< the events that are calls, parents before children
+  std::vector<std::uint32_t> parent;          ///< the innermost call that encloses it
+  std::vector<std::int64_t> self_ns;          ///< its time without its children's
+  std::vector<std::int64_t> device_ns;        ///< GPU work that it launched itself
+  std::vector<std::int64_t> device_total_ns;  ///< and that its children did
+  /// The call that represents it: itself, or its parent's representative if it is the only child of a parent
+  /// of the same name (aten::arange in aten::arange: torch counts one call) or belongs to the profiler.
+  std::vector<std::uint32_t> stand_in;
+  std::int64_t unattributed_device_ns = 0;  ///< GPU work without a launching call in the file
+};
+
+constexpr CategoryMask kCalls = mask_of(Category::kCpuOp) | mask_of(Category::kUserAnnotation) |
+                                mask_of(Category::kRuntime) | mask_of(Category::kDriver);
+
+/// Calls that the profiler makes of itself, which torch leaves out of its tables.
+bool is_of_profiler(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kNames{"profiler::_record_function_enter",
+                                                   "profiler::_record_function_enter_new",
+                                                   "profiler::_record_function_exit",
+                                                   "aten::is_leaf",
+                                                   "aten::output_nr",
+                                                   "aten::_version"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
+/// Returns the owner of the GPU work of a call: the innermost operator (itself included), as in torch, else
+/// the innermost annotation, else kNone.
+std::vector<std::uint32_t> owners(const Trace& trace, const OpTree& tree) {
+  std::vector<std::uint32_t> owner(trace.events.size(), kNone);
+  for (const std::uint32_t call : tree.calls) {
+    const std::uint32_t parent = tree.parent[call], above = parent == kNone ? kNone : owner[parent];
+    const Category category = trace.events.category[call];
+    const bool is_in_op = above != kNone && trace.events.category[above] == Category::kCpuOp;
+    const bool is_owner =
+        category == Category::kCpuOp || (category == Category::kUserAnnotation && !is_in_op);
+    owner[call] = is_owner ? call : above;
+  }
+  return owner;
+}
+
+/// By the launch; where none is in the file, by the external id.
+void add_device_times(const Trace& trace, OpTree& tree) {
+  const std::vector<std::uint32_t> launch = launches(trace), owner = owners(trace, tree);
+  std::unordered_map<std::int64_t, std::uint32_t> by_external_id;
+  for (const OpDetail& op : trace.ops) {
+    if (op.external_id > 0) by_external_id.emplace(op.external_id, op.event);
+  }
+  for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
+    std::uint32_t call = launch[row] == kNone ? kNone : owner[launch[row]];
+    if (call == kNone) {
+      const auto found = by_external_id.find(trace.gpu[row].external_id);
+      if (found != by_external_id.end()) call = found->second;
+    }
+    const std::int64_t duration = trace.events.duration_ns[trace.gpu[row].event];
+    std::int64_t& time = call == kNone ? tree.unattributed_device_ns : tree.device_ns[call];
+    time = saturating_add(time, duration);
+  }
+  tree.device_total_ns = tree.device_ns;
+  for (auto call = tree.calls.rbegin(); call != tree.calls.rend(); ++call) {
+    if (const std::uint32_t parent = tree.parent[*call]; parent != kNone)
+      tree.device_total_ns[parent] =
+          saturating_add(tree.device_total_ns[parent], tree.device_total_ns[*call]);
+  }
+}
+
+void find_stand_ins(const Trace& trace, OpTree& tree) {
+  const std::vector<NameId>& name = trace.events.name;
+  std::vector<std::uint32_t> children(trace.events.size(), 0);
+  for (const std::uint32_t call : tree.calls) {
+    if (tree.parent[call] != kNone && !is_of_profiler(trace.names[name[call]])) ++children[tree.parent[call]];
+  }
+  tree.stand_in.assign(trace.events.size(), kNone);
+  for (const std::uint32_t call : tree.calls) {
+    const std::uint32_t parent = tree.parent[call];
+    const bool is_folded = parent != kNone && ((name[parent] == name[call] && children[parent] == 1) ||
+                                               is_of_profiler(trace.names[name[call]]));
+    tree.stand_in[call] = is_folded ? tree.stand_in[parent] : call;
+  }
+}
+
+enum class By { kName, kShape, kStack };
+
+By by_of(const AnalysisOptions& options) {
+  const std::string text = options.text("by", "name");
+  if (text == "name") return By::kName;
+  if (text == "shape") return By::kShape;
+  if (text == "stack") return By::kStack;
+  throw Error(fmt::format("--by {}: give name, shape or stack", in_quotes(text)));
+}
+
+/// A row of key_averages.
+struct Group {
+  std::string name, detail;  ///< detail: the shapes or the stack
+  const char* kind = "";
+  std::int64_t calls = 0, self_cpu = 0, cpu = 0, self_device = 0, device = 0;
+};
+
+const char* kind_of(Category category) {
+  switch (category) {
+    case Category::kCpuOp:
+      return "op";
+    case Category::kUserAnnotation:
+      return "annotation";
+    case Category::kRuntime:
+      return "runtime";
+    default:
+      return "driver";
+  }
+}
+
+/// The first frames of a call stack, which the file writes innermost first with semicolons between.
+std::string top_frames(std::string_view stack, std::size_t frames) {
+  std::size_t end = 0;
+  for (; frames > 0 && end != std::string_view::npos; --frames) end = stack.find(';', end == 0 ? 0 : end + 1);
+  return std::string(stack.substr(0, end));
+}
+
+/// Needs kLaunches and kOps.
+OpTree op_tree(const Trace& trace) {
+  const Events& events = trace.events;
+  OpTree tree;
+  tree.calls = nesting_order(trace, kCalls);
+  tree.parent = parents(trace, kCalls, kCalls);
+  tree.self_ns.assign(events.size(), 0);
+  tree.device_ns.assign(events.size(), 0);
+  for (const std::uint32_t call : tree.calls) tree.self_ns[call] = events.duration_ns[call];
+  for (const std::uint32_t call : tree.calls) {
+    const std::uint32_t parent = tree.parent[call];
+    if (parent == kNone) continue;
+    // What ends after its parent, by rounding, has the rest of its time outside of it.
+    const std::int64_t inside = std::min(events.end_ns(call), events.end_ns(parent)) - events.start_ns[call];
+    tree.self_ns[parent] = saturating_add(tree.self_ns[parent], -inside);
+  }
+  add_device_times(trace, tree);
+  find_stand_ins(trace, tree);
+  std::erase_if(tree.calls, [&](std::uint32_t call) {
+    return tree.parent[call] == kNone && is_of_profiler(trace.names[events.name[call]]);
+  });
+  return tree;
+}
+
+class Averages {
+ public:
+  Averages(const Trace& trace, By by, std::size_t frames)
+      : trace_(trace), tree_(op_tree(trace)), by_(by), frames_(frames), group_(trace.events.size(), kNone) {
+    if (by == By::kStack) frame_ = parents(trace, mask_of(Category::kPython));
+    for (const std::uint32_t call : tree_.calls) add(call);
+  }
+  std::vector<Group> groups;
+  std::int64_t unattributed_device_ns() const { return tree_.unattributed_device_ns; }
+
+ private:
+  const Trace& trace_;
+  const OpTree tree_;
+  By by_;
+  std::size_t frames_;
+  std::vector<std::uint32_t> group_;  ///< of each event that stands for itself
+  std::vector<std::uint32_t> frame_;  ///< the innermost python_function around each call
+  std::map<std::tuple<std::string_view, std::string, Category>, std::uint32_t> places_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>
+      open_;  ///< calls that enclose the current one, with rows
+  std::vector<std::uint32_t> open_of_group_;
+
+  /// The functions of Python around the call, as a call stack has them.
+  std::string functions_above(std::uint32_t event) const {
+    std::string stack;
+    std::uint32_t frame = frame_[event];
+    for (std::size_t count = 0; count < frames_ && frame != kNone; ++count, frame = frame_[frame]) {
+      if (count > 0) stack += ';';
+      stack += plain_frame(trace_.names[trace_.events.name[frame]]);
+    }
+    return stack;
+  }
+
+  std::string detail_of(std::uint32_t event) const {
+    const std::string own = own_detail_of(event);
+    return by_ == By::kStack && own.empty() ? functions_above(event) : own;
+  }
+
+  std::string own_detail_of(std::uint32_t event) const {
+    const std::uint32_t row = trace_.events.detail[event];
+    const Category category = trace_.events.category[event];
+    if (by_ == By::kName || row == kNone || row >= trace_.ops.size() ||
+        (category != Category::kCpuOp && category != Category::kUserAnnotation)) {
+      return "";
+    }
+    if (by_ == By::kShape) return std::string(trace_.names[trace_.ops[row].dims]);
+    return top_frames(trace_.names[trace_.ops[row].stack], frames_);
+  }
+
+  std::uint32_t group_of(std::uint32_t event) {
+    if (group_[event] != kNone) return group_[event];
+    // As torch does, steps of different numbers are one row.
+    std::string_view name = trace_.names[trace_.events.name[event]];
+    if (name.starts_with("ProfilerStep#")) name = "ProfilerStep*";
+    const Category category = trace_.events.category[event];
+    std::string detail = detail_of(event);
+    const auto [place, is_new] =
+        places_.emplace(std::tuple(name, detail, category), static_cast<std::uint32_t>(groups.size()));
+    if (is_new) {
+      Group& group = groups.emplace_back();
+      group.name = std::string(name);
+      group.detail = std::move(detail);
+      group.kind = kind_of(category);
+    }
+    return group_[event] = place->second;
+  }
+
+  /// Leaves the calls that do not enclose this one and enters it. True if an enclosing call is in the same
+  /// row and already includes its times.
+  bool enter(std::uint32_t call, std::uint32_t group) {
+    while (!open_.empty() && open_.back().first != tree_.parent[call]) {
+      --open_of_group_[open_.back().second];
+      open_.pop_back();
+    }
+    open_.emplace_back(call, group);
+    open_of_group_.resize(groups.size(), 0);
+    return open_of_group_[group]++ > 0;
+  }
+
+  void add(std::uint32_t call) {
+    const std::uint32_t stand_in = tree_.stand_in[call], place = group_of(stand_in);
+    Group& group = groups[place];
+    group.self_cpu = saturating_add(group.self_cpu, tree_.self_ns[call]);
+    group.self_device = saturating_add(group.self_device, tree_.device_ns[call]);
+    const bool is_inside = enter(call, place);
+    if (stand_in != call) return;
+    ++group.calls;
+    if (is_inside) return;
+    group.cpu = saturating_add(group.cpu, trace_.events.duration_ns[call]);
+    group.device = saturating_add(group.device, tree_.device_total_ns[call]);
+  }
+};
+
+std::int64_t Group::*sort_key(const AnalysisOptions& options, bool has_device_time) {
+  const std::string text = options.text("sort", has_device_time ? "self-device" : "self-cpu");
+  constexpr std::pair<const char*, std::int64_t Group::*> kChoices[] = {{"self-cpu", &Group::self_cpu},
+                                                                        {"cpu", &Group::cpu},
+                                                                        {"self-device", &Group::self_device},
+                                                                        {"device", &Group::device},
+                                                                        {"calls", &Group::calls}};
+  for (const auto& [name, member] : kChoices) {
+    if (text == name) return member;
+  }
+  throw Error(fmt::format("--sort {}: give self-cpu, cpu, self-device, device or calls", in_quotes(text)));
+}
+
+DataTable op_table(const std::vector<Group>& groups, By by, std::int64_t self_cpu, std::int64_t self_device) {
+  DataTable table{
+      "ops", "calls of the host", {{"name", "name", Kind::kText}, {"kind", "kind", Kind::kText}}, {}};
+  if (by == By::kShape) table.columns.push_back({"input_shapes", "input shapes", Kind::kText});
+  if (by == By::kStack) table.columns.push_back({"stack", "stack", Kind::kText});
+  for (Column& column : std::vector<Column>{{"calls", "calls", Kind::kCount},
+                                            {"self_cpu_ns", "self CPU", Kind::kTimeNs},
+                                            {"self_cpu_share", "of all", Kind::kShare},
+                                            {"cpu_total_ns", "CPU total", Kind::kTimeNs},
+                                            {"cpu_mean_ns", "CPU mean", Kind::kTimeNs},
+                                            {"self_device_ns", "self device", Kind::kTimeNs},
+                                            {"self_device_share", "of all", Kind::kShare},
+                                            {"device_total_ns", "device total", Kind::kTimeNs},
+                                            {"device_mean_ns", "device mean", Kind::kTimeNs}}) {
+    table.columns.push_back(std::move(column));
+  }
+  for (const Group& group : groups) {
+    std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{group.name, group.kind});
+    if (by != By::kName) row.emplace_back(group.detail);
+    const auto calls = static_cast<double>(group.calls);
+    row.insert(row.end(), {group.calls, group.self_cpu, share_cell(group.self_cpu, self_cpu), group.cpu,
+                           static_cast<double>(group.cpu) / calls, group.self_device,
+                           share_cell(group.self_device, self_device), group.device,
+                           static_cast<double>(group.device) / calls});
+  }
+  return table;
+}
+
+AnalysisResult analyze_ops(const Trace& trace, const AnalysisOptions& options) {
+  const By by = by_of(options);
+  const double frames = options.number("frames", 5);
+  if (!(frames >= 1)) throw Error("--frames: give at least 1");
+  Averages averages(trace, by, static_cast<std::size_t>(std::min(frames, 1e6)));
+  std::vector<Group> groups = std::move(averages.groups);
+  AnalysisResult result;
+  if (groups.empty()) {
+    result.notes.emplace_back("no operator, annotation or runtime call in the file: was the CPU recorded?");
+    return result;
+  }
+  std::int64_t calls = 0, self_cpu = 0, self_device = 0;
+  for (const Group& group : groups) {
+    calls += group.calls;
+    self_cpu = saturating_add(self_cpu, group.self_cpu);
+    self_device = saturating_add(self_device, group.self_device);
+  }
+  const auto key = sort_key(options, self_device > 0);
+  std::ranges::stable_sort(groups, [&](const Group& a, const Group& b) { return a.*key > b.*key; });
+  DataTable table = op_table(groups, by, self_cpu, self_device);
+  if (const std::size_t left_out = keep_top(table, options.top); left_out > 0)
+    result.notes.push_back(fmt::format("{} more rows: --top 0 shows all", left_out));
+  if (const std::int64_t lost = averages.unattributed_device_ns(); lost > 0) {
+    result.notes.push_back(fmt::format("{} of the devices' time was launched by no call that is in the file",
+                                       format_time_ns(static_cast<double>(lost))));
+  }
+  result.tables.push_back(std::move(table));
+  result.headlines = {{"calls", Kind::kCount, true, static_cast<double>(calls), ""},
+                      {"self_cpu_ns", Kind::kTimeNs, true, static_cast<double>(self_cpu), ""},
+                      {"self_device_ns", Kind::kTimeNs, true, static_cast<double>(self_device), ""}};
+  return result;
+}
+
+Needs needs_with_ops(const AnalysisOptions& options) {
+  const By by = by_of(options);
+  if (by == By::kName) return Needs::kGpuWork;
+  return by == By::kStack ? Needs::kOpArguments | Needs::kPython : Needs::kOpArguments;
+}
+
+constexpr AnalysisOption kOpsOptions[] = {
+    {"by", "WHAT", "name",
+     "a row for each name, for each name and shape of its inputs, or for each name and stack"},
+    {"frames", "N", "5", "frames of the stack that tell rows apart, with --by stack"},
+    {"sort", "WHAT", "", "self-cpu, cpu, self-device, device or calls; self-device where a device worked"}};
+
+constexpr const char* kWithin = " > ";
+constexpr double kGiga = 1e9;
+
+/// Whether the file knows of it: else no column is shown.
+struct Known {
+  bool flops = false, idle = false, memory = false;
+};
+
+Known known_of(const Trace& trace, const PythonWork& work) {
+  return {work.total.flops > 0, !trace.gpu.empty(), !trace.memory.empty()};
+}
+
+void add_amount_columns(const Known& known, DataTable& table) {
+  if (known.flops) table.columns.push_back({"gflop", "GFLOP", Kind::kNumber});
+  if (known.idle) {
+    table.columns.push_back({"own_idle_ns", "own idle", Kind::kTimeNs});
+    table.columns.push_back({"idle_ns", "devices idle", Kind::kTimeNs});
+  }
+  if (!known.memory) return;
+  table.columns.push_back({"kept_bytes", "allocated - freed", Kind::kBytes});
+  table.columns.push_back({"peak_bytes", "held at the peak", Kind::kBytes});
+  table.columns.push_back({"peak_share", "of the peak", Kind::kShare});
+}
+
+void add_amount_cells(const PythonTimes& times, const PythonWork& work, const Known& known,
+                      std::vector<Cell>& row) {
+  if (known.flops) row.emplace_back(times.all.flops / kGiga);
+  if (known.idle) row.insert(row.end(), {times.own.idle_ns, times.all.idle_ns});
+  if (known.memory)
+    row.insert(row.end(), {times.all.kept_bytes, times.all.peak_bytes,
+                           share_cell(times.all.peak_bytes, work.total.peak_bytes)});
+}
+
+void add_columns(const Known& known, DataTable& table) {
+  for (Column& column : std::vector<Column>{{"calls", "calls", Kind::kCount},
+                                            {"host_ns", "host", Kind::kTimeNs},
+                                            {"own_launches", "own launches", Kind::kCount},
+                                            {"launches", "launches", Kind::kCount},
+                                            {"own_device_ns", "own device", Kind::kTimeNs},
+                                            {"device_ns", "device", Kind::kTimeNs},
+                                            {"share", "of all", Kind::kShare}}) {
+    table.columns.push_back(std::move(column));
+  }
+  add_amount_columns(known, table);
+}
+
+void add_cells(const PythonTimes& times, const PythonWork& work, const Known& known, std::vector<Cell>& row) {
+  row.insert(row.end(), {number_cell(times.calls), times.host_ns < 0 ? Cell{} : Cell{times.host_ns},
+                         times.own.launches, times.all.launches, times.own.device_ns, times.all.device_ns,
+                         share_cell(times.all.device_ns, work.total.device_ns)});
+  add_amount_cells(times, work, known, row);
+}
+
+/// Orders by device time, then device idle time, memory and host time. Stable.
+std::vector<std::uint32_t> by_total_time(const std::vector<PythonTimes>& times) {
+  std::vector<std::uint32_t> order(times.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, std::greater{}, [&](std::uint32_t i) {
+    return std::tuple(times[i].all.device_ns, times[i].all.idle_ns, times[i].all.peak_bytes,
+                      times[i].host_ns);
+  });
+  return order;
+}
+
+/// The lines that launch the most themselves: those far out have all of it. Without work of a device those
+/// that hold the most memory.
+std::vector<std::uint32_t> by_own_time(const std::vector<PythonTimes>& lines) {
+  std::vector<std::uint32_t> order(lines.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, std::greater{}, [&](std::uint32_t i) {
+    const PythonTimes& times = lines[i];
+    return std::tuple(times.own.device_ns, times.all.device_ns, times.own.idle_ns, times.own.peak_bytes,
+                      times.host_ns);
+  });
+  return order;
+}
+
+std::string path_of(const std::vector<PythonModule>& modules, std::uint32_t module) {
+  std::string path(modules[module].name);
+  for (module = modules[module].parent; module != kNone; module = modules[module].parent)
+    path = std::string(modules[module].name) + kWithin + path;
+  return path;
+}
+
+/// Those of `order` as a tree: children after their parent, the one with the most time first.
+std::vector<std::uint32_t> as_tree(const std::vector<PythonModule>& modules,
+                                   const std::vector<std::uint32_t>& order) {
+  std::vector<std::vector<std::uint32_t>> children(modules.size() + 1);
+  for (const std::uint32_t module : order)
+    children[modules[module].parent == kNone ? modules.size() : modules[module].parent].push_back(module);
+  std::vector<std::uint32_t> tree, open(children.back().rbegin(), children.back().rend());
+  while (!open.empty()) {
+    const std::uint32_t module = open.back();
+    open.pop_back();
+    tree.push_back(module);
+    open.insert(open.end(), children[module].rbegin(), children[module].rend());
+  }
+  return tree;
+}
+
+/// A child has at most its parent's time, on the device and on the host: with a module its parents are kept.
+DataTable module_table(const PythonWork& work, const Known& known, std::size_t top, std::size_t& left_out) {
+  DataTable table{"modules",
+                  "by nn.Module, each within those around it",
+                  {{"path", "module", Kind::kText}, {"depth", "depth", Kind::kCount}},
+                  {}};
+  add_columns(known, table);
+  std::vector<std::uint32_t> order = by_total_time(work.module_times);
+  if (top > 0 && order.size() > top) {
+    left_out += order.size() - top;
+    order.resize(top);
+  }
+  for (const std::uint32_t module : as_tree(work.modules, order)) {
+    std::vector<Cell>& row = table.rows.emplace_back(
+        std::vector<Cell>{path_of(work.modules, module), count_cell(work.modules[module].depth)});
+    add_cells(work.module_times[module], work, known, row);
+  }
+  return table;
+}
+
+DataTable line_table(const PythonWork& work, const Known& known, std::size_t top, std::size_t& left_out) {
+  DataTable table{"lines", "by line of Python", {{"line", "line", Kind::kText}}, {}};
+  add_columns(known, table);
+  for (const std::uint32_t line : by_own_time(work.line_times)) {
+    std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{std::string(work.lines[line])});
+    add_cells(work.line_times[line], work, known, row);
+  }
+  left_out += keep_top(table, top);
+  return table;
+}
+
+/// Totals below any known Python code and elsewhere; they sum to those of idle, roofline and memory.
+DataTable totals_table(const PythonWork& work, const Known& known) {
+  DataTable table{"totals",
+                  "of all of it",
+                  {{"where", "where", Kind::kText}, {"device_ns", "device", Kind::kTimeNs}},
+                  {}};
+  if (known.flops) table.columns.push_back({"gflop", "GFLOP", Kind::kNumber});
+  if (known.idle) table.columns.push_back({"idle_ns", "devices idle", Kind::kTimeNs});
+  if (known.memory) {
+    table.columns.push_back({"kept_bytes", "allocated - freed", Kind::kBytes});
+    table.columns.push_back({"peak_bytes", "held at the peak", Kind::kBytes});
+  }
+  const auto add = [&](const char* where, const PythonAmounts& amounts) {
+    std::vector<Cell>& row =
+        table.rows.emplace_back(std::vector<Cell>{std::string(where), amounts.device_ns});
+    if (known.flops) row.emplace_back(amounts.flops / kGiga);
+    if (known.idle) row.emplace_back(amounts.idle_ns);
+    if (known.memory) row.insert(row.end(), {amounts.kept_bytes, amounts.peak_bytes});
+  };
+  add("Python in the file", work.placed);
+  add("elsewhere", work.elsewhere);
+  add("all", work.total);
+  return table;
+}
+
+void add_notes(const PythonWork& work, std::size_t left_out, AnalysisResult& result) {
+  if (left_out > 0) result.notes.push_back(fmt::format("{} more rows: --top 0 shows all", left_out));
+  if (work.source == StackSource::kCallStacks) {
+    result.notes.emplace_back(
+        "from the call stacks of the operators: how often and how long Python was anywhere they do not say");
+  }
+  if (work.backward_ns > 0) {
+    result.notes.push_back(fmt::format(
+        "{} of the devices' time was launched by autograd, and stands where the forward operator was "
+        "called",
+        format_time_ns(static_cast<double>(work.backward_ns))));
+  }
+  if (const std::int64_t lost = work.elsewhere.device_ns; lost > 0) {
+    result.notes.push_back(
+        fmt::format("{} of the devices' time was launched by no Python that is in the file",
+                    format_time_ns(static_cast<double>(lost))));
+  }
+}
+
+AnalysisResult analyze_modules(const Trace& trace, const AnalysisOptions& options) {
+  AnalysisResult result;
+  const PythonWork work = python_work(trace);
+  if (work.source == StackSource::kNothing) {
+    result.notes.emplace_back(
+        "no function of Python and no call stack is in the file: record it with with_stack=True, and with "
+        "with_modules=True");
+    return result;
+  }
+  std::size_t left_out = 0;
+  const Known known = known_of(trace, work);
+  result.tables.push_back(module_table(work, known, options.top, left_out));
+  result.tables.push_back(line_table(work, known, options.top, left_out));
+  result.tables.push_back(totals_table(work, known));
+  add_notes(work, left_out, result);
+  if (trace.gpu.empty()) result.notes.push_back(no_gpu_work(trace));
+  result.headlines = {
+      {"modules", Kind::kCount, true, static_cast<double>(work.modules.size()), ""},
+      {"lines", Kind::kCount, true, static_cast<double>(work.lines.size()), ""},
+      {"placed_device_ns", Kind::kTimeNs, false, static_cast<double>(work.placed.device_ns), ""}};
+  return result;
+}
+
+}  // namespace
+
+namespace analysis {
+
+extern const Analysis ops{"ops",
+                          "operators: self and total time of CPU and device, as key_averages",
+                          Needs::kLaunches | Needs::kOps,
+                          analyze_ops,
+                          kOpsOptions,
+                          nullptr,
+                          needs_with_ops};
+
+}  // namespace analysis
+
+namespace analysis {
+
+extern const Analysis modules{
+    "modules",
+    "device and host time, FLOPs, idle time and memory by nn.Module and by line of Python",
+    Needs::kLaunches | Needs::kOps | Needs::kOpArguments | Needs::kPython | Needs::kMemory,
+    analyze_modules,
+    {},
+    nullptr};
+
+}  // namespace analysis
+
+}  // namespace headroom::trace

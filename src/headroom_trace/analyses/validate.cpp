@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "headroom/base/text.h"
+#include "headroom_trace/analysis.h"
+#include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/tables/data_table.h"
+#include "headroom_trace/work/trace_checks.h"
+
+namespace headroom::trace {
+namespace {
+
+DataTable problems_table(const Trace& trace) {
+  DataTable table{"problems",
+                  "what could not be read as it stands",
+                  {{"offset", "byte", Kind::kCount}, {"problem", "problem", Kind::kText}},
+                  {}};
+  for (const Problem& problem : trace.problems.first)
+    table.rows.push_back({static_cast<std::int64_t>(problem.offset), problem.what});
+  return table;
+}
+
+DataTable checks_table(const Trace& trace, const std::vector<TraceCheck>& checks) {
+  DataTable table{"checks",
+                  "what the events say of each other",
+                  {{"check", "check", Kind::kText},
+                   {"count", "count", Kind::kCount},
+                   {"of", "of", Kind::kCount},
+                   {"largest_ns", "largest", Kind::kTimeNs},
+                   {"verdict", "", Kind::kText},
+                   {"example", "first of them", Kind::kText},
+                   {"start_ns", "at", Kind::kInstantNs}},
+                  {}};
+  for (const TraceCheck& check : checks) {
+    const bool any = check.count > 0;
+    std::vector<Cell> row{check.what,
+                          count_cell(check.count),
+                          count_cell(check.of),
+                          check.largest_ns < 0 ? Cell{} : Cell{check.largest_ns},
+                          !any               ? "ok"
+                          : check.is_anomaly ? "wrong"
+                                             : "note",
+                          event_cell(trace, check.example),
+                          check.example == kNone ? Cell{} : Cell{trace.events.start_ns[check.example]}};
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+/// What there is to analyse.
+DataTable content_table(const Trace& trace) {
+  constexpr std::array<std::pair<Category, const char*>, 12> kNames{
+      {{Category::kKernel, "kernels"},
+       {Category::kGpuMemcpy, "copies"},
+       {Category::kGpuMemset, "sets"},
+       {Category::kGpuAnnotation, "annotations on the GPU"},
+       {Category::kGpuSync, "synchronisations of the GPU"},
+       {Category::kRuntime, "calls of the runtime"},
+       {Category::kDriver, "calls of the driver"},
+       {Category::kCpuOp, "ops"},
+       {Category::kUserAnnotation, "annotations"},
+       {Category::kPython, "Python functions"},
+       {Category::kOverhead, "overhead of the profiler"},
+       {Category::kOther, "others with a duration"}}};
+  std::array<std::size_t, kNames.size()> counts{};
+  for (const Category category : trace.events.category) ++counts[static_cast<std::size_t>(category)];
+  DataTable table{"content",
+                  fmt::format("what the file holds: {} events", trace.events_seen),
+                  {{"what", "what", Kind::kText}, {"count", "count", Kind::kCount}},
+                  {}};
+  const auto add = [&](const char* what, std::size_t count) {
+    if (count > 0) table.rows.push_back({what, count_cell(count)});
+  };
+  for (const auto& [category, name] : kNames) add(name, counts[static_cast<std::size_t>(category)]);
+  add("allocations and frees", trace.memory.size());
+  add("ends of arrows", trace.flows.size());
+  add("threads and streams", trace.threads.size());
+  add("steps of the profiler", steps(trace).size());
+  return table;
+}
+
+void add_notes(const Trace& trace, const std::vector<TraceCheck>& checks, AnalysisResult& result) {
+  if (!trace.is_complete)
+    result.notes.emplace_back("the file ends before its JSON does: all up to there was read");
+  if (trace.problems.count > trace.problems.first.size()) {
+    result.notes.push_back(fmt::format("{} problems in all, the first {} are above; {} events are left out",
+                                       trace.problems.count, trace.problems.first.size(),
+                                       trace.problems.events_skipped));
+  }
+  for (const TraceCheck& check : checks) {
+    if (check.count > 0) result.notes.push_back(fmt::format("{}: {}", check.what, check.reason));
+  }
+  if (trace.rank && trace.world_size && *trace.rank >= *trace.world_size) {
+    result.notes.push_back(
+        fmt::format("rank {} of a job of {}: they count from 0", *trace.rank, *trace.world_size));
+  }
+  if (trace.gpu.empty()) result.notes.emplace_back("no work of a device is in the file");
+}
+
+AnalysisResult analyze(const Trace& trace, const AnalysisOptions&) {
+  const std::vector<TraceCheck> checks = trace_checks(trace);
+  AnalysisResult result;
+  result.tables = {problems_table(trace), checks_table(trace, checks), content_table(trace)};
+  std::size_t anomalies = 0;
+  for (const TraceCheck& check : checks) anomalies += check.is_anomaly ? check.count : 0;
+  const auto problems = static_cast<double>(trace.problems.count) + (trace.is_complete ? 0 : 1);
+  result.headlines = {
+      {"problems", Kind::kCount, true, problems, ""},
+      {"events_left_out", Kind::kCount, true, static_cast<double>(trace.problems.events_skipped), ""},
+      {"anomalies", Kind::kCount, true, static_cast<double>(anomalies), ""}};
+  add_notes(trace, checks, result);
+  return result;
+}
+
+}  // namespace
+
+namespace analysis {
+
+extern const Analysis validate{"validate",
+                               "what is broken in the file, where, and what its events say of each other",
+                               Needs::kAll | Needs::kSyntax,
+                               analyze,
+                               {},
+                               nullptr};
+
+}  // namespace analysis
+}  // namespace headroom::trace

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/analysis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/stats/quantile.h"
+
+// One line an analysis, in the order of the help; each is an `Analysis` in analyses/.
+#define HEADROOM_TRACE_ANALYSES(ANALYSIS) \
+  ANALYSIS(summary)                       \
+  ANALYSIS(findings)                      \
+  ANALYSIS(utilization)                   \
+  ANALYSIS(kernels)                       \
+  ANALYSIS(ops)                           \
+  ANALYSIS(modules)                       \
+  ANALYSIS(idle)                          \
+  ANALYSIS(launch)                        \
+  ANALYSIS(queue)                         \
+  ANALYSIS(memory)                        \
+  ANALYSIS(overlap)                       \
+  ANALYSIS(steps)                         \
+  ANALYSIS(efficiency)                    \
+  ANALYSIS(critical_path)                 \
+  ANALYSIS(collectives)                   \
+  ANALYSIS(stragglers)                    \
+  ANALYSIS(roofline)                      \
+  ANALYSIS(validate)
+
+namespace headroom::trace {
+namespace {
+
+/// One headline over the ranks that have it. Only headlines of whole traces: device numbers are local to a
+/// rank.
+struct Series {
+  const Headline* first = nullptr;
+  std::vector<double> values;
+};
+
+/// Its place among the columns, which are in the order of first sight.
+std::size_t column_of(const Headline& headline, std::vector<Series>& columns) {
+  const auto found = std::ranges::find_if(
+      columns, [&](const Series& series) { return series.first->metric == headline.metric; });
+  const auto column = static_cast<std::size_t>(found - columns.begin());
+  if (found == columns.end()) columns.push_back({&headline, {}});
+  return column;
+}
+
+/// "span" of span_ns, whose values are shown with a unit of their own.
+std::string title_of(const Headline& headline) {
+  constexpr std::string_view kUnit = "_ns";
+  std::string title = headline.metric;
+  if (headline.kind == Kind::kTimeNs && title.ends_with(kUnit)) title.resize(title.size() - kUnit.size());
+  std::ranges::replace(title, '_', ' ');
+  return title;
+}
+
+void add_columns(DataTable& table, const std::vector<Series>& columns) {
+  for (const Series& series : columns)
+    table.columns.push_back({series.first->metric, title_of(*series.first), series.first->kind});
+}
+
+DataTable rank_table(std::span<const RankResult> ranks, std::vector<Series>& columns) {
+  DataTable table{"ranks", "by rank", {{"rank", "rank", Kind::kCount}, {"file", "file", Kind::kText}}, {}};
+  for (const RankResult& rank : ranks) {
+    std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{rank.rank, rank.source});
+    for (const Headline& headline : rank.result.headlines) {
+      if (!headline.device.empty() || !std::isfinite(headline.value)) continue;
+      const std::size_t column = column_of(headline, columns);
+      columns[column].values.push_back(headline.value);
+      row.resize(std::max(row.size(), column + 3));
+      row[column + 2] = headline.value;
+    }
+  }
+  add_columns(table, columns);
+  for (std::vector<Cell>& row : table.rows) row.resize(table.columns.size());
+  std::ranges::stable_sort(table.rows, {},
+                           [](const std::vector<Cell>& row) { return std::get<std::int64_t>(row[0]); });
+  return table;
+}
+
+/// The statistics are rows: the values of a metric have one kind, its column's.
+DataTable spread_table(const std::vector<Series>& columns) {
+  DataTable table{"spread", "over the ranks", {{"statistic", "", Kind::kText}}, {}};
+  add_columns(table, columns);
+  const auto add = [&](const char* name, auto&& value_of) {
+    std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{std::string(name)});
+    for (const Series& series : columns) row.emplace_back(value_of(series.values));
+  };
+  add("min", [](const std::vector<double>& values) { return std::ranges::min(values); });
+  add("median", [](const std::vector<double>& values) { return median(values); });
+  add("max", [](const std::vector<double>& values) { return std::ranges::max(values); });
+  return table;
+}
+
+/// Notes common to all ranks once; the others with their rank, up to a readable number.
+std::vector<std::string> joined_notes(std::span<const RankResult> ranks) {
+  constexpr std::size_t kMost = 20;
+  std::vector<std::pair<const std::string*, std::size_t>> counts;
+  for (const RankResult& rank : ranks) {
+    for (const std::string& note : rank.result.notes) {
+      const auto found =
+          std::ranges::find_if(counts, [&](const auto& entry) { return *entry.first == note; });
+      if (found == counts.end()) {
+        counts.emplace_back(&note, 1);
+      } else {
+        ++found->second;
+      }
+    }
+  }
+  std::vector<std::string> notes;
+  std::size_t single = 0;
+  for (const auto& [note, count] : counts) {
+    if (count == ranks.size()) notes.push_back(*note);
+  }
+  for (const RankResult& rank : ranks) {
+    for (const std::string& note : rank.result.notes) {
+      if (std::ranges::find(notes, note) != notes.end()) continue;
+      if (++single <= kMost) notes.push_back(fmt::format("rank {}: {}", rank.rank, note));
+    }
+  }
+  if (single > kMost) notes.push_back(fmt::format("{} more notes on single ranks", single - kMost));
+  return notes;
+}
+
+}  // namespace
+
+namespace analysis {
+
+#define HEADROOM_DECLARE(name) extern const Analysis name;
+HEADROOM_TRACE_ANALYSES(HEADROOM_DECLARE)
+#undef HEADROOM_DECLARE
+
+}  // namespace analysis
+
+std::span<const Analysis* const> analyses() {
+#define HEADROOM_ENTRY(name) &analysis::name,
+  static constexpr const Analysis* kAnalyses[] = {HEADROOM_TRACE_ANALYSES(HEADROOM_ENTRY)};
+#undef HEADROOM_ENTRY
+  return kAnalyses;
+}
+
+const Analysis* find_analysis(std::string_view name) {
+  for (const Analysis* analysis : analyses()) {
+    if (name == analysis->name) return analysis;
+  }
+  return nullptr;
+}
+
+std::string AnalysisOptions::text(const std::string& name, const std::string& fallback) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? fallback : found->second;
+}
+
+double AnalysisOptions::number(const std::string& name, double fallback) const {
+  const auto found = values_.find(name);
+  if (found == values_.end()) return fallback;
+  const std::string& text = found->second;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw Error(fmt::format("--{} {}: give a number", name, in_quotes(text)));
+  return value;
+}
+
+double AnalysisOptions::time_ns(const std::string& name, double fallback_ns) const {
+  const auto found = values_.find(name);
+  if (found == values_.end()) return fallback_ns;
+  return with_context("--" + name, [&] { return parse_time_ns(found->second); });
+}
+
+Needs needs_of(const Analysis& analysis, const AnalysisOptions& options) {
+  return analysis.needs_with == nullptr ? analysis.needs : analysis.needs | analysis.needs_with(options);
+}
+
+std::int64_t AnalysisOptions::whole_time_ns(const std::string& name, std::int64_t fallback_ns) const {
+  if (!values_.contains(name)) return fallback_ns;
+  constexpr double kMost = 9.2e18;
+  return std::llround(std::clamp(time_ns(name, 0), -kMost, kMost));
+}
+
+std::size_t keep_top(DataTable& table, std::size_t top) {
+  if (top == 0 || table.rows.size() <= top) return 0;
+  const std::size_t left_out = table.rows.size() - top;
+  table.rows.resize(top);
+  return left_out;
+}
+
+AnalysisResult combine_headlines(std::span<const RankResult> ranks) {
+  AnalysisResult combined;
+  std::vector<Series> columns;
+  combined.tables.push_back(rank_table(ranks, columns));
+  if (!columns.empty()) combined.tables.push_back(spread_table(columns));
+  for (const Series& series : columns) {
+    combined.headlines.push_back(*series.first);
+    combined.headlines.back().value = median(series.values);
+  }
+  combined.notes = joined_notes(ranks);
+  return combined;
+}
+
+}  // namespace headroom::trace

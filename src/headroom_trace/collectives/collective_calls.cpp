@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/collectives/collective_calls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "headroom_trace/columns/attribution.h"
+#include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/columns/spans.h"
+#include "headroom_trace/columns/tensor_arguments.h"
+#include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/tables/data_table.h"
+
+namespace headroom::trace {
+namespace {
+
+constexpr std::string_view kAnnotationPrefix = "nccl:";
+/// A larger message means a damaged trace.
+constexpr double kNoMessage = 0x1p63;
+
+/// What is around a launch on its thread.
+struct Around {
+  std::uint32_t collective = kNone;  ///< row of Trace::collectives, of record_param_comms
+  std::uint32_t annotation = kNone;  ///< event: "nccl:all_reduce"
+  std::uint32_t call = kNone;        ///< event: the one of the two that is outside
+};
+
+Around around(const Trace& trace, const std::vector<std::uint32_t>& parent, std::uint32_t launch) {
+  Around found;
+  if (launch == kNone) return found;
+  for (std::uint32_t event = parent[launch]; event != kNone; event = parent[event]) {
+    const std::uint32_t detail = trace.events.detail[event];
+    if (found.collective == kNone && detail != kNone && trace.ops[detail].collective != kNone) {
+      found.collective = trace.ops[detail].collective;
+      found.call = event;
+    }
+    if (found.annotation == kNone && trace.names[trace.events.name[event]].starts_with(kAnnotationPrefix)) {
+      found.annotation = event;
+      found.call = event;
+    }
+  }
+  return found;
+}
+
+/// Fills in name, group, type and sizes that the call lacks.
+void fill(const Trace& trace, std::uint32_t row, CollectiveCall& call) {
+  if (row == kNone) return;
+  const Collective& said = trace.collectives[row];
+  if (call.collective.empty()) call.collective = collective_name(trace.names[said.name]);
+  if (call.group.empty()) {
+    call.group = trace.names[said.group];
+    call.group_ranks = trace.names[said.ranks];
+    call.group_size = said.group_size;
+  }
+  if (call.dtype.empty()) call.dtype = trace.names[said.dtype];
+  if (call.elements_in < 0) call.elements_in = said.elements_in;
+  if (call.elements_out < 0) call.elements_out = said.elements_out;
+}
+
+/// Name, type and input size from "nccl:all_reduce" and its first argument.
+void fill_from_annotation(const Trace& trace, std::uint32_t event, CollectiveCall& call) {
+  if (event == kNone) return;
+  if (call.collective.empty()) call.collective = collective_name(trace.names[trace.events.name[event]]);
+  const std::uint32_t detail = trace.events.detail[event];
+  if (detail == kNone || call.elements_in >= 0 || !call.dtype.empty()) return;
+  const OpDetail& op = trace.ops[detail];
+  const std::vector<TensorArgument> arguments = tensor_arguments(trace.names[op.dims], trace.names[op.types]);
+  if (arguments.empty() || !arguments.front().is_tensor()) return;
+  call.dtype = arguments.front().type;
+  call.elements_in = elements_of(arguments.front().shape());
+}
+
+/// "ncclDevKernel_Generic" of "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)".
+std::string name_without_arguments(std::string_view kernel) {
+  const std::string base = kernel_base_name(kernel);
+  const std::size_t arguments = base.find('(');
+  return arguments == 0 || arguments == std::string::npos ? base : base.substr(0, arguments);
+}
+
+std::int64_t iteration_at(const std::vector<Step>& all, std::int64_t at_ns) {
+  const auto after = std::ranges::upper_bound(all, at_ns, {}, &Step::start_ns);
+  return after != all.begin() && at_ns < std::prev(after)->end_ns ? std::prev(after)->number : -1;
+}
+
+class CallList {
+ public:
+  CallList(const Trace& trace, std::span<const std::uint32_t> launch, std::span<const KernelType> types)
+      : trace_(trace),
+        launch_(launch),
+        parent_(parents(trace, mask_of(Category::kCpuOp) | mask_of(Category::kUserAnnotation),
+                        mask_of(Category::kRuntime) | mask_of(Category::kDriver))),
+        steps_(steps(trace)),
+        types_(types) {
+    std::map<std::int32_t, std::vector<Span>> computing;
+    for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
+      if (types_[row] != KernelType::kCompute) continue;
+      const std::uint32_t event = trace.gpu[row].event;
+      computing[device_of(trace, trace.gpu[row])].push_back(
+          {trace.events.start_ns[event], trace.events.end_ns(event)});
+    }
+    for (auto& [device, spans] : computing) computing_[device] = merged(std::move(spans));
+  }
+
+  std::vector<CollectiveCall> calls() {
+    std::vector<std::pair<std::uint32_t, Around>> rows;
+    std::unordered_map<std::uint32_t, int> kernels_of_call;
+    for (std::uint32_t row = 0; row < trace_.gpu.size(); ++row) {
+      if (types_[row] != KernelType::kCommunication) continue;
+      rows.emplace_back(row, around(trace_, parent_, launch_[row]));
+      ++kernels_of_call[rows.back().second.call];
+    }
+    std::vector<CollectiveCall> calls;
+    for (const auto& [row, where] : rows)
+      calls.push_back(call_of(row, where, where.call != kNone && kernels_of_call[where.call] == 1));
+    std::ranges::stable_sort(calls, {}, &CollectiveCall::start_ns);
+    std::map<std::pair<std::string, std::string>, std::int64_t> seen;
+    for (CollectiveCall& call : calls) call.index = seen[{call.group, call.group_ranks}]++;
+    return calls;
+  }
+
+ private:
+  /// `is_alone`: the call launched no other communication kernel, so that its sizes are this kernel's.
+  CollectiveCall call_of(std::uint32_t row, const Around& where, bool is_alone) const {
+    const GpuDetail& work = trace_.gpu[row];
+    CollectiveCall call;
+    call.event = work.event;
+    call.kernel = trace_.names[trace_.events.name[work.event]];
+    call.device = device_of(trace_, work);
+    call.stream = work.stream;
+    call.start_ns = trace_.events.start_ns[work.event];
+    call.duration_ns = trace_.events.duration_ns[work.event];
+    const auto computing = computing_.find(call.device);
+    call.exposed_ns =
+        call.duration_ns - (computing == computing_.end()
+                                ? 0
+                                : length_within(computing->second, {call.start_ns, call.end_ns()}));
+    fill(trace_, work.collective, call);
+    CollectiveCall around_it = call;
+    fill(trace_, where.collective, around_it);
+    fill_from_annotation(trace_, where.annotation, around_it);
+    if (!is_alone) {
+      around_it.elements_in = call.elements_in;
+      around_it.elements_out = call.elements_out;
+    }
+    call = std::move(around_it);
+    if (call.collective.empty()) call.collective = collective_name(call.kernel);
+    if (call.collective.empty()) call.collective = name_without_arguments(call.kernel);
+    if (call.group.empty()) call.group = fmt::format("stream {}", call.stream);
+    call.bytes = message_bytes(call);
+    const std::uint32_t launch = launch_[row];
+    call.iteration = iteration_at(steps_, launch != kNone ? trace_.events.start_ns[launch] : call.start_ns);
+    return call;
+  }
+
+  const Trace& trace_;
+  std::span<const std::uint32_t> launch_;
+  std::vector<std::uint32_t> parent_;
+  std::vector<Step> steps_;
+  std::span<const KernelType> types_;
+  std::map<std::int32_t, Spans> computing_;  ///< by device
+};
+
+}  // namespace
+
+std::vector<CollectiveCall> collective_calls(const Trace& trace) {
+  const std::vector<KernelType> types = kernel_types(trace);
+  if (std::ranges::find(types, KernelType::kCommunication) == types.end()) return {};
+  return collective_calls(trace, launches(trace), types);
+}
+
+std::vector<CollectiveCall> collective_calls(const Trace& trace, std::span<const std::uint32_t> launch,
+                                             std::span<const KernelType> types) {
+  if (std::ranges::find(types, KernelType::kCommunication) == types.end()) return {};
+  return CallList(trace, launch, types).calls();
+}
+
+DataTable collective_table(const std::vector<CollectiveCall>& calls) {
+  DataTable table{kCollectiveTable,
+                  "communication kernels",
+                  {{"group", "group", Kind::kText},
+                   {"group_ranks", "ranks", Kind::kText},
+                   {"group_size", "size", Kind::kCount},
+                   {"index", "index", Kind::kCount},
+                   {"collective", "collective", Kind::kText},
+                   {"kernel", "kernel", Kind::kText},
+                   {"dtype", "dtype", Kind::kText},
+                   {"elements_in", "in", Kind::kNumber},
+                   {"elements_out", "out", Kind::kNumber},
+                   {"bytes", "bytes", Kind::kBytes},
+                   {"device", "device", Kind::kCount},
+                   {"stream", "stream", Kind::kCount},
+                   {"iteration", "iteration", Kind::kCount},
+                   {"start_ns", "start", Kind::kInstantNs},
+                   {"duration_ns", "duration", Kind::kTimeNs},
+                   {"exposed_ns", "exposed", Kind::kTimeNs}},
+                  {},
+                  true};
+  for (const CollectiveCall& call : calls) {
+    table.rows.push_back({call.group, call.group_ranks, call.group_size, call.index, call.collective,
+                          call.kernel, call.dtype, call.elements_in, call.elements_out, call.bytes,
+                          std::int64_t{call.device}, call.stream, call.iteration, call.start_ns,
+                          call.duration_ns, call.exposed_ns});
+  }
+  return table;
+}
+
+std::vector<CollectiveCall> collective_calls(const DataTable& table) {
+  const StoredRows rows(table);
+  std::vector<CollectiveCall> calls(rows.size());
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    CollectiveCall& call = calls[i];
+    call.group = rows.text(i, "group");
+    call.group_ranks = rows.text(i, "group_ranks");
+    call.group_size = rows.integer(i, "group_size");
+    call.index = rows.integer(i, "index");
+    call.collective = rows.text(i, "collective");
+    call.kernel = rows.text(i, "kernel");
+    call.dtype = rows.text(i, "dtype");
+    call.elements_in = rows.number(i, "elements_in");
+    call.elements_out = rows.number(i, "elements_out");
+    call.bytes = rows.number(i, "bytes");
+    call.device = static_cast<std::int32_t>(rows.integer(i, "device"));
+    call.stream = rows.integer(i, "stream");
+    call.iteration = rows.integer(i, "iteration");
+    call.start_ns = rows.integer(i, "start_ns");
+    call.duration_ns = rows.integer(i, "duration_ns");
+    call.exposed_ns = rows.integer(i, "exposed_ns");
+  }
+  return calls;
+}
+
+std::string collective_name(std::string_view name) {
+  std::string letters;
+  for (const char c : name) {
+    if (c >= 'A' && c <= 'Z') letters += static_cast<char>(c - 'A' + 'a');
+    if (c >= 'a' && c <= 'z') letters += c;
+  }
+  // vLLM's own all-reduce: cross_device_reduce_1stage, _2stage.
+  if (letters.find("crossdevicereduce") != std::string::npos) return "all_reduce";
+  using Entry = std::pair<std::string_view, std::string_view>;
+  static constexpr std::array kNames{
+      Entry{"allreduce", "all_reduce"},   Entry{"reducescatter", "reduce_scatter"},
+      Entry{"allgather", "all_gather"},   Entry{"alltoall", "all_to_all"},
+      Entry{"broadcast", "broadcast"},    Entry{"sendrecv", "send_recv"},
+      Entry{"barrier", "barrier"},        Entry{"devkernelreduce", "reduce"},
+      Entry{"ncclkernelreduce", "reduce"}};
+  for (const auto& [part, canonical] : kNames) {
+    if (letters.find(part) != std::string::npos) return std::string(canonical);
+  }
+  if (letters.starts_with("nccl") && !letters.starts_with("nccldevkernel") &&
+      !letters.starts_with("ncclkernel"))
+    letters.erase(0, 4);
+  for (const std::string_view whole : {"reduce", "gather", "scatter", "send", "recv"}) {
+    if (letters == whole) return letters;
+  }
+  return "";
+}
+
+double message_bytes(const CollectiveCall& call) {
+  const double width = element_bytes(call.dtype);
+  double elements = std::max(call.elements_in, call.elements_out);
+  const double ranks = call.group_size > 0 ? static_cast<double>(call.group_size) : -1;
+  // One side is 1/n of the size that counts: it can stand in for the other where n is known.
+  if (call.collective == "all_gather") {
+    elements = call.elements_out >= 0 ? call.elements_out : call.elements_in * ranks;
+  } else if (call.collective == "reduce_scatter") {
+    elements = call.elements_in >= 0 ? call.elements_in : call.elements_out * ranks;
+  } else if (call.elements_in >= 0) {
+    elements = call.elements_in;
+  }
+  const double bytes = elements * width;
+  const bool is_known = width > 0 && elements >= 0 && (call.elements_in >= 0 || call.elements_out >= 0);
+  return is_known && bytes < kNoMessage ? bytes : -1;
+}
+
+}  // namespace headroom::trace

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headroom_trace/collectives/collective_calls.h"
+
+namespace headroom::trace {
+
+/// One rank's part of a collective.
+struct Part {
+  std::size_t rank = 0;  ///< index of the rank among those given
+  const CollectiveCall* call = nullptr;
+};
+
+/// One collective; at least two parts, in rank order.
+struct MatchedCollective {
+  std::vector<Part> parts;
+};
+
+struct UnmatchedCall {
+  Part part;
+  const char* reason;
+};
+
+struct CollectiveMatches {
+  std::vector<MatchedCollective> matched;  ///< by the start of the first part
+  std::vector<UnmatchedCall> unmatched;
+  std::vector<std::string> groups_by_time;  ///< groups matched by time, because their indices disagree
+};
+
+/// Matches the calls of the ranks by process group and index in the group. A match needs the index on every
+/// rank of the group, the same collective (and size, for an all-reduce), and kernels that overlap in time
+/// once the clocks are corrected (clock_offsets). A trace that leaves collectives out shifts the indices:
+/// such a group is matched by time (in order, overlapping on the uncorrected clocks) if that explains more.
+/// The rest is unmatched, with the reason.
+CollectiveMatches match_collectives(std::span<const std::vector<CollectiveCall>> ranks);
+
+/// Returns by rank how far its clock is ahead, ns: the median over collectives of its end minus the median
+/// end, because all parts of a collective end at about the same moment. A rank that always starts late keeps
+/// its lateness. 0 for a rank without matched collectives.
+std::vector<double> clock_offsets(std::size_t ranks, std::span<const MatchedCollective> matched);
+
+/// Arrivals at one collective, with `offset` subtracted from each rank's clock (empty: clocks as they are).
+struct Arrival {
+  std::size_t last_rank = 0;     ///< the rank that started last
+  double skew_ns = 0;            ///< latest start - earliest start: the longest wait
+  std::vector<double> waits_ns;  ///< by part: latest start - own start
+};
+Arrival arrival_of(const MatchedCollective& collective, std::span<const double> offsets);
+
+/// Returns the shortest time of any rank in it: that of the last to arrive, which does not wait.
+std::int64_t latency_ns(const MatchedCollective& collective);
+
+/// Waits between the ranks in all collectives of a job, ns. Only waits without overlapping computation count.
+struct RankWaits {
+  /// By rank: how much sooner the collectives would have begun had it arrived with the rank before it.
+  std::vector<double> imposed_ns;
+  std::vector<double> waited_ns;   ///< by rank: time in collectives that others had not begun
+  std::vector<std::int64_t> last;  ///< by rank: collectives at which it arrived last
+  /// Sum of the median waits beyond what the last rank imposes: the ranks arrive spread out.
+  double joint_ns = 0;
+  /// By iteration and rank: imposed wait; iteration -1 without steps.
+  std::map<std::int64_t, std::vector<double>> imposed_by_iteration;
+};
+
+/// `offsets` are their clock_offsets; empty: clocks as they are.
+RankWaits rank_waits(std::size_t ranks, std::span<const MatchedCollective> matched,
+                     std::span<const double> offsets);
+
+/// The iterations of one rank.
+struct Iterations {
+  std::int64_t count = 0;
+  std::int64_t first_start_ns = 0;
+  std::int64_t total_ns = 0;
+};
+
+/// A stream and a kernel that may reveal a straggler.
+struct StragglerCandidate {
+  std::int64_t stream = -1;
+  std::string kernel;
+  std::int64_t iterations = 0;  ///< in which several ranks have it
+  double spread = 0;            ///< mean over these of the deviation of its durations / mean iteration
+};
+
+/// The last long call of a rank in an iteration.
+struct LongCall {
+  std::int64_t iteration = -1;
+  std::size_t rank = 0;  ///< index among those given
+  const CollectiveCall* call = nullptr;
+};
+
+struct StragglerSearch {
+  double mean_iteration_ns = 0;
+  std::int64_t origin_ns = 0;                  ///< start of the first iteration of any rank
+  std::vector<StragglerCandidate> candidates;  ///< by spread, largest first
+  std::vector<LongCall> calls;                 ///< of the first candidate, by iteration and rank
+  /// (start - origin) / mean iteration.
+  double start_of(const LongCall& call) const {
+    return static_cast<double>(call.call->start_ns - origin_ns) / mean_iteration_ns;
+  }
+};
+
+/// Searches for stragglers as Holistic Trace Analysis does: of the communication kernels that take at least
+/// `min_share` of the mean iteration, the last one per rank, stream, iteration and name; of these the
+/// (stream, name) whose durations differ most between ranks (sample standard deviation, mean over
+/// iterations). All ranks of a blocking collective end together, so the last to start delayed the others.
+/// Calls outside all iterations (-1) count only if no rank has steps.
+StragglerSearch search_stragglers(std::span<const std::vector<CollectiveCall>> ranks,
+                                  std::span<const Iterations> iterations, double min_share);
+
+}  // namespace headroom::trace

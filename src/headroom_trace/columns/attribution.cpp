@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/columns/attribution.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/columns/spans.h"
+
+namespace headroom::trace {
+namespace {
+
+constexpr CategoryMask kLaunchers = mask_of(Category::kRuntime) | mask_of(Category::kDriver);
+
+/// The call of each correlation that some GPU work has. Correlations count the calls of a program, mostly,
+/// and then there is a place for each number from the first to the last; where they lie far apart they are
+/// hashed.
+class CallsByCorrelation {
+ public:
+  explicit CallsByCorrelation(const Trace& trace) {
+    std::int64_t last = std::numeric_limits<std::int64_t>::min();
+    first_ = std::numeric_limits<std::int64_t>::max();
+    const auto for_each = [&](auto take) {
+      for (const GpuDetail& work : trace.gpu) {
+        const std::int64_t correlation = trace.events.correlation[work.event];
+        if (correlation != kNoCorrelation) take(correlation);
+      }
+    };
+    for_each([&](std::int64_t correlation) {
+      first_ = std::min(first_, correlation);
+      last = std::max(last, correlation);
+    });
+    if (first_ > last) return;
+    constexpr std::uint64_t kMostApart = 32;
+    const std::uint64_t apart = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first_);
+    if (apart / kMostApart < trace.gpu.size()) {
+      places_.assign(apart + 1, kNobodyAsks);
+      for_each([&](std::int64_t correlation) { places_[place_of(correlation)] = kNone; });
+    } else {
+      for_each([&](std::int64_t correlation) { far_apart_.emplace(correlation, kNone); });
+    }
+  }
+
+  /// The row of Trace::events of its call, kNone until set; nullptr if no GPU work has the correlation.
+  std::uint32_t* find(std::int64_t correlation) {
+    if (places_.empty()) {
+      const auto found = far_apart_.find(correlation);
+      return found == far_apart_.end() ? nullptr : &found->second;
+    }
+    const std::uint64_t place = place_of(correlation);
+    return place < places_.size() && places_[place] != kNobodyAsks ? &places_[place] : nullptr;
+  }
+
+ private:
+  static constexpr std::uint32_t kNobodyAsks = kNone - 1;
+  /// What lies before the first is far behind the last.
+  std::uint64_t place_of(std::int64_t correlation) const {
+    return static_cast<std::uint64_t>(correlation) - static_cast<std::uint64_t>(first_);
+  }
+
+  std::int64_t first_ = 0;
+  std::vector<std::uint32_t> places_;
+  std::unordered_map<std::int64_t, std::uint32_t> far_apart_;
+};
+
+/// A question about a name, answered once for each.
+class NameAnswers {
+ public:
+  NameAnswers(const Trace& trace, bool (*question)(std::string_view))
+      : names_(trace.names), question_(question), answers_(trace.names.size(), kUnasked) {}
+  bool operator()(NameId name) {
+    if (name == kNoName) return question_("");
+    std::uint8_t& answer = answers_[name];
+    if (answer == kUnasked) answer = question_(names_[name]) ? 1 : 0;
+    return answer == 1;
+  }
+
+ private:
+  static constexpr std::uint8_t kUnasked = 2;
+  const Names& names_;
+  bool (*question_)(std::string_view);
+  std::vector<std::uint8_t> answers_;
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> launches(const Trace& trace) {
+  const Events& events = trace.events;
+  CallsByCorrelation calls(trace);
+  for (std::uint32_t i = 0; i < events.size(); ++i) {
+    if ((mask_of(events.category[i]) & kLaunchers) == 0) continue;
+    std::uint32_t* const call = calls.find(events.correlation[i]);
+    // A runtime call and the driver call inside it may both carry the number: the outer one is the launch.
+    if (call == nullptr) continue;
+    if (*call == kNone || events.duration_ns[i] > events.duration_ns[*call]) *call = i;
+  }
+  std::vector<std::uint32_t> launch(trace.gpu.size(), kNone);
+  for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
+    const std::int64_t correlation = events.correlation[trace.gpu[row].event];
+    if (correlation != kNoCorrelation) launch[row] = *calls.find(correlation);
+  }
+  return launch;
+}
+
+std::vector<std::uint32_t> nesting_order(const Trace& trace, CategoryMask categories) {
+  const Events& events = trace.events;
+  // Thread by thread in file order; the counts give the starts.
+  std::vector<std::size_t> end(trace.threads.size(), 0);
+  std::size_t count = 0;
+  const auto is_wanted = [&](std::uint32_t event) {
+    return (mask_of(events.category[event]) & categories) != 0;
+  };
+  for (std::uint32_t event = 0; event < events.size(); ++event) {
+    if (!is_wanted(event)) continue;
+    ++end[events.thread[event]];
+    ++count;
+  }
+  std::exclusive_scan(end.begin(), end.end(), end.begin(), std::size_t{0});
+  std::vector<std::uint32_t> order(count);
+  for (std::uint32_t event = 0; event < events.size(); ++event) {
+    if (is_wanted(event)) order[end[events.thread[event]]++] = event;
+  }
+  // Of two that begin and end together the first in the file stays the first.
+  const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
+    if (events.start_ns[a] != events.start_ns[b]) return events.start_ns[a] < events.start_ns[b];
+    return events.duration_ns[a] > events.duration_ns[b];
+  };
+  std::size_t start = 0;
+  for (const std::size_t thread_end : end) {
+    merge_runs(std::span(order).subspan(start, thread_end - start), is_before);
+    start = thread_end;
+  }
+  return order;
+}
+
+namespace {
+
+std::vector<std::uint32_t> parents_in(const Trace& trace, std::span<const std::uint32_t> order,
+                                      CategoryMask categories) {
+  const Events& events = trace.events;
+  std::vector<std::uint32_t> parent(events.size(), kNone);
+  std::vector<std::uint32_t> open;
+  for (const std::uint32_t event : order) {
+    while (!open.empty() && (events.thread[open.back()] != events.thread[event] ||
+                             events.end_ns(open.back()) <= events.start_ns[event])) {
+      open.pop_back();
+    }
+    if (!open.empty()) parent[event] = open.back();
+    if ((mask_of(events.category[event]) & categories) != 0) open.push_back(event);
+  }
+  return parent;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> parents(const Trace& trace, CategoryMask categories, CategoryMask of) {
+  return parents_in(trace, nesting_order(trace, categories | of), categories);
+}
+
+HostOrder host_order(const Trace& trace) {
+  HostOrder order{nesting_order(trace, kOnCpu), {}};
+  order.parent = parents_in(trace, order.events, kOnCpu);
+  return order;
+}
+
+std::vector<std::uint32_t> launching_ops(const Trace& trace) {
+  return launching_ops(trace, parents(trace, mask_of(Category::kCpuOp), kLaunchers));
+}
+
+std::vector<std::uint32_t> launching_ops(const Trace& trace, const std::vector<std::uint32_t>& parent) {
+  const std::vector<std::uint32_t> launch = launches(trace);
+  std::unordered_map<std::int64_t, std::uint32_t> by_external_id;
+  for (const OpDetail& op : trace.ops) {
+    if (op.external_id > 0 && trace.events.category[op.event] == Category::kCpuOp)
+      by_external_id.emplace(op.external_id, op.event);
+  }
+  std::vector<std::uint32_t> op(trace.gpu.size(), kNone);
+  for (std::size_t row = 0; row < op.size(); ++row) {
+    if (launch[row] != kNone) op[row] = parent[launch[row]];
+    if (op[row] != kNone) continue;
+    const auto found = by_external_id.find(trace.gpu[row].external_id);
+    if (found != by_external_id.end()) op[row] = found->second;
+  }
+  return op;
+}
+
+std::vector<bool> matmul_or_convolution(const Trace& trace) {
+  const Events& events = trace.events;
+  const std::vector<std::uint32_t> parent =
+      parents(trace, mask_of(Category::kCpuOp),
+              mask_of(Category::kCpuOp) | mask_of(Category::kRuntime) | mask_of(Category::kDriver));
+  const std::vector<std::uint32_t> op = launching_ops(trace, parent);
+  NameAnswers kernel_says(trace, is_matmul_or_convolution_kernel),
+      op_says(trace, is_matmul_or_convolution_op), is_generic(trace, is_generic_kernel);
+  std::vector<std::uint8_t> chain_says(events.size(), 0);  // whether the op, or one above it, multiplies
+  for (const std::uint32_t of : nesting_order(trace, mask_of(Category::kCpuOp)))
+    chain_says[of] = op_says(events.name[of]) || (parent[of] != kNone && chain_says[parent[of]] != 0);
+  std::vector<bool> rows(trace.gpu.size(), false);
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const std::uint32_t event = trace.gpu[row].event;
+    if (events.category[event] != Category::kKernel) continue;
+    const NameId name = events.name[event];
+    const bool is_of_op = op[row] != kNone && chain_says[op[row]] != 0;
+    rows[row] = is_of_op ? !is_generic(name) : kernel_says(name);
+  }
+  return rows;
+}
+
+std::vector<bool> matmul_or_convolution_by_name(const Trace& trace) {
+  NameAnswers kernel_says(trace, is_matmul_or_convolution_kernel);
+  std::vector<bool> rows(trace.gpu.size(), false);
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const std::uint32_t event = trace.gpu[row].event;
+    rows[row] = trace.events.category[event] == Category::kKernel && kernel_says(trace.events.name[event]);
+  }
+  return rows;
+}
+
+}  // namespace headroom::trace

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/columns/trace_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "headroom/base/text.h"
+
+namespace headroom::trace {
+namespace {
+
+/// A clock that counts from boot or from the profiler's start is far below PyTorch's years.
+bool is_since_1970(std::int64_t ns) {
+  constexpr std::int64_t kYear = 31'556'952'000'000'000;  // mean, of the Gregorian calendar
+  return ns > (2015 - 1970) * kYear && ns < (2100 - 1970) * kYear;
+}
+
+std::uint64_t file_time_s(const std::string& path) {
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(path, error);
+  if (error) return 0;
+  const auto since = std::chrono::file_clock::to_sys(written).time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(since).count());
+}
+
+/// Longer numbers are times, process ids and sizes.
+constexpr std::size_t kMostDigits = 5;
+
+std::optional<std::int64_t> number_at(std::string_view text) {
+  std::size_t digits = 0;
+  while (digits < text.size() && is_digit(text[digits])) ++digits;
+  if (digits == 0 || digits > kMostDigits) return std::nullopt;
+  return to_integer(text.substr(0, digits));
+}
+
+std::optional<std::int64_t> number_after_rank(std::string_view name) {
+  constexpr std::string_view kWord = "rank";
+  for (std::size_t at = name.rfind(kWord); at != std::string_view::npos;
+       at = at == 0 ? std::string_view::npos : name.rfind(kWord, at - 1)) {
+    std::string_view rest = name.substr(at + kWord.size());
+    const std::size_t digits = rest.find_first_not_of("-_.[=");
+    if (digits == std::string_view::npos || digits > 2) continue;
+    if (const auto number = number_at(rest.substr(digits))) return number;
+  }
+  return std::nullopt;
+}
+
+/// "{host}_{process id}.{time}.pt.trace.json", from PyTorch's tensorboard_trace_handler. Hosts may contain
+/// dots and numbers, so only a number after "rank" counts.
+bool is_of_trace_handler(std::string_view name) {
+  const std::size_t end = name.find(".pt.trace.json");
+  if (end == std::string_view::npos) return false;
+  const std::string_view before = name.substr(0, end);
+  const std::size_t dot = before.rfind('.');
+  if (dot == std::string_view::npos) return false;
+  const std::string_view time = before.substr(dot + 1);
+  return time.size() > kMostDigits && std::ranges::all_of(time, is_digit);
+}
+
+/// A trace that names no rank, or did not get the one that it names.
+struct Placed {
+  const TraceFacts* trace;
+  const TraceFacts* owner;  ///< holder of the rank that it names; null: names none
+  std::int64_t rank;
+};
+
+std::string shared_text(const Placed& first, std::size_t count) {
+  const std::string both = fmt::format("{} and {} both say that they are rank {}", first.owner->source,
+                                       first.trace->source, *first.trace->rank);
+  if (count == 1)
+    return fmt::format("{}: the second is taken as rank {}; are they of one job?", both, first.rank);
+  return fmt::format(
+      "{} files say that they are a rank that another one is ({}): they are taken as ranks that are free, "
+      "the "
+      "first as {}; are they of one job?",
+      count, both, first.rank);
+}
+
+std::string untold_text(const Placed& first, std::size_t count) {
+  if (count == 1)
+    return fmt::format("{} does not tell its rank: taken as rank {}, by its place", first.trace->source,
+                       first.rank);
+  return fmt::format("{} files do not tell their rank: taken by their places, {} as rank {}", count,
+                     first.trace->source, first.rank);
+}
+
+/// One sentence per kind, for any number of files.
+std::vector<std::string> notes_of(std::span<const Placed> placed) {
+  const Placed* shared = nullptr;
+  const Placed* untold = nullptr;
+  std::size_t count_shared = 0, count_untold = 0;
+  for (const Placed& one : placed) {
+    const Placed*& first = one.owner != nullptr ? shared : untold;
+    if (first == nullptr) first = &one;
+    ++(one.owner != nullptr ? count_shared : count_untold);
+  }
+  std::vector<std::string> notes;
+  if (shared != nullptr) notes.push_back(shared_text(*shared, count_shared));
+  if (untold != nullptr) notes.push_back(untold_text(*untold, count_untold));
+  return notes;
+}
+
+}  // namespace
+
+std::vector<Step> steps(const Trace& trace) {
+  const Events& events = trace.events;
+  std::vector<Step> found;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    // Old files draw the steps as operators; the GPU's copy of the annotation is not the step.
+    if (events.category[i] != Category::kUserAnnotation && events.category[i] != Category::kCpuOp) continue;
+    const std::string_view name = trace.names[events.name[i]];
+    if (!name.starts_with(kStepName)) continue;
+    Step step{-1, std::string(name), events.start_ns[i], events.end_ns(i)};
+    std::from_chars(name.data() + kStepName.size(), name.data() + name.size(), step.number);
+    found.push_back(std::move(step));
+  }
+  std::ranges::sort(found, {}, &Step::start_ns);
+  return found;
+}
+
+std::string step_text(const Step& step) {
+  return step.number >= 0 ? std::to_string(step.number) : step.name;
+}
+
+namespace {
+
+template <typename Wanted>
+Extent extent_of(const Events& events, Wanted wanted) {
+  Extent extent{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (!wanted(i)) continue;
+    extent.start_ns = std::min(extent.start_ns, events.start_ns[i]);
+    extent.end_ns = std::max(extent.end_ns, events.end_ns(i));
+  }
+  return extent.start_ns > extent.end_ns ? Extent{} : extent;
+}
+
+}  // namespace
+
+Extent gpu_extent(const Trace& trace) {
+  return extent_of(trace.events, [&](std::size_t i) { return is_gpu_work(trace.events.category[i]); });
+}
+
+Extent whole_extent(const Trace& trace) {
+  return extent_of(trace.events, [](std::size_t) { return true; });
+}
+
+TraceFacts facts_of(const Trace& trace) {
+  const Extent extent = whole_extent(trace);
+  TraceFacts facts;
+  facts.source = trace.source;
+  facts.file_bytes = trace.file_bytes;
+  facts.json_bytes = trace.json_bytes;
+  facts.events_seen = trace.events_seen;
+  facts.start_ns = extent.start_ns;
+  facts.end_ns = extent.end_ns;
+  facts.recorded_at_s = is_since_1970(extent.start_ns)
+                            ? static_cast<std::uint64_t>(extent.start_ns / 1'000'000'000)
+                            : file_time_s(trace.source);
+  facts.is_complete = trace.is_complete;
+  facts.problems = trace.problems;
+  facts.rank = trace.rank;
+  facts.world_size = trace.world_size;
+  facts.devices = trace.devices;
+  return facts;
+}
+
+std::optional<std::int64_t> rank_in_name(std::string_view path) {
+  std::string name = std::filesystem::path(path).filename().string();
+  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (const auto rank = number_after_rank(name)) return rank;
+  if (is_of_trace_handler(name)) return std::nullopt;
+  const std::string_view stem = std::string_view(name).substr(0, name.find('.'));
+  std::size_t digits = 0;
+  while (digits < stem.size() && is_digit(stem[stem.size() - 1 - digits])) ++digits;
+  const std::size_t before = stem.size() - digits;
+  if (digits > 0 && (before == 0 || stem[before - 1] == '_' || stem[before - 1] == '-')) {
+    return number_at(stem.substr(before));
+  }
+  const std::size_t first = stem.find_first_not_of("0123456789");
+  if (first == 0 || first == std::string_view::npos || stem[first] != '_') return std::nullopt;
+  return number_at(stem);
+}
+
+RankNumbers rank_numbers(std::span<const TraceFacts> traces) {
+  std::vector<std::optional<std::int64_t>> chosen(traces.size());
+  std::map<std::int64_t, const TraceFacts*> owner;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    if (!traces[i].rank) continue;
+    const bool is_new = owner.try_emplace(*traces[i].rank, &traces[i]).second;
+    if (is_new) chosen[i] = traces[i].rank;
+  }
+  std::int64_t free = 0;
+  std::vector<Placed> placed;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    if (chosen[i]) continue;
+    while (owner.contains(free)) ++free;
+    placed.push_back({&traces[i], traces[i].rank ? owner.at(*traces[i].rank) : nullptr, free});
+    owner[free] = &traces[i];
+    chosen[i] = free;
+  }
+  RankNumbers numbers;
+  numbers.notes = notes_of(placed);
+  for (const auto& rank : chosen) numbers.ranks.push_back(*rank);
+  return numbers;
+}
+
+std::string no_gpu_work(const Trace& trace) {
+  if (trace.events_seen == 0) return "the file holds no events";
+  return fmt::format(
+      "no kernel, copy or set of a device among {} events: was the profiler told to record the device "
+      "(ProfilerActivity.CUDA), and did the work run while it recorded?",
+      trace.events_seen);
+}
+
+std::string what_is_missing(const Trace& trace) {
+  std::string text;
+  if (!trace.is_complete)
+    text = "the file ends before its JSON does: what came after is not in these figures";
+  if (trace.problems.count == 0) return text;
+  if (!text.empty()) text += "; ";
+  text += fmt::format("{} places of the file could not be read as they stand, {} events of them are left out",
+                      trace.problems.count, trace.problems.events_skipped);
+  if (!trace.problems.first.empty()) {
+    const Problem& first = trace.problems.first.front();
+    text += fmt::format(" (the first at byte {}: {})", first.offset, first.what);
+  }
+  return text;
+}
+
+}  // namespace headroom::trace

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headroom_trace/columns/trace.h"
+
+namespace headroom::trace {
+
+/// Prefix of the profiler's steps; the number follows.
+inline constexpr std::string_view kStepName = "ProfilerStep#";
+
+/// One iteration of the profiler: a ProfilerStep#N annotation.
+struct Step {
+  std::int64_t number = 0;
+  std::string name;
+  std::int64_t start_ns = 0, end_ns = 0;
+};
+
+/// Returns the step's number, else its name.
+std::string step_text(const Step& step);
+
+/// Returns the ProfilerStep# annotations of the CPU by start, including the last one. Empty if the file has
+/// none: the caller then takes the whole trace as one step and says so.
+std::vector<Step> steps(const Trace& trace);
+
+/// First start and last end of GPU work; both 0 without any.
+struct Extent {
+  std::int64_t start_ns = 0, end_ns = 0;
+  std::int64_t length_ns() const { return end_ns - start_ns; }
+};
+Extent gpu_extent(const Trace& trace);
+Extent whole_extent(const Trace& trace);  ///< of every event
+
+/// The facts of a trace that outlive its columns.
+struct TraceFacts {
+  std::string source;
+  std::uint64_t file_bytes = 0, json_bytes = 0;
+  std::uint64_t events_seen = 0;
+  std::int64_t start_ns = 0, end_ns = 0;  ///< of the events that were read; both 0 without any
+  /// Seconds since 1970 of the first event if the trace's clock is absolute, else the time of the file, else
+  /// 0.
+  std::uint64_t recorded_at_s = 0;
+  bool is_complete = true;
+  Problems problems;
+  std::optional<std::int64_t> rank, world_size;
+  std::vector<DeviceProperties> devices;
+};
+
+TraceFacts facts_of(const Trace& trace);
+
+/// Returns the rank in a file's name: a number after "rank" ("rank-3", "rank_3", "rank3", "rank[3]"), or one
+/// that begins or ends the name ("3.json", "trace_3.json.gz"). Ignores numbers as long as times, and the
+/// process id in the names of PyTorch's trace handler ("host_27702.1695835535.pt.trace.json.gz").
+std::optional<std::int64_t> rank_in_name(std::string_view path);
+
+struct RankNumbers {
+  std::vector<std::int64_t> ranks;  ///< of each trace; no two are equal
+  std::vector<std::string> notes;   ///< what was assumed, a sentence each
+};
+
+/// Returns the ranks of the traces of one job: from the trace or its name, else the lowest free numbers in
+/// file order. If several files claim a rank, the first keeps it.
+RankNumbers rank_numbers(std::span<const TraceFacts> traces);
+
+/// Returns a sentence for a trace without GPU work: why, and what to do.
+std::string no_gpu_work(const Trace& trace);
+
+/// Describes what is missing or unreadable in the file; empty if nothing.
+std::string what_is_missing(const Trace& trace);
+
+}  // namespace headroom::trace

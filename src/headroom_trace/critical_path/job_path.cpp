@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/critical_path/job_path.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "headroom/base/error.h"
+#include "headroom/base/units.h"
+#include "headroom_trace/columns/spans.h"
+#include "headroom_trace/tables/data_table.h"
+
+namespace headroom::trace {
+namespace {
+
+/// A rank waits, until `at_ns`, for another one. Aligned times.
+struct Crossing {
+  std::int64_t at_ns = 0, end_ns = 0;  ///< when the last rank came; when the collective ended on this one
+  std::size_t last_rank = 0;
+  const MatchedCollective* collective = nullptr;
+};
+
+constexpr std::size_t kOutside = kPathClasses;
+
+/// A part of a rank's window, on the aligned clock.
+struct Piece {
+  std::int64_t from_ns = 0, to_ns = 0;
+  std::size_t kind = kOutside;
+};
+
+/// Whether a rank whose path is there gets on without the others.
+bool is_own_work(std::size_t kind) {
+  if (kind >= kOutside) return false;
+  const auto path_class = static_cast<PathClass>(kind);
+  return path_class == PathClass::kCpu || path_class == PathClass::kDataLoading ||
+         path_class == PathClass::kGpuCompute || path_class == PathClass::kLaunch;
+}
+
+/// The path and the time outside of it: the whole window without a gap.
+std::vector<Piece> whole_window(const RankPath& rank, std::int64_t offset) {
+  std::vector<Piece> pieces;
+  std::int64_t at = rank.start_ns - offset;
+  const auto add = [&](std::int64_t to, std::size_t kind) {
+    if (to > at) pieces.push_back({at, to, kind});
+    at = std::max(at, to);
+  };
+  for (const PathStretch& stretch : rank.stretches) {
+    add(stretch.from_ns - offset, kOutside);
+    add(stretch.to_ns - offset, static_cast<std::size_t>(stretch.kind));
+  }
+  add(rank.end_ns - offset, kOutside);
+  return pieces;
+}
+
+/// Whether a path that is there has no work, so that what else goes on at the time is what it does.
+bool is_without_work(std::size_t kind) {
+  return !is_own_work(kind) && kind != static_cast<std::size_t>(PathClass::kGpuCommunication);
+}
+
+/// With what is without work given to the class for as long as the spans say.
+std::vector<Piece> filled(const std::vector<Piece>& pieces, const Spans& spans, PathClass with) {
+  std::vector<Piece> all;
+  auto span = spans.begin();
+  for (Piece piece : pieces) {
+    while (span != spans.end() && span->end <= piece.from_ns) ++span;
+    if (!is_without_work(piece.kind)) {
+      all.push_back(piece);
+      continue;
+    }
+    for (auto next = span; next != spans.end() && next->start < piece.to_ns; ++next) {
+      if (next->start > piece.from_ns) all.push_back({piece.from_ns, next->start, piece.kind});
+      const std::int64_t end = std::min(next->end, piece.to_ns);
+      all.push_back({std::max(next->start, piece.from_ns), end, static_cast<std::size_t>(with)});
+      piece.from_ns = end;
+    }
+    if (piece.to_ns > piece.from_ns) all.push_back(piece);
+  }
+  return all;
+}
+
+/// The path's edges by time, neighbours of one class joined.
+std::vector<PathStretch> stretches_of(const PathGraph& graph, const CriticalPath& path) {
+  std::vector<PathStretch> stretches;
+  for (const PathEdge& edge : path.edges) {
+    // Disagreeing host and device clocks may put an edge's end before an earlier event.
+    const std::int64_t before = stretches.empty() ? graph.at_ns[edge.from] : stretches.back().to_ns;
+    const std::int64_t from = std::max(graph.at_ns[edge.from], before), to = graph.at_ns[edge.to];
+    if (to > from) stretches.push_back({from, to, edge.kind});
+  }
+  return stretches;
+}
+
+class JobWalk {
+ public:
+  JobWalk(std::span<const RankPath> ranks, std::span<const MatchedCollective> matched,
+          std::span<const double> offsets)
+      : ranks_(ranks), has_any_(ranks.size()), crossings_(ranks.size()) {
+    for (const double offset : offsets) offsets_.push_back(std::llround(offset));
+    std::vector<std::vector<Span>> transfers(ranks.size());
+    for (const MatchedCollective& collective : matched) add_collective(collective, offsets, transfers);
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      std::ranges::stable_sort(crossings_[rank], {}, &Crossing::at_ns);
+      pieces_.push_back(filled(whole_window(ranks[rank], offsets_[rank]), merged(std::move(transfers[rank])),
+                               PathClass::kGpuCommunication));
+    }
+  }
+
+  std::vector<JobStretch> walk() const {
+    std::vector<JobStretch> path;
+    if (std::ranges::find(has_any_, true) == has_any_.end()) return path;
+    std::size_t rank = last_to_end();
+    std::int64_t to = end_of(rank);
+    const MatchedCollective* until = nullptr;
+    // Each crossing is earlier than the one before it, so that the walk ends.
+    for (;;) {
+      const Crossing* const crossing = latest_crossing(rank, to);
+      const std::int64_t from = crossing != nullptr ? crossing->at_ns : std::min(start_of(rank), to);
+      if (to > from) path.push_back({rank, from, to, until, classes(rank, from, to)});
+      if (crossing == nullptr) break;
+      to = from;
+      rank = crossing->last_rank;
+      until = crossing->collective;
+    }
+    std::ranges::reverse(path);
+    return path;
+  }
+
+ private:
+  std::int64_t start_of(std::size_t rank) const { return ranks_[rank].start_ns - offsets_[rank]; }
+  std::int64_t end_of(std::size_t rank) const { return ranks_[rank].end_ns - offsets_[rank]; }
+
+  std::size_t last_to_end() const {
+    std::size_t last = ranks_.size();
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      if (has_any_[rank] && (last == ranks_.size() || end_of(rank) > end_of(last))) last = rank;
+    }
+    return last;
+  }
+
+  void add_collective(const MatchedCollective& collective, std::span<const double> offsets,
+                      std::vector<std::vector<Span>>& transfers) {
+    const std::size_t last_rank = arrival_of(collective, offsets).last_rank;
+    const auto last = std::ranges::find(collective.parts, last_rank, &Part::rank);
+    const std::int64_t at = last->call->start_ns - offsets_[last_rank];
+    for (const Part& part : collective.parts) {
+      const std::int64_t offset = offsets_[part.rank];
+      has_any_[part.rank] = true;
+      if (part.call->end_ns() - offset > at)
+        transfers[part.rank].push_back({at, part.call->end_ns() - offset});
+      const bool waits = part.rank != last_rank && part.call->start_ns - offset < at;
+      if (waits) crossings_[part.rank].push_back({at, part.call->end_ns() - offset, last_rank, &collective});
+    }
+  }
+
+  /// Within the rank's window and before `before`.
+  const Crossing* latest_crossing(std::size_t rank, std::int64_t before) const {
+    const std::vector<Crossing>& all = crossings_[rank];
+    auto next = std::ranges::lower_bound(all, before, {}, &Crossing::at_ns);
+    while (next != all.begin()) {
+      --next;
+      if (next->at_ns <= start_of(rank)) break;
+      if (next->end_ns <= before && is_held(rank, next->end_ns)) return &*next;
+    }
+    return nullptr;
+  }
+
+  /// The stretches of the rank's window that end after this.
+  std::span<const Piece> pieces_after(std::size_t rank, std::int64_t at) const {
+    const std::vector<Piece>& all = pieces_[rank];
+    return {std::ranges::upper_bound(all, at, {}, &Piece::to_ns), all.end()};
+  }
+
+  /// By its stretch just before that.
+  bool is_held(std::size_t rank, std::int64_t end) const {
+    const auto after = pieces_after(rank, end - 1);
+    return after.empty() || !is_own_work(after.front().kind);
+  }
+
+  std::array<std::int64_t, kPathClasses + 1> classes(std::size_t rank, std::int64_t from,
+                                                     std::int64_t to) const {
+    std::array<std::int64_t, kPathClasses + 1> times{};
+    times[kOutside] = to - from;
+    for (const Piece& piece : pieces_after(rank, from)) {
+      if (piece.from_ns >= to) break;
+      const std::int64_t time = std::min(piece.to_ns, to) - std::max(piece.from_ns, from);
+      times[piece.kind] += time;
+      times[kOutside] -= time;
+    }
+    return times;
+  }
+
+  std::span<const RankPath> ranks_;
+  std::vector<bool> has_any_;  ///< matched collectives, by rank
+  std::vector<std::int64_t> offsets_;
+  std::vector<std::vector<Piece>> pieces_;        ///< by rank, in order of time
+  std::vector<std::vector<Crossing>> crossings_;  ///< by rank, in order of time
+};
+
+constexpr const char* kWindowTable = "path_window";
+constexpr const char* kStretchTable = "path_stretches";
+
+const char* class_name(std::size_t kind) {
+  return kind < kPathClasses ? to_string(static_cast<PathClass>(kind)) : "outside its path";
+}
+
+std::size_t main_class(const JobStretch& stretch) {
+  return static_cast<std::size_t>(std::ranges::max_element(stretch.class_ns) - stretch.class_ns.begin());
+}
+
+std::string collective_text(const MatchedCollective* collective) {
+  if (collective == nullptr) return "";
+  const CollectiveCall& call = *collective->parts.front().call;
+  return fmt::format("{} {} of group {}", call.collective.empty() ? call.kernel : call.collective, call.index,
+                     call.group);
+}
+
+using TimesByRankAndClass = std::map<std::pair<std::size_t, std::size_t>, std::int64_t>;
+
+TimesByRankAndClass times_of(std::span<const JobStretch> path) {
+  TimesByRankAndClass times;
+  for (const JobStretch& stretch : path) {
+    for (std::size_t kind = 0; kind < stretch.class_ns.size(); ++kind)
+      times[{stretch.rank, kind}] += stretch.class_ns[kind];
+  }
+  std::erase_if(times, [](const auto& entry) { return entry.second == 0; });
+  return times;
+}
+
+}  // namespace
+
+RankPath rank_path(const PathGraph& graph, const CriticalPath& path, Span window, const Spans& computing) {
+  RankPath rank{window.start, std::max(window.end, path.end_ns), stretches_of(graph, path)};
+  const std::vector<Piece> pieces = filled(whole_window(rank, 0), computing, PathClass::kGpuCompute);
+  rank.stretches.clear();
+  for (const Piece& piece : pieces) {
+    if (piece.kind == kOutside) continue;
+    const auto kind = static_cast<PathClass>(piece.kind);
+    if (!rank.stretches.empty() && rank.stretches.back().kind == kind &&
+        rank.stretches.back().to_ns == piece.from_ns) {
+      rank.stretches.back().to_ns = piece.to_ns;
+    } else {
+      rank.stretches.push_back({piece.from_ns, piece.to_ns, kind});
+    }
+  }
+  return rank;
+}
+
+std::vector<JobStretch> job_path(std::span<const RankPath> ranks, std::span<const MatchedCollective> matched,
+                                 std::span<const double> offsets) {
+  return JobWalk(ranks, matched, offsets).walk();
+}
+
+std::vector<DataTable> rank_path_tables(const RankPath& path, const std::string& window) {
+  DataTable stretches{kStretchTable,
+                      "the critical path by time",
+                      {{"from_ns", "from", Kind::kInstantNs},
+                       {"to_ns", "to", Kind::kInstantNs},
+                       {"class", "class", Kind::kCount}},
+                      {},
+                      true};
+  for (const PathStretch& stretch : path.stretches)
+    stretches.rows.push_back({stretch.from_ns, stretch.to_ns, static_cast<std::int64_t>(stretch.kind)});
+  return {{kWindowTable,
+           "where the critical path lies",
+           {{"window", "window", Kind::kText},
+            {"start_ns", "from", Kind::kInstantNs},
+            {"end_ns", "to", Kind::kInstantNs}},
+           {{window, path.start_ns, path.end_ns}},
+           true},
+          std::move(stretches)};
+}
+
+RankPath stored_rank_path(const AnalysisResult& result) {
+  const StoredRows window(stored_table(result.tables, kWindowTable, 1)),
+      rows(stored_table(result.tables, kStretchTable));
+  RankPath path{window.integer(0, "start_ns"), window.integer(0, "end_ns"), {}};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::int64_t kind = rows.integer(i, "class");
+    if (kind < 0 || kind >= static_cast<std::int64_t>(kPathClasses))
+      throw Error(fmt::format("the table {} of a rank has no class {}; was it made by another version?",
+                              kStretchTable, kind));
+    path.stretches.push_back(
+        {rows.integer(i, "from_ns"), rows.integer(i, "to_ns"), static_cast<PathClass>(kind)});
+  }
+  return path;
+}
+
+std::string stored_window(const AnalysisResult& result) {
+  return StoredRows(stored_table(result.tables, kWindowTable, 1)).text(0, "window");
+}
+
+std::int64_t length_ns(std::span<const JobStretch> path) {
+  return path.empty() ? 0 : path.back().to_ns - path.front().from_ns;
+}
+
+DataTable job_path_table(std::span<const JobStretch> path, std::span<const RankResult> ranks,
+                         std::size_t top) {
+  std::vector<const JobStretch*> shown;
+  for (const JobStretch& stretch : path) shown.push_back(&stretch);
+  const auto time = [](const JobStretch* stretch) { return stretch->to_ns - stretch->from_ns; };
+  if (top > 0 && shown.size() > top) {
+    std::ranges::stable_sort(shown, std::greater{}, time);
+    shown.resize(top);
+    std::ranges::sort(shown);
+  }
+  DataTable table{"job_path",
+                  "the critical path of the job from rank to rank",
+                  {{"rank", "rank", Kind::kCount},
+                   {"from_ns", "from", Kind::kInstantNs},
+                   {"to_ns", "to", Kind::kInstantNs},
+                   {"time_ns", "time", Kind::kTimeNs},
+                   {"class", "most of it", Kind::kText},
+                   {"class_ns", "which takes", Kind::kTimeNs},
+                   {"until", "until the last to come to", Kind::kText}},
+                  {}};
+  for (const JobStretch* stretch : shown) {
+    const std::size_t kind = main_class(*stretch);
+    table.rows.push_back({ranks[stretch->rank].rank, stretch->from_ns, stretch->to_ns, time(stretch),
+                          class_name(kind), stretch->class_ns[kind], collective_text(stretch->until)});
+  }
+  return table;
+}
+
+DataTable job_class_table(std::span<const JobStretch> path, std::span<const RankResult> ranks) {
+  DataTable table{"job_classes",
+                  "the critical path of the job by rank and class",
+                  {{"rank", "rank", Kind::kCount},
+                   {"class", "class", Kind::kText},
+                   {"time_ns", "time", Kind::kTimeNs},
+                   {"share", "of the path", Kind::kShare}},
+                  {}};
+  for (const auto& [key, time_ns] : times_of(path)) {
+    table.rows.push_back(
+        {ranks[key.first].rank, class_name(key.second), time_ns, share_cell(time_ns, length_ns(path))});
+  }
+  std::ranges::stable_sort(table.rows, std::greater{},
+                           [](const std::vector<Cell>& row) { return std::get<std::int64_t>(row[2]); });
+  return table;
+}
+
+std::string job_path_answer(std::span<const JobStretch> path, std::span<const RankResult> ranks) {
+  std::map<std::size_t, std::int64_t> by_rank;
+  for (const JobStretch& stretch : path) by_rank[stretch.rank] += stretch.to_ns - stretch.from_ns;
+  const auto second = [](const auto& entry) { return entry.second; };
+  const auto [rank, time_ns] = *std::ranges::max_element(by_rank, {}, second);
+  TimesByRankAndClass times = times_of(path);
+  std::erase_if(times, [rank = rank](const auto& entry) { return entry.first.first != rank; });
+  const auto most = std::ranges::max_element(times, {}, second);
+  const auto whole = static_cast<double>(length_ns(path));
+  const std::string share = fmt::format("{} of it {}", format_time_ns(static_cast<double>(most->second)),
+                                        class_name(most->first.second));
+  const std::string takes = fmt::format("the job's critical path takes {} and ends on rank {}",
+                                        format_time_ns(whole), ranks[path.back().rank].rank);
+  if (path.size() == 1) return fmt::format("{}, where all of it lies: {}", takes, share);
+  return fmt::format("{}; {} ({}) lies on rank {}, {}; it changes rank {} {}", takes,
+                     format_time_ns(static_cast<double>(time_ns)),
+                     format_percent(static_cast<double>(time_ns) / whole), ranks[rank].rank, share,
+                     path.size() - 1, path.size() == 2 ? "time" : "times");
+}
+
+}  // namespace headroom::trace

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headroom_trace/analysis.h"
+#include "headroom_trace/collectives/collective_matching.h"
+#include "headroom_trace/columns/spans.h"
+#include "headroom_trace/critical_path/critical_path_graph.h"
+#include "headroom_trace/tables/data_table.h"
+
+namespace headroom::trace {
+
+/// A stretch of a rank's critical path.
+struct PathStretch {
+  std::int64_t from_ns = 0, to_ns = 0;
+  PathClass kind = PathClass::kCpu;
+};
+
+/// The critical path of one rank in its window (a step), by time on its clock.
+struct RankPath {
+  std::int64_t start_ns = 0, end_ns = 0;  ///< of the window, and of the path where that ends later
+  std::vector<PathStretch> stretches;     ///< in order, none within another
+};
+
+/// Returns the path by time. Where it has no work, or has ended, while the device computes (`computing`), the
+/// time counts as computing: without cuda_sync events a trace does not show waits between streams, so the
+/// longest chain of one rank may end at a collective.
+RankPath rank_path(const PathGraph& graph, const CriticalPath& path, Span window, const Spans& computing);
+
+/// A stretch of the job's path on one rank.
+struct JobStretch {
+  std::size_t rank = 0;                 ///< index of the rank among those given
+  std::int64_t from_ns = 0, to_ns = 0;  ///< on the aligned clock
+  /// The collective that the following rank waited in for this one; nullptr at the end of the path.
+  const MatchedCollective* until = nullptr;
+  /// Time of the rank's own path by class; last: outside of it, before its start or after its end.
+  std::array<std::int64_t, kPathClasses + 1> class_ns{};
+};
+
+/// Finds the path of a job, backwards from the end of its last rank: along a rank to the latest collective in
+/// which it waited for another, from there along the rank that arrived last, from its arrival. A wait is
+/// skipped if the rank's own path was with other work when the last rank arrived. Clocks are aligned by
+/// `offsets`. In order of time; empty if no rank has a window. Points into `matched`.
+std::vector<JobStretch> job_path(std::span<const RankPath> ranks, std::span<const MatchedCollective> matched,
+                                 std::span<const double> offsets);
+
+/// Converts the path of one rank to tables for Analysis::combine.
+std::vector<DataTable> rank_path_tables(const RankPath& path, const std::string& window);
+/// Reads the path and the name of its window back. Throws Error if the result has none.
+RankPath stored_rank_path(const AnalysisResult& result);
+std::string stored_window(const AnalysisResult& result);
+
+/// A row per stretch of the job's path, in order; with more than `top` (0: all), the longest.
+DataTable job_path_table(std::span<const JobStretch> path, std::span<const RankResult> ranks,
+                         std::size_t top);
+/// Time of the path by rank and class, longest first.
+DataTable job_class_table(std::span<const JobStretch> path, std::span<const RankResult> ranks);
+/// One sentence: the length of the path and where most of it is spent. The path must not be empty.
+std::string job_path_answer(std::span<const JobStretch> path, std::span<const RankResult> ranks);
+std::int64_t length_ns(std::span<const JobStretch> path);
+
+}  // namespace headroom::trace

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "headroom_trace/columns/spans.h"
+#include "headroom_trace/columns/trace.h"
+#include "headroom_trace/work/stream_order.h"
+
+namespace headroom::trace {
+
+/// Changes to a recorded trace. Empty members: unchanged.
+struct WhatIf {
+  Spans host_gone{};                        ///< host times removed
+  std::vector<bool> waits_gone{};           ///< by index of Replay::waits(): removed waits
+  std::vector<std::int64_t> duration_ns{};  ///< of GPU work, by row of Trace::gpu; kGone: removed
+  std::vector<bool> launched_ahead{};       ///< by row of Trace::gpu: in the queue long before
+
+  static constexpr std::int64_t kGone = -1;
+};
+
+/// Recorded values of WhatIf::duration_ns, for the caller to shorten.
+std::vector<std::int64_t> recorded_durations(const Trace& trace);
+
+/// Applies both; the shorter of two durations wins.
+WhatIf operator+(const WhatIf& a, const WhatIf& b);
+
+/// Simulates a part of a trace under other assumptions. The host does the same work in the same time and
+/// waits for the same GPU work. GPU work starts after its launch, the preceding work of its stream, and its
+/// dependency on another stream, with the recorded delay after the last of them. Unchanged, the replay takes
+/// exactly the recorded time.
+///
+/// Dependencies between streams are not in every file: work is assumed to depend on the work that ended last
+/// on another stream before it started, so only recorded concurrency occurs.
+class Replay {
+ public:
+  /// A host call that cannot return before GPU work has ended.
+  struct Wait {
+    std::uint32_t call = 0;                 ///< row of Trace::events
+    std::vector<std::uint32_t> rows;        ///< of Trace::gpu
+    std::int64_t start_ns = 0, end_ns = 0;  /// of the call, after the start of the window
+    bool has_waited = false;                ///< one of the rows ended after the call began
+  };
+
+  /// `work` is device_work(trace), `launch` launches(trace). Needs kLaunches; with kSyncs more is known and
+  /// less assumed. O(n log n).
+  Replay(const Trace& trace, Span window, const DeviceWork& work, std::span<const std::uint32_t> launch);
+
+  const std::vector<Wait>& waits() const { return waits_; }
+  Span window() const { return window_; }
+  const std::vector<StreamOrder>& streams() const { return streams_; }
+
+  /// Time from the start of the window until host and devices have finished, ns. O(n).
+  std::int64_t length_ns(const WhatIf& what_if = {}) const;
+
+ private:
+  static constexpr std::uint32_t kNobody = kNone;
+
+  struct Piece {
+    std::uint32_t row = 0;
+    std::uint32_t previous = kNobody, source = kNobody;  ///< indices of pieces_
+    std::uint32_t blocker = kNobody;                     ///< its start made room in the queue for this launch
+    bool has_launch = false;
+    std::int64_t launch_ns = 0;  ///< on the host
+    std::int64_t launch_delay_ns = 0, previous_delay_ns = 0, source_delay_ns = 0;
+    std::int64_t start_ns = 0, duration_ns = 0;  ///< as recorded
+  };
+  /// An action of the host: the launch of pieces_[index] or the end of waits_[index].
+  struct Action {
+    std::int64_t at_ns;
+    std::uint32_t index;
+    bool is_wait;
+  };
+
+  void add_pieces(const Trace& trace, std::span<const std::uint32_t> launch);
+  void find_delays();
+  void find_sources(const Trace& trace);
+  void add_waits(const Trace& trace, std::span<const std::uint32_t> launch);
+  void sort_actions();
+  std::int64_t after_start(std::int64_t at_ns) const;
+
+  Span window_;
+  std::int64_t window_ns_ = 0;
+  std::vector<StreamOrder> streams_;
+  std::vector<Piece> pieces_;
+  std::vector<std::uint32_t> piece_of_row_;
+  std::vector<Wait> waits_;
+  std::vector<Action> actions_;
+};
+
+}  // namespace headroom::trace

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom_trace/collectives/collective_calls.h"
+#include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/columns/tensor_arguments.h"
+#include "headroom_trace/cost/roofline.h"
+#include "headroom_trace/findings/finding_search.h"
+#include "headroom_trace/tables/data_table.h"
+#include "headroom_trace/work/idle_culprits.h"
+#include "headroom_trace/work/kernel_sequences.h"
+#include "headroom_trace/work/stream_order.h"
+
+// Causes in device work: exposed copies and communication, kernels that are too short.
+
+namespace headroom::trace {
+namespace {
+
+/// Shorter copies count as synchronisation: their cost is the wait.
+constexpr std::int64_t kLongCopyNs = 10'000;
+/// Approximate cost of a launch, and of a kernel to begin and end.
+constexpr std::int64_t kTinyKernelNs = 5'000;
+constexpr std::size_t kLeastRun = 4;
+/// Work that starts later than this after its predecessor is no neighbour: the program did something else
+/// between.
+constexpr std::int64_t kFarApartNs = 100'000;
+
+bool is_between_host_and_device(std::string_view name) {
+  return !contains(name, "DtoD") && !contains(name, "DeviceToDevice") && !contains(name, "PtoP");
+}
+
+/// Sends and receives between stages, by the file's names. An all-to-all consists of such kernels too.
+std::set<std::uint32_t> sends_and_receives(const FindingSearch& search) {
+  std::set<std::uint32_t> events;
+  for (const CollectiveCall& call : search.calls()) {
+    if (call.collective == "send" || call.collective == "recv") events.insert(call.event);
+  }
+  return events;
+}
+
+/// The exposed time of some rows; their overlapped time stays.
+struct Exposed {
+  std::vector<Span> times;
+  std::map<NameId, std::int64_t> by_name;
+  std::map<NameId, std::uint32_t> longest_row;  ///< of each name
+  double bytes = 0;
+  std::int64_t total_ns = 0, pageable_ns = 0;
+  WhatIf what_if;
+};
+
+template <typename Wanted>
+Exposed exposed_rows(const FindingSearch& search, bool is_communication, Wanted wanted) {
+  const Trace& trace = search.trace();
+  std::map<std::int32_t, Spans> hiding;
+  for (const DeviceTimes& device : search.devices())
+    hiding[device.device] = is_communication ? device.compute : unite(device.compute, device.communication);
+  Exposed exposed;
+  for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
+    const std::uint32_t event = trace.gpu[row].event;
+    const Span span{trace.events.start_ns[event], trace.events.end_ns(event)};
+    if (span.end <= search.window().start || span.start >= search.window().end || !wanted(row)) continue;
+    const std::int64_t hidden = length_within(hiding[device_of(trace, trace.gpu[row])], span);
+    const std::int64_t open = span.end - span.start - hidden;
+    if (open <= 0) continue;
+    if (exposed.what_if.duration_ns.empty()) exposed.what_if.duration_ns = recorded_durations(trace);
+    exposed.what_if.duration_ns[row] = hidden == 0 ? WhatIf::kGone : hidden;
+    exposed.times.push_back(span);
+    const NameId name = trace.events.name[event];
+    std::int64_t& of_name = exposed.by_name[name];
+    of_name = saturating_add(of_name, open);
+    exposed.total_ns = saturating_add(exposed.total_ns, open);
+    const auto [longest, is_new] = exposed.longest_row.try_emplace(name, row);
+    if (!is_new &&
+        trace.events.duration_ns[event] > trace.events.duration_ns[trace.gpu[longest->second].event])
+      longest->second = row;
+    exposed.bytes += std::max(0.0, trace.gpu[row].bytes);
+    if (contains(trace.names[name], "Pageable"))
+      exposed.pageable_ns = saturating_add(exposed.pageable_ns, open);
+  }
+  return exposed;
+}
+
+/// The suspicion for all of them; `what` names them.
+Suspicion suspicion_of(const FindingSearch& search, FindingKind kind, const Exposed& exposed,
+                       const char* what) {
+  const NameId name =
+      std::ranges::max_element(exposed.by_name, {}, [](const auto& entry) { return entry.second; })->first;
+  Suspicion suspicion;
+  suspicion.kind = kind;
+  suspicion.least_gain = 0.02;
+  suspicion.event = search.launch()[exposed.longest_row.at(name)];
+  suspicion.time = merged(exposed.times);
+  suspicion.what_if = exposed.what_if;
+  suspicion.evidence = fmt::format("{} {} run {} with {} beside them, most of it {}", exposed.times.size(),
+                                   what, search.per_step(static_cast<double>(exposed.total_ns)),
+                                   kind == FindingKind::kExposedCopy ? "nothing" : "no computing",
+                                   kernel_base_name(search.trace().names[name]));
+  return suspicion;
+}
+
+void take_communication(FindingSearch& search, FindingKind kind, const std::set<std::uint32_t>& of_pipeline) {
+  const bool of_stages = kind == FindingKind::kPipelineBubble;
+  const Trace& trace = search.trace();
+  const Exposed exposed = exposed_rows(search, true, [&](std::uint32_t row) {
+    return search.types()[row] == KernelType::kCommunication &&
+           of_pipeline.contains(trace.gpu[row].event) == of_stages;
+  });
+  if (exposed.times.empty()) return;
+  Suspicion suspicion = suspicion_of(search, kind, exposed, "pieces of communication");
+  suspicion.fix =
+      of_stages
+          ? "more micro-batches, or an interleaved schedule: stages wait for each other"
+          : "overlap it with computing (smaller buckets, earlier all-reduce, prefetch in FSDP), send less "
+            "(gradient accumulation, a narrower type), or a faster link; over all ranks `headroom trace "
+            "collectives`";
+  search.take(std::move(suspicion));
+}
+
+/// Neighbours on a stream that a fusion would make one kernel of.
+struct Run {
+  std::vector<std::uint32_t> rows;
+  std::int64_t total_ns = 0, longest_ns = 0;
+};
+
+std::vector<Run> fusible_runs(const FindingSearch& search) {
+  const Trace& trace = search.trace();
+  std::vector<std::int8_t> is_generic(trace.names.size(), -1);
+  const auto is_fusible = [&](std::uint32_t row) {
+    const std::uint32_t event = trace.gpu[row].event;
+    if (trace.events.category[event] != Category::kKernel || trace.events.duration_ns[event] >= kTinyKernelNs)
+      return false;
+    std::int8_t& known = is_generic[trace.events.name[event]];
+    if (known < 0) known = is_generic_kernel(trace.names[trace.events.name[event]]) ? 1 : 0;
+    return known == 1;
+  };
+  std::vector<Run> runs;
+  Run run;
+  const auto end_run = [&] {
+    if (run.rows.size() >= kLeastRun) runs.push_back(std::move(run));
+    run = {};
+  };
+  for (const StreamOrder& stream : search.replay().streams()) {
+    for (const std::uint32_t row : stream.rows) {
+      const std::int64_t start = trace.events.start_ns[trace.gpu[row].event];
+      const bool is_inside = start >= search.window().start && start < search.window().end;
+      // Kernels of a captured graph have no launches of their own.
+      const bool is_of_graph = !run.rows.empty() && search.launch()[row] != kNone &&
+                               search.launch()[row] == search.launch()[run.rows.back()];
+      if (!is_inside || is_of_graph || !is_fusible(row)) {
+        end_run();
+        continue;
+      }
+      if (!run.rows.empty() && start - trace.events.end_ns(trace.gpu[run.rows.back()].event) > kFarApartNs)
+        end_run();
+      const std::int64_t duration = trace.events.duration_ns[trace.gpu[row].event];
+      run.rows.push_back(row);
+      run.total_ns += duration;
+      run.longest_ns = std::max(run.longest_ns, duration);
+    }
+    end_run();
+  }
+  return runs;
+}
+
+/// Host time from the first launch of a run to its last, which a single launch would save.
+Span launching_time(const FindingSearch& search, const Run& run) {
+  const std::uint32_t first = search.launch()[run.rows.front()], last = search.launch()[run.rows.back()];
+  if (first == kNone || last == kNone) return {};
+  const Events& events = search.trace().events;
+  if (events.thread[first] != events.thread[last]) return {};
+  return {events.end_ns(first), events.end_ns(last)};
+}
+
+/// Says which kernels follow one another the longest, and where in the program.
+void name_sequences(const FindingSearch& search, const std::vector<Run>& runs, Suspicion& suspicion) {
+  constexpr std::size_t kMostNamed = 2;
+  std::vector<std::vector<std::uint32_t>> rows;
+  for (const Run& run : runs) rows.push_back(run.rows);
+  std::string named;
+  for (const KernelSequence& sequence : kernel_sequences(search.trace(), rows, kMostNamed)) {
+    std::vector<std::pair<std::uint32_t, std::int64_t>> calls;
+    for (const std::uint32_t row : sequence.first_rows) calls.emplace_back(search.launch()[row], 1);
+    const std::uint32_t event = search.main_event(calls);
+    if (named.empty()) suspicion.event = event;
+    const std::string where = search.where(event);
+    named += fmt::format("{}{} ({} times{}{})", named.empty() ? "; they are " : ", ",
+                         sequence_text(search.trace(), sequence), sequence.count,
+                         where.empty() ? "" : ", most in ", where);
+  }
+  suspicion.evidence += named;
+}
+
+/// gloo and MPI on the host, where no operator runs meanwhile: all that a trace without devices has of
+/// communication.
+void take_host_communication(FindingSearch& search) {
+  const Trace& trace = search.trace();
+  Suspicion suspicion;
+  suspicion.kind = FindingKind::kExposedCommunication;
+  suspicion.least_gain = 0.02;
+  suspicion.time = intersect(subtract(host_communication(trace), operators(trace)), {search.window()});
+  if (suspicion.time.empty()) return;
+  suspicion.what_if.host_gone = suspicion.time;
+  suspicion.evidence = fmt::format("communication of the host (gloo, MPI) runs {} with no operator beside it",
+                                   search.per_step(static_cast<double>(length(suspicion.time))));
+  suspicion.fix =
+      "overlap it with computing, send less (gradient accumulation, a narrower type), or a faster network";
+  search.take(std::move(suspicion));
+}
+
+}  // namespace
+
+void find_exposed_copies(FindingSearch& search) {
+  const Trace& trace = search.trace();
+  const Exposed exposed = exposed_rows(search, false, [&](std::uint32_t row) {
+    const std::uint32_t event = trace.gpu[row].event;
+    return trace.events.category[event] == Category::kGpuMemcpy &&
+           trace.events.duration_ns[event] >= kLongCopyNs &&
+           is_between_host_and_device(trace.names[trace.events.name[event]]);
+  });
+  if (exposed.times.empty()) return;
+  Suspicion suspicion =
+      suspicion_of(search, FindingKind::kExposedCopy, exposed, "copies between host and device");
+  if (exposed.bytes > 0)
+    suspicion.evidence += fmt::format(", {} in all, {:.1f} GB/s", format_bytes(exposed.bytes),
+                                      exposed.bytes / static_cast<double>(length(suspicion.time)));
+  suspicion.fix = exposed.pageable_ns > exposed.total_ns / 2
+                      ? "pin the host's memory (pin_memory=True) and copy with non_blocking=True, on a "
+                        "stream of its own, "
+                        "while the step before computes"
+                      : "copy on a stream of its own while the step before computes, or copy less";
+  search.take(std::move(suspicion));
+}
+
+void find_exposed_communication(FindingSearch& search) {
+  if (search.devices().empty()) return take_host_communication(search);
+  const std::set<std::uint32_t> of_pipeline = sends_and_receives(search);
+  take_communication(search, FindingKind::kPipelineBubble, of_pipeline);
+  take_communication(search, FindingKind::kExposedCommunication, of_pipeline);
+}
+
+void find_fusions(FindingSearch& search) {
+  const Trace& trace = search.trace();
+  const std::vector<Run> runs = fusible_runs(search);
+  if (runs.empty()) return;
+  Suspicion suspicion;
+  suspicion.kind = FindingKind::kLaunchBound;
+  suspicion.least_gain = 0.02;
+  suspicion.what_if.duration_ns = recorded_durations(trace);
+  std::vector<Span> host, device;
+  std::size_t kernels = 0;
+  std::int64_t fused_ns = 0;
+  const Run* longest = &runs.front();
+  for (const Run& run : runs) {
+    // The longest of a run stays for all of it; which of them that is makes no difference to the rest.
+    bool has_kept = false;
+    for (const std::uint32_t row : run.rows) {
+      std::int64_t& duration = suspicion.what_if.duration_ns[row];
+      if (!has_kept && duration == run.longest_ns) {
+        has_kept = true;
+      } else {
+        duration = WhatIf::kGone;
+      }
+    }
+    kernels += run.rows.size();
+    fused_ns += run.total_ns - run.longest_ns;
+    if (const Span span = launching_time(search, run); span.end > span.start) host.push_back(span);
+    device.push_back({trace.events.start_ns[trace.gpu[run.rows.front()].event],
+                      trace.events.end_ns(trace.gpu[run.rows.back()].event)});
+    if (run.rows.size() > longest->rows.size()) longest = &run;
+  }
+  suspicion.what_if.host_gone = merged(std::move(host));
+  suspicion.time = merged(std::move(device));
+  suspicion.evidence = fmt::format(
+      "{} element-wise kernels of under {} follow one another in {} runs, the longest of {}: each takes "
+      "about as long as "
+      "its launch",
+      kernels, format_time_ns(static_cast<double>(kTinyKernelNs)), runs.size(), longest->rows.size());
+  suspicion.event = search.launch()[longest->rows.front()];
+  name_sequences(search, runs, suspicion);
+  suspicion.fix =
+      "fuse them (torch.compile, foreach or fused optimizers, a kernel of your own), or capture the step in "
+      "a CUDA graph";
+  search.allow_more(fused_ns);
+  if (!search.take(std::move(suspicion))) search.allow_more(-fused_ns);
+}
+
+}  // namespace headroom::trace
+
+// Operators far below the roofline: computing, which has no what-if.
+
+namespace headroom::trace {
+namespace {
+
+/// Peaks of the device that computes most; nullptr if unknown.
+const DevicePeaks* peaks_of_busiest(const FindingSearch& search) {
+  if (search.devices().empty()) return nullptr;
+  const DeviceTimes& busiest = *std::ranges::max_element(
+      search.devices(), {}, [](const DeviceTimes& device) { return device.breakdown.compute_ns; });
+  const auto of_device = std::ranges::find(search.trace().devices, busiest.device, &DeviceProperties::id);
+  if (of_device == search.trace().devices.end()) return nullptr;
+  return find_device_peaks(of_device->name, of_device->total_memory_bytes);
+}
+
+/// All calls of an operator whose shapes are far from their roof.
+struct FarOperator {
+  NameId op = kNoName;
+  double device_ns = 0, roof_ns = 0;
+  const RooflineRow* longest = nullptr;                       ///< the shapes with the most time
+  std::vector<Span> times;                                    ///< of their kernels, in no order
+  std::map<NameId, std::int64_t> kernels;                     ///< time by name
+  std::vector<std::pair<std::uint32_t, std::int64_t>> calls;  ///< time by the operator's event
+  double above_ns() const { return device_ns - roof_ns; }
+};
+
+bool is_far(const Trace& trace, const RooflineRow& row) {
+  // Operators that move memory reach most of the bandwidth when they are large; products reach a fraction of
+  // the peak that hangs on their shapes, which a roof does not know.
+  constexpr double kFarMemory = 0.6, kFarProduct = 0.15;
+  constexpr double kLargeNs = 20'000;
+  if (row.roof_ns <= 0 || row.calls == 0 || row.device_ns / static_cast<double>(row.calls) < kLargeNs)
+    return false;
+  const bool is_product = row.is_product || contains(trace.names[row.op], "attention");
+  return row.roof_ns / row.device_ns < (is_product ? kFarProduct : kFarMemory);
+}
+
+/// Those that lose the most first.
+std::vector<FarOperator> far_operators(const Trace& trace, const Roofline& found) {
+  std::map<NameId, FarOperator> by_op;
+  std::unordered_map<std::uint32_t, FarOperator*> of_call;
+  for (const RooflineRow& row : found.rows) {
+    if (!is_far(trace, row)) continue;
+    FarOperator& far = by_op[row.op];
+    far.op = row.op;
+    far.device_ns += row.device_ns;
+    far.roof_ns += row.roof_ns;
+    if (far.longest == nullptr) far.longest = &row;
+    for (const std::uint32_t call : row.call_events) of_call[call] = &far;
+  }
+  for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
+    const auto call = of_call.find(found.call_of[row]);
+    if (call == of_call.end()) continue;
+    FarOperator& far = *call->second;
+    const std::uint32_t event = trace.gpu[row].event;
+    far.times.push_back({trace.events.start_ns[event], trace.events.end_ns(event)});
+    std::int64_t& of_kernel = far.kernels[trace.events.name[event]];
+    of_kernel = saturating_add(of_kernel, trace.events.duration_ns[event]);
+    far.calls.emplace_back(call->first, trace.events.duration_ns[event]);
+  }
+  std::vector<FarOperator> sorted;
+  for (auto& [op, far] : by_op) sorted.push_back(std::move(far));
+  std::ranges::sort(sorted, std::greater{},
+                    [](const FarOperator& far) { return std::pair(far.above_ns(), far.op); });
+  return sorted;
+}
+
+NameId main_kernel(const FarOperator& far) {
+  return std::ranges::max_element(far.kernels, {}, [](const auto& entry) { return entry.second; })->first;
+}
+
+/// The repeated sequence with most time among those with the kernel; empty if there is none.
+std::string neighbours_text(const FindingSearch& search, const std::vector<KernelSequence>& sequences,
+                            NameId kernel) {
+  for (const KernelSequence& sequence : sequences) {
+    if (std::ranges::find(sequence.names, kernel) == sequence.names.end()) continue;
+    return fmt::format("; {} follow one another {} times and take {}",
+                       sequence_text(search.trace(), sequence), sequence.count,
+                       search.per_step(static_cast<double>(sequence.total_ns)));
+  }
+  return "";
+}
+
+std::string shapes_text(const Trace& trace, NameId dims) {
+  constexpr std::size_t kMostShapes = 80;
+  const std::string text = on_one_line(trace.names[dims]);
+  return text.size() <= kMostShapes ? text : text.substr(0, kMostShapes) + "...";
+}
+
+Suspicion suspicion_of(const FindingSearch& search, FarOperator far) {
+  const Trace& trace = search.trace();
+  const RooflineRow& row = *far.longest;
+  Suspicion suspicion;
+  suspicion.kind = FindingKind::kKernelBelowRoof;
+  suspicion.place = trace.names[far.op];
+  suspicion.event = search.main_event(far.calls);
+  suspicion.evidence = fmt::format(
+      "{}: {} of {} are above the roof of {} ({} of it reached), in {}, most of it with {}", suspicion.place,
+      format_time_ns(far.above_ns() / search.step_count()), search.per_step(far.device_ns),
+      row.compute_ns > row.memory_ns ? "arithmetic" : "memory", format_percent(far.roof_ns / far.device_ns),
+      telling_name(trace.names[main_kernel(far)]), shapes_text(trace, row.dims));
+  suspicion.time = merged(std::move(far.times));
+  suspicion.fix = row.is_product
+                      ? "another type (TF32, bf16), padding to multiples of 8, larger batches"
+                      : "fuse it with its neighbours (torch.compile), or a kernel made for these shapes";
+  return suspicion;
+}
+
+}  // namespace
+
+void find_kernels_below_roof(FindingSearch& search) {
+  constexpr std::size_t kMostOps = 3, kMostSequences = 50;
+  const Trace& trace = search.trace();
+  const DevicePeaks* peaks = peaks_of_busiest(search);
+  const bool has_shapes =
+      std::ranges::any_of(trace.ops, [](const OpDetail& op) { return op.dims != kNoName; });
+  if (peaks == nullptr || !has_shapes) return;
+  const Roofline found = roofline(trace, *peaks);
+  std::vector<FarOperator> far = far_operators(trace, found);
+  if (far.size() > kMostOps) far.resize(kMostOps);
+  std::erase_if(far, [&](const FarOperator& one) {
+    return !search.is_enough(one.above_ns() / search.step_count(), 0.03);
+  });
+  if (far.empty()) return;
+  const std::vector<KernelSequence> sequences =
+      kernel_sequences(trace, kernel_categories(trace, search.types()), kMostSequences);
+  for (FarOperator& one : far) {
+    const double gain = one.above_ns() / search.step_count();
+    const std::string neighbours =
+        one.longest->is_product ? "" : neighbours_text(search, sequences, main_kernel(one));
+    Suspicion suspicion = suspicion_of(search, std::move(one));
+    suspicion.evidence += neighbours;
+    search.add(std::move(suspicion), gain);
+  }
+}
+
+}  // namespace headroom::trace

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/findings/finding_search.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "headroom/base/units.h"
+#include "headroom_trace/columns/attribution.h"
+#include "headroom_trace/tables/data_table.h"
+#include "headroom_trace/work/idle_culprits.h"
+
+namespace headroom::trace {
+namespace {
+
+Span window_of(const Trace& trace, const std::vector<Step>& steps) {
+  if (steps.empty()) {
+    const Extent whole = whole_extent(trace);
+    return {whole.start_ns, whole.end_ns};
+  }
+  Span window{steps.front().start_ns, steps.front().end_ns};
+  for (const Step& step : steps) window.end = std::max(window.end, step.end_ns);
+  return window;
+}
+
+}  // namespace
+
+FindingSearch::FindingSearch(const Trace& trace, DeviceWork work)
+    : trace_(trace),
+      work_(std::move(work)),
+      launch_(launches(trace)),
+      host_(host_order(trace)),
+      steps_(trace::steps(trace)),
+      replay_(trace, window_of(trace, steps_), work_, launch_),
+      types_(kernel_types(trace)),
+      calls_(collective_calls(trace, launch_, types_)),
+      python_(trace) {
+  for (const std::string_view line : python_.lines()) is_own_.push_back(is_own_line(line));
+  const Span window = replay_.window();
+  culprits_ = idle_culprits(trace, work_, launch_, host_, &window);
+  devices_ = device_times(trace, work_, types_);
+  length_ns_ = now_ns_ = replay_.length_ns();
+  std::int64_t computing = 0, allowed = 0;
+  for (const DeviceTimes& device : devices_) {
+    const std::int64_t compute = length_within(device.compute, window);
+    computing = std::max(computing, compute);
+    allowed = std::max(allowed, length_ns_ - compute);
+  }
+  if (devices_.empty()) allowed = length_ns_;  // the host is all there is
+  // If hardly anything computes, the whole step would be small in comparison.
+  constexpr std::int64_t kLeastReference = 4;
+  reference_ns_ = static_cast<double>(std::max(computing, length_ns_ / kLeastReference)) / step_count();
+  allowed_ns_ = static_cast<double>(allowed) / step_count();
+}
+
+std::string FindingSearch::per_step(double total_ns) const {
+  return format_time_ns(total_ns / step_count()) + (steps_.empty() ? "" : " a step");
+}
+
+bool FindingSearch::has_found(FindingKind kind, std::string_view place) const {
+  for (std::size_t i = 0; i < findings_.size(); ++i) {
+    if (findings_[i].kind == kind && std::ranges::find(parts_[i].places, place) != parts_[i].places.end())
+      return true;
+  }
+  return false;
+}
+
+std::string FindingSearch::where(std::uint32_t event) const {
+  constexpr std::size_t kMostName = 100;
+  Finding place;
+  set_place(event, place);
+  std::string text = place.op.substr(0, kMostName);
+  if (!place.line.empty() && place.line != place.op) text += " (" + place.line + ")";
+  return text;
+}
+
+std::uint32_t FindingSearch::main_event(std::span<const std::pair<std::uint32_t, std::int64_t>> times) const {
+  struct Sum {
+    std::uint32_t event = kNone;
+    std::int64_t time_ns = 0;
+  };
+  // A module by its name, whatever calls it (checkpointing calls it from elsewhere).
+  std::map<std::tuple<std::string_view, std::uint32_t, NameId>, Sum> sums;
+  for (const auto& [event, time_ns] : times) {
+    if (event == kNone) continue;
+    const auto [module, line] = module_and_line(event);
+    const std::uint32_t site = site_of(trace_, host_.parent, event);
+    const bool is_placed = module != kNone || line != kNone;
+    const std::string_view name = module == kNone ? std::string_view() : python_.modules()[module].name;
+    Sum& sum = sums[{name, line, is_placed ? kNoName : trace_.events.name[site == kNone ? event : site]}];
+    if (sum.event == kNone) sum.event = event;
+    sum.time_ns = saturating_add(sum.time_ns, time_ns);
+  }
+  const auto most =
+      std::ranges::max_element(sums, {}, [](const auto& entry) { return entry.second.time_ns; });
+  return most == sums.end() ? kNone : most->second.event;
+}
+
+std::pair<std::uint32_t, std::uint32_t> FindingSearch::module_and_line(std::uint32_t event) const {
+  const PythonStack stack = python_.stack_of(python_.place_of(event).key);
+  const auto own = std::ranges::find_if(stack.lines, [&](std::uint32_t line) { return is_own_[line]; });
+  return {stack.module, own == stack.lines.end() ? kNone : *own};
+}
+
+Spans FindingSearch::idle_while(HostDoing doing) const {
+  if (devices_.empty() && doing == HostDoing::kDataLoading)
+    return intersect(data_loading(trace_), {window()});
+  std::vector<Span> spans;
+  for (const IdlePart& part : culprits_.parts) {
+    if (part.doing == doing) spans.push_back(part.time);
+  }
+  return merged(std::move(spans));
+}
+
+std::uint32_t FindingSearch::longest_event(HostDoing doing) const {
+  if (devices_.empty()) return kNone;
+  const IdlePart* longest = nullptr;
+  for (const IdlePart& part : culprits_.parts) {
+    if (part.doing == doing && part.event != kNone &&
+        (longest == nullptr || part.length_ns() > longest->length_ns()))
+      longest = &part;
+  }
+  return longest == nullptr ? kNone : longest->event;
+}
+
+double FindingSearch::gain_ns(const WhatIf& what_if) const {
+  return static_cast<double>(now_ns_ - replay_.length_ns(gone_ + what_if)) / step_count();
+}
+
+bool FindingSearch::take(Suspicion suspicion) {
+  WhatIf all = gone_ + suspicion.what_if;
+  const std::int64_t length = replay_.length_ns(all);
+  const double gain = std::min(static_cast<double>(now_ns_ - length) / step_count(), allowed_ns_);
+  if (gain <= 0 || !is_enough(gain, suspicion.least_gain)) return false;
+  gone_ = std::move(all);
+  now_ns_ = length;
+  allowed_ns_ -= gain;
+  WhatIf what_if = std::move(suspicion.what_if);
+  const std::size_t finding = add(std::move(suspicion), gain);
+  taken_.push_back({finding, std::move(what_if), gain});
+  return true;
+}
+
+Finding* FindingSearch::one_of_kind(FindingKind kind) {
+  // Fused kernels and launches that come too late are two sides of one thing; so are the places at which one
+  // host is late.
+  if (kind != FindingKind::kLaunchBound && kind != FindingKind::kHostBound) return nullptr;
+  const auto found = std::ranges::find(findings_, kind, &Finding::kind);
+  return found == findings_.end() ? nullptr : &*found;
+}
+
+std::size_t FindingSearch::add(Suspicion suspicion, double gain_ns) {
+  Finding* finding = one_of_kind(suspicion.kind);
+  if (finding == nullptr) {
+    finding = &findings_.emplace_back();
+    parts_.emplace_back();
+    finding->kind = suspicion.kind;
+    finding->evidence = std::move(suspicion.evidence);
+  } else {
+    finding->evidence += suspicion.more;
+  }
+  const auto number = static_cast<std::size_t>(finding - findings_.data());
+  Parts& parts = parts_[number];
+  parts.time = unite(parts.time, suspicion.time);
+  parts.places.push_back(std::move(suspicion.place));
+  finding->recoverable_ns += gain_ns;
+  set_times(parts.time, *finding);
+  if (parts.places.size() == 1 || suspicion.event_ns > parts.event_ns) {
+    parts.event_ns = suspicion.event_ns;
+    finding->fix = std::move(suspicion.fix);
+    set_place(suspicion.event, *finding);
+    // The operator that owns a kernel, not the enclosing one.
+    if (finding->kind == FindingKind::kKernelBelowRoof) finding->op = parts.places.back();
+  }
+  return number;
+}
+
+std::vector<Finding> FindingSearch::findings() const {
+  std::vector<Finding> findings = findings_;
+  WhatIf gone;
+  for (std::size_t i = 0; i < direct_; ++i) gone = gone + taken_[i].what_if;
+  std::int64_t length = replay_.length_ns(gone);
+  for (std::size_t i = taken_.size(); i-- > direct_;) {
+    gone = gone + taken_[i].what_if;
+    const std::int64_t shorter = replay_.length_ns(gone);
+    const double backwards = static_cast<double>(length - shorter) / step_count();
+    findings[taken_[i].finding].recoverable_ns += (backwards - taken_[i].gain_ns) / 2;
+    length = shorter;
+  }
+  for (Finding& finding : findings) finding.share = finding.recoverable_ns / step_ns();
+  sort_findings(findings);
+  return findings;
+}
+
+void FindingSearch::set_times(const Spans& time, Finding& finding) const {
+  finding.at_ns = window().start;
+  finding.step = -1;
+  std::int64_t most = 0, longest = 0;
+  for (const Span& span : time) {
+    if (span.end - span.start > longest) {
+      longest = span.end - span.start;
+      finding.at_ns = span.start;
+    }
+  }
+  for (const Step& step : steps_) {
+    const std::int64_t inside = length_within(time, {step.start_ns, step.end_ns});
+    if (inside > most) {
+      most = inside;
+      finding.step = step.number;
+    }
+  }
+}
+
+void FindingSearch::set_place(std::uint32_t event, Finding& finding) const {
+  finding.op.clear();
+  finding.module.clear();
+  finding.line.clear();
+  if (event == kNone) return;
+  const std::uint32_t site = site_of(trace_, host_.parent, event);
+  finding.op = trace_.names[trace_.events.name[site == kNone ? event : site]];
+  const auto [module, line] = module_and_line(event);
+  if (module != kNone) finding.module = python_.modules()[module].name;
+  if (line != kNone) finding.line = python_.lines()[line];
+}
+
+std::vector<Finding> search_findings(FindingSearch& search) {
+  using Cause = void (*)(FindingSearch&);
+  constexpr Cause kDirect[] = {find_data_loading,   find_recompilation,  find_garbage_collection,
+                               find_long_host_work, find_exposed_copies, find_exposed_communication};
+  constexpr Cause kShared[] = {find_device_allocation, find_fusions, find_synchronisation, find_host_bound,
+                               find_launch_bound};
+  constexpr Cause kOthers[] = {find_slow_steps, find_kernels_below_roof, find_fragmentation};
+  for (const Cause cause : kDirect) cause(search);
+  search.end_direct();
+  for (const Cause cause : kShared) cause(search);
+  for (const Cause cause : kOthers) cause(search);
+  return search.findings();
+}
+
+}  // namespace headroom::trace

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headroom_trace/collectives/collective_calls.h"
+#include "headroom_trace/columns/attribution.h"
+#include "headroom_trace/columns/spans.h"
+#include "headroom_trace/columns/trace.h"
+#include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/critical_path/replay.h"
+#include "headroom_trace/findings/findings.h"
+#include "headroom_trace/work/device_work.h"
+#include "headroom_trace/work/idle_culprits.h"
+#include "headroom_trace/work/python_work.h"
+
+namespace headroom::trace {
+
+/// A suspected cause: the what-if that removes it, and its texts.
+struct Suspicion {
+  FindingKind kind = FindingKind::kHostBound;
+  WhatIf what_if;
+  double least_gain = 0.01;     ///< share of the step without idle and exposed time
+  std::uint32_t event = kNone;  ///< host event where it is; kNone if unknown
+  Spans time;                   ///< time of the cause; determines the step that loses most
+  std::string evidence, fix;
+  /// For kinds with one finding per trace (host_bound, launch_bound): the name of this part, and the text
+  /// appended to the evidence of earlier parts.
+  std::string place, more;
+  /// Time at `event`: a finding of several parts is placed at the part with most, else at the first.
+  std::int64_t event_ns = 0;
+};
+
+/// Searches for lost time in a trace's steps. Causes are tried in order, each on top of the earlier findings,
+/// so that no microsecond counts twice. The total gain is limited to the idle and exposed time of the devices
+/// plus the time of kernels that fusions remove.
+class FindingSearch {
+ public:
+  /// `work` is device_work(trace). Needs kLaunches and kOps; kSyncs, kPython and kOpArguments make it know
+  /// more.
+  FindingSearch(const Trace& trace, DeviceWork work);
+
+  const Trace& trace() const { return trace_; }
+  const std::vector<std::uint32_t>& launch() const { return launch_; }
+  const std::vector<std::uint32_t>& parent() const { return host_.parent; }  ///< in all that the host does
+  const IdleCulprits& culprits() const { return culprits_; }
+  const Replay& replay() const { return replay_; }
+  const std::vector<DeviceTimes>& devices() const { return devices_; }
+  const std::vector<KernelType>& types() const { return types_; }      ///< by row of Trace::gpu
+  const std::vector<CollectiveCall>& calls() const { return calls_; }  ///< collective_calls(trace)
+  const std::vector<Step>& steps() const { return steps_; }
+  Span window() const { return replay_.window(); }
+  double step_count() const { return steps_.empty() ? 1.0 : static_cast<double>(steps_.size()); }
+  double step_ns() const { return static_cast<double>(length_ns_) / step_count(); }
+  /// "4.90 ms a step" for a time over all steps; "4.90 ms" without steps.
+  std::string per_step(double total_ns) const;
+  /// True if a cause of that kind and place was taken.
+  bool has_found(FindingKind kind, std::string_view place) const;
+  /// "aten::randperm (train.py(12): augment)": the operator or function of an event, and the user's line
+  /// around it if known; empty for kNone.
+  std::string where(std::uint32_t event) const;
+  /// Returns the event whose Python place (without Python: whose operator) takes most of the times, each
+  /// given with its host event; else kNone.
+  std::uint32_t main_event(std::span<const std::pair<std::uint32_t, std::int64_t>> times) const;
+
+  /// Returns the device idle times with that host activity; without devices, all its times for data loading.
+  Spans idle_while(HostDoing doing) const;
+  /// Returns the innermost host event of the longest of them, or kNone.
+  std::uint32_t longest_event(HostDoing doing) const;
+
+  /// Returns the gain per step on top of the earlier findings, ns.
+  double gain_ns(const WhatIf& what_if) const;
+  /// True if the gain is large enough to report.
+  bool is_enough(double gain_ns, double least_gain) const { return gain_ns >= least_gain * reference_ns_; }
+  /// Keeps the cause as a finding and applies its what-if if that gains enough; else returns false.
+  bool take(Suspicion suspicion);
+  /// Adds a finding without a what-if (slow kernels, slow steps). Returns its index.
+  std::size_t add(Suspicion suspicion, double gain_ns);
+  /// Raises the limit of the total gain by the time of removed kernels.
+  void allow_more(std::int64_t fused_ns) { allowed_ns_ += static_cast<double>(fused_ns) / step_count(); }
+
+  double allowed_ns() const { return allowed_ns_; }  ///< what may still be gained, per step
+
+  /// Ends the direct causes. Later ones are shared: waits, allocations and launches aggravate each other (a
+  /// wait drains the queue, and then every launch counts), so a common saving belongs to neither alone.
+  void end_direct() { direct_ = taken_.size(); }
+  /// Returns the findings by gain. The gain of a shared cause is the mean of its marginal gains in both
+  /// orders. The gains sum to the total gain.
+  std::vector<Finding> findings() const;
+
+ private:
+  /// Returns the finding that a suspicion extends if its kind has one for all, else nullptr.
+  Finding* one_of_kind(FindingKind kind);
+  void set_times(const Spans& time, Finding& finding) const;
+  void set_place(std::uint32_t event, Finding& finding) const;
+  /// The innermost module and line of the user's code around an event; kNone each if unknown.
+  std::pair<std::uint32_t, std::uint32_t> module_and_line(std::uint32_t event) const;
+
+  const Trace& trace_;
+  DeviceWork work_;
+  std::vector<std::uint32_t> launch_;
+  HostOrder host_;
+  std::vector<Step> steps_;
+  Replay replay_;
+  IdleCulprits culprits_;
+  std::vector<KernelType> types_;
+  std::vector<CollectiveCall> calls_;
+  std::vector<DeviceTimes> devices_;
+  std::int64_t length_ns_ = 0;                ///< of the whole window, as it was
+  std::int64_t now_ns_ = 0;                   ///< without what was found
+  double reference_ns_ = 0, allowed_ns_ = 0;  ///< per step
+  WhatIf gone_;
+  PythonPlaces python_;
+  std::vector<bool> is_own_;  ///< by line: the user's, not a library's
+  std::vector<Finding> findings_;
+  /// The parts of each finding.
+  struct Parts {
+    Spans time;
+    std::int64_t event_ns = 0;
+    std::vector<std::string> places;
+  };
+  std::vector<Parts> parts_;
+  /// The taken what-ifs in order, each with its finding and its gain at that time.
+  struct Taken {
+    std::size_t finding;
+    WhatIf what_if;
+    double gain_ns;
+  };
+  std::vector<Taken> taken_;
+  std::size_t direct_ = 0;  ///< number of direct ones
+};
+
+/// Searches for every cause: first time spent by host and devices (direct), then delays (shared), then causes
+/// without a what-if.
+std::vector<Finding> search_findings(FindingSearch& search);
+
+// Each searches for one cause and takes it if it gains enough.
+void find_data_loading(FindingSearch& search);
+void find_device_allocation(FindingSearch& search);
+void find_recompilation(FindingSearch& search);
+void find_garbage_collection(FindingSearch& search);
+void find_exposed_copies(FindingSearch& search);
+void find_exposed_communication(FindingSearch& search);
+void find_fusions(FindingSearch& search);
+void find_long_host_work(FindingSearch& search);  ///< a single long host activity
+void find_synchronisation(FindingSearch& search);
+void find_host_bound(FindingSearch& search);
+void find_launch_bound(FindingSearch& search);
+void find_slow_steps(FindingSearch& search);
+void find_kernels_below_roof(FindingSearch& search);
+void find_fragmentation(FindingSearch& search);
+
+}  // namespace headroom::trace

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headroom_trace/analysis.h"
+#include "headroom_trace/tables/data_table.h"
+#include "headroom_trace/work/device_work.h"
+
+namespace headroom::trace {
+
+/// The kind of cause that lengthens a step.
+enum class FindingKind : std::uint8_t {
+  kDataLoading,           ///< the device waits for the program's input
+  kExposedCopy,           ///< copies between host and device without overlap
+  kExposedCommunication,  ///< collectives without overlapping computation
+  kPipelineBubble,        ///< the same of sends and receives between stages
+  kSynchronisation,       ///< the host waits for the device, which then waits for the host
+  kDeviceAllocation,      ///< cudaMalloc, cudaFree in the steps
+  kLaunchBound,           ///< kernels too short for what their launches cost
+  kHostBound,             ///< the device waits for other work of the host
+  kRecompilation,         ///< torch.compile at work in the steps
+  kGarbageCollection,     ///< Python's collector
+  kStraggler,             ///< the other ranks wait for this one
+  kImbalance,             ///< several ranks come late, none alone
+  kSlowStep,              ///< steps longer than the others for no other cause
+  kKernelBelowRoof,       ///< an operator far below the roofline for its shapes
+  kFragmentation          ///< reserved memory that cannot be used, with allocations because of it
+};
+inline constexpr std::size_t kFindingKinds = 15;
+/// "data_loading"
+const char* to_string(FindingKind kind);
+/// Throws Error for an unknown text.
+FindingKind finding_kind(std::string_view text);
+
+/// A cause of lost time, its place and its fix. `recoverable_ns` is what a step would gain without the cause
+/// (Replay: the rest unchanged), after the causes earlier in the search.
+struct Finding {
+  FindingKind kind = FindingKind::kHostBound;
+  double recoverable_ns = 0;     ///< per step; of the whole trace where it has no steps
+  double share = 0;              ///< of the mean step
+  std::int64_t rank = -1;        ///< -1: of one trace, or of every rank
+  std::int64_t step = -1;        ///< number of the step that loses most; -1 without steps
+  std::int64_t at_ns = 0;        ///< when it takes longest, on the trace's clock
+  std::string op, module, line;  ///< where: the operator or annotation, nn.Module, line of Python; or empty
+  std::string evidence, fix;     ///< a sentence with the numbers, and what to do
+};
+
+/// By gain, largest first.
+void sort_findings(std::vector<Finding>& findings);
+
+/// Converts findings to the table `findings`, in the order given, and back. Throws Error for another table.
+DataTable finding_table(std::span<const Finding> findings);
+std::vector<Finding> findings_of(const DataTable& table);
+inline constexpr const char* kFindingTable = "findings";
+
+/// Returns the findings as text: "1. data_loading costs 4.9 ms of 21.1 ms a step (23 %): ...", with place and
+/// fix on lines of their own; one sentence if nothing was found.
+std::vector<std::string> finding_sentences(std::span<const Finding> findings, double step_ns, bool has_steps);
+
+/// Adds the findings of a trace to a result: sentences in the answer, the table `findings`, and the rows that
+/// combine_findings needs. `work` is device_work(trace); `most`: number of findings in sentences, 0: all. A
+/// non-empty `without` first adds the step time without what matches it (add_without).
+void add_findings(const Trace& trace, DeviceWork work, std::size_t most, AnalysisResult& result,
+                  const std::string& without = "");
+
+/// Combines the findings of the ranks of a job: the rank that the others wait for, with its activity
+/// meanwhile; losses common to all ranks, once, by the smallest loss; communication without waits for other
+/// ranks. Without matched collectives: the findings of the rank that loses most.
+void combine_findings(std::span<const RankResult> ranks, std::size_t most, AnalysisResult& result);
+
+/// Minimum needs of the analyses that call add_findings.
+inline constexpr Needs kFindingNeeds = Needs::kLaunches | Needs::kOpEvents | Needs::kSyncs;
+
+}  // namespace headroom::trace

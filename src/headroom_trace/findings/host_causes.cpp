@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "headroom/base/units.h"
+#include "headroom/stats/quantile.h"
+#include "headroom_trace/findings/finding_search.h"
+#include "headroom_trace/tables/data_table.h"
+#include "headroom_trace/work/memory.h"
+
+// Causes in calls that make the host wait for the device: afterwards the device waits for the host.
+
+namespace headroom::trace {
+namespace {
+
+/// A wait that begins so soon after an allocation is the allocation's.
+constexpr std::int64_t kAtOnceNs = 10'000;
+/// A copy up to this size is made for its waiter: a loss, a token, a flag.
+constexpr std::int64_t kSmallCopyNs = 10'000;
+
+struct AllocationCalls {
+  std::vector<std::uint32_t> calls;  ///< by thread and start
+  Spans times;
+};
+
+AllocationCalls allocation_calls(const FindingSearch& search) {
+  const Trace& trace = search.trace();
+  const Events& events = trace.events;
+  AllocationCalls found;
+  std::vector<Span> times;
+  std::vector<std::int8_t> known(trace.names.size(), -1);
+  for (std::uint32_t event = 0; event < events.size(); ++event) {
+    if (events.category[event] != Category::kRuntime && events.category[event] != Category::kDriver) continue;
+    if (events.start_ns[event] < search.window().start || events.end_ns(event) > search.window().end)
+      continue;
+    std::int8_t& is_allocation = known[events.name[event]];
+    if (is_allocation < 0) is_allocation = is_allocation_call(trace.names[events.name[event]]) ? 1 : 0;
+    if (is_allocation == 0) continue;
+    found.calls.push_back(event);
+    times.push_back({events.start_ns[event], events.end_ns(event)});
+  }
+  std::ranges::sort(found.calls, [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(events.thread[a], events.start_ns[a]) < std::pair(events.thread[b], events.start_ns[b]);
+  });
+  found.times = merged(std::move(times));
+  return found;
+}
+
+/// True if the call directly follows an allocation on its thread: cudaMalloc synchronises too.
+bool follows_allocation(const Events& events, const AllocationCalls& allocations, std::uint32_t call) {
+  const auto key = [&](std::uint32_t event) {
+    return std::pair(events.thread[event], events.start_ns[event]);
+  };
+  const auto next = std::ranges::upper_bound(allocations.calls, key(call), {}, key);
+  if (next == allocations.calls.begin()) return false;
+  const std::uint32_t before = *std::prev(next);
+  const std::int64_t since = events.start_ns[call] - events.end_ns(before);
+  return events.thread[before] == events.thread[call] && since >= 0 && since <= kAtOnceNs;
+}
+
+/// The waits of one place in the program.
+struct WaitSite {
+  std::vector<std::uint32_t> waits;  ///< indices of Replay::waits()
+  std::uint32_t event = kNone;       ///< the call followed by the longest device idle time
+  std::int64_t idle_ns = 0, longest_ns = 0;
+  std::vector<Span> idle;
+};
+
+std::string site_name(const FindingSearch& search, std::uint32_t call) {
+  const Trace& trace = search.trace();
+  const std::uint32_t site = site_of(trace, search.parent(), call);
+  std::string name(trace.names[trace.events.name[call]]);
+  if (site != kNone) name = fmt::format("{} in {}", name, trace.names[trace.events.name[site]]);
+  return name;
+}
+
+/// Each place with the device idle time in which its waits return, for which it may be responsible.
+std::vector<WaitSite> wait_sites(const FindingSearch& search, const AllocationCalls& allocations) {
+  const std::vector<Replay::Wait>& waits = search.replay().waits();
+  const Events& events = search.trace().events;
+  std::map<std::string, WaitSite> by_name;
+  std::vector<const DeviceGap*> gaps;
+  for (const DeviceGap& gap : search.culprits().gaps) gaps.push_back(&gap);
+  std::ranges::sort(gaps, {}, [](const DeviceGap* gap) { return gap->time.start; });
+  for (std::uint32_t i = 0; i < waits.size(); ++i) {
+    const std::uint32_t call = waits[i].call;
+    if (!waits[i].has_waited || follows_allocation(events, allocations, call)) continue;
+    WaitSite& site = by_name[site_name(search, call)];
+    site.waits.push_back(i);
+    const std::int64_t returned = events.end_ns(call);
+    const auto next =
+        std::ranges::upper_bound(gaps, returned, {}, [](const DeviceGap* gap) { return gap->time.start; });
+    if (next == gaps.begin()) continue;
+    const DeviceGap& gap = **std::prev(next);
+    if (gap.time.end < returned || gap.host_until_ns < returned) continue;
+    const std::int64_t idle = gap.time.end - gap.time.start;
+    site.idle_ns = saturating_add(site.idle_ns, idle);
+    site.idle.push_back(gap.time);
+    if (site.event == kNone || idle > site.longest_ns) {
+      site.event = call;
+      site.longest_ns = idle;
+    }
+  }
+  std::vector<WaitSite> sites;
+  for (auto& [name, site] : by_name) {
+    if (site.event != kNone) sites.push_back(std::move(site));
+  }
+  return sites;
+}
+
+WhatIf without(const FindingSearch& search, const WaitSite& site) {
+  const Trace& trace = search.trace();
+  const std::vector<Replay::Wait>& waits = search.replay().waits();
+  WhatIf what_if;
+  what_if.waits_gone.assign(waits.size(), false);
+  for (const std::uint32_t i : site.waits) {
+    what_if.waits_gone[i] = true;
+    for (const std::uint32_t row : waits[i].rows) {
+      const std::uint32_t event = trace.gpu[row].event;
+      if (trace.events.category[event] != Category::kGpuMemcpy ||
+          trace.events.duration_ns[event] > kSmallCopyNs)
+        continue;
+      if (what_if.duration_ns.empty()) what_if.duration_ns = recorded_durations(trace);
+      what_if.duration_ns[row] = WhatIf::kGone;
+    }
+  }
+  return what_if;
+}
+
+Suspicion suspicion_of(const FindingSearch& search, const WaitSite& site, WhatIf what_if) {
+  Suspicion suspicion;
+  suspicion.kind = FindingKind::kSynchronisation;
+  // Once a step is customary, and cheap unless the host has much to do before its next launch.
+  const double per_step = static_cast<double>(site.waits.size()) / search.step_count();
+  suspicion.least_gain = per_step > 1 ? 0.01 : 0.03;
+  suspicion.event = site.event;
+  suspicion.what_if = std::move(what_if);
+  suspicion.time = merged(site.idle);
+  suspicion.evidence = fmt::format(
+      "{} waits for the device {} times{}; after that the device has nothing to do for {}, until the host "
+      "has launched "
+      "again",
+      site_name(search, site.event), format_number(per_step), search.steps().empty() ? "" : " a step",
+      search.per_step(static_cast<double>(site.idle_ns)));
+  suspicion.fix =
+      "keep the value on the device (no .item(), .cpu(), print, if on a tensor in the loop), read it every "
+      "so many steps, "
+      "or copy it with non_blocking=True and look later";
+  return suspicion;
+}
+
+}  // namespace
+
+void find_device_allocation(FindingSearch& search) {
+  const AllocationCalls allocations = allocation_calls(search);
+  if (allocations.calls.empty()) return;
+  const Events& events = search.trace().events;
+  const std::vector<Replay::Wait>& waits = search.replay().waits();
+  Suspicion suspicion;
+  suspicion.kind = FindingKind::kDeviceAllocation;
+  // A settled step has none: the caching allocator has all it needs.
+  suspicion.least_gain = 0.001;
+  suspicion.what_if.host_gone = allocations.times;
+  suspicion.what_if.waits_gone.assign(waits.size(), false);
+  std::size_t followed = 0;
+  for (std::uint32_t i = 0; i < waits.size(); ++i) {
+    if (!follows_allocation(events, allocations, waits[i].call)) continue;
+    suspicion.what_if.waits_gone[i] = true;
+    ++followed;
+  }
+  suspicion.event = *std::ranges::max_element(allocations.calls, {},
+                                              [&](std::uint32_t call) { return events.duration_ns[call]; });
+  suspicion.time = allocations.times;
+  suspicion.evidence =
+      fmt::format("{} calls that allocate or free memory take {} of the host's time",
+                  allocations.calls.size(), search.per_step(static_cast<double>(length(allocations.times))));
+  if (followed > 0) suspicion.evidence += fmt::format(", {} of them wait for the device", followed);
+  suspicion.fix =
+      "keep shapes the same or allocate the largest first, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, "
+      "no "
+      "empty_cache() in the loop";
+  search.take(std::move(suspicion));
+}
+
+void find_synchronisation(FindingSearch& search) {
+  constexpr std::size_t kMostSites = 6;
+  constexpr double kLeastGain = 0.01;
+  std::vector<WaitSite> sites = wait_sites(search, allocation_calls(search));
+  std::ranges::stable_sort(sites, std::greater{}, &WaitSite::idle_ns);
+  if (sites.size() > kMostSites) sites.resize(kMostSites);
+  std::erase_if(sites, [&](const WaitSite& site) {
+    return !search.is_enough(static_cast<double>(site.idle_ns) / search.step_count(), kLeastGain);
+  });
+  // The one with most gain is taken first; the others are tried without it.
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t i = 0; i < sites.size(); ++i)
+    order.emplace_back(search.gain_ns(without(search, sites[i])), i);
+  std::ranges::sort(order, std::greater{});
+  for (const auto& [gain, i] : order) search.take(suspicion_of(search, sites[i], without(search, sites[i])));
+}
+
+}  // namespace headroom::trace
+
+// Causes in host work while a device is idle.
+
+namespace headroom::trace {
+namespace {
+
+/// Gaps up to this are between two launches; longer ones are a wait for something else that the host does.
+constexpr std::int64_t kShortGapNs = 100'000;
+
+/// A cause that is one thing that the host does: its times in the gaps of the devices are gone.
+void try_doing(FindingSearch& search, HostDoing doing, Suspicion suspicion, const char* what) {
+  suspicion.time = search.idle_while(doing);
+  if (suspicion.time.empty()) return;
+  suspicion.what_if.host_gone = suspicion.time;
+  suspicion.event = search.longest_event(doing);
+  std::int64_t longest = 0;
+  for (const Span& span : suspicion.time) longest = std::max(longest, span.end - span.start);
+  suspicion.evidence = fmt::format("{}the host is {} for {}; the longest time is {}",
+                                   search.devices().empty() ? "" : "while the devices have nothing to do, ",
+                                   what, search.per_step(static_cast<double>(length(suspicion.time))),
+                                   format_time_ns(static_cast<double>(longest)));
+  search.take(std::move(suspicion));
+}
+
+/// Host activity in gaps outside its device calls, by place.
+struct Site {
+  std::uint32_t event = kNone;  ///< of the longest part
+  std::int64_t longest_ns = 0, total_ns = 0;
+  std::vector<Span> times;
+};
+
+std::string name_of(const FindingSearch& search, std::uint32_t event) {
+  return event == kNone ? std::string()
+                        : std::string(search.trace().names[search.trace().events.name[event]]);
+}
+
+bool is_other_work(HostDoing doing) {
+  return doing == HostDoing::kOperator || doing == HostDoing::kProgram || doing == HostDoing::kNotRecorded ||
+         doing == HostDoing::kLaunch;
+}
+
+/// Longest total first; unrecorded time has no event.
+std::vector<Site> sites_of_long_gaps(const FindingSearch& search) {
+  std::map<std::string, Site> sites;
+  const IdleCulprits& culprits = search.culprits();
+  for (const IdlePart& part : culprits.parts) {
+    const DeviceGap& gap = culprits.gaps[part.gap];
+    if (gap.host_until_ns - gap.time.start < kShortGapNs || !is_other_work(part.doing)) continue;
+    if (part.time.start >= gap.host_until_ns) continue;
+    const std::uint32_t at = site_of(search.trace(), search.parent(), part.event);
+    Site& site = sites[name_of(search, at)];
+    site.times.push_back(part.time);
+    site.total_ns = saturating_add(site.total_ns, part.length_ns());
+    if (part.length_ns() > site.longest_ns) {
+      site.longest_ns = part.length_ns();
+      site.event = part.event;
+    }
+  }
+  std::vector<Site> sorted;
+  for (auto& [name, site] : sites) sorted.push_back(std::move(site));
+  std::ranges::stable_sort(sorted, std::greater{}, &Site::total_ns);
+  return sorted;
+}
+
+std::string where_text(const FindingSearch& search, const Site& site) {
+  const std::string where = search.where(site.event);
+  return fmt::format("{} in {}", search.per_step(static_cast<double>(site.total_ns)),
+                     where.empty() ? "what is not in the file" : where);
+}
+
+/// Removes the host work in `site`, which `what` names; `event_ns` of it is at its event.
+Suspicion host_suspicion(const FindingSearch& search, const Site& site, std::int64_t event_ns,
+                         const std::string& what) {
+  Suspicion suspicion;
+  suspicion.kind = FindingKind::kHostBound;
+  suspicion.least_gain = 0.02;
+  suspicion.event = site.event;
+  suspicion.event_ns = site.event == kNone ? 0 : event_ns;
+  suspicion.place = name_of(search, site_of(search.trace(), search.parent(), site.event));
+  suspicion.time = merged(site.times);
+  suspicion.what_if.host_gone = suspicion.time;
+  suspicion.evidence =
+      "the devices have nothing to do while the host does other things than to launch: " + what;
+  suspicion.more = ", " + what;
+  suspicion.fix =
+      site.event == kNone
+          ? "record with_stack=True to see which Python it is; move it out of the step or to another thread"
+          : "move it out of the step, to another thread, or to the device";
+  return suspicion;
+}
+
+}  // namespace
+
+void find_data_loading(FindingSearch& search) {
+  Suspicion suspicion;
+  suspicion.kind = FindingKind::kDataLoading;
+  suspicion.least_gain = 0.03;
+  suspicion.fix =
+      "load ahead: more workers (num_workers), prefetch_factor, persistent_workers; make the input cheaper "
+      "or prepare it "
+      "once";
+  try_doing(search, HostDoing::kDataLoading, std::move(suspicion), "waiting for its input");
+}
+
+void find_recompilation(FindingSearch& search) {
+  Suspicion suspicion;
+  suspicion.kind = FindingKind::kRecompilation;
+  suspicion.fix =
+      "warm up before measuring; keep shapes and arguments the same or mark them dynamic "
+      "(TORCH_LOGS=recompiles says "
+      "why)";
+  try_doing(search, HostDoing::kCompilation, std::move(suspicion), "compiling (torch.compile)");
+}
+
+void find_garbage_collection(FindingSearch& search) {
+  Suspicion suspicion;
+  suspicion.kind = FindingKind::kGarbageCollection;
+  suspicion.fix = "gc.freeze() after the start, gc.disable() in the loop and gc.collect() between epochs";
+  try_doing(search, HostDoing::kCollector, std::move(suspicion), "collecting garbage");
+}
+
+void find_long_host_work(FindingSearch& search) {
+  constexpr std::int64_t kLongNs = 500'000;
+  constexpr std::size_t kMostSites = 3;
+  std::vector<Site> sites = sites_of_long_gaps(search);
+  std::erase_if(sites, [](const Site& site) { return site.event == kNone || site.longest_ns < kLongNs; });
+  if (sites.size() > kMostSites) sites.resize(kMostSites);
+  for (const Site& site : sites)
+    search.take(host_suspicion(search, site, site.total_ns, where_text(search, site)));
+}
+
+void find_host_bound(FindingSearch& search) {
+  constexpr std::size_t kMostNamed = 3;
+  Site all;
+  std::size_t places = 0;
+  std::string named;
+  for (Site& site : sites_of_long_gaps(search)) {
+    if (search.has_found(FindingKind::kHostBound,
+                         name_of(search, site_of(search.trace(), search.parent(), site.event))))
+      continue;
+    if (places == 0) {
+      all.event = site.event;
+      all.longest_ns = site.total_ns;
+    }
+    if (++places <= kMostNamed) named += (named.empty() ? "" : ", ") + where_text(search, site);
+    all.total_ns = saturating_add(all.total_ns, site.total_ns);
+    std::ranges::move(site.times, std::back_inserter(all.times));
+  }
+  if (all.total_ns <= 0) return;
+  const std::string time = search.per_step(static_cast<double>(all.total_ns));
+  search.take(host_suspicion(search, all, all.longest_ns,
+                             places > 1 ? fmt::format("{} in {} other places ({}{})", time, places, named,
+                                                      places > kMostNamed ? ", ..." : "")
+                                        : named));
+}
+
+void find_launch_bound(FindingSearch& search) {
+  Suspicion suspicion;
+  suspicion.kind = FindingKind::kLaunchBound;
+  suspicion.least_gain = 0.02;
+  suspicion.what_if.launched_ahead.assign(search.trace().gpu.size(), false);
+  std::vector<Span> host, idle;
+  // After a wait the host is late because it waited.
+  const IdleCulprits& culprits = search.culprits();
+  std::vector<bool> follows_wait(culprits.gaps.size());
+  for (const IdlePart& part : culprits.parts) {
+    if (part.doing == HostDoing::kSynchronisation) follows_wait[part.gap] = true;
+  }
+  for (std::size_t i = 0; i < culprits.gaps.size(); ++i) {
+    const DeviceGap& gap = culprits.gaps[i];
+    const std::int64_t late_ns = gap.host_until_ns - gap.time.start;
+    if (late_ns <= 0 || late_ns >= kShortGapNs || gap.next == kNone || follows_wait[i]) continue;
+    suspicion.what_if.launched_ahead[gap.next] = true;
+    host.push_back({gap.time.start, gap.host_until_ns});
+    idle.push_back(gap.time);
+    if (suspicion.event == kNone) suspicion.event = gap.call;
+  }
+  if (idle.empty()) return;
+  suspicion.what_if.host_gone = merged(std::move(host));
+  suspicion.evidence = fmt::format(
+      "{} times the device had done all that was launched before the next launch came", idle.size());
+  suspicion.more = "; " + suspicion.evidence;
+  suspicion.time = merged(std::move(idle));
+  suspicion.fix =
+      "launch less often: torch.compile (mode=\"reduce-overhead\") or CUDA graphs, fused or foreach "
+      "optimizers, larger "
+      "batches";
+  search.take(std::move(suspicion));
+}
+
+}  // namespace headroom::trace
+
+// Causes without a what-if: slow steps, fragmented memory.
+
+namespace headroom::trace {
+namespace {
+
+/// Idle times in which the host was late: its activity then is another cause's.
+Spans late_host(const FindingSearch& search) {
+  std::vector<Span> spans;
+  for (const DeviceGap& gap : search.culprits().gaps) spans.push_back({gap.time.start, gap.host_until_ns});
+  return merged(std::move(spans));
+}
+
+}  // namespace
+
+void find_slow_steps(FindingSearch& search) {
+  constexpr std::size_t kLeastSteps = 4;
+  constexpr double kSlow = 1.3;
+  const std::vector<Step>& steps = search.steps();
+  if (steps.size() < kLeastSteps) return;
+  Spans computing;
+  for (const DeviceTimes& device : search.devices()) computing = unite(computing, device.compute);
+  // Steps that compute more are longer for a reason. Host work while the devices were idle is another
+  // cause's, found or too small.
+  const Spans known = unite(computing, late_host(search));
+  std::vector<double> lengths, others;
+  for (const Step& step : steps) {
+    const Span span{step.start_ns, step.end_ns};
+    lengths.push_back(static_cast<double>(span.end - span.start));
+    others.push_back(lengths.back() - static_cast<double>(length_within(known, span)));
+  }
+  const double usual = median(lengths), usual_other = median(others);
+  Suspicion suspicion;
+  suspicion.kind = FindingKind::kSlowStep;
+  double lost = 0;
+  std::size_t slow = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (lengths[i] < kSlow * usual || others[i] <= usual_other) continue;
+    ++slow;
+    lost += others[i] - usual_other;
+    suspicion.time.push_back({steps[i].start_ns, steps[i].end_ns});
+  }
+  const double gain = std::min(lost / search.step_count(), search.allowed_ns());
+  if (gain <= 0 || !search.is_enough(gain, 0.02)) return;
+  suspicion.time = merged(std::move(suspicion.time));
+  suspicion.evidence = fmt::format(
+      "{} of {} steps take over {} times the usual {}, and neither because of more computing nor of the host",
+      slow, steps.size(), kSlow, format_time_ns(usual));
+  suspicion.fix =
+      "`headroom trace diff` of a slow step and a usual one (--step) shows which work is longer or more";
+  search.add(std::move(suspicion), gain);
+}
+
+void find_fragmentation(FindingSearch& search) {
+  constexpr std::int32_t kCpu = 0;
+  constexpr double kMuch = 0.3, kFull = 0.5;
+  for (const DeviceMemory& memory : memory_history(search.trace()).devices) {
+    if (memory.device_type == kCpu || memory.peak_reserved_bytes <= 0) continue;
+    const auto reserved = static_cast<double>(memory.peak_reserved_bytes),
+               used = static_cast<double>(memory.allocated_at_peak_reserved_bytes);
+    const auto device = std::ranges::find(search.trace().devices, memory.device, &DeviceProperties::id);
+    const double total = device == search.trace().devices.end() ? 0 : device->total_memory_bytes;
+    if (total <= 0 || reserved < kFull * total || reserved - used < kMuch * reserved) continue;
+    Suspicion suspicion;
+    suspicion.kind = FindingKind::kFragmentation;
+    suspicion.evidence = fmt::format("device {} held {} of its {} and used {} of them then", memory.device,
+                                     format_bytes(reserved), format_bytes(total), format_bytes(used));
+    suspicion.time = {{memory.peak_reserved_at_ns, memory.peak_reserved_at_ns + 1}};
+    suspicion.fix =
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or sizes that repeat; it costs no time until "
+        "memory ends";
+    search.add(std::move(suspicion), 0);
+  }
+}
+
+}  // namespace headroom::trace

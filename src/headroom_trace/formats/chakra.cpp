@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chakra's execution traces (schema/protobuf/et_def.proto of mlcommons/chakra): a sequence of messages, each
+// preceded by its length; the first describes the file, the others are nodes (operators).
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "headroom_trace/bytes/wire.h"
+#include "headroom_trace/formats/formats.h"
+#include "headroom_trace/json/json_text.h"
+#include "headroom_trace/json/strict_json.h"
+
+namespace headroom::trace::readers {
+namespace {
+
+// Node, IOInfo and AttributeProto.
+constexpr std::uint32_t kId = 1, kName = 2, kType = 3, kStart = 6, kLength = 7, kInputs = 8, kAttribute = 10;
+constexpr std::uint32_t kShapes = 2, kTypes = 3, kValues = 1;
+constexpr std::uint32_t kAttributeName = 1, kBool = 27, kText = 29;
+constexpr std::uint64_t kMetadataNode = 1, kFirstCommunication = 5, kLastCommunication = 7;
+
+struct Attribute {
+  std::string_view name, text;
+  std::int64_t whole = -1;
+};
+
+/// Reads only the name of lists and bytes.
+Attribute attribute_of(std::string_view bytes) {
+  Attribute attribute;
+  WireMessage message(bytes);
+  for (WireField field; message.next(field);) {
+    if (field.is_bytes(kAttributeName)) attribute.name = field.bytes;
+    if (field.is_bytes(kText)) attribute.text = field.bytes;
+    // sint32 and sint64 are zigzag-encoded.
+    const bool is_folded = field.number == 15 || field.number == 17;
+    if (field.type == WireType::kVarint && field.number >= 7 && field.number <= kBool)
+      attribute.whole =
+          is_folded ? static_cast<std::int64_t>(field.value >> 1 ^ (0 - (field.value & 1))) : field.whole();
+  }
+  return attribute;
+}
+
+/// Converts a list as Python prints it, with single quotes, to JSON.
+std::string json_of_list(std::string_view text) {
+  std::string json(text);
+  for (char& c : json) c = c == '\'' ? '"' : c;
+  return json;
+}
+
+class ChakraReader {
+ public:
+  explicit ChakraReader(EventWriter& events) : events_(events) {}
+  void read(FormatInput& input);
+
+ private:
+  void take_node(std::string_view bytes, std::uint64_t offset);
+  void take_inputs(std::string_view bytes);
+
+  EventWriter& events_;
+  JsonMembers arguments_;
+  std::int64_t order_ = 0;
+};
+
+void ChakraReader::read(FormatInput& input) {
+  WireStream stream(input.bytes);
+  constexpr std::uint64_t kReport = 1 << 13;
+  for (std::uint64_t count = 0;; ++count) {
+    const std::uint64_t at = stream.offset();
+    std::uint64_t size = 0;
+    const WireStream::Next next = stream.next_varint(size);
+    if (next == WireStream::Next::kOver) break;
+    const auto bytes = next == WireStream::Next::kField ? stream.take(size) : std::nullopt;
+    if (!bytes) {
+      events_.cut_off(at, next == WireStream::Next::kBroken || size > WireStream::kLargest
+                              ? "what comes here is no length of a node; the rest of the file cannot be read"
+                              : "the file ends inside a node");
+      break;
+    }
+    if (count == 0) continue;  // the first message describes the file
+    take_node(*bytes, at);
+    if (count % kReport == 0) events_.progress(input.bytes.done(), input.bytes.size());
+  }
+  events_.finish(stream.offset());
+}
+
+void ChakraReader::take_inputs(std::string_view bytes) {
+  WireMessage message(bytes);
+  const auto add = [&](std::string_view key, std::string_view list) {
+    if (!list.empty()) arguments_.add_members(fmt::format("\"{}\":{}", key, json_of_list(list)));
+  };
+  for (WireField field; message.next(field);) {
+    if (field.is_bytes(kShapes)) add("Input Dims", field.bytes);
+    if (field.is_bytes(kTypes)) add("Input type", field.bytes);
+    if (field.is_bytes(kValues)) add("Concrete Inputs", field.bytes);
+  }
+}
+
+void ChakraReader::take_node(std::string_view bytes, std::uint64_t offset) {
+  std::string_view name;
+  std::uint64_t id = 0, type = 0, start_us = 0, length_us = 0;
+  std::int64_t is_cpu = -1, stream = 0;
+  arguments_.clear();
+  WireMessage message(bytes);
+  for (WireField field; message.next(field);) {
+    if (field.is_varint(kId)) id = field.value;
+    if (field.is_bytes(kName)) name = field.bytes;
+    if (field.is_varint(kType)) type = field.value;
+    if (field.is_varint(kStart)) start_us = field.value;
+    if (field.is_varint(kLength)) length_us = field.value;
+    if (field.is_bytes(kInputs)) take_inputs(field.bytes);
+    if (!field.is_bytes(kAttribute)) continue;
+    const Attribute attribute = attribute_of(field.bytes);
+    if (attribute.name == "is_cpu_op") is_cpu = attribute.whole;
+    if (attribute.name == "stream") stream = attribute.whole;
+    if (attribute.name == "seq_id" && attribute.whole >= 0)
+      arguments_.add("Sequence number", attribute.whole);
+    if (attribute.name == "pg_name") arguments_.add("Process Group Name", attribute.text);
+    if (attribute.name == "comm_size" && attribute.whole >= 0) arguments_.add("comm_size", attribute.whole);
+  }
+  if (!message.is_whole()) return events_.skip(offset, "a node with bytes that are no field");
+  if (type == kMetadataNode) return events_.count_without_columns();
+  constexpr auto kMostUs = static_cast<std::uint64_t>(kMostNs) / 1000;
+  if (start_us > kMostUs || length_us > kMostUs) return events_.skip(offset, "its time is out of range");
+  const bool is_collective = type >= kFirstCommunication && type <= kLastCommunication;
+  if (is_collective) arguments_.add("Collective name", name);
+  // Device work is marked as not of the CPU; everything else ran on the host.
+  const Category category = is_cpu == 0 && !is_collective ? Category::kKernel : Category::kCpuOp;
+  if (!events_.wants(category)) return events_.count_unneeded();
+  if (category == Category::kKernel) {
+    arguments_.add("device", 0);
+    arguments_.add("stream", stream);
+  } else {
+    arguments_.add("External id", id);
+  }
+  const std::string tid = std::to_string(category == Category::kKernel ? stream : 1);
+  // Without times only the order is known.
+  const bool has_time = start_us > 0 || length_us > 0;
+  events_.add({.category = category,
+               .name = name,
+               .place = {category == Category::kKernel ? "0" : "1", tid},
+               .start_ns = has_time ? static_cast<std::int64_t>(start_us * 1000) : order_++,
+               .duration_ns = static_cast<std::int64_t>(length_us * 1000),
+               .arguments = arguments_.text(),
+               .offset = offset});
+}
+
+/// Whether a short message with a version ("0.0.4") precedes a node with a number, a name or a type.
+bool is_chakra(std::string_view first) {
+  if (first.empty() || static_cast<unsigned char>(first[0]) > 0x7F) return false;
+  const auto size = static_cast<std::size_t>(first[0]);
+  if (size < 3 || first.size() <= size + 2) return false;
+  WireMessage about(first.substr(1, size));
+  WireField version;
+  if (!about.next(version) || !version.is_bytes(1) || version.bytes.empty()) return false;
+  if (version.bytes.find_first_not_of("0123456789.") != version.bytes.npos) return false;
+  for (WireField field; about.next(field);) {
+    if (!field.is_bytes(2)) return false;
+  }
+  return about.is_whole();
+}
+
+}  // namespace
+
+namespace format {
+
+extern const FileFormat chakra{
+    "a Chakra execution trace", is_chakra,
+    [](FormatInput& input, EventWriter& events) { ChakraReader(events).read(input); }};
+
+}  // namespace format
+}  // namespace headroom::trace::readers

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/formats/formats.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom_trace/bytes/byte_source.h"
+#include "headroom_trace/readers/chrome_trace.h"
+#include "headroom_trace/readers/event_rewriter.h"
+#include "headroom_trace/readers/read.h"
+#include "headroom_trace/readers/trace_assembly.h"
+
+namespace headroom::trace::readers {
+namespace {
+
+constexpr const char* kGiveATrace = "give the trace that a profiler wrote";
+
+struct Magic {
+  std::string_view bytes;
+  std::size_t at;
+  const char* what;
+  const char* advice = kGiveATrace;
+};
+
+constexpr std::array kMagics{
+    Magic{"\x7f"
+          "ELF",
+          0, "a program or library (ELF)"},
+    Magic{"MZ", 0, "a program of Windows"},
+    Magic{"\x89PNG\r\n\x1a\n", 0, "a PNG image"},
+    Magic{"\xff\xd8\xff", 0, "a JPEG image"},
+    Magic{"GIF8", 0, "a GIF image"},
+    Magic{"%PDF-", 0, "a PDF document"},
+    Magic{"PERFILE2", 0, "perf.data of Linux's perf",
+          "`perf script` shows it; a trace of GPU work is read here"},
+    Magic{std::string_view("NVR\0", 4), 0, "a report of Nsight Compute",
+          "it is about single kernels; record a timeline with Nsight Systems or torch.profiler"},
+    Magic{"ustar", 257, "a tar archive", "unpack it, and give the trace in it"},
+    Magic{"\xfd"
+          "7zXZ",
+          0, "xz data", "unpack it (xz -d)"},
+    Magic{"BZh", 0, "bzip2 data", "unpack it (bzip2 -d)"},
+    Magic{"\x04\x22\x4d\x18", 0, "lz4 data", "unpack it (lz4 -d)"},
+    Magic{"7z\xbc\xaf\x27\x1c", 0, "a 7z archive", "unpack it, and give the trace in it"},
+    Magic{"PAR1", 0, "a Parquet file",
+          "export the profile as SQLite: nsys export --type sqlite REPORT.nsys-rep"},
+    Magic{"ARROW1", 0, "an Arrow file",
+          "export the profile as SQLite: nsys export --type sqlite REPORT.nsys-rep"},
+    Magic{"\x89HDF\r\n\x1a\n", 0, "an HDF5 file",
+          "export the profile as SQLite: nsys export --type sqlite REPORT.nsys-rep"},
+    Magic{"\x93NUMPY", 0, "an array of NumPy"},
+    Magic{"#!", 0, "a script"},
+    Magic{"!<arch>\n", 0, "a static library"},
+    Magic{"QDSTRM", 0, "a raw recording of Nsight Systems (.qdstrm)",
+          "import it (QdstrmImporter), then nsys export --type sqlite REPORT.nsys-rep"},
+};
+
+[[noreturn]] void refuse(std::string_view what, std::string_view advice) {
+  throw Error(fmt::format("it is no trace: it looks like {}; {}", what, advice));
+}
+
+bool starts_with_any_case(std::string_view text, std::string_view lower) {
+  return text.size() >= lower.size() &&
+         std::ranges::equal(text.substr(0, lower.size()), lower,
+                            [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
+}
+
+/// Whether the lines have the same number of separators, at least one.
+bool is_table(std::string_view text, char separator) {
+  std::size_t lines = 0;
+  std::ptrdiff_t columns = 0;
+  for (std::size_t end = 0; (end = text.find('\n')) != text.npos && lines < 3;
+       text.remove_prefix(end + 1), ++lines) {
+    const std::ptrdiff_t here = std::ranges::count(text.substr(0, end), separator);
+    if (here == 0 || (lines > 0 && here != columns)) return false;
+    columns = here;
+  }
+  return lines >= 2;
+}
+
+bool is_printable(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) {
+    return static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\r' || c == '\t';
+  });
+}
+
+/// Nsight Systems does not document the first bytes of its reports, so the extension decides.
+void refuse_nsight_report(const std::filesystem::path& path) {
+  const std::string ending = path.extension().string();
+  if (ending != ".nsys-rep" && ending != ".qdrep") return;
+  refuse("a report of Nsight Systems",
+         fmt::format("export it, and give what that makes: nsys export --type sqlite {}", path.string()));
+}
+
+/// Throws Error if a file without a reader has a known format: names it and says what to give instead.
+/// Returns otherwise.
+void refuse_lookalike(std::string_view first, const std::filesystem::path& path) {
+  const std::size_t start = std::min(first.find_first_not_of(" \t\r\n"), first.size());
+  const std::string_view text = first.substr(start);
+  if (text.starts_with('{') || text.starts_with('[') || text.empty() || text.starts_with("\xEF\xBB\xBF"))
+    return;
+  refuse_nsight_report(path);
+  for (const Magic& magic : kMagics) {
+    if (first.size() > magic.at && first.substr(magic.at).starts_with(magic.bytes))
+      refuse(magic.what, magic.advice);
+  }
+  const auto byte = [&](std::size_t at) {
+    return at < first.size() ? static_cast<unsigned char>(first[at]) : 0U;
+  };
+  if (byte(0) == 0x80 && byte(1) >= 2 && byte(1) <= 5)
+    refuse("a pickle of Python, but no memory snapshot of PyTorch",
+           "give what torch.cuda.memory._dump_snapshot() wrote, or a trace");
+  if (starts_with_any_case(text, "<!doctype html") || starts_with_any_case(text, "<html"))
+    refuse("a page (HTML)", "give the trace itself, and not what shows it");
+  if (text.starts_with("<?xml")) refuse("XML", kGiveATrace);
+  if (!is_printable(first)) return;
+  if (is_table(text, ','))
+    refuse("a table (CSV)", "a table is the end of an analysis; give the trace that it was made from");
+  if (is_table(text, '\t'))
+    refuse("a table (TSV)", "a table is the end of an analysis; give the trace that it was made from");
+}
+
+}  // namespace
+
+// One line a format, in the order tried; each is `const FileFormat NAME` in formats/NAME.cpp.
+#define HEADROOM_TRACE_FORMATS(FORMAT) \
+  FORMAT(perfetto)                     \
+  FORMAT(xplane)                       \
+  FORMAT(nsight)                       \
+  FORMAT(memory_snapshot)              \
+  FORMAT(rocprofv3)                    \
+  FORMAT(pytorch_execution)            \
+  FORMAT(chakra)
+
+namespace format {
+
+#define HEADROOM_DECLARE(name) extern const FileFormat name;
+HEADROOM_TRACE_FORMATS(HEADROOM_DECLARE)
+#undef HEADROOM_DECLARE
+
+}  // namespace format
+
+const FileFormat* format_of(std::string_view first) {
+#define HEADROOM_ENTRY(name) &format::name,
+  static constexpr const FileFormat* kFormats[] = {HEADROOM_TRACE_FORMATS(HEADROOM_ENTRY)};
+#undef HEADROOM_ENTRY
+  for (const FileFormat* one : kFormats) {
+    if (one->is(first)) return one;
+  }
+  return nullptr;
+}
+
+}  // namespace headroom::trace::readers
+
+namespace headroom::trace {
+namespace {
+
+using OpenSource = std::function<std::unique_ptr<readers::ByteSource>()>;
+
+void read_as_what_it_is(readers::PeekedSource& bytes, const std::filesystem::path& path,
+                        const OpenSource& again, const ReadOptions& options, Trace& trace,
+                        const readers::RewriteSink* sink) {
+  const readers::FileFormat* const format = readers::format_of(bytes.first());
+  if (format == nullptr) {
+    readers::refuse_lookalike(bytes.first(), path);
+    return readers::Document(bytes, options, trace, sink).read();
+  }
+  readers::EventWriter events(trace, options, sink);
+  readers::FormatInput input{bytes, bytes.first(), path, bytes.size() > 0 ? again : nullptr};
+  with_context(fmt::format("as {}", format->name), [&] { format->read(input, events); });
+}
+
+Trace read_source(const OpenSource& open, const std::string& source, const std::filesystem::path& path,
+                  const ReadOptions& options, const readers::RewriteSink* sink = nullptr) {
+  Trace trace;
+  trace.source = source;
+  readers::PeekedSource bytes(open(), readers::kFirstBytes);
+  with_context(fmt::format("cannot read the trace {}", in_quotes(source)), [&] {
+    try {
+      read_as_what_it_is(bytes, path, open, options, trace, sink);
+    } catch (const Error& error) {
+      // The rest of a damaged file may not even look like a trace.
+      if (bytes.damage().empty()) throw;
+      throw Error(bytes.damage());
+    }
+  });
+  trace.file_bytes = bytes.size() > 0 ? bytes.size() : bytes.done();
+  if (const std::string damage = bytes.damage(); !damage.empty()) {
+    trace.is_complete = false;
+    ++trace.problems.count;
+    trace.problems.first.push_back({trace.json_bytes, damage});
+  }
+  readers::read_rank_from_name(trace);
+  return trace;
+}
+
+}  // namespace
+
+Trace read(const std::filesystem::path& path, const ReadOptions& options) {
+  return read_source([&] { return readers::open_json(path); }, path.string(), path, options);
+}
+
+Trace rewrite(const std::filesystem::path& path, const readers::RewriteSink& sink,
+              const ReadOptions& options) {
+  return read_source([&] { return readers::open_json(path); }, path.string(), path, options, &sink);
+}
+
+Trace read_text(std::string_view json, const std::string& source, const ReadOptions& options) {
+  return read_source([&] { return readers::from_memory(json); }, source, {}, options);
+}
+
+}  // namespace headroom::trace

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+// Written by torch.cuda.memory._dump_snapshot: a pickle of the allocator's segments and history, by device
+// (class Snapshot in torch/cuda/memory.py).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom_trace/columns/trace.h"
+#include "headroom_trace/formats/formats.h"
+#include "headroom_trace/formats/pickle.h"
+#include "headroom_trace/json/json_text.h"
+#include "headroom_trace/json/strict_json.h"
+
+namespace headroom::trace::readers {
+namespace {
+
+/// The segments of a PyTorch memory snapshot, by device: the allocator's state at the end.
+class SnapshotSegments {
+ public:
+  using Id = Pickle::Id;
+  /// More than any memory has; sums stay within 64 bits.
+  static constexpr std::int64_t kMostBytes = std::int64_t{1} << 56;
+
+  /// Devices beyond `most_devices` are ignored.
+  SnapshotSegments(const Pickle& pickle, std::int64_t most_devices);
+
+  /// One more than the last device that has segments.
+  std::int64_t devices() const { return by_device_.empty() ? 0 : by_device_.rbegin()->first + 1; }
+  std::int64_t reserved_bytes(std::int64_t device) const;
+  /// Blocks in use, in the order of the file.
+  std::vector<Id> allocated_blocks(std::int64_t device) const;
+  std::size_t block_count(std::int64_t device) const;
+  /// The bytes requested if the file has them, otherwise the rounded size.
+  std::int64_t requested_bytes(Id block) const;
+  std::int64_t bytes(Id object, std::string_view key) const;
+  /// The trace's member memory_pools: a JSON list with a MemoryPool for each device; `more` adds members by
+  /// device.
+  std::string pools_json(const std::map<std::int64_t, std::string>& more) const;
+
+ private:
+  const std::vector<Id>& of(std::int64_t device) const;
+  std::string pool_json(std::int64_t device) const;
+
+  const Pickle& pickle_;
+  std::map<std::int64_t, std::vector<Id>> by_device_;
+};
+
+/// torch's number for CUDA, whose allocator writes snapshots.
+constexpr int kSnapshotDeviceType = 1;
+
+/// "active_allocated", or freed but still waiting for a stream.
+bool is_in_use(std::string_view state) {
+  return state.starts_with("active");
+}
+
+void add_bytes(std::int64_t& sum, std::int64_t bytes) {
+  sum = std::min(sum + bytes, SnapshotSegments::kMostBytes);
+}
+
+SnapshotSegments::SnapshotSegments(const Pickle& pickle, std::int64_t most_devices) : pickle_(pickle) {
+  for (const Id segment : pickle_.list(pickle_.at(pickle_.root(), "segments"))) {
+    const std::int64_t device = pickle_.whole(pickle_.at(segment, "device"));
+    if (device >= 0 && device < most_devices) by_device_[device].push_back(segment);
+  }
+}
+
+const std::vector<Pickle::Id>& SnapshotSegments::of(std::int64_t device) const {
+  static const std::vector<Id> kNoSegments;
+  const auto found = by_device_.find(device);
+  return found == by_device_.end() ? kNoSegments : found->second;
+}
+
+std::int64_t SnapshotSegments::bytes(Id object, std::string_view key) const {
+  return std::clamp<std::int64_t>(pickle_.whole(pickle_.at(object, key)), 0, kMostBytes);
+}
+
+std::int64_t SnapshotSegments::requested_bytes(Id block) const {
+  return bytes(block, pickle_.at(block, "requested_size") == Pickle::kAbsent ? "size" : "requested_size");
+}
+
+std::int64_t SnapshotSegments::reserved_bytes(std::int64_t device) const {
+  std::int64_t reserved = 0;
+  for (const Id segment : of(device)) add_bytes(reserved, bytes(segment, "total_size"));
+  return reserved;
+}
+
+std::vector<Pickle::Id> SnapshotSegments::allocated_blocks(std::int64_t device) const {
+  std::vector<Id> found;
+  for (const Id segment : of(device)) {
+    for (const Id block : pickle_.list(pickle_.at(segment, "blocks"))) {
+      if (pickle_.text(pickle_.at(block, "state")) == "active_allocated") found.push_back(block);
+    }
+  }
+  return found;
+}
+
+std::size_t SnapshotSegments::block_count(std::int64_t device) const {
+  std::size_t count = 0;
+  for (const Id segment : of(device)) count += pickle_.list(pickle_.at(segment, "blocks")).size();
+  return count;
+}
+
+std::string SnapshotSegments::pool_json(std::int64_t device) const {
+  MemoryPool pool;
+  for (const Id segment : of(device)) {
+    std::int64_t active = 0;
+    for (const Id block : pickle_.list(pickle_.at(segment, "blocks"))) {
+      if (!is_in_use(pickle_.text(pickle_.at(block, "state")))) {
+        pool.largest_free_bytes = std::max(pool.largest_free_bytes, bytes(block, "size"));
+        continue;
+      }
+      add_bytes(active, bytes(block, "size"));
+      add_bytes(pool.requested_bytes, requested_bytes(block));
+    }
+    const std::int64_t total = std::max(bytes(segment, "total_size"), active);
+    add_bytes(active == 0 ? pool.free_whole_bytes : pool.inactive_split_bytes, total - active);
+    add_bytes(pool.active_bytes, active);
+    add_bytes(pool.reserved_bytes, total);
+  }
+  JsonMembers members;
+  members.add("device_type", kSnapshotDeviceType);
+  members.add("device", device);
+  members.add("segments", of(device).size());
+  members.add("reserved_bytes", pool.reserved_bytes);
+  members.add("active_bytes", pool.active_bytes);
+  members.add("requested_bytes", pool.requested_bytes);
+  members.add("free_whole_bytes", pool.free_whole_bytes);
+  members.add("inactive_split_bytes", pool.inactive_split_bytes);
+  members.add("largest_free_bytes", pool.largest_free_bytes);
+  return members.text();
+}
+
+std::string SnapshotSegments::pools_json(const std::map<std::int64_t, std::string>& more) const {
+  std::string pools;
+  for (const auto& [device, segments] : by_device_) {
+    const auto found = more.find(device);
+    pools += (pools.empty() ? "[{" : ",{") + pool_json(device);
+    if (found != more.end()) pools += "," + found->second;
+    pools += '}';
+  }
+  return pools.empty() ? "[]" : pools + "]";
+}
+
+using Id = Pickle::Id;
+using Kind = Pickle::Kind;
+
+constexpr std::int64_t kMostBytes = SnapshotSegments::kMostBytes;
+/// Of one stack: Python itself stops at 1000 calls, and the innermost identify the place.
+constexpr std::size_t kMostFrames = 200, kMostStackText = 16384;
+/// Of all stacks: lists of a damaged file may share their elements.
+constexpr std::size_t kMostStacksText = std::size_t{256} << 20;
+
+bool is_of_python(std::string_view file) {
+  return file.ends_with(".py") || file.starts_with('<');
+}
+
+class SnapshotReader {
+ public:
+  SnapshotReader(const Pickle& pickle, EventWriter& events)
+      : pickle_(pickle), events_(events), segments_(pickle, kMostDevices) {}
+  void read();
+
+ private:
+  static constexpr std::int64_t kMostDevices = 4096;
+  struct Totals {
+    std::int64_t allocated = 0, reserved = 0;
+  };
+  struct Change {
+    Totals by;
+    bool is_event = false;  ///< an allocation or a free, not a segment
+  };
+
+  Change change_of(Id entry) const;
+  Totals totals_at_end(std::int64_t device) const;
+  void read_history(std::int64_t device, const std::vector<Id>& entries);
+  void read_blocks(std::int64_t device);
+  void add_blocks(std::int64_t device, const std::vector<Id>& blocks, std::int64_t at_ns, Totals now);
+  void note_failures(std::int64_t device, const std::vector<Id>& entries);
+  void add(std::int64_t device, Id entry, std::int64_t at_ns, std::int64_t change, const Totals& totals);
+  /// Snapshots before PyTorch 2.2 have no times, only an order.
+  std::int64_t time_of(Id entry, std::int64_t otherwise) const {
+    const std::int64_t us = pickle_.whole(pickle_.at(entry, "time_us"), -1);
+    return us >= 0 && us <= kMostNs / 1000 ? us * 1000 : otherwise;
+  }
+  std::int64_t address_of(Id entry) const {
+    const bool is_block = pickle_.at(entry, "addr") == Pickle::kAbsent;
+    return pickle_.whole(pickle_.at(entry, is_block ? "address" : "addr"));
+  }
+  /// Blocks of PyTorch before 2.1 keep their frames in a history of their own.
+  Id frames_of(Id entry) const {
+    const Id own = pickle_.at(entry, "frames");
+    const std::vector<Id>& history = pickle_.list(pickle_.at(entry, "history"));
+    return own != Pickle::kAbsent || history.empty() ? own : pickle_.at(history.front(), "frames");
+  }
+  const std::string& stack_json(Id frames);
+
+  const Pickle& pickle_;
+  EventWriter& events_;
+  SnapshotSegments segments_;
+  std::uint64_t entry_ = 0;                       ///< locates problems: values have no byte offset
+  std::unordered_map<Id, std::string> stacks_;    ///< entries with the same stack share a list of frames
+  std::size_t stacks_text_ = 0;                   ///< bytes of stacks_
+  std::map<std::int64_t, std::string> failures_;  ///< members about failed allocations, by device
+};
+
+void SnapshotReader::read() {
+  const Id segments = pickle_.at(pickle_.root(), "segments"),
+           traces = pickle_.at(pickle_.root(), "device_traces");
+  if (pickle_.kind(segments) != Kind::kList) {
+    const std::string_view name = pickle_.text(pickle_.root());
+    throw Error(
+        fmt::format("it is a pickle of another kind{}; give what torch.cuda.memory._dump_snapshot() wrote",
+                    name.empty() ? "" : ", of " + in_quotes(name)));
+  }
+  const std::int64_t devices = std::min(
+      std::max(static_cast<std::int64_t>(pickle_.list(traces).size()), segments_.devices()), kMostDevices);
+  for (std::int64_t device = 0; device < devices; ++device) {
+    const auto& all = pickle_.list(traces);
+    const auto index = static_cast<std::size_t>(device);
+    const std::vector<Id>& entries = pickle_.list(index < all.size() ? all[index] : Pickle::kAbsent);
+    if (entries.empty()) {
+      read_blocks(device);
+    } else {
+      read_history(device, entries);
+      note_failures(device, entries);
+    }
+  }
+  if (segments_.devices() > 0) events_.member("memory_pools", segments_.pools_json(failures_), 0);
+}
+
+/// In requested bytes, as in the history and in the blocks.
+SnapshotReader::Totals SnapshotReader::totals_at_end(std::int64_t device) const {
+  Totals totals{0, segments_.reserved_bytes(device)};
+  for (const Id block : segments_.allocated_blocks(device))
+    totals.allocated = std::min(totals.allocated + segments_.requested_bytes(block), kMostBytes);
+  return totals;
+}
+
+SnapshotReader::Change SnapshotReader::change_of(Id entry) const {
+  const std::string_view action = pickle_.text(pickle_.at(entry, "action"));
+  const std::int64_t size = segments_.bytes(entry, "size");
+  if (action == "alloc") return {{size, 0}, true};
+  if (action == "free_requested" || action == "free") return {{-size, 0}, true};
+  if (action == "segment_alloc" || action == "segment_map") return {{0, size}, false};
+  if (action == "segment_free" || action == "segment_unmap") return {{0, -size}, false};
+  return {};
+}
+
+/// The history ends when the segments were written, so the totals at its start follow by counting back.
+void SnapshotReader::read_history(std::int64_t device, const std::vector<Id>& entries) {
+  Totals now = totals_at_end(device);
+  const auto saturated = [](std::int64_t sum) { return std::clamp(sum, -kMostBytes, kMostBytes); };
+  for (const Id entry : entries) {
+    const Change change = change_of(entry);
+    now.allocated = saturated(now.allocated - change.by.allocated);
+    now.reserved = saturated(now.reserved - change.by.reserved);
+  }
+  // Blocks held at the end but not allocated in the history existed before it.
+  std::unordered_set<std::int64_t> allocated;
+  for (const Id entry : entries) {
+    if (pickle_.text(pickle_.at(entry, "action")) == "alloc")
+      allocated.insert(pickle_.whole(pickle_.at(entry, "addr")));
+  }
+  std::vector<Id> before = segments_.allocated_blocks(device);
+  std::erase_if(before, [&](Id block) { return allocated.contains(address_of(block)); });
+  add_blocks(device, before, time_of(entries.front(), 0), now);
+  std::int64_t order = 0;
+  for (const Id entry : entries) {
+    ++entry_;
+    const Change change = change_of(entry);
+    now.allocated = saturated(now.allocated + change.by.allocated);
+    now.reserved = saturated(now.reserved + change.by.reserved);
+    if (pickle_.kind(entry) != Kind::kDict || pickle_.text(pickle_.at(entry, "action")).empty()) {
+      events_.skip(entry_, "an entry of the history without an action");
+      continue;
+    }
+    const std::int64_t at_ns = time_of(entry, order++);
+    if (change.is_event) {
+      add(device, entry, at_ns, change.by.allocated, now);
+    } else {
+      events_.count_without_columns();
+    }
+  }
+}
+
+/// Records the last failed allocation.
+void SnapshotReader::note_failures(std::int64_t device, const std::vector<Id>& entries) {
+  std::int64_t count = 0;
+  Id last = Pickle::kAbsent;
+  for (const Id entry : entries) {
+    if (pickle_.text(pickle_.at(entry, "action")) != "oom") continue;
+    ++count;
+    last = entry;
+  }
+  if (count == 0) return;
+  JsonMembers members;
+  members.add("out_of_memory", count);
+  members.add("wanted_bytes", segments_.bytes(last, "size"));
+  members.add("device_free_bytes", segments_.bytes(last, "device_free"));
+  if (const std::string& stack = stack_json(frames_of(last)); !stack.empty())
+    members.add_json("wanted_stack", stack);
+  failures_[device] = members.text();
+}
+
+/// Without a history: the blocks held at the end.
+void SnapshotReader::read_blocks(std::int64_t device) {
+  entry_ += segments_.block_count(device);
+  add_blocks(device, segments_.allocated_blocks(device), 0, totals_at_end(device));
+}
+
+/// Writes blocks as successive allocations; `now` is the total after all of them.
+void SnapshotReader::add_blocks(std::int64_t device, const std::vector<Id>& blocks, std::int64_t at_ns,
+                                Totals now) {
+  for (const Id block : blocks)
+    now.allocated = std::max(now.allocated - segments_.requested_bytes(block), -kMostBytes);
+  for (const Id block : blocks) {
+    now.allocated = std::min(now.allocated + segments_.requested_bytes(block), kMostBytes);
+    add(device, block, at_ns, segments_.requested_bytes(block), now);
+  }
+}
+
+void SnapshotReader::add(std::int64_t device, Id entry, std::int64_t at_ns, std::int64_t change,
+                         const Totals& totals) {
+  JsonMembers arguments;
+  arguments.add("Device Type", kSnapshotDeviceType);
+  arguments.add("Device Id", device);
+  arguments.add("Bytes", change);
+  arguments.add("Addr", address_of(entry));
+  arguments.add("Total Allocated", std::max<std::int64_t>(totals.allocated, 0));
+  arguments.add("Total Reserved", std::max<std::int64_t>(totals.reserved, 0));
+  const std::string number = std::to_string(device);
+  events_.add({.name = "[memory]",
+               .place = {number, number},
+               .start_ns = at_ns,
+               .arguments = arguments.text(),
+               .offset = entry_,
+               .is_instant = true,
+               .stack_json = stack_json(frames_of(entry))});
+}
+
+/// The stack as Kineto writes those of operators. Frames of C++ are dropped if there are any of Python.
+const std::string& SnapshotReader::stack_json(Id frames) {
+  const auto [place, is_new] = stacks_.try_emplace(frames);
+  std::string& json = place->second;
+  if (!is_new || stacks_text_ > kMostStacksText) return json;
+  std::string text;
+  const std::vector<Id>& all = pickle_.list(frames);
+  const auto file_of = [&](Id frame) { return pickle_.text(pickle_.at(frame, "filename")); };
+  const bool has_python = std::ranges::any_of(all, [&](Id frame) { return is_of_python(file_of(frame)); });
+  std::size_t count = 0;
+  for (const Id frame : all) {
+    if (has_python && !is_of_python(file_of(frame))) continue;
+    const std::string one = fmt::format("{}({}): {}", file_of(frame),
+                                        std::max<std::int64_t>(pickle_.whole(pickle_.at(frame, "line")), 0),
+                                        pickle_.text(pickle_.at(frame, "name")));
+    if (++count > kMostFrames || text.size() + one.size() > kMostStackText) break;
+    text += (text.empty() ? "" : ";") + one;
+  }
+  if (!text.empty()) append_json_string(text, json);
+  stacks_text_ += json.size();
+  if (stacks_text_ > kMostStacksText)
+    events_.problem(entry_, "more than 256 MiB of stacks: those from here on are left out");
+  return json;
+}
+
+bool is_snapshot(std::string_view first) {
+  constexpr unsigned char kProtocol = 0x80;
+  if (first.size() < 2 || static_cast<unsigned char>(first[0]) != kProtocol || first[1] < 2 || first[1] > 5)
+    return false;
+  return contains(first, "segments") || contains(first, "device_traces");
+}
+
+void read_snapshot(FormatInput& input, EventWriter& events) {
+  const Pickle pickle(input.bytes);
+  SnapshotReader(pickle, events).read();
+  events.finish(pickle.bytes_read());
+}
+
+}  // namespace
+
+namespace format {
+
+extern const FileFormat memory_snapshot{"a memory snapshot of PyTorch", is_snapshot, read_snapshot};
+
+}  // namespace format
+
+}  // namespace headroom::trace::readers

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/json/json_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "headroom/base/fnv.h"
+#include "headroom/base/text.h"
+
+namespace headroom::trace::readers {
+namespace {
+
+template <typename Number>
+std::optional<Number> converted(std::string_view text, int base = 10) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  if constexpr (std::is_integral_v<Number>) {
+    const auto [stop, error] = std::from_chars(text.data(), end, value, base);
+    if (error != std::errc{} || stop != end) return std::nullopt;
+  } else {
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc{} || stop != end) return std::nullopt;
+  }
+  return value;
+}
+
+/// For exponents and more digits than fit: rare, so slow but exact to 64 bits.
+std::optional<std::int64_t> scaled_slowly(std::string_view text) {
+  const std::string copy(text);
+  char* end = nullptr;
+  const long double value = std::strtold(copy.c_str(), &end) * 1000.0L;
+  if (copy.empty() || end != copy.c_str() + copy.size() || !std::isfinite(value)) return std::nullopt;
+  if (std::abs(value) > static_cast<long double>(kMostNs)) return std::nullopt;
+  return std::llroundl(value);
+}
+
+void append_utf8(std::string& out, std::uint32_t code) {
+  const auto byte = [&](std::uint32_t bits) { out.push_back(static_cast<char>(bits)); };
+  if (code < 0x80) return byte(code);
+  if (code < 0x800) {
+    byte(0xC0 | code >> 6);
+  } else {
+    if (code < 0x10000) {
+      byte(0xE0 | code >> 12);
+    } else {
+      byte(0xF0 | code >> 18);
+      byte(0x80 | (code >> 12 & 0x3F));
+    }
+    byte(0x80 | (code >> 6 & 0x3F));
+  }
+  byte(0x80 | (code & 0x3F));
+}
+
+/// The four hexadecimal digits after "\u" at the front of `text`, if they are there.
+std::optional<std::uint32_t> unicode_unit(std::string_view text) {
+  if (text.size() < 6 || !text.starts_with("\\u")) return std::nullopt;
+  return converted<std::uint32_t>(text.substr(2, 4), 16);
+}
+
+/// Appends the character of the escape at the front of `text`. Returns the bytes it takes, 0 for a bad
+/// escape.
+std::size_t unescape(std::string_view text, std::string& out) {
+  if (text.size() < 2) return 0;
+  static constexpr std::string_view kLetters = "\"\\/bfnrt", kMeanings = "\"\\/\b\f\n\r\t";
+  if (const auto at = kLetters.find(text[1]); at != kLetters.npos) {
+    out.push_back(kMeanings[at]);
+    return 2;
+  }
+  const auto unit = unicode_unit(text);
+  if (!unit) return 0;
+  if (*unit < 0xD800 || *unit > 0xDFFF) {
+    append_utf8(out, *unit);
+    return 6;
+  }
+  const auto low = unicode_unit(text.substr(6));
+  if (*unit > 0xDBFF || !low || *low < 0xDC00 || *low > 0xDFFF) return 0;
+  append_utf8(out, 0x10000 + ((*unit - 0xD800) << 10) + (*low - 0xDC00));
+  return 12;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> parse_microseconds(Raw value) {
+  const std::string_view text = without_quotes(value);
+  const bool negative = text.starts_with('-');
+  std::size_t at = negative ? 1 : 0;
+  std::int64_t ns = 0;
+  const std::size_t first = at;
+  while (at < text.size() && is_digit(text[at]) && at - first < 16) ns = 10 * ns + (text[at++] - '0');
+  if (at == first || ns >= kMostNs / 1000) return scaled_slowly(text);
+  std::int64_t unit = 1000;
+  ns *= unit;
+  if (at < text.size() && text[at] == '.') {
+    for (++at; at < text.size() && is_digit(text[at]) && unit > 1; ++at)
+      ns += (unit /= 10) * (text[at] - '0');
+    if (at < text.size() && is_digit(text[at])) ns += text[at] >= '5' ? 1 : 0;
+    while (at < text.size() && is_digit(text[at])) ++at;
+  }
+  if (at != text.size()) return scaled_slowly(text);
+  return negative ? -ns : ns;
+}
+
+bool is_number(Raw value) {
+  const std::string_view text = without_quotes(value);
+  double number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (stop != text.data() + text.size() || error == std::errc::invalid_argument) return false;
+  return error == std::errc::result_out_of_range || std::isfinite(number);
+}
+
+std::optional<std::int64_t> parse_whole(Raw value) {
+  const std::string_view text = without_quotes(value);
+  if (const auto whole = converted<std::int64_t>(text)) return whole;
+  if (const auto wrapped = converted<std::uint64_t>(text)) return static_cast<std::int64_t>(*wrapped);
+  const auto real = parse_real(text);
+  if (!real || text.find_first_of(".eE") == text.npos || std::abs(*real) >= 0x1p63) return std::nullopt;
+  return static_cast<std::int64_t>(*real);
+}
+
+std::optional<double> parse_real(Raw value) {
+  const auto real = converted<double>(without_quotes(value));
+  return real && std::isfinite(*real) ? real : std::nullopt;
+}
+
+std::int64_t parse_id(Raw value) {
+  const std::string_view text = without_quotes(value);
+  if (const auto whole = parse_whole(text)) return *whole;
+  if (text.starts_with("0x")) {
+    if (const auto hex = converted<std::uint64_t>(text.substr(2), 16)) return static_cast<std::int64_t>(*hex);
+  }
+  Fnv1a hash;
+  hash.add(text);
+  return static_cast<std::int64_t>(hash.value());
+}
+
+CleanText clean_text(std::string_view inside) {
+  CleanText clean;
+  while (!inside.empty()) {
+    const std::size_t plain = std::min(inside.find('\\'), inside.size());
+    clean.is_clean &= append_valid_utf8(inside.substr(0, plain), clean.text);
+    inside.remove_prefix(plain);
+    if (inside.empty()) break;
+    const std::size_t taken = unescape(inside, clean.text);
+    if (taken == 0) {
+      clean.is_clean = false;
+      clean.text.push_back('\\');
+    }
+    inside.remove_prefix(std::max<std::size_t>(taken, 1));
+  }
+  return clean;
+}
+
+}  // namespace headroom::trace::readers

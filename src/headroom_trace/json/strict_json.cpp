@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/json/strict_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <vector>
+
+#include "headroom/base/text.h"
+#include "headroom_trace/json/json_scan.h"
+
+namespace headroom::trace::readers {
+namespace {
+
+/// The grammar of RFC 8259.
+bool is_json_number(std::string_view text) {
+  std::size_t at = text.starts_with('-') ? 1 : 0;
+  const auto digits = [&] {
+    const std::size_t first = at;
+    while (at < text.size() && is_digit(text[at])) ++at;
+    return at - first;
+  };
+  const bool leading_zero = at < text.size() && text[at] == '0';
+  const std::size_t whole = digits();
+  if (whole == 0 || (leading_zero && whole > 1)) return false;
+  if (at < text.size() && text[at] == '.') {
+    ++at;
+    if (digits() == 0) return false;
+  }
+  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+    ++at;
+    if (at < text.size() && (text[at] == '+' || text[at] == '-')) ++at;
+    if (digits() == 0) return false;
+  }
+  return at == text.size();
+}
+
+bool is_not_finite(std::string_view word) {
+  constexpr std::array<std::string_view, 10> kWords{"NaN",       "nan", "-nan", "-NaN", "Infinity",
+                                                    "-Infinity", "inf", "-inf", "Inf",  "-Inf"};
+  return std::ranges::find(kWords, word) != kWords.end();
+}
+
+bool is_plain(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) {
+    return static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x80 && c != '"' &&
+           c != '\\';
+  });
+}
+
+/// An open array or object, and whether it already has a member.
+struct Level {
+  char bracket;
+  bool has_members = false;
+};
+
+class ValueCopy {
+ public:
+  ValueCopy(Walk walk, std::string& out) : walk_(walk), out_(out) {}
+
+  Walk run() {
+    do {
+      const char c = walk_.token();
+      const bool closes = !levels_.empty() && c == (levels_.back().bracket == '{' ? '}' : ']');
+      if (closes ? !close(c) : !member()) return {};
+    } while (!levels_.empty());
+    return walk_;
+  }
+
+ private:
+  /// Copies a value (in an object with its key) and the comma after it.
+  bool member() {
+    if (!levels_.empty()) {
+      if (levels_.back().has_members) out_ += ',';
+      levels_.back().has_members = true;
+      if (levels_.back().bracket == '{' && !key()) return false;
+    }
+    const Role role = role_of(walk_);
+    if ((role & kOpens) != 0) {
+      levels_.push_back({walk_.token()});
+      out_ += walk_.token();
+      ++walk_.at;
+      return true;
+    }
+    const Raw value = role == kValue ? scalar_at(walk_) : Raw();
+    if (value.empty()) return false;
+    append_clean_scalar(value, out_);
+    ++walk_.at;
+    return after_value();
+  }
+
+  bool key() {
+    const Raw name = walk_.token() == '"' ? scalar_at(walk_) : Raw();
+    if (name.empty() || walk_.next_token() != ':') return false;
+    append_clean_scalar(name, out_);
+    out_ += ':';
+    walk_.at += 2;
+    return true;
+  }
+
+  bool close(char c) {
+    out_ += c;
+    levels_.pop_back();
+    ++walk_.at;
+    return after_value();
+  }
+
+  bool after_value() {
+    if (levels_.empty()) return true;
+    const char c = walk_.token();
+    if (c == ',') ++walk_.at;
+    return c == ',' || c == '}' || c == ']';
+  }
+
+  Walk walk_;
+  std::string& out_;
+  std::vector<Level> levels_;
+};
+
+}  // namespace
+
+void append_json_string(std::string_view text, std::string& out) {
+  out += '"';
+  std::size_t plain = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte >= 0x20 && byte != '"' && byte != '\\') continue;
+    out.append(text.substr(plain, i - plain));
+    plain = i + 1;
+    if (byte >= 0x20) {
+      out += {'\\', text[i]};
+    } else {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
+    }
+  }
+  out.append(text.substr(plain));
+  out += '"';
+}
+
+void append_clean_scalar(Raw value, std::string& out) {
+  if (value.front() == '"') {
+    const std::string_view inside = without_quotes(value);
+    if (!is_plain(inside)) return append_json_string(clean_text(inside).text, out);
+    out.append(value);
+  } else if (is_json_number(value) || value == "true" || value == "false" || value == "null") {
+    out.append(value);
+  } else if (is_not_finite(value)) {
+    out += "null";
+  } else if (const auto real = parse_real(value.starts_with('+') ? value.substr(1) : value)) {
+    fmt::format_to(std::back_inserter(out), "{}", *real);
+  } else {
+    append_json_string(clean_text(value).text, out);
+  }
+}
+
+Walk append_clean_value(Walk walk, std::string& out) {
+  return ValueCopy(walk, out).run();
+}
+
+void JsonMembers::add_key(std::string_view key) {
+  if (!text_.empty()) text_ += ',';
+  append_json_string(key, text_);
+  text_ += ':';
+}
+
+void JsonMembers::add(std::string_view key, double value) {
+  add_json(key, std::isfinite(value) ? fmt::format("{}", value) : "null");
+}
+
+void JsonMembers::add(std::string_view key, std::string_view text) {
+  add_key(key);
+  append_json_string(text, text_);
+}
+
+void JsonMembers::add_json(std::string_view key, std::string_view json) {
+  add_key(key);
+  text_ += json;
+}
+
+bool JsonMembers::add_members(std::string_view json) {
+  std::string object = "{";
+  object += json;
+  object += '}';
+  const std::size_t size = object.size();
+  object.append(8, '\0');
+  Structurals tokens;
+  const Scan scan = scan_value(std::string_view(object).substr(0, size), 0, tokens);
+  if (scan.end != Scan::End::kComplete || scan.at != size) return false;
+  std::string clean;
+  if (append_clean_value({object.data(), tokens.data()}, clean).at == nullptr) return false;
+  if (clean.size() <= 2) return true;
+  if (!text_.empty()) text_ += ',';
+  text_ += std::string_view(clean).substr(1, clean.size() - 2);
+  return true;
+}
+
+void JsonMembers::add_extent(std::string_view key, std::int64_t x, std::int64_t y, std::int64_t z) {
+  add_json(key, fmt::format("[{},{},{}]", x, y, z));
+}
+
+bool has_key(std::string_view members, std::string_view key) {
+  for (std::size_t at = members.find(key); at != members.npos; at = members.find(key, at + 1)) {
+    const std::size_t end = at + key.size();
+    if (at > 0 && members[at - 1] == '"' && members.substr(end).starts_with("\":")) return true;
+  }
+  return false;
+}
+
+}  // namespace headroom::trace::readers

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "headroom_trace/json/json_text.h"
+#include "headroom_trace/json/structural_walk.h"
+
+namespace headroom::trace::readers {
+
+/// Appends `text` as a JSON string with quotes.
+void append_json_string(std::string_view text, std::string& out);
+
+/// Appends a scalar or string of a file as strict JSON: repairs escapes and UTF-8, writes NaN and infinities
+/// as null, normalises numbers (+5, .5, 01), and quotes other bare words.
+void append_clean_scalar(Raw value, std::string& out);
+
+/// Appends the value at the walk as strict JSON on one line, without trailing commas. Returns the walk after
+/// it; a broken walk if the tokens form no value (`out` then ends with a part of it).
+Walk append_clean_value(Walk walk, std::string& out);
+
+/// Whether `"key":` occurs in a text of members.
+bool has_key(std::string_view members, std::string_view key);
+
+/// Builds the members of a JSON object.
+class JsonMembers {
+ public:
+  template <std::integral Integer>
+  void add(std::string_view key, Integer value) {
+    add_json(key, std::to_string(value));
+  }
+  void add(std::string_view key, double value);
+  void add(std::string_view key, std::string_view text);
+  /// Adds a value that is already JSON.
+  void add_json(std::string_view key, std::string_view json);
+  /// Adds members that are already JSON, "a":1,"b":[2]. Returns false, and adds nothing, if they are not.
+  bool add_members(std::string_view json);
+  /// Adds three numbers, as Kineto writes grid sizes.
+  void add_extent(std::string_view key, std::int64_t x, std::int64_t y, std::int64_t z);
+
+  bool has(std::string_view key) const { return has_key(text_, key); }
+  const std::string& text() const { return text_; }
+  void clear() { text_.clear(); }
+
+ private:
+  void add_key(std::string_view key);
+  std::string text_;
+};
+
+}  // namespace headroom::trace::readers

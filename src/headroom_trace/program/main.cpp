@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <exception>
+#include <cstdio>
+#include <string_view>
+
+#include "headroom/base/json.h"
+#include "headroom/base/text.h"
+#include "headroom/console/output.h"
+#include "headroom/console/program.h"
+#include "headroom_trace/recording/measure_utilization.h"
+#include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/program/trace_actions.h"
+#include "headroom_trace/program/trace_files.h"
+
+namespace headroom::cli {
+namespace {
+
+Json recorded_utilization(const std::string& file, double length_s) {
+  trace::ReadOptions options;
+  options.needs = trace::kSeedUtilizationNeeds;
+  const trace::Trace trace = trace::read(file, options);
+  // The trace is a moment old: what is missing in it is missing in its figures.
+  if (const std::string missing = trace::what_is_missing(trace); !missing.empty()) return {{"error", missing}};
+  const trace::SeedUtilization busy = trace::seed_utilization(trace, length_s);
+  return {{"utilization", busy.utilization}, {"mm_conv_utilization", busy.mm_conv_utilization}};
+}
+
+/// For `headroom run --trace`: microseconds in which GPUs worked per iteration, for each trace, as JSON.
+/// Arguments: the iterations in each trace, then the traces.
+ExitCode print_recorded_utilization(const Arguments& arguments) {
+  constexpr double kMicroseconds = 1e-6;
+  const double length_s = kMicroseconds * to_number(arguments.at(0)).value_or(1);
+  Json answers = Json::array();
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    Json answer;
+    try {
+      answer = recorded_utilization(arguments[i], length_s);
+    } catch (const std::exception& error) {
+      answer = {{"error", error.what()}};
+    }
+    answer["file"] = arguments[i];
+    answers.push_back(std::move(answer));
+  }
+  std::puts(dump_json(answers).c_str());
+  return ExitCode::kFine;
+}
+
+/// `headroom trace`, and what other programs of ours ask.
+ExitCode trace_or_answer(const Arguments& arguments) {
+  const std::string_view first = arguments.empty() ? "" : std::string_view(arguments.front());
+  if (first == "--recorded-utilization" && arguments.size() > 1)
+    return print_recorded_utilization({arguments.begin() + 1, arguments.end()});
+  if (first == "--is-trace" && arguments.size() == 2)
+    return is_trace_file(arguments[1]) ? ExitCode::kFine : ExitCode::kNo;
+  return trace(arguments);
+}
+
+constexpr Command kCommands[] = {
+    {"trace", "what a device was doing: utilisation, kernels, idle time, collectives of profiler traces",
+     trace_or_answer, trace_words},
+};
+
+}  // namespace
+}  // namespace headroom::cli
+
+int main(int argc, char** argv) {
+  return headroom::cli::program_main("headroom-trace", headroom::cli::kCommands, {}, argc, argv);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "headroom/base/error.h"
+#include "headroom/console/interrupt.h"
+#include "headroom/console/max_memory.h"
+#include "headroom/console/option_table.h"
+#include "headroom/console/output.h"
+#include "headroom/files/file_writer.h"
+#include "headroom_trace/program/trace_actions.h"
+#include "headroom_trace/program/trace_options.h"
+#include "headroom_trace/program/trace_outputs.h"
+#include "headroom_trace/readers/convert.h"
+
+namespace headroom::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTraceConvertFooter =
+    "OUT is a Chrome trace that any viewer takes: valid JSON, an event a line, all that can be read of IN. "
+    "Where\n"
+    "its name ends in .csv it is a table of the events that have a duration, in whole nanoseconds; .gz and "
+    ".zst\n"
+    "pack either. '-' is standard input and output.\n"
+    "examples:\n"
+    "  headroom trace convert broken.json clean.json        for ui.perfetto.dev\n"
+    "  headroom trace convert trace.json.gz trace.json.zst  packed again, without being held\n"
+    "  headroom trace convert trace.json events.csv         for pandas, DuckDB, a spreadsheet";
+
+struct ConvertOptions {
+  std::vector<std::string> paths;
+  TraceReading reading;
+};
+
+fs::path path_or(const std::string& text, const char* of_dash) {
+  return text == "-" ? of_dash : text;
+}
+
+bool is_csv(fs::path path) {
+  if (path.extension() == ".gz" || path.extension() == ".zst") path.replace_extension();
+  return path.extension() == ".csv";
+}
+
+trace::ReadOptions read_options(const ConvertOptions& options, TraceProgress& terminal) {
+  const trace::FilesOptions how = files_options(options.reading, terminal);
+  trace::ReadOptions read;
+  read.threads = how.threads;
+  read.is_cancelled = how.is_cancelled;
+  read.progress = [tell = how.progress](std::uint64_t done, std::uint64_t size) { tell({0, 1, done, size}); };
+  return read;
+}
+
+ExitCode convert(const ConvertOptions& options) {
+  const fs::path in = path_or(options.paths[0], "/dev/stdin"), out = path_or(options.paths[1], "/dev/stdout");
+  std::error_code none;
+  if (fs::equivalent(in, out, none)) throw Error(out.string() + " is what is read: give another name");
+  FileWriter file(out);
+  const trace::WriteText write = [&file](std::string_view text) { file.write(text); };
+  trace::Conversion done;
+  {
+    TraceProgress terminal;
+    trace::ReadOptions read = read_options(options, terminal);
+    if (is_csv(out)) {
+      const trace::Trace trace = trace::read(in, read);
+      done = {trace::facts_of(trace), trace::write_event_columns(trace, write)};
+    } else {
+      done = trace::convert_to_chrome_trace(in, write, read);
+    }
+  }
+  if (interrupt_flag()) throw Error("interrupted");
+  file.finish();
+  warn_of_problems({done.facts});
+  say_sentence(fmt::format("{} of {} events written to {}", done.events_written, done.facts.events_seen,
+                           out == "/dev/stdout" ? "standard output" : out.string()));
+  return ExitCode::kFine;
+}
+
+}  // namespace
+
+ExitCode trace_convert(const Arguments& arguments) {
+  ConvertOptions options;
+  OptionTable table("Writes a trace again, clean.", "headroom trace convert");
+  table.footer(kTraceConvertFooter);
+  table.add_option("IN OUT", options.paths, "the trace, and what to make of it")
+      .completed_by(Completes::kFile)
+      .take_all();
+  table.add_no_follow();
+  declare_reading(table, options.reading);
+  if (const auto done = parse_arguments(table, arguments)) return *done;
+  if (options.paths.size() != 2)
+    throw Error("headroom trace convert makes one file of another: give IN and OUT");
+  static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end
+  try {
+    return within_memory(options.reading.max_memory, options.paths[0], [&] { return convert(options); });
+  } catch (const Error&) {
+    if (!interrupt_flag()) throw;
+    say_sentence("interrupted; nothing was written");
+    return ExitCode::kInterrupted;
+  }
+}
+
+}  // namespace headroom::cli

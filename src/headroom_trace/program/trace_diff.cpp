@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <mutex>
+
+#include "headroom/base/error.h"
+#include "headroom/console/interrupt.h"
+#include "headroom/console/max_memory.h"
+#include "headroom/console/option_table.h"
+#include "headroom/console/output.h"
+#include "headroom_trace/program/trace_actions.h"
+#include "headroom_trace/program/trace_files.h"
+#include "headroom_trace/program/trace_options.h"
+#include "headroom_trace/program/trace_outputs.h"
+#include "headroom_trace/report/trace_diff.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kTraceDiffFooter =
+    "A and B are each a trace, or a folder or a pattern: the ranks of a job, summed. Lines are sorted by "
+    "the\n"
+    "difference of their time; added, deleted, increased, decreased and unchanged are about the number of "
+    "events.\n"
+    "examples:\n"
+    "  headroom trace diff before.json.gz after.json.gz\n"
+    "  headroom trace diff --step 12 before.json after.json    one ProfilerStep of each\n"
+    "  headroom trace diff --per-step before/ after/           runs of unequal length\n"
+    "  headroom trace diff --top 0 --csv diff.csv a.json b.json\n"
+    "For numbers such as the utilisation with a verdict: headroom trace --name N --json, then headroom diff.";
+
+struct TraceDiffOptions {
+  std::vector<std::string> operands;
+  TraceOutputOptions outputs;
+  trace::ProfileOptions profile;
+  trace::DiffOptions diff;
+  TraceReading reading;
+};
+
+std::optional<TraceDiffOptions> parse(const Arguments& arguments, ExitCode& done) {
+  TraceDiffOptions options;
+  std::int64_t top = 20, step = 0;
+  bool no_store = false;  // nothing is kept of a comparison, with or without it
+  OptionTable table("Compares two traces: which kernels and ops came, went, and take longer.",
+                    "headroom trace diff");
+  table.footer(kTraceDiffFooter);
+  table.add_option("A B", options.operands, "the two").completed_by(Completes::kFile).take_all();
+  const Option& given =
+      table.add_option("--step", step, "only the ProfilerStep of this number, in both").type_name("N");
+  table.add_flag("--per-step", options.diff.per_step,
+                 "counts and times by ProfilerStep: for traces of unequal length");
+  table.add_option("--top", top, "rows of each table (default 20; 0: all)")
+      .type_name("N")
+      .range(0, std::int64_t{1} << 40);
+  declare_outputs(table, options.outputs);
+  declare_reading(table, options.reading);
+  table.add_flag("--no-store", no_store, "keep no history: taken for the sake of scripts, for none is kept");
+  if (const auto told = parse_arguments(table, arguments)) {
+    done = *told;
+    return std::nullopt;
+  }
+  if (options.operands.size() != 2) throw Error("headroom trace diff compares two traces: give A and B");
+  if (given.count > 0) options.profile.step = step;
+  options.profile.whole_names = options.outputs.whole_names;
+  options.diff.top = static_cast<std::size_t>(top);
+  check_outputs(options.outputs);
+  return options;
+}
+
+struct Side {
+  trace::TraceProfile profile;
+  bool any_failed = false;
+};
+
+/// The facts of what was read go to the end of `facts`.
+Side read_side(const std::string& operand, const TraceDiffOptions& options,
+               std::vector<trace::TraceFacts>& facts) {
+  const TraceFiles files = trace_files({operand});
+  keep_inputs(options.outputs, files.paths);
+  Side side;
+  std::mutex mutex;
+  TraceProgress terminal;
+  const auto errors = trace::read_files(
+      files.paths, [](const auto&, auto) { return trace::kProfileNeeds; },
+      files_options(options.reading, terminal),
+      [&](std::size_t, const trace::Trace& trace) {
+        const trace::TraceProfile profile = trace::profile_of(trace, options.profile);
+        const std::lock_guard lock(mutex);
+        trace::add(side.profile, profile);
+        facts.push_back(trace::facts_of(trace));
+      });
+  for (const std::string& error : errors) {
+    if (error.empty() || interrupt_flag()) continue;
+    say_sentence(error);
+    side.any_failed = true;
+  }
+  return side;
+}
+
+}  // namespace
+
+ExitCode trace_diff(const Arguments& arguments) {
+  ExitCode done = ExitCode::kFine;
+  const std::optional<TraceDiffOptions> options = parse(arguments, done);
+  if (!options) return done;
+  static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end
+  const MemoryCap cap(max_memory_bytes(options->reading.max_memory));
+  TraceReport report;
+  report.analysis = "diff";
+  report.name = options->operands[0] + " and " + options->operands[1];
+  const Side before = read_side(options->operands[0], *options, report.files);
+  const Side after = read_side(options->operands[1], *options, report.files);
+  if (interrupt_flag()) {
+    say_sentence("interrupted; nothing was written");
+    return ExitCode::kInterrupted;
+  }
+  if (before.profile.traces == 0 || after.profile.traces == 0) return ExitCode::kCannot;
+  warn_of_problems(report.files);
+  report.result = trace::diff(before.profile, after.profile, options->diff);
+  write_report(report, options->outputs);
+  return before.any_failed || after.any_failed ? ExitCode::kCannot : ExitCode::kFine;
+}
+
+}  // namespace headroom::cli

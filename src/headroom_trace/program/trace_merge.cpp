@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/secrets.h"
+#include "headroom/base/units.h"
+#include "headroom/console/interrupt.h"
+#include "headroom/console/max_memory.h"
+#include "headroom/console/option_table.h"
+#include "headroom/console/output.h"
+#include "headroom/files/file_writer.h"
+#include "headroom_trace/merge/trace_merge.h"
+#include "headroom_trace/program/trace_actions.h"
+#include "headroom_trace/program/trace_files.h"
+#include "headroom_trace/program/trace_options.h"
+#include "headroom_trace/program/trace_outputs.h"
+#include "headroom_trace/report/trace_json.h"
+
+namespace headroom::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTraceMergeFooter =
+    "OUT is a Chrome trace for ui.perfetto.dev, with the events of all ranks: processes are named \"rank "
+    "N\", an\n"
+    "arrow leads from the last rank to come to a collective to each of the others. A clock is moved by how "
+    "far the\n"
+    "ends of its rank's collectives are, in the median, from those of the others. .gz and .zst pack OUT; '-' "
+    "is\n"
+    "standard output.\n"
+    "examples:\n"
+    "  headroom trace merge 'job/rank*.json.gz' -o merged.json.gz\n"
+    "  headroom trace merge --json clocks.json rank0.json rank1.json -o merged.json";
+
+struct MergeOptions {
+  std::vector<std::string> operands;
+  std::string out, json;
+  TraceReading reading;
+};
+
+void check(const MergeOptions& options) {
+  if (options.operands.empty())
+    throw Error("which traces? headroom trace merge FILE... -o OUT; headroom trace merge --help shows more");
+  if (options.out.empty()) throw Error("where to? headroom trace merge FILE... -o OUT");
+  if (options.out.ends_with(".csv") || options.out.ends_with(".csv.gz") || options.out.ends_with(".csv.zst"))
+    throw Error(options.out +
+                " is no name for a trace: give one in .json (headroom trace convert makes a table of it)");
+  if (options.out == "-" && options.json == "-")
+    throw Error("--output - and --json - both write to standard output: give one of them a file");
+  if (!options.json.empty() && options.json != "-") require_writable(options.json);
+}
+
+/// The files are read twice, and none of them is written to.
+void check_files(const std::vector<fs::path>& files, const MergeOptions& options) {
+  std::error_code none;
+  for (const fs::path& file : files) {
+    if (fs::exists(file, none) && !fs::is_regular_file(file, none) && !fs::is_directory(file, none))
+      throw Error(file.string() +
+                  " can be read only once, and merging reads twice: write it to a file first");
+    for (const std::string& path : {options.out, options.json}) {
+      if (!path.empty() && path != "-" && fs::equivalent(path, file, none))
+        throw Error(path + " is what is read: give another name");
+    }
+  }
+}
+
+/// A sentence for each rank, as long as they can be read.
+void say_clocks(const trace::MergedTrace& merged) {
+  constexpr std::size_t kMost = 64;
+  for (std::size_t i = 0; i < merged.ranks.size() && i < kMost; ++i) {
+    const trace::MergedRank& rank = merged.ranks[i];
+    const char* const way = rank.moved_ns < 0 ? "back" : "forward";
+    const std::string moved = rank.moved_ns == 0
+                                  ? "the clock stays as it is"
+                                  : fmt::format("the clock was moved {} by {}", way,
+                                                format_time_ns(std::abs(static_cast<double>(rank.moved_ns))));
+    say_sentence(fmt::format("rank {}: {}, by {} {}", rank.rank, moved, rank.collectives,
+                             rank.collectives == 1 ? "collective" : "collectives"));
+  }
+  if (merged.ranks.size() > kMost)
+    say_sentence(fmt::format("and {} more ranks; --json FILE has all", merged.ranks.size() - kMost));
+}
+
+void write_json(const trace::MergedTrace& merged, const MergeOptions& options) {
+  TraceReport report;
+  report.analysis = "merge";
+  report.name = options.out;
+  report.command = {"headroom", "trace", "merge", "-o", options.out};
+  report.command.insert(report.command.end(), options.operands.begin(), options.operands.end());
+  report.command = without_secrets(std::move(report.command));
+  for (const trace::MergedRank& rank : merged.ranks) report.files.push_back(rank.facts);
+  report.result.tables = {trace::clock_table(merged)};
+  report.result.notes = merged.notes;
+  const std::string text = trace_json_text(report);
+  if (options.json == "-") {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  } else {
+    write_file_atomically(options.json, text);
+  }
+}
+
+void say_all(const trace::MergedTrace& merged, const MergeOptions& options) {
+  std::vector<trace::TraceFacts> facts;
+  std::uint64_t events = 0;
+  for (const trace::MergedRank& rank : merged.ranks) {
+    facts.push_back(rank.facts);
+    events += rank.events_written;
+  }
+  warn_of_problems(facts);
+  for (const std::string& note : merged.notes) say_sentence(note);
+  say_clocks(merged);
+  say_sentence(fmt::format("{} events of {} ranks and {} {} between them written to {}", events,
+                           merged.ranks.size(), merged.arrows, merged.arrows == 1 ? "arrow" : "arrows",
+                           options.out == "-" ? "standard output" : options.out));
+}
+
+ExitCode merge(const MergeOptions& options) {
+  const TraceFiles files = trace_files(options.operands);
+  for (const std::string& note : files.notes) say_sentence(note);
+  check_files(files.paths, options);
+  FileWriter file(options.out == "-" ? "/dev/stdout" : options.out);
+  const trace::WriteText write = [&file](std::string_view text) { file.write(text); };
+  trace::MergedTrace merged;
+  {
+    TraceProgress terminal;
+    merged = trace::merge_traces(files.paths, write, files_options(options.reading, terminal));
+  }
+  if (interrupt_flag()) throw Error("interrupted");
+  file.finish();
+  if (!options.json.empty()) write_json(merged, options);
+  say_all(merged, options);
+  return ExitCode::kFine;
+}
+
+}  // namespace
+
+ExitCode trace_merge(const Arguments& arguments) {
+  MergeOptions options;
+  OptionTable table("Makes one trace of those of the ranks of a job, with aligned clocks.",
+                    "headroom trace merge");
+  table.footer(kTraceMergeFooter);
+  table.add_option("FILE", options.operands, "traces, folders or patterns: each file is one rank")
+      .completed_by(Completes::kFile)
+      .take_all();
+  table.add_option("-o,--output", options.out, "what to make of them")
+      .completed_by(Completes::kFile)
+      .type_name("OUT");
+  table.add_no_follow();
+  table
+      .add_option("--json", options.json,
+                  "also write how far each clock was moved to FILE; - is standard output")
+      .completed_by(Completes::kFile)
+      .type_name("FILE");
+  declare_reading(table, options.reading);
+  if (const auto done = parse_arguments(table, arguments)) return *done;
+  check(options);
+  static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end
+  try {
+    return within_memory(options.reading.max_memory, "the traces", [&] { return merge(options); });
+  } catch (const Error&) {
+    if (!interrupt_flag()) throw;
+    say_sentence("interrupted; nothing was written");
+    return ExitCode::kInterrupted;
+  }
+}
+
+}  // namespace headroom::cli

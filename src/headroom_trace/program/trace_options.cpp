@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/program/trace_options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/console/interrupt.h"
+#include "headroom/console/max_memory.h"
+#include "headroom/console/option_table.h"
+#include "headroom/process/affinity.h"
+#include "headroom/results/record_files.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kQuiet{500}, kRedraw{100};
+
+std::string line_of(const trace::FilesProgress& progress) {
+  std::string line = "reading " + format_bytes(static_cast<double>(progress.bytes_done));
+  if (progress.bytes > 0) {
+    line += " of " + format_bytes(static_cast<double>(progress.bytes));
+    line += fmt::format(" ({:.0f} %)",
+                        100 * static_cast<double>(progress.bytes_done) / static_cast<double>(progress.bytes));
+  }
+  if (progress.files > 1) line += fmt::format(", {} of {} files done", progress.files_done, progress.files);
+  return line;
+}
+
+constexpr const char* kDefaultAnalysis = "summary";
+
+/// Options as text, before they mean anything.
+struct RawTraceOptions {
+  std::int64_t top = 20;
+  bool no_store = false;
+  std::deque<std::string> texts;  ///< of the analysis's options: places that do not move
+  std::deque<bool> flags;
+};
+
+/// Those of declare() that take a value: what follows them is no operand.
+constexpr const char* kValued[] = {"--json",    "--csv",        "--name",          "--store", "--top",
+                                   "--threads", "--max-memory", "--communication", "--color"};
+
+const trace::Analysis& default_analysis() {
+  const trace::Analysis* summary = trace::find_analysis(kDefaultAnalysis);
+  return summary != nullptr ? *summary : *trace::analyses().front();
+}
+
+void declare(OptionTable& table, RawTraceOptions& raw, TraceOptions& options) {
+  table
+      .add_option("FILE", options.operands,
+                  "traces; several, a folder or a pattern are the ranks of one job ('-': standard input)")
+      .completed_by(Completes::kFile)
+      .take_all();
+  declare_outputs(table, options.outputs);
+  table.add_option("--top", raw.top, "rows of long tables (default 20; 0: all)")
+      .type_name("N")
+      .range(0, std::int64_t{1} << 40);
+  declare_reading(table, options.reading);
+  declare_communication(table, options.reading);
+  table.add_option("--name", options.name, "name of the program in the records (default: that of the file)");
+  table.add_option("--store", options.store, "history to append to (default: HEADROOM_STORE, or the user's)");
+  table.add_flag("--no-store", raw.no_store, "keep no history of this analysis");
+}
+
+void declare_own(OptionTable& table, RawTraceOptions& raw, const trace::Analysis& analysis) {
+  for (const trace::AnalysisOption& option : analysis.options) {
+    std::string help = option.help;
+    if (option.default_text[0] != '\0') help += fmt::format(" (default {})", option.default_text);
+    std::string& text = raw.texts.emplace_back();
+    bool& flag = raw.flags.emplace_back(false);
+    const std::string name = std::string("--") + option.name;
+    Option& declared = option.value[0] == '\0' ? table.add_flag(name, flag, help)
+                                               : table.add_option(name, text, help).type_name(option.value);
+    declared.in_group(std::string("Options of ") + analysis.name);
+  }
+}
+
+/// Hands the options that were given to the analysis.
+void take_own(const OptionTable& table, const RawTraceOptions& raw, TraceOptions& options) {
+  for (std::size_t i = 0; i < options.analysis->options.size(); ++i) {
+    const trace::AnalysisOption& option = options.analysis->options[i];
+    const std::string name = std::string("--") + option.name;
+    if (table.count(name) == 0) continue;
+    if (option.value[0] == '\0' && !raw.flags[i]) continue;
+    options.values.set(option.name, raw.texts[i]);
+    options.given.push_back(name);
+    if (option.value[0] != '\0') options.given.push_back(raw.texts[i]);
+  }
+}
+
+std::string list_text(std::span<const TraceAction> actions) {
+  std::string text = "analyses (the first word; without one: summary):\n";
+  for (const trace::Analysis* analysis : trace::analyses()) {
+    text += fmt::format("  {:<15} {}\n", analysis->name, analysis->summary);
+  }
+  text += "or\n";
+  for (const TraceAction& action : actions) {
+    text += fmt::format("  {:<15} {}\n", fmt::format("{} {}", action.name, action.operands), action.summary);
+  }
+  return text;
+}
+
+std::string general_help(std::span<const TraceAction> actions) {
+  return list_text(actions) +
+         "\nheadroom trace ANALYSIS --help shows the options of one.\n"
+         "examples:\n"
+         "  headroom trace trace.json.gz                       what the device was doing, and what looks "
+         "wrong\n"
+         "  headroom trace kernels --top 0 --csv kernels.csv trace.json\n"
+         "  headroom trace utilization job/                    a folder of ranks: a row each, and the "
+         "spread\n"
+         "  headroom trace --name gpt --json new.json 'job/rank*.json.gz'   for headroom diff old.json "
+         "new.json\n"
+         "exit codes: 0 fine, 1 validate found something broken, 2 a file could not be read, 130 interrupted";
+}
+
+/// One example a option, made of the table that the analysis declares.
+std::string own_help(const trace::Analysis& analysis) {
+  std::string text = fmt::format("examples:\n  headroom trace {} trace.json.gz\n", analysis.name);
+  for (const trace::AnalysisOption& option : analysis.options) {
+    const std::string_view usual = option.default_text;
+    if (usual.empty() || usual.find(' ') != std::string_view::npos) continue;
+    text += fmt::format("  headroom trace {} --{} {} trace.json.gz\n", analysis.name, option.name,
+                        option.default_text);
+  }
+  return text + fmt::format("  headroom trace {} --json - 'job/rank*.json.gz'", analysis.name);
+}
+
+bool looks_like_a_path(const std::string& word) {
+  std::error_code none;
+  return word.find_first_of("/.*?[") != std::string::npos || word == "-" ||
+         std::filesystem::exists(word, none);
+}
+
+[[noreturn]] void refuse_word(const std::string& word, std::span<const TraceAction> actions) {
+  std::vector<std::string> names;
+  for (const trace::Analysis* analysis : trace::analyses()) names.emplace_back(analysis->name);
+  for (const TraceAction& action : actions) names.emplace_back(action.name);
+  throw Error(fmt::format("{} is no analysis and no file{}; headroom trace --list shows the analyses",
+                          in_quotes(word), did_you_mean(word, names)));
+}
+
+/// `--pytorch-compat --json TRACE` without another operand: PyTorch's own tool takes the trace there and
+/// prints the pair. A file that is to be read is never written.
+void take_trace_of_json(TraceOptions& options) {
+  std::string& json = options.outputs.json;
+  if (!options.values.flag("pytorch-compat") || !options.operands.empty() || json.empty() || json == "-")
+    return;
+  options.operands.push_back(std::exchange(json, "-"));
+}
+
+void check(const TraceOptions& options) {
+  if (options.operands.empty() && !options.list)
+    throw Error("which trace? headroom trace [ANALYSIS] FILE...; headroom trace --help shows more");
+}
+
+}  // namespace
+
+TraceProgress::TraceProgress()
+    : is_terminal_(isatty(STDERR_FILENO) == 1), next_(std::chrono::steady_clock::now() + kQuiet) {}
+
+TraceProgress::~TraceProgress() {
+  if (drawn_) std::fputs("\r\x1b[2K", stderr);
+}
+
+void TraceProgress::show(const trace::FilesProgress& progress) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!is_terminal_ || now < next_) return;
+  next_ = now + kRedraw;
+  drawn_ = true;
+  std::fputs(("\r\x1b[2K" + line_of(progress)).c_str(), stderr);
+  std::fflush(stderr);
+}
+
+void declare_reading(OptionTable& table, TraceReading& reading) {
+  table.add_option("--threads", reading.threads, "threads that read (default: all CPUs of this process)")
+      .type_name("N")
+      .range(1, 4096);
+  declare_max_memory(table, reading.max_memory);
+}
+
+void declare_communication(OptionTable& table, TraceReading& reading) {
+  table
+      .add_option(
+          "--communication", reading.communication,
+          "kernels that are communication whatever their names say, for every analysis: their names, * "
+          "for any characters; several with commas or by giving it again")
+      .type_name("PATTERN")
+      .delimiter(',')
+      .repeated();
+}
+
+trace::FilesOptions files_options(const TraceReading& reading, TraceProgress& progress) {
+  trace::FilesOptions how;
+  how.communication_patterns = reading.communication;
+  how.threads = reading.threads > 0 ? reading.threads : static_cast<int>(allowed_cpus().size());
+  how.progress = [&progress](const trace::FilesProgress& now) { progress.show(now); };
+  how.is_cancelled = [] { return interrupt_flag().load(); };
+  return how;
+}
+
+void declare_outputs(OptionTable& table, TraceOutputOptions& outputs) {
+  table.add_no_follow();
+  table.add_option("--json", outputs.json, "also write records and tables to FILE; - is standard output")
+      .completed_by(Completes::kFile)
+      .type_name("FILE");
+  table
+      .add_option(
+          "--csv", outputs.csv,
+          "also write the first table to FILE and each other one to FILE with its key before the ending; "
+          "- is standard output, all of them")
+      .completed_by(Completes::kFile)
+      .type_name("FILE");
+  table.add_flag("--markdown", outputs.markdown, "the tables in Markdown");
+  table.add_flag("--whole-names", outputs.whole_names, "long names in full");
+}
+
+std::size_t first_operand(const Arguments& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument == "-" || !argument.starts_with("-")) return i;
+    if (argument == "--") return i + 1;
+    if (std::ranges::find(kValued, argument) != std::end(kValued)) ++i;
+  }
+  return arguments.size();
+}
+
+std::optional<TraceOptions> parse_trace_options(const Arguments& arguments,
+                                                std::span<const TraceAction> actions, ExitCode& done) {
+  TraceOptions options;
+  RawTraceOptions raw;
+  Arguments rest = arguments;
+  const std::size_t place = first_operand(arguments);
+  if (place < arguments.size()) {
+    options.analysis = trace::find_analysis(arguments[place]);
+    if (options.analysis != nullptr) rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(place));
+    if (options.analysis == nullptr && !looks_like_a_path(arguments[place]))
+      refuse_word(arguments[place], actions);
+  }
+  const bool named = options.analysis != nullptr;
+  if (!named) options.analysis = &default_analysis();
+
+  OptionTable table(
+      named ? options.analysis->summary
+            : "Shows what a profiler trace (Chrome JSON, plain or packed) tells of the devices.",
+      named ? fmt::format("headroom trace {}", options.analysis->name) : "headroom trace [ANALYSIS]");
+  table.footer(named ? own_help(*options.analysis) : general_help(actions));
+  // Of an option given twice the last one counts, so that a script's defaults can be overridden at its end.
+  declare(table, raw, options);
+  if (!named)
+    table.add_flag("--list", options.list, "show the analyses with their options, and read nothing");
+  declare_own(table, raw, *options.analysis);
+  if (const auto told = parse_arguments(table, rest)) {
+    done = *told;
+    return std::nullopt;
+  }
+  take_own(table, raw, options);
+  for (const std::string& pattern : options.reading.communication) {
+    if (pattern.empty()) throw Error("--communication: give the name of a kernel, or a pattern of it");
+    options.given.insert(options.given.end(), {"--communication", pattern});
+  }
+  options.values.top = static_cast<std::size_t>(raw.top);
+  settle_store(options.store, raw.no_store);
+  take_trace_of_json(options);
+  check(options);
+  return options;
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/readers/batch.h"
+
+#include <string>
+#include <utility>
+
+#include "headroom/base/text.h"
+#include "headroom_trace/json/json_text.h"
+
+namespace headroom::trace::readers {
+namespace {
+
+CleanText meaning(std::string_view raw, LocalNames::Form form) {
+  if (form == LocalNames::Form::kText) return clean_text(raw);
+  CleanText json;
+  json.is_clean = append_valid_utf8(raw, json.text);
+  return json;
+}
+
+constexpr char kBetween = '\x1f';  // valid JSON contains none unescaped
+
+}  // namespace
+
+/// Hashes the size and both ends: kernel names are long and differ there.
+NameId LocalNames::intern(std::string_view raw) {
+  const std::uint64_t size = raw.size();
+  const std::uint64_t front = first_bytes(raw.data(), size);
+  const std::uint64_t back = size > 8 ? first_bytes(raw.data() + size - 8, 8) : 0;
+  const std::uint64_t middle = size > 24 ? first_bytes(raw.data() + size / 2, 8) : 0;
+  const std::uint64_t hash = (front ^ (back << 3) ^ (middle << 7) ^ size) * 0x9e3779b97f4a7c15U;
+  NameId& recent = recent_[hash >> 52];
+  static_assert(kRecent == std::size_t{1} << (64 - 52));
+  if (recent != kNoName) {
+    const std::string_view text = raw_[recent];
+    // memcmp: the table's own texts have no readable bytes after them.
+    if (text == raw) return recent;
+  }
+  return recent = intern_slowly(raw);
+}
+
+NameId LocalNames::intern_slowly(std::string_view raw) {
+  const NameId id = raw_.intern(raw);
+  if (id == dirty_.size()) {
+    dirty_.push_back(!meaning(raw, form_).is_clean);
+    any_dirty_ = any_dirty_ || dirty_.back();
+  }
+  return id;
+}
+
+void LocalNames::take_new(std::vector<std::string_view>& out) {
+  while (taken_ < raw_.size()) out.push_back(raw_[static_cast<NameId>(taken_++)]);
+}
+
+void NameTranslation::learn(const std::vector<std::string_view>& raws) {
+  raws_.insert(raws_.end(), raws.begin(), raws.end());
+  translated_.resize(raws_.size(), kNoName);
+}
+
+NameId NameTranslation::translate_new(NameId id, Names& names) {
+  return translated_[id] = names.intern(meaning(raws_[id], form_).text);
+}
+
+bool LocalThreads::is_recent(std::string_view pid, std::string_view tid) const {
+  return recent_.id != kNoName && pid.size() == recent_.pid_size && tid.size() == recent_.tid_size &&
+         are_equal(pid.data(), recent_.pid.data(), pid.size()) &&
+         are_equal(tid.data(), recent_.tid.data(), tid.size());
+}
+
+std::uint32_t LocalThreads::intern(std::string_view pid, std::string_view tid) {
+  if (is_recent(pid, tid)) return recent_.id;
+  std::string key(pid);
+  key.push_back(kBetween);
+  key.append(tid);
+  const std::uint32_t id = keys_.intern(key);
+  if (pid.size() + 8 <= recent_.pid.size() && tid.size() + 8 <= recent_.tid.size()) {
+    recent_.pid_size = pid.copy(recent_.pid.data(), pid.size());
+    recent_.tid_size = tid.copy(recent_.tid.data(), tid.size());
+    recent_.id = id;
+  }
+  return id;
+}
+
+void LocalThreads::take_new(std::vector<std::string_view>& out) {
+  while (taken_ < keys_.size()) out.push_back(keys_[static_cast<NameId>(taken_++)]);
+}
+
+ThreadKey split_key(std::string_view key) {
+  const std::size_t between = key.find(kBetween);
+  return {key.substr(0, between), key.substr(between + 1)};
+}
+
+void Batch::add_problem(std::uint64_t offset, std::string what) {
+  ++problems.count;
+  if (problems.first.size() < Problems::kShown) problems.first.push_back({offset, std::move(what)});
+}
+
+void Batch::skip_event(std::uint64_t offset, std::string what) {
+  add_problem(offset, std::move(what));
+  ++problems.events_skipped;
+}
+
+void Batch::clear() {
+  const auto empty = [](auto&... columns) { (columns.clear(), ...); };
+  empty(events, gpu, ops, syncs, collectives, memory, flows, marks, namings, uncategorized, precise_times,
+        new_texts, new_json, new_threads, processes);
+  rewritten.clear();
+  seen = skipped_by_need = without_columns = 0;
+  problems = {};
+}
+
+void append(Problems& problems, Problems&& later) {
+  problems.count += later.count;
+  problems.events_skipped += later.events_skipped;
+  for (Problem& problem : later.first) {
+    if (problems.first.size() < Problems::kShown) problems.first.push_back(std::move(problem));
+  }
+}
+
+}  // namespace headroom::trace::readers

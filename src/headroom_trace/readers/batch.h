@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headroom_trace/columns/trace.h"
+
+namespace headroom::trace::readers {
+
+/// The texts met by one reading thread, numbered. Views handed out stay valid for the lifetime of the table,
+/// in other threads too.
+class LocalNames {
+ public:
+  enum class Form {
+    kText,  ///< the inside of a string, escapes not yet resolved
+    kJson   ///< a value kept as JSON
+  };
+  explicit LocalNames(Form form) : form_(form) {}
+
+  /// Eight bytes of the text must be readable.
+  NameId intern(std::string_view raw);
+  /// Whether the text has a bad escape or invalid UTF-8.
+  bool is_dirty(NameId id) const { return any_dirty_ && dirty_[id]; }
+  /// Appends the texts added since the last call.
+  void take_new(std::vector<std::string_view>& out);
+
+ private:
+  NameId intern_slowly(std::string_view raw);
+
+  static constexpr std::size_t kRecent = 4096;
+  Form form_;
+  Names raw_;
+  std::vector<NameId> recent_ = std::vector<NameId>(kRecent, kNoName);  ///< by a quick hash
+  std::vector<bool> dirty_;
+  bool any_dirty_ = false;
+  std::size_t taken_ = 0;
+};
+
+/// Translates one reading thread's numbers into those of the trace: once for each text, at its first use in
+/// an appended batch.
+class NameTranslation {
+ public:
+  explicit NameTranslation(LocalNames::Form form) : form_(form) {}
+  void learn(const std::vector<std::string_view>& raws);
+  NameId translate(NameId id, Names& names) {
+    if (id == kNoName) return kNoName;
+    return translated_[id] == kNoName ? translate_new(id, names) : translated_[id];
+  }
+
+ private:
+  NameId translate_new(NameId id, Names& names);
+
+  LocalNames::Form form_;
+  std::vector<std::string_view> raws_;
+  std::vector<NameId> translated_;
+};
+
+/// The (pid, tid) pairs met by one reading thread, as in the file but without quotes.
+class LocalThreads {
+ public:
+  /// Eight bytes of each must be readable.
+  std::uint32_t intern(std::string_view pid, std::string_view tid);
+  /// Appends the keys added since the last call; they stay valid for the lifetime of the table.
+  void take_new(std::vector<std::string_view>& out);
+
+ private:
+  struct Recent {
+    std::array<char, 32> pid{}, tid{};
+    std::size_t pid_size = 0, tid_size = 0;
+    std::uint32_t id = kNoName;
+  };
+  bool is_recent(std::string_view pid, std::string_view tid) const;
+
+  Names keys_;
+  Recent recent_;  ///< adjacent events mostly share their thread
+  std::size_t taken_ = 0;
+};
+
+struct ThreadKey {
+  std::string_view pid, tid;
+};
+ThreadKey split_key(std::string_view key);
+
+/// The tables of one reading thread; they live until the trace is built.
+struct LocalTables {
+  LocalNames texts{LocalNames::Form::kText};
+  LocalNames json{LocalNames::Form::kJson};  ///< dims, types, strides and values of ops
+  LocalThreads threads;
+};
+
+/// An event with a duration: one row of Events.
+struct EventRow {
+  std::int64_t start_ns = 0, duration_ns = 0, correlation = kNoCorrelation;
+  NameId name = kNoName;
+  std::uint32_t thread = 0, detail = kNone;
+  Category category = Category::kOther;
+};
+
+/// A begin or end event, paired once everything before it is known.
+struct Mark {
+  std::uint64_t offset = 0;
+  std::int64_t at_ns = 0;
+  std::uint32_t row = kNone;  ///< row of the batch; kNone: an end
+  std::uint32_t thread = 0;
+  NameId name = kNoName;
+};
+
+/// A metadata event (ph M) that names a process or a thread.
+struct Naming {
+  enum class What : std::uint8_t { kProcess, kLabels, kThread };
+  What what = What::kProcess;
+  std::uint32_t thread = 0;
+  NameId text = kNoName;
+};
+
+/// A process of rewritten events of one rank.
+struct RewrittenProcess {
+  std::string pid;  ///< as JSON
+  bool is_named = false, is_sorted = false;
+};
+
+/// The trace's numbers for those of a reading thread; used by the appending thread.
+struct Translations {
+  NameTranslation texts{LocalNames::Form::kText};
+  NameTranslation json{LocalNames::Form::kJson};
+  std::vector<std::string_view> thread_keys;
+  std::vector<std::uint32_t> thread_rows;
+};
+
+/// The events of a piece of the file. Names and threads are numbers of LocalTables, rows are those of the
+/// batch.
+struct Batch {
+  /// Entries added to the tables since the reading thread's last batch.
+  std::vector<std::string_view> new_texts, new_json, new_threads;
+  std::vector<EventRow> events;
+  std::vector<GpuDetail> gpu;
+  std::vector<OpDetail> ops;
+  std::vector<SyncDetail> syncs;
+  std::vector<Collective> collectives;
+  std::vector<MemoryEvent> memory;
+  std::vector<Flow> flows;
+  std::vector<Mark> marks;
+  std::vector<Naming> namings;
+  std::vector<std::uint32_t> uncategorized;  ///< rows without a "cat"
+  std::vector<PreciseTime> precise_times;
+  std::uint64_t seen = 0, skipped_by_need = 0, without_columns = 0;
+  std::string rewritten;                    ///< the events as strict JSON, when rewriting
+  std::vector<RewrittenProcess> processes;  ///< of these events, when they are marked by rank
+  Problems problems;
+
+  /// Reports an event that is kept despite a fault.
+  void add_problem(std::uint64_t offset, std::string what);
+  /// Reports an event that is dropped.
+  void skip_event(std::uint64_t offset, std::string what);
+  /// Clears the batch and keeps its capacity.
+  void clear();
+};
+
+/// Appends problems, all of which come later in the file.
+void append(Problems& problems, Problems&& later);
+
+}  // namespace headroom::trace::readers

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "headroom_trace/columns/trace.h"
+#include "headroom_trace/json/json_text.h"
+#include "headroom_trace/json/structural_walk.h"
+#include "headroom_trace/readers/read.h"
+
+namespace headroom::trace::readers {
+
+/// The category for a "cat" in the spelling of any known writer; kOther for all others.
+Category category_of(std::string_view text);
+
+/// The Needs flag that keeps events of a category; kGpuWork: they are always kept.
+Needs need_of(Category category);
+
+/// The members of an event except its arguments; empty if absent.
+struct EventFields {
+  Raw phase, category, name, pid, tid, ts, dur, id;
+};
+
+/// The field for a key; nullptr for other keys.
+inline Raw* slot_of(EventFields& fields, Raw key) {
+  // Constant sizes make each comparison one instruction.
+  const auto is = [&]<std::size_t kSize>(const char(&text)[kSize]) {
+    return std::memcmp(key.data(), text, kSize - 1) == 0;
+  };
+  switch (key.size()) {
+    case 2:
+      if (is("ph")) return &fields.phase;
+      if (is("ts")) return &fields.ts;
+      if (is("id")) return &fields.id;
+      return nullptr;
+    case 3:
+      if (is("cat")) return &fields.category;
+      if (is("pid")) return &fields.pid;
+      if (is("tid")) return &fields.tid;
+      if (is("dur")) return &fields.dur;
+      return nullptr;
+    case 4:
+      return is("name") ? &fields.name : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+/// The arguments that some column holds.
+enum class Argument : std::uint8_t {
+  kExternalId,
+  kCorrelation,
+  kDevice,
+  kStream,
+  kBytes,
+  kBandwidth,
+  kBlocksPerSm,
+  kWarpsPerSm,
+  kOccupancy,
+  kRegisters,
+  kGrid,
+  kBlock,
+  kSequence,
+  kForwardThread,
+  kDims,
+  kTypes,
+  kStrides,
+  kValues,
+  kStack,
+  kCollectiveName,
+  kGroupName,
+  kGroupRanks,
+  kGroupSize,
+  kDtype,
+  kElementsIn,
+  kElementsOut,
+  kSyncKind,
+  kWaitOnStream,
+  kWaitOnRecord,
+  kWaitOnEvent,
+  kDeviceType,
+  kDeviceId,
+  kAddress,
+  kTotalAllocated,
+  kTotalReserved,
+  kName,
+  kLabels,
+  kCount
+};
+
+/// A set of Argument.
+using ArgumentMask = std::uint64_t;
+constexpr ArgumentMask mask_of(Argument argument) {
+  return ArgumentMask{1} << static_cast<unsigned>(argument);
+}
+template <typename... Arguments>
+constexpr ArgumentMask mask_of(Argument first, Arguments... rest) {
+  return mask_of(first) | mask_of(rest...);
+}
+static_assert(static_cast<unsigned>(Argument::kCount) <= 64);
+
+/// The values of one event's arguments, as in the file.
+class Arguments {
+ public:
+  bool has(Argument argument) const { return (present_ & mask_of(argument)) != 0; }
+  /// Empty if the argument is absent (a JSON null is "null").
+  Raw operator[](Argument argument) const {
+    return has(argument) ? values_[static_cast<unsigned>(argument)] : Raw{};
+  }
+  void clear() { present_ = 0; }
+
+  /// Reads the wanted arguments from the value at the walk; a value that is not an object has none. Returns
+  /// the walk after it.
+  Walk read(Walk walk, ArgumentMask wanted);
+
+ private:
+  ArgumentMask present_ = 0;
+  std::array<Raw, static_cast<std::size_t>(Argument::kCount)> values_;
+};
+
+/// A value as shown in messages, shortened.
+std::string shown(Raw value);
+
+/// The phases of the format: with a duration, instants, counters, flows, asynchronous events, objects, marks,
+/// memory dumps, contexts, clocks, metadata.
+bool is_known_phase(char phase);
+
+// Messages for Problem::what.
+std::string no_phase(Raw phase);     ///< absent or unknown
+std::string long_phase(Raw phase);   ///< longer than one letter
+std::string no_time(Raw ts);         ///< absent, not a number, or out of range
+std::string no_duration(Raw value);  ///< not a number, negative, or out of range
+
+}  // namespace headroom::trace::readers

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/readers/event_reader.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdint>
+
+#include "headroom_trace/json/json_text.h"
+#include "headroom_trace/readers/event_fields.h"
+#include "headroom_trace/readers/read.h"
+
+namespace headroom::trace::readers {
+namespace {
+
+/// Parses "[24, 1, 1]" into three numbers; missing ones keep their value.
+void read_triple(Raw value, std::uint32_t (&triple)[3]) {
+  if (value.size() < 2 || value.front() != '[') return;
+  const char* at = value.data() + 1;
+  const char* const end = value.data() + value.size() - 1;
+  for (std::uint32_t& number : triple) {
+    while (at < end && (*at < '0' || *at > '9')) ++at;
+    if (at == end) return;
+    at = std::from_chars(at, end, number).ptr;
+  }
+}
+
+constexpr ArgumentMask kCollectiveArguments =
+    mask_of(Argument::kCollectiveName, Argument::kGroupName, Argument::kGroupRanks, Argument::kGroupSize,
+            Argument::kDtype, Argument::kElementsIn, Argument::kElementsOut);
+constexpr ArgumentMask kGpuArguments =
+    mask_of(Argument::kBytes, Argument::kBandwidth, Argument::kBlocksPerSm, Argument::kWarpsPerSm,
+            Argument::kOccupancy, Argument::kRegisters, Argument::kGrid, Argument::kBlock);
+constexpr ArgumentMask kOpArguments =
+    mask_of(Argument::kDims, Argument::kTypes, Argument::kStrides, Argument::kValues, Argument::kStack);
+
+std::uint32_t add_collective(EventValues& values, Batch& batch) {
+  Collective& collective = batch.collectives.emplace_back();
+  const auto name_of = [&](Argument argument, NameId& id) {
+    if (values.arguments.has(argument)) id = values.text(values.arguments[argument], batch);
+  };
+  name_of(Argument::kCollectiveName, collective.name);
+  name_of(Argument::kGroupName, collective.group);
+  name_of(Argument::kGroupRanks, collective.ranks);
+  name_of(Argument::kDtype, collective.dtype);
+  collective.elements_in = values.real(Argument::kElementsIn, -1);
+  collective.elements_out = values.real(Argument::kElementsOut, -1);
+  collective.group_size = values.whole<std::int32_t>(Argument::kGroupSize, -1);
+  return static_cast<std::uint32_t>(batch.collectives.size() - 1);
+}
+
+std::uint32_t add_gpu_detail(Needs needs, EventValues& values, std::uint32_t row, Batch& batch) {
+  GpuDetail& detail = batch.gpu.emplace_back();
+  detail.event = row;
+  detail.device = values.whole<std::int32_t>(Argument::kDevice, -1);
+  detail.stream = values.whole<std::int64_t>(Argument::kStream, -1);
+  detail.external_id = values.whole<std::int64_t>(Argument::kExternalId, -1);
+  if (has(needs, Needs::kGpuArguments)) {
+    detail.bytes = values.real(Argument::kBytes, -1);
+    detail.bandwidth_gb_s = values.real(Argument::kBandwidth, -1);
+    detail.blocks_per_sm = static_cast<float>(values.real(Argument::kBlocksPerSm, -1));
+    detail.warps_per_sm = static_cast<float>(values.real(Argument::kWarpsPerSm, -1));
+    detail.occupancy_percent = static_cast<float>(values.real(Argument::kOccupancy, -1));
+    detail.registers_per_thread = values.whole<std::int32_t>(Argument::kRegisters, -1);
+    read_triple(values.arguments[Argument::kGrid], detail.grid);
+    read_triple(values.arguments[Argument::kBlock], detail.block);
+    if (values.arguments.has(Argument::kCollectiveName)) detail.collective = add_collective(values, batch);
+  }
+  return static_cast<std::uint32_t>(batch.gpu.size() - 1);
+}
+
+std::uint32_t add_op_detail(Needs needs, EventValues& values, std::uint32_t row, Batch& batch) {
+  OpDetail detail{.event = row};
+  bool has_any = false;
+  const auto number = [&](Argument argument, std::int64_t& value) {
+    if (!values.arguments.has(argument)) return;
+    value = values.whole<std::int64_t>(argument, -1);
+    has_any = true;
+  };
+  number(Argument::kExternalId, detail.external_id);
+  number(Argument::kSequence, detail.sequence);
+  number(Argument::kForwardThread, detail.forward_thread);
+  const auto value = [&](Argument argument, NameId& id) {
+    if (!values.arguments.has(argument)) return;
+    id = values.json(values.arguments[argument], batch);
+    has_any = true;
+  };
+  if (has(needs, Needs::kOpArguments)) {
+    value(Argument::kDims, detail.dims);
+    value(Argument::kTypes, detail.types);
+    value(Argument::kStrides, detail.strides);
+    value(Argument::kValues, detail.values);
+    if (!without_quotes(values.arguments[Argument::kStack]).empty()) {
+      detail.stack = values.text(values.arguments[Argument::kStack], batch);
+      has_any = true;
+    }
+    if (values.arguments.has(Argument::kCollectiveName)) {
+      detail.collective = add_collective(values, batch);
+      has_any = true;
+    }
+  }
+  if (!has_any) return kNone;
+  batch.ops.push_back(detail);
+  return static_cast<std::uint32_t>(batch.ops.size() - 1);
+}
+
+std::uint32_t add_sync_detail(EventValues& values, std::uint32_t row, Batch& batch) {
+  SyncDetail& detail = batch.syncs.emplace_back();
+  detail.event = row;
+  if (values.arguments.has(Argument::kSyncKind))
+    detail.kind = values.text(values.arguments[Argument::kSyncKind], batch);
+  detail.device = values.whole<std::int32_t>(Argument::kDevice, -1);
+  detail.stream = values.whole<std::int64_t>(Argument::kStream, -1);
+  detail.wait_on_stream = values.whole<std::int64_t>(Argument::kWaitOnStream, -1);
+  detail.wait_on_event_record_correlation = values.whole<std::int64_t>(Argument::kWaitOnRecord, -1);
+  detail.wait_on_event_id = values.whole<std::int64_t>(Argument::kWaitOnEvent, -1);
+  return static_cast<std::uint32_t>(batch.syncs.size() - 1);
+}
+
+/// Phases that no column holds: counters, asynchronous events, objects, marks, samples, memory dumps,
+/// contexts, clocks.
+bool is_without_column(char phase) {
+  return phase != '\0' && std::string_view("RCbneSTpFtNODPvVc(),").find(phase) != std::string_view::npos;
+}
+
+/// The arguments to read for events of a category.
+ArgumentMask arguments_of(Category category, Needs needs) {
+  ArgumentMask wanted = 0;
+  switch (category) {
+    case Category::kKernel:
+    case Category::kGpuMemcpy:
+    case Category::kGpuMemset:
+      wanted = mask_of(Argument::kCorrelation, Argument::kDevice, Argument::kStream, Argument::kExternalId);
+      return has(needs, Needs::kGpuArguments) ? wanted | kGpuArguments | kCollectiveArguments : wanted;
+    case Category::kRuntime:
+    case Category::kDriver:
+      return mask_of(Argument::kCorrelation);
+    case Category::kCpuOp:
+    case Category::kUserAnnotation:
+      if (has(needs, Needs::kOpIds))
+        wanted = mask_of(Argument::kExternalId, Argument::kSequence, Argument::kForwardThread);
+      return has(needs, Needs::kOpArguments) ? wanted | kOpArguments | kCollectiveArguments : wanted;
+    case Category::kGpuSync:
+      return mask_of(Argument::kCorrelation, Argument::kSyncKind, Argument::kDevice, Argument::kStream,
+                     Argument::kWaitOnStream, Argument::kWaitOnRecord, Argument::kWaitOnEvent);
+    case Category::kGpuAnnotation:
+    case Category::kPython:
+    case Category::kOverhead:
+    case Category::kOther:
+      break;
+  }
+  return 0;
+}
+
+/// Adds the arguments of the event of `row` to the batch's table for its category. Returns the row there, or
+/// kNone if the arguments hold nothing.
+std::uint32_t add_detail(Category category, Needs needs, EventValues& values, std::uint32_t row,
+                         Batch& batch) {
+  switch (category) {
+    case Category::kKernel:
+    case Category::kGpuMemcpy:
+    case Category::kGpuMemset:
+      return add_gpu_detail(needs, values, row, batch);
+    case Category::kCpuOp:
+    case Category::kUserAnnotation:
+      return add_op_detail(needs, values, row, batch);
+    case Category::kGpuSync:
+      return add_sync_detail(values, row, batch);
+    default:
+      return kNone;
+  }
+}
+
+}  // namespace
+
+NameId EventValues::text(Raw value, Batch& batch) {
+  const NameId id = tables.texts.intern(without_quotes(value));
+  if (tables.texts.is_dirty(id)) {
+    batch.add_problem(offset,
+                      fmt::format("text with a bad escape or bytes that are no UTF-8: {}", shown(value)));
+  }
+  return id;
+}
+
+NameId EventValues::json(Raw value, Batch& batch) {
+  const NameId id = tables.json.intern(value);
+  if (tables.json.is_dirty(id)) {
+    batch.add_problem(offset, fmt::format("an argument with bytes that are no UTF-8: {}", shown(value)));
+  }
+  return id;
+}
+
+EventReader::EventReader(Needs needs) : needs_(needs) {
+  for (std::size_t i = 0; i < kCategories; ++i) wanted_[i] = arguments_of(static_cast<Category>(i), needs);
+}
+
+Walk EventReader::read(Walk walk, std::uint64_t offset, Batch& batch) {
+  if (walk.next_token() == '}') {
+    // JAX and others write an empty event after the last comma.
+    ++batch.seen;
+    ++batch.without_columns;
+    return {walk.text, walk.at + 2};
+  }
+  fields_ = {};
+  later_ = {};
+  values_.arguments.clear();
+  phase_ = '\0';
+  category_ = Category::kOther;
+  const Walk after = walk_event(walk);
+  if (after.at == nullptr) return after;
+  values_.offset = offset;
+  ++batch.seen;
+  if (fields_.phase.size() > 3) batch.add_problem(values_.offset, long_phase(fields_.phase));
+  add_event(batch);
+  return after;
+}
+
+Walk EventReader::walk_event(Walk walk) {
+  const Walk after = walk_object(walk, [this](Raw key, Walk at) -> AfterMember {
+    Raw* const slot = slot_of(fields_, key);
+    if (slot == nullptr) return key == "args" ? read_arguments(at) : AfterMember{past_value(at)};
+    // The first of two phases counts: it may already have decided how the event is read.
+    if (slot == &fields_.phase && phase_ != '\0') return {past_value(at)};
+    at = take_value(at, *slot);
+    if (slot == &fields_.phase) {
+      const Raw letters = without_quotes(fields_.phase);
+      phase_ = letters.empty() ? '\0' : letters.front();
+    } else if (slot == &fields_.category) {
+      category_ = cached_category();
+    } else {
+      return {at};
+    }
+    if (at.at == nullptr || !is_skipped()) return {at};
+    return {past_close(at, true, kValue), true};
+  });
+  if (after.at == nullptr || later_.at == nullptr) return after;
+  return values_.arguments.read(later_, wanted_arguments()).at == nullptr ? Walk{} : after;
+}
+
+AfterMember EventReader::read_arguments(Walk walk) {
+  // Nearly every writer puts phase and category first.
+  const bool is_known = phase_ != '\0' && (phase_ != 'X' || !fields_.category.empty());
+  if (is_known) return {values_.arguments.read(walk, wanted_arguments())};
+  later_ = walk;
+  return {past_value(walk)};
+}
+
+Category EventReader::cached_category() {
+  const Raw text = without_quotes(fields_.category);
+  if (text.size() != category_size_ || !are_equal(text.data(), category_text_.data(), text.size())) {
+    if (text.size() > category_text_.size() - 8) return category_of(text);
+    category_size_ = text.copy(category_text_.data(), text.size());
+    category_of_text_ = category_of(text);
+  }
+  return category_of_text_;
+}
+
+void EventReader::explain(Batch& batch) {
+  values_.tables.texts.take_new(batch.new_texts);
+  values_.tables.json.take_new(batch.new_json);
+  values_.tables.threads.take_new(batch.new_threads);
+}
+
+/// Whether phase or category rule out every column. An event without a category may turn out to be device
+/// work once all threads have names.
+bool EventReader::is_skipped() const {
+  switch (phase_) {
+    case 'X':
+      return !fields_.category.empty() && !has(needs_, need_of(category_)) &&
+             !may_be_annotation_of_old_kineto();
+    case 's':
+    case 'f':
+      return !has(needs_, Needs::kFlows);
+    case 'i':
+    case 'I':
+      return !has(needs_, Needs::kMemory);
+    default:
+      return is_without_column(phase_);
+  }
+}
+
+ArgumentMask EventReader::wanted_arguments() const {
+  switch (phase_) {
+    case 'X':
+    case 'B':
+      return fields_.category.empty() ? mask_of(Argument::kCorrelation, Argument::kLabels)
+                                      : wanted_[static_cast<std::size_t>(category_)];
+    case 'M':
+      return mask_of(Argument::kName, Argument::kLabels);
+    case 'i':
+    case 'I':
+      return kMemoryArguments;
+    default:
+      return 0;
+  }
+}
+
+void EventReader::add_event(Batch& batch) {
+  if (is_skipped()) {
+    ++(is_without_column(phase_) ? batch.without_columns : batch.skipped_by_need);
+    return;
+  }
+  switch (phase_) {
+    case 'X':
+    case 'B':
+      return add_duration(batch);
+    case 'E':
+      return add_end(batch);
+    case 'i':
+    case 'I':
+      return add_instant(batch);
+    case 's':
+    case 'f':
+      return add_flow(batch);
+    case 'M':
+      return add_naming(batch);
+    default:
+      return batch.skip_event(values_.offset, no_phase(fields_.phase));
+  }
+}
+
+/// Steps and data loading are always kept, as annotations are; old versions of Kineto wrote them as
+/// operators. Only a known name can rule that out.
+bool EventReader::may_be_annotation_of_old_kineto() const {
+  if (category_ != Category::kCpuOp || without_quotes(fields_.category) != "Operator") return false;
+  const std::string_view name = without_quotes(fields_.name);
+  return fields_.name.empty() || name.starts_with("ProfilerStep#") ||
+         name.starts_with("enumerate(DataLoader)");
+}
+
+void EventReader::add_duration(Batch& batch) {
+  const auto at = start(batch);
+  if (!at) return;
+  const auto row = static_cast<std::uint32_t>(batch.events.size());
+  EventRow event;
+  event.start_ns = *at;
+  if (phase_ == 'X') event.duration_ns = duration(batch);
+  event.correlation = values_.whole<std::int64_t>(Argument::kCorrelation, kNoCorrelation);
+  event.name = values_.text(fields_.name, batch);
+  event.thread = thread();
+  event.category = category_;
+  event.detail = add_detail(category_, needs_, values_, row, batch);
+  batch.events.push_back(event);
+  if (fields_.category.empty()) {
+    batch.uncategorized.push_back(row);
+    if (without_quotes(fields_.name) == "process_labels") add_labels(batch);
+  }
+  if (has(needs_, Needs::kPreciseTimes)) add_precise_time(row, batch);
+  if (phase_ == 'B') batch.marks.push_back({values_.offset, *at, row, event.thread, event.name});
+}
+
+void EventReader::add_end(Batch& batch) {
+  const auto at = start(batch);
+  if (!at) return;
+  const NameId own = fields_.name.empty() ? kNoName : values_.text(fields_.name, batch);
+  batch.marks.push_back({values_.offset, *at, kNone, thread(), own});
+}
+
+void EventReader::add_instant(Batch& batch) {
+  if (without_quotes(fields_.name) != "[memory]") {
+    ++batch.without_columns;
+    return;
+  }
+  const auto at = start(batch);
+  if (!at) return;
+  MemoryEvent event{.at_ns = *at};
+  event.device_type = values_.whole<std::int32_t>(Argument::kDeviceType, -1);
+  event.device = values_.whole<std::int32_t>(Argument::kDeviceId, -1);
+  event.bytes = values_.whole<std::int64_t>(Argument::kBytes, 0);
+  event.address = values_.whole<std::int64_t>(Argument::kAddress, 0);
+  event.total_allocated = values_.whole<std::int64_t>(Argument::kTotalAllocated, -1);
+  event.total_reserved = values_.whole<std::int64_t>(Argument::kTotalReserved, -1);
+  event.thread = thread();
+  if (!without_quotes(values_.arguments[Argument::kStack]).empty())
+    event.stack = values_.text(values_.arguments[Argument::kStack], batch);
+  batch.memory.push_back(event);
+}
+
+void EventReader::add_flow(Batch& batch) {
+  const auto at = start(batch);
+  if (!at) return;
+  batch.flows.push_back(
+      {*at, parse_id(fields_.id), thread(), values_.text(fields_.category, batch), phase_ == 's'});
+}
+
+/// Keeps the times as doubles if they have more decimals than nanoseconds.
+void EventReader::add_precise_time(std::uint32_t row, Batch& batch) {
+  const auto is_rounded = [](Raw value) {
+    const Raw text = without_quotes(value);
+    const std::size_t point = text.find_first_of(".eE");
+    return point != Raw::npos && (text[point] != '.' || text.size() - point > 4);
+  };
+  if (!is_rounded(fields_.ts) && !is_rounded(fields_.dur)) return;
+  batch.precise_times.push_back(
+      {row, parse_real(fields_.ts).value_or(0), parse_real(fields_.dur).value_or(0)});
+}
+
+void EventReader::add_labels(Batch& batch) {
+  batch.namings.push_back(
+      {Naming::What::kLabels, thread(), values_.text(values_.arguments[Argument::kLabels], batch)});
+}
+
+void EventReader::add_naming(Batch& batch) {
+  ++batch.without_columns;
+  const std::string_view what = without_quotes(fields_.name);
+  if (what == "process_name") {
+    batch.namings.push_back(
+        {Naming::What::kProcess, thread(), values_.text(values_.arguments[Argument::kName], batch)});
+  } else if (what == "process_labels") {
+    add_labels(batch);
+  } else if (what == "thread_name") {
+    batch.namings.push_back(
+        {Naming::What::kThread, thread(), values_.text(values_.arguments[Argument::kName], batch)});
+  }
+}
+
+std::optional<std::int64_t> EventReader::start(Batch& batch) {
+  const auto at = fields_.ts.empty() ? std::nullopt : quick_microseconds(fields_.ts);
+  if (!at) batch.skip_event(values_.offset, no_time(fields_.ts));
+  return at;
+}
+
+std::int64_t EventReader::duration(Batch& batch) {
+  const auto length = fields_.dur.empty() ? std::nullopt : quick_microseconds(fields_.dur);
+  if (length && *length >= 0) return *length;
+  batch.add_problem(values_.offset, no_duration(fields_.dur));
+  return 0;
+}
+
+std::uint32_t EventReader::thread() {
+  return values_.tables.threads.intern(without_quotes(fields_.pid), without_quotes(fields_.tid));
+}
+
+}  // namespace headroom::trace::readers

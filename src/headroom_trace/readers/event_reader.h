@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "headroom_trace/json/json_text.h"
+#include "headroom_trace/readers/batch.h"
+#include "headroom_trace/readers/event_fields.h"
+#include "headroom_trace/readers/read.h"
+
+namespace headroom::trace::readers {
+
+/// The arguments of the current event, and the tables of texts.
+struct EventValues {
+  Arguments arguments;
+  LocalTables tables;
+  std::uint64_t offset = 0;  ///< of the event in the file
+
+  NameId text(Raw value, Batch& batch);
+  NameId json(Raw value, Batch& batch);
+
+  template <typename Integer>
+  Integer whole(Argument argument, Integer absent) const {
+    const auto value = arguments.has(argument) ? quick_whole(arguments[argument]) : std::nullopt;
+    return value ? static_cast<Integer>(*value) : absent;
+  }
+  double real(Argument argument, double absent) const {
+    return arguments.has(argument) ? parse_real(arguments[argument]).value_or(absent) : absent;
+  }
+};
+
+inline constexpr std::size_t kCategories = static_cast<std::size_t>(Category::kOther) + 1;
+
+inline constexpr ArgumentMask kMemoryArguments =
+    mask_of(Argument::kDeviceType, Argument::kDeviceId, Argument::kBytes, Argument::kAddress,
+            Argument::kTotalAllocated, Argument::kTotalReserved, Argument::kStack);
+
+/// Turns the tokens of events into rows of a batch. One for each reading thread.
+class EventReader {
+ public:
+  explicit EventReader(Needs needs);
+
+  /// Reads the event at the {; `offset` is its position in the file. Returns the walk after it; a broken
+  /// walk, with nothing added, if its tokens form no object.
+  Walk read(Walk walk, std::uint64_t offset, Batch& batch);
+
+  /// Sets the stack (a JSON text) of the batch's last allocation.
+  void add_stack(Raw stack, Batch& batch) { batch.memory.back().stack = values_.text(stack, batch); }
+
+  /// Adds the new entries of the tables to the batch; call before handing it on.
+  void explain(Batch& batch);
+
+ private:
+  Walk walk_event(Walk walk);
+  AfterMember read_arguments(Walk walk);
+  Category cached_category();
+  bool is_skipped() const;
+  /// The arguments of the current event that some column holds.
+  ArgumentMask wanted_arguments() const;
+
+  bool may_be_annotation_of_old_kineto() const;
+  void add_event(Batch& batch);
+  void add_duration(Batch& batch);
+  void add_end(Batch& batch);
+  void add_instant(Batch& batch);
+  void add_flow(Batch& batch);
+  void add_naming(Batch& batch);
+  void add_labels(Batch& batch);
+  void add_precise_time(std::uint32_t row, Batch& batch);
+
+  /// The time of the event. If it cannot be read, returns nothing and counts the event as skipped.
+  std::optional<std::int64_t> start(Batch& batch);
+  std::int64_t duration(Batch& batch);
+  std::uint32_t thread();
+
+  Needs needs_;
+  std::array<ArgumentMask, kCategories> wanted_;
+  /// The last "cat" and its category: adjacent events mostly share it.
+  std::array<char, 40> category_text_{};
+  std::size_t category_size_ = 0;
+  Category category_of_text_ = Category::kOther;
+  // State of the current event.
+  EventFields fields_;
+  EventValues values_;
+  Walk later_;  ///< at arguments seen before the wanted ones were known
+  char phase_ = 0;
+  Category category_ = Category::kOther;
+};
+
+}  // namespace headroom::trace::readers

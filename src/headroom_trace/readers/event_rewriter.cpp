@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/readers/event_rewriter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <iterator>
+#include <limits>
+
+#include "headroom/base/text.h"
+#include "headroom_trace/json/strict_json.h"
+#include "headroom_trace/readers/event_fields.h"
+
+namespace headroom::trace::readers {
+namespace {
+
+// Spellings as in event_fields.cpp, and those that only viewers use to join events.
+constexpr std::array<std::string_view, 11> kIds{"correlation",
+                                                "correlation_id",
+                                                "Sequence number",
+                                                "wait_on_cuda_event_record_corr_id",
+                                                "wait_on_hip_event_record_corr_id",
+                                                "wait_on_cuda_event_id",
+                                                "wait_on_hip_event_id",
+                                                "cuda_event_id",
+                                                "hip_event_id",
+                                                "Python id",
+                                                "Python parent id"};
+constexpr std::array<std::string_view, 2> kExternalIds{"External id", "external id"};
+constexpr std::array<std::string_view, 2> kDevices{"device", "Device Id"};
+
+template <typename Words>
+bool is_one_of(const Words& words, std::string_view key) {
+  return std::ranges::find(words, key) != words.end();
+}
+
+/// Wraps within 63 bits, so that different ids of a rank stay different.
+std::int64_t moved(const RankMark& mark, std::int64_t id) {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const std::uint64_t sum = static_cast<std::uint64_t>(id) +
+                            static_cast<std::uint64_t>(mark.place) * static_cast<std::uint64_t>(kIdsOfARank);
+  return static_cast<std::int64_t>(sum & kMost);
+}
+
+/// Parses all of the text as a number in the base.
+std::optional<std::int64_t> number_in(std::string_view text, int base) {
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, number, base);
+  return error == std::errc{} && at == end && number >= 0 ? std::optional(number) : std::nullopt;
+}
+
+void append_microseconds(std::string_view key, std::int64_t ns, std::string& out) {
+  const std::uint64_t size = ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
+  fmt::format_to(std::back_inserter(out), ",\"{}\":{}{}", key, ns < 0 ? "-" : "", size / 1000);
+  if (size % 1000 != 0) fmt::format_to(std::back_inserter(out), ".{:03}", size % 1000);
+}
+
+/// Appends a number unchanged. A string, or a number behind a control character, is converted to
+/// microseconds, with three decimals if it has any.
+void append_time(std::string_view key, Raw value, std::string& out) {
+  const bool is_number = is_digit(value.front()) || value.front() == '-';
+  if (!is_number) return append_microseconds(key, parse_microseconds(value).value_or(0), out);
+  fmt::format_to(std::back_inserter(out), ",\"{}\":", key);
+  append_clean_scalar(value, out);
+}
+
+void append_key(Raw key, std::string& out) {
+  out += ',';
+  append_json_string(clean_text(key).text, out);
+  out += ':';
+}
+
+/// Whether the value of a marked key can be marked: a number, a word or a string.
+bool is_scalar(const Walk& walk) {
+  return role_of(walk) == kValue;
+}
+
+}  // namespace
+
+void append_process(const RankMark& mark, Raw pid, std::string& out) {
+  const std::string_view text = without_quotes(pid);
+  const auto number = number_in(text, 10);
+  // The reader takes "07" and "7" for two processes.
+  const bool is_plain = text.size() == 1 || !text.starts_with('0');
+  if (number && is_plain && *number < mark.process_stride) {
+    fmt::format_to(std::back_inserter(out), "{}", mark.place * mark.process_stride + *number);
+  } else {
+    append_json_string(fmt::format("rank {}{}{}", mark.rank, text.empty() ? "" : " ", clean_text(text).text),
+                       out);
+  }
+}
+
+void append_id(const RankMark& mark, Raw id, std::string& out) {
+  if (mark.place == 0) return append_clean_scalar(id, out);
+  const std::string_view text = without_quotes(id);
+  const bool is_text = text.size() != id.size();
+  if (const auto number = number_in(text, 10)) {
+    fmt::format_to(std::back_inserter(out), "{0}{1}{0}", is_text ? "\"" : "", moved(mark, *number));
+  } else if (const auto hex = text.starts_with("0x") ? number_in(text.substr(2), 16) : std::nullopt) {
+    fmt::format_to(std::back_inserter(out), "\"0x{:x}\"", moved(mark, *hex));
+  } else if (const auto whole = is_text ? std::nullopt : parse_whole(id)) {
+    fmt::format_to(std::back_inserter(out), "{}", moved(mark, *whole));
+  } else {
+    append_json_string(fmt::format("rank {} {}", mark.rank, clean_text(text).text), out);
+  }
+}
+
+std::optional<std::int64_t> marked_argument(const RankMark& mark, std::string_view key, Raw value) {
+  const bool is_device = is_one_of(kDevices, key), is_external = is_one_of(kExternalIds, key);
+  if (!is_device && !is_external && !is_one_of(kIds, key)) return std::nullopt;
+  const auto number = parse_whole(value);
+  // Negative numbers mean no id, and so does zero for external ids.
+  if (!number || *number < (is_external ? 1 : 0)) return std::nullopt;
+  if (!is_device) return moved(mark, *number);
+  if (*number > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+  return mark.place * mark.device_stride + *number;
+}
+
+std::string marked_process_name(const RankMark& mark, std::string_view name) {
+  std::string marked = fmt::format("rank {}: {}", mark.rank, name);
+  for (const std::string_view prefix : {"/device:GPU:", "/device:TPU:"}) {
+    const std::size_t found = marked.find(prefix);
+    if (found == std::string::npos) continue;
+    const std::size_t first = found + prefix.size();
+    const std::size_t end = std::min(marked.find_first_not_of("0123456789", first), marked.size());
+    const auto device = marked_argument(mark, "device", std::string_view(marked).substr(first, end - first));
+    if (device) marked.replace(first, end - first, std::to_string(*device));
+  }
+  return marked;
+}
+
+std::int64_t marked_sort_index(const RankMark& mark, std::optional<std::int64_t> index) {
+  // Kineto sorts the host by its process id, devices from 5,000,000 on, and others last. Viewers sort by 32
+  // bits, so the order is kept but not the numbers.
+  constexpr std::int64_t kOfARank = 4096, kHost = 2048, kLast = kOfARank - 1, kFirstDevice = 5'000'000;
+  const std::int64_t given = std::max<std::int64_t>(index.value_or(kHost), 0);
+  const std::int64_t place =
+      given < kFirstDevice ? std::min(given, kHost) : std::min(kHost + 1 + (given - kFirstDevice), kLast);
+  return mark.place * kOfARank + place;
+}
+
+Walk EventRewriter::read(Walk walk, std::uint64_t offset, Batch& batch) {
+  if (walk.next_token() == '}') {
+    // As in the reader: an empty event.
+    ++batch.seen;
+    ++batch.without_columns;
+    return {walk.text, walk.at + 2};
+  }
+  const Walk after = copy_members(walk);
+  if (after.at == nullptr) return after;
+  ++batch.seen;
+  const Raw phase = without_quotes(fields_.phase);
+  phase_ = phase.empty() ? '\0' : phase.front();
+  if (!is_known_phase(phase_)) {
+    batch.skip_event(offset, no_phase(fields_.phase));
+    return after;
+  }
+  // Only metadata need no time.
+  const bool has_time = !fields_.ts.empty() && moved_time();
+  if (!has_time && phase_ != 'M') {
+    batch.skip_event(offset, no_time(fields_.ts));
+    return after;
+  }
+  if (phase.size() > 1) batch.add_problem(offset, long_phase(fields_.phase));
+  append_event(has_time, offset, batch);
+  return after;
+}
+
+/// The new time of the event; nothing if it has none that a reader accepts.
+std::optional<std::int64_t> EventRewriter::moved_time() const {
+  const auto at = parse_microseconds(fields_.ts);
+  if (!at || mark_ == nullptr) return at;
+  // Both are within kMostNs, so the sum cannot overflow.
+  const std::int64_t moved = *at + mark_->shift_ns;
+  return moved >= -kMostNs && moved <= kMostNs ? std::optional(moved) : std::nullopt;
+}
+
+/// Copies all members except phase, ts and dur. Returns the walk after the event.
+Walk EventRewriter::copy_members(Walk walk) {
+  fields_ = {};
+  members_.clear();
+  arguments_ = {};
+  process_ = {};
+  const Walk after = walk_object(walk, [this](Raw key, Walk at) -> AfterMember {
+    // The first one counts, as in the reader.
+    if (key == "ph")
+      return {without_quotes(fields_.phase).empty() ? take_value(at, fields_.phase) : past_value(at)};
+    if (key == "ts") return {take_value(at, fields_.ts)};
+    if (key == "dur") return {take_value(at, fields_.dur)};
+    return {mark_ != nullptr ? copy_marked(key, at) : copy_member(key, at)};
+  });
+  if (after.at == nullptr || mark_ == nullptr) return after;
+  return copy_arguments() ? after : Walk{};
+}
+
+Walk EventRewriter::copy_member(Raw key, Walk walk) {
+  append_key(key, members_);
+  return append_clean_value(walk, members_);
+}
+
+Walk EventRewriter::copy_marked(Raw key, Walk walk) {
+  if (key == "args") {
+    arguments_ = walk;
+    return past_value(walk);
+  }
+  if (key == "pid") return take_value(walk, fields_.pid);
+  if (key == "cat") take_value(walk, fields_.category);
+  if (key == "name") take_value(walk, fields_.name);
+  if (key == "id2" && walk.token() == '{') return copy_object(key, walk, &EventRewriter::copy_id);
+  return key == "id" || key == "bind_id" ? copy_id(key, walk) : copy_member(key, walk);
+}
+
+Walk EventRewriter::copy_id(Raw key, Walk walk) {
+  if (!is_scalar(walk)) return copy_member(key, walk);
+  const Walk after = take_value(walk, fields_.id);
+  if (after.at == nullptr) return after;
+  append_key(key, members_);
+  append_id(*mark_, fields_.id, members_);
+  return after;
+}
+
+/// Copies an object as the value of the key, each of its members with `copy`.
+Walk EventRewriter::copy_object(Raw key, Walk walk, Walk (EventRewriter::*copy)(Raw, Walk)) {
+  append_key(key, members_);
+  members_ += '{';
+  const std::size_t before = members_.size();
+  const Walk after =
+      walk_object(walk, [&](Raw name, Walk at) -> AfterMember { return {(this->*copy)(name, at)}; });
+  // Each member has a comma in front.
+  if (members_.size() > before) members_.erase(before, 1);
+  members_ += '}';
+  return after;
+}
+
+/// Returns false if the arguments are broken.
+bool EventRewriter::copy_arguments() {
+  if (arguments_.at == nullptr) return true;
+  if (arguments_.token() != '{') return copy_member("args", arguments_).at != nullptr;
+  has_device_ = false;
+  if (copy_object("args", arguments_, &EventRewriter::copy_argument).at == nullptr) return false;
+  append_device();
+  return true;
+}
+
+Walk EventRewriter::copy_argument(Raw key, Walk walk) {
+  if (!is_scalar(walk)) return copy_member(key, walk);
+  Raw value;
+  const Walk after = take_value(walk, value);
+  if (after.at == nullptr) return after;
+  const bool is_metadata = without_quotes(fields_.phase) == "M";
+  const std::string_view what = is_metadata ? without_quotes(fields_.name) : Raw();
+  if (what == "process_name" && key == "name") {
+    process_.is_named = true;
+    append_key(key, members_);
+    append_json_string(marked_process_name(*mark_, clean_text(without_quotes(value)).text), members_);
+    return after;
+  }
+  auto number = marked_argument(*mark_, key, value);
+  if (what == "process_sort_index" && key == "sort_index") {
+    process_.is_sorted = true;
+    number = marked_sort_index(*mark_, parse_whole(value));
+  }
+  if (key == "device") {
+    // For device work without a valid device, append_device() adds the process's.
+    if (!number && is_of_device()) return after;
+    has_device_ = true;
+  }
+  if (!number) return copy_member(key, walk);
+  append_key(key, members_);
+  fmt::format_to(std::back_inserter(members_), "{}", *number);
+  return after;
+}
+
+bool EventRewriter::is_of_device() const {
+  return is_gpu_work(category_of(without_quotes(fields_.category)));
+}
+
+/// Device work without a device belongs to the device whose process it is drawn in, whose number has changed.
+void EventRewriter::append_device() {
+  if (has_device_ || !is_of_device()) return;
+  const auto device = marked_argument(*mark_, "device", without_quotes(fields_.pid));
+  if (!device) return;
+  members_.pop_back();  // the } of the arguments
+  const char* const comma = members_.back() == '{' ? "" : ",";
+  fmt::format_to(std::back_inserter(members_), "{}\"device\":{}}}", comma, *device);
+}
+
+void EventRewriter::append_process_to(Batch& batch) {
+  append_process(*mark_, fields_.pid, process_.pid);
+  batch.rewritten += ",\"pid\":";
+  batch.rewritten += process_.pid;
+  // Adjacent events are often of one process.
+  const auto known = std::ranges::find(batch.processes.rbegin(), batch.processes.rend(), process_.pid,
+                                       &RewrittenProcess::pid);
+  if (known == batch.processes.rend()) {
+    batch.processes.push_back(process_);
+  } else {
+    known->is_named |= process_.is_named;
+    known->is_sorted |= process_.is_sorted;
+  }
+}
+
+void EventRewriter::append_event(bool has_time, std::uint64_t offset, Batch& batch) {
+  std::string& out = batch.rewritten;
+  out += "{\"ph\":\"";
+  out += phase_;
+  out += '"';
+  if (has_time && mark_ == nullptr) append_time("ts", fields_.ts, out);
+  if (has_time && mark_ != nullptr) append_microseconds("ts", *moved_time(), out);
+  const auto length = fields_.dur.empty() ? std::nullopt : parse_microseconds(fields_.dur);
+  if (length && *length >= 0) {
+    append_time("dur", fields_.dur, out);
+  } else if (phase_ == 'X') {
+    batch.add_problem(offset, no_duration(fields_.dur));
+    out += ",\"dur\":0";
+  }
+  if (mark_ != nullptr) append_process_to(batch);
+  out += members_;
+  out += "},\n";
+}
+
+}  // namespace headroom::trace::readers

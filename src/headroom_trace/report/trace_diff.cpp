@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/report/trace_diff.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "headroom/base/error.h"
+#include "headroom/base/units.h"
+#include "headroom_trace/columns/attribution.h"
+#include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/columns/spans.h"
+#include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/tables/data_table.h"
+
+namespace headroom::trace {
+namespace {
+
+constexpr std::string_view kInside = " > ";
+
+Span span_of(const Trace& trace, const ProfileOptions& options) {
+  if (!options.step)
+    return {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
+  std::string known;
+  for (const Step& step : steps(trace)) {
+    if (step.number == *options.step) return {step.start_ns, step.end_ns};
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", step.number);
+  }
+  throw Error(fmt::format("{}: has no ProfilerStep#{}; its steps are {}", trace.source, *options.step,
+                          known.empty() ? "none" : known));
+}
+
+bool is_in(const Span& span, std::int64_t at) {
+  return at >= span.start && at < span.end;
+}
+
+/// Sums by the number of the name, which is quick, and then once by its text.
+class SumsByName {
+ public:
+  explicit SumsByName(std::size_t names) : sums_(names) {}
+  void add(NameId name, std::int64_t duration_ns) { sums_[name] += {1, duration_ns}; }
+  template <typename TextOf>
+  WorkByName by_text(TextOf text_of) const {
+    WorkByName all;
+    for (NameId name = 0; name < sums_.size(); ++name) {
+      if (sums_[name].count == 0) continue;
+      all[text_of(name)] += sums_[name];
+    }
+    return all;
+  }
+
+ private:
+  std::vector<WorkSum> sums_;
+};
+
+/// Each step is the same place as the others.
+std::string plain_name(std::string_view name) {
+  return std::string(name.starts_with(kStepName) ? kStepName.substr(0, kStepName.size() - 1) : name);
+}
+
+/// The chains of names above events, each chain once.
+class Places {
+ public:
+  Places(const Trace& trace, CategoryMask around)
+      : trace_(trace), parent_(parents(trace, around)), known_(trace.events.size(), kUnknown) {}
+
+  static constexpr std::uint32_t kRoot = 0;
+
+  /// The place of the events inside `event`; kRoot for kNone.
+  std::uint32_t inside(std::uint32_t event) {
+    std::vector<std::uint32_t> chain;
+    while (event != kNone && known_[event] == kUnknown) {
+      chain.push_back(event);
+      event = parent_[event];
+    }
+    std::uint32_t place = event == kNone ? kRoot : known_[event];
+    for (; !chain.empty(); chain.pop_back()) {
+      place = child(place, plain(trace_.events.name[chain.back()]));
+      known_[chain.back()] = place;
+    }
+    return place;
+  }
+  std::uint32_t parent_event(std::uint32_t event) const { return parent_[event]; }
+  std::uint32_t child(std::uint32_t place, NameId name) {
+    const auto [found, is_new] =
+        children_.try_emplace(std::uint64_t{place} << 32U | name, static_cast<std::uint32_t>(nodes_.size()));
+    if (is_new) nodes_.push_back({place, name});
+    return found->second;
+  }
+  std::size_t size() const { return nodes_.size(); }
+
+  template <typename TextOf>
+  std::string text(std::uint32_t place, TextOf text_of_last) const {
+    std::vector<std::string> names;
+    names.push_back(text_of_last(nodes_[place].name));
+    for (place = nodes_[place].parent; place != kRoot; place = nodes_[place].parent)
+      names.push_back(plain_name(trace_.names[nodes_[place].name]));
+    std::string all;
+    for (auto name = names.rbegin(); name != names.rend(); ++name) {
+      if (!all.empty()) all += kInside;
+      all += *name;
+    }
+    return all;
+  }
+
+ private:
+  static constexpr std::uint32_t kUnknown = 0xffffffffU;
+  struct Node {
+    std::uint32_t parent;
+    NameId name;
+  };
+
+  /// All steps share the name of the first.
+  NameId plain(NameId name) {
+    if (!trace_.names[name].starts_with(kStepName)) return name;
+    if (step_ == kNoName) step_ = name;
+    return step_;
+  }
+
+  const Trace& trace_;
+  std::vector<std::uint32_t> parent_;
+  std::vector<std::uint32_t> known_;  ///< of each event: the place inside it
+  std::vector<Node> nodes_{{kRoot, kNoName}};
+  std::unordered_map<std::uint64_t, std::uint32_t> children_;
+  NameId step_ = kNoName;
+};
+
+void sum_cpu(const Trace& trace, const Span& span, TraceProfile& profile) {
+  const Events& events = trace.events;
+  SumsByName ops(trace.names.size()), annotations(trace.names.size()), calls(trace.names.size());
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (!is_in(span, events.start_ns[i])) continue;
+    const Category category = events.category[i];
+    SumsByName* const sums = category == Category::kCpuOp                                      ? &ops
+                             : category == Category::kUserAnnotation                           ? &annotations
+                             : category == Category::kRuntime || category == Category::kDriver ? &calls
+                                                                                               : nullptr;
+    if (sums != nullptr) sums->add(events.name[i], events.duration_ns[i]);
+  }
+  const auto text_of = [&](NameId name) { return plain_name(trace.names[name]); };
+  profile.ops = ops.by_text(text_of);
+  profile.annotations = annotations.by_text(text_of);
+  profile.calls = calls.by_text(text_of);
+}
+
+void sum_gpu(const Trace& trace, const Span& span, const ProfileOptions& options, TraceProfile& profile) {
+  const Events& events = trace.events;
+  const std::vector<std::uint32_t> launch = launches(trace);
+  Places places(trace, mask_of(Category::kCpuOp) | mask_of(Category::kUserAnnotation));
+  SumsByName kernels(trace.names.size());
+  std::vector<WorkSum> at_place;
+  for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
+    const std::uint32_t event = trace.gpu[row].event;
+    if (options.step && launch[row] == kNone) ++profile.without_step;
+    if (options.step && (launch[row] == kNone || !is_in(span, events.start_ns[launch[row]]))) continue;
+    kernels.add(events.name[event], events.duration_ns[event]);
+    const std::uint32_t around = launch[row] == kNone ? kNone : places.parent_event(launch[row]);
+    const std::uint32_t place = places.child(places.inside(around), events.name[event]);
+    if (at_place.size() < places.size()) at_place.resize(places.size());
+    at_place[place] += {1, events.duration_ns[event]};
+  }
+  const auto text_of = [&](NameId name) {
+    return options.whole_names ? std::string(trace.names[name]) : short_name(trace.names[name]);
+  };
+  profile.kernels = kernels.by_text(text_of);
+  for (std::uint32_t place = 0; place < at_place.size(); ++place) {
+    if (at_place[place].count == 0) continue;
+    profile.places[places.text(place, text_of)] += at_place[place];
+  }
+}
+
+constexpr std::size_t kChanges = 5;
+
+Change change_of(const WorkSum& before, const WorkSum& after) {
+  if (before.count == 0) return Change::kAdded;
+  if (after.count == 0) return Change::kDeleted;
+  if (before.count == after.count) return Change::kUnchanged;
+  return after.count > before.count ? Change::kIncreased : Change::kDecreased;
+}
+
+/// Sums of a profile as they are shown: as they are, or by step.
+struct Scale {
+  double before = 1, after = 1;
+  bool is_one = true;
+
+  Cell of(std::int64_t value, double steps) const {
+    return is_one ? Cell{value} : Cell{static_cast<double>(value) / steps};
+  }
+  double delta_ns(const DiffLine& line) const {
+    return static_cast<double>(line.after.total_ns) / after -
+           static_cast<double>(line.before.total_ns) / before;
+  }
+  Cell delta_cell(const DiffLine& line) const {
+    return is_one ? Cell{line.after.total_ns - line.before.total_ns} : Cell{delta_ns(line)};
+  }
+  /// The five numbers of a line: two counts, two times, the difference.
+  void append(std::vector<Cell>& row, const DiffLine& line) const {
+    row.insert(row.end(),
+               {of(line.before.count, before), of(line.after.count, after), of(line.before.total_ns, before),
+                of(line.after.total_ns, after), delta_cell(line)});
+  }
+};
+
+void add_sum_columns(DataTable& table) {
+  for (const Column& column : std::vector<Column>{{"count_before", "count A", Kind::kCount},
+                                                  {"count_after", "count B", Kind::kCount},
+                                                  {"time_before_ns", "time A", Kind::kTimeNs},
+                                                  {"time_after_ns", "time B", Kind::kTimeNs},
+                                                  {"difference_ns", "B - A", Kind::kTimeNs}})
+    table.columns.push_back(column);
+}
+
+/// Before the lines of each change: their number and sum.
+DataTable changes_table(const std::vector<DiffLine>& lines, const Scale& scale) {
+  std::array<DiffLine, kChanges> sums;
+  std::array<std::size_t, kChanges> names{};
+  DiffLine all;
+  const auto add = [](DiffLine& sum, const DiffLine& line) {
+    sum.before += line.before;
+    sum.after += line.after;
+  };
+  for (const DiffLine& line : lines) {
+    ++names[static_cast<std::size_t>(line.change)];
+    add(sums[static_cast<std::size_t>(line.change)], line);
+    add(all, line);
+  }
+  DataTable table{"changes",
+                  "work of the devices, by what became of it",
+                  {{"change", "kernels", Kind::kText}, {"names", "names", Kind::kCount}},
+                  {}};
+  add_sum_columns(table);
+  const auto add_row = [&](const char* name, std::size_t count, const DiffLine& sum) {
+    std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{name, count_cell(count)});
+    scale.append(row, sum);
+  };
+  for (std::size_t i = 0; i < kChanges; ++i) add_row(to_string(static_cast<Change>(i)), names[i], sums[i]);
+  add_row("all", lines.size(), all);
+  return table;
+}
+
+/// A line, with its kind if a table has several.
+struct Labelled {
+  const char* kind = nullptr;
+  DiffLine line;
+};
+
+std::vector<Labelled> labelled(const char* kind, std::vector<DiffLine> lines) {
+  std::vector<Labelled> all;
+  for (DiffLine& line : lines) all.push_back({kind, std::move(line)});
+  return all;
+}
+
+/// The largest difference of time first. `table` has its names; its columns and rows are made here.
+DataTable lines_table(DataTable table, std::vector<Labelled> lines, const Scale& scale, std::size_t top) {
+  std::ranges::stable_sort(lines, std::greater{},
+                           [&](const Labelled& entry) { return std::abs(scale.delta_ns(entry.line)); });
+  const bool has_kinds = !lines.empty() && lines.front().kind != nullptr;
+  if (has_kinds) table.columns.push_back({"kind", "kind", Kind::kText});
+  table.columns.push_back({"change", "change", Kind::kText});
+  add_sum_columns(table);
+  table.columns.push_back({"name", "name", Kind::kText});
+  for (const auto& [kind, line] : lines) {
+    std::vector<Cell>& row = table.rows.emplace_back();
+    if (has_kinds) row.emplace_back(kind);
+    row.emplace_back(to_string(line.change));
+    scale.append(row, line);
+    row.emplace_back(line.name);
+  }
+  if (const std::size_t left_out = keep_top(table, top); left_out > 0)
+    table.title += fmt::format(" (without {} more that differ less)", left_out);
+  return table;
+}
+
+/// What the CPU did.
+std::vector<Labelled> cpu_lines(const TraceProfile& before, const TraceProfile& after) {
+  std::vector<Labelled> all = labelled("op", joined(before.ops, after.ops));
+  for (auto& more : {labelled("annotation", joined(before.annotations, after.annotations)),
+                     labelled("call", joined(before.calls, after.calls))})
+    all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+Scale scale_of(const TraceProfile& before, const TraceProfile& after, bool per_step) {
+  if (!per_step) return {};
+  if (before.steps == 0 || after.steps == 0)
+    throw Error("--per-step: no ProfilerStep in the traces to divide by; leave it out");
+  return {static_cast<double>(before.steps), static_cast<double>(after.steps), false};
+}
+
+void add_notes(const TraceProfile& before, const TraceProfile& after, const std::vector<DiffLine>& kernels,
+               const DiffOptions& options, AnalysisResult& result) {
+  if (before.steps != after.steps && !options.per_step) {
+    result.notes.push_back(
+        fmt::format("A has {} steps of the profiler and B {}: {}", before.steps, after.steps,
+                    before.steps > 0 && after.steps > 0 ? "--per-step divides by them"
+                                                        : "counts and times are of unequal work"));
+  }
+  if (before.traces != after.traces)
+    result.notes.push_back(fmt::format("A is {} traces and B {}", before.traces, after.traces));
+  for (const auto& [name, profile] : {std::pair{"A", &before}, std::pair{"B", &after}}) {
+    if (profile->without_step > 0)
+      result.notes.push_back(
+          fmt::format("{} pieces of GPU work of {} are in no step: their launches are not in the file",
+                      profile->without_step, name));
+  }
+  const bool any_common = std::ranges::any_of(
+      kernels, [](const DiffLine& line) { return line.before.count > 0 && line.after.count > 0; });
+  if (before.kernels.empty() || after.kernels.empty()) {
+    result.notes.push_back(fmt::format("no work of a device in {}", before.kernels.empty() ? "A" : "B"));
+  } else if (!any_common) {
+    result.notes.emplace_back("no kernel of A is in B: are they of the same program?");
+  }
+}
+
+/// How the time of all kernels changed, and whose changed most.
+std::string answer_of(const std::vector<DiffLine>& kernels, const Scale& scale) {
+  DiffLine all;
+  const DiffLine* most = nullptr;
+  for (const DiffLine& line : kernels) {
+    all.before += line.before;
+    all.after += line.after;
+    if (most == nullptr || std::abs(scale.delta_ns(line)) > std::abs(scale.delta_ns(*most))) most = &line;
+  }
+  if (most == nullptr) return "no work of a device in either trace";
+  const double before = static_cast<double>(all.before.total_ns) / scale.before, by = scale.delta_ns(all);
+  const std::string share = before > 0 ? fmt::format(" ({:+.3g} %)", by / before * 100) : "";
+  const std::string lead = fmt::format("devices work {} in A, {} in B{}{}", format_time_ns(before),
+                                       format_time_ns(before + by), share, scale.is_one ? "" : " a step");
+  const double delta = scale.delta_ns(*most);
+  if (delta == 0) return lead + ": no kernel differs";
+  return fmt::format("{}; most of one kernel: {}{} of {}", lead, delta > 0 ? "+" : "-",
+                     format_time_ns(std::abs(delta)), most->name);
+}
+
+}  // namespace
+
+TraceProfile profile_of(const Trace& trace, const ProfileOptions& options) {
+  const Span span = span_of(trace, options);
+  TraceProfile profile;
+  sum_cpu(trace, span, profile);
+  sum_gpu(trace, span, options, profile);
+  profile.steps = options.step ? 1 : static_cast<std::int64_t>(steps(trace).size());
+  profile.traces = 1;
+  return profile;
+}
+
+void add(TraceProfile& sum, const TraceProfile& other) {
+  for (WorkByName TraceProfile::*const part :
+       {&TraceProfile::kernels, &TraceProfile::ops, &TraceProfile::annotations, &TraceProfile::calls,
+        &TraceProfile::places}) {
+    for (const auto& [name, work] : other.*part) (sum.*part)[name] += work;
+  }
+  sum.without_step += other.without_step;
+  sum.steps += other.steps;
+  sum.traces += other.traces;
+}
+
+const char* to_string(Change change) {
+  constexpr std::array<const char*, kChanges> kNames{"added", "deleted", "increased", "decreased",
+                                                     "unchanged"};
+  return kNames[static_cast<std::size_t>(change)];
+}
+
+std::vector<DiffLine> joined(const WorkByName& before, const WorkByName& after) {
+  std::vector<DiffLine> lines;
+  auto a = before.begin();
+  auto b = after.begin();
+  while (a != before.end() || b != after.end()) {
+    const bool take_a = a != before.end() && (b == after.end() || a->first <= b->first);
+    const bool take_b = b != after.end() && (a == before.end() || b->first <= a->first);
+    DiffLine& line = lines.emplace_back();
+    line.name = take_a ? a->first : b->first;
+    if (take_a) line.before = (a++)->second;
+    if (take_b) line.after = (b++)->second;
+    line.change = change_of(line.before, line.after);
+  }
+  return lines;
+}
+
+AnalysisResult diff(const TraceProfile& before, const TraceProfile& after, const DiffOptions& options) {
+  const Scale scale = scale_of(before, after, options.per_step);
+  const std::vector<DiffLine> kernels = joined(before.kernels, after.kernels);
+  AnalysisResult result;
+  result.answer = {answer_of(kernels, scale)};
+  result.tables.push_back(changes_table(kernels, scale));
+  const auto add = [&](const char* key, const char* title, std::vector<Labelled> lines) {
+    result.tables.push_back(lines_table({key, title, {}, {}}, std::move(lines), scale, options.top));
+  };
+  add("kernels", "kernels by the difference of their time", labelled(nullptr, kernels));
+  add("ops", "ops, annotations and calls of the runtime, with what they call", cpu_lines(before, after));
+  add("places", "kernels by the ops above their launch",
+      labelled(nullptr, joined(before.places, after.places)));
+  add_notes(before, after, kernels, options, result);
+  return result;
+}
+
+}  // namespace headroom::trace

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/report/trace_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/files/csv.h"
+
+namespace headroom {
+namespace {
+
+constexpr const char* kCut = "…";
+
+bool is_inside_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+}
+
+/// Bytes of the first `characters` characters of UTF-8.
+std::size_t bytes_of(std::string_view text, std::size_t characters) {
+  std::size_t at = 0;
+  while (at < text.size() && characters > 0) {
+    ++at;
+    while (at < text.size() && is_inside_character(text[at])) ++at;
+    --characters;
+  }
+  return at;
+}
+
+std::string_view first_characters(std::string_view text, std::size_t characters) {
+  return text.substr(0, bytes_of(text, characters));
+}
+
+std::string_view last_characters(std::string_view text, std::size_t characters) {
+  const std::size_t width = display_width(std::string(text));
+  return width <= characters ? text : text.substr(bytes_of(text, width - characters));
+}
+
+std::string shortened(const std::string& text, std::size_t most) {
+  if (display_width(text) <= most) return text;
+  const std::size_t head = most * 2 / 3, tail = most - head - 1;
+  return fmt::format("{}{}{}", first_characters(text, head), kCut, last_characters(text, tail));
+}
+
+/// Bytes that all of the names begin with, between characters.
+std::size_t shared_beginning(const std::vector<const std::string*>& names) {
+  const std::string& first = *names.front();
+  std::size_t shared = first.size();
+  for (const std::string* name : names) {
+    const auto differing = std::mismatch(first.begin(), first.end(), name->begin(), name->end()).first;
+    shared = std::min(shared, static_cast<std::size_t>(differing - first.begin()));
+  }
+  while (shared > 0 && shared < first.size() && is_inside_character(first[shared])) --shared;
+  return shared;
+}
+
+/// The beginning, what follows `shared` bytes with a little of what stands before them, and the end.
+std::string shortened_around(const std::string& name, std::size_t shared, std::size_t most) {
+  constexpr std::size_t kBefore = 4;
+  const std::size_t head = most / 3, around = most / 3, tail = most - head - around - 2;
+  const std::string_view before = last_characters(std::string_view(name).substr(0, shared), kBefore);
+  const std::size_t from = shared - before.size();
+  const std::string_view differing = first_characters(std::string_view(name).substr(from), around);
+  const std::size_t rest = from + differing.size();
+  const std::string_view end = last_characters(std::string_view(name).substr(rest), tail);
+  return fmt::format("{}{}{}{}{}", first_characters(std::string_view(name).substr(0, from), head), kCut,
+                     differing, rest + end.size() < name.size() ? kCut : "", end);
+}
+
+using ByText = std::map<std::string, std::vector<const std::string*>>;
+
+/// Gives the names that are alone with their text that text, and looks closer at the others.
+void settle(const ByText& by_text, std::size_t most, std::size_t looked_at,
+            std::map<std::string, std::string>& chosen) {
+  for (const auto& [text, names] : by_text) {
+    if (names.size() == 1) {
+      chosen[*names.front()] = text;
+      continue;
+    }
+    const std::size_t shared = shared_beginning(names);
+    ByText closer;
+    for (const std::string* name : names) closer[shortened_around(*name, shared, most)].push_back(name);
+    // Each look is at a later place, and the first one may have left all of them together.
+    if (closer.size() > 1 || shared > looked_at) {
+      settle(closer, most, shared, chosen);
+      continue;
+    }
+    std::size_t number = 0;
+    for (const std::string* name : names) chosen[*name] = fmt::format("{} #{}", text, ++number);
+  }
+}
+
+/// Numbers those that got the text of a name of another group.
+void number_repeats(const std::vector<std::string>& names, std::map<std::string, std::string>& chosen) {
+  std::set<std::string> taken, done;
+  for (const std::string& name : names) {
+    if (!done.insert(name).second) continue;
+    std::string& text = chosen[name];
+    const std::string plain = text;
+    for (std::size_t number = 2; !taken.insert(text).second; ++number)
+      text = fmt::format("{} #{}", plain, number);
+  }
+}
+
+using trace::Cell;
+using trace::Kind;
+
+constexpr const char* kNothing = "-";
+/// What a table on a terminal spares for a name. Names of kernels have up to thousands of characters.
+constexpr std::size_t kNameWidth = 72, kShortestName = 24;
+
+/// Seconds to the nanosecond, exact.
+std::string instant_text(std::int64_t ns) {
+  const auto whole = std::lldiv(ns, 1'000'000'000);
+  return fmt::format("{}{}.{:09} s", ns < 0 ? "-" : "", std::llabs(whole.quot), std::llabs(whole.rem));
+}
+
+std::string rate_text(double giga, const char* unit) {
+  constexpr double kThousand = 1000;
+  if (std::abs(giga) < kThousand) return fmt::format("{} G{}", format_number(giga), unit);
+  return fmt::format("{} T{}", format_number(giga / kThousand), unit);
+}
+
+std::string number_text(double value, Kind kind) {
+  if (!std::isfinite(value)) return kNothing;
+  switch (kind) {
+    case Kind::kTimeNs:
+      return format_time_ns(value);
+    case Kind::kBytes:
+      return format_bytes(value);
+    case Kind::kShare:
+      return format_percent(value);
+    case Kind::kGigabytesPerSecond:
+      return rate_text(value, "B/s");
+    case Kind::kGigaflopsPerSecond:
+      return rate_text(value, "FLOP/s");
+    default:
+      return format_number(value);
+  }
+}
+
+/// Half of a narrow terminal, so that figures fit next to a name.
+std::size_t name_width(const TraceTextOptions& options) {
+  const bool narrow = options.width > 0 && !options.markdown;
+  return narrow ? std::clamp(options.width / 2, kShortestName, kNameWidth) : kNameWidth;
+}
+
+bool is_whole(Kind kind) {
+  return kind == Kind::kCount || kind == Kind::kNumber || kind == Kind::kText;
+}
+
+Table headlines_table(const trace::AnalysisResult& result, const TraceTextOptions& options) {
+  Table table({{"metric"}, {"device"}, {"value", Align::kRight}});
+  for (const trace::Headline& headline : result.headlines) {
+    table.row({headline.metric, headline.device.empty() ? "all" : headline.device,
+               trace_cell_text(headline.value, headline.kind, options)});
+  }
+  return table;
+}
+
+using trace::AnalysisResult;
+using trace::Cell;
+using trace::DataTable;
+using trace::Kind;
+
+/// The sentence of a headline; its value replaces '#'.
+struct Phrase {
+  std::string_view analysis, metric, text;
+};
+
+constexpr std::array kPhrases = {
+    Phrase{"utilization", "utilization", "the devices work # of the time"},
+    Phrase{"utilization", "matmul_convolution_share", "matrix products and convolutions take # of the time"},
+    Phrase{"utilization", "exposed_communication_share", "communication that nothing hides #"},
+    Phrase{"summary", "utilization", "the devices work # of the time"},
+    Phrase{"summary", "exposed_communication_share", "communication that nothing hides takes # of the time"},
+    Phrase{"findings", "recoverable_ns", "# could be gained"},
+    Phrase{"overlap", "overlap", "# of communication is hidden behind computation"},
+    Phrase{"overlap", "exposed_communication_share", "what nothing hides takes # of the time"},
+    Phrase{"overlap", "exposed_memory_share", "copies that nothing hides take # of the time"},
+    Phrase{"steps", "steps", "# steps"},
+    Phrase{"steps", "step_time_ns", "# each in the median"},
+    Phrase{"steps", "step_utilization", "in which the devices work # of the time"},
+    Phrase{"kernels", "gpu_events", "# pieces of work of the devices"},
+    Phrase{"kernels", "gpu_time_ns", "# in all"},
+    Phrase{"ops", "calls", "# calls of the host"},
+    Phrase{"ops", "self_cpu_ns", "# of CPU time"},
+    Phrase{"ops", "self_device_ns", "# of device time"},
+    Phrase{"queue", "queue_empty_share", "nothing waits for the devices # of the time"},
+    Phrase{"queue", "queue_length_mean", "# pieces of work wait in the mean"},
+    Phrase{"queue", "queue_blocked_ns", "launching blocks for #"},
+    Phrase{"idle", "idle_share", "the devices have nothing to do for # of the time"},
+    Phrase{"idle", "host_wait_share", "they wait for the host for # of the time"},
+    Phrase{"memory", "transfer_bytes", "# are copied"},
+    Phrase{"memory", "transfer_ns", "that takes #"},
+    Phrase{"memory", "peak_allocated_bytes", "at most # are allocated"},
+    Phrase{"memory", "peak_reserved_bytes", "at most # are reserved"},
+    Phrase{"modules", "modules", "# modules"},
+    Phrase{"modules", "lines", "# lines of Python"},
+    Phrase{"modules", "placed_device_ns", "# of device time are theirs"},
+    Phrase{"roofline", "roof_share", "operators reach # of what the device allows"},
+    Phrase{"roofline", "roofline_covered", "as far as their cost is known, which is # of the time"},
+    Phrase{"efficiency", "sm_efficiency", "SM efficiency is #"},
+    Phrase{"efficiency", "achieved_occupancy", "achieved occupancy #"},
+    Phrase{"validate", "problems", "# problems in the file"},
+    Phrase{"validate", "events_left_out", "# events left out"},
+    Phrase{"validate", "anomalies", "# anomalies among its events"},
+    Phrase{"launch", "launch_delay_median_ns", "work waits # after its launch in the median"},
+    Phrase{"launch", "launch_call_median_ns", "a call that launches takes # in the median"},
+    Phrase{"critical-path", "critical_path", "the critical path takes #"},
+    Phrase{"critical-path", "job_critical_path", "the job's critical path takes #"},
+    Phrase{"collectives", "collectives", "# collectives"},
+    Phrase{"collectives", "communication_time", "# of communication"},
+    Phrase{"collectives", "collective_latency", "collectives take #"},
+    Phrase{"collectives", "collective_skew", "ranks enter them apart by # in all"},
+    Phrase{"stragglers", "long_communication_kernels", "# communication kernels take long"},
+};
+
+/// A table whose first row leads it, by a share.
+struct Leader {
+  std::string_view analysis, table, share, what;
+};
+
+constexpr std::array kLeaders = {
+    Leader{"kernels", "kernels", "share", "most"},
+    Leader{"ops", "ops", "self_device_share", "most on the devices"},
+    Leader{"ops", "ops", "self_cpu_share", "most of the CPU"},
+};
+
+/// The values of a metric over the whole trace: one, or one of each rank.
+std::vector<trace::Headline> values_of(const TraceReport& report, std::string_view metric) {
+  std::vector<trace::Headline> values;
+  const auto take = [&](const AnalysisResult& result) {
+    for (const trace::Headline& one : result.headlines) {
+      if (one.metric == metric && one.device.empty()) values.push_back(one);
+    }
+  };
+  take(report.result);
+  if (!values.empty()) return values;
+  for (const trace::RankResult& rank : report.ranks) take(rank.result);
+  return values;
+}
+
+/// "57.6 %", "44.8 % to 47.1 %"; empty if the metric is absent.
+std::optional<std::string> value_text(const TraceReport& report, std::string_view metric) {
+  const std::vector<trace::Headline> values = values_of(report, metric);
+  if (values.empty()) return std::nullopt;
+  const auto [least, most] = std::ranges::minmax(values, {}, &trace::Headline::value);
+  const auto text = [](const trace::Headline& one) {
+    const bool is_whole = one.kind == Kind::kCount;
+    return trace_cell_text(is_whole ? Cell{static_cast<std::int64_t>(one.value)} : Cell{one.value}, one.kind);
+  };
+  return least.value == most.value ? text(least) : text(least) + " to " + text(most);
+}
+
+std::string phrases_text(const TraceReport& report) {
+  std::vector<std::string> parts;
+  for (const Phrase& phrase : kPhrases) {
+    if (phrase.analysis != report.analysis) continue;
+    const auto value = value_text(report, phrase.metric);
+    if (!value) continue;
+    std::string text(phrase.text);
+    parts.push_back(text.replace(text.find('#'), 1, *value));
+  }
+  if (parts.empty()) return {};
+  const std::string of = report.ranks.empty() ? "" : fmt::format("{} ranks: ", report.ranks.size());
+  return of + join(parts, ", ");
+}
+
+std::optional<std::size_t> column_of(const DataTable& table, std::string_view key) {
+  const auto found = std::ranges::find(table.columns, key, &trace::Column::key);
+  if (found == table.columns.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - table.columns.begin());
+}
+
+std::string leader_text(const AnalysisResult& result, const Leader& leader) {
+  const auto table = std::ranges::find(result.tables, leader.table, &DataTable::key);
+  if (table == result.tables.end() || table->rows.empty()) return {};
+  const auto share = column_of(*table, leader.share);
+  if (!share) return {};
+  const auto number = [&](const std::vector<Cell>& row) {
+    const double* value = std::get_if<double>(&row.at(*share));
+    return value == nullptr ? 0 : *value;
+  };
+  const std::vector<Cell>& row = *std::ranges::max_element(table->rows, {}, number);
+  if (!(number(row) > 0)) return {};
+  return fmt::format("{}: {}, {}", leader.what, trace_cell_text(row.front(), Kind::kText),
+                     trace_cell_text(row[*share], Kind::kShare));
+}
+
+std::string plain_text(const trace::Cell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return std::to_string(*whole);
+  const auto* number = std::get_if<double>(&cell);
+  return number != nullptr && std::isfinite(*number) ? fmt::format("{}", *number) : "";
+}
+
+}  // namespace
+
+std::vector<std::string> shortened_names(const std::vector<std::string>& names, std::size_t most) {
+  const std::set<std::string> distinct(names.begin(), names.end());
+  ByText by_text;
+  for (const std::string& name : distinct) by_text[shortened(name, most)].push_back(&name);
+  std::map<std::string, std::string> chosen;
+  settle(by_text, most, 0, chosen);
+  number_repeats(names, chosen);
+  std::vector<std::string> texts;
+  texts.reserve(names.size());
+  for (const std::string& name : names) texts.push_back(chosen[name]);
+  return texts;
+}
+
+std::string trace_cell_text(const Cell& cell, Kind kind, const TraceTextOptions& options) {
+  if (const auto* text = std::get_if<std::string>(&cell)) {
+    return options.whole_names ? *text : shortened_names({*text}, name_width(options)).front();
+  }
+  if (const auto* whole = std::get_if<std::int64_t>(&cell)) {
+    if (kind == Kind::kInstantNs) return instant_text(*whole - options.origin_ns);
+    return is_whole(kind) ? std::to_string(*whole) : number_text(static_cast<double>(*whole), kind);
+  }
+  if (const auto* number = std::get_if<double>(&cell)) {
+    if (kind != Kind::kInstantNs) return number_text(*number, kind);
+    return instant_text(std::llround(*number) - options.origin_ns);
+  }
+  return kNothing;
+}
+
+namespace {
+
+/// The texts of a column, short enough and still different where they differ; empty for columns of numbers.
+std::vector<std::string> texts_of(const trace::DataTable& data, std::size_t column,
+                                  const TraceTextOptions& options) {
+  if (data.columns[column].kind != Kind::kText) return {};
+  std::vector<std::string> texts;
+  for (const std::vector<Cell>& row : data.rows)
+    texts.push_back(trace_cell_text(row.at(column), Kind::kText, {.whole_names = true}));
+  return options.whole_names ? texts : shortened_names(texts, name_width(options));
+}
+
+}  // namespace
+
+Table trace_table(const trace::DataTable& data, const TraceTextOptions& options) {
+  std::vector<Table::Column> columns;
+  for (const trace::Column& column : data.columns) {
+    columns.push_back({column.title, column.kind == Kind::kText ? Align::kLeft : Align::kRight});
+  }
+  Table table(std::move(columns));
+  std::vector<std::vector<std::string>> texts;
+  for (std::size_t i = 0; i < data.columns.size(); ++i) texts.push_back(texts_of(data, i, options));
+  for (std::size_t place = 0; place < data.rows.size(); ++place) {
+    const std::vector<Cell>& row = data.rows[place];
+    std::vector<std::string> cells;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const Kind kind = data.columns.at(i).kind;
+      cells.push_back(kind == Kind::kText ? texts[i][place] : trace_cell_text(row[i], kind, options));
+    }
+    table.row(std::move(cells));
+  }
+  return table;
+}
+
+Sheet trace_sheet(const trace::AnalysisResult& result, const TraceTextOptions& options) {
+  Sheet sheet;
+  for (const std::string& sentence : result.answer) sheet.answer(sentence);
+  for (const trace::DataTable& data : result.tables) {
+    if (data.is_for_combining || data.is_in_answer) continue;
+    sheet.title(data.title + (data.rows.empty() ? ": none" : ""));
+    sheet.table(trace_table(data, options));
+  }
+  if (result.tables.empty() && !result.headlines.empty()) sheet.table(headlines_table(result, options));
+  // Apart from the last table, which they are not about; Markdown does that by itself.
+  const bool is_alone = result.answer.empty() && result.tables.empty() && result.headlines.empty();
+  std::string notes = result.notes.empty() || options.markdown || is_alone ? "" : "\n";
+  for (const std::string& note : result.notes) notes += "- " + note + "\n";
+  return sheet.notes(notes, Tone::kPlain);
+}
+
+std::vector<std::string> trace_answer(const TraceReport& report) {
+  if (!report.result.answer.empty()) return report.result.answer;
+  std::vector<std::string> answer;
+  if (std::string text = phrases_text(report); !text.empty()) answer.push_back(std::move(text));
+  for (const Leader& leader : kLeaders) {
+    if (leader.analysis != report.analysis) continue;
+    if (std::string text = leader_text(report.result, leader); !text.empty())
+      answer.push_back(std::move(text));
+  }
+  if (answer.empty() && !report.result.notes.empty()) answer.push_back(report.result.notes.front());
+  return answer;
+}
+
+std::string trace_csv(const trace::DataTable& table) {
+  CsvRow line;
+  for (const trace::Column& column : table.columns) line.push_back(column.key);
+  std::string out = csv_line(line);
+  for (const std::vector<trace::Cell>& row : table.rows) {
+    line.clear();
+    for (const trace::Cell& cell : row) line.push_back(plain_text(cell));
+    out += csv_line(line);
+  }
+  return out;
+}
+
+std::string trace_csv(const trace::AnalysisResult& result) {
+  std::string out;
+  for (const trace::DataTable& table : result.tables) {
+    if (!out.empty()) out += "\n";
+    out += fmt::format("# {}: {}\n", table.key, table.title) + trace_csv(table);
+  }
+  return out;
+}
+
+}  // namespace headroom

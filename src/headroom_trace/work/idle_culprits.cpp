@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/work/idle_culprits.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "headroom/base/text.h"
+#include "headroom_trace/columns/attribution.h"
+#include "headroom_trace/columns/spans.h"
+#include "headroom_trace/work/device_work.h"
+#include "headroom_trace/work/stream_order.h"
+
+namespace headroom::trace {
+namespace {
+
+template <typename Wanted>
+Spans times_where(const Trace& trace, Wanted wanted) {
+  const Events& events = trace.events;
+  std::vector<Span> spans;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (wanted(i)) spans.push_back({events.start_ns[i], events.end_ns(i)});
+  }
+  return merged(std::move(spans));
+}
+
+/// Annotations of the program. Old files write them as operators.
+bool can_be_annotation(Category category) {
+  return category == Category::kUserAnnotation || category == Category::kCpuOp;
+}
+
+bool is_compilation(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kParts{"dynamo_timed",  "compile_inner",    "compile_fx",
+                                                   "compile_to_fn", "compile_and_call", "_compile_to_module"};
+  return std::ranges::any_of(kParts, [&](std::string_view part) { return contains(name, part); });
+}
+
+bool is_collector(std::string_view name) {
+  return contains(name, "gc.collect") || contains(name, "gc.py") || contains(name, "function collect>") ||
+         contains(name, "method collect>") || name == "Python GC" || contains(name, "garbage_collect");
+}
+
+/// The activity that an event itself tells; nothing if it is only part of an enclosing one.
+std::optional<HostDoing> own_doing(std::string_view name, Category category) {
+  const bool is_call = category == Category::kRuntime || category == Category::kDriver;
+  if (is_call && is_allocation_call(name)) return HostDoing::kAllocation;
+  if (is_call && is_blocking_call(name)) return HostDoing::kSynchronisation;
+  if (is_call) return HostDoing::kLaunch;
+  if (is_data_loading(name)) return HostDoing::kDataLoading;
+  if (is_compilation(name)) return HostDoing::kCompilation;
+  if (category != Category::kCpuOp && is_collector(name)) return HostDoing::kCollector;
+  return std::nullopt;
+}
+
+HostDoing plain_doing(Category category) {
+  return category == Category::kCpuOp ? HostDoing::kOperator : HostDoing::kProgram;
+}
+
+/// The host's part of some gaps: the times to look up in the threads.
+struct HostTimes {
+  struct Time {
+    Span span;
+    std::uint32_t gap;
+    std::uint32_t thread;  ///< that launches the work after the gap; kNone if unknown
+  };
+  std::vector<Time> times;         ///< by device and start; those of one device do not overlap
+  std::vector<std::size_t> first;  ///< of each device in `times`, and the end
+};
+
+/// Walks over the open events of each thread and reports their parts within the requested times.
+class ThreadWalk {
+ public:
+  ThreadWalk(const Trace& trace, const HostTimes& times) : events_(trace.events), times_(times) {}
+
+  /// `take(time, part)`: an index of times and the part of it that the event is the innermost in.
+  template <typename Take>
+  void walk(std::span<const std::uint32_t> of_thread, Take take) {
+    open_.clear();
+    next_ = times_.first;
+    std::int64_t at = 0;
+    const auto emit = [&](std::int64_t until) {
+      if (!open_.empty() && until > at) hand_out({at, until}, open_.back().event, take);
+      at = std::max(at, until);
+    };
+    for (const std::uint32_t event : of_thread) {
+      const std::int64_t start = events_.start_ns[event];
+      while (!open_.empty() && open_.back().end <= start) {
+        emit(open_.back().end);
+        open_.pop_back();
+      }
+      emit(start);
+      at = open_.empty() ? start : std::max(at, start);
+      // An event that outlives its enclosing event is its sibling: profilers write such pairs.
+      const std::int64_t end = events_.end_ns(event);
+      while (!open_.empty() && open_.back().end < end) open_.pop_back();
+      open_.push_back({event, end});
+    }
+    while (!open_.empty()) {
+      emit(open_.back().end);
+      open_.pop_back();
+    }
+  }
+
+ private:
+  struct Open {
+    std::uint32_t event;
+    std::int64_t end;
+  };
+
+  template <typename Take>
+  void hand_out(Span span, std::uint32_t event, Take take) {
+    // Spans come one after the other: times that end before one are behind all that follow.
+    for (std::size_t device = 0; device + 1 < times_.first.size(); ++device) {
+      const std::size_t end = times_.first[device + 1];
+      std::size_t& next = next_[device];
+      while (next < end && times_.times[next].span.end <= span.start) ++next;
+      for (std::size_t at = next; at < end && times_.times[at].span.start < span.end; ++at) {
+        const Span asked = times_.times[at].span;
+        take(static_cast<std::uint32_t>(at),
+             Span{std::max(span.start, asked.start), std::min(span.end, asked.end)}, event);
+      }
+    }
+  }
+
+  const Events& events_;
+  const HostTimes& times_;
+  std::vector<Open> open_;
+  std::vector<std::size_t> next_;  ///< of each device: the first of its times that is not over
+};
+
+class CulpritSearch {
+ public:
+  CulpritSearch(const Trace& trace, std::span<const std::uint32_t> launch, const HostOrder& host)
+      : trace_(trace),
+        events_(trace.events),
+        launch_(launch),
+        order_(host),
+        doing_(host_doings(trace, host)) {}
+
+  IdleCulprits search(const DeviceWork& all, const Span* window) {
+    for (const GpuWork& work : work_by_device(all)) {
+      times_.first.push_back(times_.times.size());
+      add_gaps(work, window);
+    }
+    times_.first.push_back(times_.times.size());
+    ask_threads();
+    fill();
+    return std::move(found_);
+  }
+
+ private:
+  struct HostPart {
+    Span span;
+    std::uint32_t time;  ///< index of times_
+    std::uint32_t event;
+  };
+  bool is_of_launcher(const HostPart& part) const {
+    return times_.times[part.time].thread == events_.thread[part.event];
+  }
+
+  void add_gap(const GpuWork& work, Span time, std::uint32_t before, std::uint32_t next) {
+    if (time.end <= time.start) return;
+    DeviceGap gap{time, work.device, before, next, kNone, time.start};
+    if (next == kNone) {
+      gap.host_until_ns = time.end;
+    } else if (launch_[next] != kNone) {
+      gap.call = launch_[next];
+      gap.host_until_ns = std::clamp(events_.start_ns[gap.call], time.start, time.end);
+    }
+    if (gap.host_until_ns > time.start) {
+      const std::uint32_t thread = gap.call != kNone ? events_.thread[gap.call]
+                                   : before != kNone && launch_[before] != kNone
+                                       ? events_.thread[launch_[before]]
+                                       : kNone;
+      times_.times.push_back(
+          {{time.start, gap.host_until_ns}, static_cast<std::uint32_t>(found_.gaps.size()), thread});
+    }
+    found_.gaps.push_back(gap);
+  }
+
+  void add_gaps(const GpuWork& work, const Span* window) {
+    if (work.rows.empty()) return;
+    const auto cut = [&](Span span) {
+      return window == nullptr ? span
+                               : Span{std::max(span.start, window->start), std::min(span.end, window->end)};
+    };
+    const auto start_of = [&](std::uint32_t row) { return events_.start_ns[trace_.gpu[row].event]; };
+    if (window != nullptr)
+      add_gap(work, cut({window->start, start_of(work.rows.front())}), kNone, work.rows.front());
+    // Why there is a gap is found here in another way: the threshold of idle_gaps plays no part.
+    for (const IdleGap& gap : idle_gaps(trace_, work.rows, launch_, 0))
+      add_gap(work, cut({gap.start_ns, gap.end_ns}), gap.before, gap.next);
+    if (window == nullptr) return;
+    std::uint32_t last = work.rows.front();
+    for (const std::uint32_t row : work.rows) {
+      if (events_.end_ns(trace_.gpu[row].event) >= events_.end_ns(trace_.gpu[last].event)) last = row;
+    }
+    add_gap(work, cut({events_.end_ns(trace_.gpu[last].event), window->end}), last, kNone);
+  }
+
+  /// The activity of the launching threads in the requested times.
+  void ask_threads() {
+    std::vector<bool> launches_work(trace_.threads.size());
+    for (const std::uint32_t call : launch_) {
+      if (call != kNone) launches_work[events_.thread[call]] = true;
+    }
+    const std::vector<std::uint32_t>& order = order_.events;
+    ThreadWalk walk(trace_, times_);
+    host_.reserve(order.size());
+    for (std::size_t from = 0; from < order.size();) {
+      const std::uint32_t thread = events_.thread[order[from]];
+      std::size_t to = from;
+      while (to < order.size() && events_.thread[order[to]] == thread) ++to;
+      if (launches_work[thread]) {
+        walk.walk(std::span(order).subspan(from, to - from),
+                  [&](std::uint32_t time, Span span, std::uint32_t event) {
+                    if (doing_[event] == HostDoing::kNotRecorded) return;
+                    host_.push_back({span, time, event});
+                  });
+      }
+      from = to;
+    }
+  }
+
+  /// The activity of the other threads; at each moment the one that began first counts.
+  std::vector<HostPart> one_after_the_other(std::span<const HostPart> parts) const {
+    std::vector<HostPart> others;
+    for (HostPart part : parts) {
+      if (is_of_launcher(part)) continue;
+      if (!others.empty()) part.span.start = std::max(part.span.start, others.back().span.end);
+      if (part.span.end > part.span.start) others.push_back(part);
+    }
+    return others;
+  }
+
+  /// The parts of each time: the launching thread's, those of other threads in its holes, and unrecorded
+  /// time.
+  void fill_time(std::uint32_t time, std::span<const HostPart> parts) {
+    const HostTimes::Time& asked = times_.times[time];
+    const auto add = [&](Span span, std::uint32_t event) {
+      if (span.end <= span.start) return;
+      const HostDoing doing = event == kNone ? HostDoing::kNotRecorded : doing_[event];
+      found_.parts.push_back({span, doing, event, asked.gap});
+    };
+    const std::vector<HostPart> others = one_after_the_other(parts);
+    std::size_t next = 0;
+    const auto fill_hole = [&](Span hole) {
+      while (next < others.size() && others[next].span.end <= hole.start) ++next;
+      for (std::size_t i = next; i < others.size() && others[i].span.start < hole.end; ++i) {
+        add({hole.start, others[i].span.start}, kNone);
+        add({std::max(others[i].span.start, hole.start), std::min(others[i].span.end, hole.end)},
+            others[i].event);
+        hole.start = std::min(others[i].span.end, hole.end);
+      }
+      add(hole, kNone);
+    };
+    std::int64_t at = asked.span.start;
+    for (const HostPart& part : parts) {
+      if (!is_of_launcher(part)) continue;
+      fill_hole({at, part.span.start});
+      add({std::max(at, part.span.start), part.span.end}, part.event);
+      at = std::max(at, part.span.end);
+    }
+    fill_hole({at, asked.span.end});
+  }
+
+  void fill() {
+    const auto is_before = [](const HostPart& a, const HostPart& b) {
+      return std::tie(a.time, a.span.start, a.span.end, a.event) <
+             std::tie(b.time, b.span.start, b.span.end, b.event);
+    };
+    merge_runs(std::span(host_), is_before);
+    found_.parts.reserve(host_.size() + 2 * found_.gaps.size());
+    std::size_t from = 0;
+    std::uint32_t time = 0;
+    for (std::uint32_t i = 0; i < found_.gaps.size(); ++i) {
+      const DeviceGap& gap = found_.gaps[i];
+      // Times were asked for in the order of the gaps, of some of them.
+      if (time < times_.times.size() && times_.times[time].gap == i) {
+        std::size_t to = from;
+        while (to < host_.size() && host_[to].time == time) ++to;
+        fill_time(time++, std::span(host_).subspan(from, to - from));
+        from = to;
+      }
+      if (gap.host_until_ns >= gap.time.end) continue;
+      const bool is_launch = gap.host_until_ns > gap.time.start;
+      found_.parts.push_back({{gap.host_until_ns, gap.time.end},
+                              is_launch ? HostDoing::kLaunch : HostDoing::kNotTheHost,
+                              is_launch ? gap.call : kNone,
+                              i});
+    }
+  }
+
+  const Trace& trace_;
+  const Events& events_;
+  std::span<const std::uint32_t> launch_;
+  const HostOrder& order_;
+  std::vector<HostDoing> doing_;
+  HostTimes times_;
+  std::vector<HostPart> host_;
+  IdleCulprits found_;
+};
+
+}  // namespace
+
+bool is_data_loading(std::string_view annotation) {
+  return contains(annotation, "DataLoader") || contains(annotation, "DataPipe") ||
+         contains(annotation, "dataloader_next") || annotation.starts_with("IteratorGetNext");
+}
+
+Spans data_loading(const Trace& trace) {
+  return times_where(trace, [&](std::size_t i) {
+    return can_be_annotation(trace.events.category[i]) && is_data_loading(trace.names[trace.events.name[i]]);
+  });
+}
+
+Spans host_communication(const Trace& trace) {
+  return times_where(trace, [&](std::size_t i) {
+    if (!can_be_annotation(trace.events.category[i])) return false;
+    const std::string_view name = trace.names[trace.events.name[i]];
+    return name.starts_with("gloo:") || name.starts_with("mpi:");
+  });
+}
+
+Spans operators(const Trace& trace) {
+  return times_where(trace, [&](std::size_t i) {
+    if (trace.events.category[i] != Category::kCpuOp) return false;
+    const std::string_view name = trace.names[trace.events.name[i]];
+    return !name.starts_with(kStepName) && !is_data_loading(name);
+  });
+}
+
+Spans times_of(const Trace& trace, Category category) {
+  return times_where(trace, [&](std::size_t i) { return trace.events.category[i] == category; });
+}
+
+const char* to_string(HostDoing doing) {
+  constexpr const char* kNames[kHostDoings] = {
+      "data loading", "allocation", "compilation", "garbage collector", "synchronisation",
+      "launch",       "operators",  "program",     "not recorded",      "not the host"};
+  return kNames[static_cast<std::size_t>(doing)];
+}
+
+bool is_allocation_call(std::string_view name) {
+  constexpr std::array<std::string_view, 14> kStarts{
+      "cudaMalloc",  "cudaFree",      "cudaHostAlloc", "cudaHostRegister", "hipMalloc",
+      "hipFree",     "hipHostMalloc", "hipHostFree",   "cuMemAlloc",       "cuMemFree",
+      "cuMemCreate", "cuMemMap",      "cuMemUnmap",    "cuMemSetAccess"};
+  return !contains(name, "Async") &&
+         std::ranges::any_of(kStarts, [&](std::string_view start) { return name.starts_with(start); });
+}
+
+std::vector<HostDoing> host_doings(const Trace& trace, const HostOrder& host) {
+  const Events& events = trace.events;
+  std::vector<HostDoing> doing(events.size(), HostDoing::kNotRecorded);
+  // Classifies each pair of name and category once.
+  constexpr std::size_t kCategories = static_cast<std::size_t>(Category::kOther) + 1;
+  constexpr std::uint8_t kNew = 0xff, kNothing = 0xfe, kIsStep = 0xfd;
+  std::vector<std::uint8_t> known(trace.names.size() * kCategories, kNew);
+  for (const std::uint32_t event : host.events) {
+    const Category category = events.category[event];
+    std::uint8_t& said = known[events.name[event] * kCategories + static_cast<std::size_t>(category)];
+    if (said == kNew) {
+      const std::string_view name = trace.names[events.name[event]];
+      const std::optional<HostDoing> own = own_doing(name, category);
+      said = name.starts_with(kStepName) ? kIsStep : own ? static_cast<std::uint8_t>(*own) : kNothing;
+    }
+    if (said == kIsStep) continue;
+    const std::uint32_t parent = host.parent[event];
+    const HostDoing around = parent == kNone ? HostDoing::kNotRecorded : doing[parent];
+    const bool is_inherited = around == HostDoing::kDataLoading || around == HostDoing::kCompilation ||
+                              around == HostDoing::kCollector || around == HostDoing::kAllocation;
+    doing[event] = is_inherited       ? around
+                   : said == kNothing ? plain_doing(category)
+                                      : static_cast<HostDoing>(said);
+  }
+  return doing;
+}
+
+std::uint32_t site_of(const Trace& trace, const std::vector<std::uint32_t>& parent, std::uint32_t event) {
+  std::uint32_t op = kNone, program = kNone;
+  for (std::uint32_t at = event; at != kNone; at = parent[at]) {
+    const Category category = trace.events.category[at];
+    // What ends earlier was only overlapped by it.
+    const bool is_around = trace.events.end_ns(at) >= trace.events.end_ns(event);
+    if (!is_around || trace.names[trace.events.name[at]].starts_with(kStepName)) continue;
+    if (category == Category::kCpuOp) op = at;
+    if (program == kNone && (category == Category::kPython || category == Category::kUserAnnotation))
+      program = at;
+  }
+  return op != kNone ? op : program;
+}
+
+const char* to_string(IdleCause cause) {
+  constexpr const char* kNames[] = {"host wait", "kernel wait", "other"};
+  return kNames[static_cast<std::size_t>(cause)];
+}
+
+std::vector<IdleGap> idle_gaps(const Trace& trace, std::span<const std::uint32_t> rows,
+                               std::span<const std::uint32_t> launch, std::int64_t threshold_ns) {
+  const Events& events = trace.events;
+  std::vector<IdleGap> gaps;
+  if (rows.empty()) return gaps;
+  std::uint32_t latest = rows.front();
+  for (const std::uint32_t row : rows.subspan(1)) {
+    const std::int64_t busy_until = events.end_ns(trace.gpu[latest].event);
+    const std::int64_t start = events.start_ns[trace.gpu[row].event];
+    if (start > busy_until) {
+      IdleGap gap{busy_until, start, latest, row, IdleCause::kOther};
+      if (launch[row] != kNone && events.start_ns[launch[row]] > busy_until) {
+        gap.cause = IdleCause::kHostWait;
+      } else if (gap.length_ns() < threshold_ns) {
+        gap.cause = IdleCause::kKernelWait;
+      }
+      gaps.push_back(gap);
+    }
+    if (events.end_ns(trace.gpu[row].event) >= busy_until) latest = row;
+  }
+  return gaps;
+}
+
+IdleCulprits idle_culprits(const Trace& trace, const DeviceWork& work, std::span<const std::uint32_t> launch,
+                           const HostOrder& host, const Span* window) {
+  return CulpritSearch(trace, launch, host).search(work, window);
+}
+
+}  // namespace headroom::trace

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "headroom_trace/columns/attribution.h"
+#include "headroom_trace/columns/spans.h"
+#include "headroom_trace/columns/trace.h"
+#include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/work/device_work.h"
+
+namespace headroom::trace {
+
+/// True for the annotation of a program that waits for its input: torch's "enumerate(DataLoader)#...",
+/// "enumerate(DataPipe)#...", Lightning's "...dataloader_next", TensorFlow's "IteratorGetNext".
+bool is_data_loading(std::string_view annotation);
+
+/// When the program waited for its input (is_data_loading).
+Spans data_loading(const Trace& trace);
+/// When a communication library of the host ran: gloo and MPI annotate "gloo:all_reduce". Device
+/// communication is found by its kernels instead.
+Spans host_communication(const Trace& trace);
+/// When any operator of the framework ran, on any thread. Annotations such as steps do not count.
+Spans operators(const Trace& trace);
+/// When any event of the category ran, on any thread.
+Spans times_of(const Trace& trace, Category category);
+
+/// Activity of a host thread.
+enum class HostDoing : std::uint8_t {
+  kDataLoading,      ///< inside the annotation of a DataLoader
+  kAllocation,       ///< cudaMalloc, cudaFree and similar calls, for device or pinned memory
+  kCompilation,      ///< torch.compile at work
+  kCollector,        ///< Python's garbage collector
+  kSynchronisation,  ///< a call that waits for the device
+  kLaunch,           ///< a call of the runtime or driver; also from the launch to the start of its work
+  kOperator,         ///< an operator of the framework, outside its runtime calls
+  kProgram,          ///< a Python function or an annotation of the program, outside operators
+  kNotRecorded,      ///< nothing of the thread is in the file
+  kNotTheHost        ///< launched in time: the device waited for another stream, an event, or itself
+};
+inline constexpr std::size_t kHostDoings = 10;
+/// "data loading"
+const char* to_string(HostDoing doing);
+
+/// Returns the activity of each host event, by row of Trace::events; an event that does not tell its own
+/// inherits that of the enclosing one (a DataLoader, a compilation). kNotRecorded for events of devices and
+/// for steps.
+std::vector<HostDoing> host_doings(const Trace& trace, const HostOrder& host);
+
+/// Returns the event that host time is reported under: the outermost operator around the event, else the
+/// innermost Python function or annotation except steps, else kNone.
+std::uint32_t site_of(const Trace& trace, const std::vector<std::uint32_t>& parent, std::uint32_t event);
+
+/// True for the calls that allocate or free memory of a device, or pinned memory.
+bool is_allocation_call(std::string_view name);
+
+/// Why the device was idle before a piece of work, by what the host did.
+enum class IdleCause : std::uint8_t {
+  kHostWait,    ///< its launch began after the work before it had ended: the host was late
+  kKernelWait,  ///< launched in time, and the gap is shorter than the threshold: the cost of one after
+                ///< another
+  kOther        ///< launched in time, a longer gap: it waited for another stream, an event, a copy
+};
+const char* to_string(IdleCause cause);
+
+/// An idle time between two of some rows.
+struct IdleGap {
+  std::int64_t start_ns = 0, end_ns = 0;
+  std::uint32_t before = 0;  ///< row of Trace::gpu that ended at start_ns
+  std::uint32_t next = 0;    ///< row of Trace::gpu that starts at end_ns
+  IdleCause cause = IdleCause::kOther;
+  std::int64_t length_ns() const { return end_ns - start_ns; }
+};
+
+/// Returns the gaps between `rows` (of Trace::gpu, by start): from the latest end so far to the next start,
+/// so that work inside longer work makes no gap. `launch` is launches(trace). Work without a launch in the
+/// file is never kHostWait; the length alone decides between the other two causes.
+std::vector<IdleGap> idle_gaps(const Trace& trace, std::span<const std::uint32_t> rows,
+                               std::span<const std::uint32_t> launch, std::int64_t threshold_ns);
+
+/// Part of a device's idle time.
+struct IdlePart {
+  Span time;
+  HostDoing doing = HostDoing::kNotRecorded;
+  std::uint32_t event = kNone;  ///< innermost open event of the host, or kNone
+  std::uint32_t gap = 0;        ///< index of the gap
+  std::int64_t length_ns() const { return time.end - time.start; }
+};
+
+/// A time in which all streams of a device are idle.
+struct DeviceGap {
+  Span time;
+  std::int32_t device = -1;
+  std::uint32_t before = kNone, next = kNone;  ///< rows of Trace::gpu; kNone at the ends of the window
+  std::uint32_t call = kNone;                  ///< that launched `next`
+  /// End of the host's part: the launch of `next`, or the start of the gap.
+  std::int64_t host_until_ns = 0;
+};
+
+/// All idle times of the devices with their causes. The parts are in the order of the gaps and fill them
+/// exactly.
+struct IdleCulprits {
+  std::vector<DeviceGap> gaps;
+  std::vector<IdlePart> parts;
+};
+
+/// Covers each device from its first to its last work; with a window, exactly the window. The thread that
+/// launches the next work is to blame until it launches; while nothing of that thread is recorded, another
+/// thread that launches work (autograd's, while the main thread waits for it). `work` is device_work(trace),
+/// `launch` launches(trace), `host` host_order(trace). Needs kLaunches and kOps; kPython adds functions. O(n
+/// log n).
+IdleCulprits idle_culprits(const Trace& trace, const DeviceWork& work, std::span<const std::uint32_t> launch,
+                           const HostOrder& host, const Span* window = nullptr);
+
+}  // namespace headroom::trace

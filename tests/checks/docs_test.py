@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the documents name exists: files, and the targets of links.
+
+    tests/checks/docs_test.py [ROOT]        ROOT: the repository, default the one that this file is in
+
+Files are named from the root (src/headroom/base/files.h) or by the end of their path (base/files.h, files.h).
+"""
+import os
+import pathlib
+import re
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDERS = ("src", "tests", "bench", "tools", "docs", "cmake")
+SKIPPED = {"build", "__pycache__"}
+SOURCES = ("h", "cpp", "cu", "cuh", "cmake", "css")
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+# What a reader fills in: any name will do.
+PLACEHOLDER = re.compile(r"(?<![A-Z])(NAME|KIND|MODULE)(?![A-Z])")
+# Not behind a letter, or another part of a path or an address.
+FROM_ROOT = re.compile(rf"(?<![\w./~+-])(?:{'|'.join(FOLDERS)})(?:/[\w.*+-]+)+/?")
+SOURCE = re.compile(rf"(?<![\w./~+*-])[\w./-]*\w\.(?:{'|'.join(SOURCES)})(?![\w/])")
+# A file of the reader in examples, and a project.
+OF_OTHERS = {"mine.cpp", "x.cpp", "llama.cpp"}
+
+
+def files_of(root):
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in SKIPPED and not name.startswith(".")]
+        for name in names:
+            yield os.path.relpath(os.path.join(folder, name), root).replace(os.sep, "/")
+
+
+def ends_of(paths):
+    """Every path, and every end of one: "a/b.h" and "b.h" of a/b.h."""
+    return {path.split("/", count)[-1] for path in paths for count in range(path.count("/") + 1)}
+
+
+def anchor_of(heading):
+    """The anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def missing_files(text, root, ends):
+    """The files that `text` names and that are not below `root`; `ends` as ends_of has them."""
+    for match in FROM_ROOT.finditer(text):
+        path = match.group().rstrip(".")
+        if not any(root.glob(PLACEHOLDER.sub("*", path.rstrip("/")))):
+            yield path
+    for match in SOURCE.finditer(FENCE.sub("", text)):
+        path = match.group().removeprefix("./")
+        if not PLACEHOLDER.search(path) and path not in OF_OTHERS and path not in ends and not FROM_ROOT.match(path):
+            yield path
+
+
+def broken_links(text, folder):
+    for target in LINK.findall(FENCE.sub("", text)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        page = folder / path if path else None
+        if page and not page.exists():
+            yield target
+            continue
+        linked = page.read_text(encoding="utf-8") if page and page.suffix == ".md" else text
+        if anchor and anchor not in {anchor_of(heading) for heading in HEADING.findall(FENCE.sub("", linked))}:
+            yield target
+
+
+class Documents(unittest.TestCase):
+    def setUp(self):
+        self.pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+        self.assertGreater(len(self.pages), 10, f"no documents in {ROOT}")
+
+    def test_files_that_they_name_exist(self):
+        ends = ends_of(files_of(ROOT))
+        for page in self.pages:
+            with self.subTest(page.name):
+                self.assertEqual(list(missing_files(page.read_text(encoding="utf-8"), ROOT, ends)), [])
+
+    def test_links_lead_somewhere(self):
+        for page in self.pages:
+            with self.subTest(page.name):
+                self.assertEqual(list(broken_links(page.read_text(encoding="utf-8"), page.parent)), [])
+
+
+class Findings(unittest.TestCase):
+    """The tests above can fail."""
+
+    def test_files(self):
+        ends = ends_of(["src/headroom/base/files.h"])
+        text = "`src/headroom/gone.h`, docs/gone.md, `base/files.h`, files.h, `base/gone.h`, tools/*.py, src/NAME.cpp."
+        self.assertEqual(list(missing_files(text, ROOT, ends)), ["src/headroom/gone.h", "docs/gone.md", "src/NAME.cpp", "base/gone.h"])
+
+    def test_links(self):
+        text = "# A title\n[a](#a-title) [b](#gone) [c](README.md) [d](gone.md) [e](https://example.com) [f](CONTRIBUTING.md#gone)"
+        self.assertEqual(list(broken_links(text, ROOT)), ["#gone", "gone.md", "CONTRIBUTING.md#gone"])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and not sys.argv[1].startswith("-"):
+        ROOT = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main()

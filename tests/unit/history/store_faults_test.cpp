@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+// Damaged stores, processes that write at once or are killed while they write, and full disks.
+// HEADROOM_STORE_RUNS and HEADROOM_STORE_KILLS ask for more than the few that fit a unit test.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <set>
+
+#include "headroom/base/files.h"
+#include "headroom/base/json.h"
+#include "headroom/history/run_text.h"
+#include "headroom/record/record_json.h"
+#include "store_fixture.h"
+
+namespace headroom::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+std::string exported(Store& store) {
+  std::string all;
+  for (const StoredRun& run : store.runs()) {
+    for (const Record& record : store.records(run.id))
+      all += dump_json(record_json::write_record(record)) + "\n";
+  }
+  return all;
+}
+
+/// A history in a file, changed behind its back.
+class DamagedHistory : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto store = open_store(path);
+    for (std::uint64_t run = 1; run <= 3; ++run) store->append(run_at(run * 100, static_cast<double>(run)));
+  }
+  void change(const std::string& sql, const std::string& bytes = "") const {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+    sqlite3_stmt* statement = nullptr;
+    ASSERT_EQ(sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr), SQLITE_OK) << sql;
+    sqlite3_bind_blob(statement, 1, bytes.data(), static_cast<int>(bytes.size()), SQLITE_STATIC);
+    EXPECT_EQ(sqlite3_step(statement), SQLITE_DONE) << sql;
+    sqlite3_finalize(statement);
+    sqlite3_close(database);
+  }
+  std::string content_of(int run, int position) const {
+    sqlite3* database = nullptr;
+    sqlite3_open(path.c_str(), &database);
+    sqlite3_stmt* statement = nullptr;
+    sqlite3_prepare_v2(database, "SELECT content FROM records WHERE run = ?1 AND position = ?2", -1,
+                       &statement, nullptr);
+    sqlite3_bind_int(statement, 1, run);
+    sqlite3_bind_int(statement, 2, position);
+    sqlite3_step(statement);
+    const std::string bytes(static_cast<const char*>(sqlite3_column_blob(statement, 0)),
+                            static_cast<std::size_t>(sqlite3_column_bytes(statement, 0)));
+    sqlite3_finalize(statement);
+    sqlite3_close(database);
+    return bytes;
+  }
+
+  TemporaryFolder folder;
+  std::string path = folder / "history.sqlite";
+};
+
+TEST_F(DamagedHistory, OneThatIsWellHasNothingToTell) {
+  EXPECT_THAT(open_store(path)->verify(), IsEmpty());
+  const RepairResult result = open_store(path)->repair();
+  EXPECT_EQ(result.runs_removed + result.records_removed + result.records_mended, 0U);
+  EXPECT_THAT(open_store(path)->runs(), SizeIs(3));
+}
+
+TEST_F(DamagedHistory, NoFlippedBitOfARecordIsBelieved) {
+  const std::string before = exported(*open_store(path)), whole = content_of(2, 1);
+  std::mt19937_64 random(1);
+  for (int flip = 0; flip < 300; ++flip) {
+    std::string bytes = whole;
+    bytes[random() % bytes.size()] ^= static_cast<char>(1 << (random() % 8));
+    change("UPDATE records SET content = ?1 WHERE run = 2 AND position = 1", bytes);
+    try {
+      EXPECT_EQ(exported(*open_store(path)), before) << "flip " << flip;
+    } catch (const Error&) {
+      EXPECT_THAT(open_store(path)->verify(), SizeIs(1));
+    }
+  }
+}
+
+TEST_F(DamagedHistory, ARecordOfAnotherRunInTheSamePlaceIsNoticed) {
+  change("UPDATE records SET content = ?1 WHERE run = 2 AND position = 1", content_of(3, 1));
+  EXPECT_THAT(message_of([&] { open_store(path)->records(2); }),
+              HasSubstr("run 2: damaged: it is not what was stored"));
+}
+
+TEST_F(DamagedHistory, AnotherTypeInAColumnIsASentence) {
+  change("UPDATE runs SET fingerprint = ?1 WHERE id = 2", "bytes");
+  EXPECT_THAT(message_of([&] { open_store(path)->runs(); }),
+              AllOf(HasSubstr("damaged: a row holds something else"), HasSubstr("headroom history verify")));
+}
+
+TEST_F(DamagedHistory, VerifyTellsOfEachDamageAndRepairLeavesTheRest) {
+  change("UPDATE records SET content = ?1 WHERE run = 1 AND position = 0", "no frame");
+  change("UPDATE environments SET content = ?1 WHERE run = 2", "no frame");
+  change("UPDATE records SET value = 7.5 WHERE run = 3 AND position = 2");
+  const std::vector<StoreDamage> damages = open_store(path)->verify();
+  ASSERT_THAT(damages, SizeIs(3));
+  EXPECT_THAT(damages[0].what, HasSubstr("run 1: record 0: damaged"));
+  EXPECT_THAT(damages[1].what, HasSubstr("run 2: environment: damaged"));
+  EXPECT_THAT(damages[2].what, HasSubstr("run 3: record 2: the series shows another value"));
+  const RepairResult result = open_store(path)->repair();
+  EXPECT_EQ(result.runs_removed, 1U);
+  EXPECT_EQ(result.records_removed, 4U) << "one of run 1, three of run 2";
+  EXPECT_EQ(result.records_mended, 1U);
+  EXPECT_THAT(open_store(path)->verify(), IsEmpty());
+  EXPECT_THAT(open_store(path)->records(1), SizeIs(2));
+  EXPECT_THAT(open_store(path)->records(3), SizeIs(3));
+  EXPECT_THAT(open_store(result.copy)->verify(), SizeIs(3)) << "the copy is as it was before";
+}
+
+TEST_F(DamagedHistory, AMissingRecordIsNoticedAndTheOthersKept) {
+  change("DELETE FROM records WHERE run = 2 AND position = 0");
+  EXPECT_THAT(open_store(path)->verify(), SizeIs(1));
+  open_store(path)->repair();
+  EXPECT_THAT(open_store(path)->verify(), IsEmpty());
+  EXPECT_THAT(open_store(path)->records(2), SizeIs(2));
+}
+
+TEST_F(DamagedHistory, TheFileAndItsCopyAreTheUsersOwn) {
+  for (const std::string& file : {path, open_store(path)->repair().copy}) {
+    struct stat status {};
+    ASSERT_EQ(::stat(file.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777U, 0600U) << file;
+  }
+}
+
+class StoreCrashTest : public StoreTest {};
+INSTANTIATE_TEST_SUITE_P(Backends, StoreCrashTest, testing::ValuesIn(backends()), backend_name);
+
+int from_environment(const char* name, int fallback) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? fallback : std::atoi(text);
+}
+
+/// A child process that does nothing of the test framework's own at its end.
+template <typename Body>
+pid_t child_process(Body body) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  int status = 1;
+  try {
+    body();
+    status = 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "child process: %s\n", error.what());
+  }
+  ::_exit(status);
+}
+
+/// Every run has the records that it says, and its first record tells who wrote it.
+void expect_whole_runs(Store& store, std::size_t records) {
+  for (const StoredRun& run : store.runs()) {
+    EXPECT_EQ(run.records, records);
+    EXPECT_EQ(store.records(run.id).size(), records) << "run " << run.id;
+  }
+}
+
+void expect_sound_file(const StorePlace& place) {
+  if (place.backend() != Backend::kSqlite) return;
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(place.url().c_str(), &database), SQLITE_OK);
+  for (const char* check : {"PRAGMA integrity_check", "PRAGMA foreign_key_check"}) {
+    sqlite3_exec(
+        database, check,
+        [](void*, int columns, char** values, char**) {
+          EXPECT_TRUE(columns == 1 && std::string(values[0]) == "ok") << values[0];
+          return 0;
+        },
+        nullptr, nullptr);
+  }
+  sqlite3_close(database);
+}
+
+TEST_P(StoreCrashTest, ProcessesThatWriteAtOnceLoseNothing) {
+  constexpr int kProcesses = 8;
+  const int runs = from_environment("HEADROOM_STORE_RUNS", 20);
+  std::vector<pid_t> children;
+  for (int process = 0; process < kProcesses; ++process) {
+    // Each opens a store that is not there yet: one of them makes it.
+    children.push_back(child_process([&, process] {
+      const auto store = open();
+      for (int run = 0; run < runs; ++run) {
+        const auto time = static_cast<std::uint64_t>(1 + run * kProcesses + process);
+        store->append(run_at(time, static_cast<double>(time), 4));
+      }
+    }));
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  const auto store = open();
+  const auto all = store->runs();
+  ASSERT_EQ(all.size(), static_cast<std::size_t>(kProcesses * runs));
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].time, i + 1);
+  const auto series = store->series();
+  ASSERT_EQ(series.size(), 4u);
+  for (const StoredSeries& one : series) EXPECT_EQ(store->values(one.id).size(), all.size());
+  expect_whole_runs(*store, 4);
+  expect_sound_file(place_);
+}
+
+TEST_P(StoreCrashTest, KilledWritersLeaveWholeRuns) {
+  const int kills = from_environment("HEADROOM_STORE_KILLS", 10);
+  constexpr std::size_t kRecords = 40;
+  std::mt19937 engine(7);
+  std::set<std::int64_t> acknowledged;
+  for (int kill = 0; kill < kills; ++kill) {
+    int pipe[2];
+    ASSERT_EQ(::pipe(pipe), 0);
+    const pid_t child = child_process([&, kill] {
+      const auto store = open();
+      for (std::uint64_t time = 1;; ++time) {
+        const std::int64_t id =
+            store->append(run_at(static_cast<std::uint64_t>(kill) * 100000 + time, 1, kRecords));
+        if (::write(pipe[1], &id, sizeof id) != sizeof id) return;
+      }
+    });
+    ::close(pipe[1]);
+    ::usleep(std::uniform_int_distribution<useconds_t>(500, 60000)(engine));
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    std::int64_t id = 0;
+    while (::read(pipe[0], &id, sizeof id) == sizeof id) acknowledged.insert(id);
+    ::close(pipe[0]);
+    // What the writer was told to be stored is there, and what is there is whole.
+    const auto store = open();
+    std::set<std::int64_t> stored;
+    for (const StoredRun& run : store->runs()) stored.insert(run.id);
+    EXPECT_TRUE(std::includes(stored.begin(), stored.end(), acknowledged.begin(), acknowledged.end()));
+  }
+  expect_whole_runs(*open(), kRecords);
+  expect_sound_file(place_);
+}
+
+TEST(SqliteCreation, KilledWhileMakingTheFile) {
+  const TemporaryFolder folder;
+  std::mt19937 engine(8);
+  const int kills = from_environment("HEADROOM_STORE_KILLS", 10);
+  for (int kill = 0; kill < kills; ++kill) {
+    const std::string place = (folder / ("h" + std::to_string(kill))).string();
+    const pid_t child = child_process([&] { open_store(place); });
+    ::usleep(std::uniform_int_distribution<useconds_t>(0, 15000)(engine));
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    const std::string reading = message_of([&] { open_store(place, StoreAccess::kRead); });
+    EXPECT_TRUE(reading == "nothing was thrown" || reading.starts_with("there is no history")) << reading;
+    const auto store = open_store(place);
+    store->append(run_at(1, 1));
+    EXPECT_EQ(store->runs().size(), 1u);
+  }
+}
+
+void run_sql(const fs::path& path, const std::string& sql) {
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(database);
+  sqlite3_close(database);
+}
+
+std::size_t files_in(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+/// Refused both ways, and not a byte or a file more than before.
+void expect_refused(const TemporaryFolder& folder, const fs::path& path, const std::string& why) {
+  const std::string before = read_file(path);
+  const std::size_t files = files_in(folder.path());
+  for (const StoreAccess access : {StoreAccess::kRead, StoreAccess::kReadWrite}) {
+    const std::string message = message_of([&] { open_store(path.string(), access); });
+    EXPECT_THAT(message, HasSubstr(why));
+    EXPECT_THAT(message, HasSubstr(path.string()));
+  }
+  EXPECT_EQ(read_file(path), before);
+  EXPECT_EQ(files_in(folder.path()), files);
+}
+
+TEST(SqliteFile, FilesOfOthersAreRefused) {
+  const TemporaryFolder folder;
+  for (const std::string& content :
+       {std::string("x"), std::string("{\"a\": 1}\n"), std::string(5000, '\0')}) {
+    write_file_atomically(folder / "other", content);
+    expect_refused(folder, folder / "other", "not a history of headroom: the file holds something else");
+  }
+  run_sql(folder / "other.sqlite", "CREATE TABLE runs (id INTEGER); INSERT INTO runs VALUES (1)");
+  expect_refused(folder, folder / "other.sqlite", "SQLite database of another program");
+}
+
+TEST(SqliteFile, NewerHistoriesAreRefused) {
+  const TemporaryFolder folder;
+  open_store((folder / "h").string())->append(run_at(1, 1));
+  run_sql(
+      folder / "h",
+      "UPDATE headroom_store SET schema_version = 2; PRAGMA user_version = 2; PRAGMA journal_mode = DELETE");
+  expect_refused(folder, folder / "h", "schema 2, written by a newer headroom");
+}
+
+TEST(SqliteFile, NewerSchemaInTheTableAloneIsRefused) {
+  const TemporaryFolder folder;
+  open_store((folder / "h").string())->append(run_at(1, 1));
+  run_sql(folder / "h", "UPDATE headroom_store SET schema_version = 7");
+  EXPECT_THAT(message_of([&] { open_store((folder / "h").string()); }), HasSubstr("schema 7"));
+}
+
+TEST(SqliteFile, FoldersAndDevicesAreRefused) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(message_of([&] { open_store(folder.path().string()); }), HasSubstr("no regular file"));
+  EXPECT_THAT(message_of([] { open_store("/dev/null"); }), HasSubstr("no regular file"));
+  EXPECT_THAT(message_of([] { open_store("/dev/null/h"); }), HasSubstr("cannot open the history"));
+}
+
+TEST(SqliteFile, EmptyFileBecomesAHistory) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "h").close();
+  open_store((folder / "h").string())->append(run_at(1, 1));
+  EXPECT_EQ(open_store("sqlite:" + (folder / "h").string(), StoreAccess::kRead)->runs().size(), 1u);
+}
+
+TEST(SqliteFile, NamesWithOddCharacters) {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "a b?mode=ro#%41&.db";
+  open_store(path.string())->append(run_at(1, 1));
+  EXPECT_TRUE(fs::exists(path));
+  EXPECT_EQ(open_store(path.string(), StoreAccess::kRead)->runs().size(), 1u);
+}
+
+TEST(SqliteFile, DamagedRecordIsTold) {
+  const TemporaryFolder folder;
+  open_store((folder / "h").string())->append(run_at(1, 1));
+  run_sql(folder / "h", "UPDATE records SET content = x'00'");
+  EXPECT_THAT(message_of([&] { open_store((folder / "h").string())->records(1); }),
+              HasSubstr("run 1: damaged"));
+}
+
+/// Runs `body` in a child process that has given up root; returns its exit status.
+template <typename Body>
+int status_as_nobody(const fs::path& folder, Body body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    constexpr uid_t kNobody = 65534;
+    if (::geteuid() == 0 &&
+        (::chown(folder.c_str(), 0, 0) != 0 || ::setgid(kNobody) != 0 || ::setuid(kNobody) != 0)) {
+      ::_exit(99);
+    }
+    int status = 98;
+    try {
+      status = body();
+    } catch (...) {
+    }
+    ::_exit(status);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(SqliteFile, ReadOnlyFileInAReadOnlyFolderCanBeRead) {
+  const TemporaryFolder folder;
+  const std::string place = (folder / "h").string();
+  open_store(place)->append(run_at(1, 1));
+  fs::permissions(place, fs::perms{0444});
+  fs::permissions(folder.path(), fs::perms{0555});
+  const int status = status_as_nobody(folder.path(), [&] {
+    if (open_store(place, StoreAccess::kRead)->runs().size() != 1) return 1;
+    const std::string message = message_of([&] { open_store(place)->append(run_at(2, 2)); });
+    return message.find("readonly") != std::string::npos && message.find("--store") != std::string::npos ? 0
+                                                                                                         : 2;
+  });
+  fs::permissions(folder.path(), fs::perms{0755});
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(open_store(place, StoreAccess::kRead)->runs().size(), 1u);
+}
+
+/// Where the log that holds the newest runs cannot be read, the file alone is not the whole truth.
+TEST(SqliteFile, AReaderThatCannotUseTheLogDoesNotLeaveItOut) {
+  const TemporaryFolder folder;
+  const std::string place = (folder / "h").string(), copy = (folder / "copy").string();
+  open_store(place)->append(run_at(1, 1));
+  {
+    const auto writer = open_store(place);
+    writer->append(run_at(2, 2));
+    fs::copy_file(place, copy);
+    fs::copy_file(place + "-wal", copy + "-wal");
+  }
+  fs::rename(copy + "-wal", copy + "-kept");
+  fs::create_directory(copy + "-wal");
+  EXPECT_NE(message_of([&] { open_store(copy, StoreAccess::kRead)->runs(); }), "nothing was thrown");
+  fs::remove(copy + "-wal");
+  fs::rename(copy + "-kept", copy + "-wal");
+  EXPECT_EQ(open_store(copy, StoreAccess::kRead)->runs().size(), 2u);
+}
+
+TEST(SqliteFile, FullDiskLosesTheRunAndNothingElse) {
+  const TemporaryFolder folder;
+  const std::string place = (folder / "h").string();
+  open_store(place)->append(run_at(1, 1));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // A limit on the size of files stands for the full disk: writes fail in the same place.
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{200000, 200000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    int status = 1;
+    try {
+      const auto store = open_store(place);
+      const std::string message = message_of([&] { store->append(run_at(2, 2, 2000)); });
+      if (message.find("disk full") != std::string::npos && store->runs().size() == 1) status = 0;
+      store->append(run_at(3, 3));
+    } catch (...) {
+      status = 2;
+    }
+    ::_exit(status);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  const auto store = open_store(place);
+  EXPECT_EQ(store->runs().size(), 2u);
+  EXPECT_EQ(store->records(store->find_run("@last")).size(), 3u);
+}
+
+}  // namespace
+}  // namespace headroom::test

@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <barrier>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <future>
+#include <string>
+#include <thread>
+#include <tuple>
+
+#include "headroom/base/error.h"
+#include "headroom/ranks/collective_ring.h"
+#include "headroom/ranks/rank_environment.h"
+#include "headroom/ranks/rank_exchange.h"
+#include "headroom/ranks/rank_relay.h"
+
+namespace headroom {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr milliseconds kRelayLong(20000);
+constexpr milliseconds kRelayShort(400);
+
+RankCommand command_of(const std::string& script) {
+  RankCommand command;
+  command.arguments = {"/bin/sh", "-c", script};
+  command.channel_variable = "LINES_FD";
+  return command;
+}
+
+RankPlace place_of(int rank, int size) {
+  RankPlace place;
+  place.rank = place.local_rank = rank;
+  place.size = size;
+  place.local_size = size;
+  place.launcher = "test";
+  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+  place.job = std::string(test->name()) + std::to_string(::getpid());
+  return place;
+}
+
+/// A follower on a thread of its own; what it threw, or "fine".
+std::future<std::string> follower(const RankPlace& place, const std::string& script) {
+  return std::async(std::launch::async, [place, script]() -> std::string {
+    try {
+      return follow_leader(place, command_of(script), kRelayLong) ? "fine" : "gave up";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  });
+}
+
+class RankRelay : public testing::Test {
+ protected:
+  void TearDown() override {
+    EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+    EXPECT_EQ(errno, ECHILD) << "a process was left";
+  }
+};
+
+const char* kEcho = R"(while read line <&$LINES_FD; do echo "$RANK/$WORLD_SIZE:$line" >&$LINES_FD; done)";
+
+TEST_F(RankRelay, TheLeaderSpeaksWithAllRanks) {
+  auto second = follower(place_of(1, 3), kEcho), third = follower(place_of(2, 3), kEcho);
+  {
+    auto group = lead_ranks(place_of(0, 3), command_of(kEcho), kRelayLong);
+    ASSERT_TRUE(group);
+    for (const std::string word : {"a", "b"}) {
+      group->send(word);
+      EXPECT_THAT(*group->gather(kRelayLong, "an answer"),
+                  ElementsAre("0/3:" + word, "1/3:" + word, "2/3:" + word));
+    }
+    group->finish(kRelayLong);
+  }
+  EXPECT_EQ(second.get(), "fine");
+  EXPECT_EQ(third.get(), "fine");
+}
+
+TEST_F(RankRelay, AllRanksAreToldOneMeeting) {
+  RankPlace first = place_of(0, 2), second = place_of(1, 2);
+  const ReservedPort free;
+  first.meeting = second.meeting = Meeting{"127.0.0.1", free.number()};
+  const std::string tell = "echo $MASTER_ADDR $MASTER_PORT >&$LINES_FD; read end <&$LINES_FD";
+  auto other = follower(second, tell);
+  {
+    auto group = lead_ranks(first, command_of(tell), kRelayLong);
+    const std::string meeting = "127.0.0.1 " + std::to_string(group->port());
+    EXPECT_THAT(*group->gather(kRelayLong, "a meeting"), ElementsAre(meeting, meeting));
+    EXPECT_NE(group->port(), free.number());
+  }
+  EXPECT_EQ(other.get(), "fine");
+}
+
+TEST_F(RankRelay, ARankThatDiesElsewhereIsNamedWithItsLastWords) {
+  auto other = follower(place_of(1, 2), "echo up >&$LINES_FD; echo no disk >&2; exit 3");
+  {
+    auto group = lead_ranks(place_of(0, 2), command_of("echo up >&$LINES_FD; sleep 100"), kRelayLong);
+    group->gather(kRelayLong, "its greeting");
+    try {
+      group->gather(kRelayLong, "an answer");
+      FAIL();
+    } catch (const RankLost& lost) {
+      EXPECT_THAT(lost.what(), HasSubstr("rank 1 of 2 ended with exit code 3; its last words: no disk"));
+    }
+  }
+  EXPECT_THAT(other.get(), HasSubstr("exit code 3"));
+}
+
+TEST_F(RankRelay, RanksThatDoNotComeAreNamed) {
+  auto other = follower(place_of(1, 4), kEcho);
+  try {
+    lead_ranks(place_of(0, 4), command_of(kEcho), kRelayShort);
+    FAIL();
+  } catch (const RankLost& lost) {
+    EXPECT_THAT(lost.what(), HasSubstr("ranks 2, 3 of 4 did not come within 0.4 s"));
+  }
+  EXPECT_THAT(other.get(), HasSubstr("rank 0 ended before all 4 ranks had come"));
+}
+
+TEST_F(RankRelay, WithoutALeaderAFollowerEnds) {
+  EXPECT_THROW(follow_leader(place_of(1, 2), command_of(kEcho), kRelayShort), Error);
+}
+
+TEST_F(RankRelay, WorldsThatDifferAreAnError) {
+  RankPlace stranger = place_of(1, 3);
+  auto other = follower(stranger, kEcho);
+  EXPECT_THROW(lead_ranks(place_of(0, 2), command_of(kEcho), kRelayLong), RankLost);
+  other.get();
+}
+
+/// That nobody has at the moment.
+std::uint16_t free_port() {
+  return ReservedPort().number();
+}
+
+/// A connection to the port where rank 0 listens, however late that is.
+Channel stranger_at(std::uint16_t port, const std::string& says) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  for (int tries = 0; tries < 400; ++tries) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+      EXPECT_EQ(::send(fd, says.data(), says.size(), MSG_NOSIGNAL), static_cast<ssize_t>(says.size()));
+      return Channel(fd);
+    }
+    ::close(fd);
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  return Channel(-1);
+}
+
+RankPlace place_over_tcp(int rank, const Meeting& meeting) {
+  RankPlace place = place_of(rank, 2);
+  place.local_size.reset();
+  place.meeting = meeting;
+  return place;
+}
+
+TEST_F(RankRelay, StrangersEndNothing) {
+  const std::string kSayings[] = {"{\"rank\":1,\"size\":99}\n",
+                                  "{\"rank\":1e300,\"size\":2}\n",
+                                  "{\"rank\":-1,\"size\":2}\n",
+                                  "{\"rank\":0,\"size\":2}\n",
+                                  std::string("\0\xff\n", 3),
+                                  std::string(100'000, '['),
+                                  "{\"rank\":1,\"size\":2}\n",
+                                  "{\"rank\":1,\"size\":2,\"token\":\"guess\"}\n",
+                                  ""};
+  const std::uint16_t number = free_port();
+  const Meeting meeting{"127.0.0.1", number};
+  RankPlace first = place_over_tcp(0, meeting), second = place_over_tcp(1, meeting);
+  first.token = second.token = "secret";
+  auto strangers = std::async(std::launch::async, [&] {
+    std::vector<Channel> all;
+    for (int i = 0; i < 60; ++i) all.push_back(stranger_at(number, kSayings[i % std::size(kSayings)]));
+    const std::string came = follower(second, kEcho).get();
+    return came;
+  });
+  {
+    auto group = lead_ranks(first, command_of(kEcho), kRelayLong);
+    ASSERT_TRUE(group);
+    group->send("a");
+    EXPECT_THAT(*group->gather(kRelayLong, "an answer"), ElementsAre("0/2:a", "1/2:a"));
+    group->finish(kRelayLong);
+  }
+  EXPECT_EQ(strangers.get(), "fine");
+}
+
+TEST_F(RankRelay, WithoutATokenAWorldThatDiffersIsRefusedAndCounted) {
+  const std::uint16_t number = free_port();
+  auto stranger = std::async(std::launch::async, [&] {
+    const Channel held = stranger_at(number, "{\"rank\":1,\"size\":99}\n");
+    std::this_thread::sleep_for(kRelayShort);
+  });
+  try {
+    lead_ranks(place_over_tcp(0, {"127.0.0.1", number}), command_of(kEcho), kRelayShort);
+    FAIL();
+  } catch (const RankLost& lost) {
+    EXPECT_THAT(
+        lost.what(),
+        HasSubstr(
+            "rank 1 of 2 did not come within 0.4 s; 1 connection was refused that was not of this job"));
+  }
+}
+
+TEST_F(RankRelay, OnOneMachineNobodyListensToTheNetwork) {
+  RankPlace first = place_of(0, 2), second = place_of(1, 2);
+  const std::uint16_t number = free_port();
+  first.meeting = second.meeting = Meeting{"0.0.0.0", number};
+  auto group =
+      std::async(std::launch::async, [&] { return lead_ranks(first, command_of(kEcho), kRelayLong); });
+  std::this_thread::sleep_for(milliseconds(200));
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(number);
+  EXPECT_NE(::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ::close(fd);
+  auto other = follower(second, kEcho);
+  group.get()->finish(kRelayLong);
+  EXPECT_EQ(other.get(), "fine");
+}
+
+TEST_F(RankRelay, SeveralMachinesNeedAMeeting) {
+  RankPlace place = place_of(0, 2);
+  place.local_size = 1;
+  try {
+    lead_ranks(place, command_of(kEcho), kRelayShort);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("set MASTER_ADDR and MASTER_PORT"));
+  }
+}
+
+TEST_F(RankRelay, OneRankNeedsNobody) {
+  RankPlace place = place_of(0, 1);
+  place.local_size.reset();
+  auto group = lead_ranks(place, command_of("echo alone >&$LINES_FD"), kRelayShort);
+  EXPECT_THAT(*group->gather(kRelayLong, "its greeting"), ElementsAre("alone"));
+}
+
+/// Calls `rank` on a thread for each rank; what they gather passes through memory.
+void on_ranks(int ranks, const std::function<void(const ExchangeRing&)>& rank) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(ranks));
+  std::barrier all(ranks);
+  std::vector<std::jthread> threads;
+  for (int own = 0; own < ranks; ++own) {
+    threads.emplace_back([&, own] {
+      const auto gather = [&, own](std::int64_t number) {
+        numbers[static_cast<std::size_t>(own)] = number;
+        all.arrive_and_wait();
+        const std::vector<std::int64_t> gathered = numbers;
+        all.arrive_and_wait();
+        return gathered;
+      };
+      rank({own, ranks, gather, 10s});
+    });
+  }
+}
+
+class RankExchange : public testing::TestWithParam<std::tuple<const char*, int, std::size_t>> {};
+
+TEST_P(RankExchange, BringsEachRankWhatTheOneBeforeSent) {
+  const auto& [way, ranks, bytes] = GetParam();
+  std::atomic<int> right = 0;
+  on_ranks(ranks, [&, way = std::string(way), bytes = bytes](const ExchangeRing& ring) {
+    const auto exchange = make_exchange(way, bytes, ring);
+    EXPECT_FALSE(exchange->is_right()) << "before a round";
+    exchange->run(1);
+    if (exchange->is_right()) ++right;
+    exchange->run(20);
+    if (exchange->is_right()) ++right;
+  });
+  EXPECT_EQ(right, 2 * ranks);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, RankExchange,
+                         testing::Combine(testing::Values("loopback", "shared_memory"), testing::Values(2, 3),
+                                          testing::Values(1U, 1024U, 3'000'001U)));
+
+TEST(RankExchangeFaults, ARankThatNeverComesIsNamedInTime) {
+  for (const std::string way : {"loopback", "shared_memory"}) {
+    on_ranks(2, [&](const ExchangeRing& ring) {
+      ExchangeRing hasty = ring;
+      hasty.timeout = 50ms;
+      const auto exchange = make_exchange(way, 8, hasty);
+      if (ring.rank == 1) {
+        // Rank 0 waits for it in vain.
+        std::this_thread::sleep_for(300ms);
+        return;
+      }
+      EXPECT_THROW(exchange->run(1), Error) << way;
+    });
+  }
+}
+
+TEST(RankExchangeFaults, AnUnknownWayIsRefused) {
+  EXPECT_THROW(make_exchange("pigeon", 8, {0, 2, {}, 1s}), Error);
+}
+
+TEST(RouteAddress, ToThisMachineItIsThatOfTheLoop) {
+  EXPECT_EQ(local_address_to({"127.0.0.1", 29500}), "127.0.0.1");
+  EXPECT_EQ(local_address_to({"127.0.0.7", 29500}), "127.0.0.1");
+}
+
+TEST(RouteAddress, WithoutAWayThereIsNone) {
+  EXPECT_EQ(local_address_to({"no such host", 29500}), "");
+  EXPECT_EQ(local_address_to({"", 0}).find("no"), std::string::npos);
+}
+
+const std::vector<int> kFour{0, 1, 2, 3};
+
+TEST(CollectiveRing, KeepsWhatWasCalledWithItsTimesAndState) {
+  CollectiveRing ring = CollectiveRing::create();
+  const int world = ring.add_group("world", kFour), row = ring.add_group("row", std::vector<int>{2, 3});
+  const auto first = ring.begin(world, "all_reduce", "f32", 1024, 1024);
+  ring.started(first);
+  ring.completed(first);
+  ring.begin(row, "all_gather", "f64", 8, 16);
+  const auto third = ring.begin(world, "broadcast", "i32", 4, 4);
+  ring.started(third);
+  ring.failed(third);
+
+  const CollectiveHistory history = ring.read();
+  ASSERT_EQ(history.groups.size(), 2U);
+  EXPECT_EQ(history.groups[1], (CollectiveGroup{"row", {2, 3}, 2}));
+  ASSERT_EQ(history.calls.size(), 3U);
+  const CollectiveEntry& done = history.calls[0];
+  EXPECT_EQ(done.op, "all_reduce");
+  EXPECT_EQ(done.dtype, "f32");
+  EXPECT_EQ(done.elements_in, 1024);
+  EXPECT_EQ(done.state, CollectiveState::kCompleted);
+  EXPECT_GT(done.created_ns, 0);
+  EXPECT_LE(done.created_ns, done.started_ns);
+  EXPECT_LE(done.started_ns, done.completed_ns);
+  EXPECT_LE(done.completed_ns, history.now_ns);
+  EXPECT_EQ(history.calls[1].state, CollectiveState::kCreated);
+  EXPECT_EQ(history.calls[1].elements_out, 16);
+  EXPECT_EQ(history.calls[1].started_ns, 0);
+  EXPECT_EQ(history.calls[2].state, CollectiveState::kFailed);
+}
+
+TEST(CollectiveRing, EachGroupCountsItsOwn) {
+  CollectiveRing ring = CollectiveRing::create();
+  const int world = ring.add_group("world", kFour), row = ring.add_group("row", kFour);
+  for (const int group : {world, row, world, world}) ring.completed(ring.begin(group, "barrier", "", 0, 0));
+  std::vector<std::uint64_t> sequences;
+  for (const CollectiveEntry& entry : ring.read().calls) sequences.push_back(entry.sequence);
+  EXPECT_THAT(sequences, ElementsAre(0, 0, 1, 2));
+}
+
+TEST(CollectiveRing, AnEqualGroupIsTheSameOne) {
+  CollectiveRing ring = CollectiveRing::create();
+  EXPECT_EQ(ring.add_group("world", kFour), 0);
+  EXPECT_EQ(ring.add_group("world", std::vector<int>{0, 1}), 1);
+  EXPECT_EQ(ring.add_group("row", kFour), 2);
+  EXPECT_EQ(ring.add_group("world", kFour), 0);
+  EXPECT_EQ(ring.read().groups.size(), 3U);
+}
+
+TEST(CollectiveRing, TheLastAreKeptAndWhatWasOverwrittenIsNotTouched) {
+  CollectiveRing ring = CollectiveRing::create();
+  const int world = ring.add_group("world", kFour);
+  const auto oldest = ring.begin(world, "all_reduce", "f32", 1, 1);
+  for (std::size_t i = 0; i < CollectiveRing::kCalls; ++i) ring.begin(world, "broadcast", "f32", 1, 1);
+  ring.completed(oldest);
+  const CollectiveHistory history = ring.read();
+  ASSERT_EQ(history.calls.size(), CollectiveRing::kCalls);
+  EXPECT_EQ(history.calls.front().sequence, 1U);
+  EXPECT_EQ(history.calls.back().sequence, CollectiveRing::kCalls);
+  for (const CollectiveEntry& entry : history.calls) EXPECT_EQ(entry.state, CollectiveState::kCreated);
+}
+
+TEST(CollectiveRing, NamesThatAreTooLongAreCutAndGroupsThatAreTooManyShareTheLast) {
+  CollectiveRing ring = CollectiveRing::create();
+  std::vector<int> many(100);
+  EXPECT_EQ(ring.add_group(std::string(500, 'g'), many), 0);
+  for (int i = 1; i < 40; ++i) EXPECT_EQ(ring.add_group("g" + std::to_string(i), kFour), std::min(i, 15));
+  ring.begin(15, std::string(500, 'o'), std::string(500, 'd'), 1, 1);
+  const CollectiveHistory history = ring.read();
+  EXPECT_EQ(history.groups.size(), CollectiveRing::kGroups);
+  EXPECT_EQ(history.groups[0].size, 100);
+  EXPECT_EQ(history.groups[0].ranks.size(), 64U);
+  EXPECT_EQ(history.calls[0].op, std::string(23, 'o'));
+}
+
+TEST(CollectiveRing, IsReadAfterItsWriterWasKilled) {
+  CollectiveRing ring = CollectiveRing::create();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int world = ring.add_group("world", kFour);
+    ring.completed(ring.begin(world, "broadcast", "f32", 7, 7));
+    ring.started(ring.begin(world, "all_reduce", "f32", 7, 7));
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  const CollectiveHistory history = ring.read();
+  ASSERT_EQ(history.calls.size(), 2U);
+  EXPECT_EQ(history.calls[1].state, CollectiveState::kStarted);
+}
+
+TEST(CollectiveRing, ManyThreadsWriteOne) {
+  CollectiveRing ring = CollectiveRing::create();
+  const int world = ring.add_group("world", kFour);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int call = 0; call < 8; ++call) ring.completed(ring.begin(world, "all_reduce", "f32", 1, 1));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const CollectiveHistory history = ring.read();
+  ASSERT_EQ(history.calls.size(), 32U);
+  for (const CollectiveEntry& entry : history.calls) EXPECT_EQ(entry.state, CollectiveState::kCompleted);
+}
+
+class Inherited : public testing::Test {
+ protected:
+  void TearDown() override { ::unsetenv(CollectiveRing::kVariable); }
+  static void tell(const std::string& text) { ::setenv(CollectiveRing::kVariable, text.c_str(), 1); }
+};
+
+TEST_F(Inherited, IsTheOneThatWasHandedDown) {
+  CollectiveRing ring = CollectiveRing::create();
+  tell(std::to_string(::dup(ring.fd())));
+  CollectiveRing child = CollectiveRing::inherited();
+  EXPECT_EQ(std::getenv(CollectiveRing::kVariable), nullptr) << "not for its own children";
+  child.begin(child.add_group("world", kFour), "broadcast", "f32", 1, 1);
+  EXPECT_EQ(ring.read().calls.size(), 1U);
+}
+
+TEST_F(Inherited, WithoutOneItIsAlone) {
+  EXPECT_THAT(CollectiveRing::inherited().read().calls, IsEmpty());
+}
+
+TEST_F(Inherited, WhatIsNoRingIsAnError) {
+  for (const char* text : {"x", "-1", "999", "0"}) {
+    tell(text);
+    EXPECT_THROW(CollectiveRing::inherited(), Error) << text;
+  }
+}
+
+}  // namespace
+}  // namespace headroom

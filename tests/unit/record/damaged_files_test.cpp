@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes give records or an Error; paths that are not regular files give a clear message.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "headroom/base/files.h"
+#include "headroom/base/json.h"
+#include "headroom/record/formats.h"
+#include "sample_records.h"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+std::vector<std::string> texts_of_all_formats() {
+  std::vector<std::string> texts;
+  for (const char* name : {"ddp_report.json", "gpt_fast.csv", "hyperfine.json", "llama_bench.jsonl",
+                           "nvbench.json", "oss_v3.jsonl", "pytest_benchmark.json"}) {
+    texts.push_back(read_file(reader_file(name)));
+  }
+  texts.push_back(read_file(std::string(HEADROOM_TEST_DATA) + "/record_example.json"));
+  for (const char* format : {"headroom-json", "oss-v3"}) {
+    texts.push_back(format_named(format).write({measured("gemv", "1024", "int8", 10)}, "", "file"));
+  }
+  texts.emplace_back(R"({"context": {"date": "2026-11-21T02:25:21+01:00", "num_cpus": 2}, "benchmarks": [
+      {"name": "BM", "run_name": "BM", "run_type": "iteration", "iterations": 10, "real_time": 4e1, "cpu_time": 3,
+       "time_unit": "ns", "counter": NaN, "other": 7}]})");
+  return texts;
+}
+
+/// A few thousand; HEADROOM_DAMAGED_FILES asks for more.
+int damaged_files() {
+  const char* text = std::getenv("HEADROOM_DAMAGED_FILES");
+  return text == nullptr ? 4000 : std::atoi(text);
+}
+
+/// One to three changes of the kind that disks, editors and cut-off downloads make.
+std::string damaged(std::string text, std::mt19937& random) {
+  const auto below = [&random](std::size_t limit) { return static_cast<std::size_t>(random()) % limit; };
+  constexpr std::string_view kLikely = "{}[],:\"\\-0e.N\n ";
+  for (std::size_t changes = 1 + below(3); changes > 0 && !text.empty(); --changes) {
+    const std::size_t at = below(text.size());
+    switch (below(5)) {
+      case 0:
+        text.resize(at);
+        break;
+      case 1:
+        text[at] = static_cast<char>(below(256));
+        break;
+      case 2:
+        text[at] = kLikely[below(kLikely.size())];
+        break;
+      case 3:
+        text.erase(at, 1 + below(40));
+        break;
+      default:
+        text.insert(at, text.substr(below(text.size()), below(40)));
+    }
+  }
+  return text;
+}
+
+TEST(DamagedFiles, GiveRecordsOrAnError) {
+  std::mt19937 random(20261121);
+  const std::vector<std::string> texts = texts_of_all_formats();
+  const int files = damaged_files();
+  int read = 0, refused = 0;
+  for (int i = 0; i < files; ++i) {
+    const std::string text = damaged(texts[static_cast<std::size_t>(i) % texts.size()], random);
+    try {
+      EXPECT_FALSE(read_text(text).empty()) << text;
+      ++read;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("file")) << text;
+      ++refused;
+    }
+  }
+  EXPECT_GT(read, files / 20);
+  EXPECT_GT(refused, files / 20);
+}
+
+std::vector<double> numbers_of(const Json& array) {
+  std::vector<double> numbers;
+  for (const Json& value : array) numbers.push_back(value.is_null() ? -1 : value.get<double>());
+  return numbers;
+}
+
+TEST(DamagedFiles, OurRecordsAreReadAsAnotherParserReadsThem) {
+  std::mt19937 random(7);
+  const std::string text = to_json_text({full_record(), full_record()});
+  const int files = damaged_files() / 4;
+  int read = 0;
+  for (int i = 0; i < files; ++i) {
+    const std::string broken = damaged(text, random);
+    std::vector<Record> records;
+    try {
+      records = records_from_json_text(broken, "file");
+    } catch (const Error&) {
+      continue;
+    }
+    ++read;
+    ASSERT_TRUE(is_json(broken)) << broken;
+    const Json document = parse_json(broken, "file");
+    ASSERT_EQ(records.size(), document["records"].size());
+    for (std::size_t r = 0; r < records.size(); ++r) {
+      for (std::size_t p = 0; p < records[r].samples.size(); ++p) {
+        std::vector<double> values = records[r].samples[p].values;
+        std::ranges::replace_if(
+            values, [](double value) { return std::isnan(value); }, -1);
+        EXPECT_EQ(values, numbers_of(document["records"][r]["samples"][p]["values"])) << broken;
+      }
+    }
+  }
+  EXPECT_GT(read, files / 25);
+}
+
+TEST(DamagedFiles, EachFormatIsRecognisedAsItself) {
+  std::vector<std::string> found;
+  for (const std::string& text : texts_of_all_formats()) {
+    const Format* format = format_of_text(text);
+    found.emplace_back(format == nullptr ? "none" : format->name);
+    // Not by chance: no other format takes it for its own.
+    for (const Format& other : all_formats()) {
+      EXPECT_EQ(other.recognises != nullptr && other.recognises(text), &other == format) << other.name;
+    }
+  }
+  EXPECT_THAT(found, testing::ElementsAre("ddp", "seed-csv", "hyperfine", "llama-bench", "nvbench", "oss-v3",
+                                          "pytest-benchmark", "headroom-json", "headroom-json", "oss-v3",
+                                          "google-benchmark"));
+}
+
+TEST(DamagedFiles, NestingIsLimited) {
+  std::string deep = R"({"results": [{"command": "x", "times": [1], "mean": )";
+  deep.append(100000, '[').append(100000, ']').append("}]}");
+  EXPECT_THAT(refusal(deep), HasSubstr("nested more than 500 deep"));
+  std::string report = R"({"benchmark_results": [], "a": )";
+  report.append(100000, '[').append(100000, ']').append("}");
+  EXPECT_THAT(refusal(report), HasSubstr("file: "));
+}
+
+class OddFiles : public testing::Test {
+ protected:
+  OddFiles() : folder_(fs::temp_directory_path() / ("headroom-odd-" + std::to_string(::getpid()))) {
+    fs::create_directory(folder_);
+  }
+  ~OddFiles() override { fs::remove_all(folder_); }
+  std::string message(const fs::path& path) {
+    return message_of([&] { read_records(path); });
+  }
+  fs::path folder_;
+};
+
+TEST_F(OddFiles, AreNamed) {
+  EXPECT_THAT(message(folder_), HasSubstr("Is a directory"));
+  EXPECT_THAT(message(folder_ / "none"), HasSubstr("No such file"));
+  write_file_atomically(folder_ / "empty", "");
+  EXPECT_THAT(message(folder_ / "empty"), HasSubstr("empty: is empty; there is nothing to read"));
+  write_file_atomically(folder_ / "blank", std::string(10000, '\n'));
+  EXPECT_THAT(message(folder_ / "blank"), HasSubstr("is empty"));
+  write_file_atomically(folder_ / "noise", std::string("\0\1\2\xff", 4));
+  EXPECT_THAT(message(folder_ / "noise"), HasSubstr("not a file of results"));
+}
+
+TEST_F(OddFiles, APipeIsReadToItsEnd) {
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(pipe) << read_file(reader_file("hyperfine.json")); });
+  const std::vector<Record> records = read_records(pipe);
+  writer.join();
+  EXPECT_EQ(records.size(), 6U);
+}
+
+TEST_F(OddFiles, AHoleOfFiveGigabytesIsRefused) {
+  std::ofstream(folder_ / "hole") << "{";
+  fs::resize_file(folder_ / "hole", std::uintmax_t{5} << 30);
+  EXPECT_THAT(message(folder_ / "hole"), HasSubstr("it holds more than 4 GiB; split it"));
+}
+
+TEST_F(OddFiles, ManyCasesAreRead) {
+  constexpr int kCases = 20000;
+  std::string text = R"({"context": {}, "benchmarks": [)";
+  for (int i = 0; i < kCases; ++i) {
+    text += (i == 0 ? "" : ",") + (R"({"name": "b)" + std::to_string(i)) +
+            R"(", "run_type": "iteration", "real_time": 2, "cpu_time": 1})";
+  }
+  EXPECT_EQ(read_text(text + "]}").size(), 2U * kCases);
+}
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: Apache-2.0
+// Readers of other tools' results: hyperfine, nvbench, pytest-benchmark, llama-bench, Google Benchmark,
+// PyTorch's OSS benchmark database, the gpt-fast CSV, and reports of DDP benchmarks.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "headroom/record/formats.h"
+#include "sample_records.h"
+
+namespace headroom {
+namespace {
+
+using testing::DoubleNear;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+TEST(HyperfineReader, ReadsSamplesMeansAndParameters) {
+  const std::vector<Record> records = read_records(reader_file("hyperfine.json"));
+  EXPECT_THAT(metric_names(records),
+              ElementsAre("latency", "user_time", "system_time", "latency", "user_time", "system_time"));
+  EXPECT_EQ(case_name(records[0]), "sleep {n} n=0.001") << "as headroom ab has it";
+  EXPECT_EQ(records[0].model.extra_info.at("title"), "sleep 0.001");
+  EXPECT_THAT(records[0].samples.at(0).values,
+              ElementsAre(0.003784626, 0.0032136210000000003, 0.0016284810000000002));
+  EXPECT_EQ(records[0].metric.value, 0.0032136210000000003);
+  EXPECT_TRUE(records[1].samples.empty());
+  EXPECT_EQ(records[2].metric.value, 0) << "a short command may take no system time";
+  EXPECT_THAT(records[3].axes, ElementsAre(Pair("n", "0.002")));
+}
+
+TEST(HyperfineReader, TellsOfMemoryAndFailedRuns) {
+  const std::vector<Record> records =
+      read_text(R"({"results": [{"command": "x", "mean": 1, "times": [1, 2, 3], "exit_codes": [0, 1, null],)"
+                R"("memory_usage_byte": [4096, 8192, 4096]}, {"command": "y", "mean": 2, "median": 1.5}]})");
+  EXPECT_THAT(metric_names(records), ElementsAre("latency", "peak_memory", "latency"));
+  EXPECT_THAT(records[0].notes, ElementsAre(HasSubstr("2 of 3 runs of the command failed")));
+  EXPECT_EQ(records[1].metric.value, 4096);
+  EXPECT_EQ(records[1].metric.unit, "B");
+  EXPECT_EQ(records[2].metric.value, 1.5);
+  EXPECT_TRUE(records[2].samples.empty()) << "a number without samples has none";
+}
+
+TEST(HyperfineReader, ACommandHasTheNameThatTheResultsAgreeOn) {
+  const auto names = [](const std::string& results) {
+    std::vector<std::string> found;
+    for (const Record& record : read_text(R"({"results": [)" + results + "]}"))
+      found.push_back(record.model.name);
+    return found;
+  };
+  const auto result = [](const std::string& command, const std::string& parameters) {
+    return R"({"command": ")" + command + R"(", "mean": 1, "times": [1], "parameters": {)" + parameters +
+           "}}";
+  };
+  EXPECT_THAT(names(result("a -8 10", R"("j": "8", "n": "10")")), ElementsAre("a -{j} {n}"));
+  EXPECT_THAT(names(result("a -8 18", R"("j": "8", "n": "18")")), ElementsAre("a -{j} {n}")) << "the longest";
+  EXPECT_THAT(names(result("gzip -1 f1", R"("n": "1")") + "," + result("gzip -3 f1", R"("n": "3")") + "," +
+                    result("gzip -9 f1", R"("n": "9")")),
+              ElementsAre("gzip -1 f1", "gzip -{n} f1", "gzip -{n} f1"))
+      << "nothing tells which of the two is meant";
+  EXPECT_THAT(names(result("a", "")), ElementsAre("a"));
+}
+
+TEST(HyperfineReader, RefusesWhatCannotBe) {
+  EXPECT_THAT(refusal(R"({"results": [], "command": 1, "mean": 2})"), HasSubstr("/results: is empty"));
+  EXPECT_THAT(refusal(R"({"results": [{"command": "x", "times": []}]})"),
+              HasSubstr("/results/0/times: is empty"));
+  EXPECT_THAT(refusal(R"({"results": [{"command": "x", "times": [1, -2]}]})"),
+              HasSubstr("/results/0/times/1: expected a time above zero, found -2"));
+  EXPECT_THAT(refusal(R"({"results": [{"command": "x", "times": [NaN]}]})"),
+              HasSubstr("/times/0: expected a time"));
+  EXPECT_THAT(refusal(R"({"results": [{"command": 5, "times": [1]}]})"),
+              HasSubstr("/results/0/command: expected a string"));
+  EXPECT_THAT(refusal(R"({"results": [{"command": "x", "times": [1)"), HasSubstr("not JSON at byte"));
+}
+
+TEST(NvbenchReader, ReadsTheSamplesBesideTheFile) {
+  const std::vector<Record> records = read_records(reader_file("nvbench.json"));
+  EXPECT_THAT(metric_names(records),
+              ElementsAre("latency", "batch_latency", "memory_bandwidth(GB/s)", "latency", "latency"));
+  EXPECT_EQ(case_name(records[0]), "copy T=F32 Elements=65536");
+  EXPECT_EQ(records[0].device, "cuda");
+  EXPECT_EQ(records[0].benchmark.extra_info.at("arch"), "NVIDIA A100-SXM4-80GB");
+  ASSERT_EQ(records[0].samples.size(), 1U);
+  EXPECT_EQ(records[0].samples[0].values.size(), 5U);
+  EXPECT_FLOAT_EQ(static_cast<float>(records[0].metric.value), 0.00101F);
+  EXPECT_DOUBLE_EQ(records[2].metric.value, 1200);
+  EXPECT_EQ(records[0].environment->command.front(), "./copy");
+}
+
+TEST(NvbenchReader, TellsSkippedStatesAndMissingSamples) {
+  const std::vector<Record> records = read_records(reader_file("nvbench.json"));
+  EXPECT_EQ(records[3].outcome.kind, Outcome::Kind::kSkipped);
+  EXPECT_EQ(records[3].outcome.reason, "Not supported by this device.");
+  EXPECT_DOUBLE_EQ(records[4].metric.value, 0.0005);
+  EXPECT_TRUE(records[4].samples.empty());
+  EXPECT_THAT(records[4].notes, ElementsAre(HasSubstr("7.bin' is not beside")));
+}
+
+TEST(NvbenchReader, RefusesASidecarOfAnotherSize) {
+  const std::string text =
+      R"({"meta": {"version": {"nvbench": {}}}, "benchmarks": [{"name": "b", "states": [{"summaries": [)"
+      R"({"tag": "nv/json/bin:nv/cold/sample_times", "data": [{"name": "filename", "value":)"
+      R"( "nvbench.json-bin/0.bin"}, {"name": "size", "value": "4"}]}]}]}]})";
+  EXPECT_THAT(message_of([&] { records_from_text(PaddedText(text), reader_file("x.json")); }),
+              HasSubstr("0.bin: holds 5 samples where"));
+}
+
+std::string nvbench_state(const std::string& summaries) {
+  return R"({"meta": {"version": {"nvbench": {}}}, "devices": [{"id": 0, "name": "GPU"}], "benchmarks": [{"name":)"
+         R"( "parse", "states": [{"device": null, "axis_values": [], "summaries": [)" +
+         summaries + "]}]}]}";
+}
+
+std::string nvbench_number(const std::string& tag, const std::string& value) {
+  return R"({"tag": ")" + tag + R"(", "data": [{"name": "value", "value": ")" + value + R"("}]})";
+}
+
+TEST(NvbenchReader, ReadsBenchmarksOfTheCpuAlone) {
+  const std::string numbers = nvbench_number("nv/cpu_only/sample_size", "5") + "," +
+                              nvbench_number("nv/cpu_only/time/cpu/mean", "0.002") + "," +
+                              nvbench_number("nv/cpu_only/time/cpu/stdev/relative", "0.05") + "," +
+                              nvbench_number("nv/cpu_only/bw/item_rate", "7000");
+  const std::vector<Record> records = read_text(nvbench_state(numbers));
+  EXPECT_THAT(metric_names(records), ElementsAre("latency", "items_per_second"));
+  for (const Record& record : records) EXPECT_EQ(record.device, "cpu");
+  EXPECT_EQ(records[0].metric.value, 0.002);
+  EXPECT_THAT(records[0].notes, ElementsAre()) << "nobody expects a GPU time";
+  EXPECT_EQ(records[1].metric.value, 7000);
+
+  const std::string samples =
+      R"({"tag": "nv/json/bin:nv/cpu_only/sample_times", "data": [{"name": "filename", "value":)"
+      R"( "nvbench.json-bin/0.bin"}, {"name": "size", "value": "5"}]})";
+  const std::vector<Record> sampled =
+      records_from_text(PaddedText(nvbench_state(numbers + "," + samples)), reader_file("x.json"));
+  EXPECT_EQ(sampled.at(0).samples.at(0).values.size(), 5U);
+}
+
+TEST(PytestBenchmarkReader, ReadsSamplesAndParameters) {
+  const std::vector<Record> records = read_records(reader_file("pytest_benchmark.json"));
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(case_name(records[0]), "tests/test_sum.py::test_sum[1024] dtype=float32 n=1024");
+  EXPECT_THAT(records[0].samples.at(0).values, ElementsAre(1.1e-05, 1.0e-05, 1.2e-05, 1.4e-05, 1.1e-05));
+  EXPECT_EQ(records[0].samples[0].iterations, 10U);
+  EXPECT_EQ(records[0].benchmark.extra_info.at("group"), "sum");
+  EXPECT_EQ(records[0].environment->git_sha, "4f1c9a02");
+  EXPECT_EQ(records[0].environment->timestamp, 1772359500U);
+  EXPECT_EQ(records[0].environment->machines[0].cpu_info, "AMD EPYC 7543");
+  EXPECT_TRUE(records[1].samples.empty()) << "saved without its data";
+  EXPECT_EQ(records[1].metric.value, 2.5e-06);
+}
+
+TEST(PytestBenchmarkReader, RefusesWhatCannotBe) {
+  EXPECT_THAT(refusal(R"({"machine_info": {}, "benchmarks": []})"), HasSubstr("/benchmarks: is empty"));
+  EXPECT_THAT(refusal(R"({"machine_info": {}, "benchmarks": [{"name": "a", "stats": {"median": 0}}]})"),
+              HasSubstr("/benchmarks/0/stats/median: expected a time above zero"));
+  EXPECT_THAT(refusal(R"({"machine_info": {}, "benchmarks": [{"name": "a"}]})"),
+              HasSubstr("/benchmarks/0/stats: missing"));
+}
+
+TEST(LlamaBenchReader, ReadsRatesAndTimes) {
+  const std::vector<Record> records = read_records(reader_file("llama_bench.jsonl"));
+  EXPECT_THAT(metric_names(records), ElementsAre("token_per_sec", "latency", "token_per_sec", "latency"));
+  EXPECT_EQ(case_name(records[0]), "llama 7B Q4_0 n_prompt=512 n_gen=0");
+  EXPECT_THAT(records[0].samples.at(0).values,
+              ElementsAre(128, DoubleNear(512 / 4.1, 1e-12), DoubleNear(512 / 4.05, 1e-12)));
+  EXPECT_EQ(records[0].metric.direction, Direction::kHigherIsBetter);
+  EXPECT_EQ(records[1].metric.value, 4.05e9);
+  EXPECT_EQ(records[0].threads, 8);
+  EXPECT_EQ(records[0].model.backend, "CPU");
+  EXPECT_EQ(records[0].environment, records[2].environment);
+  EXPECT_EQ(records[0].environment->dependencies.at("llama.cpp").sha, "3a4fb2e1");
+}
+
+TEST(LlamaBenchReader, ReadsAListAndAnAverageWithoutSamples) {
+  const std::vector<Record> records = read_text(
+      R"([{"build_commit": "a", "model_type": "m", "n_prompt": 10, "n_gen": 0, "n_batch": 64, "avg_ns": 1000}])");
+  EXPECT_EQ(case_name(records[0]), "m n_prompt=10 n_gen=0 n_batch=64");
+  EXPECT_EQ(records[0].metric.value, 1e7);
+  EXPECT_TRUE(records[0].samples.empty());
+}
+
+TEST(LlamaBenchReader, RefusesWhatCannotBe) {
+  EXPECT_THAT(refusal("{\"build_commit\": \"a\", \"avg_ns\": 1, \"n_prompt\": 1, \"n_gen\": 0}\n\n"
+                      "{\"build_commit\": \"a\", \"avg_ns\": -1, \"n_prompt\": 1, \"n_gen\": 0}\n"),
+              HasSubstr("file: line 3: /avg_ns: expected a time above zero"));
+  EXPECT_THAT(refusal("{\"build_commit\": \"a\", \"avg_ns\": 1}\n{\"avg_ns\"\n"),
+              HasSubstr("file: line 2: not JSON at byte"));
+}
+
+std::string file_with(const std::string& benchmarks) {
+  return R"({"context": {"date": "2026-11-21T02:25:21+01:00", "host_name": "vm", "num_cpus": 2,)"
+         R"("library_build_type": "release"}, "benchmarks": [)" +
+         benchmarks + "]}";
+}
+
+std::string run(const std::string& rest) {
+  return R"({"name": "BM", "run_name": "BM", "run_type": "iteration", "threads": 1, "iterations": 10, )" +
+         rest + "}";
+}
+
+TEST(GoogleBenchmarkReader, JoinsRepetitionsAndLeavesAggregatesOut) {
+  const std::vector<Record> records = read_text(file_with(
+      run(R"("real_time": 4.0, "cpu_time": 3.0, "time_unit": "us", "items_per_second": 10.0)") + "," +
+      run(R"("real_time": 2.0, "cpu_time": 0.0, "time_unit": "us", "items_per_second": 20.0)") +
+      R"(, {"name": "BM_mean", "run_name": "BM", "run_type": "aggregate", "real_time": 99, "cpu_time": 99},)"
+      R"({"name": "Other", "run_name": "Other", "run_type": "iteration", "real_time": 1, "cpu_time": 1}])"
+      R"(, "x": [1)"));
+  EXPECT_THAT(metric_names(records),
+              ElementsAre("latency", "cpu_time", "items_per_second", "latency", "cpu_time"));
+  ASSERT_EQ(records[0].samples.size(), 1U);
+  EXPECT_THAT(records[0].samples[0].values, ElementsAre(4000, 2000));
+  EXPECT_EQ(records[0].samples[0].iterations, 10U);
+  EXPECT_EQ(records[0].metric.value, 3000);
+  EXPECT_EQ(records[0].metric.unit, "ns");
+  EXPECT_THAT(records[1].samples[0].values, ElementsAre(3000, 0));
+  EXPECT_EQ(records[2].metric.direction, Direction::kHigherIsBetter);
+  EXPECT_EQ(records[3].model.name, "Other");
+}
+
+TEST(GoogleBenchmarkReader, TellsTheMachine) {
+  const Record record = read_text(file_with(run(R"("real_time": 4, "cpu_time": 3)")))[0];
+  EXPECT_EQ(record.environment->timestamp, 1795224321U);
+  EXPECT_EQ(record.environment->machines[0].name, "vm");
+  EXPECT_EQ(record.environment->machines[0].cpu_count, 2U);
+  EXPECT_EQ(record.environment->extra_info.at("library_build_type"), "release");
+}
+
+TEST(GoogleBenchmarkReader, HostsAreMachinesOfTheirOwn) {
+  const auto fingerprint = [](const std::string& context) {
+    return read_text(R"({"context": {)" + context + R"(}, "benchmarks": [)" +
+                     run(R"("real_time": 4, "cpu_time": 3)") + "]}")[0]
+        .environment->fingerprint;
+  };
+  const std::string one = fingerprint(R"("host_name": "build 7/../x", "num_cpus": 2)");
+  EXPECT_THAT(one, testing::MatchesRegex("build-7-x-[0-9a-f]+"));
+  EXPECT_EQ(fingerprint(R"("host_name": "build 7/../x", "num_cpus": 2, "mhz_per_cpu": 2000)"), one);
+  EXPECT_NE(fingerprint(R"("host_name": "build 7/../x", "num_cpus": 4)"), one);
+  EXPECT_NE(fingerprint(R"("host_name": "other", "num_cpus": 2)"), one);
+  EXPECT_EQ(fingerprint(R"("num_cpus": 2)"), "") << "nothing is known of that machine";
+}
+
+TEST(GoogleBenchmarkReader, ReadsCountersThatAreNotFinite) {
+  const std::vector<Record> records = read_text(file_with(
+      run(R"("real_time": 4, "cpu_time": 3, "a": NaN, "b": -Infinity, "c": Infinity, "label": "NaN \" NaN")") +
+      "," + run(R"("real_time": 4, "cpu_time": 3, "a": 7, "b": -NaN, "c": Infinity)")));
+  EXPECT_THAT(metric_names(records), ElementsAre("latency", "cpu_time", "a"));
+  EXPECT_THAT(records[2].samples[0].values, ElementsAre(7));
+  EXPECT_THAT(records[0].notes,
+              ElementsAre(HasSubstr("counter 'b' is NaN"), HasSubstr("counter 'c' is NaN")));
+}
+
+TEST(GoogleBenchmarkReader, AFailedBenchmarkIsAFailedCase) {
+  const std::vector<Record> records = read_text(file_with(
+      run(R"("error_occurred": true, "error_message": "no device", "real_time": 0, "cpu_time": 0)") +
+      R"(, {"name": "S", "run_type": "iteration", "skipped": "SKIPPED", "skip_message": "not here"})"));
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[0].outcome.kind, Outcome::Kind::kFailed);
+  EXPECT_EQ(records[0].outcome.reason, "no device");
+  EXPECT_EQ(records[1].outcome.reason, "not here");
+}
+
+TEST(GoogleBenchmarkReader, KnowsAggregatesOfOldVersions) {
+  const std::vector<Record> records = read_text(
+      file_with(R"({"name": "A", "real_time": 2, "cpu_time": 1}, {"name": "A_mean", "real_time": 9,)"
+                R"("cpu_time": 9}, {"name": "A_BigO", "cpu_coefficient": 1, "big_o": "N"})"));
+  EXPECT_THAT(metric_names(records), ElementsAre("latency", "cpu_time"));
+}
+
+TEST(GoogleBenchmarkReader, RefusesWhatCannotBe) {
+  EXPECT_THAT(refusal(file_with(run(R"("real_time": 0, "cpu_time": 3)"))),
+              HasSubstr("file: /benchmarks/0/real_time: expected a time above zero, found 0"));
+  EXPECT_THAT(refusal(file_with(run(R"("real_time": NaN, "cpu_time": 3)"))),
+              HasSubstr("/benchmarks/0/real_time: expected a finite number"));
+  EXPECT_THAT(refusal(file_with(run(R"("real_time": "4", "cpu_time": 3)"))), HasSubstr("expected a number"));
+  EXPECT_THAT(refusal(file_with(run(R"("real_time": 4, "cpu_time": -3)"))), HasSubstr("/cpu_time"));
+  EXPECT_THAT(refusal(file_with(run(R"("real_time": 4, "cpu_time": 3, "time_unit": "h")"))),
+              HasSubstr("'h'"));
+  EXPECT_THAT(refusal(file_with("")), HasSubstr("/benchmarks: is empty"));
+  EXPECT_THAT(refusal(file_with(R"({"name": "a", "run_type": "aggregate"})")), HasSubstr("aggregates only"));
+  EXPECT_THAT(refusal(file_with("7")), HasSubstr("/benchmarks/0: expected an object"));
+  EXPECT_THAT(refusal(file_with(run(R"("real_time": NaN, "cpu_time": )"))), HasSubstr("not JSON at byte"));
+}
+
+TEST(OssV3Reader, ReadsJsonLines) {
+  const std::vector<Record> records = read_records(reader_file("oss_v3.jsonl"));
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(case_name(records[0]), "BERT_pytorch use_compile=true tokens.dtype=int64 tokens.length=512");
+  EXPECT_EQ(records[0].benchmark.mode, "inference");
+  EXPECT_EQ(records[0].metric.value, 100.5);
+  EXPECT_THAT(records[0].samples.at(0).values, ElementsAre(101.5, 99.5, 100.5));
+  EXPECT_EQ(records[0].metric.direction, Direction::kLowerIsBetter);
+  EXPECT_EQ(records[0].device, "NVIDIA A100");
+  EXPECT_EQ(records[0].environment->git_sha, "c0ffee");
+  EXPECT_EQ(records[0].environment->dependencies.at("triton").version, "3.1");
+  EXPECT_EQ(records[0].environment, records[1].environment) << "the rows repeat it";
+  EXPECT_EQ(records[1].metric.value, 2.25) << "a number in quotes";
+  EXPECT_EQ(records[1].metric.target, 2.0);
+  EXPECT_TRUE(records[1].samples.empty());
+  EXPECT_EQ(records[1].metric.direction, Direction::kHigherIsBetter);
+}
+
+TEST(OssV3Reader, ReadsAListAndOneObject) {
+  const std::string row = R"({"benchmark": {"name": "b", "extra_info": {"n": 5}}, "model": {"name": "m"},
+      "metric": {"name": "latency", "benchmark_values": [1.5]}})";
+  EXPECT_EQ(read_text(row).size(), 1U);
+  const std::vector<Record> records = read_text("[" + row + "," + row + "]");
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_THAT(records[1].axes, ElementsAre(Pair("n", "5")));
+}
+
+TEST(OssV3Reader, ReadsBackWhatWeWrite) {
+  Record written = measured("gemv", "1024", "int8", 10);
+  written.metric = {"latency", "us", Direction::kLowerIsBetter, 2, 3.0, {}, true};
+  written.samples = {{1, 1, 0, {2, 3}, {}, {}}, {2, 1, 0, {1.5}, {}, {}}};
+  written.interval = Interval{1.5, 3, 0.95};
+  written.limit = Limit{{{"read", 1 << 20, "linear", "", 2}}, 1, 0.5, {}, false};
+  written.threads = 4;
+  written.caches = "cold";
+  written.environment = full_environment();
+  const std::vector<Record> records = read_text(format_named("oss-v3").write({written, written}, "", "file"));
+  ASSERT_EQ(records.size(), 2U);
+  const Record& record = records[0];
+  EXPECT_EQ(identity(record), identity(written));
+  EXPECT_EQ(record.metric.unit, "ns");
+  EXPECT_EQ(record.metric.value, 2000);
+  EXPECT_EQ(record.metric.target, 3000.0);
+  ASSERT_EQ(record.samples.size(), 2U);
+  EXPECT_THAT(record.samples[0].values, ElementsAre(2000, 3000));
+  ASSERT_TRUE(record.interval);
+  EXPECT_EQ(record.interval->low, 1500);
+  ASSERT_TRUE(record.limit);
+  EXPECT_EQ(record.limit->value, 1000);
+  EXPECT_EQ(record.environment->machines[0].cpu_info, "A CPU");
+}
+
+TEST(OssV3Reader, GivesOurOwnRecordsTheIdentityTheyHadInJson) {
+  Record record = measured("mlp", "1024", "bf16", 10);
+  record.axes = {{"dtype", "bf16"}, {"batch", "8"}, {"D", "1024"}, {"device", "x"}, {"empty", ""}};
+  record.benchmark.extra_info = {{"group", "g"}, {"arch", "a CPU"}};
+  record.device = "";
+  record.samples = {{1, 1, 2, {9, 9.5, 10}, {}, {}}, {2, 1, 0, {10}, {}, {}}};
+  record.environment = full_environment();
+  const auto through = [&](const char* format) {
+    return read_text(format_named(format).write({record}, "", "file")).at(0);
+  };
+  const Record oss = through("oss-v3"), json = through("headroom-json");
+  EXPECT_EQ(identity(oss), identity(json));
+  EXPECT_EQ(oss.axes, json.axes) << "and the order in which people know them";
+  EXPECT_EQ(case_name(oss), "mlp dtype=bf16 batch=8 D=1024 device=x empty=");
+  EXPECT_EQ(oss.benchmark.extra_info, json.benchmark.extra_info);
+  ASSERT_EQ(oss.samples.size(), 2U);
+  EXPECT_EQ(oss.samples[0].warmup, 2U);
+  EXPECT_EQ(oss.samples[1].warmup, 0U);
+}
+
+TEST(OssV3Reader, ReadsTheLinesOfTheGptFastBenchmark) {
+  const std::string line =
+      R"row({"benchmark": {"name": "PyTorch gpt-fast benchmark", "mode": "inference", "dtype": "int8", )row"
+      R"row("extra_info": {"device": "cuda", "arch": "A100"}}, "model": {"name": "gemv", "origins": ["x"]}, )row"
+      R"row("metric": {"name": "memory_bandwidth(GB/s)", "benchmark_values": ["904.11"], "target_value": ""}})row";
+  const std::vector<Record> records = read_text(line + "\n" + line + "\n");
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[1].metric.value, 904.11);
+  EXPECT_EQ(records[1].metric.unit, "GB/s");
+  EXPECT_FALSE(records[1].metric.target);
+  EXPECT_EQ(records[1].device, "cuda");
+}
+
+TEST(OssV3Reader, RefusesWhatCannotBe) {
+  const auto row = [](const std::string& metric) {
+    return R"([{"benchmark": {"name": "b"}, "model": {"name": "m"}, "metric": )" + metric + "}]";
+  };
+  EXPECT_THAT(refusal(row(R"({"name": "x", "benchmark_values": []})")),
+              HasSubstr("file: /0/metric/benchmark_values: is empty"));
+  EXPECT_THAT(refusal(row(R"({"name": "x", "benchmark_values": [1, "fast"]})")),
+              HasSubstr("/0/metric/benchmark_values/1: expected a finite number, found fast"));
+  EXPECT_THAT(refusal(row(R"({"name": "x", "benchmark_values": [NaN]})")), HasSubstr("found NaN"));
+  EXPECT_THAT(refusal(row(R"({"benchmark_values": [1]})")), HasSubstr("/0/metric/name: missing"));
+  EXPECT_THAT(refusal(R"([{"metric": {"benchmark_values": [1]}, "benchmark": {)"),
+              HasSubstr("not JSON at byte"));
+  EXPECT_THAT(message_of([] { records_from_oss_v3("[]", "file"); }), HasSubstr("the list is empty"));
+}
+
+TEST(SeedCsvReader, ReadsRowsByTheNamesOfTheHeader) {
+  const std::vector<Record> records = read_records(reader_file("gpt_fast.csv"));
+  ASSERT_EQ(records.size(), 8U);
+  EXPECT_EQ(records[1].model.name, "layer_norm");
+  EXPECT_EQ(records[1].metric.name, "memory_bandwidth(GB/s)");
+  EXPECT_EQ(records[1].metric.value, 1017.25);
+  EXPECT_EQ(records[1].metric.target, 950.0);
+  EXPECT_EQ(records[1].metric.direction, Direction::kHigherIsBetter);
+  EXPECT_EQ(records[1].benchmark.dtype, "bfloat16");
+  EXPECT_EQ(records[6].benchmark.extra_info.at("arch"), "NVIDIA A100-SXM4-40GB, \"PCIe\"");
+  EXPECT_EQ(records[6].model.type, "OSS model");
+  EXPECT_EQ(records[7].metric.direction, Direction::kLowerIsBetter);
+  for (const Record& record : records) EXPECT_TRUE(record.samples.empty());
+}
+
+TEST(SeedCsvReader, RefusesWhatCannotBe) {
+  const std::string header = "name,metric,target,actual\n";
+  EXPECT_THAT(refusal(header), HasSubstr("no rows"));
+  EXPECT_THAT(refusal(header + "a,latency,,fast\n"),
+              HasSubstr("file: row 2, column actual: expected a finite number, found 'fast'"));
+  EXPECT_THAT(refusal(header + "a,latency,,nan\n"), HasSubstr("found 'nan'"));
+  EXPECT_THAT(refusal(header + "a,latency,,\n"), HasSubstr("column actual: is empty"));
+  EXPECT_THAT(refusal(header + "a,latency\n"), HasSubstr("column actual: is empty"));
+  EXPECT_THAT(refusal(header + "a,\"latency\n"), HasSubstr("line 2"));
+}
+
+std::string report(const std::string& result) {
+  return R"({"benchmark_results": [{"model": "m", "batch_size": 32, "result": [)" + result + "]}]}";
+}
+
+TEST(DdpReportReader, GivesOneRecordForEachRankCount) {
+  const std::vector<Record> records = read_records(reader_file("ddp_report.json"));
+  ASSERT_EQ(records.size(), 4U);
+  EXPECT_EQ(case_name(records[0]), "resnet50 batch_size=32 ranks=1 ddp=no");
+  EXPECT_EQ(case_name(records[1]), "resnet50 batch_size=32 ranks=1 ddp=yes");
+  EXPECT_EQ(case_name(records[2]), "resnet50 batch_size=32 ranks=2 ddp=yes");
+  EXPECT_DOUBLE_EQ(records[0].metric.value, 0.098);
+  EXPECT_DOUBLE_EQ(records[2].metric.value, 0.1035);
+  EXPECT_EQ(records[0].metric.unit, "s");
+}
+
+TEST(DdpReportReader, SplitsMeasurementsByRankWhereTheyDivide) {
+  const std::vector<Record> records = read_records(reader_file("ddp_report.json"));
+  ASSERT_EQ(records[2].samples.size(), 2U);
+  EXPECT_EQ(records[2].samples[1].pid, 1);
+  EXPECT_THAT(records[2].samples[0].values, ElementsAre(0.102, 0.103));
+  EXPECT_THAT(records[2].samples[1].values, ElementsAre(0.104, 0.105));
+  ASSERT_EQ(records[3].samples.size(), 1U) << "four values of three ranks";
+  EXPECT_EQ(records[3].samples[0].values.size(), 4U);
+}
+
+TEST(DdpReportReader, KeepsTheMetadata) {
+  const auto environment = read_records(reader_file("ddp_report.json"))[0].environment;
+  ASSERT_NE(environment, nullptr);
+  EXPECT_THAT(environment->extra_info,
+              ElementsAre(Pair("bucket_size", "25"), Pair("cuda_version", "null"),
+                          Pair("nested", R"({"a":[1,2.5]})"), Pair("pytorch_version", "2.9.0")));
+}
+
+TEST(DdpReportReader, TakesMembersInAnyOrder) {
+  const std::vector<Record> records = read_text(
+      R"({"benchmark_results": [{"other": [{"x": 1}], "result": [{"measurements": [2, 4], "ranks": [3]}],)"
+      R"("batch_size": 16.5, "model": "mé"}], "z": "last"})");
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(case_name(records[0]), "mé batch_size=16.5 ranks=1 ddp=no");
+  EXPECT_EQ(records[0].metric.value, 3);
+  EXPECT_EQ(records[0].environment->extra_info.at("z"), "last");
+}
+
+TEST(DdpReportReader, TakesWhatTellsResultsOfAModelApartAsAxes) {
+  const std::vector<Record> records = read_text(
+      R"({"benchmark_results": [{"model": "m", "image_size": 64, "batch_size": 1, "bucket_size": 0.5, "result":)"
+      R"([{"ranks": [0], "measurements": [2]}]}]})");
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(case_name(records[0]), "m batch_size=1 ranks=1 ddp=no image_size=64 bucket_size=0.5");
+}
+
+TEST(DdpReportReader, OfMembersThatAreThereTwiceTheLastCounts) {
+  const std::vector<Record> records = read_text(
+      R"({"benchmark_results": [{"model": "old", "batch_size": 1, "result": [{"ranks": [0], "measurements": [9]}]}],)"
+      R"("benchmark_results": [{"model": "m", "batch_size": 1, "result": [{"ranks": [0], "measurements": [8]}],)"
+      R"("result": [{"ranks": [0], "measurements": [7], "measurements": [3]}]}]})");
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].metric.value, 3);
+  EXPECT_EQ(case_name(records[0]), "m batch_size=1 ranks=1 ddp=no");
+}
+
+TEST(DdpReportReader, RefusesWhatIsNoReport) {
+  EXPECT_THAT(refusal(R"({"benchmark_results": [)"), HasSubstr("file: at byte 23"));
+  EXPECT_THAT(refusal(report(R"({"ranks": [0], "measurements": [1, NaN]})")), HasSubstr("not JSON at byte"));
+  EXPECT_THAT(refusal(report("") + "x"), HasSubstr("not JSON at byte"));
+  EXPECT_THAT(refusal(report("")), HasSubstr("holds no measurement"));
+  EXPECT_THAT(refusal(R"({"benchmark_results": [{"model": "m", "result": []}]})"),
+              HasSubstr("/benchmark_results/0/batch_size: missing"));
+  EXPECT_THAT(refusal(report(R"({"ranks": [0], "measurements": []})")),
+              HasSubstr("/benchmark_results/0/result/0/measurements: is empty"));
+  EXPECT_THAT(refusal(report(R"({"ranks": [], "measurements": [1]})")),
+              HasSubstr("/result/0/ranks: is empty"));
+  EXPECT_THAT(refusal(report(R"({"ranks": [0], "measurements": [1, "a"]})")),
+              HasSubstr("/benchmark_results/0/result/0/measurements: expected a number"));
+  EXPECT_THAT(
+      refusal(report(R"({"ranks": [0], "measurements": [1, 0.5, -0.25]})")),
+      HasSubstr("/benchmark_results/0/result/0/measurements/2: expected a time above zero, found -0.25"));
+  EXPECT_THAT(refusal(report(R"({"ranks": [0], "measurements": [0]})")),
+              HasSubstr("measurements/0: expected"));
+  EXPECT_THAT(refusal(R"({"benchmark_results": 7})"), HasSubstr("/benchmark_results: expected a list"));
+  EXPECT_THAT(refusal(R"({"benchmark_results": [{"model": 3}]})"), HasSubstr("/0/model: expected a string"));
+  EXPECT_THAT(refusal(R"({"benchmark_results": [{"batch_size": "3"}]})"),
+              HasSubstr("/0/batch_size: expected a number"));
+  EXPECT_THAT(refusal(report(R"({"ranks": [0.5], "measurements": [1]})")),
+              HasSubstr("/result/0/ranks: expected whole numbers"));
+}
+
+}  // namespace
+}  // namespace headroom

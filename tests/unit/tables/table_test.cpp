@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "headroom/tables/table.h"
+
+namespace headroom {
+namespace {
+
+TEST(Table, AlignsByWhatIsSeenNotByBytes) {
+  Table table({{"case"}, {"time", Align::kRight}, {"note"}});
+  table.row({"a", "4.10 µs", "x"}).row({"longer", "12 ms"}).row({"±", "1 s", ""});
+  EXPECT_EQ(table.text(),
+            "case       time  note\n"
+            "─────────────────────\n"
+            "a       4.10 µs  x\n"
+            "longer    12 ms\n"
+            "±           1 s\n");
+}
+
+TEST(Table, HasRulesAndLinesThatWidenNothing) {
+  Table table({{"a"}, {"b", Align::kRight}});
+  table.row({"1", "2"}).rule().line("a remark wider than the table").row({"3", "4"});
+  EXPECT_EQ(table.text(),
+            "a  b\n"
+            "────\n"
+            "1  2\n"
+            "────\n"
+            "a remark wider than the table\n"
+            "3  4\n");
+}
+
+Table measured(const std::string& name) {
+  Table table({{"case"}, {"backend"}, {"time", Align::kRight}, {"n", Align::kRight}, {"metric"}, {"marks"}},
+              2);
+  table.row({name, "native", "4.10 µs", "20", "98.3 GB/s", "S"})
+      .line("    1.03 x the time of something else");
+  table.row({"mlp", "aten", "12.0 µs", "200", "9.3 GB/s"});
+  return table;
+}
+
+TEST(Table, AsWideAsTheTerminalIsAsItWouldBeInAFile) {
+  const std::string whole = measured("gemv").text();
+  EXPECT_EQ(measured("gemv").text(45), whole) << "the rule is 45 wide";
+  EXPECT_NE(measured("gemv").text(44), whole);
+  EXPECT_EQ(measured("gemv").as({false, 0}), whole);
+  EXPECT_EQ(measured("gemv").as({true, 20}), measured("gemv").markdown()) << "a file has no width";
+}
+
+TEST(Table, WhatIsLongInTheFirstColumnStandsAboveItsRow) {
+  EXPECT_EQ(measured("sort --parallel 4 file").text(46),
+            "case  backend     time    n  metric     marks\n"
+            "─────────────────────────────────────────────\n"
+            "sort --parallel 4 file\n"
+            "      native   4.10 µs   20  98.3 GB/s  S\n"
+            "    1.03 x the time of something else\n"
+            "mlp   aten     12.0 µs  200  9.3 GB/s\n");
+}
+
+TEST(Table, OnANarrowTerminalIsInBlocksThatLeaveNothingOut) {
+  EXPECT_EQ(measured("gemv").text(30),
+            "case  backend     time    n\n"
+            "───────────────────────────\n"
+            "gemv  native   4.10 µs   20\n"
+            "    1.03 x the time of\n"
+            "    something else\n"
+            "mlp   aten     12.0 µs  200\n"
+            "\n"
+            "case  backend  metric\n"
+            "────────────────────────\n"
+            "gemv  native   98.3 GB/s\n"
+            "mlp   aten     9.3 GB/s\n"
+            "\n"
+            "case  backend  marks\n"
+            "────────────────────\n"
+            "gemv  native   S\n"
+            "mlp   aten\n");
+}
+
+TEST(Table, OfOneColumnOrNoWidthAtAllIsShownAllTheSame) {
+  Table table({{"a title"}});
+  table.row({"some text that is long"});
+  EXPECT_EQ(table.text(10), "a title\n───────\nsome text that is long\n");
+  EXPECT_EQ(Table({}).text(1), "\n\n");
+  EXPECT_FALSE(measured("gemv").text(1).empty());
+}
+
+TEST(Table, KeepsEachRowOnOneLine) {
+  Table table({{"a"}});
+  table.row({"x\ny\tz"});
+  EXPECT_EQ(table.text(), "a\n─────\nx y z\n");
+}
+
+TEST(Table, RefusesMoreCellsThanColumns) {
+  Table table({{"a"}});
+  EXPECT_THROW(table.row({"1", "2"}), std::logic_error);
+}
+
+TEST(Table, WritesMarkdown) {
+  Table table({{"case"}, {"x|y", Align::kRight}});
+  table.row({"a|b", "1"}).rule().line("remark").row({"c"});
+  EXPECT_EQ(table.markdown(),
+            "| case | x\\|y |\n"
+            "| --- | ---: |\n"
+            "| a\\|b | 1 |\n"
+            "| remark |  |\n"
+            "| c |  |\n");
+}
+
+TEST(Table, ShowsNoColumnThatSaysNothingAndOnceWhatAllRowsShare) {
+  Table table(
+      {{"case"}, {"backend", Align::kLeft, ""}, {"target"}, {"n", Align::kRight, "samples"}, {"time"}});
+  table.row({"a", "native", "-", "30", "1"}).row({"b", "native", "", "30", "2"}).above("2 threads");
+  EXPECT_EQ(table.text(), "native, 30 samples, 2 threads\ncase  time\n──────────\na     1\nb     2\n");
+  EXPECT_THAT(table.markdown(), ::testing::StartsWith("native, 30 samples, 2 threads\n\n| case | time |\n"));
+  table.row({"c", "aten", "80 %", "30", "3"});
+  EXPECT_THAT(table.text(), ::testing::HasSubstr("case  backend  target  time")) << "they differ now";
+}
+
+TEST(Table, ColoursOnlyWhatIsTonedAndOnlyWhereAsked) {
+  Table table({{"case"}, {"target"}});
+  table.row({"a", "ok"}).tone(1, Tone::kGood).row({"b", "missed"}).tone(1, Tone::kBad);
+  EXPECT_THAT(table.text(0, true), ::testing::AllOf(::testing::HasSubstr("a     \033[32mok\033[0m\n"),
+                                                    ::testing::HasSubstr("\033[31mmissed\033[0m")));
+  EXPECT_THAT(table.text(), ::testing::Not(::testing::HasSubstr("\033")));
+}
+
+TEST(Sheet, SaysTheAnswerFirstThenTablesThenNotes) {
+  Table table({{"case"}, {"time", Align::kRight}});
+  table.row({"a", "1 s"});
+  Sheet sheet;
+  sheet.title("times").table(table).notes("  B  busy\n").answer("a takes 1 s").table(Table({{"empty"}}));
+  EXPECT_EQ(sheet.text(), "a takes 1 s\n\ntimes\ncase  time\n──────────\na      1 s\n  B  busy\n");
+  EXPECT_EQ(sheet.text({.markdown = true}),
+            "a takes 1 s  \n\n### times\n\n| case | time |\n| --- | ---: |\n| a | 1 s |\n\n  B  busy\n");
+  EXPECT_EQ(sheet.answers(), std::vector<std::string>{"a takes 1 s"});
+}
+
+TEST(Sheet, WrapsAtWordEndsBelowTheFirstWord) {
+  EXPECT_EQ(Sheet().notes("  B  one two three\n- four five\n").text({.width = 12}),
+            "  B  one two\n     three\n- four five\n");
+  EXPECT_EQ(Sheet().answer("one two three").text({.width = 9}), "one two\nthree\n");
+  EXPECT_EQ(Sheet().answer("unbreakable").text({.width = 4}), "unbreakable\n");
+  const std::string prose =
+      Sheet().answer(std::string(60, 'a') + " " + std::string(60, 'b')).text({.width = 200});
+  EXPECT_EQ(prose.find('\n'), 60U) << "lines of prose are no wider than people read";
+}
+
+TEST(Sheet, SpellsWhatCouldSteerATerminal) {
+  const std::string text = Sheet().answer("\033[2J").notes("\033]0;x").title("\x07").drawing("\033c").text();
+  EXPECT_THAT(text,
+              ::testing::Not(::testing::AnyOf(::testing::HasSubstr("\033"), ::testing::HasSubstr("\x07"))));
+}
+
+}  // namespace
+}  // namespace headroom

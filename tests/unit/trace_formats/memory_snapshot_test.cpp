@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory snapshots of PyTorch, and the pickle reader below them.
+
+#include <gmock/gmock.h>
+
+#include "../trace/result_view.h"
+#include "format_files.h"
+#include "headroom_trace/bytes/byte_source.h"
+#include "headroom_trace/formats/pickle.h"
+#include "headroom_trace/readers/convert.h"
+#include "headroom_trace/work/memory.h"
+
+namespace headroom::trace {
+namespace {
+
+using readers::Pickle;
+using testing::HasSubstr;
+
+constexpr std::int64_t kMiB = 1 << 20;
+
+TEST(MemorySnapshot, TheHistoryGivesThePeakAndWhatWasReserved) {
+  for (const char* name : {"snapshot_protocol2.pickle", "snapshot_protocol5.pickle"}) {
+    SCOPED_TRACE(name);
+    const Trace trace = read(format_path(name));
+    expect_sound(trace);
+    EXPECT_EQ(trace.problems.count, 0U);
+    const MemoryHistory history = memory_history(trace);
+    ASSERT_EQ(history.devices.size(), 2U);
+    const DeviceMemory& memory = history.devices[0];
+    EXPECT_EQ(memory.device_type, 1);
+    EXPECT_EQ(memory.device, 0);
+    // The first is that from before the history, which is held in the end.
+    EXPECT_EQ(memory.allocations, 4U);
+    EXPECT_EQ(memory.frees, 2U);
+    // 2 MiB from before the history, then 6, 8 and 4 MiB, of which the first was freed before the last came.
+    EXPECT_TRUE(memory.is_total_known);
+    EXPECT_EQ(memory.peak_allocated_bytes, 16 * kMiB);
+    EXPECT_EQ(memory.peak_allocated_at_ns, 1'700'000'000'000'002'000);
+    EXPECT_EQ(memory.peak_reserved_bytes, 24 * kMiB);
+    EXPECT_EQ(trace.memory[0].total_allocated, 2 * kMiB);
+    EXPECT_EQ(trace.memory[1].total_allocated, 8 * kMiB);
+    // Device 1 has no history: what it held in the end.
+    EXPECT_EQ(history.devices[1].allocations, 1U);
+    EXPECT_EQ(history.devices[1].peak_allocated_bytes, 3 * kMiB);
+    EXPECT_EQ(history.devices[1].peak_reserved_bytes, 20 * kMiB);
+  }
+}
+
+TEST(MemorySnapshot, MemoryShowsIt) {
+  const Trace trace = read(format_path("snapshot_protocol5.pickle"));
+  const ResultView view = view_analysis("memory", trace);
+  EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_bytes"), 16 * kMiB);
+  EXPECT_EQ(view.integer("allocators", 0, "peak_reserved_bytes"), 24 * kMiB);
+}
+
+constexpr const char* kLinear = "/venv/site-packages/torch/nn/modules/linear.py(114): forward";
+
+TEST(MemorySnapshot, ThePeakIsHeldByLinesOfPython) {
+  for (const char* name : {"snapshot_protocol2.pickle", "snapshot_protocol5.pickle"}) {
+    const ResultView view = view_analysis("memory", read(format_path(name)));
+    // Of device 0 6 and 8 MiB of one line, and the weights from before the history; of device 1 what is held.
+    ASSERT_EQ(view.rows("peak_stacks"), 3U);
+    EXPECT_EQ(view.text("peak_stacks", 0, "line"), "train.py(12): forward");
+    EXPECT_EQ(view.integer("peak_stacks", 0, "bytes"), 14 * kMiB);
+    EXPECT_EQ(view.integer("peak_stacks", 0, "allocations"), 2);
+    EXPECT_DOUBLE_EQ(view.number("peak_stacks", 0, "share"), 14.0 / 16);
+    EXPECT_EQ(view.integer("peak_stacks", 0, "first_ns"), 1'700'000'000'000'000'000);
+    EXPECT_EQ(view.integer("peak_stacks", 0, "last_ns"), 1'700'000'000'000'002'000);
+    ASSERT_EQ(view.result.answer.size(), 2U);
+    EXPECT_EQ(view.result.answer[0], "of the 16 MiB at the peak 14 MiB (87.5 %): train.py(12): forward");
+    // The frames of C++ are left out, those of libraries stand in the stack.
+    EXPECT_EQ(view.text("peak_stacks", 0, "stack"),
+              std::string(kLinear) + ";train.py(12): forward;train.py(41): main");
+    EXPECT_EQ(view.text("peak_stacks", 1, "line"), "model.py(3): __init__");
+    EXPECT_EQ(view.integer("peak_stacks", 1, "bytes"), 2 * kMiB);
+    EXPECT_EQ(view.text("peak_stacks", 2, "device"), "1");
+    EXPECT_EQ(view.integer("peak_stacks", 2, "bytes"), 3 * kMiB);
+  }
+}
+
+TEST(MemorySnapshot, WhatIsNeverFreedIsSaidByItsLine) {
+  const ResultView view = view_analysis("memory", read(format_path("snapshot_protocol5.pickle")));
+  ASSERT_EQ(view.rows("leaks"), 3U);
+  EXPECT_EQ(view.text("leaks", 0, "line"), "train.py(20): loss");
+  EXPECT_EQ(view.integer("leaks", 0, "bytes"), 4 * kMiB);
+  EXPECT_EQ(view.integer("leaks", 0, "first_ns"), 1'700'000'000'000'005'000);
+  EXPECT_DOUBLE_EQ(view.number("leaks", 0, "share"), 4.0 / 6);
+  EXPECT_EQ(view.text("leaks", 1, "line"), "model.py(3): __init__");
+}
+
+TEST(MemorySnapshot, TheSegmentsSayHowTornTheRestIs) {
+  const Trace trace = read(format_path("snapshot_protocol5.pickle"));
+  const ResultView view = view_analysis("memory", trace);
+  ASSERT_EQ(view.rows("pools"), 2U);
+  // 6 and 4 MiB free between 2, 4 and (awaiting their free) 8 that are in use.
+  EXPECT_EQ(view.integer("pools", 0, "segments"), 2);
+  EXPECT_EQ(view.integer("pools", 0, "reserved_bytes"), 24 * kMiB);
+  EXPECT_EQ(view.integer("pools", 0, "active_bytes"), 14 * kMiB);
+  EXPECT_EQ(view.integer("pools", 0, "inactive_split_bytes"), 10 * kMiB);
+  EXPECT_EQ(view.integer("pools", 0, "free_whole_bytes"), 0);
+  EXPECT_EQ(view.integer("pools", 0, "largest_free_bytes"), 6 * kMiB);
+  EXPECT_DOUBLE_EQ(view.number("pools", 0, "fragmentation"), 0.4);
+  EXPECT_EQ(view.integer("pools", 1, "rounding_bytes"), 1 * kMiB);
+  EXPECT_TRUE(view.notes("CUDA 0: 10 MiB of 24 MiB reserved are free beside blocks in use"));
+}
+
+TEST(MemorySnapshot, WhatFoundNoMemoryIsSaid) {
+  const ResultView view = view_analysis("memory", read(format_path("snapshot_protocol2.pickle")));
+  EXPECT_EQ(
+      view.result.answer.at(1),
+      "CUDA 0 was out of memory for 14 MiB at train.py(20): loss: the device had 5 MiB free, and of the 24 "
+      "MiB reserved in the end 10 MiB are free, 6 MiB in one block: it is torn "
+      "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)");
+}
+
+/// As a Chrome trace it says the same.
+TEST(MemorySnapshot, StacksAndSegmentsAreConverted) {
+  const Trace trace = read(format_path("snapshot_protocol5.pickle"));
+  std::string text;
+  convert_to_chrome_trace(format_path("snapshot_protocol5.pickle"),
+                          [&](std::string_view part) { text += part; });
+  const Trace again = read_text(text, "again.json");
+  for (const char* table : {"peak_stacks", "leaks", "pools"}) {
+    EXPECT_EQ(view_analysis("memory", trace).table(table).rows,
+              view_analysis("memory", again).table(table).rows);
+  }
+  EXPECT_EQ(view_analysis("memory", trace).result.answer, view_analysis("memory", again).result.answer);
+}
+
+template <std::size_t kSize>
+std::string_view bytes_of(const char (&bytes)[kSize]) {
+  return {bytes, kSize - 1};
+}
+
+Pickle pickle_of(std::string_view bytes) {
+  return Pickle(*readers::from_memory(bytes));
+}
+
+TEST(Pickles, ValuesOfEveryProtocolAreRead) {
+  // What pickle.dumps makes of {"a": [1, -2, 70000, None, True, 1.5]}.
+  const std::string_view two = bytes_of(
+      "\x80\x02\x7d\x71\x00\x58\x01\x00\x00\x00\x61\x71\x01\x5d\x71\x02"
+      "\x28\x4b\x01\x4a\xfe\xff\xff\xff\x4a\x70\x11\x01\x00\x4e\x88\x47"
+      "\x3f\xf8\x00\x00\x00\x00\x00\x00\x65\x73\x2e");
+  const std::string_view four = bytes_of(
+      "\x80\x04\x95\x23\x00\x00\x00\x00\x00\x00\x00\x7d\x94\x8c\x01\x61"
+      "\x94\x5d\x94\x28\x4b\x01\x4a\xfe\xff\xff\xff\x4a\x70\x11\x01\x00"
+      "\x4e\x88\x47\x3f\xf8\x00\x00\x00\x00\x00\x00\x65\x73\x2e");
+  for (const std::string_view text : {two, four}) {
+    const Pickle pickle = pickle_of(text);
+    const auto& list = pickle.list(pickle.at(pickle.root(), "a"));
+    ASSERT_EQ(list.size(), 6U);
+    EXPECT_EQ(pickle.whole(list[0]), 1);
+    EXPECT_EQ(pickle.whole(list[1]), -2);
+    EXPECT_EQ(pickle.whole(list[2]), 70000);
+    EXPECT_EQ(pickle.kind(list[3]), Pickle::Kind::kNone);
+    EXPECT_EQ(pickle.whole(list[4]), 1);
+    EXPECT_EQ(pickle.kind(list[5]), Pickle::Kind::kReal);
+    EXPECT_EQ(pickle.whole(list[5]), 1);
+  }
+}
+
+/// What would run a command if a pickle were run: os.system("true").
+TEST(Pickles, NothingIsRun) {
+  const Pickle pickle =
+      pickle_of(bytes_of("\x80\x02\x63\x6f\x73\x0a\x73\x79\x73\x74\x65\x6d\x0a\x58\x04\x00"
+                         "\x00\x00\x74\x72\x75\x65\x85\x52\x2e"));
+  EXPECT_EQ(pickle.kind(pickle.root()), Pickle::Kind::kOther);
+  EXPECT_EQ(pickle.text(pickle.root()), "os.system");
+}
+
+TEST(Pickles, WhatIsNoneIsSaidWithItsByte) {
+  const auto message_of = [](std::string_view bytes) -> std::string {
+    try {
+      pickle_of(bytes);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(message_of("\x80\x04]"), HasSubstr("cut off at byte 3"));
+  EXPECT_THAT(message_of("\x80\x04\xff"), HasSubstr("0xff is no opcode"));
+  EXPECT_THAT(message_of("\x80\x04s."), HasSubstr("a value is missing"));
+  EXPECT_THAT(message_of("\x80\x04h\x05."), HasSubstr("not kept"));
+  EXPECT_THAT(message_of(std::string_view("\x80\x04]r\xff\xff\xff\x7f.", 9)), HasSubstr("out of range"));
+  EXPECT_THAT(message_of(std::string_view("\x80\x04X\xff\xff\xff\x7f"
+                                          "abc",
+                                          10)),
+              HasSubstr("cut off"));
+}
+
+TEST(MemorySnapshot, CutAndChangedItIsReadOrRefused) {
+  expect_robust("snapshot_protocol2.pickle", 3000);
+  expect_robust("snapshot_protocol5.pickle", 3000);
+}
+
+}  // namespace
+}  // namespace headroom::trace

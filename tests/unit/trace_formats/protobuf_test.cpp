@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Perfetto traces, as PyTorch's profiler and the tracing SDK write them, and XLA profiles: one by JAX on a
+// CPU, one with a GPU.
+
+#include <gmock/gmock.h>
+
+#include "../packed_files.h"
+#include "format_files.h"
+#include "headroom_trace/readers/convert.h"
+
+namespace headroom::trace {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::int64_t kBase = 1'700'000'000'000'000'000;
+
+void expect_the_run(const Trace& trace) {
+  expect_sound(trace);
+  EXPECT_EQ(trace.problems.count, 0U);
+  EXPECT_TRUE(trace.is_complete);
+  const std::size_t kernel = row_of(trace, "sgemm_128x64_nn");
+  EXPECT_EQ(trace.events.category[kernel], Category::kKernel);
+  EXPECT_EQ(trace.events.start_ns[kernel], kBase + 20'000);
+  EXPECT_EQ(trace.events.duration_ns[kernel], 100'250);
+  EXPECT_EQ(trace.events.correlation[kernel], 77);
+  const GpuDetail& work = work_of(trace, "sgemm_128x64_nn");
+  EXPECT_EQ(work.device, 0);
+  EXPECT_EQ(work.stream, 7);
+  EXPECT_EQ(work.registers_per_thread, 122);
+  EXPECT_EQ(work.grid[0], 66U);
+  EXPECT_EQ(work.block[0], 256U);
+  EXPECT_EQ(trace.events.category[row_of(trace, "cudaLaunchKernel")], Category::kRuntime);
+  EXPECT_EQ(trace.events.correlation[row_of(trace, "cudaLaunchKernel")], 77);
+}
+
+TEST(Perfetto, KinetosTraceReadsAsItsJsonWould) {
+  const Trace trace = read(format_path("kineto.pftrace"));
+  expect_the_run(trace);
+  EXPECT_EQ(trace.rank, 3);
+  EXPECT_EQ(trace.world_size, 8);
+  ASSERT_EQ(trace.devices.size(), 1U);
+  EXPECT_EQ(trace.devices[0].name, "NVIDIA H100");
+  EXPECT_EQ(trace.devices[0].multiprocessors, 132);
+  const std::size_t op = row_of(trace, "aten::mm");
+  ASSERT_EQ(trace.events.category[op], Category::kCpuOp);
+  const OpDetail& detail = trace.ops.at(trace.events.detail[op]);
+  EXPECT_EQ(detail.sequence, 12);
+  EXPECT_EQ(detail.external_id, 2);
+  EXPECT_EQ(trace.names[detail.dims], "[[64,64],[64,64]]");
+  EXPECT_EQ(trace.events.category[row_of(trace, "Optimizer.step#SGD.step")], Category::kUserAnnotation);
+  // An operator without a namespace in its name.
+  EXPECT_EQ(trace.events.category[row_of(trace, "record_param_comms")], Category::kCpuOp);
+  EXPECT_EQ(trace.collectives.size(), 1U);
+  EXPECT_EQ(trace.events.category[row_of(trace, "ProfilerStep#5")], Category::kUserAnnotation);
+  const GpuDetail& copy = work_of(trace, "Memcpy DtoH (Device -> Pageable)");
+  EXPECT_EQ(copy.bytes, 1048576);
+  EXPECT_DOUBLE_EQ(copy.bandwidth_gb_s, 20.97152);
+  ASSERT_EQ(trace.memory.size(), 1U);
+  EXPECT_EQ(trace.memory[0].bytes, 1048576);
+  EXPECT_EQ(trace.memory[0].total_reserved, 2097152);
+  const Thread& host = trace.threads[trace.events.thread[op]];
+  EXPECT_EQ(host.pid + "/" + host.tid, "4242/4242");
+  EXPECT_EQ(host.process_name, "python");
+  EXPECT_EQ(host.process_labels, "CPU");
+  EXPECT_EQ(host.thread_name, "thread 4242 (python)");
+  const Thread& stream = trace.threads[trace.events.thread[row_of(trace, "sgemm_128x64_nn")]];
+  EXPECT_EQ(stream.pid + "/" + stream.tid, "0/7");
+  EXPECT_EQ(stream.process_labels, "GPU 0");
+}
+
+TEST(Perfetto, PackedOrFromMemoryItIsTheSame) {
+  const std::string bytes = read_file(format_path("kineto.pftrace"));
+  expect_the_run(read_text(bytes, "memory"));
+  const std::filesystem::path path = testing::TempDir() + "headroom-packed.pftrace";
+  for (const std::string& packed : {gzip_of(bytes), zstd_of(bytes), zip_of({{"a.pftrace", bytes}})}) {
+    write_file_atomically(path, packed);
+    expect_the_run(read(path));
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(Perfetto, ASequencesNamesDefaultsAndClocksCount) {
+  const Trace trace = read(format_path("rocprofv3.pftrace"));
+  expect_sound(trace);
+  EXPECT_EQ(trace.problems.count, 0U);
+  // 1000 us of the sequence's clock are 1 ms of the monotonic one, which is 5 ms of the boot time.
+  const std::size_t call = row_of(trace, "hipLaunchKernel"), kernel = row_of(trace, "axpy(float*)");
+  EXPECT_EQ(trace.events.category[call], Category::kRuntime);
+  EXPECT_EQ(trace.events.start_ns[call], 5'005'000);
+  EXPECT_EQ(trace.events.duration_ns[call], 3000);
+  EXPECT_EQ(trace.threads[trace.events.thread[call]].tid, "322");
+  // Out of a packet that the service packed.
+  EXPECT_EQ(trace.events.category[kernel], Category::kKernel);
+  EXPECT_EQ(trace.events.start_ns[kernel], 5'010'000);
+  EXPECT_EQ(trace.events.duration_ns[kernel], 40'000);
+  EXPECT_EQ(trace.events.correlation[kernel], trace.events.correlation[call]);
+  EXPECT_EQ(work_of(trace, "axpy(float*)").device, 1);
+  EXPECT_EQ(work_of(trace, "axpy(float*)").stream, 2);
+  // An argument that is a list of values.
+  EXPECT_EQ(work_of(trace, "axpy(float*)").grid[0], 66U);
+  EXPECT_EQ(work_of(trace, "axpy(float*)").grid[1], 2U);
+}
+
+TEST(Perfetto, WhatNobodyNeedsIsCountedAndSkipped) {
+  ReadOptions options;
+  options.needs = Needs::kGpuWork;
+  const Trace trace = read(format_path("kineto.pftrace"), options);
+  expect_sound(trace);
+  EXPECT_EQ(trace.events.size(), 4U);
+  EXPECT_EQ(trace.gpu.size(), 2U);
+  EXPECT_EQ(trace.events_skipped_by_need, 5U);
+}
+
+TEST(Perfetto, ItCanBeConverted) {
+  std::string json;
+  convert_to_chrome_trace(format_path("kineto.pftrace"), [&](std::string_view text) { json += text; }, {});
+  const Trace trace = read_text(json, "converted");
+  expect_the_run(trace);
+  EXPECT_EQ(trace.rank, 3);
+  EXPECT_EQ(trace.devices.size(), 1U);
+}
+
+TEST(Perfetto, ArgumentsThatNestAreWrittenAsJson) {
+  std::string json;
+  convert_to_chrome_trace(format_path("rocprofv3.pftrace"), [&](std::string_view text) { json += text; }, {});
+  EXPECT_THAT(
+      json, HasSubstr(R"("args":{"correlation":41,"grid":[66,2,1],"of":{"a":"b"},"device":1,"stream":2}})"));
+}
+
+TEST(Perfetto, ACutFileGivesWhatIsThereAndSaysWhereItEnds) {
+  const std::string bytes = read_file(format_path("kineto.pftrace"));
+  const Trace trace = read_text(std::string_view(bytes).substr(0, bytes.size() - 3), "cut");
+  expect_sound(trace);
+  EXPECT_FALSE(trace.is_complete);
+  ASSERT_GE(trace.problems.count, 1U);
+  EXPECT_THAT(trace.problems.first.back().what, HasSubstr("ends inside a packet"));
+  EXPECT_GT(trace.problems.first.back().offset, bytes.size() - 60);
+  EXPECT_EQ(trace.gpu.size(), 2U);
+  EXPECT_EQ(trace.problems.events_skipped, 1U);  // the slice that was cut has no end
+}
+
+/// A packet of a sequence that needs names, which came before the file begins.
+TEST(Perfetto, AnEventWhoseNamesAreLostIsSaid) {
+  const std::string event = std::string("\x48\x01\x50\x01", 4);  // begin, name 1
+  const std::string packet =
+      std::string("\x40\x05\x50\x07\x68\x02\x5a", 7) + static_cast<char>(event.size()) + event;
+  const Trace trace = read_text("\n" + std::string(1, static_cast<char>(packet.size())) + packet, "lost");
+  expect_sound(trace);
+  ASSERT_EQ(trace.problems.events_skipped, 1U);
+  EXPECT_THAT(trace.problems.first[0].what, HasSubstr("before the file begins"));
+}
+
+TEST(Perfetto, CutAndChangedItIsReadOrRefused) {
+  expect_robust("kineto.pftrace");
+  expect_robust("rocprofv3.pftrace");
+}
+
+TEST(Xplane, PlanesOfDevicesGiveWorkAndThoseOfTheHostCalls) {
+  const Trace trace = read(format_path("gpu.xplane.pb"));
+  expect_sound(trace);
+  EXPECT_EQ(trace.problems.count, 0U);
+  const std::size_t kernel = row_of(trace, "gemm_fusion_dot");
+  EXPECT_EQ(trace.events.category[kernel], Category::kKernel);
+  EXPECT_EQ(trace.events.start_ns[kernel], kBase + 20'000);
+  EXPECT_EQ(trace.events.duration_ns[kernel], 100'250);
+  EXPECT_EQ(trace.events.correlation[kernel], 77);
+  EXPECT_EQ(trace.events.correlation[row_of(trace, "cudaLaunchKernel")], 77);
+  EXPECT_EQ(trace.events.category[row_of(trace, "cudaLaunchKernel")], Category::kRuntime);
+  EXPECT_EQ(trace.events.category[row_of(trace, "cuMemcpyDtoHAsync_v2")], Category::kDriver);
+  const GpuDetail& work = work_of(trace, "gemm_fusion_dot");
+  EXPECT_EQ(work.device, 0);
+  EXPECT_EQ(work.stream, 13);
+  EXPECT_EQ(work.registers_per_thread, 122);
+  EXPECT_EQ(work.grid[0], 66U);
+  EXPECT_EQ(work.block[0], 256U);
+  EXPECT_EQ(trace.events.category[row_of(trace, "MemcpyD2H")], Category::kGpuMemcpy);
+  EXPECT_EQ(work_of(trace, "MemcpyD2H").bytes, 1048576);
+  EXPECT_EQ(trace.events.category[row_of(trace, "jit_step")], Category::kGpuAnnotation);
+  EXPECT_EQ(trace.events.category[row_of(trace, "PjitFunction(step)")], Category::kCpuOp);
+  EXPECT_EQ(trace.events.category[row_of(trace, "ProfilerStep#5")], Category::kUserAnnotation);
+  ASSERT_EQ(trace.devices.size(), 1U);
+  EXPECT_EQ(trace.devices[0].multiprocessors, 132);
+  EXPECT_EQ(trace.devices[0].total_memory_bytes, 85017493504.0);
+  EXPECT_EQ(trace.threads[trace.events.thread[kernel]].process_name, "/device:GPU:0");
+}
+
+TEST(Xplane, ConvertedItKeepsEveryDevice) {
+  const std::string first = read_file(format_path("gpu.xplane.pb"));
+  std::string second = first;
+  second.replace(second.find("/device:GPU:0"), 13, "/device:GPU:1");
+  const std::filesystem::path path = testing::TempDir() + "headroom-two-devices.xplane.pb";
+  write_file_atomically(path, first + second);  // one message after the other is one with all their planes
+  std::string json;
+  convert_to_chrome_trace(path, [&](std::string_view text) { json += text; }, {});
+  std::filesystem::remove(path);
+  const Trace trace = read_text(json, "converted");
+  expect_sound(trace);
+  EXPECT_EQ(trace.devices.size(), 2U);
+  EXPECT_EQ(trace.gpu.size(), 4U);
+}
+
+TEST(Xplane, WhatJaxWroteOnACpuHasItsSteps) {
+  const Trace trace = read(format_path("jax_cpu.xplane.pb"));
+  expect_sound(trace);
+  EXPECT_EQ(trace.problems.count, 0U);
+  EXPECT_TRUE(trace.is_complete);
+  EXPECT_EQ(trace.gpu.size(), 0U);
+  EXPECT_GT(trace.events.duration_ns[row_of(trace, "ProfilerStep#0")], 0);
+  EXPECT_GT(trace.events.duration_ns[row_of(trace, "ProfilerStep#1")], 0);
+}
+
+TEST(Xplane, ACutFileGivesWhatIsThere) {
+  const std::string bytes = read_file(format_path("gpu.xplane.pb"));
+  const Trace trace = read_text(std::string_view(bytes).substr(0, bytes.size() - 30), "cut");
+  expect_sound(trace);
+  EXPECT_FALSE(trace.is_complete);
+  EXPECT_EQ(trace.gpu.size(), 2U);
+  ASSERT_GE(trace.problems.count, 1U);
+  EXPECT_THAT(trace.problems.first.back().what, HasSubstr("ends inside a plane"));
+}
+
+TEST(Xplane, CutAndChangedItIsReadOrRefused) {
+  expect_robust("gpu.xplane.pb");
+  expect_robust("jax_cpu.xplane.pb", 2000);
+}
+
+}  // namespace
+}  // namespace headroom::trace
