@@ -10,7 +10,6 @@
 
 #include "headroom/console/output.h"
 #include "headroom/machine/memory.h"
-#include "headroom/machine/noise.h"
 #include "headroom/process/affinity.h"
 #include "headroom/record/disturbance.h"
 

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <string>
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"

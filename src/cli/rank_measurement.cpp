@@ -19,10 +19,8 @@
 #include "headroom/environment/fingerprint.h"
 #include "headroom/process/affinity.h"
 #include "headroom/ranks/collectives/collectives.h"
-#include "headroom/ranks/rank_group.h"
 #include "headroom/record/environment.h"
 #include "headroom/schedule/runner.h"
-#include "headroom/tables/table.h"
 
 namespace headroom::cli {
 namespace {

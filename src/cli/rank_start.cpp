@@ -3,16 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-#include <cstdint>
-
 #include "cli/runners.h"
 #include "headroom/console/program.h"
 #include "headroom/base/error.h"
 #include "headroom/base/units.h"
 #include "headroom/console/interrupt.h"
 #include "headroom/console/option_table.h"
-#include "headroom/ranks/rank_group.h"
 #include "headroom/results/record_files.h"
 #include "headroom/runner/protocol.h"
 #include "headroom/schedule/runner.h"

@@ -6,12 +6,10 @@
 #include <filesystem>
 #include <functional>
 #include <numeric>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/rank_measurement.h"
-#include "cli/rank_start.h"
 #include "cli/runner_options.h"
 #include "cli/runners.h"
 #include "cli/stop_options.h"

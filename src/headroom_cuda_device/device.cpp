@@ -2,7 +2,6 @@
 #include "headroom_cuda_device/device.h"
 
 #include <cuda.h>
-#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +9,6 @@
 #include <cctype>
 #include <cstdlib>
 #include <iterator>
-#include <string>
 
 #include "headroom/base/error.h"
 #include "headroom/process/loaded_library.h"

@@ -2,9 +2,6 @@
 #include "headroom_cuda_device/launch_timer.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <utility>
-#include <vector>
 
 #include "headroom_cuda_device/cuda_check.h"
 

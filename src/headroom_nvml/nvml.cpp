@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/record/noise.h"

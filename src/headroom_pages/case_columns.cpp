@@ -3,14 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
 #include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "headroom/base/text.h"
 #include "headroom/record/environment.h"

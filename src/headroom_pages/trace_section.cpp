@@ -8,7 +8,6 @@
 #include "headroom_trace/findings/findings.h"
 #include "headroom_trace/report/trace_json.h"
 #include "headroom_trace/tables/data_table.h"
-#include "headroom_trace/timeline/timeline.h"
 
 namespace headroom {
 namespace {

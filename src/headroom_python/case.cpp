@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "headroom/base/error.h"
-#include "headroom_python/python.h"
 
 namespace headroom {
 namespace {

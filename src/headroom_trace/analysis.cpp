@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <string>
-#include <utility>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"

@@ -7,7 +7,6 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
-#include <string>
 #include <system_error>
 #include <vector>
 

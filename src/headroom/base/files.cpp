@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -17,8 +16,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <string>
-#include <utility>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"

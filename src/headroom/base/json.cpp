@@ -7,14 +7,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstddef>
 #include <cstdlib>
 #include <iterator>
 #include <ostream>
-#include <string>
-#include <vector>
 
-#include "headroom/base/error.h"
 #include "headroom/base/text.h"
 
 namespace headroom {

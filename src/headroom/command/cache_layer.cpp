@@ -18,10 +18,8 @@
 #include <functional>
 #include <map>
 #include <sstream>
-#include <vector>
 
 #include "headroom/base/error.h"
-#include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 

@@ -5,10 +5,8 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <random>
 #include <stdexcept>
 #include <utility>

@@ -9,7 +9,6 @@
 
 #include "headroom/base/error.h"
 #include "headroom/stats/quantile.h"
-#include "headroom/stats/stopping.h"
 
 namespace headroom {
 namespace {

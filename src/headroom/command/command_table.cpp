@@ -13,7 +13,6 @@
 #include "headroom/base/units.h"
 #include "headroom/compare/verdict.h"
 #include "headroom/record/disturbance.h"
-#include "headroom/record/record.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
 #include "headroom/report/run_sheet.h"

@@ -11,21 +11,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
-#include <optional>
-#include <vector>
 
 #include "headroom/base/error.h"
-#include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/files/csv.h"
-#include "headroom/process/spawn.h"
 
 namespace headroom {
 namespace {

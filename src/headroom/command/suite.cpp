@@ -7,13 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/command/measured_command.h"
 #include "headroom/files/toml_document.h"
 #include "headroom/process/spawn.h"
 

@@ -6,9 +6,7 @@
 #include <cmath>
 #include <span>
 #include <unordered_map>
-#include <utility>
 
-#include "headroom/stats/modes.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {

@@ -9,14 +9,12 @@
 #include <iterator>
 #include <map>
 #include <unordered_map>
-#include <utility>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/compare/compared_ratio.h"
 #include "headroom/compare/comparison.h"
 #include "headroom/record/metrics.h"
-#include "headroom/record/record.h"
 #include "headroom/stats/interval.h"
 #include "headroom/stats/quantile.h"
 

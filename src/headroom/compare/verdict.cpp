@@ -6,10 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
-#include <vector>
 
-#include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
@@ -17,7 +14,6 @@
 #include "headroom/files/toml_document.h"
 #include "headroom/record/metrics.h"
 #include "headroom/stats/compare.h"
-#include "headroom/stats/round_ratio.h"
 
 namespace headroom {
 namespace {

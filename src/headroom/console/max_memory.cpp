@@ -6,7 +6,6 @@
 #include "headroom/base/error.h"
 #include "headroom/base/units.h"
 #include "headroom/console/option_table.h"
-#include "headroom/machine/memory.h"
 
 namespace headroom::cli {
 namespace {

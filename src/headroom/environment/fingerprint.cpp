@@ -12,9 +12,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
 #include <random>
-#include <string_view>
 
 #include "headroom/base/files.h"
 #include "headroom/base/fnv.h"

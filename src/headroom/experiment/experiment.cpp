@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"

@@ -3,14 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/experiment/buffer.h"
-#include "headroom/experiment/sum_tolerance.h"
 #include "headroom/machine/cpu_folder.h"
 #include "headroom/machine/memory.h"
 #include "headroom/record/noise.h"

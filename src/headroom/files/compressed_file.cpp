@@ -13,9 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <new>
-#include <string_view>
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"

@@ -11,18 +11,13 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
-#include "headroom/base/json.h"
 #include "headroom/base/text.h"
-#include "headroom/files/compressed_file.h"
 
 namespace headroom {
 namespace {

@@ -7,7 +7,6 @@
 #include <ctime>
 #include <utility>
 
-#include "headroom/history/series_story.h"
 #include "headroom/report/interval_json.h"
 #include "headroom/report/text_plot.h"
 

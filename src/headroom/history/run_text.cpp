@@ -5,7 +5,6 @@
 #include <zstd.h>
 
 #include <cmath>
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <new>

@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include "headroom/base/text.h"
 #include "headroom/compare/environment_differences.h"

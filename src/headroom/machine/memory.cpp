@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdint>
 #include <limits>
-#include <string>
 #include <system_error>
 #include <utility>
 

@@ -12,7 +12,6 @@
 #include <cmath>
 #include <limits>
 
-#include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/process/affinity.h"
 

@@ -10,13 +10,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
 #include <iterator>
-#include <optional>
 #include <string_view>
 #include <system_error>
 
-#include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/machine/cpu_folder.h"
 

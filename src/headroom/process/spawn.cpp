@@ -7,22 +7,17 @@
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <string_view>
 
 #include "headroom/base/error.h"
-#include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/process/channel.h"
 

@@ -13,14 +13,10 @@
 #include <csignal>
 #include <cstring>
 #include <map>
-#include <optional>
 #include <set>
-#include <utility>
 
-#include "headroom/base/error.h"
 #include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
-#include "headroom/process/channel.h"
 #include "headroom/runner/protocol.h"
 
 namespace headroom {

@@ -12,11 +12,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <cstring>
-#include <functional>
-#include <optional>
 #include <thread>
 #include <vector>
 

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <map>
-
 #include "headroom/base/blas_library.h"
 #include "headroom/record/record.h"
 

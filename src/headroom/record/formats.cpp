@@ -8,7 +8,6 @@
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
-#include "headroom/files/compressed_file.h"
 
 namespace headroom {
 

@@ -9,10 +9,6 @@
 #include <functional>
 #include <iterator>
 #include <limits>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"

@@ -4,15 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
-#include <optional>
 
-#include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/record/formats.h"
 #include "headroom/record/targets.h"
 
 namespace headroom::record_json {

@@ -14,7 +14,6 @@
 #include "headroom/files/toml_document.h"
 #include "headroom/record/disturbance.h"
 #include "headroom/record/metrics.h"
-#include "headroom/record/record.h"
 
 namespace headroom {
 namespace {

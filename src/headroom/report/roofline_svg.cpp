@@ -10,7 +10,6 @@
 #include <map>
 #include <ranges>
 #include <utility>
-#include <vector>
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"

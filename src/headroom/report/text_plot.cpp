@@ -8,7 +8,6 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <vector>
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"

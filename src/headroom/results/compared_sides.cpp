@@ -9,10 +9,8 @@
 #include <functional>
 #include <limits>
 #include <span>
-#include <string>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -20,13 +18,11 @@
 #include "headroom/command/command_line.h"
 #include "headroom/compare/comparison.h"
 #include "headroom/compare/percentile_comparison.h"
-#include "headroom/compare/verdict.h"
 #include "headroom/console/output.h"
 #include "headroom/process/spawn.h"
 #include "headroom/record/disturbance.h"
 #include "headroom/record/formats.h"
 #include "headroom/record/metrics.h"
-#include "headroom/record/record.h"
 #include "headroom/results/operand.h"
 #include "headroom/results/run_spreads.h"
 

@@ -7,9 +7,7 @@
 #include <set>
 
 #include "headroom/base/error.h"
-#include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
-#include "headroom/experiment/state.h"
 
 namespace headroom {
 

@@ -8,15 +8,11 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
-#include <utility>
 
-#include "headroom/base/error.h"
-#include "headroom/base/json.h"
 #include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
 #include "headroom/experiment/buffer.h"
 #include "headroom/process/affinity.h"
-#include "headroom/runner/protocol.h"
 
 namespace headroom {
 namespace {

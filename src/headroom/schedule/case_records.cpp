@@ -7,16 +7,12 @@
 #include <functional>
 #include <map>
 #include <numeric>
-#include <optional>
-#include <vector>
 
 #include "headroom/base/units.h"
 #include "headroom/machine/cpu_folder.h"
 #include "headroom/record/metrics.h"
 #include "headroom/record/noise.h"
-#include "headroom/record/record.h"
 #include "headroom/schedule/limits.h"
-#include "headroom/schedule/track.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {

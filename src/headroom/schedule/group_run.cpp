@@ -3,15 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <optional>
 #include <set>
 
 #include "headroom/record/metrics.h"
-#include "headroom/schedule/calibration.h"
-#include "headroom/schedule/limits.h"
-#include "headroom/schedule/plan.h"
-#include "headroom/schedule/track.h"
 
 namespace headroom {
 namespace {

@@ -4,15 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
 #include <iterator>
 #include <map>
-#include <optional>
 
 #include "headroom/environment/roofline.h"
 #include "headroom/experiment/state.h"
 #include "headroom/machine/cpu_folder.h"
-#include "headroom/schedule/track.h"
 #include "headroom/stats/compare.h"
 #include "headroom/stats/quantile.h"
 

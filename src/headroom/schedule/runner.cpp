@@ -6,19 +6,12 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <atomic>
 #include <csignal>
-#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <string>
-#include <vector>
 
-#include "headroom/base/error.h"
 #include "headroom/base/text.h"
-#include "headroom/ranks/rank_group.h"
-#include "headroom/runner/protocol.h"
 
 namespace headroom {
 

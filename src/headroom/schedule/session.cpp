@@ -9,7 +9,6 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/record/environment.h"
 #include "headroom/schedule/case_records.h"
 
 namespace headroom {

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <numbers>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 namespace headroom {
 namespace {

@@ -4,11 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
 #include <functional>
-#include <optional>
 #include <stdexcept>
-#include <vector>
 
 #include "headroom/stats/autocorrelation.h"
 #include "headroom/stats/quantile.h"

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "headroom/stats/quantile.h"
 

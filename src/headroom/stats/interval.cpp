@@ -8,9 +8,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
-#include "headroom/stats/autocorrelation.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {

@@ -8,7 +8,6 @@
 #include <limits>
 #include <optional>
 #include <stdexcept>
-#include <vector>
 
 #include "headroom/stats/quantile.h"
 

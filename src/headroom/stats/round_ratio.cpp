@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
-#include <vector>
 
 #include "headroom/stats/autocorrelation.h"
 #include "headroom/stats/quantile.h"

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "headroom/experiment/bf16.h"
 #include "headroom/experiment/random.h"
 #include "headroom/workload/oracle.h"
 

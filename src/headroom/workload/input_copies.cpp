@@ -7,7 +7,6 @@
 #include <string>
 
 #include "headroom/base/error.h"
-#include "headroom/workload/team.h"
 
 namespace headroom {
 

@@ -15,9 +15,6 @@
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
-#include "headroom/workload/llm_model.h"
-#include "headroom/workload/stored_model.h"
-#include "headroom/workload/team.h"
 
 namespace headroom {
 namespace {

@@ -10,12 +10,10 @@
 #include <new>
 #include <numbers>
 #include <stdexcept>
-#include <vector>
 
 #include "headroom/experiment/random.h"
 #include "headroom/workload/input_copies.h"
 #include "headroom/workload/stored_model.h"
-#include "headroom/workload/team.h"
 
 namespace headroom {
 namespace {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "headroom/workload/stored_model.h"
-#include "headroom/workload/team.h"
 
 namespace headroom {
 namespace {

@@ -14,8 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "headroom/experiment/state.h"
-#include "headroom/workload/llm_model.h"
 #include "headroom/workload/llm_workload.h"
 #include "headroom_cuda/device/device_buffer.h"
 #include "headroom_cuda/kernels/kernel_plan.h"

@@ -6,19 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdint>
 #include <limits>
 #include <map>
-#include <memory>
 #include <utility>
-#include <vector>
 
 #include "headroom/workload/oracle.h"
-#include "headroom_cuda/device/device_buffer.h"
 #include "headroom_cuda/kernels/launches.h"
 #include "headroom_cuda/peers/cublas_library.h"
-#include "headroom_cuda_device/device.h"
-#include "headroom_cuda_device/launch_timer.h"
 
 namespace headroom::cuda {
 

@@ -13,10 +13,8 @@
 #include <cstddef>
 #include <cstdlib>
 #include <iterator>
-#include <memory>
 #include <mutex>
 #include <string_view>
-#include <utility>
 #include <variant>
 
 #include "headroom/base/error.h"

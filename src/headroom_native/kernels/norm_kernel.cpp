@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "headroom_native/kernels/code_generation.h"
-
 #include "headroom_native/kernels/highway_targets.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/kernels/thread_pool.h"
 
-#include <algorithm>
 #include <chrono>
 #include <string>
 

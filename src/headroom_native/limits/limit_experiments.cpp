@@ -9,7 +9,6 @@
 #include <string>
 
 #include "headroom/experiment/buffer.h"
-#include "headroom/experiment/state.h"
 #include "headroom/workload/input_copies.h"
 #include "headroom/workload/team.h"
 #include "headroom_native/kernels/thread_pool.h"

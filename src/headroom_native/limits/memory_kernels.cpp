@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/limits/memory_kernels.h"
 
-#include <cstdint>
 #include <stdexcept>
 #include <string>
 

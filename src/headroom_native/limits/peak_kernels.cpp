@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/limits/peak_kernels.h"
 
-#include <string_view>
-
 #if defined(__x86_64__) && defined(__linux__)
 #include <cstdint>
 

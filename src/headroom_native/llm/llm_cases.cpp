@@ -10,22 +10,17 @@
 #include <functional>
 #include <memory>
 #include <numeric>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/experiment/state.h"
 #include "headroom/workload/input_copies.h"
 #include "headroom/workload/llm_file.h"
-#include "headroom/workload/llm_model.h"
 #include "headroom/workload/llm_workload.h"
 #include "headroom/workload/team.h"
 #include "headroom_native/kernels/thread_pool.h"
-#include "headroom_native/llm/decoder.h"
 
 namespace headroom::native {
 namespace {

@@ -8,13 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
 #include <system_error>
 #include <thread>
 #include <tuple>

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <map>
 #include <utility>
 
 #include "headroom/base/text.h"
@@ -13,7 +12,6 @@
 #include "headroom/history/history_table.h"
 #include "headroom/history/run_text.h"
 #include "headroom/report/interval_json.h"
-#include "headroom_pages/site/site_state.h"
 
 namespace headroom {
 namespace {

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <mutex>
 #include <numeric>
 #include <utility>

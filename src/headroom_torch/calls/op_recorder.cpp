@@ -11,7 +11,6 @@
 
 #include "headroom/base/error.h"
 #include "headroom_torch/tensors/libtorch.h"
-#include "headroom_trace/recording/recorder.h"
 
 namespace headroom::torch_runner {
 namespace {

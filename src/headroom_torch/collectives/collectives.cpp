@@ -3,7 +3,6 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <ATen/core/Tensor.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 #include <exception>
 #include <limits>
 #include <map>
-#include <memory>
 #include <string_view>
 #include <type_traits>
 #include <utility>

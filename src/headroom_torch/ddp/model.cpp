@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_torch/ddp/model.h"
 
-#include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
@@ -9,12 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <limits>
-#include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"

@@ -8,14 +8,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "headroom/base/error.h"
 #include "headroom/base/fnv.h"
 #include "headroom_torch/calls/flop_counter.h"
 #include "headroom_torch/calls/op_recorder.h"
-#include "headroom_torch/ddp/model.h"
-#include "headroom_torch/ddp/reducer.h"
 #include "headroom_torch/tensors/libtorch.h"
 
 namespace headroom::torch_runner {

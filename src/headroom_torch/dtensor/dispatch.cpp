@@ -2,8 +2,6 @@
 #include "headroom_torch/dtensor/dispatch.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/Tensor.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

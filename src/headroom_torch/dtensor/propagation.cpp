@@ -2,7 +2,6 @@
 #include "headroom_torch/dtensor/propagation.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <fmt/format.h>
 
 #include <limits>

@@ -5,7 +5,6 @@
 
 #include "headroom_torch/dtensor/connection.h"
 #include "headroom_torch/dtensor/device_mesh.h"
-#include "headroom_torch/dtensor/spec.h"
 
 namespace headroom::torch_runner::dtensor {
 namespace {

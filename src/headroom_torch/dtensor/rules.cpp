@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include <ATen/core/ivalue.h>
 #include <fmt/format.h>
 
 #include "headroom/base/error.h"

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <string>
 
 #include "headroom/base/error.h"
 #include "headroom/ranks/rank_environment.h"

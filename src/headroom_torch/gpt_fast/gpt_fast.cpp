@@ -2,7 +2,6 @@
 #include "headroom_torch/gpt_fast/gpt_fast.h"
 #include "headroom/workload/gpt_fast_workloads.h"
 #include "headroom/workload/oracle.h"
-#include "headroom_torch/tensors/tensors.h"
 
 namespace headroom::torch_runner {
 namespace {

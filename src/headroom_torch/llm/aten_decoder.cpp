@@ -9,7 +9,6 @@
 #include <cmath>
 #include <limits>
 
-#include "headroom/workload/llm_workload.h"
 #include "headroom_torch/tensors/tensors.h"
 
 namespace headroom::torch_runner {

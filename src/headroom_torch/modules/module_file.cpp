@@ -18,7 +18,6 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
-#include "headroom_torch/tensors/libtorch.h"
 
 namespace headroom::torch_runner {
 namespace {

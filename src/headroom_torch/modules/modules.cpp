@@ -13,13 +13,10 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
-#include "headroom/experiment/state.h"
 #include "headroom/experiment/sum_tolerance.h"
 #include "headroom/experiment/tensor_spec.h"
 #include "headroom_torch/calls/flop_counter.h"

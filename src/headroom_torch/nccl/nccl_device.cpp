@@ -3,7 +3,6 @@
 #include "headroom_torch/nccl/nccl_device.h"
 
 #include "headroom/base/error.h"
-#include "headroom_torch/tensors/libtorch.h"
 
 #if HEADROOM_TORCH_AT_LEAST(2, 0)
 #include <torch/csrc/distributed/c10d/Backend.hpp>

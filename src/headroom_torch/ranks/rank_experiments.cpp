@@ -4,7 +4,6 @@
 #include <c10/util/Exception.h>
 
 #include <numeric>
-#include <utility>
 #include <vector>
 
 #include "headroom/base/error.h"

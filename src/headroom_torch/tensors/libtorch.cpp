@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <string>
 #include <string_view>
 
 #include "headroom/base/text.h"

@@ -3,14 +3,11 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
-#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "headroom/base/blas_library.h"
 #include "headroom/base/error.h"

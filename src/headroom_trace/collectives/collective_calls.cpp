@@ -10,11 +10,9 @@
 #include <utility>
 
 #include "headroom_trace/columns/attribution.h"
-#include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/spans.h"
 #include "headroom_trace/columns/tensor_arguments.h"
 #include "headroom_trace/columns/trace_facts.h"
-#include "headroom_trace/tables/data_table.h"
 
 namespace headroom::trace {
 namespace {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "headroom/stats/quantile.h"

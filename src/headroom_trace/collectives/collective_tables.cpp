@@ -10,7 +10,6 @@
 
 #include "headroom/record/metrics.h"
 #include "headroom/stats/quantile.h"
-#include "headroom_trace/tables/data_table.h"
 
 namespace headroom::trace {
 namespace {

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <span>
 #include <unordered_map>
-#include <vector>
 
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/spans.h"

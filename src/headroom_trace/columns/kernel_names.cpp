@@ -5,7 +5,6 @@
 #include <array>
 #include <charconv>
 #include <span>
-#include <string>
 
 #include "headroom/base/text.h"
 #include "headroom_trace/columns/attribution.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_trace/columns/spans.h"
 
-#include <algorithm>
 #include <iterator>
 #include <limits>
 #include <utility>

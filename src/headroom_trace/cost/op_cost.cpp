@@ -5,11 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
-#include <vector>
 
 namespace headroom::trace {
 namespace {

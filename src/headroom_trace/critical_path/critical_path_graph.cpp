@@ -2,18 +2,14 @@
 #include "headroom_trace/critical_path/critical_path_graph.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <limits>
 #include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/kernel_names.h"
-#include "headroom_trace/columns/spans.h"
-#include "headroom_trace/columns/trace.h"
 #include "headroom_trace/work/idle_culprits.h"
 #include "headroom_trace/work/stream_order.h"
 

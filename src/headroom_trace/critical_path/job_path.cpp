@@ -10,8 +10,6 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/units.h"
-#include "headroom_trace/columns/spans.h"
-#include "headroom_trace/tables/data_table.h"
 
 namespace headroom::trace {
 namespace {

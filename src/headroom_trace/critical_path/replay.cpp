@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "headroom/stats/quantile.h"
-#include "headroom_trace/columns/spans.h"
-#include "headroom_trace/work/stream_order.h"
 
 namespace headroom::trace {
 namespace {

@@ -3,14 +3,10 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
 #include <tuple>
-#include <utility>
 
 #include "headroom/base/units.h"
-#include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/tables/data_table.h"
-#include "headroom_trace/work/idle_culprits.h"
 
 namespace headroom::trace {
 namespace {

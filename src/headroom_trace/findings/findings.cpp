@@ -7,19 +7,15 @@
 #include <array>
 #include <iterator>
 #include <map>
-#include <string>
-#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom_trace/analysis.h"
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/collectives/collective_tables.h"
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/findings/finding_search.h"
-#include "headroom_trace/tables/data_table.h"
 
 namespace headroom::trace {
 namespace {

@@ -6,13 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <filesystem>
 #include <string>
-#include <string_view>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
-#include "headroom_trace/bytes/byte_source.h"
 #include "headroom_trace/readers/chrome_trace.h"
 #include "headroom_trace/readers/event_rewriter.h"
 #include "headroom_trace/readers/read.h"

@@ -8,13 +8,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
-#include <cstdint>
-#include <string>
-#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
-#include "headroom_trace/bytes/byte_source.h"
 
 namespace headroom::trace::readers {
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_trace/json/text_feed.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "headroom/base/error.h"
-#include "headroom/base/json.h"
-#include "headroom_trace/json/json_scan.h"
 #include "headroom_trace/json/json_text.h"
 
 namespace headroom::trace::readers {

@@ -6,22 +6,17 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdint>
 #include <cstdlib>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <set>
-#include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
-#include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/json/strict_json.h"
-#include "headroom_trace/readers/convert.h"
 #include "headroom_trace/readers/event_rewriter.h"
 
 namespace headroom::trace {

@@ -16,7 +16,6 @@
 #include "headroom/results/record_files.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/program/trace_files.h"
-#include "headroom_trace/program/trace_options.h"
 #include "headroom_trace/program/trace_outputs.h"
 #include "headroom_trace/report/trace_report.h"
 

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <deque>
 #include <filesystem>
-#include <string>
 #include <utility>
 
 #include "headroom/base/error.h"

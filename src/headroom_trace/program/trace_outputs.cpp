@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <limits>
 
 #include "headroom/base/error.h"
@@ -15,7 +14,6 @@
 #include "headroom/history/store.h"
 #include "headroom/results/record_files.h"
 #include "headroom_trace/report/trace_json.h"
-#include "headroom_trace/report/trace_report.h"
 
 namespace headroom::cli {
 namespace {

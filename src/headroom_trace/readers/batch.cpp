@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_trace/readers/batch.h"
 
-#include <string>
 #include <utility>
 
 #include "headroom/base/text.h"

@@ -11,10 +11,8 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
-#include "headroom_trace/json/json_scan.h"
 #include "headroom_trace/json/json_text.h"
 #include "headroom_trace/json/strict_json.h"
-#include "headroom_trace/readers/trace_assembly.h"
 
 namespace headroom::trace::readers {
 namespace {

@@ -4,11 +4,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstdint>
-
-#include "headroom_trace/json/json_text.h"
-#include "headroom_trace/readers/event_fields.h"
-#include "headroom_trace/readers/read.h"
 
 namespace headroom::trace::readers {
 namespace {

@@ -11,7 +11,6 @@
 
 #include "headroom/base/text.h"
 #include "headroom_trace/json/strict_json.h"
-#include "headroom_trace/readers/event_fields.h"
 
 namespace headroom::trace::readers {
 namespace {

@@ -8,7 +8,6 @@
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom_trace/json/strict_json.h"
-#include "headroom_trace/readers/trace_assembly.h"
 
 namespace headroom::trace::readers {
 namespace {

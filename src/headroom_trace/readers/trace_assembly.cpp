@@ -7,23 +7,17 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <new>
 #include <optional>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
-#include "headroom_trace/columns/trace.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/json/json_text.h"
-#include "headroom_trace/readers/batch.h"
 #include "headroom_trace/readers/event_fields.h"
-#include "headroom_trace/readers/read.h"
 
 namespace headroom::trace::readers {
 namespace {

@@ -15,7 +15,6 @@
 
 #include "headroom/base/error.h"
 #include "headroom_trace/columns/kernel_names.h"
-#include "headroom_trace/readers/read.h"
 
 namespace headroom::trace {
 namespace {

@@ -9,7 +9,6 @@
 #include <limits>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/base/units.h"
@@ -17,7 +16,6 @@
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/spans.h"
 #include "headroom_trace/columns/trace_facts.h"
-#include "headroom_trace/tables/data_table.h"
 
 namespace headroom::trace {
 namespace {

@@ -10,7 +10,6 @@
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/tables/data_table.h"
-#include "headroom_trace/timeline/rank_timeline.h"
 #include "headroom_trace/work/python_work.h"
 
 namespace headroom::trace {

@@ -16,7 +16,6 @@
 
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/kernel_names.h"
-#include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/timeline/flame_tree.h"
 #include "headroom_trace/work/launches.h"

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "headroom/base/json.h"
-#include "headroom_trace/columns/trace.h"
 #include "headroom_trace/tables/data_table.h"
 
 namespace headroom::trace {

@@ -7,9 +7,6 @@
 #include <map>
 #include <utility>
 
-#include "headroom_trace/columns/spans.h"
-#include "headroom_trace/tables/data_table.h"
-
 namespace headroom::trace {
 namespace {
 

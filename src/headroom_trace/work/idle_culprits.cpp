@@ -4,15 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "headroom/base/text.h"
-#include "headroom_trace/columns/attribution.h"
-#include "headroom_trace/columns/spans.h"
-#include "headroom_trace/work/device_work.h"
 #include "headroom_trace/work/stream_order.h"
 
 namespace headroom::trace {

@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
 

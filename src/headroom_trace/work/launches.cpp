@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_trace/work/launches.h"
 
-#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 #include <utility>

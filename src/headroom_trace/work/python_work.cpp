@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
-#include <unordered_map>
 #include <unordered_set>
-#include <utility>
 
 #include "headroom/base/text.h"
 #include "headroom_trace/columns/attribution.h"

@@ -5,7 +5,6 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 

@@ -8,25 +8,19 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <future>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
-#include "headroom/files/json_stream.h"
 #include "headroom/record/formats/ddp_report_walk.h"
 
 namespace headroom {

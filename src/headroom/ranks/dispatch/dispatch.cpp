@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <functional>
 #include <numeric>
-#include <string_view>
 
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"

@@ -14,7 +14,6 @@
 #include "headroom/files/csv.h"
 #include "headroom/record/formats.h"
 #include "headroom/record/formats/tool_files.h"
-#include "headroom/record/record.h"
 #include "headroom/record/targets.h"
 
 namespace headroom {

@@ -7,10 +7,8 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "headroom/base/error.h"

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "headroom_native/kernels/code_generation.h"
 #include "headroom_native/kernels/highway_targets.h"
 #include "headroom_native/kernels/weight_rows.h"
 
