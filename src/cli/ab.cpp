@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "cli/busy_warning.h"
 #include "cli/commands.h"
-#include "cli/progress.h"
-#include "cli/stop_options.h"
+#include "cli/measuring/busy_warning.h"
+#include "cli/measuring/progress.h"
+#include "cli/measuring/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/secrets.h"

@@ -7,8 +7,8 @@
 #include <iterator>
 
 #include "cli/commands.h"
-#include "cli/rank_measurement.h"
-#include "cli/stop_options.h"
+#include "cli/measuring/rank_measurement.h"
+#include "cli/measuring/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"

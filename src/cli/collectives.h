@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/rank_start.h"
+#include "cli/measuring/rank_start.h"
 #include "headroom/console/command.h"
 
 namespace headroom::cli {

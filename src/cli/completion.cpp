@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/run_options.h"
+#include "cli/measuring/run_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/command/suite.h"

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/rank_measurement.h"
-#include "cli/rank_start.h"
-#include "cli/stop_options.h"
+#include "cli/measuring/rank_measurement.h"
+#include "cli/measuring/rank_start.h"
+#include "cli/measuring/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/busy_warning.h"
 #include "cli/commands.h"
-#include "cli/machine_sweep.h"
-#include "cli/progress.h"
-#include "cli/runners.h"
+#include "cli/measuring/busy_warning.h"
+#include "cli/measuring/machine_sweep.h"
+#include "cli/measuring/progress.h"
+#include "cli/measuring/runners.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "cli/commands.h"
-#include "cli/machine_sweep.h"
+#include "cli/measuring/machine_sweep.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"

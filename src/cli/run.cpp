@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "cli/busy_warning.h"
 #include "cli/commands.h"
-#include "cli/progress.h"
-#include "cli/run_live.h"
-#include "cli/run_options.h"
-#include "cli/run_traces.h"
-#include "cli/runners.h"
+#include "cli/measuring/busy_warning.h"
+#include "cli/measuring/progress.h"
+#include "cli/measuring/run_live.h"
+#include "cli/measuring/run_options.h"
+#include "cli/measuring/run_traces.h"
+#include "cli/measuring/runners.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/run_live.h"
+#include "cli/measuring/run_live.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/stop_options.h"
+#include "cli/measuring/stop_options.h"
 #include "headroom/console/command.h"
 #include "headroom/ranks/rank_group.h"
 #include "headroom/ranks/rank_relay.h"

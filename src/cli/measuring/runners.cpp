@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/runners.h"
+#include "cli/measuring/runners.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/run_traces.h"
+#include "cli/measuring/run_traces.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -55,7 +55,8 @@ std::map<std::string, BusyTime> busy_times(const std::set<std::string>& files) {
   try {
     Child child(options);
     const std::optional<ExitStatus> status = child.wait(std::chrono::milliseconds(-1));
-    if (!status || !status->ok()) return fail("headroom-trace: " + (status ? status->text() : "it does not end"));
+    if (!status || !status->ok())
+      return fail("headroom-trace: " + (status ? status->text() : "it does not end"));
     const Json answers = parse_json(child.captured_output(), "what headroom-trace printed");
     for (const Json& answer : answers) found[answer.at("file").get<std::string>()] = busy_time(answer);
   } catch (const std::exception& error) {

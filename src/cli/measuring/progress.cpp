@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/progress.h"
+#include "cli/measuring/progress.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

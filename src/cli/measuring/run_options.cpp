@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/run_options.h"
+#include "cli/measuring/run_options.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "cli/rank_measurement.h"
-#include "cli/runner_options.h"
-#include "cli/runners.h"
-#include "cli/stop_options.h"
+#include "cli/measuring/rank_measurement.h"
+#include "cli/measuring/runner_options.h"
+#include "cli/measuring/runners.h"
+#include "cli/measuring/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/stop_options.h"
+#include "cli/measuring/stop_options.h"
 
 #include <algorithm>
 

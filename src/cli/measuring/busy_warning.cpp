@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/busy_warning.h"
+#include "cli/measuring/busy_warning.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>

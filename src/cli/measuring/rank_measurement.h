@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/rank_start.h"
+#include "cli/measuring/rank_start.h"
 #include "headroom/console/command.h"
 #include "headroom/ranks/rank_group.h"
 #include "headroom/record/record.h"

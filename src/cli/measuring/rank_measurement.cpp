@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/rank_measurement.h"
+#include "cli/measuring/rank_measurement.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-#include "cli/progress.h"
+#include "cli/measuring/progress.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"

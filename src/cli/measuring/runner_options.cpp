@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/runner_options.h"
+#include "cli/measuring/runner_options.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/machine_sweep.h"
+#include "cli/measuring/machine_sweep.h"
 
 #include <algorithm>
 #include <tuple>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/rank_start.h"
+#include "cli/measuring/rank_start.h"
 
 #include <fmt/format.h>
 
-#include "cli/runners.h"
-#include "headroom/console/program.h"
+#include "cli/measuring/runners.h"
 #include "headroom/base/error.h"
 #include "headroom/base/units.h"
 #include "headroom/console/interrupt.h"
 #include "headroom/console/option_table.h"
+#include "headroom/console/program.h"
 #include "headroom/results/record_files.h"
 #include "headroom/runner/protocol.h"
 #include "headroom/schedule/runner.h"
