@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/measuring/busy_warning.h"
 #include "cli/measuring/progress.h"
 #include "cli/measuring/stop_options.h"
 #include "headroom/base/error.h"
@@ -42,6 +41,7 @@
 #include "headroom/stats/stopping.h"
 
 namespace headroom::cli {
+namespace {
 
 /// What the user asked of `headroom ab` or `headroom time`.
 struct CommandOptions {
@@ -68,22 +68,6 @@ struct CommandOptions {
   std::optional<ExitCode>
       done;  ///< set when help was asked for (and printed) or the usage was wrong (and said so)
 };
-
-/// Parses the arguments of `headroom ab` (compares) or `headroom time`. Throws Error for values that do not
-/// parse; usage errors are printed.
-CommandOptions parse_command_options(const Arguments& arguments, bool compares);
-
-/// The commands that are compared with each other: several commands at one point of their parameters, or one
-/// command at all its points. Throws Error: quotes that are not closed, as many hooks or names as fit
-/// nothing, a parameter that nothing mentions, a program that is not there (unless a hook may make it).
-std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& options);
-
-/// Measures the groups of commands, prints the table, writes the files and the history. `command` is what the
-/// user typed, for the record.
-ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups,
-                          const CommandOptions& options, const std::vector<std::string>& command);
-
-namespace {
 
 constexpr const char* kExamplesOfComparing = R"(examples:
   headroom ab './old input' './new input'        which is faster, by how much, and how sure is that
@@ -520,8 +504,8 @@ bool names_runner(const std::string& argument) {
   return argument == "--runner" || argument.starts_with("--runner=");
 }
 
-}  // namespace
-
+/// Parses the arguments of `headroom ab` (compares) or `headroom time`. Throws Error for values that do not
+/// parse; usage errors are printed.
 CommandOptions parse_command_options(const Arguments& arguments, bool compares) {
   CommandOptions options;
   RawCommandOptions raw;
@@ -540,6 +524,9 @@ CommandOptions parse_command_options(const Arguments& arguments, bool compares) 
   return options;
 }
 
+/// The commands that are compared with each other: several commands at one point of their parameters, or one
+/// command at all its points. Throws Error: quotes that are not closed, as many hooks or names as fit
+/// nothing, a parameter that nothing mentions, a program that is not there (unless a hook may make it).
 std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& options) {
   const std::vector<GivenCommand> commands = given_commands(options);
   require_mentioned(options.parameters, commands);
@@ -555,6 +542,8 @@ std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& opt
   return groups;
 }
 
+/// Measures the groups of commands, prints the table, writes the files and the history. `command` is what the
+/// user typed, for the record.
 ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups,
                           const CommandOptions& options, const std::vector<std::string>& command) {
   const CommandFiles files(options);
@@ -592,6 +581,8 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
   if (interrupts > 0) return tell_interrupted();
   return any_outcome(records, Outcome::Kind::kFailed) ? ExitCode::kNo : ExitCode::kFine;
 }
+
+}  // namespace
 
 ExitCode ab(const Arguments& arguments) {
   // Builds of a runner are compared from within: that is what `headroom run` does with two of them.

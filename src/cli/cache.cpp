@@ -31,6 +31,7 @@
 #include "headroom/tables/table.h"
 
 namespace headroom::cli {
+namespace {
 
 /// What the user asked of `headroom cache`.
 struct CacheOptions {
@@ -52,23 +53,6 @@ struct CacheOptions {
   std::vector<std::string> ignored;  ///< what --benchmark tolerates
   std::optional<ExitCode> done;      ///< help was printed, or usage was wrong and said so
 };
-
-/// Throws Error for values that do not parse; usage errors are printed.
-CacheOptions parse_cache_options(const Arguments& arguments);
-
-/// The suite of that name, or of that file. Throws Error.
-Suite find_suite(const std::string& name);
-
-/// The suite that a command after "--" makes. Throws Error.
-Suite suite_of_command(const CacheOptions& options);
-
-/// python, bin, here, and suite_dir where the user told it.
-Placeholders suite_places(const Suite& suite, const std::string& pytorch);
-
-/// Shows the shipped suites with what this machine lacks for each; as JSON too where asked.
-ExitCode list_suites(const CacheOptions& options);
-
-namespace {
 
 constexpr const char* kCacheExamples = R"(examples:
   headroom cache --suite list                     the suites, and what this machine lacks for each
@@ -225,6 +209,61 @@ std::vector<std::string> chosen_models(const Suite& suite, const std::vector<std
   return asked.empty() ? suite.models : asked;
 }
 
+/// The suite of that name, or of that file. Throws Error.
+Suite find_suite(const std::string& name) {
+  if (is_file_name(name)) {
+    const fs::path path(name);
+    return parse_suite(read_file(path), name, fs::absolute(path).parent_path());
+  }
+  std::vector<std::string> names;
+  for (const ShippedSuite& shipped : shipped_suites()) {
+    if (shipped.name == name) return shipped_suite(shipped);
+    names.emplace_back(shipped.name);
+  }
+  throw Error("unknown suite " + in_quotes(name) + did_you_mean(name, names) + "; there are " +
+              join(names, ", ") + "; a file of yours ends in .toml");
+}
+
+/// The suite that a command after "--" makes. Throws Error.
+Suite suite_of_command(const CacheOptions& options) {
+  Suite suite;
+  suite.name = "command";
+  suite.benchmark = "cache";
+  for (const std::string& text : options.layers) suite.layers.push_back(parse_layer(text));
+  for (auto layer = suite.layers.begin(); layer != suite.layers.end(); ++layer) {
+    if (std::any_of(suite.layers.begin(), layer,
+                    [&](const LayerSpec& other) { return other.name == layer->name; })) {
+      throw Error("--layer " + layer->name + " is there twice");
+    }
+  }
+  suite.metric = options.metric.empty() ? parse_metric("wall") : parse_metric(options.metric);
+  check_metric(suite.metric);
+  if (suite.metric.needs_document()) suite.metric.unit = options.unit;
+  if (suite.metric.needs_document() == options.unit.empty()) {
+    throw Error(options.unit.empty()
+                    ? "--metric " + options.metric + " needs its --unit, for example --unit s"
+                    : "--unit is for a metric that the command writes: csv, json, output");
+  }
+  const std::vector<std::string> known = known_placeholders(suite.layers);
+  for (const std::string& argument : options.command) {
+    suite.command.push_back(escape_unknown_placeholders(argument, known));
+  }
+  suite.models = {options.name.empty() ? join(without_secrets(options.command), " ") : options.name};
+  suite.needs.programs = {suite.command.front()};
+  return suite;
+}
+
+/// python, bin, here, and suite_dir where the user told it.
+Placeholders suite_places(const Suite& suite, const std::string& pytorch) {
+  Placeholders places{{"python", environment_or("HEADROOM_PYTHON", "python3")},
+                      {"bin", this_executable().parent_path().string()},
+                      {"here", suite.here.string()}};
+  std::string folder = environment_or("HEADROOM_SUITE_DIR", "");
+  if (!pytorch.empty()) folder = (fs::path(pytorch) / "benchmarks/dynamo").string();
+  if (!folder.empty()) places["suite_dir"] = fs::absolute(folder).string();
+  return places;
+}
+
 CacheRequest request_of(const CacheOptions& options) {
   CacheRequest request;
   request.suite = options.command.empty() ? find_suite(options.suite) : suite_of_command(options);
@@ -333,8 +372,7 @@ ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
   return failed ? ExitCode::kNo : ExitCode::kFine;
 }
 
-}  // namespace
-
+/// Throws Error for values that do not parse; usage errors are printed.
 CacheOptions parse_cache_options(const Arguments& arguments) {
   CacheOptions options;
   RawCacheOptions raw;
@@ -357,58 +395,7 @@ CacheOptions parse_cache_options(const Arguments& arguments) {
   return options;
 }
 
-Suite find_suite(const std::string& name) {
-  if (is_file_name(name)) {
-    const fs::path path(name);
-    return parse_suite(read_file(path), name, fs::absolute(path).parent_path());
-  }
-  std::vector<std::string> names;
-  for (const ShippedSuite& shipped : shipped_suites()) {
-    if (shipped.name == name) return shipped_suite(shipped);
-    names.emplace_back(shipped.name);
-  }
-  throw Error("unknown suite " + in_quotes(name) + did_you_mean(name, names) + "; there are " +
-              join(names, ", ") + "; a file of yours ends in .toml");
-}
-
-Suite suite_of_command(const CacheOptions& options) {
-  Suite suite;
-  suite.name = "command";
-  suite.benchmark = "cache";
-  for (const std::string& text : options.layers) suite.layers.push_back(parse_layer(text));
-  for (auto layer = suite.layers.begin(); layer != suite.layers.end(); ++layer) {
-    if (std::any_of(suite.layers.begin(), layer,
-                    [&](const LayerSpec& other) { return other.name == layer->name; })) {
-      throw Error("--layer " + layer->name + " is there twice");
-    }
-  }
-  suite.metric = options.metric.empty() ? parse_metric("wall") : parse_metric(options.metric);
-  check_metric(suite.metric);
-  if (suite.metric.needs_document()) suite.metric.unit = options.unit;
-  if (suite.metric.needs_document() == options.unit.empty()) {
-    throw Error(options.unit.empty()
-                    ? "--metric " + options.metric + " needs its --unit, for example --unit s"
-                    : "--unit is for a metric that the command writes: csv, json, output");
-  }
-  const std::vector<std::string> known = known_placeholders(suite.layers);
-  for (const std::string& argument : options.command) {
-    suite.command.push_back(escape_unknown_placeholders(argument, known));
-  }
-  suite.models = {options.name.empty() ? join(without_secrets(options.command), " ") : options.name};
-  suite.needs.programs = {suite.command.front()};
-  return suite;
-}
-
-Placeholders suite_places(const Suite& suite, const std::string& pytorch) {
-  Placeholders places{{"python", environment_or("HEADROOM_PYTHON", "python3")},
-                      {"bin", this_executable().parent_path().string()},
-                      {"here", suite.here.string()}};
-  std::string folder = environment_or("HEADROOM_SUITE_DIR", "");
-  if (!pytorch.empty()) folder = (fs::path(pytorch) / "benchmarks/dynamo").string();
-  if (!folder.empty()) places["suite_dir"] = fs::absolute(folder).string();
-  return places;
-}
-
+/// Shows the shipped suites with what this machine lacks for each; as JSON too where asked.
 ExitCode list_suites(const CacheOptions& options) {
   Table table({{"suite"}, {"models", Align::kRight}, {"cache layers"}, {"what it is"}});
   Json list = Json::array();
@@ -431,6 +418,8 @@ ExitCode list_suites(const CacheOptions& options) {
   }
   return ExitCode::kFine;
 }
+
+}  // namespace
 
 ExitCode cache(const Arguments& arguments) {
   const CacheOptions options = parse_cache_options(arguments);

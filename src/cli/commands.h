@@ -22,7 +22,4 @@ Arguments arguments_of_program(const Command& command, Arguments arguments);
 /// `headroom run`: measures experiments against each other and against the limits of this machine.
 ExitCode run(const Arguments& arguments);
 
-/// `headroom ddp --collectives`: collectives over a sweep of sizes.
-ExitCode collectives(const Arguments& arguments);
-
 }  // namespace headroom::cli

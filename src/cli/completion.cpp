@@ -13,7 +13,7 @@
 #include "headroom/console/option_table.h"
 #include "headroom/console/output.h"
 #include "headroom/console/program.h"
-#include "headroom/results/operand.h"
+#include "headroom/results/record_files.h"
 #include "headroom/schedule/session.h"
 
 namespace headroom::cli {

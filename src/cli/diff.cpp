@@ -14,7 +14,7 @@
 #include "headroom/console/max_memory.h"
 #include "headroom/console/option_table.h"
 #include "headroom/console/output.h"
-#include "headroom/files/file_writer.h"
+#include "headroom/files/compressed_file.h"
 #include "headroom/history/store.h"
 #include "headroom/ranks/ddp/ddp.h"
 #include "headroom/ranks/ddp/ddp_diff.h"

@@ -10,7 +10,6 @@
 
 #include "cli/commands.h"
 #include "cli/measuring/rank_measurement.h"
-#include "cli/measuring/rank_start.h"
 #include "cli/measuring/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -23,6 +22,7 @@
 #include "headroom/results/record_files.h"
 
 namespace headroom::cli {
+namespace {
 
 /// What the user asked of `headroom dispatch`; a sample is a cycle, the goal the half-width of the hit's
 /// median.
@@ -32,11 +32,6 @@ struct DispatchOptions : RankOptions {
   DispatchSetup setup;
   std::string expect;  ///< file of expectations, "pytorch" for the shipped ones; empty: none
 };
-
-/// Throws Error for values that do not parse or do not fit together; usage errors are printed.
-DispatchOptions parse_dispatch_options(const Arguments& arguments);
-
-namespace {
 
 constexpr const char* kDispatchExamples = R"(examples:
   headroom dispatch                              twelve operators, 512x512 in S(0) over four ranks started here
@@ -219,8 +214,7 @@ class DispatchMeasurement final : public RankMeasurement {
   std::vector<ExpectationVerdict> verdicts_;
 };
 
-}  // namespace
-
+/// Throws Error for values that do not parse or do not fit together; usage errors are printed.
 DispatchOptions parse_dispatch_options(const Arguments& arguments) {
   DispatchOptions options;
   RawDispatchOptions raw;
@@ -242,6 +236,8 @@ DispatchOptions parse_dispatch_options(const Arguments& arguments) {
   settle_ranks(raw, options, "dispatch");
   return options;
 }
+
+}  // namespace
 
 ExitCode dispatch(const Arguments& arguments) {
   const DispatchOptions options = parse_dispatch_options(arguments);

@@ -22,21 +22,12 @@
 #include "headroom/console/option_table.h"
 #include "headroom/console/output.h"
 #include "headroom/console/program.h"
-#include "headroom/history/history_table.h"
 #include "headroom/history/series_story.h"
 #include "headroom/history/store.h"
 #include "headroom/record/formats.h"
-#include "headroom/results/operand.h"
+#include "headroom/results/record_files.h"
 
 namespace headroom::cli {
-
-/// `headroom history export|import|prune|repair|verify`: `arguments` is what follows the word.
-ExitCode history_export(const Arguments& arguments);
-ExitCode history_import(const Arguments& arguments);
-ExitCode history_prune(const Arguments& arguments);
-ExitCode history_repair(const Arguments& arguments);
-ExitCode history_verify(const Arguments& arguments);
-
 namespace {
 
 void add_store_option(OptionTable& table, std::string& store) {
@@ -333,8 +324,7 @@ ExitCode show_history(const Arguments& arguments) {
                                                   : show_series(*store, options);
 }
 
-}  // namespace
-
+/// `headroom history export|import|prune|repair|verify`: `arguments` is what follows the word.
 ExitCode history_export(const Arguments& arguments) {
   std::string place = default_store(), file;
   std::vector<std::string> references;
@@ -470,6 +460,8 @@ ExitCode history_repair(const Arguments& arguments) {
       stdout);
   return ExitCode::kFine;
 }
+
+}  // namespace
 
 ExitCode history(const Arguments& arguments) {
   constexpr std::pair<const char*, ExitCode (*)(const Arguments&)> kActions[] = {{"export", history_export},

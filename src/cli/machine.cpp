@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/measuring/busy_warning.h"
 #include "cli/measuring/machine_sweep.h"
 #include "cli/measuring/progress.h"
 #include "cli/measuring/runners.h"
@@ -39,6 +38,7 @@
 #include "headroom/tables/table.h"
 
 namespace headroom::cli {
+namespace {
 
 /// The GPUs of this machine as the runner says that has them.
 struct MachineDevices {
@@ -46,20 +46,6 @@ struct MachineDevices {
   std::vector<DeviceDescription> devices;
   std::string problem;  ///< why the runner that there is cannot be used; empty where it can
 };
-
-/// Starts headroom-cuda, where there is one, and asks it.
-MachineDevices find_devices(const std::atomic<bool>& interrupted);
-
-/// A few lines about each GPU. Where no runner can tell, what the system's files tell and why there is no
-/// more; empty on a machine without a GPU.
-std::string devices_text(const MachineDevices& found);
-
-/// What a sweep found: what memory and arithmetic reach; device after device bandwidth by working set and
-/// peaks by dtype as tables, and the bandwidths as a plot. `gpu` names the device that is not the CPU; empty:
-/// "cuda".
-Sheet sweep_sheet(const std::vector<SweepPoint>& points, const std::string& gpu);
-
-namespace {
 
 std::string text_of(const DeviceDescription& device, std::size_t index) {
   std::vector<std::string> chip{device.name.empty() ? "unnamed" : device.name};
@@ -288,6 +274,66 @@ MachineOptions parse(const Arguments& arguments, std::optional<ExitCode>& done) 
   return options;
 }
 
+/// Starts headroom-cuda, where there is one, and asks it.
+MachineDevices find_devices(const std::atomic<bool>& interrupted) {
+  MachineDevices found;
+  const std::string path = find_program_of_ours("headroom-cuda");
+  if (path.empty()) {
+    found.problem = "headroom-cuda, which knows more, is neither beside this program nor in PATH";
+    return found;
+  }
+  RunnerCommand command;
+  command.path = path;
+  try {
+    RunnerProcess runner(command, interrupted);
+    found.devices = runner.describe().devices;
+    found.runner = path;
+  } catch (const Error& error) {
+    found.problem = error.what();
+  } catch (const RunnerLost& lost) {
+    found.problem = "headroom-cuda " + lost.reason;
+  }
+  return found;
+}
+
+/// A few lines about each GPU. Where no runner can tell, what the system's files tell and why there is no
+/// more; empty on a machine without a GPU.
+std::string devices_text(const MachineDevices& found) {
+  std::string text;
+  for (std::size_t index = 0; index < found.devices.size(); ++index)
+    text += text_of(found.devices[index], index);
+  if (!text.empty()) return text;
+  const GpuFiles files = read_gpu_files();
+  if (files.kinds.empty()) return "";
+  const std::vector<std::string>& names = files.names.empty() ? files.kinds : files.names;
+  text = fmt::format("  {} GPU{}: {}\n", names.size(), names.size() == 1 ? "" : "s", join(names, ", "));
+  if (!found.problem.empty()) text += "    " + found.problem + "\n";
+  return text;
+}
+
+/// What a sweep found: what memory and arithmetic reach; device after device bandwidth by working set and
+/// peaks by dtype as tables, and the bandwidths as a plot. `gpu` names the device that is not the CPU; empty:
+/// "cuda".
+Sheet sweep_sheet(const std::vector<SweepPoint>& points, const std::string& gpu) {
+  std::vector<std::string> devices;
+  for (const SweepPoint& point : points) {
+    if (std::ranges::find(devices, point.device) == devices.end()) devices.push_back(point.device);
+  }
+  if (devices.empty()) devices.emplace_back("cpu");
+  Sheet sheet;
+  for (const std::string& device : devices) {
+    std::vector<SweepPoint> own;
+    std::ranges::copy_if(points, std::back_inserter(own),
+                         [&](const SweepPoint& point) { return point.device == device; });
+    const bool on_cpu = device == "cpu";
+    const std::string name = on_cpu ? "" : gpu.empty() ? device : gpu;
+    answer_device(sheet, own, on_cpu ? "this CPU" : name);
+    add_tables(sheet, own, name);
+    sheet.drawing(plot(own, on_cpu));
+  }
+  return sheet;
+}
+
 ExitCode show(const MachineOptions& options, const Arguments& arguments) {
   const bool json_alone = options.json == "-";
   const std::string json = json_alone ? "/dev/stdout" : options.json;
@@ -332,60 +378,6 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
 }
 
 }  // namespace
-
-MachineDevices find_devices(const std::atomic<bool>& interrupted) {
-  MachineDevices found;
-  const std::string path = find_program_of_ours("headroom-cuda");
-  if (path.empty()) {
-    found.problem = "headroom-cuda, which knows more, is neither beside this program nor in PATH";
-    return found;
-  }
-  RunnerCommand command;
-  command.path = path;
-  try {
-    RunnerProcess runner(command, interrupted);
-    found.devices = runner.describe().devices;
-    found.runner = path;
-  } catch (const Error& error) {
-    found.problem = error.what();
-  } catch (const RunnerLost& lost) {
-    found.problem = "headroom-cuda " + lost.reason;
-  }
-  return found;
-}
-
-std::string devices_text(const MachineDevices& found) {
-  std::string text;
-  for (std::size_t index = 0; index < found.devices.size(); ++index)
-    text += text_of(found.devices[index], index);
-  if (!text.empty()) return text;
-  const GpuFiles files = read_gpu_files();
-  if (files.kinds.empty()) return "";
-  const std::vector<std::string>& names = files.names.empty() ? files.kinds : files.names;
-  text = fmt::format("  {} GPU{}: {}\n", names.size(), names.size() == 1 ? "" : "s", join(names, ", "));
-  if (!found.problem.empty()) text += "    " + found.problem + "\n";
-  return text;
-}
-
-Sheet sweep_sheet(const std::vector<SweepPoint>& points, const std::string& gpu) {
-  std::vector<std::string> devices;
-  for (const SweepPoint& point : points) {
-    if (std::ranges::find(devices, point.device) == devices.end()) devices.push_back(point.device);
-  }
-  if (devices.empty()) devices.emplace_back("cpu");
-  Sheet sheet;
-  for (const std::string& device : devices) {
-    std::vector<SweepPoint> own;
-    std::ranges::copy_if(points, std::back_inserter(own),
-                         [&](const SweepPoint& point) { return point.device == device; });
-    const bool on_cpu = device == "cpu";
-    const std::string name = on_cpu ? "" : gpu.empty() ? device : gpu;
-    answer_device(sheet, own, on_cpu ? "this CPU" : name);
-    add_tables(sheet, own, name);
-    sheet.drawing(plot(own, on_cpu));
-  }
-  return sheet;
-}
 
 ExitCode machine(const Arguments& arguments) {
   std::optional<ExitCode> done;

@@ -16,7 +16,7 @@
 #include "headroom/record/formats.h"
 #include "headroom/report/roofline.h"
 #include "headroom/report/roofline_svg.h"
-#include "headroom/results/operand.h"
+#include "headroom/results/record_files.h"
 
 namespace headroom::cli {
 namespace {

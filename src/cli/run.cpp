@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/measuring/busy_warning.h"
 #include "cli/measuring/progress.h"
-#include "cli/measuring/run_live.h"
 #include "cli/measuring/run_options.h"
-#include "cli/measuring/run_traces.h"
 #include "cli/measuring/runners.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -29,26 +32,331 @@
 #include "headroom/console/command.h"
 #include "headroom/console/interrupt.h"
 #include "headroom/console/output.h"
+#include "headroom/console/program.h"
 #include "headroom/environment/fingerprint.h"
 #include "headroom/experiment/buffer.h"
 #include "headroom/experiment/process_counters.h"
 #include "headroom/machine/memory.h"
+#include "headroom/process/spawn.h"
 #include "headroom/ranks/rank_group.h"
 #include "headroom/record/formats.h"
+#include "headroom/record/formats/seed_rows.h"
 #include "headroom/record/metrics.h"
 #include "headroom/record/record.h"
 #include "headroom/record/targets.h"
+#include "headroom/report/case_rows.h"
+#include "headroom/report/metric_text.h"
 #include "headroom/report/run_sheet.h"
+#include "headroom/report/text_plot.h"
+#include "headroom/results/compared_sides.h"
 #include "headroom/results/record_files.h"
 #include "headroom/results/run_journal.h"
-#include "headroom/results/run_spreads.h"
+#include "headroom/runner/protocol.h"
 #include "headroom/schedule/calibration.h"
+#include "headroom/schedule/case_records.h"
+#include "headroom/schedule/group_run.h"
 #include "headroom/schedule/plan.h"
 #include "headroom/schedule/session.h"
+#include "headroom/schedule/track.h"
 #include "headroom/stats/quantile.h"
 #include "headroom/tables/table.h"
 
 namespace headroom::cli {
+namespace {
+
+/// `headroom run --live`: the table as it fills in, with how the samples of each case are distributed, on the
+/// other screen of the terminal that standard error is. It is drawn between rounds only, while no case runs,
+/// at most ten times a second and in a twentieth of the time at most. What a command shows in the end is not
+/// its business: when it goes, the terminal is as it was.
+class LiveRun final : public Observer {
+ public:
+  /// What is the observer's of any run: the records of each group, what each round gave.
+  LiveRun(std::vector<std::string> labels, std::shared_ptr<const Environment> environment,
+          std::function<void(const std::vector<Record>&)> on_records,
+          std::function<void(const GroupResult&)> on_round);
+  LiveRun(const LiveRun&) = delete;
+  LiveRun& operator=(const LiveRun&) = delete;
+  ~LiveRun() override;
+
+  void progress(const Progress& progress) override { progress_ = progress; }
+  void sampled(const GroupResult& so_far) override;
+  void finished(const std::vector<Record>& records) override;
+
+  /// Whether there is a terminal to draw on.
+  static bool is_possible();
+
+ private:
+  void draw(const std::vector<Record>& records);
+  void leave();
+
+  std::vector<std::string> labels_;
+  std::shared_ptr<const Environment> environment_;
+  std::function<void(const std::vector<Record>&)> on_records_;
+  std::function<void(const GroupResult&)> on_round_;
+  Progress progress_;
+  std::vector<Record> finished_;
+  bool is_drawn_ = false;
+  std::chrono::steady_clock::time_point next_{};
+};
+
+using std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kBetweenFrames{100};
+/// A drawing takes one of so many parts of the time.
+constexpr int kShareOfTime = 20;
+constexpr std::size_t kBins = 24;
+
+// The other screen without a cursor, and back: whatever the terminal's size is by then, nothing is left
+// behind.
+constexpr const char* kEnter = "\033[?1049h\033[?25l";
+constexpr const char* kLeave = "\033[?25h\033[?1049l";
+constexpr const char* kClear = "\033[H\033[J";
+
+/// As the C library decides what bytes mean, by the first of these that is set.
+bool has_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || value[0] == '\0') continue;
+    const std::string_view text(value);
+    return contains(text, "UTF-8") || contains(text, "utf8") || contains(text, "utf-8") ||
+           contains(text, "UTF8");
+  }
+  return false;
+}
+
+/// The lines that the terminal has; it may have been resized since the last drawing.
+std::size_t terminal_rows() {
+  winsize size{};
+  constexpr std::size_t kUsual = 24;
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : kUsual;
+}
+
+Table distribution_table(const std::vector<Record>& records) {
+  Table table({{"distribution"},
+               {"backend", Align::kLeft, ""},
+               {"dtype", Align::kLeft, ""},
+               {"least", Align::kRight},
+               {"samples of each time"},
+               {"95 %"}});
+  const bool ascii = !has_utf8();
+  for (const CaseRow& row : case_rows(records)) {
+    const Record* timed = row.latency;
+    if (timed == nullptr) continue;
+    const std::vector<double> values = steady_values(*timed);
+    if (values.empty()) continue;
+    const auto text = [&](double value) { return value_text(value, timed->metric.unit, timed->metric.name); };
+    table.row({case_text(*timed), timed->model.backend, timed->benchmark.dtype,
+               text(std::ranges::min(values)), spark(values, kBins, ascii), text(quantile(values, 0.95))});
+  }
+  return table;
+}
+
+/// "[2/6] gemv D=1024, process 1 of 3, 12 rounds, 0.8 of at most 5 s".
+std::string where_text(const Progress& at) {
+  std::string text = fmt::format("[{}/{}] {}", at.group + 1, at.groups, at.title);
+  if (at.processes > 1) text += fmt::format(", process {} of {}", at.process + 1, at.processes);
+  text += fmt::format(", {} round{}, {:.1f} of at most {:.0f} s", at.rounds, at.rounds == 1 ? "" : "s",
+                      at.elapsed_ns / kNsPerSecond, at.max_time_ns / kNsPerSecond);
+  return at.worst_half_width ? text + fmt::format(", ±{} (goal {})", format_percent(*at.worst_half_width),
+                                                  format_percent(at.goal))
+                             : text;
+}
+
+/// The first lines, as many as there is room for.
+std::string fitting(const std::string& text, std::size_t rows) {
+  std::size_t end = 0, lines = 0;
+  while (lines + 1 < rows && end < text.size()) {
+    const std::size_t line_end = text.find('\n', end);
+    if (line_end == std::string::npos) return text;
+    end = line_end + 1;
+    ++lines;
+  }
+  return text.substr(0, end);
+}
+
+/// What `headroom-trace --recorded-utilization` says of a trace.
+struct BusyTime {
+  double utilization_us = 0, mm_conv_us = 0;
+  std::string problem;
+};
+
+BusyTime busy_time(const Json& answer) {
+  if (const std::string problem = answer.value("error", ""); !problem.empty()) return {0, 0, problem};
+  return {answer.at("utilization").get<double>(), answer.at("mm_conv_utilization").get<double>(), ""};
+}
+
+/// Busy microseconds of the GPUs in one iteration of each trace.
+std::map<std::string, BusyTime> busy_times(const std::set<std::string>& files) {
+  std::map<std::string, BusyTime> found;
+  const auto fail = [&](const std::string& problem) {
+    for (const std::string& file : files) found[file] = {0, 0, problem};
+    return found;
+  };
+  SpawnOptions options;
+  options.arguments = {find_program_of_ours("headroom-trace"), "--recorded-utilization",
+                       std::to_string(kTracedIterations)};
+  if (options.arguments.front().empty())
+    return fail("headroom-trace, which reads traces, is neither beside this program nor in PATH");
+  options.arguments.insert(options.arguments.end(), files.begin(), files.end());
+  options.capture_bytes = std::size_t{1} << 24;
+  try {
+    Child child(options);
+    const std::optional<ExitStatus> status = child.wait(std::chrono::milliseconds(-1));
+    if (!status || !status->ok())
+      return fail("headroom-trace: " + (status ? status->text() : "it does not end"));
+    const Json answers = parse_json(child.captured_output(), "what headroom-trace printed");
+    for (const Json& answer : answers) found[answer.at("file").get<std::string>()] = busy_time(answer);
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+  return found;
+}
+
+/// The record of a share of the time that `latency` measured.
+Record share_of(const Record& latency, const char* metric, double busy_us) {
+  Record record = latency;
+  record.metric = {};
+  record.metric.name = metric;
+  record.metric.unit = "1";
+  record.metric.direction = Direction::kHigherIsBetter;
+  record.metric.value = busy_us / latency.metric.value;
+  record.metric.extra_info = {{"busy_us", fmt::format("{:.9g}", busy_us)},
+                              {"length_us", fmt::format("{:.9g}", latency.metric.value)},
+                              {"traced_iterations", std::to_string(kTracedIterations)}};
+  record.limit.reset();
+  if (latency.interval)
+    record.interval = Interval{busy_us / latency.interval->high, busy_us / latency.interval->low,
+                               latency.interval->confidence};
+  for (ProcessSamples& process : record.samples) {
+    for (double& value : process.values) value = busy_us / value;
+  }
+  return record;
+}
+
+LiveRun::LiveRun(std::vector<std::string> labels, std::shared_ptr<const Environment> environment,
+                 std::function<void(const std::vector<Record>&)> on_records,
+                 std::function<void(const GroupResult&)> on_round)
+    : labels_(std::move(labels)),
+      environment_(std::move(environment)),
+      on_records_(std::move(on_records)),
+      on_round_(std::move(on_round)) {}
+
+LiveRun::~LiveRun() {
+  leave();
+}
+
+bool LiveRun::is_possible() {
+  return ::isatty(STDERR_FILENO) == 1;
+}
+
+void LiveRun::sampled(const GroupResult& so_far) {
+  on_round_(so_far);
+  const steady_clock::time_point start = steady_clock::now();
+  if (start < next_) return;
+  std::vector<Record> records = finished_;
+  std::ranges::move(case_records(so_far, labels_, environment_), std::back_inserter(records));
+  draw(records);
+  const steady_clock::time_point end = steady_clock::now();
+  next_ = end + std::max<steady_clock::duration>(kBetweenFrames, kShareOfTime * (end - start));
+}
+
+void LiveRun::finished(const std::vector<Record>& records) {
+  // What is said meanwhile is to be read when the run is over.
+  leave();
+  on_records_(records);
+  finished_.insert(finished_.end(), records.begin(), records.end());
+}
+
+void LiveRun::draw(const std::vector<Record>& records) {
+  if (!is_drawn_) {
+    restore_terminal_with(kLeave);
+    std::fputs(kEnter, stderr);
+  }
+  is_drawn_ = true;
+  Sheet sheet;
+  sheet.answer(where_text(progress_)).table(run_table(records)).table(distribution_table(records));
+  const std::string text = fitting(sheet.text(form_for(stderr, false)), terminal_rows());
+  std::fputs(kClear, stderr);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+void LiveRun::leave() {
+  if (!is_drawn_) return;
+  std::fputs(kLeave, stderr);
+  std::fflush(stderr);
+  restore_terminal_with(nullptr);
+  is_drawn_ = false;
+}
+
+/// Asked before measuring. Throws Error where no runner of `groups` can record its cases, or `folder` cannot
+/// be written to.
+void require_traces(const std::string& folder, const std::vector<Group>& groups,
+                    const std::vector<RunnerOffer>& offers) {
+  std::set<std::string> runners;
+  for (const Group& group : groups) {
+    for (const PlannedCase& planned : group.cases) {
+      if (offers.at(planned.runner).traces)
+        return require_writable(std::filesystem::path(folder) / "trace.json");
+      runners.insert(offers.at(planned.runner).label);
+    }
+  }
+  throw Error("--trace: " + join(std::vector(runners.begin(), runners.end()), ", ") +
+              " cannot record what a case does; headroom-torch (--backend aten, or --module FILE) "
+              "and headroom-cuda (--backend cuda) can");
+}
+
+/// Says on standard error where the traces are, and which cases have none, and why.
+void report_traces(const std::string& folder, const std::vector<Record>& records) {
+  std::set<std::string> files, said;
+  std::string of_gpu;
+  for (const Record& record : records) {
+    const StringMap& extra = record.model.extra_info;
+    if (const auto trace = extra.find("trace"); trace != extra.end()) {
+      files.insert(trace->second);
+      if (of_gpu.empty() && record.metric.name == kGpuUtilization) of_gpu = trace->second;
+    }
+    const auto untraced = extra.find("untraced");
+    if (untraced == extra.end()) continue;
+    const std::string what = "no trace of " + case_name(record) + " by " + record.model.backend + " [" +
+                             record.runner + "]: " + untraced->second;
+    if (said.insert(what).second) say_sentence(what);
+  }
+  if (files.empty()) return;
+  say("{} trace{} in {}; for example: headroom trace {} {}", files.size(), files.size() == 1 ? "" : "s",
+      folder, of_gpu.empty() ? "ops" : "kernels", in_quotes(of_gpu.empty() ? *files.begin() : of_gpu));
+}
+
+/// Appends to the records of a run, for each case whose trace has work of a GPU, what PyTorch's
+/// benchmark_utilization answers: "gpu_utilization" and "mm_conv_utilization", shares of the time that the
+/// traced iterations take without the recorder, by the samples of "latency" (one value for each sample, and
+/// for the median). Answers with a line for each trace that could not be read.
+std::vector<std::string> append_utilization(std::vector<Record>& records) {
+  std::set<std::string> files;
+  const auto trace_of = [](const Record& record) -> std::string {
+    const auto file = record.model.extra_info.find("trace");
+    return file == record.model.extra_info.end() || record.metric.name != "latency" ? "" : file->second;
+  };
+  for (const Record& record : records) {
+    if (std::string file = trace_of(record); !file.empty()) files.insert(std::move(file));
+  }
+  if (files.empty()) return {};
+  std::map<std::string, BusyTime> times = busy_times(files);
+  std::vector<std::string> problems;
+  std::vector<Record> made;
+  for (const Record& record : records) {
+    const std::string file = trace_of(record);
+    if (file.empty()) continue;
+    const BusyTime& busy = times[file];
+    if (!busy.problem.empty())
+      problems.push_back("no GPU utilisation of " + case_name(record) + ": " + busy.problem);
+    if (!(busy.utilization_us > 0)) continue;
+    made.push_back(share_of(record, kGpuUtilization, busy.utilization_us));
+    made.push_back(share_of(record, kMmConvUtilization, busy.mm_conv_us));
+  }
+  records.insert(records.end(), std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
+  return problems;
+}
 
 /// The files that a run was asked to write.
 class RunOutputs {
@@ -69,22 +377,6 @@ class RunOutputs {
   RecordFiles files_;
   std::string csv_, json_lines_;
 };
-
-/// The newest `headroom run` that was killed; the folder where it was started is entered. Says what it had.
-/// Throws Error where there is none, or it cannot be gone on with: a machine that is another one, functions
-/// of a process that is gone, a secret that was on its command line.
-UnfinishedRun run_to_resume();
-
-/// What it was called with.
-Arguments arguments_of(const UnfinishedRun& run);
-
-/// Says in the environment what its records owe to `before`.
-void note_resumed(const UnfinishedRun& before, Environment& environment);
-
-/// The records of the groups that `before` had finished, which are removed from `groups`; they are in
-/// `journal` then, and no longer in that of `before`.
-std::vector<Record> take_finished(const UnfinishedRun& before, std::vector<Group>& groups,
-                                  const std::shared_ptr<const Environment>& environment, RunJournal& journal);
 
 /// The variants that were fastest on this machine, in tuning/FINGERPRINT.json of the user's cache folder.
 /// Choices under a HEADROOM_ISA are kept apart: the same variant is other code then.
@@ -108,8 +400,6 @@ class TunedVariants final : public TuningStore {
   std::map<std::string, std::string> variants_;
   std::map<std::string, std::string> chosen_here_;
 };
-
-namespace {
 
 [[noreturn]] void refuse(const UnfinishedRun& run, const std::string& why) {
   throw Error(fmt::format("cannot go on with `{}`: {}; `headroom show @unfinished` has what it measured",
@@ -151,6 +441,14 @@ std::string huge_pages_of(const SessionRequest& request) {
   }
   const std::string policy = huge_page_policy();
   return wish + (policy.empty() ? " (the kernel has none)" : " (the kernel's policy: " + policy + ")");
+}
+
+/// Says in the environment what its records owe to `before`.
+void note_resumed(const UnfinishedRun& before, Environment& environment) {
+  if (before.finished.empty()) return;
+  environment.extra_info["resumed"] =
+      fmt::format("{} groups were measured by a run that began at {} s since 1970 and was killed",
+                  before.finished.size(), before.environment.timestamp);
 }
 
 std::shared_ptr<const Environment> environment_of(const Arguments& arguments, const RunOptions& options,
@@ -308,6 +606,29 @@ std::unique_ptr<Observer> observer_of(const RunOptions& options, const Session& 
   return std::make_unique<TerminalProgress>(std::move(on_records), std::move(on_round));
 }
 
+/// The records of the groups that `before` had finished, which are removed from `groups`; they are in
+/// `journal` then, and no longer in that of `before`.
+std::vector<Record> take_finished(const UnfinishedRun& before, std::vector<Group>& groups,
+                                  const std::shared_ptr<const Environment>& environment,
+                                  RunJournal& journal) {
+  std::vector<Record> taken;
+  for (const FinishedGroup& finished : before.finished) {
+    const auto group = std::ranges::find(groups, finished.title, &Group::title);
+    // One that gave no sample has no title in the journal, and costs nothing to be tried again.
+    if (group == groups.end()) continue;
+    groups.erase(group);
+    std::vector<Record> records = finished.records;
+    for (Record& record : records) record.environment = environment;
+    journal.take_group(finished.title, records);
+    std::ranges::move(records, std::back_inserter(taken));
+  }
+  say("{} group{} taken from it, {} to measure", before.finished.size(),
+      before.finished.size() == 1 ? " is" : "s are", groups.size());
+  std::error_code error;
+  std::filesystem::remove(before.path, error);
+  return taken;
+}
+
 ExitCode measure(const Arguments& arguments, const RunOptions& options, const std::atomic<bool>& interrupted,
                  const UnfinishedRun* before) {
   std::vector<Target> targets = options.targets.empty() ? shipped_targets() : read_targets(options.targets);
@@ -376,8 +697,6 @@ ExitCode run_with(const Arguments& arguments, const RunOptions& options, const U
   }
 }
 
-}  // namespace
-
 RunOutputs::RunOutputs(const RunOptions& options) : files_(options.json, options.oss), csv_(options.csv) {
   if (csv_.empty()) return;
   json_lines_ = std::filesystem::path(csv_).replace_extension(".json").string();
@@ -397,6 +716,9 @@ void RunOutputs::write_means(const std::vector<Record>& records) const {
   write_each({[&] { files_.finish(records); }, append(csv_, "seed-csv"), append(json_lines_, "seed-jsonl")});
 }
 
+/// The newest `headroom run` that was killed; the folder where it was started is entered. Says what it had.
+/// Throws Error where there is none, or it cannot be gone on with: a machine that is another one, functions
+/// of a process that is gone, a secret that was on its command line.
 UnfinishedRun run_to_resume() {
   UnfinishedRun run = newest_unfinished("run");
   say_sentence(run.sentence());
@@ -410,39 +732,6 @@ UnfinishedRun run_to_resume() {
   std::filesystem::current_path(run.folder, error);
   if (error) refuse(run, fmt::format("its folder {}: {}", in_quotes(run.folder.string()), error.message()));
   return run;
-}
-
-Arguments arguments_of(const UnfinishedRun& run) {
-  const std::vector<std::string>& words = run.environment.command;
-  return {words.begin() + 2, words.end()};
-}
-
-void note_resumed(const UnfinishedRun& before, Environment& environment) {
-  if (before.finished.empty()) return;
-  environment.extra_info["resumed"] =
-      fmt::format("{} groups were measured by a run that began at {} s since 1970 and was killed",
-                  before.finished.size(), before.environment.timestamp);
-}
-
-std::vector<Record> take_finished(const UnfinishedRun& before, std::vector<Group>& groups,
-                                  const std::shared_ptr<const Environment>& environment,
-                                  RunJournal& journal) {
-  std::vector<Record> taken;
-  for (const FinishedGroup& finished : before.finished) {
-    const auto group = std::ranges::find(groups, finished.title, &Group::title);
-    // One that gave no sample has no title in the journal, and costs nothing to be tried again.
-    if (group == groups.end()) continue;
-    groups.erase(group);
-    std::vector<Record> records = finished.records;
-    for (Record& record : records) record.environment = environment;
-    journal.take_group(finished.title, records);
-    std::ranges::move(records, std::back_inserter(taken));
-  }
-  say("{} group{} taken from it, {} to measure", before.finished.size(),
-      before.finished.size() == 1 ? " is" : "s are", groups.size());
-  std::error_code error;
-  std::filesystem::remove(before.path, error);
-  return taken;
 }
 
 TunedVariants::TunedVariants(const std::string& fingerprint, bool anew)
@@ -470,6 +759,16 @@ void TunedVariants::choose(const std::string& key, const std::string& variant) {
   } catch (const Error&) {
     path_.clear();
   }
+}
+
+}  // namespace
+
+/// What it was called with.
+Arguments arguments_of(const UnfinishedRun& run);
+
+Arguments arguments_of(const UnfinishedRun& run) {
+  const std::vector<std::string>& words = run.environment.command;
+  return {words.begin() + 2, words.end()};
 }
 
 ExitCode run(const Arguments& arguments) {

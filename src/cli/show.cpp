@@ -20,7 +20,6 @@
 #include "headroom/history/store.h"
 #include "headroom/record/formats.h"
 #include "headroom/report/metric_text.h"
-#include "headroom/results/operand.h"
 #include "headroom/results/record_files.h"
 #include "headroom/results/shown_records.h"
 
@@ -65,13 +64,12 @@ constexpr std::array kForms{
                 print_sheet(shown.sheet, stdout, true);
                 return ExitCode::kFine;
               }},
-    ShownForm{
-        "--html", "a page for a browser (headroom report writes one into a file)", false,
-        [](const Shown& shown) {
-          Arguments arguments{"report", "-o", "-", "--store", shown.store};
-          arguments.insert(arguments.end(), shown.operands.begin(), shown.operands.end());
-          return run_program("headroom-pages", arguments);
-        }},
+    ShownForm{"--html", "a page for a browser (headroom report writes one into a file)", false,
+              [](const Shown& shown) {
+                Arguments arguments{"report", "-o", "-", "--store", shown.store};
+                arguments.insert(arguments.end(), shown.operands.begin(), shown.operands.end());
+                return run_program("headroom-pages", arguments);
+              }},
 };
 
 struct ShowOptions {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "headroom_trace/program/analyze.h"
+#include "headroom_trace/program/trace.h"
 #include "headroom_trace/program/trace_options.h"
 #include "headroom_trace/report/file_analysis.h"
 

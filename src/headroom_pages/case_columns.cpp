@@ -11,8 +11,8 @@
 #include "headroom/base/text.h"
 #include "headroom/record/environment.h"
 #include "headroom/record/noise.h"
+#include "headroom/record/record_json.h"
 #include "headroom/record/targets.h"
-#include "headroom/report/interval_json.h"
 #include "headroom/report/run_sheet.h"
 #include "headroom/stats/quantile.h"
 

@@ -7,6 +7,8 @@
 #include "headroom/compare/diff_report.h"
 #include "headroom/record/record.h"
 #include "headroom_pages/page.h"
+#include "headroom_trace/report/trace_report.h"
+#include "headroom_trace/timeline/timeline.h"
 
 namespace headroom {
 
@@ -57,5 +59,15 @@ PageSection diff_section(const DiffReport& report, const std::vector<std::string
 /// Cases are those of report/case_rows.h. Numbers that there are not are null.
 PageSection instrument_section(std::string kind, std::string title, const std::vector<Record>& records,
                                const std::vector<std::string>& answers);
+
+/// What a trace, or the traces of the ranks of one job, tell: what to fix first, the timeline, the tables of
+/// `report`, which is of the analysis summary.
+///
+///     {"answer":[…],"findings":[{"kind","recoverable_ns","share","rank","step","at","where","evidence","fix"}],
+///      "tables":[{"title","columns":[{"title","unit"}],"rows":[[…]]}],"notes":[…],"timeline":{…}}
+///
+/// `at` is ns on the timeline; null where nobody knows when. Units are ns, B, share, 1, GB/s, or null for
+/// text. The timeline is what headroom_trace/timeline/timeline.h writes.
+PageSection trace_section(std::string title, const TraceReport& report, const trace::JobTimeline& timeline);
 
 }  // namespace headroom

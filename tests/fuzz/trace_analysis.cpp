@@ -17,7 +17,6 @@
 #include "headroom_trace/readers/convert.h"
 #include "headroom_trace/report/file_analysis.h"
 #include "headroom_trace/report/trace_diff.h"
-#include "headroom_trace/report/trace_json.h"
 #include "headroom_trace/report/trace_report.h"
 
 namespace headroom::trace {

@@ -2,13 +2,20 @@
 #include "cli/measuring/progress.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <thread>
+#include <utility>
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/console/output.h"
+#include "headroom/machine/memory.h"
+#include "headroom/process/affinity.h"
+#include "headroom/record/disturbance.h"
 
 namespace headroom::cli {
 namespace {
@@ -27,6 +34,32 @@ std::string line_of(const Progress& progress) {
   }
   return line +
          fmt::format("  {:.1f} of at most {:.0f} s", progress.elapsed_ns / 1e9, progress.max_time_ns / 1e9);
+}
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double sleep_a_tenth_of_a_second() {
+  const auto start = Clock::now();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  return seconds_since(start);
+}
+
+double cpu_seconds(int who) {
+  rusage usage{};
+  ::getrusage(who, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+/// Of this process and of what it has waited for.
+double own_cpu_seconds() {
+  return cpu_seconds(RUSAGE_SELF) + cpu_seconds(RUSAGE_CHILDREN);
 }
 
 }  // namespace
@@ -66,6 +99,53 @@ void TerminalProgress::finished(const std::vector<Record>& records) {
 void TerminalProgress::clear() {
   if (drawn_) std::fputs("\r\x1b[2K", stderr);
   drawn_ = false;
+}
+
+std::optional<LoadWarning> warn_when_busy(int threads) {
+  auto warning = load_warning(measure_cpu_load(allowed_cpus(), sleep_a_tenth_of_a_second), threads);
+  if (warning) say("{}; {}", warning->what, warning->advice);
+  return warning;
+}
+
+void note_busy(std::vector<Record>& records, const std::optional<LoadWarning>& warning) {
+  if (!warning) return;
+  for (Record& record : records) {
+    record.busy_cpus = warning->busy_cpus;
+    record.notes.push_back(warning->what);
+  }
+}
+
+std::optional<LoadWarning> load_beside(const std::function<void()>& measure) {
+  // The kernel counts ticks of up to 10 ms: what is shorter is looked at together with the time after it.
+  constexpr double kLeast_s = 0.2;
+  double seconds = 0, own = 0;
+  CpuLoad load = measure_cpu_load(allowed_cpus(), [&] {
+    const double own_before = own_cpu_seconds();
+    const auto start = Clock::now();
+    measure();
+    own = own_cpu_seconds() - own_before;
+    std::this_thread::sleep_until(
+        start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kLeast_s)));
+    return seconds = seconds_since(start);
+  });
+  load.own = std::min(load.busy, own / seconds);
+  load.busy -= load.own;
+  load.waited = 0;  // what is measured waits for itself, too
+  return load_warning(load, 1, "while");
+}
+
+QuotaWatch::QuotaWatch() : throttled_s_(cgroup_throttled_s("/")), since_(Clock::now()) {}
+
+void QuotaWatch::note(std::vector<Record>& records) {
+  constexpr double kMatters = 0.01;
+  const auto before = std::exchange(throttled_s_, cgroup_throttled_s("/"));
+  const double seconds = seconds_since(std::exchange(since_, Clock::now()));
+  const double held = before && throttled_s_ ? *throttled_s_ - *before : 0;
+  if (held <= kMatters * seconds) return;
+  for (Record& record : records)
+    record.notes.push_back(
+        fmt::format("{}the control group's quota of CPU time held it up for {:.2g} s of {:.2g} s", kQuotaNote,
+                    held, seconds));
 }
 
 }  // namespace headroom::cli

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/measuring/run_options.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
 
-#include "cli/measuring/rank_measurement.h"
-#include "cli/measuring/runner_options.h"
 #include "cli/measuring/runners.h"
 #include "cli/measuring/stop_options.h"
 #include "headroom/base/error.h"
@@ -20,6 +23,7 @@
 #include "headroom/console/option_table.h"
 #include "headroom/experiment/buffer.h"
 #include "headroom/experiment/experiment.h"
+#include "headroom/experiment/tensor_spec.h"
 #include "headroom/process/affinity.h"
 #include "headroom/ranks/collectives/collectives.h"
 #include "headroom/ranks/ddp/ddp.h"
@@ -27,18 +31,269 @@
 #include "headroom/results/record_files.h"
 
 namespace headroom::cli {
-
-/// Whether any of these experiments is one that ranks run: "all_reduce", "ddp.resnet18", "dispatch.add".
-bool any_of_ranks(const std::vector<std::string>& names);
-/// Whether all of them are.
-bool all_of_ranks(const std::vector<std::string>& names);
-
-/// The job that runs them, by `runners` (none: headroom-torch-rank): of the ranks that a launcher started, or
-/// of as many as the values of the axes "ranks" and "mesh" need. Throws Error as settle_rank_programs().
-RankStart ranks_of_run(const std::vector<std::string>& names, const std::vector<AxisRequest>& axes,
-                       std::vector<std::string> runners, int threads);
-
 namespace {
+
+/// --layers, --prompt-len and --max-new-tokens: gpt-fast's names for axes of the models; 0: not given.
+/// --model and what goes with it: decoding with a model of the user's.
+struct ModelOptions {
+  std::int64_t layers = 0, prompt_len = 0, max_new_tokens = 0;
+  std::string model, tokens;
+  std::string batch, context, draft;  ///< "1,8,64"
+};
+
+/// --module and --input as they were given: programs from files, and what they are called with.
+struct ModuleOptions {
+  std::vector<std::string> modules;
+  std::vector<std::string> inputs;
+};
+
+constexpr std::array<const char*, 3> kExperiments{"llm.decode", "llm.prefill", "llm.verify"};
+/// Shapes that the runner knows by their names.
+constexpr std::array<std::string_view, 2> kShapes{"llama2_7b", "mixtral_8x7b"};
+/// What a runner is given as one argument must fit one.
+constexpr std::size_t kMostTokens = 10'000;
+
+std::string model_argument(const std::string& model) {
+  namespace fs = std::filesystem;
+  if (std::ranges::find(kShapes, model) != kShapes.end()) return model;
+  std::error_code problem;
+  if (!fs::exists(model, problem)) {
+    throw Error(
+        "--model " + in_quotes(model) +
+        ": there is no such file or folder; name a GGUF file, a folder with safetensors and config.json, "
+        "or llama2_7b or mixtral_8x7b (random weights)");
+  }
+  return fs::absolute(model).string();
+}
+
+/// Numbers with commas or white space between them, as "1,15,27".
+std::string token_argument(const std::string& tokens) {
+  const bool is_list = !tokens.empty() && is_digit(tokens.front());
+  std::string text = is_list ? tokens : read_file(tokens);
+  std::ranges::replace_if(
+      text, [](char c) { return is_json_space(c) || c == ','; }, ' ');
+  std::vector<std::string> words = split(text, ' ');
+  std::erase(words, "");
+  const std::string what = is_list ? "--tokens" : "--tokens " + in_quotes(tokens);
+  if (words.empty()) throw Error(what + ": there is no id of a token");
+  if (words.size() > kMostTokens) throw Error(what + ": there are more than 10000 ids");
+  for (const std::string& word : words) {
+    const auto id = to_integer(word);
+    if (!id || *id < 0)
+      throw Error(what + ": " + in_quotes(word) + " is no id of a token, as in 1,15043,29892");
+  }
+  return join(words, ",");
+}
+
+std::string readable_file(const std::string& path) {
+  const std::string what = "--module " + in_quotes(path);
+  std::error_code problem;
+  const std::filesystem::file_status status = std::filesystem::status(path, problem);
+  if (!std::filesystem::exists(status)) throw Error(what + ": there is no such file");
+  if (!std::filesystem::is_regular_file(status))
+    throw Error(what + " is not a file: name the .pt file itself");
+  if (access(path.c_str(), R_OK) != 0) throw Error(what + " cannot be read: its permissions forbid it");
+  return std::filesystem::absolute(path).string();
+}
+
+/// What headroom-native reads by itself (headroom_native/peers/library_peer.h), as far as it matters here.
+struct PeerText {
+  std::string path, rest, name;  ///< rest: "SYMBOL,name=NAME"
+};
+
+PeerText parse(const std::string& peer) {
+  // A path may have commas and colons in it, a symbol has neither.
+  const std::size_t colon = peer.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == peer.size()) {
+    throw Error(
+        "--peer " + in_quotes(peer) +
+        ": expected PATH:SYMBOL[,name=NAME][,dtype=bf16|int8][,threads=own], as libmine.so:gemv_bf16");
+  }
+  PeerText text{peer.substr(0, colon), peer.substr(colon + 1), {}};
+  for (const std::string& word : split(text.rest, ',')) {
+    if (text.name.empty()) text.name = word;
+    if (word.starts_with("name=")) text.name = word.substr(std::string_view("name=").size());
+  }
+  return text;
+}
+
+void declare_model_options(OptionTable& table, ModelOptions& options) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  table
+      .add_option(
+          "--model", options.model,
+          "measure decoding (llm.decode), prompts (llm.prefill) and drafts (llm.verify) of this model: a "
+          "GGUF file, a folder with safetensors and config.json, or llama2_7b, mixtral_8x7b")
+      .completed_by(Completes::kFile);
+  table
+      .add_option("--tokens", options.tokens,
+                  "ids of the prompt's tokens, as 1,15043,29892, or a file of them (default: any)")
+      .completed_by(Completes::kFile);
+  table.add_option("--layers", options.layers, "layers of a model (the same as -a layers=N)").range(1, kMost);
+  table.add_option("--prompt-len", options.prompt_len, "tokens of its prompt (-a prompt_len=N)")
+      .range(1, kMost);
+  table.add_option("--batch", options.batch, "sequences at once: 1,8,64 (-a batch=...)");
+  table.add_option("--context", options.context, "tokens before those that are decoded (-a context=...)");
+  table.add_option("--draft", options.draft, "tokens of a draft that is verified (-a draft=...)");
+  table
+      .add_option("--max-new-tokens", options.max_new_tokens,
+                  "tokens of a generation, after which the next begins (-a max_new_tokens=N)")
+      .range(1, kMost);
+}
+
+/// Those that were given, as what was asked of the axes. Throws Error.
+std::vector<AxisRequest> axis_requests(const ModelOptions& options) {
+  std::vector<AxisRequest> requests;
+  const auto add = [&](const char* axis, std::int64_t value) {
+    if (value > 0) requests.push_back({axis, {std::to_string(value)}});
+  };
+  add("layers", options.layers);
+  add("prompt_len", options.prompt_len);
+  add("max_new_tokens", options.max_new_tokens);
+  const auto add_text = [&](const std::string& axis, const std::string& values) {
+    if (!values.empty()) requests.push_back(parse_axis_request(axis + "=" + values));
+  };
+  add_text("batch", options.batch);
+  add_text("context", options.context);
+  add_text("draft", options.draft);
+  return requests;
+}
+
+/// The arguments for a runner that reads models: the path in full, the ids of the prompt. Throws Error: a
+/// file that is missing, ids without a model or that are no numbers.
+std::vector<std::string> runner_arguments(const ModelOptions& options) {
+  if (options.model.empty()) {
+    if (!options.tokens.empty()) throw Error("--tokens is the prompt of a model: name it with --model FILE");
+    return {};
+  }
+  std::vector<std::string> arguments{"--model", model_argument(options.model)};
+  if (!options.tokens.empty())
+    arguments.insert(arguments.end(), {"--tokens", token_argument(options.tokens)});
+  return arguments;
+}
+
+/// Makes "llm", or nothing, the experiments of the model. Throws Error where one of them is named without a
+/// model, or a model beside other experiments.
+void select_model(const ModelOptions& options, Selection& selection) {
+  std::vector<std::string>& names = selection.names;
+  const auto is_of_models = [](const std::string& name) { return name == "llm" || name.starts_with("llm."); };
+  if (options.model.empty()) {
+    const auto found = std::ranges::find_if(names, is_of_models);
+    if (found != names.end()) throw Error(in_quotes(*found) + " measures a model: name it with --model FILE");
+    return;
+  }
+  const auto other = std::ranges::find_if_not(names, is_of_models);
+  if (other != names.end()) {
+    throw Error("--model measures a model alone: leave out " + in_quotes(*other) +
+                ", or measure it in a run of its own");
+  }
+  if (!names.empty() && std::ranges::find(names, "llm") == names.end()) return;
+  names.assign(kExperiments.begin(), kExperiments.end());
+}
+
+void declare_module_options(OptionTable& table, ModuleOptions& options) {
+  table
+      .add_option(
+          "--module", options.modules,
+          "measure the TorchScript module (.pt) or AOTInductor package (.pt2) in this file; repeat it "
+          "to compare")
+      .completed_by(Completes::kFile)
+      .repeated();
+  table
+      .add_option(
+          "--input", options.inputs,
+          "an input of the modules, in order: f32[1,3,224,224], i64[1,128]:0..31999 (the values of integers)")
+      .repeated();
+}
+
+/// The arguments for a runner that reads modules: each path in full, each input checked. Throws Error: a file
+/// that is missing or no file, an input that does not parse, inputs without a module.
+std::vector<std::string> runner_arguments(const ModuleOptions& options) {
+  if (options.modules.empty() && !options.inputs.empty()) {
+    throw Error("--input is what a module is called with: name one with --module FILE");
+  }
+  std::vector<std::string> arguments;
+  for (const std::string& module : options.modules) {
+    arguments.insert(arguments.end(), {"--module", readable_file(module)});
+  }
+  for (const std::string& input : options.inputs) {
+    arguments.insert(
+        arguments.end(),
+        {"--input", with_context("--input", [&] { return to_string(parse_tensor_spec(input)); })});
+  }
+  return arguments;
+}
+
+/// Makes `selection` that of the modules: one experiment, "module", whose backends they are. Throws Error
+/// where an experiment was named too.
+void select_modules(Selection& selection) {
+  if (!selection.names.empty()) {
+    throw Error("--module measures modules alone: leave out " + in_quotes(selection.names.front()) +
+                ", or measure it in a run of its own");
+  }
+  selection.names = {"module"};
+  if (selection.backends.empty()) selection.backends = {"all"};
+}
+
+/// --peer PATH:SYMBOL[,name=NAME][,dtype=bf16|int8][,threads=own]: functions of shared libraries, each a
+/// backend of headroom-native.
+void declare_peer_options(OptionTable& table, std::vector<std::string>& peers) {
+  table
+      .add_option("--peer", peers,
+                  "PATH:SYMBOL[,name=NAME][,dtype=bf16|int8][,threads=own]: a function of a shared library "
+                  "as a backend of gemv, gather_gemv and layer_norm, beside native; repeat it for several")
+      .completed_by(Completes::kFile)
+      .repeated();
+}
+
+/// Adds the backends of `peers` to those that are asked for: without any beside "native". Throws Error: one
+/// that is no PATH:SYMBOL, a file that is missing.
+void select_peers(const std::vector<std::string>& peers, Selection& selection) {
+  if (peers.empty()) return;
+  if (selection.backends.empty()) selection.backends.emplace_back("native");
+  for (const std::string& peer : peers) {
+    const PeerText text = parse(peer);
+    std::error_code problem;
+    if (!std::filesystem::exists(text.path, problem)) {
+      throw Error("--peer " + in_quotes(peer) + ": there is no file " + in_quotes(text.path) +
+                  "; name the library by its path");
+    }
+    if (std::ranges::find(selection.backends, text.name) == selection.backends.end())
+      selection.backends.push_back(text.name);
+  }
+}
+
+/// The backends by which runners are found: those of peers are headroom-native's.
+std::vector<std::string> backends_of_runners(const std::vector<std::string>& peers,
+                                             std::vector<std::string> backends) {
+  for (const std::string& peer : peers) {
+    const std::string name = parse(peer).name;
+    std::ranges::replace(backends, name, std::string("native"));
+  }
+  return backends;
+}
+
+/// Whether the program at `path` loads peers: headroom-native, of whatever build.
+bool takes_peers(const std::string& path) {
+  return std::filesystem::path(path).filename() == "headroom-native";
+}
+
+/// Adds them, with their paths in full, to what headroom-native is started with.
+void add_peer_arguments(const std::vector<std::string>& peers, std::vector<std::string>& arguments) {
+  for (const std::string& peer : peers) {
+    const PeerText text = parse(peer);
+    arguments.insert(arguments.end(),
+                     {"--peer", std::filesystem::absolute(text.path).string() + ":" + text.rest});
+  }
+}
+
+/// Throws Error where there are peers and none of the runners (paths) takes them.
+void require_peers_taken(const std::vector<std::string>& peers, const std::vector<std::string>& runners) {
+  if (peers.empty() || std::ranges::any_of(runners, takes_peers)) return;
+  throw Error(
+      "--peer is loaded by headroom-native, which takes no part: ask for a backend of it, or name it with "
+      "--runner");
+}
 
 bool is_collective(const std::string& name) {
   return std::ranges::find(kCollectives, name) != std::end(kCollectives);
@@ -234,6 +489,11 @@ StopRule stop_rule(const RawRunOptions& raw) {
   return stop_rule_with(rule, raw.stop);
 }
 
+/// Whether all of them are.
+bool all_of_ranks(const std::vector<std::string>& names) {
+  return !names.empty() && std::ranges::all_of(names, is_of_ranks);
+}
+
 /// What is asked for by backends alone; beside programs that are named, what these are compared with.
 std::vector<FoundRunner> runners_of(const RawRunOptions& raw, const Selection& selection) {
   if (all_of_ranks(selection.names)) return {};
@@ -254,6 +514,11 @@ std::vector<RunnerCommand> python_commands(const RawRunOptions& raw) {
   for (const std::string& module : raw.modules_of_python) commands.push_back(python_module_runner(module));
   if (!raw.socket.empty()) commands.push_back(socket_runner(raw.socket));
   return commands;
+}
+
+/// Whether any of these experiments is one that ranks run: "all_reduce", "ddp.resnet18", "dispatch.add".
+bool any_of_ranks(const std::vector<std::string>& names) {
+  return std::ranges::any_of(names, is_of_ranks);
 }
 
 std::vector<RunnerCommand> runner_commands(const RawRunOptions& raw, const Selection& selection) {
@@ -296,6 +561,31 @@ std::vector<std::string> paths_of(const std::vector<RunnerCommand>& commands) {
   std::vector<std::string> paths;
   for (const RunnerCommand& command : commands) paths.push_back(command.path);
   return paths;
+}
+
+/// The job that runs them, by `runners` (none: headroom-torch-rank): of the ranks that a launcher started, or
+/// of as many as the values of the axes "ranks" and "mesh" need. Throws Error as settle_rank_programs().
+RankStart ranks_of_run(const std::vector<std::string>& names, const std::vector<AxisRequest>& axes,
+                       std::vector<std::string> runners, int threads) {
+  RankStart start;
+  start.place = rank_place();
+  start.runners = std::move(runners);
+  start.threads = threads;
+  int asked = 0;
+  for (const AxisRequest& axis : axes) {
+    for (const std::string& value : axis.values) {
+      if (axis.name == "ranks") asked = std::max(asked, static_cast<int>(to_integer(value).value_or(0)));
+      if (axis.name == "mesh") asked = std::max(asked, ranks_of_mesh(value));
+    }
+  }
+  for (const std::string& name : names) {
+    start.arguments += name + " ";
+    if (asked == 0) start.ranks = std::max(start.ranks, ranks_by_default(name));
+  }
+  if (asked > 0) start.ranks = asked;
+  if (start.place) start.ranks = start.place->size;
+  settle_rank_programs(start, "run " + names.front());
+  return start;
 }
 
 /// The job of ranks beside the runners. Of programs that are named it takes those, where all is of ranks.
@@ -366,37 +656,6 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
 }
 
 }  // namespace
-
-bool any_of_ranks(const std::vector<std::string>& names) {
-  return std::ranges::any_of(names, is_of_ranks);
-}
-
-bool all_of_ranks(const std::vector<std::string>& names) {
-  return !names.empty() && std::ranges::all_of(names, is_of_ranks);
-}
-
-RankStart ranks_of_run(const std::vector<std::string>& names, const std::vector<AxisRequest>& axes,
-                       std::vector<std::string> runners, int threads) {
-  RankStart start;
-  start.place = rank_place();
-  start.runners = std::move(runners);
-  start.threads = threads;
-  int asked = 0;
-  for (const AxisRequest& axis : axes) {
-    for (const std::string& value : axis.values) {
-      if (axis.name == "ranks") asked = std::max(asked, static_cast<int>(to_integer(value).value_or(0)));
-      if (axis.name == "mesh") asked = std::max(asked, ranks_of_mesh(value));
-    }
-  }
-  for (const std::string& name : names) {
-    start.arguments += name + " ";
-    if (asked == 0) start.ranks = std::max(start.ranks, ranks_by_default(name));
-  }
-  if (asked > 0) start.ranks = asked;
-  if (start.place) start.ranks = start.place->size;
-  settle_rank_programs(start, "run " + names.front());
-  return start;
-}
 
 RunOptions parse_run_options(const Arguments& arguments) {
   RunOptions options;

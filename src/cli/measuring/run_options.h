@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/measuring/rank_start.h"
+#include "cli/measuring/rank_measurement.h"
 #include "headroom/console/command.h"
 #include "headroom/schedule/session.h"
 

@@ -1,11 +1,109 @@
 // SPDX-License-Identifier: Apache-2.0
+// The only file that includes CLI11, which takes four seconds to compile wherever it is included.
+
 #include "headroom/console/option_table.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+
+#include "headroom/base/files.h"
 #include "headroom/base/text.h"
+#include "headroom/console/output.h"
 
 namespace headroom::cli {
+namespace {
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+std::string unexpected(const CLI::App& app) {
+  for (const std::string& argument : app.remaining()) {
+    if (!argument.starts_with("-")) continue;
+    const std::string name = argument.substr(0, argument.find('='));
+    std::vector<std::string> names = option_names(app);
+    // Of one letter any other would be near.
+    if (!name.starts_with("--")) names.clear();
+    return "there is no option " + in_quotes(name) + did_you_mean(name, names);
+  }
+  return "one argument too many: " + in_quotes(app.remaining().front());
+}
+
+/// CLI11 says "--export: 2 required [TEXT,TEXT] missing", where the option's description says which.
+std::string missing_values(const CLI::App& app, const std::string& what) {
+  const std::string name = what.substr(0, what.find(':'));
+  for (const CLI::Option* option : app.get_options()) {
+    if (!what.ends_with("missing") || !option->check_name(name)) continue;
+    const int values = option->get_type_size_min();
+    return fmt::format("{} needs {}: {}", name, values < 2 ? "a value" : fmt::format("{} values", values),
+                       option->get_description());
+  }
+  return what;
+}
+
+/// Says of a value what it is: "N" where CLI11 has "INT:INT in [1 - 4096]", the choices alone where it has
+/// "TEXT:{gloo,nccl}". The range is told where a value is outside it.
+class HelpText : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text = CLI::Formatter::make_option_opts(option);
+    const std::size_t begin = text.find_first_not_of(' ');
+    const std::size_t colon = text.find(':');
+    if (begin == std::string::npos) return text;
+    if (colon != std::string::npos && text.substr(colon).starts_with(":{")) {
+      text.erase(begin, colon + 1 - begin);
+    } else if (text.substr(begin).starts_with("INT") || text.substr(begin).starts_with("UINT") ||
+               text.substr(begin).starts_with("FLOAT")) {
+      const std::size_t bracket = text.find(']');
+      const std::size_t end = bracket != std::string::npos ? bracket + 1 : text.find(' ', begin);
+      text.replace(begin, end == std::string::npos ? end : end - begin, "N");
+    }
+    return text;
+  }
+};
+
+std::string reason(const CLI::App& app, const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return unexpected(app);
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return missing_values(app, error.what());
+  return error.what();
+}
+
+/// Declares the option to CLI11.
+CLI::Option& declare(CLI::App& app, const Option& option) {
+  CLI::Option* declared = std::visit(
+      [&](auto* target) -> CLI::Option* {
+        using Target = std::remove_pointer_t<decltype(target)>;
+        if constexpr (std::is_same_v<Target, bool> || std::is_same_v<Target, std::string>) {
+          if (option.is_flag()) return app.add_flag(option.names, *target, option.help);
+        }
+        return app.add_option(option.names, *target, option.help);
+      },
+      option.target);
+  if (option.keeps_all) declared->take_all();
+  if (option.takes_one) declared->allow_extra_args(false);
+  if (option.separator != '\0') declared->delimiter(option.separator);
+  if (!option.value_name.empty()) declared->type_name(option.value_name);
+  if (option.values_at_once > 0) declared->type_size(option.values_at_once);
+  if (option.most_values >= 0) declared->expected(option.least_values, option.most_values);
+  if (option.most_values > 1)
+    declared->multi_option_policy(CLI::MultiOptionPolicy::Throw);  // which counts them
+  if (option.is_required) declared->required();
+  if (!option.group.empty()) declared->group(option.group);
+  if (!option.choices.empty()) declared->check(CLI::IsMember(option.choices));
+  if (option.bounds) declared->check(CLI::Range(option.bounds->first, option.bounds->second));
+  return *declared;
+}
+
+}  // namespace
 
 std::vector<std::string> Option::all_names() const {
   std::vector<std::string> all;
@@ -41,6 +139,33 @@ std::size_t OptionTable::count(const std::string& name) const {
     if (std::ranges::find(names, name) != names.end()) return option.count;
   }
   return 0;
+}
+
+std::optional<ExitCode> parse_arguments(OptionTable& table, const Arguments& arguments) {
+  table.add_color();
+  if (!arguments.empty() && arguments.back() == kDescribe) throw OptionTable(table);
+  CLI::App app(table.description_, table.name_);
+  app.formatter(std::make_shared<HelpText>());
+  app.footer(table.footer_);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.allow_extras(table.allows_extras_);
+  std::vector<const CLI::Option*> declared;
+  for (const Option& option : table.options_) declared.push_back(&declare(app, option));
+  try {
+    app.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the back
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      app.exit(error);
+      return ExitCode::kFine;
+    }
+    say("{} ({} --help shows all, with examples)", reason(app, error), app.get_name());
+    return ExitCode::kCannot;
+  }
+  for (std::size_t i = 0; i < declared.size(); ++i) table.options_[i].count = declared[i]->count();
+  table.remaining_ = app.remaining();
+  if (table.no_follow_) never_follow_links();
+  choose_colour(table.color_);
+  return std::nullopt;
 }
 
 }  // namespace headroom::cli

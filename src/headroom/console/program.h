@@ -23,4 +23,10 @@ ExitCode run_program(const std::string& name, const Arguments& arguments);
 int program_main(const char* name, std::span<const Command> commands, const ValueSource& values, int argc,
                  char** argv);
 
+/// A man page (roff, section 1) of a command, of the table that makes its --help.
+std::string man_page(const Command& command);
+
+/// The man page of headroom itself, which lists its commands.
+std::string man_page(std::span<const Command> commands);
+
 }  // namespace headroom::cli

@@ -19,6 +19,7 @@
 #include "headroom/history/database.h"
 
 namespace headroom {
+namespace {
 
 /// Functions of PostgreSQL's client library. It depends on some thirty other libraries, so it is loaded when
 /// the first database is opened, not at program start.
@@ -48,11 +49,6 @@ struct Libpq {
   decltype(&PQgetvalue) value;
   decltype(&PQgetlength) length;
 };
-
-/// Throws Error if the library is not installed.
-const Libpq& libpq();
-
-namespace {
 
 constexpr const char* kLibrary = "libpq.so.5";
 
@@ -167,6 +163,12 @@ std::chrono::milliseconds patience() {
   const char* text = std::getenv("HEADROOM_STORE_TIMEOUT");
   if (text == nullptr || *text == '\0') return kPatience;
   return std::chrono::milliseconds(std::llround(parse_time_ns(text) / 1e6));
+}
+
+/// Throws Error if the library is not installed.
+const Libpq& libpq() {
+  static const Libpq functions = load();
+  return functions;
 }
 
 class PostgresqlDatabase final : public Database {
@@ -363,11 +365,6 @@ void make_tables(Database& database) {
 }
 
 }  // namespace
-
-const Libpq& libpq() {
-  static const Libpq functions = load();
-  return functions;
-}
 
 std::unique_ptr<Database> open_postgresql(const std::string& url, StoreAccess access) {
   auto database = std::make_unique<PostgresqlDatabase>(url);

@@ -25,6 +25,7 @@
 #include "headroom/ranks/rank_environment.h"
 
 namespace headroom {
+namespace {
 
 /// The listening socket of a job's meeting place, see rank_relay.h.
 class MeetingListener {
@@ -41,14 +42,6 @@ class MeetingListener {
   Descriptor socket_;
   std::chrono::milliseconds silence_;
 };
-
-/// Connects to the listener of the job, which may start later. Nothing if `give_up` returns true. The
-/// connection breaks after `timeout` without a sign of the other machine (kernel keep-alive). Throws Error if
-/// nobody listens within the time.
-std::optional<Channel> connect_to_meeting(const RankPlace& place, std::chrono::milliseconds timeout,
-                                          const std::function<bool()>& give_up);
-
-namespace {
 
 using std::chrono::milliseconds;
 
@@ -394,8 +387,6 @@ class Relay {
   RankMember rank_;
 };
 
-}  // namespace
-
 MeetingListener::MeetingListener(const RankPlace& place, milliseconds silence) : silence_(silence) {
   int error = 0;
   for (const SocketAddress& address : addresses_of(place, true)) {
@@ -419,6 +410,9 @@ std::optional<Channel> MeetingListener::accept(milliseconds longest) {
   return channel_of(std::move(connection), silence_);
 }
 
+/// Connects to the listener of the job, which may start later. Nothing if `give_up` returns true. The
+/// connection breaks after `timeout` without a sign of the other machine (kernel keep-alive). Throws Error if
+/// nobody listens within the time.
 std::optional<Channel> connect_to_meeting(const RankPlace& place, milliseconds timeout,
                                           const std::function<bool()>& give_up) {
   const Deadline deadline(timeout);
@@ -443,6 +437,8 @@ std::optional<Channel> connect_to_meeting(const RankPlace& place, milliseconds t
     std::this_thread::sleep_for(kRetry);
   }
 }
+
+}  // namespace
 
 std::optional<RankGroup> lead_ranks(const RankPlace& place, const RankCommand& command, milliseconds timeout,
                                     const std::function<bool()>& give_up) {

@@ -82,6 +82,14 @@ inline constexpr const char* kMmConvUtilization = "mm_conv_utilization";
 /// Returns bus bandwidth / algorithm bandwidth among n ranks: 2 (n - 1) / n for all_reduce; (n - 1) / n for
 /// reduce_scatter, all_gather and all_to_all; 1 for broadcast and reduce. Nothing for other collectives or n
 /// < 2. Source: performance notes of nccl-tests.
-std::optional<double> bus_factor(std::string_view collective, std::int64_t ranks);
+constexpr std::optional<double> bus_factor(std::string_view collective, std::int64_t ranks) {
+  if (ranks < 2) return std::nullopt;
+  const auto n = static_cast<double>(ranks);
+  if (collective == "all_reduce") return 2 * (n - 1) / n;
+  if (collective == "reduce_scatter" || collective == "all_gather" || collective == "all_to_all")
+    return (n - 1) / n;
+  if (collective == "broadcast" || collective == "reduce") return 1;
+  return std::nullopt;
+}
 
 }  // namespace headroom

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/base/json.h"
 #include "headroom/base/json_codec.h"
 #include "headroom/files/json_stream.h"
 #include "headroom/record/environment.h"
@@ -19,6 +20,19 @@
 #include "headroom/record/record.h"
 
 namespace headroom {
+
+/// Returns an end of the interval, or null.
+inline Json low_of(const std::optional<Interval>& interval) {
+  return interval ? Json(interval->low) : Json(nullptr);
+}
+inline Json high_of(const std::optional<Interval>& interval) {
+  return interval ? Json(interval->high) : Json(nullptr);
+}
+/// Returns both ends and the confidence, or null.
+inline Json interval_json(const std::optional<Interval>& interval) {
+  if (!interval) return nullptr;
+  return {{"low", interval->low}, {"high", interval->high}, {"confidence", interval->confidence}};
+}
 
 // JSON of an environment. `machines` and `dependencies` match `runners` and `dependencies` of the OSS
 // benchmark database.

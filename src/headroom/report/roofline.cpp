@@ -14,9 +14,9 @@
 #include "headroom/base/units.h"
 #include "headroom/record/metrics.h"
 #include "headroom/record/noise.h"
+#include "headroom/record/record_json.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/counted_work.h"
-#include "headroom/report/interval_json.h"
 #include "headroom/report/metric_text.h"
 #include "headroom/report/text_plot.h"
 

@@ -12,7 +12,6 @@
 #include "headroom/command/cache_results.h"
 #include "headroom/command/cache_run.h"
 #include "headroom/command/command_records.h"
-#include "headroom/command/command_table.h"
 #include "headroom/compare/verdict.h"
 #include "headroom/ranks/collectives/collectives.h"
 #include "headroom/ranks/ddp/ddp.h"

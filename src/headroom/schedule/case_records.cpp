@@ -16,11 +16,6 @@
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
-
-/// A record for each quantity that the hardware counted of `track` (record/metrics.h), made of
-/// `base`, that of the case, with a value per iteration for each pass.
-void append_counted(const Track& track, const Record& base, std::vector<Record>& records);
-
 namespace {
 
 /// Below these shares the disturbance is what every machine has.
@@ -450,6 +445,25 @@ Record empty_record(Record record, const Track& track) {
   return record;
 }
 
+/// A record for each quantity that the hardware counted of `track` (record/metrics.h), made of
+/// `base`, that of the case, with a value per iteration for each pass.
+void append_counted(const Track& track, const Record& base, std::vector<Record>& records) {
+  if (track.counted.empty()) return;
+  const double share = std::ranges::min(track.counted, {}, [](const CountedPass& pass) {
+                         return pass.counts.share;
+                       }).counts.share;
+  for (const Quantity& quantity : quantities()) {
+    Record record = base;
+    record.samples = samples_of(track, quantity);
+    if (record.samples.empty()) continue;
+    record.metric.name = quantity.name;
+    record.metric.unit = quantity.unit;
+    if (share < 1) record.metric.extra_info[kCountedShare] = fmt::format("{:.3f}", share);
+    estimate(record);
+    records.push_back(std::move(record));
+  }
+}
+
 void append_records(const Track& track, const GroupResult& result, Record base,
                     std::vector<Record>& records) {
   const auto [limit, peak_flops] = case_limit(track, result.limits);
@@ -538,23 +552,6 @@ std::vector<std::string> noise_notes(const Track& track, const std::optional<Lim
   }
   if (stop == StopReason::kMaxTime) notes.push_back("time cap: stopped before the precision goal");
   return notes;
-}
-
-void append_counted(const Track& track, const Record& base, std::vector<Record>& records) {
-  if (track.counted.empty()) return;
-  const double share = std::ranges::min(track.counted, {}, [](const CountedPass& pass) {
-                         return pass.counts.share;
-                       }).counts.share;
-  for (const Quantity& quantity : quantities()) {
-    Record record = base;
-    record.samples = samples_of(track, quantity);
-    if (record.samples.empty()) continue;
-    record.metric.name = quantity.name;
-    record.metric.unit = quantity.unit;
-    if (share < 1) record.metric.extra_info[kCountedShare] = fmt::format("{:.3f}", share);
-    estimate(record);
-    records.push_back(std::move(record));
-  }
 }
 
 std::vector<Record> case_records(const GroupResult& result, const std::vector<std::string>& labels,

@@ -7,31 +7,30 @@
 #include <iterator>
 #include <map>
 
-#include "headroom/environment/roofline.h"
 #include "headroom/experiment/state.h"
 #include "headroom/machine/cpu_folder.h"
 #include "headroom/stats/compare.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
+namespace {
+
+/// The first known rate.
+double known(double first, double second, double third) {
+  if (first > 0) return first;
+  return second > 0 ? second : std::max(third, 0.0);
+}
+
+/// Bytes/s of two alternating streams of equal size.
+double mixed(double read, double write) {
+  return 2 / (1 / read + 1 / write);
+}
 
 /// What bounds alone: reads, writes and copies are parts of one floor.
 enum Bound : std::size_t { kMemoryBound, kComputeBound, kExchangeBound };
-Bound bound_of(Resource resource);
 
 /// Least seconds of `traffic` in each of these.
 using Floors = std::array<double, 3>;
-Floors floors_of(const Traffic& traffic, const Rates& rates);
-
-/// How the work's bytes split.
-Traffic traffic_of(const Work& work);
-
-/// What a limit reaches in a sample of `ns` an iteration: bytes/s, or FLOP/s for the peak.
-double limit_rate(const LimitTrack& limit, double ns);
-/// Nothing for what tells no rate.
-void set_rate(Rates& rates, Resource resource, double value);
-
-namespace {
 
 constexpr double kPatternSlack = 1.15;
 /// Far below 1: a calibration that lost a time slice reads several times too long, and must not cost the
@@ -106,6 +105,11 @@ std::vector<int> thread_counts(const PlannedCase& planned, Caches caches, Resour
   return {threads};
 }
 
+/// How the work's bytes split.
+Traffic traffic_of(const Work& work) {
+  return {work.bytes - work.bytes_written, work.bytes_written, work.flops, work.exchanged};
+}
+
 /// The values of an axis of a limit for this work; none where the limit does not apply.
 std::vector<std::string> axis_values(const Axis& axis, Resource resource, const Track& bounded) {
   const Work& work = bounded.info.work;
@@ -158,6 +162,18 @@ bool can_be_beaten(const LimitTrack& limit) {
 
 bool compete(const LimitTrack& a, const LimitTrack& b) {
   return a.resource == b.resource && a.track.planned.device == b.track.planned.device && a.ranks == b.ranks;
+}
+
+Bound bound_of(Resource resource) {
+  if (resource == Resource::kPeak) return kComputeBound;
+  return resource == Resource::kExchange ? kExchangeBound : kMemoryBound;
+}
+
+/// What a limit reaches in a sample of `ns` an iteration: bytes/s, or FLOP/s for the peak.
+double limit_rate(const LimitTrack& limit, double ns) {
+  const Work& work = limit.track.info.work;
+  const double amounts[] = {work.bytes, work.flops, work.exchanged};
+  return amounts[bound_of(limit.resource)] / (ns * 1e-9);
 }
 
 /// Seconds for what the limit does in a byte or a FLOP.
@@ -223,6 +239,34 @@ std::vector<LimitPart> binding_parts(const BestPatterns& best, std::size_t bound
   return parts;
 }
 
+Floors floors_of(const Traffic& traffic, const Rates& rates) {
+  return {memory_floor_seconds(traffic, rates), compute_floor_seconds(traffic, rates),
+          exchange_floor_seconds(traffic, rates)};
+}
+
+/// Nothing for what tells no rate.
+void set_rate(Rates& rates, Resource resource, double value) {
+  switch (resource) {
+    case Resource::kRead:
+      rates.read = value;
+      break;
+    case Resource::kWrite:
+      rates.write = value;
+      break;
+    case Resource::kCopy:
+      rates.copy = value;
+      break;
+    case Resource::kPeak:
+      rates.peak = value;
+      break;
+    case Resource::kExchange:
+      rates.exchange = value;
+      break;
+    case Resource::kPingPong:
+      break;
+  }
+}
+
 /// `traffic` without what cannot bind it: its FLOPs, its bytes, or what it exchanges.
 Traffic binding_part(Traffic traffic, const BestPatterns& best) {
   Rates rates;
@@ -276,46 +320,26 @@ std::optional<Limit::Rounds> rounds_of(const Track& track, const Floor& floor) {
 
 }  // namespace
 
-Bound bound_of(Resource resource) {
-  if (resource == Resource::kPeak) return kComputeBound;
-  return resource == Resource::kExchange ? kExchangeBound : kMemoryBound;
+double memory_floor_seconds(const Traffic& traffic, const Rates& rates) {
+  const double read = known(rates.read, rates.copy, rates.write);
+  const double write = known(rates.write, rates.copy, rates.read);
+  if (read <= 0) return 0;
+  const double copy = rates.copy > 0 ? rates.copy : mixed(read, write);
+  const double paired = std::min(traffic.bytes_read, traffic.bytes_written);
+  return 2 * paired / copy + (traffic.bytes_read - paired) / read + (traffic.bytes_written - paired) / write;
 }
 
-Floors floors_of(const Traffic& traffic, const Rates& rates) {
-  return {memory_floor_seconds(traffic, rates), compute_floor_seconds(traffic, rates),
-          exchange_floor_seconds(traffic, rates)};
+double compute_floor_seconds(const Traffic& traffic, const Rates& rates) {
+  return rates.peak > 0 ? traffic.flops / rates.peak : 0;
 }
 
-Traffic traffic_of(const Work& work) {
-  return {work.bytes - work.bytes_written, work.bytes_written, work.flops, work.exchanged};
+double exchange_floor_seconds(const Traffic& traffic, const Rates& rates) {
+  return rates.exchange > 0 ? traffic.exchanged / rates.exchange : 0;
 }
 
-double limit_rate(const LimitTrack& limit, double ns) {
-  const Work& work = limit.track.info.work;
-  const double amounts[] = {work.bytes, work.flops, work.exchanged};
-  return amounts[bound_of(limit.resource)] / (ns * 1e-9);
-}
-
-void set_rate(Rates& rates, Resource resource, double value) {
-  switch (resource) {
-    case Resource::kRead:
-      rates.read = value;
-      break;
-    case Resource::kWrite:
-      rates.write = value;
-      break;
-    case Resource::kCopy:
-      rates.copy = value;
-      break;
-    case Resource::kPeak:
-      rates.peak = value;
-      break;
-    case Resource::kExchange:
-      rates.exchange = value;
-      break;
-    case Resource::kPingPong:
-      break;
-  }
+double floor_seconds(const Traffic& traffic, const Rates& rates) {
+  return std::max({compute_floor_seconds(traffic, rates), memory_floor_seconds(traffic, rates),
+                   exchange_floor_seconds(traffic, rates)});
 }
 
 std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers, const Track& bounded) {

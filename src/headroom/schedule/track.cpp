@@ -35,6 +35,28 @@ std::size_t warmup_of(std::span<const Reading> process) {
   return warmup_length(values);
 }
 
+constexpr std::array kResources{Resource::kRead, Resource::kWrite,    Resource::kCopy,
+                                Resource::kPeak, Resource::kExchange, Resource::kPingPong};
+
+constexpr const char* kGroup = "group";
+constexpr const char* kReadings = "readings";
+
+/// Those of the cases, then those of the limits.
+template <typename Result>
+auto tracks_of(Result& result) {
+  std::vector<decltype(&result.cases.front())> tracks;
+  for (auto& track : result.cases) tracks.push_back(&track);
+  for (auto& limit : result.limits) tracks.push_back(&limit.track);
+  return tracks;
+}
+
+GroupResult with_readings_of(GroupResult result, GroupResult& before) {
+  const auto tracks = tracks_of(result), old = tracks_of(before);
+  if (result.title != before.title || tracks.size() != old.size()) return result;
+  for (std::size_t i = 0; i < tracks.size(); ++i) tracks[i]->readings = std::move(old[i]->readings);
+  return result;
+}
+
 }  // namespace
 
 std::vector<std::size_t> warmup_by_process(std::span<const Reading> readings) {
@@ -135,13 +157,6 @@ struct JsonMembers<Track> {
       sparse("counted", &Track::counted)};
 };
 
-namespace {
-
-constexpr std::array kResources{Resource::kRead, Resource::kWrite,    Resource::kCopy,
-                                Resource::kPeak, Resource::kExchange, Resource::kPingPong};
-
-}  // namespace
-
 template <>
 struct JsonCodec<Resource> {
   static Json write(Resource resource) { return static_cast<int>(resource); }
@@ -166,29 +181,6 @@ struct JsonMembers<GroupResult> {
                                      required("cases", &GroupResult::cases),
                                      required("limits", &GroupResult::limits)};
 };
-
-namespace {
-
-constexpr const char* kGroup = "group";
-constexpr const char* kReadings = "readings";
-
-/// Those of the cases, then those of the limits.
-template <typename Result>
-auto tracks_of(Result& result) {
-  std::vector<decltype(&result.cases.front())> tracks;
-  for (auto& track : result.cases) tracks.push_back(&track);
-  for (auto& limit : result.limits) tracks.push_back(&limit.track);
-  return tracks;
-}
-
-GroupResult with_readings_of(GroupResult result, GroupResult& before) {
-  const auto tracks = tracks_of(result), old = tracks_of(before);
-  if (result.title != before.title || tracks.size() != old.size()) return result;
-  for (std::size_t i = 0; i < tracks.size(); ++i) tracks[i]->readings = std::move(old[i]->readings);
-  return result;
-}
-
-}  // namespace
 
 void GroupJournal::note(const GroupResult& result) {
   const auto tracks = tracks_of(result);

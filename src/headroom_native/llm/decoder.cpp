@@ -39,6 +39,11 @@ std::size_t columns_at_once(std::size_t columns, std::size_t vectors) {
   return vectors < kManyVectors ? columns : std::min(columns, kColumnsOfMany);
 }
 
+/// Heads that read a block of keys and values together; more gain nothing.
+constexpr std::size_t kQueriesTogether = 8;
+/// Up to this number of rows each worker normalises all of them itself, which costs less than a barrier.
+constexpr std::size_t kAlone = 2;
+
 }  // namespace
 
 MatrixProducts::MatrixProducts(Isa isa, std::size_t columns)
@@ -166,15 +171,6 @@ std::int32_t TopKSampler::draw(std::span<const float> logits) {
 std::int32_t greedy_token(std::span<const float> logits) {
   return static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin());
 }
-
-namespace {
-
-/// Heads that read a block of keys and values together; more gain nothing.
-constexpr std::size_t kQueriesTogether = 8;
-/// Up to this number of rows each worker normalises all of them itself, which costs less than a barrier.
-constexpr std::size_t kAlone = 2;
-
-}  // namespace
 
 LlmDecoder::LlmDecoder(const LlmWeights& weights, ThreadPool& pool, Isa isa, std::size_t positions,
                        TopKSampler sampler, std::size_t sequences)

@@ -71,33 +71,6 @@ double integer_operations(const LlmConfig& config, const LlmShape& shape, Isa is
   return sum;
 }
 
-}  // namespace
-
-Work llm_work(const LlmConfig& config, const LlmShape& shape, Isa isa) {
-  const double rows = shape.rows(), layers = static_cast<double>(config.layers);
-  const double output = static_cast<double>(config.vocab) * static_cast<double>(config.dim);
-  LlmConfig one = config, two = config;
-  one.chosen = 1;
-  two.chosen = 2;
-  const LlmActivated chosen = llm_activated(config), single = llm_activated(one);
-  const double expert = config.is_gated() ? llm_activated(two).bytes - single.bytes : 0;
-  // A token attends to all before it and to itself.
-  const double tokens = static_cast<double>(shape.tokens), context = static_cast<double>(shape.context);
-  const double pairs = static_cast<double>(shape.sequences) * (tokens * context + tokens * (tokens + 1) / 2);
-  const double position = 2 * layers * static_cast<double>(config.kv_dim() * sizeof(Bf16));
-  Work work;
-  work.flops = 2 * (chosen.parameters - output) * rows + 2 * output * wanted_logits(shape) +
-               4 * layers * static_cast<double>(config.dim) * pairs;
-  work.bytes_written = position * rows;
-  work.bytes = single.bytes + (config.is_gated() ? expected_experts(config, rows) - 1 : 0) * expert +
-               position * context * static_cast<double>(shape.sequences) + work.bytes_written;
-  const bool is_integer = integer_operations(config, shape, isa) > kFewOperations * work.flops;
-  work.dtype = is_integer ? "int8" : "bf16";
-  return work;
-}
-
-namespace {
-
 /// A model to measure, from a file or with random weights.
 struct LlmSubject {
   std::string name;
@@ -432,6 +405,29 @@ bool is_known_shape(const std::string& name) {
 }
 
 }  // namespace
+
+Work llm_work(const LlmConfig& config, const LlmShape& shape, Isa isa) {
+  const double rows = shape.rows(), layers = static_cast<double>(config.layers);
+  const double output = static_cast<double>(config.vocab) * static_cast<double>(config.dim);
+  LlmConfig one = config, two = config;
+  one.chosen = 1;
+  two.chosen = 2;
+  const LlmActivated chosen = llm_activated(config), single = llm_activated(one);
+  const double expert = config.is_gated() ? llm_activated(two).bytes - single.bytes : 0;
+  // A token attends to all before it and to itself.
+  const double tokens = static_cast<double>(shape.tokens), context = static_cast<double>(shape.context);
+  const double pairs = static_cast<double>(shape.sequences) * (tokens * context + tokens * (tokens + 1) / 2);
+  const double position = 2 * layers * static_cast<double>(config.kv_dim() * sizeof(Bf16));
+  Work work;
+  work.flops = 2 * (chosen.parameters - output) * rows + 2 * output * wanted_logits(shape) +
+               4 * layers * static_cast<double>(config.dim) * pairs;
+  work.bytes_written = position * rows;
+  work.bytes = single.bytes + (config.is_gated() ? expected_experts(config, rows) - 1 : 0) * expert +
+               position * context * static_cast<double>(shape.sequences) + work.bytes_written;
+  const bool is_integer = integer_operations(config, shape, isa) > kFewOperations * work.flops;
+  work.dtype = is_integer ? "int8" : "bf16";
+  return work;
+}
 
 void offer_llm(Registry& registry, const std::vector<std::string>& arguments) {
   Request request = parse(arguments);

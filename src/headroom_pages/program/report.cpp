@@ -20,32 +20,21 @@
 #include "headroom/history/store.h"
 #include "headroom/record/record.h"
 #include "headroom/results/compared_sides.h"
-#include "headroom/results/operand.h"
+#include "headroom/results/record_files.h"
 #include "headroom/results/shown_records.h"
 #include "headroom_pages/page.h"
 #include "headroom_pages/program/pages.h"
 #include "headroom_pages/sections.h"
-#include "headroom_pages/trace_section.h"
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/merge/trace_merge.h"
 #include "headroom_trace/program/trace_files.h"
 #include "headroom_trace/program/trace_options.h"
-#include "headroom_trace/program/trace_outputs.h"
 #include "headroom_trace/report/trace_report.h"
 #include "headroom_trace/timeline/rank_timeline.h"
 #include "headroom_trace/timeline/timeline.h"
 
 namespace headroom::cli {
-
-/// The section of a page about one trace, or about those of the ranks of one job: files, folders and patterns
-/// as `headroom trace` takes them. Each file is read once. Throws Error: a file that cannot be read,
-/// "interrupted".
-PageSection traces_section(const std::vector<std::string>& operands, const TraceReading& reading);
-
-/// What a page shows of the records, a section for each instrument that made some (shown_records.h).
-std::vector<PageSection> page_sections(std::vector<Record> records, const std::string& title);
-
 namespace {
 
 /// What is kept of the traces once their columns are gone, by file.
@@ -201,6 +190,25 @@ bool is_of_traces(const std::string& operand) {
   }
 }
 
+/// The section of a page about one trace, or about those of the ranks of one job: files, folders and patterns
+/// as `headroom trace` takes them. Each file is read once. Throws Error: a file that cannot be read,
+/// "interrupted".
+PageSection traces_section(const std::vector<std::string>& operands, const TraceReading& reading) {
+  return within_memory(reading.max_memory, "the traces", [&] { return section_of(operands, reading); });
+}
+
+/// What a page shows of the records, a section for each instrument that made some (shown_records.h).
+std::vector<PageSection> page_sections(std::vector<Record> records, const std::string& title) {
+  std::vector<PageSection> sections;
+  for (const InstrumentRecords& part : by_instrument(std::move(records))) {
+    const std::vector<std::string> answers = part.sheet.answers();
+    const bool is_run = std::string_view(part.kind) == "run";
+    sections.push_back(is_run ? run_section(title, part.records, answers)
+                              : instrument_section(part.kind, title, part.records, answers));
+  }
+  return sections;
+}
+
 Page page_of(const ReportOptions& options) {
   const char* between = options.is_diff ? " → " : ", ";
   Page page{options.title.empty() ? join(options.operands, between) : options.title, {}, {}};
@@ -222,21 +230,6 @@ Page page_of(const ReportOptions& options) {
 }
 
 }  // namespace
-
-PageSection traces_section(const std::vector<std::string>& operands, const TraceReading& reading) {
-  return within_memory(reading.max_memory, "the traces", [&] { return section_of(operands, reading); });
-}
-
-std::vector<PageSection> page_sections(std::vector<Record> records, const std::string& title) {
-  std::vector<PageSection> sections;
-  for (const InstrumentRecords& part : by_instrument(std::move(records))) {
-    const std::vector<std::string> answers = part.sheet.answers();
-    const bool is_run = std::string_view(part.kind) == "run";
-    sections.push_back(is_run ? run_section(title, part.records, answers)
-                              : instrument_section(part.kind, title, part.records, answers));
-  }
-  return sections;
-}
 
 ExitCode report(const Arguments& arguments) {
   ReportOptions options;

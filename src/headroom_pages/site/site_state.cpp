@@ -114,6 +114,10 @@ SitePoint point_of(const SeriesStory& story, std::size_t first, std::size_t last
   return {first, last, median(numbers), SiteRange{least, most}};
 }
 
+constexpr const char* kStateFile = ".headroom-site.json";
+constexpr const char* kMarker = "headroom_site";
+constexpr int kVersion = 1;
+
 }  // namespace
 
 template <>
@@ -188,14 +192,6 @@ struct JsonMembers<SiteState> {
       required("feed", &S::feed),         required("least_change", &S::least_change),
       required("assets", &S::assets),     required("series", &S::series)};
 };
-
-namespace {
-
-constexpr const char* kStateFile = ".headroom-site.json";
-constexpr const char* kMarker = "headroom_site";
-constexpr int kVersion = 1;
-
-}  // namespace
 
 std::string SiteSeries::page() const {
   return fmt::format("series/{}.html", series.id);

@@ -15,6 +15,7 @@
 #include "headroom/base/text.h"
 
 namespace headroom::torch_runner {
+namespace {
 
 /// Adds parameters and buffers to lists, initialised as PyTorch's layers are.
 class LayerMaker {
@@ -35,9 +36,6 @@ class LayerMaker {
   std::vector<at::Tensor>& buffers_;
   at::Generator generator_;
 };
-
-/// A generator of random numbers on the CPU.
-at::Generator seeded(std::uint64_t seed);
 
 /// Square kernels, no bias: [out, in / groups, kernel, kernel].
 struct Convolution {
@@ -78,10 +76,13 @@ struct LayerNorm {
   at::Tensor weight, bias;
 };
 
-namespace {
-
 constexpr std::int64_t kMlpWidth = 1024, kMlpClasses = 1000;
 constexpr int kHidden = 4;
+
+/// A generator of random numbers on the CPU.
+at::Generator seeded(std::uint64_t seed) {
+  return at::detail::createCPUGenerator(seed);
+}
 
 class Mlp final : public Model {
  public:
@@ -271,12 +272,6 @@ class Transformer final : public Model {
   Linear head_;
 };
 
-}  // namespace
-
-at::Generator seeded(std::uint64_t seed) {
-  return at::detail::createCPUGenerator(seed);
-}
-
 LayerMaker::LayerMaker(std::vector<Parameter>& parameters, std::vector<at::Tensor>& buffers,
                        std::uint64_t seed)
     : parameters_(parameters), buffers_(buffers), generator_(seeded(seed)) {}
@@ -361,6 +356,8 @@ std::unique_ptr<Model> resnext101_32x8d(std::uint64_t seed) {
 std::unique_ptr<Model> transformer(std::uint64_t seed) {
   return std::make_unique<Transformer>(seed);
 }
+
+}  // namespace
 
 const std::vector<ModelEntry>& model_table() {
   static const std::vector<ModelEntry> kModels{

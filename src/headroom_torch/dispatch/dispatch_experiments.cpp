@@ -32,6 +32,7 @@
 #include "headroom_torch/tensors/libtorch.h"
 
 namespace headroom::torch_runner {
+namespace {
 
 /// An operator on operands that are there, ready to be measured. Every rank calls the same in the same order:
 /// what is measured may communicate.
@@ -64,9 +65,6 @@ struct PanelOp {
   /// Throws Error where the operator does not take a tensor of that shape.
   std::unique_ptr<DispatchCase> (*make)(const DispatchContext& context);
 };
-
-/// All of them; those measured by default come first.
-const std::vector<PanelOp>& dispatch_panel();
 
 /// What an operator is called with: the whole tensors, this rank's parts of them, and the distributed
 /// tensors. `whole` and `local` are empty where there is no counterpart on plain tensors.
@@ -274,8 +272,6 @@ class CycleLoop final : public DispatchCase {
   std::mt19937_64 order_;                  ///< the same on every rank: they communicate
   std::map<std::string, Column> columns_;  ///< what there are of this operator, by name
 };
-
-namespace {
 
 using Tensors = std::vector<at::Tensor>;
 using Case = std::unique_ptr<DispatchCase>;
@@ -499,8 +495,7 @@ void measure(const PanelOp& op, const RankContext& rank, Meshes& meshes, State& 
   op.make(context)->measure(state);
 }
 
-}  // namespace
-
+/// All of them; those measured by default come first.
 const std::vector<PanelOp>& dispatch_panel() {
   static const std::vector<PanelOp> panel{
       {"add", "a + a", true, add},
@@ -525,6 +520,8 @@ const std::vector<PanelOp>& dispatch_panel() {
   };
   return panel;
 }
+
+}  // namespace
 
 void add_dispatch(Registry& registry, const RankContext& context) {
   const auto meshes = std::make_shared<Meshes>(context);

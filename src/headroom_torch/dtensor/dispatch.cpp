@@ -21,6 +21,7 @@
 #include "headroom_torch/dtensor/rules.h"
 
 namespace headroom::torch_runner::dtensor {
+namespace {
 
 /// What a plan depends on, as words: the operator, the specs of its tensors, its static arguments. Each value
 /// says where it ends, so that two calls of an operator have equal words only where all of these are equal.
@@ -108,13 +109,6 @@ class CallKey {
   bool values_;
   bool complete_ = true;
 };
-
-/// Registers gradients of operators that select values: max over a dim and its like, gather. ATen composes
-/// them of others and writes into a plain tensor on the way, which cannot become a distributed one; here
-/// nothing is written. Plain tensors take ATen's way.
-void register_selecting_gradients(torch::Library& aten);
-
-namespace {
 
 using c10::IValue;
 using torch::jit::Stack;
@@ -341,6 +335,15 @@ void register_operators(torch::Library& aten) {
   }
 }
 
+/// Registers gradients of operators that select values: max over a dim and its like, gather. ATen composes
+/// them of others and writes into a plain tensor on the way, which cannot become a distributed one; here
+/// nothing is written. Plain tensors take ATen's way.
+void register_selecting_gradients(torch::Library& aten) {
+  aten.impl("value_selecting_reduction_backward",
+            torch::CppFunction::makeFromBoxedFunction<&compose<gradient_of_selection>>());
+  aten.impl("gather_backward", torch::CppFunction::makeFromBoxedFunction<&compose<gradient_of_gather>>());
+}
+
 bool take(c10::DispatchKey key, Registrations& registrations) {
   if (has_kernels(key)) return false;
   try {
@@ -393,12 +396,6 @@ void dispatch(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* st
   mark(cache.times(), &DispatchTimes::found);
   run(op, traits, *plan, *mesh, *stack,
       [&](const at::Tensor& part, std::size_t place) { return wrap(part, plan->results[place]); });
-}
-
-void register_selecting_gradients(torch::Library& aten) {
-  aten.impl("value_selecting_reduction_backward",
-            torch::CppFunction::makeFromBoxedFunction<&compose<gradient_of_selection>>());
-  aten.impl("gather_backward", torch::CppFunction::makeFromBoxedFunction<&compose<gradient_of_gather>>());
 }
 
 void register_dispatch() {

@@ -87,7 +87,7 @@ c10::ArrayRef<RuleEntry> all_rules();
 // The sharding rules. One rule serves every operator that has its arguments in these places and its
 // mathematics. Strategies are of one mesh dimension; an absent operand (None) is no operand.
 
-// pointwise_rules.cpp: operands broadcast; a dimension is sharded in all that have it.
+// rules.cpp: operands broadcast; a dimension is sharded in all that have it.
 void pointwise(const Call& call, Sharding& sharding);
 void pointwise_linear(const Call& call, Sharding& sharding);    // f(a x) = a f(x), f(x + y) = f(x) + f(y)
 void pointwise_sum(const Call& call, Sharding& sharding);       // linear in all operands together

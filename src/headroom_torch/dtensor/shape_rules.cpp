@@ -112,6 +112,43 @@ void add_picked_partials(const Call& call, Sharding& sharding, bool linear_only)
   });
 }
 
+/// Dimension d of the operand becomes places[d].
+void permuted(const Call& call, Sharding& sharding, const c10::SmallVector<int, 5>& places) {
+  Sizes sizes(places.size(), 0);
+  for (std::size_t dim = 0; dim < places.size(); ++dim) {
+    sizes[static_cast<std::size_t>(places[dim])] = call.operand(0).sizes[dim];
+  }
+  sharding.results.push_back(std::move(sizes));
+  add_placed_shards(call, sharding, places);
+}
+
+void swapped(const Call& call, Sharding& sharding, int one, int other) {
+  c10::SmallVector<int, 5> places;
+  for (int dim = 0; dim < call.operand(0).dims(); ++dim)
+    places.push_back(dim == one ? other : dim == other ? one : dim);
+  permuted(call, sharding, places);
+}
+
+/// (gradient, input_sizes, dim, …): the gradient of what kept some of dimension `dim`, or went without it.
+void scattered(const Call& call, Sharding& sharding, bool stays) {
+  const Sizes sizes = call.integers(1);
+  const int cut = call.dim(2, static_cast<int>(sizes.size()));
+  sharding.results.push_back(sizes);
+  sharding.sizes_argument = 1;
+  for (int dim = 0; dim < static_cast<int>(sizes.size()); ++dim) {
+    if (dim != cut) add_uniform(call, sharding, Shard(dim - (dim > cut && !stays ? 1 : 0)), Shard(dim));
+  }
+  add_partials(call, sharding, true);
+}
+
+/// Operands joined along dimension `along` of the result; `added` where it is a new one.
+void joined(const Call& call, Sharding& sharding, int dims, int along, bool added) {
+  for (int dim = 0; dim < dims; ++dim) {
+    if (dim != along) add_uniform(call, sharding, Shard(dim - (dim > along && added ? 1 : 0)), Shard(dim));
+  }
+  add_partials(call, sharding, false);
+}
+
 }  // namespace
 
 void view(const Call& call, Sharding& sharding) {
@@ -144,27 +181,6 @@ void expand(const Call& call, Sharding& sharding) {
   sharding.sizes_argument = 1;
   add_placed_shards(call, sharding, places);
 }
-
-namespace {
-
-/// Dimension d of the operand becomes places[d].
-void permuted(const Call& call, Sharding& sharding, const c10::SmallVector<int, 5>& places) {
-  Sizes sizes(places.size(), 0);
-  for (std::size_t dim = 0; dim < places.size(); ++dim) {
-    sizes[static_cast<std::size_t>(places[dim])] = call.operand(0).sizes[dim];
-  }
-  sharding.results.push_back(std::move(sizes));
-  add_placed_shards(call, sharding, places);
-}
-
-void swapped(const Call& call, Sharding& sharding, int one, int other) {
-  c10::SmallVector<int, 5> places;
-  for (int dim = 0; dim < call.operand(0).dims(); ++dim)
-    places.push_back(dim == one ? other : dim == other ? one : dim);
-  permuted(call, sharding, places);
-}
-
-}  // namespace
 
 void transpose(const Call& call, Sharding& sharding) {
   const int dims = call.operand(0).dims();
@@ -252,30 +268,6 @@ void slice(const Call& call, Sharding& sharding) {
   sharding.results.push_back(std::move(sizes));
   add_placed_shards(call, sharding, places_without(self.dims(), cut, true));
 }
-
-namespace {
-
-/// (gradient, input_sizes, dim, …): the gradient of what kept some of dimension `dim`, or went without it.
-void scattered(const Call& call, Sharding& sharding, bool stays) {
-  const Sizes sizes = call.integers(1);
-  const int cut = call.dim(2, static_cast<int>(sizes.size()));
-  sharding.results.push_back(sizes);
-  sharding.sizes_argument = 1;
-  for (int dim = 0; dim < static_cast<int>(sizes.size()); ++dim) {
-    if (dim != cut) add_uniform(call, sharding, Shard(dim - (dim > cut && !stays ? 1 : 0)), Shard(dim));
-  }
-  add_partials(call, sharding, true);
-}
-
-/// Operands joined along dimension `along` of the result; `added` where it is a new one.
-void joined(const Call& call, Sharding& sharding, int dims, int along, bool added) {
-  for (int dim = 0; dim < dims; ++dim) {
-    if (dim != along) add_uniform(call, sharding, Shard(dim - (dim > along && added ? 1 : 0)), Shard(dim));
-  }
-  add_partials(call, sharding, false);
-}
-
-}  // namespace
 
 void select_backward(const Call& call, Sharding& sharding) {
   scattered(call, sharding, false);

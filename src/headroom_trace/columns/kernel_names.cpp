@@ -96,14 +96,14 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-struct Part {
+struct NamePart {
   std::string_view text;
   KernelCategory category;
 };
 
-std::optional<KernelCategory> first_of(std::span<const Part> parts, std::string_view lower) {
+std::optional<KernelCategory> first_of(std::span<const NamePart> parts, std::string_view lower) {
   const auto found =
-      std::ranges::find_if(parts, [&](const Part& part) { return contains(lower, part.text); });
+      std::ranges::find_if(parts, [&](const NamePart& part) { return contains(lower, part.text); });
   return found == parts.end() ? std::nullopt : std::optional(found->category);
 }
 
@@ -111,7 +111,7 @@ using enum KernelCategory;
 
 // Of each list the first part that is in the name counts. In a name's template arguments are functors and
 // types of all kinds, so that these are held against what stands before them...
-constexpr Part kBaseParts[] = {
+constexpr NamePart kBaseParts[] = {
     {"multi_tensor", kOptimizer}, {"fused_adam", kOptimizer},     {"adam_", kOptimizer},
     {"fused_sgd", kOptimizer},    {"adagrad_kernel", kOptimizer}, {"optimizer", kOptimizer},
     {"rotary", kElementwise},     {"embedding", kEmbedding},      {"pooled_embs", kEmbedding},
@@ -120,7 +120,7 @@ constexpr Part kBaseParts[] = {
     {"transpose", kMemory},       {"reshape_and_cache", kMemory}, {"concat_and_cache", kMemory},
     {"permute", kMemory},         {"fillbuffer", kMemory}};
 // ...and these against all of it.
-constexpr Part kParts[] = {
+constexpr NamePart kParts[] = {
     {"fmha", kAttention},           {"flash_fwd", kAttention},      {"flash_bwd", kAttention},
     {"flashattn", kAttention},      {"flash_attn", kAttention},     {"flashmla", kAttention},
     {"flash_mla", kAttention},      {"mla_", kAttention},           {"attention", kAttention},
@@ -133,36 +133,36 @@ constexpr Part kParts[] = {
 // Parts of names that make a product a convolution.
 constexpr std::string_view kConvolutions[] = {"conv",     "wgrad",  "dgrad",  "fprop",
                                               "winograd", "cudnn_", "im2col", "col2im"};
-constexpr Part kGenericParts[] = {{"im2col", kConvolution},
-                                  {"col2im", kConvolution},
-                                  {"direct_copy", kMemory},
-                                  {"fillfunctor", kMemory},
-                                  {"softmax", kReduction},
-                                  {"nll_loss", kReduction},
-                                  {"cross_entropy", kReduction},
-                                  {"elementwise", kElementwise},
-                                  {"pointwise", kElementwise},
-                                  {"reduce", kReduction},
-                                  {"argm", kReduction},
-                                  {"topk", kReduction},
-                                  {"sort", kReduction},
-                                  {"scan", kReduction},
-                                  {"pool", kReduction},
-                                  {"triton_poi_", kElementwise},
-                                  {"triton_red_", kReduction},
-                                  {"triton_per_", kReduction},
-                                  {"copy", kMemory},
-                                  {"fill", kMemory},
-                                  {"act_and_mul", kElementwise},
-                                  {"silu", kElementwise},
-                                  {"gelu", kElementwise},
-                                  {"dropout", kElementwise},
-                                  {"quant", kElementwise},
-                                  {"convert", kElementwise},
-                                  {"cast", kElementwise},
-                                  {"optensor", kElementwise}};
+constexpr NamePart kGenericParts[] = {{"im2col", kConvolution},
+                                      {"col2im", kConvolution},
+                                      {"direct_copy", kMemory},
+                                      {"fillfunctor", kMemory},
+                                      {"softmax", kReduction},
+                                      {"nll_loss", kReduction},
+                                      {"cross_entropy", kReduction},
+                                      {"elementwise", kElementwise},
+                                      {"pointwise", kElementwise},
+                                      {"reduce", kReduction},
+                                      {"argm", kReduction},
+                                      {"topk", kReduction},
+                                      {"sort", kReduction},
+                                      {"scan", kReduction},
+                                      {"pool", kReduction},
+                                      {"triton_poi_", kElementwise},
+                                      {"triton_red_", kReduction},
+                                      {"triton_per_", kReduction},
+                                      {"copy", kMemory},
+                                      {"fill", kMemory},
+                                      {"act_and_mul", kElementwise},
+                                      {"silu", kElementwise},
+                                      {"gelu", kElementwise},
+                                      {"dropout", kElementwise},
+                                      {"quant", kElementwise},
+                                      {"convert", kElementwise},
+                                      {"cast", kElementwise},
+                                      {"optensor", kElementwise}};
 
-constexpr Part kOpParts[] = {
+constexpr NamePart kOpParts[] = {
     {"attention", kAttention},      {"layernorm", kNormalisation},  {"layer_norm", kNormalisation},
     {"batchnorm", kNormalisation},  {"batch_norm", kNormalisation}, {"groupnorm", kNormalisation},
     {"group_norm", kNormalisation}, {"rmsnorm", kNormalisation},    {"rms_norm", kNormalisation},

@@ -107,6 +107,17 @@ std::vector<std::string> notes_of(std::span<const Placed> placed) {
   return notes;
 }
 
+template <typename Wanted>
+Extent extent_of(const Events& events, Wanted wanted) {
+  Extent extent{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (!wanted(i)) continue;
+    extent.start_ns = std::min(extent.start_ns, events.start_ns[i]);
+    extent.end_ns = std::max(extent.end_ns, events.end_ns(i));
+  }
+  return extent.start_ns > extent.end_ns ? Extent{} : extent;
+}
+
 }  // namespace
 
 std::vector<Step> steps(const Trace& trace) {
@@ -128,21 +139,6 @@ std::vector<Step> steps(const Trace& trace) {
 std::string step_text(const Step& step) {
   return step.number >= 0 ? std::to_string(step.number) : step.name;
 }
-
-namespace {
-
-template <typename Wanted>
-Extent extent_of(const Events& events, Wanted wanted) {
-  Extent extent{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    if (!wanted(i)) continue;
-    extent.start_ns = std::min(extent.start_ns, events.start_ns[i]);
-    extent.end_ns = std::max(extent.end_ns, events.end_ns(i));
-  }
-  return extent.start_ns > extent.end_ns ? Extent{} : extent;
-}
-
-}  // namespace
 
 Extent gpu_extent(const Trace& trace) {
   return extent_of(trace.events, [&](std::size_t i) { return is_gpu_work(trace.events.category[i]); });

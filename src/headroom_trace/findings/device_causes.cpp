@@ -20,9 +20,10 @@
 #include "headroom_trace/work/kernel_sequences.h"
 #include "headroom_trace/work/stream_order.h"
 
+namespace headroom::trace {
+
 // Causes in device work: exposed copies and communication, kernels that are too short.
 
-namespace headroom::trace {
 namespace {
 
 /// Shorter copies count as synchronisation: their cost is the wait.
@@ -293,11 +294,8 @@ void find_fusions(FindingSearch& search) {
   if (!search.take(std::move(suspicion))) search.allow_more(-fused_ns);
 }
 
-}  // namespace headroom::trace
-
 // Operators far below the roofline: computing, which has no what-if.
 
-namespace headroom::trace {
 namespace {
 
 /// Peaks of the device that computes most; nullptr if unknown.

@@ -13,9 +13,10 @@
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/memory.h"
 
+namespace headroom::trace {
+
 // Causes in calls that make the host wait for the device: afterwards the device waits for the host.
 
-namespace headroom::trace {
 namespace {
 
 /// A wait that begins so soon after an allocation is the allocation's.
@@ -204,11 +205,8 @@ void find_synchronisation(FindingSearch& search) {
   for (const auto& [gain, i] : order) search.take(suspicion_of(search, sites[i], without(search, sites[i])));
 }
 
-}  // namespace headroom::trace
-
 // Causes in host work while a device is idle.
 
-namespace headroom::trace {
 namespace {
 
 /// Gaps up to this are between two launches; longer ones are a wait for something else that the host does.
@@ -395,11 +393,8 @@ void find_launch_bound(FindingSearch& search) {
   search.take(std::move(suspicion));
 }
 
-}  // namespace headroom::trace
-
 // Causes without a what-if: slow steps, fragmented memory.
 
-namespace headroom::trace {
 namespace {
 
 /// Idle times in which the host was late: its activity then is another cause's.

@@ -68,52 +68,6 @@ void add_notes(JobClocks& job) {
                     group));
 }
 
-}  // namespace
-
-RankClock rank_clock(const Trace& trace) {
-  RankClock clock;
-  clock.facts = facts_of(trace);
-  clock.base_ns = trace.base_time_ns;
-  clock.calls = collective_calls(trace);
-  std::map<std::uint32_t, std::uint32_t> rows;
-  for (const CollectiveCall& call : clock.calls) {
-    const std::uint32_t thread = trace.events.thread[call.event];
-    const auto [row, is_new] = rows.emplace(thread, static_cast<std::uint32_t>(clock.threads.size()));
-    if (is_new) clock.threads.push_back(trace.threads[thread]);
-    clock.call_threads.push_back(row->second);
-  }
-  for (const GpuDetail& work : trace.gpu) clock.last_device = std::max(clock.last_device, work.device);
-  for (const DeviceProperties& device : trace.devices)
-    clock.last_device = std::max(clock.last_device, device.id);
-  return clock;
-}
-
-JobClocks job_clocks(std::vector<RankClock> ranks) {
-  JobClocks job;
-  job.ranks = std::move(ranks);
-  for (std::size_t i = 0; i < job.ranks.size(); ++i) job.ranks[i].place = i;
-  number_ranks(job);
-  match(job);
-  add_notes(job);
-  return job;
-}
-
-JobClocks job_clocks(std::span<const std::filesystem::path> files, const FilesOptions& how) {
-  std::vector<RankClock> ranks(files.size());
-  const std::vector<std::string> errors = read_files(
-      files, [](const auto&, auto) { return kClockNeeds; }, how,
-      [&](std::size_t i, const Trace& trace) {
-        ranks[i] = rank_clock(trace);
-        ranks[i].file = files[i];
-      });
-  for (const std::string& error : errors) {
-    if (!error.empty()) throw Error(error);
-  }
-  return job_clocks(std::move(ranks));
-}
-
-namespace {
-
 /// A point of a thread, for an end of an arrow.
 struct ArrowEnd {
   std::string process, thread;  ///< as JSON
@@ -393,6 +347,48 @@ class Arrows {
 };
 
 }  // namespace
+
+RankClock rank_clock(const Trace& trace) {
+  RankClock clock;
+  clock.facts = facts_of(trace);
+  clock.base_ns = trace.base_time_ns;
+  clock.calls = collective_calls(trace);
+  std::map<std::uint32_t, std::uint32_t> rows;
+  for (const CollectiveCall& call : clock.calls) {
+    const std::uint32_t thread = trace.events.thread[call.event];
+    const auto [row, is_new] = rows.emplace(thread, static_cast<std::uint32_t>(clock.threads.size()));
+    if (is_new) clock.threads.push_back(trace.threads[thread]);
+    clock.call_threads.push_back(row->second);
+  }
+  for (const GpuDetail& work : trace.gpu) clock.last_device = std::max(clock.last_device, work.device);
+  for (const DeviceProperties& device : trace.devices)
+    clock.last_device = std::max(clock.last_device, device.id);
+  return clock;
+}
+
+JobClocks job_clocks(std::vector<RankClock> ranks) {
+  JobClocks job;
+  job.ranks = std::move(ranks);
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) job.ranks[i].place = i;
+  number_ranks(job);
+  match(job);
+  add_notes(job);
+  return job;
+}
+
+JobClocks job_clocks(std::span<const std::filesystem::path> files, const FilesOptions& how) {
+  std::vector<RankClock> ranks(files.size());
+  const std::vector<std::string> errors = read_files(
+      files, [](const auto&, auto) { return kClockNeeds; }, how,
+      [&](std::size_t i, const Trace& trace) {
+        ranks[i] = rank_clock(trace);
+        ranks[i].file = files[i];
+      });
+  for (const std::string& error : errors) {
+    if (!error.empty()) throw Error(error);
+  }
+  return job_clocks(std::move(ranks));
+}
 
 MergedTrace merge_traces(std::span<const std::filesystem::path> files, const WriteText& write,
                          const FilesOptions& how) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <exception>
 #include <cstdio>
+#include <exception>
 #include <string_view>
 
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/console/output.h"
 #include "headroom/console/program.h"
-#include "headroom_trace/recording/measure_utilization.h"
 #include "headroom_trace/columns/trace_facts.h"
-#include "headroom_trace/program/trace_actions.h"
+#include "headroom_trace/program/trace.h"
 #include "headroom_trace/program/trace_files.h"
+#include "headroom_trace/recording/measure_utilization.h"
 
 namespace headroom::cli {
 namespace {
@@ -20,7 +20,8 @@ Json recorded_utilization(const std::string& file, double length_s) {
   options.needs = trace::kSeedUtilizationNeeds;
   const trace::Trace trace = trace::read(file, options);
   // The trace is a moment old: what is missing in it is missing in its figures.
-  if (const std::string missing = trace::what_is_missing(trace); !missing.empty()) return {{"error", missing}};
+  if (const std::string missing = trace::what_is_missing(trace); !missing.empty())
+    return {{"error", missing}};
   const trace::SeedUtilization busy = trace::seed_utilization(trace, length_s);
   return {{"utilization", busy.utilization}, {"mm_conv_utilization", busy.mm_conv_utilization}};
 }

@@ -1,18 +1,107 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/program/trace.h"
+
+#include <algorithm>
 #include <cstdio>
+#include <map>
+#include <set>
 #include <string>
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
+#include "headroom/base/secrets.h"
+#include "headroom/console/interrupt.h"
+#include "headroom/console/max_memory.h"
 #include "headroom/console/output.h"
+#include "headroom/results/record_files.h"
 #include "headroom/tables/table.h"
-#include "headroom_trace/program/analyze.h"
-#include "headroom_trace/program/trace_actions.h"
-#include "headroom_trace/program/trace_options.h"
+#include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/program/trace_files.h"
+#include "headroom_trace/report/trace_report.h"
 
 namespace headroom::cli {
 namespace {
+
+using trace::FileAnalysis;
+using Paths = std::vector<std::filesystem::path>;
+
+/// A value that is none of its kind is said now, not after an hour of reading.
+void check_values(const TraceOptions& options) {
+  for (const trace::AnalysisOption& option : options.analysis->options) {
+    if (!options.values.flag(option.name)) continue;
+    const std::string_view kind = option.value;
+    if (kind == "TIME") static_cast<void>(options.values.time_ns(option.name, 0));
+    if (kind == "SECONDS" || kind == "COUNT") static_cast<void>(options.values.number(option.name, 0));
+    if (kind == "FILE") require_writable(options.values.text(option.name));
+  }
+  static_cast<void>(trace::needs_of(*options.analysis, options.values));
+}
+
+/// Every member of the crew takes each file whose turn is its own, so that large and small ones are shared.
+std::vector<FileAnalysis> analyze_share(const Paths& files, const TraceOptions& options,
+                                        const TraceCrew& crew) {
+  Paths mine;
+  for (std::size_t i = crew.index; i < files.size(); i += crew.size) mine.push_back(files[i]);
+  TraceProgress terminal;
+  const trace::FilesOptions how = files_options(options.reading, terminal);
+  std::vector<FileAnalysis> done = trace::analyze_files(mine, *options.analysis, options.values, how);
+  return crew.gather ? crew.gather(std::move(done)) : done;
+}
+
+void sort_as(const Paths& files, std::vector<FileAnalysis>& analyses) {
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < files.size(); ++i) places[files[i].string()] = i;
+  std::ranges::stable_sort(analyses, {}, [&](const FileAnalysis& one) { return places[one.facts.source]; });
+}
+
+/// Drops the files that could not be read, saying why; the same reason of several files is said once.
+bool drop_failures(std::vector<FileAnalysis>& analyses) {
+  std::set<std::string> said;
+  for (const FileAnalysis& analysis : analyses) {
+    if (!analysis.error.empty() && said.insert(analysis.error).second) say_sentence(analysis.error);
+  }
+  return std::erase_if(analyses, [](const FileAnalysis& analysis) { return !analysis.error.empty(); }) > 0;
+}
+
+TraceReport report_of(std::vector<FileAnalysis> analyses, const Paths& files, const TraceOptions& options) {
+  TraceReport report;
+  report.name = options.name.empty() ? trace_name(files) : options.name;
+  report.analysis = options.analysis->name;
+  report.command = {"headroom", "trace", options.analysis->name};
+  report.command.insert(report.command.end(), options.given.begin(), options.given.end());
+  report.command.insert(report.command.end(), options.operands.begin(), options.operands.end());
+  report.command = without_secrets(std::move(report.command));
+  for (const FileAnalysis& analysis : analyses) report.files.push_back(analysis.facts);
+  if (files.size() == 1) {
+    report.result = std::move(analyses.front().result);
+    report.result.answer = trace_answer(report);
+    return report;
+  }
+  const trace::RankNumbers numbers = trace::rank_numbers(report.files);
+  for (const std::string& note : numbers.notes) say_sentence(note);
+  for (std::size_t i = 0; i < analyses.size(); ++i) {
+    report.ranks.push_back({report.files[i].source, numbers.ranks[i], std::move(analyses[i].result)});
+  }
+  std::ranges::stable_sort(report.ranks, {}, &trace::RankResult::rank);
+  report.result = trace::combined(report.ranks, *options.analysis, options.values);
+  report.result.answer = trace_answer(report);
+  return report;
+}
+
+/// The answer of validate is no where something is broken.
+ExitCode answer(const TraceReport& report) {
+  if (report.analysis != "validate") return ExitCode::kFine;
+  const auto is_broken = [](const trace::Headline& headline) {
+    return headline.metric == "problems" && headline.value > 0;
+  };
+  const auto any = [&](const trace::AnalysisResult& result) {
+    return std::ranges::any_of(result.headlines, is_broken);
+  };
+  const bool broken =
+      any(report.result) || std::ranges::any_of(report.ranks, any, &trace::RankResult::result);
+  return broken ? ExitCode::kNo : ExitCode::kFine;
+}
 
 constexpr TraceAction kActions[] = {
     {"diff", "A B", "two traces: which kernels and ops came, went, and take longer", trace_diff},
@@ -56,6 +145,36 @@ ExitCode list(const std::string& json) {
 }
 
 }  // namespace
+
+ExitCode analyze_traces(const TraceOptions& options, const TraceCrew& crew) {
+  static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end
+  const MemoryCap cap(max_memory_bytes(options.reading.max_memory));
+  if (crew.index == 0) check_outputs(options.outputs);  // the others write none
+  check_values(options);
+  const TraceFiles files = trace_files(options.operands);
+  keep_inputs(options.outputs, files.paths);
+  if (is_pytorch_compatible(options) && files.paths.size() > 1)
+    throw Error("--pytorch-compat answers for one trace: give one file");
+  std::vector<FileAnalysis> analyses = analyze_share(files.paths, options, crew);
+  if (interrupt_flag()) {
+    if (crew.index == 0) say("interrupted; nothing was written");
+    return ExitCode::kInterrupted;
+  }
+  if (crew.index != 0) return ExitCode::kFine;
+  for (const std::string& note : files.notes) say_sentence(note);
+  sort_as(files.paths, analyses);
+  const bool any_failed = drop_failures(analyses);
+  if (analyses.empty()) return ExitCode::kCannot;
+  const TraceReport report = report_of(std::move(analyses), files.paths, options);
+  if (report.analysis != "validate") warn_of_problems(report.files);
+  if (is_pytorch_compatible(options)) {
+    write_pytorch_pair(report, options.outputs);
+  } else {
+    write_each(
+        {[&] { write_report(report, options.outputs); }, [&] { keep_in_history(report, options.store); }});
+  }
+  return any_failed ? ExitCode::kCannot : answer(report);
+}
 
 ExitCode trace(const Arguments& arguments) {
   const std::size_t place = first_operand(arguments);

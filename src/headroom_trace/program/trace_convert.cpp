@@ -8,10 +8,10 @@
 #include "headroom/console/max_memory.h"
 #include "headroom/console/option_table.h"
 #include "headroom/console/output.h"
-#include "headroom/files/file_writer.h"
-#include "headroom_trace/program/trace_actions.h"
+#include "headroom/files/compressed_file.h"
+#include "headroom_trace/program/trace.h"
+#include "headroom_trace/program/trace_files.h"
 #include "headroom_trace/program/trace_options.h"
-#include "headroom_trace/program/trace_outputs.h"
 #include "headroom_trace/readers/convert.h"
 
 namespace headroom::cli {

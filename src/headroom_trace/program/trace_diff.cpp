@@ -6,10 +6,9 @@
 #include "headroom/console/max_memory.h"
 #include "headroom/console/option_table.h"
 #include "headroom/console/output.h"
-#include "headroom_trace/program/trace_actions.h"
+#include "headroom_trace/program/trace.h"
 #include "headroom_trace/program/trace_files.h"
 #include "headroom_trace/program/trace_options.h"
-#include "headroom_trace/program/trace_outputs.h"
 #include "headroom_trace/report/trace_diff.h"
 
 namespace headroom::cli {

@@ -2,8 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
+
+#include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/program/trace_options.h"
+#include "headroom_trace/report/trace_report.h"
 
 namespace headroom::cli {
 
@@ -24,5 +29,27 @@ bool is_trace_file(const std::string& operand);
 /// What the records of these traces are called: a file by its name without endings and times, several by the
 /// folder that they share.
 std::string trace_name(const std::vector<std::filesystem::path>& paths);
+
+/// Whether the answer is PyTorch's pair of numbers and nothing else.
+bool is_pytorch_compatible(const TraceOptions& options);
+
+/// Throws Error when a file that is asked for cannot be written, or two want standard output: asked before
+/// reading.
+void check_outputs(const TraceOutputOptions& outputs);
+/// Throws Error when one of them is a trace that is to be read.
+void keep_inputs(const TraceOutputOptions& outputs, std::span<const std::filesystem::path> inputs);
+
+/// Prints the report and writes the files that were asked for.
+void write_report(const TraceReport& report, const TraceOutputOptions& outputs);
+/// The same of PyTorch's pair.
+void write_pytorch_pair(const TraceReport& report, const TraceOutputOptions& outputs);
+
+/// Appends the records of the report, unless the same trace gave the same ones before; nothing where `store`
+/// is empty. Throws Error where a history that was asked for cannot be written to; of one that is there by
+/// default that is only said.
+void keep_in_history(const TraceReport& report, const std::string& store);
+
+/// What is amiss with each trace, a line each, as long as it can be read.
+void warn_of_problems(const std::vector<trace::TraceFacts>& traces);
 
 }  // namespace headroom::cli

@@ -14,13 +14,12 @@
 #include "headroom/console/max_memory.h"
 #include "headroom/console/option_table.h"
 #include "headroom/console/output.h"
-#include "headroom/files/file_writer.h"
+#include "headroom/files/compressed_file.h"
 #include "headroom_trace/merge/trace_merge.h"
-#include "headroom_trace/program/trace_actions.h"
+#include "headroom_trace/program/trace.h"
 #include "headroom_trace/program/trace_files.h"
 #include "headroom_trace/program/trace_options.h"
-#include "headroom_trace/program/trace_outputs.h"
-#include "headroom_trace/report/trace_json.h"
+#include "headroom_trace/report/trace_report.h"
 
 namespace headroom::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "headroom/base/json.h"
-#include "headroom/files/file_writer.h"
+#include "headroom/files/compressed_file.h"
 #include "headroom_trace/columns/trace.h"
 
 namespace headroom::trace {

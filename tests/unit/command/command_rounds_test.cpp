@@ -16,7 +16,6 @@
 #include "headroom/base/json.h"
 #include "headroom/command/command_records.h"
 #include "headroom/command/command_rounds.h"
-#include "headroom/command/command_table.h"
 #include "headroom/compare/verdict.h"
 #include "headroom/record/formats.h"
 #include "headroom/stats/compare.h"

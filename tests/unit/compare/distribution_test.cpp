@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "headroom/compare/compared_ratio.h"
-#include "headroom/compare/percentile_comparison.h"
+#include "headroom/compare/comparison.h"
 #include "headroom/compare/verdict.h"
 #include "sample_records.h"
 #include "simulated_noise.h"

@@ -18,7 +18,6 @@
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/files/compressed_file.h"
-#include "headroom/files/file_writer.h"
 #include "headroom/files/journal.h"
 
 namespace headroom {

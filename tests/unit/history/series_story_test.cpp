@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include "headroom/history/history_table.h"
 #include "store_fixture.h"
 
 namespace headroom::test {

@@ -8,7 +8,6 @@
 #include "headroom/files/compressed_file.h"
 #include "headroom/files/csv.h"
 #include "headroom/record/formats.h"
-#include "headroom_trace/report/trace_json.h"
 #include "headroom_trace/report/trace_report.h"
 
 namespace headroom {

@@ -15,7 +15,6 @@
 #include "headroom/base/json.h"
 #include "headroom_torch/calls/flop_counter.h"
 #include "headroom_torch/calls/op_recorder.h"
-#include "headroom_torch/modules/module_file.h"
 #include "headroom_torch/modules/modules.h"
 #include "headroom_torch/tensors/libtorch.h"
 #include "headroom_trace/readers/read.h"

@@ -15,7 +15,6 @@
 #include "headroom/base/json.h"
 #include "headroom_trace/merge/trace_merge.h"
 #include "headroom_trace/report/trace_diff.h"
-#include "headroom_trace/timeline/flame_tree.h"
 #include "headroom_trace/timeline/rank_timeline.h"
 #include "headroom_trace/timeline/timeline.h"
 #include "result_view.h"

@@ -22,12 +22,13 @@
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
-
-/// The cases among `records` that are steps, not collectives.
-std::vector<MeasuredCase> ddp_cases(const std::vector<Record>& records);
+namespace {
 
 /// "no ddp", "1M/2G": the step that a record is of.
-std::string ddp_step_label(const Record& record);
+std::string ddp_step_label(const Record& record) {
+  const auto found = record.model.extra_info.find("step");
+  return found == record.model.extra_info.end() ? "" : found->second;
+}
 
 /// One step of `headroom ddp`.
 struct DdpStepRecords : MeasuredCase {
@@ -44,12 +45,6 @@ struct DdpSeries {
   /// The step without DDP where it was measured.
   const DdpStepRecords* without_ddp() const;
 };
-
-/// In the order of the records, which those of a step follow on its headline. A model of which only the step
-/// without DDP is there has a series with no bucket size.
-std::vector<DdpSeries> ddp_series(const std::vector<Record>& records);
-
-namespace {
 
 /// A reducer that does not work alone.
 constexpr const char* kNeedsTwo = "c10d";
@@ -401,6 +396,54 @@ Json result_of(const DdpSeries& series, const std::set<std::string>& buckets,
   return result;
 }
 
+/// The cases among `records` that are steps, not collectives.
+std::vector<MeasuredCase> ddp_cases(const std::vector<Record>& records) {
+  std::vector<MeasuredCase> cases = measured_cases(records);
+  std::erase_if(cases, [](const MeasuredCase& one) { return one.first->benchmark.name != "ddp"; });
+  return cases;
+}
+
+int DdpStepRecords::ranks() const {
+  return static_cast<int>(whole_axis(*first, "ranks").value_or(0));
+}
+
+const DdpStepRecords* DdpSeries::without_ddp() const {
+  if (steps.empty() || !is_without_ddp(steps.front()) || steps.front().find("latency") == nullptr)
+    return nullptr;
+  return &steps.front();
+}
+
+/// In the order of the records, which those of a step follow on its headline. A model of which only the step
+/// without DDP is there has a series with no bucket size.
+std::vector<DdpSeries> ddp_series(const std::vector<Record>& records) {
+  std::vector<DdpSeries> all;
+  std::vector<DdpStepRecords> alone;
+  for (MeasuredCase& one : ddp_cases(records)) {
+    const DdpStepRecords step{std::move(one)};
+    const Record& record = *step.first;
+    if (is_without_ddp(step)) {
+      alone.push_back(step);
+      all.push_back(series_for(record));
+      all.back().steps.push_back(step);
+      continue;
+    }
+    const std::string bucket = axis_text(record, "bucket_size");
+    auto series = std::ranges::find_if(all, [&](const DdpSeries& known) {
+      return is_of(known, record) && (known.bucket == bucket || known.bucket.empty());
+    });
+    if (series == all.end()) {
+      all.push_back(series_for(record));
+      series = all.end() - 1;
+      for (const DdpStepRecords& shared : alone) {
+        if (is_of(*series, *shared.first)) series->steps.push_back(shared);
+      }
+    }
+    series->bucket = bucket;
+    series->steps.push_back(step);
+  }
+  return all;
+}
+
 }  // namespace
 
 std::vector<DdpStep> ddp_steps(const DdpSweep& sweep, const std::string& model) {
@@ -440,56 +483,6 @@ std::vector<Record> ddp_records(std::vector<Record> records, const std::vector<D
     }
   }
   return records;
-}
-
-std::vector<MeasuredCase> ddp_cases(const std::vector<Record>& records) {
-  std::vector<MeasuredCase> cases = measured_cases(records);
-  std::erase_if(cases, [](const MeasuredCase& one) { return one.first->benchmark.name != "ddp"; });
-  return cases;
-}
-
-std::string ddp_step_label(const Record& record) {
-  const auto found = record.model.extra_info.find("step");
-  return found == record.model.extra_info.end() ? "" : found->second;
-}
-
-int DdpStepRecords::ranks() const {
-  return static_cast<int>(whole_axis(*first, "ranks").value_or(0));
-}
-
-const DdpStepRecords* DdpSeries::without_ddp() const {
-  if (steps.empty() || !is_without_ddp(steps.front()) || steps.front().find("latency") == nullptr)
-    return nullptr;
-  return &steps.front();
-}
-
-std::vector<DdpSeries> ddp_series(const std::vector<Record>& records) {
-  std::vector<DdpSeries> all;
-  std::vector<DdpStepRecords> alone;
-  for (MeasuredCase& one : ddp_cases(records)) {
-    const DdpStepRecords step{std::move(one)};
-    const Record& record = *step.first;
-    if (is_without_ddp(step)) {
-      alone.push_back(step);
-      all.push_back(series_for(record));
-      all.back().steps.push_back(step);
-      continue;
-    }
-    const std::string bucket = axis_text(record, "bucket_size");
-    auto series = std::ranges::find_if(all, [&](const DdpSeries& known) {
-      return is_of(known, record) && (known.bucket == bucket || known.bucket.empty());
-    });
-    if (series == all.end()) {
-      all.push_back(series_for(record));
-      series = all.end() - 1;
-      for (const DdpStepRecords& shared : alone) {
-        if (is_of(*series, *shared.first)) series->steps.push_back(shared);
-      }
-    }
-    series->bucket = bucket;
-    series->steps.push_back(step);
-  }
-  return all;
 }
 
 Sheet ddp_sheet(const std::vector<Record>& records) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A series over time: values with their intervals, its levels as steps, and what changed between them. Data: "unit", "points",
-// "commits", "levels", "suspected" as headroom_pages/site/site_page.h has them. The values stand side by side in the order of time, as runs
+// "commits", "levels", "suspected" as headroom_pages/site/site.cpp has them. The values stand side by side in the order of time, as runs
 // come in bursts; dates stand below them.
 (function () {
   "use strict";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changed lately in a history: data as headroom_pages/site/site_page.h has it.
+// What changed lately in a history: data as headroom_pages/site/site.cpp has it.
 (function () {
   "use strict";
   const { element, numbers } = headroom;

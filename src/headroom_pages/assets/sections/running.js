@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is being measured now: {"runs": [run]}, data as headroom_pages/program/live_runs.h has it. Hidden while nothing runs.
+// What is being measured now: {"runs": [run]}, data as headroom_pages/program/serve.cpp has it. Hidden while nothing runs.
 (function () {
   "use strict";
   const { element, numbers } = headroom;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One series of a history: data as headroom_pages/site/site_page.h has it.
+// One series of a history: data as headroom_pages/site/site.cpp has it.
 (function () {
   "use strict";
   const { element, numbers } = headroom;

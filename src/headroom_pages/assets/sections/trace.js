@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trace tells: data as headroom_pages/trace_section.h writes it.
+// What a trace tells: data as headroom_pages/sections.h writes it.
 (function () {
   "use strict";
   const { element, numbers } = headroom;
