@@ -2,6 +2,10 @@
 // headroom._door: headroom's registry, State and protocol for experiments in Python. The package headroom
 // beside it is what people see.
 
+// One extension for every CPython from 3.9 on.
+#define Py_LIMITED_API 0x03090000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +17,8 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "headroom/base/error.h"
@@ -22,10 +28,133 @@
 #include "headroom/experiment/state.h"
 #include "headroom/process/channel.h"
 #include "headroom/runner/serve.h"
-#include "headroom_python/python.h"
 
 namespace headroom {
 namespace {
+
+/// A Python exception is set. Thrown through C++ to where Python is again, and nowhere else.
+struct PythonError {};
+
+/// A reference that is ours. Only with the interpreter lock.
+class Ref {
+ public:
+  Ref() = default;
+  /// Takes over a new reference; a null one is an exception that is set. Throws PythonError.
+  static Ref owned(PyObject* object);
+  static Ref borrowed(PyObject* object);
+  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Ref& operator=(Ref&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Ref() { Py_XDECREF(object_); }
+
+  PyObject* get() const { return object_; }
+  PyObject* release() { return std::exchange(object_, nullptr); }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+/// Holds the interpreter lock, from a thread that may be unknown to Python.
+class LockHeld {
+ public:
+  LockHeld() : state_(PyGILState_Ensure()) {}
+  ~LockHeld() { PyGILState_Release(state_); }
+  LockHeld(const LockHeld&) = delete;
+  LockHeld& operator=(const LockHeld&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+/// Lets other threads have the interpreter lock, from a thread that holds it; back() takes it for a while.
+class LockReleased {
+ public:
+  LockReleased() : thread_(PyEval_SaveThread()) {}
+  ~LockReleased() { PyEval_RestoreThread(thread_); }
+  LockReleased(const LockReleased&) = delete;
+  LockReleased& operator=(const LockReleased&) = delete;
+
+  template <typename Function>
+  auto with_lock(Function&& function) {
+    PyEval_RestoreThread(thread_);
+    const Again again{thread_};
+    return function();
+  }
+
+ private:
+  struct Again {
+    PyThreadState*& thread;
+    ~Again() { thread = PyEval_SaveThread(); }
+  };
+
+  PyThreadState* thread_;
+};
+
+Ref Ref::owned(PyObject* object) {
+  if (object == nullptr) throw PythonError{};
+  Ref made;
+  made.object_ = object;
+  return made;
+}
+
+Ref Ref::borrowed(PyObject* object) {
+  if (object == nullptr) throw PythonError{};
+  Py_INCREF(object);
+  return owned(object);
+}
+
+// From Python's values. Each throws PythonError, with a TypeError or OverflowError set.
+
+std::string to_text(PyObject* object) {
+  Py_ssize_t size = 0;
+  if (!PyUnicode_Check(object)) {
+    PyErr_Format(PyExc_TypeError, "expected a str, not %R", object);
+    throw PythonError{};
+  }
+  // Its UTF-8 as bytes: the text's own is in the limited API from 3.10 on only.
+  const Ref bytes = Ref::owned(PyUnicode_AsEncodedString(object, "utf-8", "backslashreplace"));
+  char* data = nullptr;
+  if (PyBytes_AsStringAndSize(bytes.get(), &data, &size) != 0) throw PythonError{};
+  return {data, static_cast<std::size_t>(size)};
+}
+
+double to_double(PyObject* object) {
+  const double value = PyFloat_AsDouble(object);
+  if (value == -1.0 && PyErr_Occurred() != nullptr) throw PythonError{};
+  return value;
+}
+
+std::uint64_t to_unsigned(PyObject* object) {
+  const Ref number = Ref::owned(PyNumber_Index(object));
+  const unsigned long long value = PyLong_AsUnsignedLongLong(number.get());
+  if (value == static_cast<unsigned long long>(-1) && PyErr_Occurred() != nullptr) throw PythonError{};
+  return value;
+}
+
+bool to_bool(PyObject* object) {
+  const int value = PyObject_IsTrue(object);
+  if (value < 0) throw PythonError{};
+  return value == 1;
+}
+
+std::vector<std::string> to_texts(PyObject* sequence) {
+  std::vector<std::string> texts;
+  const Ref iterator = Ref::owned(PyObject_GetIter(sequence));
+  while (PyObject* item = PyIter_Next(iterator.get())) {
+    const Ref held = Ref::owned(item);
+    texts.push_back(to_text(held.get()));
+  }
+  if (PyErr_Occurred() != nullptr) throw PythonError{};
+  return texts;
+}
+
+/// A new str.
+Ref to_python(const std::string& text) {
+  return Ref::owned(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+}
 
 using Clock = std::chrono::steady_clock;
 
@@ -738,7 +867,6 @@ PyObject* make_ended_type() {
 }
 
 }  // namespace
-
 }  // namespace headroom
 
 PyMODINIT_FUNC PyInit__door() {

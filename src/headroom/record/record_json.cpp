@@ -417,8 +417,17 @@ struct JsonMembers<Record> {
                                      optional("notes", &Record::notes)};
 };
 
-namespace record_json {
+void read_number_column(JsonStream& stream, std::vector<double>& column, const JsonPath& path) {
+  read_column(stream, column, path);
+}
 
+void read_number_column(JsonStream& stream, std::vector<std::uint32_t>& column, const JsonPath& path) {
+  read_column(stream, column, path);
+}
+
+}  // namespace headroom
+
+namespace headroom::record_json {
 namespace {
 
 template <typename Field>
@@ -452,68 +461,6 @@ Json write_process(const ProcessSamples& process) {
   if (!process.device.empty()) json["device"] = write_columns(process.device, kDeviceColumns);
   return json;
 }
-
-}  // namespace
-
-Json write_modes(const Modes& modes) {
-  return json_of(modes);
-}
-
-Json write_record(const Record& record) {
-  Json json = json_of(record);
-  if (is_miscounted(record)) json["above_limit"] = true;
-  Json samples = Json::array();
-  for (const ProcessSamples& process : record.samples) samples.push_back(write_process(process));
-  json["samples"] = std::move(samples);
-  return json;
-}
-
-bool RecordMembers::take(JsonStream& stream, std::string_view key) {
-  std::size_t place = 0;
-  bool taken = false;
-  const auto take_one = [&](const auto& member) {
-    if (!member.is_named(key)) {
-      ++place;
-      return false;
-    }
-    // Of duplicate members the last counts.
-    if (taken_[place]) std::invoke(member.get, record_) = std::invoke(member.get, Record());
-    taken = stream.take_plainly([&](JsonCursor& cursor) { return member.take(cursor, record_); });
-    if (!taken) std::invoke(member.get, record_) = std::invoke(member.get, Record());
-    taken_[place] = taken;
-    return true;
-  };
-  std::apply([&](const auto&... member) { static_cast<void>((take_one(member) || ...)); },
-             JsonMembers<Record>::kTable);
-  return taken;
-}
-
-void RecordMembers::finish(const Json& rest, const JsonPath& path) {
-  std::size_t place = 0;
-  const auto read_one = [&](const auto& member) {
-    if (!taken_[place++]) member.read(rest, path, record_);
-  };
-  std::apply([&](const auto&... member) { (read_one(member), ...); }, JsonMembers<Record>::kTable);
-  // Follows from the limit: is_miscounted().
-  if (rest.contains("above_limit"))
-    static_cast<void>(json_member_or<bool>(rest, "above_limit", false, path.text()));
-  take_members_from_texts(record_);
-}
-
-}  // namespace record_json
-
-void read_number_column(JsonStream& stream, std::vector<double>& column, const JsonPath& path) {
-  read_column(stream, column, path);
-}
-
-void read_number_column(JsonStream& stream, std::vector<std::uint32_t>& column, const JsonPath& path) {
-  read_column(stream, column, path);
-}
-
-}  // namespace headroom
-
-namespace headroom::record_json {
-namespace {
 
 /// Fewest numbers for a buffer of their own: about a megabyte.
 constexpr std::size_t kLongColumn = std::size_t{1} << 17;
@@ -789,6 +736,51 @@ class FileReader {
 };
 
 }  // namespace
+
+Json write_modes(const Modes& modes) {
+  return json_of(modes);
+}
+
+Json write_record(const Record& record) {
+  Json json = json_of(record);
+  if (is_miscounted(record)) json["above_limit"] = true;
+  Json samples = Json::array();
+  for (const ProcessSamples& process : record.samples) samples.push_back(write_process(process));
+  json["samples"] = std::move(samples);
+  return json;
+}
+
+bool RecordMembers::take(JsonStream& stream, std::string_view key) {
+  std::size_t place = 0;
+  bool taken = false;
+  const auto take_one = [&](const auto& member) {
+    if (!member.is_named(key)) {
+      ++place;
+      return false;
+    }
+    // Of duplicate members the last counts.
+    if (taken_[place]) std::invoke(member.get, record_) = std::invoke(member.get, Record());
+    taken = stream.take_plainly([&](JsonCursor& cursor) { return member.take(cursor, record_); });
+    if (!taken) std::invoke(member.get, record_) = std::invoke(member.get, Record());
+    taken_[place] = taken;
+    return true;
+  };
+  std::apply([&](const auto&... member) { static_cast<void>((take_one(member) || ...)); },
+             JsonMembers<Record>::kTable);
+  return taken;
+}
+
+void RecordMembers::finish(const Json& rest, const JsonPath& path) {
+  std::size_t place = 0;
+  const auto read_one = [&](const auto& member) {
+    if (!taken_[place++]) member.read(rest, path, record_);
+  };
+  std::apply([&](const auto&... member) { (read_one(member), ...); }, JsonMembers<Record>::kTable);
+  // Follows from the limit: is_miscounted().
+  if (rest.contains("above_limit"))
+    static_cast<void>(json_member_or<bool>(rest, "above_limit", false, path.text()));
+  take_members_from_texts(record_);
+}
 
 std::vector<ProcessSamples> read_samples(JsonStream& stream, const JsonPath& record) {
   return SamplesReader(stream, record).read();

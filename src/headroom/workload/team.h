@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <thread>
+#include <vector>
 
 namespace headroom {
 
@@ -29,6 +31,14 @@ inline Slice slice_of(std::size_t count, int worker, int workers) {
 using Team = std::function<void(const std::function<void(int worker, int workers)>& body)>;
 
 /// Makes a team with new threads for each task: for set-up, never for timed work.
-Team fresh_threads(int workers);
+inline Team fresh_threads(int workers) {
+  return [workers](const std::function<void(int, int)>& body) {
+    std::vector<std::jthread> others;
+    for (int worker = 1; worker < workers; ++worker) {
+      others.emplace_back([&body, worker, workers] { body(worker, workers); });
+    }
+    body(0, workers);
+  };
+}
 
 }  // namespace headroom

@@ -12,7 +12,6 @@
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/collectives/collective_matching.h"
-#include "headroom_trace/collectives/collective_tables.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/tables/data_table.h"
 

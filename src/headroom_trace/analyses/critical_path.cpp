@@ -16,7 +16,6 @@
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/collectives/collective_matching.h"
-#include "headroom_trace/collectives/collective_tables.h"
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/trace.h"
 #include "headroom_trace/columns/trace_facts.h"

@@ -13,7 +13,6 @@
 #include "headroom/base/units.h"
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/collectives/collective_matching.h"
-#include "headroom_trace/collectives/collective_tables.h"
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/findings/finding_search.h"
 
