@@ -111,6 +111,17 @@ class RunTest(CommandLineTest):
         self.assert_exit(faulty("fine", "--processes", "2", "--json", path), 0)
         self.assertEqual(len({p["pid"] for p in records_of(path)[0]["samples"]}), 2)
 
+    def test_without_a_terminal_each_finished_group_is_a_line(self):
+        several = faulty("fine", "slow", "--no-store")
+        self.assert_exit(several, 0)
+        lines = [line for line in several.stderr.splitlines() if line.startswith("headroom: [")]
+        self.assertEqual([line.split("]")[0] for line in lines], ["headroom: [1/2", "headroom: [2/2"])
+        self.assertRegex(lines[0], r"fine.*: \d+\.\d s$")
+        # One group is over when its table stands there.
+        alone = faulty("fine", "--no-store")
+        self.assert_exit(alone, 0)
+        self.assertNotIn("[1/1]", alone.stderr)
+
     def test_seed_files(self):
         path = self.folder / "deep" / "results.csv"
         for times in (1, 2):
