@@ -72,6 +72,17 @@ TEST(LevelShift, FiveNewValuesAboveAllOthersAreAsRareAsTheyAre) {
   EXPECT_NEAR(shift->z, -normal_quantile(1 / 3478761.0), 0.1);
 }
 
+TEST(LevelShift, ANewLevelWithTwoSpikesIsOneWithoutThem) {
+  test::Noise noise(8);
+  Values values = noise.series(56);
+  for (std::size_t i = 50; i < 56; ++i) values[i] += 8;
+  values[52] = values[54] = 100;
+  const auto shift = rarest_level_shift(values);
+  ASSERT_TRUE(shift);
+  EXPECT_EQ(shift->index, 50u) << "four others are 1 in C(54, 4) draws";
+  EXPECT_GT(shift->z, 4.5);
+}
+
 TEST(LevelShift, UpAndDownBeforeAndAfterAreTheSame) {
   test::Noise noise(3);
   Values values = noise.series(50);
@@ -333,6 +344,15 @@ TEST(SeriesParts, SteadySeriesNeitherDriftNorChangeTheirSpread) {
   }
   EXPECT_LE(drifts, 5);
   EXPECT_LE(spreads, 8);
+}
+
+TEST(SeriesParts, CorrelatedSeriesSeldomDrift) {
+  test::Noise noise(5);
+  for (const double rho : {0.5, 0.7}) {
+    int drifts = 0;
+    for (int i = 0; i < 300; ++i) drifts += series_parts(noise.series(100, rho), {}).at(0).drifts;
+    EXPECT_LE(drifts, 6) << rho;  // without the correction 14 and 37
+  }
 }
 
 TEST(SeriesParts, SpreadThatGrowsIsFoundAndIsNoLevel) {

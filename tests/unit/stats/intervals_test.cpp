@@ -158,6 +158,13 @@ TEST(BinomialRanks, SayWhereTheSampleDoesNotReach) {
   EXPECT_EQ(binomial_ranks(368, 0.99, 0.025).high, 368u);
 }
 
+TEST(BinomialRanks, MissAsOftenAsAllowed) {
+  // Both values of two lie on the same side of the median in one of four pairs.
+  const RankPair ranks = binomial_ranks(2, 0.5, 0.25);
+  EXPECT_EQ(ranks.low, 1u);
+  EXPECT_EQ(ranks.high, 2u);
+}
+
 TEST(BinomialRanks, OfManyValuesDoNotUnderflow) {
   const RankPair ranks = binomial_ranks(10'000, 0.5, 0.025);
   // 5000 -+ 1.96 * 50.
@@ -262,6 +269,21 @@ TEST(SeriesQuantileInterval, CoversUnderCorrelation) {
       EXPECT_GE(coverage_of_quantile(p, 0.5, processes, 300), 0.91) << p << " of " << processes;
       EXPECT_GE(coverage_of_quantile(p, 0.9, processes, 900), 0.91) << p << " of " << processes;
     }
+  }
+}
+
+TEST(SeriesQuantileInterval, ReachesBeyondProcessesThatDiffer) {
+  Noise noise(9);
+  Values values;
+  for (const double level : {0, 10, 20}) {
+    for (const double z : noise.series(100)) values.push_back(level + z);
+  }
+  const std::vector<std::size_t> sizes(3, 100);
+  for (const double p : {0.25, 0.75, 0.9}) {
+    const auto interval = series_quantile_interval(values, p, sizes);
+    ASSERT_TRUE(interval);
+    EXPECT_LT(interval->low, normal_quantile(p) - 3) << p;
+    EXPECT_GT(interval->high, 20 + normal_quantile(p) + 3) << p;
   }
 }
 

@@ -220,6 +220,7 @@ TEST(WarmupLength, OfFewOrEqualValuesIsZero) {
   EXPECT_EQ(warmup_length(Values{}), 0u);
   EXPECT_EQ(warmup_length(Values{9, 8, 7, 6, 5, 4, 3}), 0u);
   EXPECT_EQ(warmup_length(Values(30, 5.0)), 0u);
+  EXPECT_EQ(warmup_length(Values(30, 0.0)), 0u);
 }
 
 TEST(WarmupLength, OfOneSlowFirstValueIsZero) {
