@@ -9,6 +9,7 @@
 
 #include "../error_message.h"
 #include "headroom/base/error.h"
+#include "headroom/base/json.h"
 #include "headroom/schedule/plan.h"
 #include "headroom/schedule/runner.h"
 #include "headroom/schedule/session.h"
@@ -173,6 +174,40 @@ TEST_F(RunnerProcesses, AFleetRefusesOneThatCannotSayWhatItOffers) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("mute cannot say what it offers"), HasSubstr("experiments")));
   }
+}
+
+/// What a session tells of its groups, each as "group/groups" or as the sizes and the outcome of its records.
+struct ToldGroups : Observer {
+  void progress(const Progress& progress) override {
+    const std::string place = std::to_string(progress.group) + "/" + std::to_string(progress.groups);
+    if (places.empty() || places.back() != place) places.push_back(place);
+  }
+  void finished(const std::vector<Record>& records) override {
+    for (const Record& record : records) reasons.push_back(record.outcome.reason);
+    sizes.push_back(records.size());
+  }
+
+  std::vector<std::string> places, reasons;
+  std::vector<std::size_t> sizes;
+};
+
+TEST_F(RunnerProcesses, ASessionHandsTheRecordsOfEachGroupToItsObserver) {
+  ExperimentDescription copy;
+  copy.name = "copy";
+  copy.axes = {Axis{"bytes", Axis::Kind::kInteger, {"64", "128"}}};
+  copy.backends = {"b"};
+  const std::string answers =
+      std::string(kHello) + "\nwhile read line <&3; do case $line in *describe*) echo '{\"experiments\":[" +
+      dump_json(to_json(copy)) +
+      R"(]}' >&3;; *prepare*) echo '{"outcome":"skipped","reason":"odd"}' >&3;; )" + "*) exit;; esac; done";
+  SessionRequest request;
+  request.runners = {script("skips", answers)};
+  Session session(request, std::make_shared<const Environment>(), interrupted);
+  ToldGroups told;
+  session.run(session.groups(), told);
+  EXPECT_THAT(told.places, testing::ElementsAre("0/2", "1/2"));
+  EXPECT_THAT(told.sizes, testing::ElementsAre(1U, 1U));
+  EXPECT_THAT(told.reasons, testing::Each("odd"));
 }
 
 TEST(BlasEnvironment, IsTheSameObjectWhereNoRunnerTellsOfOne) {
