@@ -51,6 +51,16 @@ TEST(CompareRecords, DoesNotPairTwoSessions) {
   EXPECT_EQ(comparison.estimator, Estimator::kUnpaired);
 }
 
+TEST(CompareRecords, OfSeparateRunsReachesAsFarAsRunsMayDiffer) {
+  const Record before = record_of("a", around(100, 40)), after = record_of("a", around(102, 40));
+  const RunSpread spread{0.1, 20};
+  const Comparison comparison = compare_records(before, after, {spread, std::nullopt, "a test"});
+  ASSERT_TRUE(comparison.ratio && comparison.ratio->interval);
+  const double ratio = comparison.ratio->ratio, half = run_half_width(spread, 1, 1, kRatioConfidence);
+  EXPECT_NEAR(std::log(comparison.ratio->interval->low / ratio), -half, 1e-9);
+  EXPECT_NEAR(std::log(comparison.ratio->interval->high / ratio), half, 1e-9);
+}
+
 TEST(CompareRecords, PairsByRoundWhereSomeAreMissing) {
   auto [before, after] = drifting_session();
   after.samples[0].values.erase(after.samples[0].values.begin(), after.samples[0].values.begin() + 4);

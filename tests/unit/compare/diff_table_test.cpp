@@ -64,6 +64,14 @@ TEST_F(DiffReportTest, TellsValuesRatioAndVerdict) {
   EXPECT_THAT(text, HasSubstr("at least 3 more samples for an interval"));
 }
 
+TEST_F(DiffReportTest, ColoursTheVerdicts) {
+  before_ = {timed("slower", 100, 40), timed("faster", 100, 40), timed("few", 7, 3)};
+  after_ = {timed("slower", 110, 40), timed("faster", 90, 40), timed("few", 7, 3)};
+  const std::string text = diff_table(report()).text(0, true);
+  EXPECT_THAT(text, HasSubstr(toned("regression", Tone::kBad, true)));
+  EXPECT_THAT(text, HasSubstr(toned("improvement", Tone::kGood, true)));
+}
+
 TEST_F(DiffReportTest, ListsWhatHasNoPartner) {
   const std::string text = diff_summary(report());
   EXPECT_THAT(text, HasSubstr("only in before.json (1):\n  gone native, latency\n"));
