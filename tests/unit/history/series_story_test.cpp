@@ -86,7 +86,9 @@ TEST(SeriesStory, SteadyShortAndEmptySeries) {
 TEST(SeriesStory, FewNewValuesAreOnlySuspected) {
   const SeriesStory story = series_story(latency(), values(30, 27, 1.1), environment_of);
   EXPECT_EQ(story.segments.size(), 1u);
-  EXPECT_THAT(series_sheet(story).text(), HasSubstr("perhaps a change at @127"));
+  const std::string text = series_sheet(story).text();
+  EXPECT_THAT(text, HasSubstr("perhaps a change at @127"));
+  EXPECT_THAT(text, HasSubstr("compare @126 with a new run"));
   EXPECT_EQ(series_json(story)["suspected_at_run"], 127);
 }
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <stdexcept>
 
@@ -255,6 +257,22 @@ TEST_P(StoreTest, NewerStoresAreRefusedAndLeftAlone) {
   EXPECT_EQ(version, 99);
 }
 
+TEST_P(StoreTest, RunsThatWaitedAreDeliveredOnceAndTheirFilesRemoved) {
+  ::setenv("XDG_DATA_HOME", place_.folder().path().c_str(), 1);
+  const auto store = open();
+  EXPECT_THAT(deliver_outbox(*store), testing::IsEmpty()) << "none waits";
+  const std::string first = put_into_outbox(run_at(1000, 10), place_.url());
+  EXPECT_EQ(put_into_outbox(run_at(1000, 10), place_.url()), first) << "the same run";
+  const std::string second = put_into_outbox(run_at(2000, 20), place_.url());
+  const std::string broken = first + ".json";
+  std::ofstream(broken) << "no run";
+  EXPECT_THAT(deliver_outbox(*store), testing::ElementsAre(HasSubstr(broken)));
+  EXPECT_EQ(numbers(*store, series_named(*store, "experiment0")), (std::vector<double>{10, 20}));
+  EXPECT_FALSE(std::filesystem::exists(first));
+  EXPECT_FALSE(std::filesystem::exists(second));
+  EXPECT_TRUE(std::filesystem::exists(broken)) << "nothing is lost";
+}
+
 TEST(StoreLocation, NamesThatMeanNothingAreRefused) {
   EXPECT_THAT(message_of([] { open_store("mysql://host/x"); }), HasSubstr("no kind of history 'mysql'"));
   EXPECT_THAT(message_of([] { open_store(""); }), HasSubstr("empty name"));
@@ -268,6 +286,19 @@ TEST(StoreLocation, DefaultComesFromTheEnvironment) {
   ::setenv("XDG_DATA_HOME", "/somewhere", 1);
   EXPECT_EQ(default_store(), "/somewhere/headroom/history.sqlite");
   ::unsetenv("HEADROOM_STORE");
+}
+
+TEST(StoreLocation, PatienceWithAServerComesFromTheEnvironment) {
+  const auto refusal = [](const char* patience) {
+    ::setenv("HEADROOM_STORE_TIMEOUT", patience, 1);
+    const std::string message = message_of([] { open_store("postgresql://127.0.0.1:1/db"); });
+    ::unsetenv("HEADROOM_STORE_TIMEOUT");
+    return message;
+  };
+  if (const std::string message = refusal("1s"); !message.starts_with("cannot open the history"))
+    GTEST_SKIP() << message;
+  EXPECT_THAT(refusal("soon"), HasSubstr("soon"));
+  EXPECT_THAT(refusal(""), HasSubstr("cannot open the history")) << "as without it";
 }
 
 TEST(StoreLocation, PasswordsAreNotShown) {
