@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "headroom/record/formats.h"
+#include "headroom/record/formats/ddp_report_walk.h"
 #include "sample_records.h"
 
 namespace headroom {
@@ -355,6 +356,16 @@ TEST(OssV3Reader, GivesOurOwnRecordsTheIdentityTheyHadInJson) {
   EXPECT_EQ(oss.samples[1].warmup, 0U);
 }
 
+TEST(OssV3Reader, PrefersTheSamplesOfOurWriterToTheValues) {
+  const std::vector<Record> records =
+      read_text(R"({"benchmark": {"name": "b"}, "model": {"name": "m"}, "metric": {"name": "latency",)"
+                R"("benchmark_values": [1, 2, 3], "extra_info": {"samples": "[[1.0,2.0],[3.0]]"}}})");
+  ASSERT_EQ(records.size(), 1U);
+  ASSERT_EQ(records[0].samples.size(), 2U);
+  EXPECT_THAT(records[0].samples[0].values, ElementsAre(1, 2));
+  EXPECT_THAT(records[0].samples[1].values, ElementsAre(3));
+}
+
 TEST(OssV3Reader, ReadsTheLinesOfTheGptFastBenchmark) {
   const std::string line =
       R"row({"benchmark": {"name": "PyTorch gpt-fast benchmark", "mode": "inference", "dtype": "int8", )row"
@@ -407,6 +418,12 @@ TEST(SeedCsvReader, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal(header + "a,latency,,\n"), HasSubstr("column actual: is empty"));
   EXPECT_THAT(refusal(header + "a,latency\n"), HasSubstr("column actual: is empty"));
   EXPECT_THAT(refusal(header + "a,\"latency\n"), HasSubstr("line 2"));
+}
+
+TEST(SeedCsvReader, NeedsItsThreeColumns) {
+  EXPECT_EQ(read_text("metric,actual,name\nlatency,2,a\n").size(), 1U);
+  for (const char* header : {"name,metric", "name,actual", "metric,actual", "actual"})
+    EXPECT_THAT(refusal(std::string(header) + "\n1,2\n"), HasSubstr("it reads: headroom-json")) << header;
 }
 
 std::string report(const std::string& result) {
@@ -468,6 +485,30 @@ TEST(DdpReportReader, OfMembersThatAreThereTwiceTheLastCounts) {
   ASSERT_EQ(records.size(), 1U);
   EXPECT_EQ(records[0].metric.value, 3);
   EXPECT_EQ(case_name(records[0]), "m batch_size=1 ranks=1 ddp=no");
+}
+
+/// Takes the measurements of the rounds after the first.
+class LaterRounds : DdpReportWalk {
+ public:
+  explicit LaterRounds(JsonStream& stream) : DdpReportWalk(stream, "file") { walk(); }
+  std::vector<std::string> measurements;
+
+ private:
+  void take_field(const std::string&) override { stream().skip_value(); }
+  void begin_model() override {}
+  void take_model() override { stream().skip_value(); }
+  void take_batch_size() override { stream().skip_value(); }
+  void begin_rounds() override {}
+  bool begin_round(std::size_t index) override { return index > 0; }
+  void take_ranks() override { stream().skip_value(); }
+  void take_measurements() override { measurements.push_back(stream().raw_value()); }
+};
+
+TEST(DdpReportWalk, LeavesOutTheRoundsThatNobodyWants) {
+  const PaddedText text(
+      report(R"({"ranks": [0], "measurements": [1]}, {"ranks": [0, 1], "measurements": [2]})"));
+  JsonStream stream(text, "file");
+  EXPECT_THAT(LaterRounds(stream).measurements, ElementsAre("[2]"));
 }
 
 TEST(DdpReportReader, RefusesWhatIsNoReport) {
