@@ -11,7 +11,10 @@
 namespace headroom::trace {
 namespace {
 
+using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::int64_t kMs = 1'000'000, kUs = 1'000;
 
@@ -80,6 +83,103 @@ TEST(Findings, AHostThatIsLateInSeveralPlacesIsOneFinding) {
                         "400 µs a step in aten::sort, 300 µs a step in aten::unique, ...)"));
   // All of it together, once.
   EXPECT_NEAR(number(found(result), rows[0], "recoverable_ns"), (1.10 + 0.80 + 2.08) * 1e6, 10e3);
+}
+
+/// Steps in which the host reads a value, works for a while, and launches again: `wait` begins the reading at
+/// the time that it is given and lasts until 4,050 us after the start of the step.
+template <typename Wait>
+AnalysisResult with_waits(const Wait& wait) {
+  TraceBuilder builder;
+  for (int i = 0; i < 5; ++i) {
+    const std::int64_t at = i * 10 * kMs;
+    builder.step(i, at, 10 * kMs);
+    builder.runtime("cudaLaunchKernel", at + 10 * kUs, 5 * kUs, 10 * i + 1);
+    builder.kernel("sgemm", at + 30 * kUs, 4 * kMs, 10 * i + 1);
+    wait(builder, at + 100 * kUs, 10 * i + 2);
+    for (int op = 0; op < 30; ++op)
+      builder.op("aten::op" + std::to_string(op), at + (4'060 + 30 * op) * kUs, 28 * kUs);
+    builder.runtime("cudaLaunchKernel", at + 5 * kMs, 5 * kUs, 10 * i + 5);
+    builder.kernel("sgemm", at + 5'020 * kUs, 4'900 * kUs, 10 * i + 5);
+  }
+  return run_analysis("findings", builder.trace);
+}
+
+TEST(Findings, AValueThatTheHostReadsIsASynchronisation) {
+  const AnalysisResult result =
+      with_waits([](TraceBuilder& builder, std::int64_t at, std::int64_t correlation) {
+        builder.op("aten::item", at, 3'960 * kUs);
+        builder.runtime("cudaMemcpyAsync", at + 5 * kUs, 5 * kUs, correlation);
+        builder.gpu(Category::kGpuMemcpy, "Memcpy DtoH (Device -> Pinned)", at + 3'932 * kUs, 2 * kUs,
+                    correlation);
+        builder.runtime("cudaStreamSynchronize", at + 20 * kUs, 3'930 * kUs, correlation + 1);
+        builder.sync("Stream Synchronize", at + 20 * kUs, 3'914 * kUs, correlation + 1, 0, 7);
+      });
+  const std::size_t row = row_with(found(result), "kind", "synchronisation");
+  EXPECT_EQ(text(found(result), row, "op"), "aten::item");
+  EXPECT_THAT(text(found(result), row, "evidence"),
+              HasSubstr("cudaStreamSynchronize in aten::item waits for the device 1.00 times a step"));
+  // Of the 10 ms there remain the 8.9 ms that the device computes.
+  EXPECT_NEAR(number(found(result), row, "recoverable_ns"), 1.1e6, 20e3);
+}
+
+TEST(Findings, AWaitRightBehindAnAllocationIsTheAllocations) {
+  const AnalysisResult result =
+      with_waits([](TraceBuilder& builder, std::int64_t at, std::int64_t correlation) {
+        builder.runtime("cudaMalloc", at, 50 * kUs);
+        builder.runtime("cudaDeviceSynchronize", at + 50 * kUs, 3'900 * kUs, correlation);
+      });
+  EXPECT_THAT(
+      text(found(result), row_with(found(result), "kind", "device_allocation"), "evidence"),
+      HasSubstr("5 calls that allocate or free memory take 50.0 µs a step of the host's time, 5 of them "
+                "wait for the device"));
+  EXPECT_THROW(row_with(found(result), "kind", "synchronisation"), std::invalid_argument);
+}
+
+TEST(Findings, CopiesAreToBePinnedWhereMostOfThemAreNot) {
+  const auto fix_of = [](int pageable, int pinned) {
+    TraceBuilder builder = steady(4, 5 * kMs);
+    for (int i = 0; i < 4; ++i) {
+      std::int64_t at = i * 10 * kMs + 5'100 * kUs;
+      for (int copy = 0; copy < pageable + pinned; ++copy, at += 1'050 * kUs) {
+        const std::int64_t correlation = 100 + 10 * i + copy;
+        builder.runtime("cudaMemcpyAsync", at, 5 * kUs, correlation);
+        builder.gpu(Category::kGpuMemcpy,
+                    copy < pageable ? "Memcpy HtoD (Pageable -> Device)" : "Memcpy HtoD (Pinned -> Device)",
+                    at + 10 * kUs, kMs, correlation);
+        builder.runtime("cudaDeviceSynchronize", at + 20 * kUs, kMs, 2000 + correlation);
+      }
+    }
+    const AnalysisResult result = run_analysis("findings", builder.trace);
+    return text(found(result), row_with(found(result), "kind", "exposed_copy"), "fix");
+  };
+  EXPECT_THAT(fix_of(3, 1), HasSubstr("pin_memory=True"));
+  EXPECT_THAT(fix_of(2, 2), Not(HasSubstr("pin_memory=True")));
+  EXPECT_THAT(fix_of(0, 4), Not(HasSubstr("pin_memory=True")));
+}
+
+/// Whether that much reserved memory of a device of 80 GB, of which so much was in use, is a finding.
+bool is_fragmented(double reserved_gb, double used_gb, std::int32_t device = 0) {
+  TraceBuilder builder = steady(3);
+  builder.device(0, "NVIDIA A100-SXM4-80GB").total_memory_bytes = 80e9;
+  MemoryEvent& event = builder.trace.memory.emplace_back();
+  event.at_ns = 5 * kMs;
+  event.device_type = 1;
+  event.device = device;
+  event.bytes = 1024;
+  event.total_reserved = static_cast<std::int64_t>(reserved_gb * 1e9);
+  event.total_allocated = static_cast<std::int64_t>(used_gb * 1e9);
+  const AnalysisResult result = run_analysis("findings", builder.trace);
+  for (std::size_t row = 0; row < found(result).rows.size(); ++row) {
+    if (text(found(result), row, "kind") == "fragmentation") return true;
+  }
+  return false;
+}
+
+TEST(Findings, MemoryIsFragmentedWhereADeviceIsFullOfWhatIsNotUsed) {
+  EXPECT_TRUE(is_fragmented(60, 30));
+  EXPECT_FALSE(is_fragmented(60, 55)) << "it is used";
+  EXPECT_FALSE(is_fragmented(30, 10)) << "there is more";
+  EXPECT_FALSE(is_fragmented(60, 30, 1)) << "nobody knows how much the device has";
 }
 
 TEST(Findings, RecompilationsAndTheCollectorAreKindsOfTheirOwn) {
@@ -257,6 +357,21 @@ TEST(Findings, WithoutSomethingAStepWouldTakeSo) {
   EXPECT_LT(headline(run_analysis("findings", builder.trace, {{"without", "aten::mm"}}), "without_ns"),
             1.2e6);
   EXPECT_THROW(run_analysis("findings", builder.trace, {{"without", "nothing"}}), Error);
+}
+
+TEST(Findings, SentencesHaveTheNumbersThePlaceAndWhatToDo) {
+  Finding finding;
+  finding.kind = FindingKind::kDataLoading;
+  finding.recoverable_ns = 4.9e6;
+  finding.share = 0.23;
+  finding.line = "train.py(12): load";
+  finding.evidence = "the host loads";
+  finding.fix = "load ahead";
+  EXPECT_THAT(finding_sentences(std::vector<Finding>{finding}, 21.1e6, true),
+              ElementsAre(AllOf(HasSubstr("1. data_loading: 4.90 ms of 21.1 ms a step (23.0 %)"),
+                                HasSubstr("train.py(12): load")),
+                          HasSubstr("the host loads"), HasSubstr("to do: load ahead")));
+  EXPECT_THAT(finding_sentences({}, 21.1e6, false), ElementsAre(HasSubstr("nothing found")));
 }
 
 TEST(Findings, TheTableKeepsThem) {
