@@ -178,8 +178,27 @@ bool agree(const Record& a, const Record& b) {
          (a.threads == 0 || b.threads == 0 || a.threads == b.threads);
 }
 
-/// Pairs the remaining records if one side is from another tool, the two agree, and neither agrees with any
-/// other.
+/// Whether `other`, of a file of the same tool, was made with the axes of `record`.
+bool has_settings(const Record& record, const Record& other) {
+  return std::ranges::all_of(record.axes, [&](const auto& entry) {
+    const auto& [name, value] = entry;
+    if (const AxisValue* own = axis(other, name)) return *own == value;
+    if (!other.environment) return false;
+    const auto shared = other.environment->extra_info.find(name);
+    return shared == other.environment->extra_info.end() ? is_neutral_setting(value)
+                                                         : shared->second == value.text();
+  });
+}
+
+/// Whether the two may be the same case in files that do not have the same fields.
+bool may_match(const Record& a, const Record& b) {
+  if (!agree(a, b)) return false;
+  if (is_imported(a) != is_imported(b)) return true;
+  const bool other_tool = is_imported(a) && a.benchmark.name != "headroom" && a.metric.name == b.metric.name;
+  return other_tool && has_settings(a, b) && has_settings(b, a);
+}
+
+/// Pairs the remaining records that may match if neither may match any other.
 void match_by_what_both_tell(const std::vector<Record>& baseline, std::vector<const Record*>& partners,
                              std::vector<const Record*>& left) {
   std::map<const Record*, std::vector<std::size_t>> suitors;
@@ -187,8 +206,7 @@ void match_by_what_both_tell(const std::vector<Record>& baseline, std::vector<co
     if (partners[i] != nullptr) continue;
     std::vector<const Record*> found;
     for (const Record* record : left) {
-      const bool differ = is_imported(*record) != is_imported(baseline[i]);
-      if (differ && agree(baseline[i], *record)) found.push_back(record);
+      if (may_match(baseline[i], *record)) found.push_back(record);
     }
     if (found.size() == 1) suitors[found.front()].push_back(i);
   }

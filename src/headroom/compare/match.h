@@ -32,7 +32,8 @@ struct Matches {
 /// Matches by identity(), never by position. The runner counts only if one side has several for an identity
 /// (two builds measured together): equal labels then match. Remaining records from another tool's file are
 /// matched by the fields that both have, if that is unambiguous: a report without device and dtype, a command
-/// timed by hyperfine.
+/// timed by hyperfine. Of two files of one other tool, an axis that one side lacks must have the value that
+/// all of that file shares, or a neutral one if the file does not have the setting.
 Matches match_records(const std::vector<Record>& baseline, const std::vector<Record>& test);
 
 }  // namespace headroom

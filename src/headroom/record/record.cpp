@@ -163,6 +163,13 @@ std::string axis_text(const Record& record, std::string_view name) {
   return value == nullptr ? "" : value->text();
 }
 
+bool is_neutral_setting(const AxisValue& value) {
+  const std::string text = value.text();
+  const bool zero = !text.empty() && text.find_first_not_of("0.x") == std::string::npos;
+  constexpr std::array<std::string_view, 6> kNeutral{"", "false", "off", "none", "auto", "default"};
+  return zero || std::ranges::find(kNeutral, text) != kNeutral.end();
+}
+
 std::optional<std::int64_t> whole_axis(const Record& record, std::string_view name) {
   const AxisValue* value = axis(record, name);
   return value == nullptr ? std::nullopt : value->integer();

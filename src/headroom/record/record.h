@@ -214,6 +214,9 @@ std::string identity(const Record& record);
 const AxisValue* axis(const Record& record, std::string_view name);
 /// Returns AxisValue::text; empty if the case has no such axis.
 std::string axis_text(const Record& record, std::string_view name);
+/// Whether a value switches nothing on: empty, zero, "false", "off", "none", "auto" or "default". Tools that
+/// gain a setting give it such a value where nobody set it.
+bool is_neutral_setting(const AxisValue& value);
 /// Returns AxisValue::integer; nothing if the case has no such axis or the value is not a whole number.
 std::optional<std::int64_t> whole_axis(const Record& record, std::string_view name);
 

@@ -201,6 +201,29 @@ TEST(MatchRecords, TellsAxesApart) {
   EXPECT_TRUE(match_records(baseline, test).pairs.empty());
 }
 
+TEST(MatchRecords, AnotherToolsSettingsMatchThoseThatAFileSharesOrLacks) {
+  const auto of_tool = [](const AxisValues& axes, const StringMap& shared) {
+    Record record = record_of("m", {1});
+    auto environment = std::make_shared<Environment>();
+    environment->extra_info = shared;
+    record.benchmark.name = "llama-bench";
+    record.axes = axes;
+    record.environment = environment;
+    return record;
+  };
+  const std::vector<Record> old{of_tool({}, {{"n_batch", "64"}})};
+  const std::vector<Record> sweep{of_tool({{"n_batch", "64"}, {"n_cpu_moe", "0"}}, {}),
+                                  of_tool({{"n_batch", "64"}, {"n_cpu_moe", "40"}}, {}),
+                                  of_tool({{"n_batch", "32"}, {"n_cpu_moe", "0"}}, {})};
+  for (const Matches& matches : {match_records(old, sweep), match_records(sweep, old)}) {
+    ASSERT_EQ(matches.pairs.size(), 1u);
+    const auto [baseline, test] = matches.pairs[0];
+    EXPECT_TRUE(baseline == &sweep[0] || test == &sweep[0]);
+  }
+  const std::vector<Record> offloaded{of_tool({{"n_batch", "64"}, {"n_cpu_moe", "40"}}, {})};
+  EXPECT_TRUE(match_records(old, offloaded).pairs.empty());
+}
+
 TEST(MatchRecords, TakesAnyRunnerWhereThereIsOne) {
   const std::vector<Record> baseline{with_runner(record_of("a", {1}), "old-build")};
   const std::vector<Record> test{with_runner(record_of("a", {2}), "new-build")};

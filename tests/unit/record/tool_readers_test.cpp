@@ -177,9 +177,47 @@ TEST(LlamaBenchReader, ReadsRatesAndTimes) {
 TEST(LlamaBenchReader, ReadsAListAndAnAverageWithoutSamples) {
   const std::vector<Record> records = read_text(
       R"([{"build_commit": "a", "model_type": "m", "n_prompt": 10, "n_gen": 0, "n_batch": 64, "avg_ns": 1000}])");
-  EXPECT_EQ(case_name(records[0]), "m n_prompt=10 n_gen=0 n_batch=64");
+  EXPECT_EQ(case_name(records[0]), "m n_prompt=10 n_gen=0");
+  EXPECT_EQ(records[0].environment->extra_info.at("n_batch"), "64");
   EXPECT_EQ(records[0].metric.value, 1e7);
   EXPECT_TRUE(records[0].samples.empty());
+}
+
+TEST(LlamaBenchReader, EverySettingThatTellsRowsApartIsAnAxis) {
+  const auto cases = [](const std::vector<std::string>& rows) {
+    std::string text;
+    for (const std::string& row : rows) {
+      text += R"({"build_commit": "a", "model_type": "m", "n_prompt": 8, "n_gen": 0, "avg_ns": 1000, )" +
+              row + "}\n";
+    }
+    std::vector<std::string> names;
+    for (const Record& record : read_text(text)) {
+      if (record.metric.headline) names.push_back(case_name(record));
+    }
+    return names;
+  };
+  const std::string base = "m n_prompt=8 n_gen=0";
+  EXPECT_THAT(cases({R"("n_cpu_moe": 0, "n_batch": 64)", R"("n_cpu_moe": 40, "n_batch": 64)"}),
+              ElementsAre(base + " n_cpu_moe=0", base + " n_cpu_moe=40"));
+  EXPECT_THAT(cases({R"("model_filename": "a.gguf")", R"("model_filename": "b.gguf")"}),
+              ElementsAre(base + " model_filename=a.gguf", base + " model_filename=b.gguf"));
+  EXPECT_THAT(cases({R"("of_next_year": "x")", R"("of_next_year": "y")"}),
+              ElementsAre(base + " of_next_year=x", base + " of_next_year=y"));
+  EXPECT_THAT(cases({R"("n_cpu_moe": 40)", R"("avg_ts": 1)"}), ElementsAre(base + " n_cpu_moe=40", base));
+  EXPECT_THAT(cases({R"("n_cpu_moe": 0)", R"("avg_ts": 1)"}), ElementsAre(base, base))
+      << "a row of a version without the setting";
+  EXPECT_THAT(cases({R"("stddev_ns": 1, "avg_ts": 5, "samples_ts": [1], "test_time": "x")",
+                     R"("stddev_ns": 2, "avg_ts": 6, "samples_ts": [2], "test_time": "y")"}),
+              ElementsAre(base, base));
+}
+
+TEST(LlamaBenchReader, AModelIsKnownByItsType) {
+  const std::string rest = R"("build_commit": "a", "n_prompt": 8, "n_gen": 0, "avg_ns": 1000})";
+  const std::vector<Record> records =
+      read_text(R"({"model_type": "m", "model_filename": "m.gguf", "model_size": 1, )" + rest + "\n" +
+                R"({"model_type": "n", "model_filename": "n.gguf", "model_size": 2, )" + rest);
+  EXPECT_EQ(case_name(records[0]), "m n_prompt=8 n_gen=0");
+  EXPECT_EQ(case_name(records[2]), "n n_prompt=8 n_gen=0");
 }
 
 TEST(LlamaBenchReader, RefusesWhatCannotBe) {

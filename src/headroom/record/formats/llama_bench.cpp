@@ -18,31 +18,66 @@ namespace {
 
 constexpr const char* kTool = "llama-bench";
 
-/// Parameters of a test with their defaults. A case is named by those that differ.
-constexpr std::array<std::pair<const char*, const char*>, 16> kAxes{{{"n_depth", "0"},
-                                                                     {"n_batch", "2048"},
-                                                                     {"n_ubatch", "512"},
-                                                                     {"type_k", "f16"},
-                                                                     {"type_v", "f16"},
-                                                                     {"n_gpu_layers", "99"},
-                                                                     {"split_mode", "layer"},
-                                                                     {"main_gpu", "0"},
-                                                                     {"no_kv_offload", "false"},
-                                                                     {"flash_attn", "false"},
-                                                                     {"tensor_split", "0.00"},
-                                                                     {"use_mmap", "true"},
-                                                                     {"embeddings", "false"},
-                                                                     {"cpu_mask", "0x0"},
-                                                                     {"cpu_strict", "false"},
-                                                                     {"poll", "50"}}};
+/// Fields that other parts of a record hold: the case's name, backend and threads, and its environment.
+constexpr std::array kElsewhere{"build_commit", "build_number", "cpu_info", "gpu_info", "backends", "backend",
+                                "model_type",   "n_threads",    "n_prompt", "n_gen",    "test_time"};
+
+/// Whether the field is a setting of the test, not a measurement. Unknown fields are settings.
+bool is_setting(std::string_view key) {
+  return !key.ends_with("_ns") && !key.ends_with("_ts") &&
+         std::ranges::find(kElsewhere, key) == kElsewhere.end();
+}
 
 std::string text_of(const Json& object, const char* key) {
   const Json* found = object.find(key);
   return found == nullptr || found->is_null() ? std::string() : plain_text(*found);
 }
 
-Environment read_environment(const Json& object, const std::string& where) {
+/// The settings of a file: those that tell its rows apart, which are axes, and the values that all rows
+/// share.
+struct Settings {
+  std::vector<std::string> axes;  ///< in the order of the file
+  StringMap shared;
+};
+
+/// Whether the model's name settles its `key`: its file and size then tell no rows apart.
+bool follows_from_model(const std::vector<JsonRow>& rows, const std::string& key) {
+  std::map<std::string, std::string> of_model;
+  return key.starts_with("model_") && std::ranges::all_of(rows, [&](const JsonRow& row) {
+           const std::string value = text_of(row.object, key.c_str());
+           return of_model.try_emplace(text_of(row.object, "model_type"), value).first->second == value;
+         });
+}
+
+Settings read_settings(const std::vector<JsonRow>& rows) {
+  std::vector<std::string> keys;
+  std::map<std::string, std::vector<std::string>> values;  // of the rows that have any
+  for (const JsonRow& row : rows) {
+    if (!row.object.is_object()) throw Error(row.where + ": expected an object");
+    for (const auto& [key, value] : row.object.items()) {
+      std::string text = value.is_null() ? std::string() : plain_text(value);
+      if (text.empty() || !is_setting(key)) continue;
+      const auto [known, is_new] = values.try_emplace(key);
+      if (is_new) keys.push_back(key);
+      known->second.push_back(std::move(text));
+    }
+  }
+  Settings settings;
+  for (const std::string& key : keys) {
+    const std::vector<std::string>& found = values.at(key);
+    const bool same = std::ranges::all_of(found, [&](const std::string& value) { return value == found[0]; });
+    if (same && (found.size() == rows.size() || is_neutral_setting(found[0]))) {
+      settings.shared[key] = found[0];
+    } else if (!follows_from_model(rows, key)) {
+      settings.axes.push_back(key);
+    }
+  }
+  return settings;
+}
+
+Environment read_environment(const Json& object, const StringMap& shared, const std::string& where) {
   Environment environment;
+  environment.extra_info = shared;
   environment.timestamp = seconds_of_iso_time(text_of(object, "test_time"));
   environment.dependencies["llama.cpp"].sha = json_string(object, "build_commit", where);
   environment.dependencies["llama.cpp"].version = text_of(object, "build_number");
@@ -55,7 +90,7 @@ Environment read_environment(const Json& object, const std::string& where) {
 }
 
 /// Reads everything but the numbers of a row.
-Record read_case(const Json& object, const std::string& where) {
+Record read_case(const Json& object, const Settings& settings, const std::string& where) {
   Record record;
   record.benchmark.name = kTool;
   const std::string file = text_of(object, "model_filename");
@@ -67,9 +102,9 @@ Record read_case(const Json& object, const std::string& where) {
   record.threads = json_member_or<int>(object, "n_threads", 0, where);
   record.device = text_of(object, "gpu_info").empty() ? "cpu" : "gpu";
   for (const char* axis : {"n_prompt", "n_gen"}) record.axes.emplace_back(axis, text_of(object, axis));
-  for (const auto& [axis, usual] : kAxes) {
-    const std::string value = text_of(object, axis);
-    if (!value.empty() && value != usual) record.axes.emplace_back(axis, value);
+  for (const std::string& key : settings.axes) {
+    const std::string value = text_of(object, key.c_str());
+    if (!value.empty()) record.axes.emplace_back(key, value);
   }
   return record;
 }
@@ -87,12 +122,12 @@ double rate_of(double tokens, double ns, const std::string& where) {
   return rate;
 }
 
-void add_records(const Json& object, const std::string& where,
+void add_records(const Json& object, const Settings& settings, const std::string& where,
                  const std::shared_ptr<const Environment>& environment, std::vector<Record>& records) {
   const double tokens = json_number(object, "n_prompt", where) + json_number(object, "n_gen", where);
   const double average_ns = require_time(finite_number(object, "avg_ns", where), where + "/avg_ns");
   const std::vector<double> samples_ns = read_samples_ns(object, where);
-  const Record base = read_case(object, where);
+  const Record base = read_case(object, settings, where);
 
   Record latency = base;
   latency.environment = environment;
@@ -126,20 +161,23 @@ std::vector<Record> read(const PaddedText& text, const std::string& source) {
   std::vector<Record> records;
   // Rows repeat the machine; those that differ only in the time of the test share an environment.
   std::map<std::array<std::string, 4>, std::shared_ptr<const Environment>> environments;
-  for (const JsonRow& row : parse_json_rows(text.view(), source)) {
-    if (!row.object.is_object()) throw Error(row.where + ": expected an object");
+  const std::vector<JsonRow> rows = parse_json_rows(text.view(), source);
+  const Settings settings = read_settings(rows);
+  for (const JsonRow& row : rows) {
     const auto [known, is_new] =
         environments.try_emplace({text_of(row.object, "build_commit"), text_of(row.object, "build_number"),
                                   text_of(row.object, "cpu_info"), text_of(row.object, "gpu_info")});
-    if (is_new) known->second = std::make_shared<Environment>(read_environment(row.object, row.where));
-    add_records(row.object, row.where, known->second, records);
+    if (is_new)
+      known->second = std::make_shared<Environment>(read_environment(row.object, settings.shared, row.where));
+    add_records(row.object, settings, row.where, known->second, records);
   }
   return records;
 }
 
 }  // namespace
 
-/// Output of llama-bench -o jsonl or -o json (read).
+/// Output of llama-bench -o jsonl or -o json (read). Settings that differ between the rows are axes; those
+/// that all rows share are in Environment::extra_info.
 Format llama_bench_format() {
   return {.name = "llama-bench",
           .summary = "JSON lines or JSON of llama-bench",
