@@ -301,10 +301,50 @@ TEST(GoogleBenchmarkReader, AFailedBenchmarkIsAFailedCase) {
 }
 
 TEST(GoogleBenchmarkReader, KnowsAggregatesOfOldVersions) {
-  const std::vector<Record> records = read_text(
-      file_with(R"({"name": "A", "real_time": 2, "cpu_time": 1}, {"name": "A_mean", "real_time": 9,)"
-                R"("cpu_time": 9}, {"name": "A_BigO", "cpu_coefficient": 1, "big_o": "N"})"));
+  const std::string one = R"({"name": "A", "real_time": 2, "cpu_time": 1}, )";
+  const std::string mean = R"({"name": "A_mean", "real_time": 9, "cpu_time": 9})";
+  const std::vector<Record> records =
+      read_text(file_with(one + one + mean + R"(, {"name": "A_BigO", "cpu_coefficient": 1, "big_o": "N"})"));
   EXPECT_THAT(metric_names(records), ElementsAre("latency", "cpu_time"));
+  const auto names = [](const std::string& benchmarks) {
+    std::vector<std::string> found;
+    for (const Record& record : read_text(file_with(benchmarks))) {
+      if (record.metric.headline) found.push_back(record.model.name);
+    }
+    return found;
+  };
+  EXPECT_THAT(names(mean + R"(, {"name": "column_median", "real_time": 9, "cpu_time": 9})"),
+              ElementsAre("A_mean", "column_median"))
+      << "real benchmarks: their repetitions are not there";
+  EXPECT_THAT(names(one + mean), ElementsAre("A", "A_mean")) << "one repetition has no mean";
+  EXPECT_THAT(names(R"({"name": "A_mean", "run_type": "iteration", "real_time": 9, "cpu_time": 9})"),
+              ElementsAre("A_mean"));
+}
+
+std::string aggregate(const std::string& benchmark, const std::string& statistic, int ns) {
+  return R"({"name": ")" + benchmark + "_" + statistic + R"(", "run_name": ")" + benchmark +
+         R"(", "run_type": "aggregate", "aggregate_name": ")" + statistic + R"(", "real_time": )" +
+         std::to_string(ns) + R"(, "cpu_time": 3, "items": 8})";
+}
+
+TEST(GoogleBenchmarkReader, TakesTheMedianOfABenchmarkWithoutRepetitions) {
+  const std::vector<Record> records = read_text(file_with(
+      aggregate("f", "mean", 6) + "," + aggregate("f", "median", 5) + "," + aggregate("f", "stddev", 1) +
+      "," + run(R"("real_time": 4, "cpu_time": 3)") + "," + aggregate("BM", "median", 9) + "," +
+      aggregate("g", "mean", 7) + "," + aggregate("h", "stddev", 1) + "," + aggregate("fit", "BigO", 1)));
+  EXPECT_THAT(metric_names(records), ElementsAre("latency", "cpu_time", "items", "latency", "cpu_time",
+                                                 "latency", "cpu_time", "items", "latency"));
+  EXPECT_EQ(records[0].model.name, "f");
+  EXPECT_EQ(records[0].metric.value, 5);
+  EXPECT_TRUE(records[0].samples.empty());
+  EXPECT_EQ(records[2].metric.value, 8);
+  EXPECT_EQ(records[3].metric.value, 4) << "repetitions count, not their aggregates";
+  EXPECT_EQ(records[3].samples.size(), 1U);
+  EXPECT_EQ(records[5].model.name, "g");
+  EXPECT_THAT(records[5].notes, ElementsAre(HasSubstr("is a mean")));
+  EXPECT_EQ(records[8].model.name, "h");
+  EXPECT_THAT(records[8].outcome.reason, HasSubstr("neither its repetitions nor"));
+  EXPECT_EQ(read_text(file_with(aggregate("f", "median", 5)))[0].metric.value, 5) << "a file of aggregates";
 }
 
 TEST(GoogleBenchmarkReader, RefusesWhatCannotBe) {

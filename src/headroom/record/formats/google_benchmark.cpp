@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <unordered_map>
 
 #include "headroom/base/error.h"
@@ -24,7 +25,7 @@ constexpr std::array kOwnNumbers{"family_index", "per_family_instance_index",
                                  "threads",      "iterations",
                                  "real_time",    "cpu_time"};
 
-/// The repetitions of one benchmark.
+/// The repetitions of one benchmark, or the statistics of a file that leaves repetitions out.
 struct Run {
   std::string name, label;
   int threads = 0;
@@ -32,16 +33,63 @@ struct Run {
   std::string failure;  ///< why a repetition failed
   std::vector<double> real_ns, cpu_ns;
   std::vector<std::pair<std::string, std::vector<double>>> counters;
+  /// Name, object and path of each statistic over the repetitions.
+  struct Aggregate {
+    std::string name;
+    const Json* object;
+    std::string where;
+  };
+  std::vector<Aggregate> aggregates;
+  std::string statistic;  ///< the aggregate that stands for the repetitions; empty if they are in the file
 };
 
-bool is_aggregate(const Json& object, const std::string& where) {
-  const std::string type = json_string_or(object, "run_type", "", where);
-  if (!type.empty()) return type != "iteration";
-  // Versions before 1.5 have no run_type.
-  if (object.contains("big_o") || object.contains("rms") || object.contains("aggregate_name")) return true;
+constexpr std::array<std::string_view, 6> kAggregates{"mean", "median", "stddev", "cv", "BigO", "RMS"};
+
+/// The name of a statistic and of the benchmark that it is about.
+struct AggregateName {
+  std::string statistic, benchmark;
+};
+
+/// Splits "f_median" into "median" and "f"; nothing if the name ends otherwise.
+std::optional<AggregateName> split_aggregate_name(const std::string& name) {
+  const std::size_t bar = name.rfind('_');
+  if (bar == std::string::npos) return std::nullopt;
+  const std::string ending = name.substr(bar + 1);
+  if (std::ranges::find(kAggregates, ending) == kAggregates.end()) return std::nullopt;
+  return AggregateName{ending, name.substr(0, bar)};
+}
+
+/// How often each benchmark stands in a file.
+using Occurrences = std::unordered_map<std::string, std::size_t>;
+
+/// Returns the statistic that `object` is, or nothing for a repetition. Versions before 1.5 have no run_type:
+/// a name such as "f_median" is then a statistic if the repetitions of "f" are in the file.
+std::optional<AggregateName> aggregate_of(const Json& object, const Occurrences& occurrences,
+                                          const std::string& where) {
   const std::string name = json_string(object, "name", where);
-  constexpr std::array kEndings{"_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS"};
-  return std::any_of(kEndings.begin(), kEndings.end(), [&](const char* end) { return name.ends_with(end); });
+  const std::string type = json_string_or(object, "run_type", "", where);
+  if (type == "iteration") return std::nullopt;
+  const std::string statistic = json_string_or(object, "aggregate_name", "", where);
+  std::optional<AggregateName> split = split_aggregate_name(name);
+  const bool named =
+      !type.empty() || !statistic.empty() || object.contains("big_o") || object.contains("rms");
+  if (!named) {
+    if (!split) return std::nullopt;
+    const auto repeated = occurrences.find(split->benchmark);
+    return repeated != occurrences.end() && repeated->second > 1 ? split : std::nullopt;
+  }
+  AggregateName found = split.value_or(AggregateName{"", name});
+  if (!statistic.empty()) {
+    found.statistic = statistic;
+    if (name.ends_with("_" + statistic)) found.benchmark = name.substr(0, name.size() - statistic.size() - 1);
+  }
+  found.benchmark = json_string_or(object, "run_name", found.benchmark, where);
+  return found;
+}
+
+/// Whether a statistic is a fit over several benchmarks, not a statistic of one.
+bool is_complexity(const std::string& statistic) {
+  return statistic == "BigO" || statistic == "RMS";
 }
 
 double nanoseconds_per_unit(const Json& object, const std::string& where) {
@@ -95,23 +143,47 @@ void add_repetition(const Json& object, const std::string& where, Run& run) {
   add_counters(object, run);
 }
 
+/// Takes the median of repetitions that the file leaves out, or else their mean.
+void use_aggregate(Run& run) {
+  if (!run.real_ns.empty() || !run.failure.empty()) return;
+  for (const char* statistic : {"median", "mean"}) {
+    const auto found = std::ranges::find(run.aggregates, statistic, &Run::Aggregate::name);
+    if (found == run.aggregates.end()) continue;
+    add_repetition(*found->object, found->where, run);
+    run.statistic = statistic;
+    return;
+  }
+}
+
 std::vector<Run> read_runs(const Json& document, const std::string& root) {
+  const Json& benchmarks = json_array(document, "benchmarks", root);
+  const auto where_of = [&](std::size_t position) { return fmt::format("{}/benchmarks/{}", root, position); };
+  Occurrences occurrences;
+  for (std::size_t i = 0; i < benchmarks.size(); ++i)
+    ++occurrences[json_string(benchmarks[i], "name", where_of(i))];
   std::vector<Run> runs;
   std::unordered_map<std::string, std::size_t> index;
-  std::size_t position = 0;
-  for (const Json& object : json_array(document, "benchmarks", root)) {
-    const std::string where = fmt::format("{}/benchmarks/{}", root, position++);
-    if (is_aggregate(object, where)) continue;
-    const std::string name = object.contains("run_name") ? json_string(object, "run_name", where)
-                                                         : json_string(object, "name", where);
+  for (std::size_t i = 0; i < benchmarks.size(); ++i) {
+    const Json& object = benchmarks[i];
+    const std::string where = where_of(i);
+    const auto aggregate = aggregate_of(object, occurrences, where);
+    if (aggregate && is_complexity(aggregate->statistic)) continue;
+    const std::string name =
+        aggregate ? aggregate->benchmark : json_string_or(object, "run_name", object["name"].string(), where);
     const auto [at, is_new] = index.emplace(name, runs.size());
     if (is_new) runs.emplace_back().name = name;
-    add_repetition(object, where, runs[at->second]);
+    if (aggregate) {
+      runs[at->second].aggregates.push_back({aggregate->statistic, &object, where});
+    } else {
+      add_repetition(object, where, runs[at->second]);
+    }
   }
-  if (runs.empty()) {
-    throw Error(root + (position == 0 ? "/benchmarks: is empty; there is nothing to read"
-                                      : "/benchmarks: holds aggregates only; run the benchmark without "
-                                        "--benchmark_report_aggregates_only"));
+  for (Run& run : runs) use_aggregate(run);
+  if (std::ranges::all_of(runs, [](const Run& run) { return run.real_ns.empty() && run.failure.empty(); })) {
+    throw Error(root + (benchmarks.empty() ? "/benchmarks: is empty; there is nothing to read"
+                                           : "/benchmarks: holds aggregates only, and neither a median nor a "
+                                             "mean; run the benchmark without "
+                                             "--benchmark_report_aggregates_only"));
   }
   return runs;
 }
@@ -139,11 +211,19 @@ void add_records(Run& run, const std::shared_ptr<const Environment>& environment
     record.threads = run.threads;
     record.environment = environment;
     if (!run.label.empty()) record.model.extra_info["label"] = run.label;
-    set_samples(record, std::move(values), run.iterations);
+    if (run.statistic.empty()) {
+      set_samples(record, std::move(values), run.iterations);
+    } else {
+      set_value(record, values.front());
+    }
     records.push_back(std::move(record));
   };
   Record latency = headline_record(kTool, run.name, "latency", "ns");
   const bool failed = run.real_ns.empty();
+  if (failed && run.failure.empty()) {
+    run.failure = "the file holds neither its repetitions nor their median or mean";
+  }
+  if (run.statistic == "mean") latency.notes.push_back("The value is a mean: the file holds no median.");
   if (!failed && !run.failure.empty()) latency.notes.push_back("A repetition failed: " + run.failure);
   for (const auto& [name, values] : run.counters) {
     if (values.empty())
@@ -176,8 +256,9 @@ std::vector<Record> read(const PaddedText& text, const std::string& source) {
 
 }  // namespace
 
-/// Output of Google Benchmark's --benchmark_out_format=json (read). Aggregates are skipped, repetitions
-/// become samples, and each user counter becomes a record.
+/// Output of Google Benchmark's --benchmark_out_format=json (read). Repetitions become samples, and
+/// each user counter becomes a record. Aggregates count only for a benchmark without repetitions: the median,
+/// or else the mean, is then a value without samples.
 Format google_benchmark_format() {
   return {.name = "google-benchmark",
           .summary = "JSON of Google Benchmark",
