@@ -416,6 +416,31 @@ void add_row(Table& table, const CaseRow& row, const CaseDifferences& differ, bo
   if (!modes.empty()) table.line("    " + modes);
 }
 
+/// The notes of another tool's file, which no mark stands for: a line each. A note of many cases is one line.
+std::string imported_notes(const std::vector<Record>& records) {
+  constexpr std::size_t kNamed = 3;
+  std::vector<std::pair<std::string, std::vector<std::string>>> cases_of;
+  for (const Record& record : records) {
+    if (record.environment && !record.environment->headroom_version.empty()) continue;
+    if (record.benchmark.name == "headroom" && !record.benchmark.extra_info.contains("tool")) continue;
+    for (const std::string& note : record.notes) {
+      auto known = std::ranges::find(cases_of, note, [](const auto& entry) { return entry.first; });
+      if (known == cases_of.end()) known = cases_of.insert(known, {note, {}});
+      const std::string name = case_text(record);
+      if (std::ranges::find(known->second, name) == known->second.end()) known->second.push_back(name);
+    }
+  }
+  std::string text;
+  for (const auto& [note, cases] : cases_of) {
+    if (cases.size() > kNamed) {
+      text += fmt::format("  {} cases: {}\n", cases.size(), note);
+    } else {
+      for (const std::string& name : cases) text += fmt::format("  {}: {}\n", name, note);
+    }
+  }
+  return text;
+}
+
 template <typename Lead>
 std::string legend_of(std::string_view marks, Lead&& lead) {
   std::string legend;
@@ -487,6 +512,7 @@ Sheet run_sheet(const std::vector<Record>& records) {
     timed.push_back(row->latency != nullptr ? row->latency : &row->any());
   answer_doubts(sheet, timed, "cases");
   sheet.table(run_table(records)).notes(run_legend(records)).notes(reference_blas_text(records), Tone::kBad);
+  sheet.notes(imported_notes(records), Tone::kBad);
   if (!in_answer) sheet.notes(nearest, Tone::kPlain);
   if (!counted.empty()) sheet.table(counted_table(counted)).notes(counted_legend(counted));
   for (std::size_t i = 1; i < findings.size(); ++i) sheet.notes(findings[i] + "\n", Tone::kBad);
