@@ -73,6 +73,28 @@ class Readers(CommandLineTest):
                 self.assertIn(latency["n"], range(1, 9))  # what looks like warm-up is left out
                 self.assertIn((case, "user_time"), compared)
 
+    def test_show_names_failed_runs_of_an_imported_file(self):
+        path = self.folder / "hf.json"
+        result = {"command": "make", "times": [1.0, 1.1, 1.2, 1.3], "exit_codes": [0, 1, 0, None]}
+        path.write_text(json.dumps({"results": [result, {"command": "true", "times": [0.0, 0.0]}]}))
+        shown = headroom("show", path)
+        self.assertIn("make: 2 of 4 runs of the command failed", shown.stdout)
+        self.assertIn("/results/1/times/0", shown.stdout)
+        result["exit_codes"] = [0, 0, 0, 0]
+        path.write_text(json.dumps({"results": [result]}))
+        self.assertNotIn("failed", headroom("show", path).stdout)
+
+    def test_show_names_a_benchmark_of_aggregates_beside_others(self):
+        path = self.folder / "gb.json"
+        median = {"name": "f_median", "run_name": "f", "run_type": "aggregate", "aggregate_name": "median",
+                  "real_time": 5, "cpu_time": 5, "time_unit": "ns"}
+        path.write_text(json.dumps({"context": {}, "benchmarks": [
+            median, {"name": "g", "run_type": "iteration", "real_time": 7, "cpu_time": 7, "time_unit": "ns"}]}))
+        shown = headroom("show", path)
+        self.assert_exit(shown, 0)
+        self.assertIn("5.00 ns", shown.stdout)
+        self.assertIn(("f", "latency"), self.compared(path, path))
+
     def test_what_is_no_file_of_results(self):
         good = self.folder / "good.json"
         good.write_text('{"results": [{"command": "x", "mean": 1.5, "times": [1, 2]}]}')

@@ -79,9 +79,9 @@ const Format* format_of_text(std::string_view text);
 std::vector<Record> records_from_oss_v3(std::string_view text, const std::string& source);
 
 /// Returns JSON as hyperfine's --export-json writes it, for scripts that read it: one result for each case
-/// with latency samples, in seconds, warm-up included. "user" and "system" are means; "memory_usage_byte" and
-/// "exit_codes" have one value per run (null: ended by a signal); "parameters" holds the axes. Throws Error
-/// naming the output file `source` if no case has latency samples.
+/// with latency samples that was measured to the end, in seconds, warm-up included. "user" and "system" are
+/// means; "memory_usage_byte" and "exit_codes" have one value per run (null: ended by a signal); "parameters"
+/// holds the axes. Throws Error naming the output file `source` if no case has latency samples.
 std::string hyperfine_json(const std::vector<Record>& records, const std::string& source);
 
 }  // namespace headroom

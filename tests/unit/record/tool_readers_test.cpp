@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "headroom/base/json.h"
 #include "headroom/record/formats.h"
 #include "headroom/record/formats/ddp_report_walk.h"
 #include "sample_records.h"
@@ -35,12 +36,13 @@ TEST(HyperfineReader, TellsOfMemoryAndFailedRuns) {
   const std::vector<Record> records =
       read_text(R"({"results": [{"command": "x", "mean": 1, "times": [1, 2, 3], "exit_codes": [0, 1, null],)"
                 R"("memory_usage_byte": [4096, 8192, 4096]}, {"command": "y", "mean": 2, "median": 1.5}]})");
-  EXPECT_THAT(metric_names(records), ElementsAre("latency", "peak_memory", "latency"));
+  EXPECT_THAT(metric_names(records), ElementsAre("latency", "peak_memory", "exit_code", "latency"));
   EXPECT_THAT(records[0].notes, ElementsAre(HasSubstr("2 of 3 runs of the command failed")));
+  EXPECT_THAT(records[2].samples.at(0).values, ElementsAre(0, 1, -1));
   EXPECT_EQ(records[1].metric.value, 4096);
   EXPECT_EQ(records[1].metric.unit, "B");
-  EXPECT_EQ(records[2].metric.value, 1.5);
-  EXPECT_TRUE(records[2].samples.empty()) << "a number without samples has none";
+  EXPECT_EQ(records[3].metric.value, 1.5);
+  EXPECT_TRUE(records[3].samples.empty()) << "a number without samples has none";
 }
 
 TEST(HyperfineReader, ACommandHasTheNameThatTheResultsAgreeOn) {
@@ -61,6 +63,38 @@ TEST(HyperfineReader, ACommandHasTheNameThatTheResultsAgreeOn) {
               ElementsAre("gzip -1 f1", "gzip -{n} f1", "gzip -{n} f1"))
       << "nothing tells which of the two is meant";
   EXPECT_THAT(names(result("a", "")), ElementsAre("a"));
+}
+
+TEST(HyperfineReader, WritesBackTheExitCodesOfFailedRuns) {
+  const std::string text = R"({"results": [{"command": "x", "times": [1, 2, 3], "exit_codes": [0, 1, null]},)"
+                           R"({"command": "y", "times": [1, 2], "exit_codes": [0, 0]}]})";
+  const Json results = parse_json(hyperfine_json(read_text(text), "out"), "out")["results"];
+  EXPECT_EQ(dump_json(results[0]["exit_codes"]), "[0,1,null]");
+  EXPECT_EQ(dump_json(results[1]["exit_codes"]), "[0,0]");
+}
+
+TEST(HyperfineReader, ACommandThatWasGivenUpHasNoResult) {
+  std::vector<Record> records =
+      read_text(R"({"results": [{"command": "x", "times": [1, 2]}, {"command": "y", "times": [3]}]})");
+  records[0].outcome = {Outcome::Kind::kFailed, "exit code 1 (in run 3)"};
+  const auto written = [&] {
+    return parse_json(format_named("hyperfine").write(records, "", "out"), "out")["results"];
+  };
+  ASSERT_EQ(written().size(), 1U);
+  EXPECT_EQ(written()[0]["command"], "y");
+  records[1].outcome = records[0].outcome;
+  EXPECT_TRUE(written().empty());
+}
+
+TEST(HyperfineReader, ReadsTheOthersBesideACommandWithoutATime) {
+  const std::vector<Record> records =
+      read_text(R"({"results": [{"command": "x", "times": [0.0, 1]}, {"command": "y", "times": [2]},)"
+                R"({"command": "z", "mean": 0}]})");
+  EXPECT_THAT(metric_names(records), ElementsAre("latency", "latency", "latency"));
+  EXPECT_EQ(records[0].outcome.kind, Outcome::Kind::kFailed);
+  EXPECT_THAT(records[0].outcome.reason, HasSubstr("/results/0/times/0: expected a time above zero"));
+  EXPECT_EQ(records[1].metric.value, 2);
+  EXPECT_THAT(records[2].outcome.reason, HasSubstr("/results/2/mean"));
 }
 
 TEST(HyperfineReader, RefusesWhatCannotBe) {

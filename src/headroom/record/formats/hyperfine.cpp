@@ -45,9 +45,11 @@ bool same_command(const Record& a, const Record& b) {
          a.benchmark.dtype == b.benchmark.dtype;
 }
 
+/// Records have exit codes only if a run failed.
 Json exit_codes(const Record* record, std::size_t runs) {
   Json codes = Json::array();
-  const std::vector<double> values = record == nullptr ? std::vector<double>(runs) : all_values(*record);
+  std::vector<double> values = record == nullptr ? std::vector<double>(runs) : all_values(*record);
+  if (values.size() != runs) values.assign(runs, -1);
   for (const double value : values) codes.push_back(value < 0 ? Json() : Json(static_cast<int>(value)));
   return codes;
 }
@@ -89,6 +91,7 @@ struct Command {
   std::string name;   ///< with {parameters} in place of their values, as in `headroom ab`
   std::string title;  ///< as it was run
   std::vector<std::pair<std::string, std::string>> parameters;
+  std::vector<double> exit_codes;  ///< of each run, -1 for a signal; empty if no run failed
   std::vector<std::string> notes;
 };
 
@@ -123,6 +126,7 @@ Command read_command(const Json& result, const std::string& where) {
   if (failed > 0) {
     command.notes.push_back(
         fmt::format("{} of {} runs of the command failed (exit code other than 0).", failed, codes.size()));
+    for (const Json& code : codes) command.exit_codes.push_back(code.is_number() ? code.get<double>() : -1);
   }
   return command;
 }
@@ -157,24 +161,31 @@ Record record_of(const Command& command, const std::string& metric, const std::s
   return record;
 }
 
-Record latency(const Json& result, const Command& command, const std::string& where) {
-  Record record = record_of(command, "latency", "s");
-  record.metric.headline = true;
+/// Sets the times of a command. Throws TimeError if one of them cannot be a time.
+void set_times(Record& record, const Json& result, const std::string& where) {
   if (json_optional(result, "times", where) != nullptr) {
     const std::string path = where + "/times";
     std::vector<double> times = read_times(json_array(result, "times", where), path);
-    if (times.empty()) throw Error(path + ": is empty; there is nothing to read");
+    if (times.empty()) throw TimeError(path + ": is empty; there is nothing to read");
     set_samples(record, std::move(times));
   } else {
     const char* key = result.contains("median") ? "median" : "mean";
     set_value(record, require_time(finite_number(result, key, where), where + "/" + key));
   }
-  return record;
 }
 
 void add_records(const Json& result, const Command& command, const std::string& where,
                  std::vector<Record>& records) {
-  records.push_back(latency(result, command, where));
+  Record latency = record_of(command, "latency", "s");
+  latency.metric.headline = true;
+  try {
+    set_times(latency, result, where);
+  } catch (const TimeError& error) {
+    latency.outcome = {Outcome::Kind::kFailed, error.what()};
+    records.push_back(std::move(latency));
+    return;
+  }
+  records.push_back(std::move(latency));
   // Means over the runs: hyperfine stores no samples, and 0 is normal for a short command.
   for (const char* key : {"user", "system"}) {
     if (json_optional(result, key, where) == nullptr) continue;
@@ -188,11 +199,35 @@ void add_records(const Json& result, const Command& command, const std::string& 
     set_samples(record, json_member_as<std::vector<double>>(result, "memory_usage_byte", where));
     records.push_back(std::move(record));
   }
+  if (!command.exit_codes.empty()) {
+    Record record = record_of(command, "exit_code", "1");
+    set_samples(record, command.exit_codes);
+    records.push_back(std::move(record));
+  }
+}
+
+std::string json_of(Json results) {
+  Json document;
+  document["results"] = std::move(results);
+  return dump_json_pretty(document) + "\n";
+}
+
+/// A command that was given up for a failure has no result, as with hyperfine.
+Json results_of(const std::vector<Record>& records) {
+  Json results = Json::array();
+  for (const Record& record : records) {
+    if (record.metric.name != "latency" || !seconds_per(record.metric.unit) || all_values(record).empty())
+      continue;
+    if (record.outcome.kind == Outcome::Kind::kMeasured) results.push_back(result_of(record, records));
+  }
+  return results;
 }
 
 std::string write(const std::vector<Record>& records, std::string_view /*previous*/,
                   const std::string& source) {
-  return hyperfine_json(records, source);
+  const bool gave_up = std::ranges::any_of(
+      records, [](const Record& record) { return record.outcome.kind != Outcome::Kind::kMeasured; });
+  return gave_up ? json_of(results_of(records)) : hyperfine_json(records, source);
 }
 
 bool recognises(std::string_view text) {
@@ -211,22 +246,18 @@ std::vector<Record> read(const PaddedText& text, const std::string& source) {
   std::vector<Record> records;
   for (std::size_t i = 0; i < commands.size(); ++i) add_records(results[i], commands[i], where(i), records);
   if (records.empty()) throw Error(root + "/results: is empty; there is nothing to read");
+  const bool any = std::ranges::any_of(
+      records, [](const Record& record) { return record.outcome.kind == Outcome::Kind::kMeasured; });
+  if (!any) throw Error(records.front().outcome.reason);
   return records;
 }
 
 }  // namespace
 
 std::string hyperfine_json(const std::vector<Record>& records, const std::string& source) {
-  Json results = Json::array();
-  for (const Record& record : records) {
-    if (record.metric.name != "latency" || !seconds_per(record.metric.unit) || all_values(record).empty())
-      continue;
-    results.push_back(result_of(record, records));
-  }
+  Json results = results_of(records);
   if (results.empty()) throw Error(source + ": nothing was timed, and hyperfine's file holds times only");
-  Json document;
-  document["results"] = std::move(results);
-  return dump_json_pretty(document) + "\n";
+  return json_of(std::move(results));
 }
 
 /// Output of hyperfine's --export-json (read).

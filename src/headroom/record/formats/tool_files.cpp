@@ -217,9 +217,9 @@ double finite_number(const Json& object, const char* key, const std::string& whe
 }
 
 double require_time(double value, const std::string& where) {
-  if (!std::isfinite(value)) throw Error(where + ": expected a time, found NaN or an infinity");
+  if (!std::isfinite(value)) throw TimeError(where + ": expected a time, found NaN or an infinity");
   if (value <= 0) {
-    throw Error(fmt::format("{}: expected a time above zero, found {}; measure again", where, value));
+    throw TimeError(fmt::format("{}: expected a time above zero, found {}; measure again", where, value));
   }
   return value;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headroom/base/error.h"
 #include "headroom/base/json.h"
 #include "headroom/record/environment.h"
 #include "headroom/record/record.h"
@@ -41,7 +42,11 @@ bool is_tool_number(const Json& value);
 double tool_number(const Json& value, const std::string& where);
 /// Returns a member that must be a finite number. Throws Error.
 double finite_number(const Json& object, const char* key, const std::string& where);
-/// Returns `value`. Throws Error naming `where` unless it is finite and above zero.
+/// A number of a file that cannot be a time: readers may leave out its case and read the others.
+struct TimeError : Error {
+  using Error::Error;
+};
+/// Returns `value`. Throws TimeError naming `where` unless it is finite and above zero.
 double require_time(double value, const std::string& where);
 /// Reads an array of numbers with require_time. `where` is the path of the array.
 std::vector<double> read_times(const Json& array, const std::string& where);
