@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/record/formats.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <system_error>
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
+#include "headroom/base/json.h"
 #include "headroom/base/text.h"
+#include "headroom/record/formats/file_outline.h"
 
 namespace headroom {
 
@@ -26,6 +31,13 @@ std::string names(bool only_readable) {
   return join(all, ", ");
 }
 
+/// Returns the first line for a message, at most 60 bytes of it.
+std::string first_line(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  const std::string line(trimmed(text.substr(0, std::min(text.find('\n'), kLongest))));
+  return text.find('\n') > kLongest ? line + "..." : line;
+}
+
 /// Returns the format of a plain file that can be read in pieces, by its first bytes; nullptr if there is
 /// none, or if read() has to report the error.
 const Format* format_by_head(const std::filesystem::path& path) {
@@ -37,10 +49,29 @@ const Format* format_by_head(const std::filesystem::path& path) {
   std::string head(kHead, '\0');
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(file.gcount()));
+  const FileOutline outline(head);
   for (const Format& format : all_formats()) {
-    if (format.read_file != nullptr && format.recognises(head)) return &format;
+    if (format.read_file != nullptr && format.recognises(outline)) return &format;
   }
   return nullptr;
+}
+
+/// Throws Error if JSON of a known format begins below other text: a line that the benchmark logged.
+void refuse_text_before_json(std::string_view text, const std::string& source) {
+  constexpr std::size_t kHead = std::size_t{64} << 10, kMostTries = 16;
+  if (is_json(text)) return;
+  std::size_t line = 1, tries = 0;
+  for (std::size_t end = text.find('\n'); end < kHead && tries < kMostTries; end = text.find('\n', end + 1)) {
+    ++line;
+    const std::string_view rest = text.substr(end + 1);
+    if (!rest.starts_with('{') && !rest.starts_with('[')) continue;
+    ++tries;
+    if (const Format* format = format_of_text(rest)) {
+      throw Error(
+          fmt::format("{}: line 1 is not JSON: {}; the {} begins at line {}, remove the lines before it",
+                      source, in_quotes(first_line(text)), format->summary, line));
+    }
+  }
 }
 
 }  // namespace
@@ -90,8 +121,9 @@ void write_records(const std::filesystem::path& path, const Format& format,
 }
 
 const Format* format_of_text(std::string_view text) {
+  const FileOutline outline(text);
   for (const Format& format : all_formats()) {
-    if (format.recognises != nullptr && format.recognises(text)) return &format;
+    if (format.recognises != nullptr && format.recognises(outline)) return &format;
   }
   return nullptr;
 }
@@ -114,6 +146,12 @@ std::vector<Record> records_from_text(const PaddedText& text, const std::string&
     if (text.view().starts_with("\xFF\xFE") || text.view().starts_with("\xFE\xFF")) {
       throw Error(source +
                   ": is UTF-16, as PowerShell's > writes it; write it as UTF-8 (iconv -f UTF-16 -t UTF-8)");
+    }
+    refuse_text_before_json(text.view(), source);
+    const std::string tool = unread_tool(FileOutline(text.view()));
+    if (!tool.empty()) {
+      throw Error(fmt::format("{}: looks like {}, whose files headroom does not read; it reads: {}", source,
+                              tool, names(true)));
     }
     throw Error(source + ": not a file of results that headroom knows; it reads: " + names(true));
   }

@@ -12,6 +12,8 @@
 
 namespace headroom {
 
+class FileOutline;
+
 /// Version of the JSON form that to_json_text writes; docs/record-format.md describes it.
 inline constexpr int kRecordSchema = 3;
 
@@ -42,8 +44,8 @@ struct Format {
                        const std::string& source) = nullptr;
   bool appends = false;  ///< whether write() uses `previous`
 
-  /// Whether `text` looks like this format. nullptr: the format is write-only.
-  bool (*recognises)(std::string_view text) = nullptr;
+  /// Whether a file with this outline has this format. nullptr: the format is write-only.
+  bool (*recognises)(const FileOutline& outline) = nullptr;
   /// `source` is the path. It names the text in errors, and locates the sample files of formats that keep
   /// them apart. Throws Error. nullptr: the format is write-only.
   std::vector<Record> (*read)(const PaddedText& text, const std::string& source) = nullptr;

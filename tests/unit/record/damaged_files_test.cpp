@@ -16,6 +16,7 @@
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom/record/formats.h"
+#include "headroom/record/formats/file_outline.h"
 #include "sample_records.h"
 
 namespace headroom {
@@ -133,7 +134,8 @@ TEST(DamagedFiles, EachFormatIsRecognisedAsItself) {
     found.emplace_back(format == nullptr ? "none" : format->name);
     // Not by chance: no other format takes it for its own.
     for (const Format& other : all_formats()) {
-      EXPECT_EQ(other.recognises != nullptr && other.recognises(text), &other == format) << other.name;
+      EXPECT_EQ(other.recognises != nullptr && other.recognises(FileOutline(text)), &other == format)
+          << other.name;
     }
   }
   EXPECT_THAT(found, testing::ElementsAre("ddp", "seed-csv", "hyperfine", "llama-bench", "nvbench", "oss-v3",

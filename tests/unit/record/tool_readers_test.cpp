@@ -538,6 +538,78 @@ TEST(SeedCsvReader, NeedsItsThreeColumns) {
     EXPECT_THAT(refusal(std::string(header) + "\n1,2\n"), HasSubstr("it reads: headroom-json")) << header;
 }
 
+std::string tool_of(const std::string& text) {
+  const Format* format = format_of_text(text);
+  return format == nullptr ? "none" : format->name;
+}
+
+TEST(Recognition, GoesByTheKeysAtTheTop) {
+  const std::string pytest =
+      R"({"machine_info": {}, "benchmarks": [{"fullname": "t", "params": {"context": "4k"}, "stats": {"median": 1}}]})";
+  EXPECT_EQ(tool_of(pytest), "pytest-benchmark") << "a parameter called context";
+  EXPECT_EQ(read_text(pytest)[0].metric.value, 1);
+  EXPECT_EQ(
+      tool_of(
+          R"({"results": [{"command": "x", "times": [1], "parameters": {"context": "1", "benchmarks": "2"}}]})"),
+      "hyperfine");
+  EXPECT_EQ(tool_of(file_with(run(R"("real_time": 4, "cpu_time": 3, "states": 7, "axes": 1, "meta": 2)"))),
+            "google-benchmark")
+      << "a counter called states";
+  EXPECT_EQ(tool_of(file_with(run(R"("real_time": 4, "label": "\"headroom\": {\"command\": 1}")"))),
+            "google-benchmark");
+  EXPECT_EQ(tool_of(R"({"other": {"context": 1, "benchmarks": [], "headroom": 1, "benchmark_results": []}})"),
+            "none");
+}
+
+TEST(Recognition, FindsKeysWhereverTheyStand) {
+  const std::string large(100000, 'x');
+  const std::string sorted = R"({"benchmarks": [)" +
+                             run(R"("real_time": 4, "cpu_time": 3, "label": ")" + large + "\"") +
+                             R"(], "context": {}})";
+  EXPECT_EQ(tool_of(sorted), "google-benchmark");
+  EXPECT_EQ(tool_of(R"({"other": ")" + large + R"(", "results": [{"times": [1], "command": "x"}]})"),
+            "hyperfine");
+  EXPECT_EQ(tool_of(R"({"a": [[{"b": "]}"}], {}], "benchmark_results": []})"), "ddp");
+  EXPECT_EQ(tool_of(std::string(1000, ' ') + sorted), "google-benchmark");
+  Record record;
+  record.model.name = "m";
+  const Json json = parse_json(to_json_text({record}), "t");
+  const std::string ours = R"({"environments": )" + dump_json(json["environments"]) + R"(, "records": )" +
+                           dump_json(json["records"]) + R"(, "headroom": )" + dump_json(json["headroom"]) +
+                           "}";
+  EXPECT_EQ(tool_of(ours), "headroom-json");
+  EXPECT_EQ(read_text(ours).at(0).model.name, "m");
+}
+
+TEST(Recognition, NamesTheLineWhereTheJsonBegins) {
+  const std::string json = file_with(run(R"("real_time": 4, "cpu_time": 3)"));
+  EXPECT_THAT(
+      refusal("note: debug build\n" + json),
+      HasSubstr("line 1 is not JSON: 'note: debug build'; the JSON of Google Benchmark begins at line 2"));
+  EXPECT_THAT(refusal("[info] a\n[info] b\n" + json), HasSubstr("begins at line 3"));
+  EXPECT_THAT(refusal("{\"x\": [\n" + json + "\n]}"), HasSubstr("not a file of results"))
+      << "a part of other JSON";
+  EXPECT_THAT(refusal("note: debug build\n{\"x\": 1}"), HasSubstr("not a file of results"));
+}
+
+TEST(Recognition, NamesToolsThatAreNotRead) {
+  const auto looks_like = [](const std::string& text, const std::string& tool) {
+    EXPECT_THAT(refusal(text), HasSubstr("looks like " + tool + ", whose files headroom does not read"))
+        << text;
+  };
+  looks_like(R"({"benchmarks": [{"metadata": {}, "runs": [{"values": [1]}]}], "version": "1.0"})", "pyperf");
+  looks_like(R"({"commit_hash": "a", "env_name": "e", "results": {}, "version": 2})", "asv");
+  looks_like(R"({"mean": {"confidence_interval": {}}, "median": {}})", "Criterion");
+  looks_like("fib 20    time:   [26.02 us 26.2 us 26.5 us]\n", "Criterion");
+  looks_like(R"([{"jmhVersion": "1.29", "benchmark": "b", "primaryMetric": {}}])", "JMH");
+  looks_like(R"({"Title": "t", "HostEnvironmentInfo": {}, "Benchmarks": []})", "BenchmarkDotNet");
+  looks_like("benchmark name    samples   iterations   estimated\n", "Catch2");
+  looks_like("goos: linux\nBenchmarkFib10-8   5000000   325 ns/op\n", "Go's testing package");
+  looks_like("# nThread 1 nGpus 2 minBytes 8\n", "nccl-tests");
+  looks_like(R"({"date": "d", "request_throughput": 1, "mean_ttft_ms": 2})", "vllm bench");
+  EXPECT_THAT(refusal(R"({"benchmarks": [{"name": "x"}]})"), testing::Not(HasSubstr("looks like")));
+}
+
 std::string report(const std::string& result) {
   return R"({"benchmark_results": [{"model": "m", "batch_size": 32, "result": [)" + result + "]}]}";
 }

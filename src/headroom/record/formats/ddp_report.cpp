@@ -11,6 +11,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/record/formats.h"
+#include "headroom/record/formats/file_outline.h"
 #include "headroom/record/formats/tool_files.h"
 #include "headroom/record/record_json.h"
 
@@ -152,9 +153,8 @@ class ReportReader : DdpReportWalk {
   std::vector<double> seconds_;  ///< reused for all rounds
 };
 
-bool recognises(std::string_view text) {
-  if (!trimmed(text.substr(0, 256)).starts_with('{')) return false;
-  return holds_keys(text, {kResults});
+bool recognises(const FileOutline& outline) {
+  return outline.starts_with_object() && outline.has(kResults);
 }
 
 std::vector<Record> read(const PaddedText& text, const std::string& source) {

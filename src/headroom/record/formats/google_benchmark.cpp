@@ -12,6 +12,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
+#include "headroom/record/formats/file_outline.h"
 #include "headroom/record/formats/tool_files.h"
 
 namespace headroom {
@@ -241,8 +242,9 @@ void add_records(Run& run, const std::shared_ptr<const Environment>& environment
   }
 }
 
-bool recognises(std::string_view text) {
-  return trimmed(text.substr(0, 256)).starts_with('{') && holds_keys(text, {"context", "benchmarks"});
+bool recognises(const FileOutline& outline) {
+  return outline.starts_with_object() && outline.has("benchmarks") &&
+         outline.has_any({"context", "benchmarks/real_time"}) && !outline.has("machine_info");
 }
 
 std::vector<Record> read(const PaddedText& text, const std::string& source) {

@@ -6,6 +6,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/record/formats.h"
+#include "headroom/record/formats/file_outline.h"
 #include "headroom/record/record_json.h"
 
 namespace headroom {
@@ -21,10 +22,8 @@ std::string write(const std::vector<Record>& records, std::string_view, const st
 }
 
 /// "headroom" is our first member. Other programs may have changed the whitespace.
-bool recognises(std::string_view text) {
-  text = trimmed(text.substr(0, 256));
-  if (!text.starts_with('{')) return false;
-  return trimmed(text.substr(1)).starts_with("\"headroom\"");
+bool recognises(const FileOutline& outline) {
+  return outline.starts_with_object() && outline.has("headroom");
 }
 
 std::vector<Record> read(const PaddedText& text, const std::string& source) {

@@ -11,6 +11,7 @@
 #include "headroom/base/secrets.h"
 #include "headroom/base/text.h"
 #include "headroom/record/formats.h"
+#include "headroom/record/formats/file_outline.h"
 #include "headroom/record/formats/tool_files.h"
 #include "headroom/stats/quantile.h"
 
@@ -230,9 +231,11 @@ std::string write(const std::vector<Record>& records, std::string_view /*previou
   return gave_up ? json_of(results_of(records)) : hyperfine_json(records, source);
 }
 
-bool recognises(std::string_view text) {
-  return trimmed(text.substr(0, 256)).starts_with('{') && holds_keys(text, {"results", "command"}) &&
-         (holds_keys(text, {"mean"}) || holds_keys(text, {"times"}));
+bool recognises(const FileOutline& outline) {
+  return outline.starts_with_object() &&
+         (outline.has_empty_list("results") ||
+          (outline.has("results/command") &&
+           outline.has_any({"results/times", "results/mean", "results/median"})));
 }
 
 std::vector<Record> read(const PaddedText& text, const std::string& source) {

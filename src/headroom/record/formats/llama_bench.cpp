@@ -11,6 +11,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
+#include "headroom/record/formats/file_outline.h"
 #include "headroom/record/formats/tool_files.h"
 
 namespace headroom {
@@ -153,8 +154,8 @@ void add_records(const Json& object, const Settings& settings, const std::string
   records.push_back(std::move(latency));
 }
 
-bool recognises(std::string_view text) {
-  return holds_keys(text, {"build_commit", "avg_ns"});
+bool recognises(const FileOutline& outline) {
+  return outline.has_all({"build_commit", "avg_ns"});
 }
 
 std::vector<Record> read(const PaddedText& text, const std::string& source) {

@@ -14,6 +14,7 @@
 #include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
 #include "headroom/files/compressed_file.h"
+#include "headroom/record/formats/file_outline.h"
 #include "headroom/record/formats/tool_files.h"
 
 namespace headroom {
@@ -230,9 +231,9 @@ NvbenchFile read_head(const Json& document, const std::string& source) {
   return file;
 }
 
-bool recognises(std::string_view text) {
-  return trimmed(text.substr(0, 256)).starts_with('{') &&
-         (holds_keys(text, {"meta", "nvbench"}) || holds_keys(text, {"benchmarks", "states", "axes"}));
+bool recognises(const FileOutline& outline) {
+  return outline.starts_with_object() && outline.has("benchmarks") && !outline.has("context") &&
+         (outline.has("meta/version/nvbench") || outline.has_all({"benchmarks/states", "benchmarks/axes"}));
 }
 
 std::vector<Record> read(const PaddedText& text, const std::string& source) {

@@ -11,6 +11,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/record/formats.h"
+#include "headroom/record/formats/file_outline.h"
 #include "headroom/record/formats/tool_files.h"
 #include "headroom/record/record.h"
 #include "headroom/record/record_json.h"
@@ -352,8 +353,8 @@ std::string write(const std::vector<Record>& records, std::string_view, const st
   return text + "\n]\n";
 }
 
-bool recognises(std::string_view text) {
-  return holds_keys(text, {"benchmark_values", "metric", "benchmark"});
+bool recognises(const FileOutline& outline) {
+  return outline.has_all({"benchmark", "metric/benchmark_values"});
 }
 
 std::vector<Record> read(const PaddedText& text, const std::string& source) {

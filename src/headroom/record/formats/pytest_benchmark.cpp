@@ -6,6 +6,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
+#include "headroom/record/formats/file_outline.h"
 #include "headroom/record/formats/tool_files.h"
 
 namespace headroom {
@@ -62,10 +63,9 @@ Record read_benchmark(const Json& benchmark, const std::string& where) {
   return record;
 }
 
-bool recognises(std::string_view text) {
-  return trimmed(text.substr(0, 256)).starts_with('{') &&
-         (holds_keys(text, {"machine_info", "benchmarks"}) ||
-          holds_keys(text, {"benchmarks", "fullname", "stats"}));
+bool recognises(const FileOutline& outline) {
+  return outline.starts_with_object() && outline.has("benchmarks") &&
+         (outline.has("machine_info") || outline.has_all({"benchmarks/fullname", "benchmarks/stats"}));
 }
 
 std::vector<Record> read(const PaddedText& text, const std::string& source) {

@@ -13,6 +13,7 @@
 #include "headroom/base/text.h"
 #include "headroom/files/csv.h"
 #include "headroom/record/formats.h"
+#include "headroom/record/formats/file_outline.h"
 #include "headroom/record/formats/tool_files.h"
 #include "headroom/record/targets.h"
 
@@ -122,8 +123,8 @@ std::string write_csv(const std::vector<Record>& records, std::string_view previ
   return seed_csv_text(seed_rows(records), previous, source);
 }
 
-bool recognises(std::string_view text) {
-  const std::string_view head = text.substr(0, 4096);
+bool recognises(const FileOutline& outline) {
+  const std::string_view head = outline.text().substr(0, 4096);
   const std::string_view header = trimmed(head.substr(0, head.find('\n')));
   const std::vector<std::string> columns = split(header, ',');
   const auto has = [&columns](const char* name) {

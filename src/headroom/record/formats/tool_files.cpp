@@ -157,20 +157,6 @@ int zone_minutes(std::string_view zone) {
 
 }  // namespace
 
-bool holds_keys(std::string_view text, std::initializer_list<std::string_view> keys) {
-  constexpr std::size_t kHead = std::size_t{64} << 10;
-  const std::string_view head = text.substr(0, kHead);
-  const auto holds = [head](std::string_view key) {
-    const std::string quoted = "\"" + std::string(key) + "\"";
-    for (std::size_t at = head.find(quoted); at != std::string_view::npos; at = head.find(quoted, at + 1)) {
-      const std::size_t after = head.find_first_not_of(" \t\r\n", at + quoted.size());
-      if (after != std::string_view::npos && head[after] == ':') return true;
-    }
-    return false;
-  };
-  return std::all_of(keys.begin(), keys.end(), holds);
-}
-
 Json parse_tool_json(std::string_view text, const std::string& source) {
   const std::string replaced = without_literals(text, source);
   return parse_json(replaced.empty() ? text : std::string_view(replaced), source);

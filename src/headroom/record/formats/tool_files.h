@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -14,9 +13,6 @@
 #include "headroom/record/record.h"
 
 namespace headroom {
-
-/// Whether each of `keys` occurs as a key (`"key":`) in the first 64 KiB of `text`. Tells formats apart.
-bool holds_keys(std::string_view text, std::initializer_list<std::string_view> keys);
 
 /// Parses another tool's JSON: strict, except for the literals NaN, Infinity and -Infinity, which the
 /// functions below read as NaN. Nested at most 500 deep. Throws Error with the byte offset.

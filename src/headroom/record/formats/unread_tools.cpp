@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+
+#include "headroom/record/formats/file_outline.h"
+
+namespace headroom {
+namespace {
+
+bool says(const FileOutline& outline, std::initializer_list<std::string_view> words) {
+  constexpr std::size_t kHead = std::size_t{64} << 10;
+  const std::string_view head = outline.text().substr(0, kHead);
+  return std::ranges::all_of(
+      words, [head](std::string_view word) { return head.find(word) != std::string_view::npos; });
+}
+
+bool is_text(const FileOutline& outline) {
+  return !outline.text().starts_with('{') && !outline.text().starts_with('[');
+}
+
+struct UnreadTool {
+  const char* name;
+  bool (*wrote)(const FileOutline& file);
+};
+
+constexpr std::array<UnreadTool, 10> kUnread{{
+    {"pyperf", [](const FileOutline& file) { return file.has("benchmarks/runs"); }},
+    {"asv",
+     [](const FileOutline& file) {
+       return file.has_all({"commit_hash", "results"}) &&
+              file.has_any({"result_columns", "env_name", "params"});
+     }},
+    {"Criterion",
+     [](const FileOutline& file) {
+       return file.has("mean/confidence_interval") || file.has_all({"reason", "typical"}) ||
+              (is_text(file) && says(file, {" time:   ["}));
+     }},
+    {"cargo bench",
+     [](const FileOutline& file) {
+       return is_text(file) && says(file, {"bench:", " ns/iter (+/-"});
+     }},
+    {"JMH", [](const FileOutline& file) { return file.has("jmhVersion"); }},
+    {"BenchmarkDotNet",
+     [](const FileOutline& file) {
+       return file.has_all({"HostEnvironmentInfo", "Benchmarks"});
+     }},
+    {"Catch2",
+     [](const FileOutline& file) {
+       return is_text(file) &&
+              (says(file, {"<Catch"}) || says(file, {"benchmark name", "samples", "iterations"}));
+     }},
+    {"Go's testing package",
+     [](const FileOutline& file) {
+       return is_text(file) && says(file, {"Benchmark", " ns/op"});
+     }},
+    {"nccl-tests",
+     [](const FileOutline& file) {
+       return says(file, {"busbw", "algbw"}) || says(file, {"# nThread "});
+     }},
+    {"vllm bench",
+     [](const FileOutline& file) {
+       return file.has_all({"request_throughput", "mean_ttft_ms"}) ||
+              file.has_all({"avg_latency", "latencies", "percentiles"}) ||
+              file.has_all({"elapsed_time", "num_requests", "tokens_per_second"});
+     }},
+}};
+
+}  // namespace
+
+std::string unread_tool(const FileOutline& outline) {
+  const auto found =
+      std::ranges::find_if(kUnread, [&](const UnreadTool& tool) { return tool.wrote(outline); });
+  return found == kUnread.end() ? "" : found->name;
+}
+
+}  // namespace headroom
