@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -416,19 +417,14 @@ void add_row(Table& table, const CaseRow& row, const CaseDifferences& differ, bo
   if (!modes.empty()) table.line("    " + modes);
 }
 
-/// The notes of another tool's file, which no mark stands for: a line each. A note of many cases is one line.
+/// The notes in another tool's file, a line each; a note of many cases is one line.
 std::string imported_notes(const std::vector<Record>& records) {
   constexpr std::size_t kNamed = 3;
-  std::vector<std::pair<std::string, std::vector<std::string>>> cases_of;
+  std::map<std::string, std::set<std::string>> cases_of;
   for (const Record& record : records) {
     if (record.environment && !record.environment->headroom_version.empty()) continue;
     if (record.benchmark.name == "headroom" && !record.benchmark.extra_info.contains("tool")) continue;
-    for (const std::string& note : record.notes) {
-      auto known = std::ranges::find(cases_of, note, [](const auto& entry) { return entry.first; });
-      if (known == cases_of.end()) known = cases_of.insert(known, {note, {}});
-      const std::string name = case_text(record);
-      if (std::ranges::find(known->second, name) == known->second.end()) known->second.push_back(name);
-    }
+    for (const std::string& note : record.notes) cases_of[note].insert(case_text(record));
   }
   std::string text;
   for (const auto& [note, cases] : cases_of) {
