@@ -22,10 +22,6 @@ namespace {
 /// of them. DEL is valid in a JSON string, and no tool writes it.
 constexpr std::string_view kNotFinite = "\"\x7f\"";
 
-constexpr bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 /// Iterates over the characters of a JSON text outside its strings.
 class Structure {
  public:
@@ -84,7 +80,7 @@ std::string without_literals(std::string_view text, const std::string& source) {
 /// Returns the end of the first value of a text that starts with a bracket.
 std::size_t end_of_first_value(std::string_view text) {
   for (Structure scan(text); scan.next();) {
-    if (scan.depth() == 0 && !is_blank(scan.character())) return scan.at() + 1;
+    if (scan.depth() == 0) return scan.at() + 1;
   }
   return text.size();
 }
