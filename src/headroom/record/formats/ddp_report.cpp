@@ -153,16 +153,16 @@ class ReportReader : DdpReportWalk {
   std::vector<double> seconds_;  ///< reused for all rounds
 };
 
-bool recognises(const FileOutline& outline) {
+bool is_ddp_report(const FileOutline& outline) {
   return outline.starts_with_object() && outline.has(kResults);
 }
 
-std::vector<Record> read(const PaddedText& text, const std::string& source) {
+std::vector<Record> read_ddp_report(const PaddedText& text, const std::string& source) {
   JsonStream stream(text, source);
   return ReportReader(stream, source).read();
 }
 
-std::vector<Record> read_file(const std::filesystem::path& path) {
+std::vector<Record> read_ddp_report_file(const std::filesystem::path& path) {
   JsonStream stream(path);
   return ReportReader(stream, path.string()).read();
 }
@@ -259,9 +259,9 @@ void DdpReportWalk::walk_round() {
 Format ddp_report_format() {
   return {.name = "ddp",
           .summary = "the report of PyTorch's benchmark of distributed data parallel training",
-          .recognises = recognises,
-          .read = read,
-          .read_file = read_file};
+          .recognises = is_ddp_report,
+          .read = read_ddp_report,
+          .read_file = read_ddp_report_file};
 }
 
 }  // namespace headroom

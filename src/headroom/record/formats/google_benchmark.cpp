@@ -18,7 +18,7 @@
 namespace headroom {
 namespace {
 
-constexpr const char* kTool = "google-benchmark";
+constexpr const char* kGoogleBenchmark = "google-benchmark";
 
 /// Numbers of a run other than user counters.
 constexpr std::array kOwnNumbers{"family_index", "per_family_instance_index",
@@ -189,7 +189,8 @@ std::vector<Run> read_runs(const Json& document, const std::string& root) {
   return runs;
 }
 
-std::shared_ptr<const Environment> read_environment(const Json& document, const std::string& root) {
+std::shared_ptr<const Environment> environment_of_google_benchmark(const Json& document,
+                                                                   const std::string& root) {
   auto environment = std::make_shared<Environment>();
   const Json* context = json_optional(document, "context", root);
   if (context == nullptr) return environment;
@@ -219,7 +220,7 @@ void add_records(Run& run, const std::shared_ptr<const Environment>& environment
     }
     records.push_back(std::move(record));
   };
-  Record latency = headline_record(kTool, run.name, "latency", "ns");
+  Record latency = headline_record(kGoogleBenchmark, run.name, "latency", "ns");
   const bool failed = run.real_ns.empty();
   if (failed && run.failure.empty()) {
     run.failure = "the file holds neither its repetitions nor their median or mean";
@@ -235,22 +236,22 @@ void add_records(Run& run, const std::shared_ptr<const Environment>& environment
     records.back().outcome.reason = run.failure;
     return;
   }
-  add(tool_record(kTool, run.name, "cpu_time", "ns"), std::move(run.cpu_ns));
+  add(tool_record(kGoogleBenchmark, run.name, "cpu_time", "ns"), std::move(run.cpu_ns));
   for (auto& [name, values] : run.counters) {
     if (!values.empty())
-      add(tool_record(kTool, run.name, name, "", direction_of_name(name)), std::move(values));
+      add(tool_record(kGoogleBenchmark, run.name, name, "", direction_of_name(name)), std::move(values));
   }
 }
 
-bool recognises(const FileOutline& outline) {
+bool is_google_benchmark(const FileOutline& outline) {
   return outline.starts_with_object() && outline.has("benchmarks") &&
          outline.has_any({"context", "benchmarks/real_time"}) && !outline.has("machine_info");
 }
 
-std::vector<Record> read(const PaddedText& text, const std::string& source) {
+std::vector<Record> read_google_benchmark(const PaddedText& text, const std::string& source) {
   const Json document = parse_tool_json(text.view(), source);
   const std::string root = source + ": ";
-  const auto environment = read_environment(document, root);
+  const auto environment = environment_of_google_benchmark(document, root);
   std::vector<Record> records;
   for (Run& run : read_runs(document, root)) add_records(run, environment, records);
   return records;
@@ -264,8 +265,8 @@ std::vector<Record> read(const PaddedText& text, const std::string& source) {
 Format google_benchmark_format() {
   return {.name = "google-benchmark",
           .summary = "JSON of Google Benchmark",
-          .recognises = recognises,
-          .read = read};
+          .recognises = is_google_benchmark,
+          .read = read_google_benchmark};
 }
 
 }  // namespace headroom

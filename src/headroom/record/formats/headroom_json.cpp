@@ -17,16 +17,16 @@ void add_line(std::string& array, const Json& element) {
   array += (array.size() == 1 ? "\n" : ",\n") + dump_json(element);
 }
 
-std::string write(const std::vector<Record>& records, std::string_view, const std::string&) {
+std::string write_headroom_json(const std::vector<Record>& records, std::string_view, const std::string&) {
   return to_json_text(records);
 }
 
 /// "headroom" is our first member. Other programs may have changed the whitespace.
-bool recognises(const FileOutline& outline) {
+bool is_headroom_json(const FileOutline& outline) {
   return outline.starts_with_object() && outline.has("headroom");
 }
 
-std::vector<Record> read(const PaddedText& text, const std::string& source) {
+std::vector<Record> read_headroom_json(const PaddedText& text, const std::string& source) {
   return records_from_json_text(text, source);
 }
 
@@ -103,9 +103,9 @@ Format headroom_json_format() {
   return {.name = "headroom-json",
           .summary = "everything about every record, all samples included",
           .endings = {".json"},
-          .write = write,
-          .recognises = recognises,
-          .read = read,
+          .write = write_headroom_json,
+          .recognises = is_headroom_json,
+          .read = read_headroom_json,
           .read_file = records_from_json_file};
 }
 

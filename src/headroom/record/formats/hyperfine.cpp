@@ -224,21 +224,21 @@ Json results_of(const std::vector<Record>& records) {
   return results;
 }
 
-std::string write(const std::vector<Record>& records, std::string_view /*previous*/,
-                  const std::string& source) {
+std::string write_hyperfine(const std::vector<Record>& records, std::string_view /*previous*/,
+                            const std::string& source) {
   const bool gave_up = std::ranges::any_of(
       records, [](const Record& record) { return record.outcome.kind != Outcome::Kind::kMeasured; });
   return gave_up ? json_of(results_of(records)) : hyperfine_json(records, source);
 }
 
-bool recognises(const FileOutline& outline) {
+bool is_hyperfine(const FileOutline& outline) {
   return outline.starts_with_object() &&
          (outline.has_empty_list("results") ||
           (outline.has("results/command") &&
            outline.has_any({"results/times", "results/mean", "results/median"})));
 }
 
-std::vector<Record> read(const PaddedText& text, const std::string& source) {
+std::vector<Record> read_hyperfine(const PaddedText& text, const std::string& source) {
   const Json document = parse_tool_json(text.view(), source);
   const std::string root = source + ": ";
   const auto where = [&](std::size_t position) { return fmt::format("{}/results/{}", root, position); };
@@ -267,9 +267,9 @@ std::string hyperfine_json(const std::vector<Record>& records, const std::string
 Format hyperfine_format() {
   return {.name = "hyperfine",
           .summary = "JSON of hyperfine",
-          .write = write,
-          .recognises = recognises,
-          .read = read};
+          .write = write_hyperfine,
+          .recognises = is_hyperfine,
+          .read = read_hyperfine};
 }
 
 }  // namespace headroom

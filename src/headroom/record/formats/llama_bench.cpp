@@ -17,7 +17,7 @@
 namespace headroom {
 namespace {
 
-constexpr const char* kTool = "llama-bench";
+constexpr const char* kLlamaBench = "llama-bench";
 
 /// Fields that other parts of a record hold: the case's name, backend and threads, and its environment.
 constexpr std::array kElsewhere{"build_commit", "build_number", "cpu_info", "gpu_info", "backends", "backend",
@@ -76,7 +76,8 @@ Settings read_settings(const std::vector<JsonRow>& rows) {
   return settings;
 }
 
-Environment read_environment(const Json& object, const StringMap& shared, const std::string& where) {
+Environment environment_of_llama_bench(const Json& object, const StringMap& shared,
+                                       const std::string& where) {
   Environment environment;
   environment.extra_info = shared;
   environment.timestamp = seconds_of_iso_time(text_of(object, "test_time"));
@@ -93,7 +94,7 @@ Environment read_environment(const Json& object, const StringMap& shared, const 
 /// Reads everything but the numbers of a row.
 Record read_case(const Json& object, const Settings& settings, const std::string& where) {
   Record record;
-  record.benchmark.name = kTool;
+  record.benchmark.name = kLlamaBench;
   const std::string file = text_of(object, "model_filename");
   record.model.name = object.contains("model_type") ? json_string(object, "model_type", where) : file;
   record.model.type = "OSS model";
@@ -154,11 +155,11 @@ void add_records(const Json& object, const Settings& settings, const std::string
   records.push_back(std::move(latency));
 }
 
-bool recognises(const FileOutline& outline) {
+bool is_llama_bench(const FileOutline& outline) {
   return outline.has_all({"build_commit", "avg_ns"});
 }
 
-std::vector<Record> read(const PaddedText& text, const std::string& source) {
+std::vector<Record> read_llama_bench(const PaddedText& text, const std::string& source) {
   std::vector<Record> records;
   // Rows repeat the machine; those that differ only in the time of the test share an environment.
   std::map<std::array<std::string, 4>, std::shared_ptr<const Environment>> environments;
@@ -169,7 +170,8 @@ std::vector<Record> read(const PaddedText& text, const std::string& source) {
         environments.try_emplace({text_of(row.object, "build_commit"), text_of(row.object, "build_number"),
                                   text_of(row.object, "cpu_info"), text_of(row.object, "gpu_info")});
     if (is_new)
-      known->second = std::make_shared<Environment>(read_environment(row.object, settings.shared, row.where));
+      known->second =
+          std::make_shared<Environment>(environment_of_llama_bench(row.object, settings.shared, row.where));
     add_records(row.object, settings, row.where, known->second, records);
   }
   return records;
@@ -182,8 +184,8 @@ std::vector<Record> read(const PaddedText& text, const std::string& source) {
 Format llama_bench_format() {
   return {.name = "llama-bench",
           .summary = "JSON lines or JSON of llama-bench",
-          .recognises = recognises,
-          .read = read};
+          .recognises = is_llama_bench,
+          .read = read_llama_bench};
 }
 
 }  // namespace headroom

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTool = "nvbench";
+constexpr const char* kNvbench = "nvbench";
 
 /// Data of a state's summaries, by tag and name.
 using Summaries = std::map<std::string, std::map<std::string, std::string>>;
@@ -125,7 +125,7 @@ std::vector<double> read_samples(const Summaries& summaries, std::string_view pr
 /// Reads everything but the numbers of a state.
 Record read_case(const std::string& benchmark, const Json& state, const NvbenchFile& file,
                  const std::string& where) {
-  Record record = headline_record(kTool, benchmark, "latency", "s");
+  Record record = headline_record(kNvbench, benchmark, "latency", "s");
   record.environment = file.environment;
   record.device = "cuda";
   if (json_optional(state, "device", where) != nullptr) {
@@ -184,7 +184,7 @@ void add_state(const std::string& benchmark, const Json& state, const NvbenchFil
                              Direction direction) {
     const std::optional<double> value = number(summaries, tag);
     if (!value) return;
-    Record other = tool_record(kTool, benchmark, metric, unit, direction);
+    Record other = tool_record(kNvbench, benchmark, metric, unit, direction);
     other.environment = record.environment;
     other.device = record.device;
     other.axes = record.axes;
@@ -231,12 +231,12 @@ NvbenchFile read_head(const Json& document, const std::string& source) {
   return file;
 }
 
-bool recognises(const FileOutline& outline) {
+bool is_nvbench(const FileOutline& outline) {
   return outline.starts_with_object() && outline.has("benchmarks") && !outline.has("context") &&
          (outline.has("meta/version/nvbench") || outline.has_all({"benchmarks/states", "benchmarks/axes"}));
 }
 
-std::vector<Record> read(const PaddedText& text, const std::string& source) {
+std::vector<Record> read_nvbench(const PaddedText& text, const std::string& source) {
   const Json document = parse_tool_json(text.view(), source);
   const NvbenchFile file = read_head(document, source);
   const std::string root = source + ": ";
@@ -261,8 +261,8 @@ std::vector<Record> read(const PaddedText& text, const std::string& source) {
 Format nvbench_format() {
   return {.name = "nvbench",
           .summary = "JSON of nvbench, with the samples that --jsonbin puts beside it",
-          .recognises = recognises,
-          .read = read};
+          .recognises = is_nvbench,
+          .read = read_nvbench};
 }
 
 }  // namespace headroom

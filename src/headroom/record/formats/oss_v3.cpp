@@ -189,7 +189,7 @@ std::string take_fingerprint(std::vector<Environment::Runner>& machines) {
   return ours.empty() ? imported_fingerprint(machines) : ours;
 }
 
-Environment read_environment(const Json& row, const std::string& where) {
+Environment environment_of_oss_v3(const Json& row, const std::string& where) {
   Environment environment;
   environment.timestamp = json_member_or<std::uint64_t>(row, "timestamp", 0, where);
   environment.git_repo = json_string_or(row, "repo", "", where);
@@ -344,7 +344,7 @@ Json oss_json(const Record& record) {
   return json;
 }
 
-std::string write(const std::vector<Record>& records, std::string_view, const std::string&) {
+std::string write_oss_v3(const std::vector<Record>& records, std::string_view, const std::string&) {
   std::string text = "[";
   for (const Record& record : records) {
     if (record.outcome.kind != Outcome::Kind::kMeasured || !std::isfinite(record.metric.value)) continue;
@@ -353,11 +353,11 @@ std::string write(const std::vector<Record>& records, std::string_view, const st
   return text + "\n]\n";
 }
 
-bool recognises(const FileOutline& outline) {
+bool is_oss_v3(const FileOutline& outline) {
   return outline.has_all({"benchmark", "metric/benchmark_values"});
 }
 
-std::vector<Record> read(const PaddedText& text, const std::string& source) {
+std::vector<Record> read_oss_v3(const PaddedText& text, const std::string& source) {
   return records_from_oss_v3(text.view(), source);
 }
 
@@ -375,7 +375,7 @@ std::vector<Record> records_from_oss_v3(std::string_view text, const std::string
     const bool is_ours = record.metric.extra_info.contains("axes");
     take_axes(row.where + "/metric", is_ours, record);
     read_inputs(row.object, row.where, record);
-    const Environment environment = read_environment(row.object, row.where);
+    const Environment environment = environment_of_oss_v3(row.object, row.where);
     auto& shared = environments[dump_json(json_of(environment))];
     if (shared == nullptr) shared = std::make_shared<Environment>(environment);
     record.environment = shared;
@@ -395,9 +395,9 @@ Format oss_v3_format() {
   return {.name = "oss-v3",
           .summary = "for the PyTorch OSS benchmark database (schema v3)",
           .endings = {".oss.json"},
-          .write = write,
-          .recognises = recognises,
-          .read = read};
+          .write = write_oss_v3,
+          .recognises = is_oss_v3,
+          .read = read_oss_v3};
 }
 
 }  // namespace headroom

@@ -12,7 +12,8 @@
 namespace headroom {
 namespace {
 
-std::shared_ptr<const Environment> read_environment(const Json& document, const std::string& root) {
+std::shared_ptr<const Environment> environment_of_pytest_benchmark(const Json& document,
+                                                                   const std::string& root) {
   auto environment = std::make_shared<Environment>();
   environment->timestamp = seconds_of_iso_time(json_string_or(document, "datetime", "", root));
   if (const Json* commit = json_optional(document, "commit_info", root)) {
@@ -63,16 +64,16 @@ Record read_benchmark(const Json& benchmark, const std::string& where) {
   return record;
 }
 
-bool recognises(const FileOutline& outline) {
+bool is_pytest_benchmark(const FileOutline& outline) {
   return outline.starts_with_object() && outline.has("benchmarks") &&
          (outline.has("machine_info") || outline.has_all({"benchmarks/fullname", "benchmarks/stats"}));
 }
 
-std::vector<Record> read(const PaddedText& text, const std::string& source) {
+std::vector<Record> read_pytest_benchmark(const PaddedText& text, const std::string& source) {
   const Json document = parse_tool_json(text.view(), source);
   const std::string root = source + ": ";
   const Json& benchmarks = json_array(document, "benchmarks", root);
-  const auto environment = read_environment(document, root);
+  const auto environment = environment_of_pytest_benchmark(document, root);
   std::vector<Record> records;
   for (const Json& benchmark : benchmarks) {
     records.push_back(read_benchmark(benchmark, fmt::format("{}/benchmarks/{}", root, records.size())));
@@ -88,8 +89,8 @@ std::vector<Record> read(const PaddedText& text, const std::string& source) {
 Format pytest_benchmark_format() {
   return {.name = "pytest-benchmark",
           .summary = "JSON of pytest-benchmark",
-          .recognises = recognises,
-          .read = read};
+          .recognises = is_pytest_benchmark,
+          .read = read_pytest_benchmark};
 }
 
 }  // namespace headroom

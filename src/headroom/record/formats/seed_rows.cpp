@@ -123,7 +123,7 @@ std::string write_csv(const std::vector<Record>& records, std::string_view previ
   return seed_csv_text(seed_rows(records), previous, source);
 }
 
-bool recognises(const FileOutline& outline) {
+bool is_seed_rows(const FileOutline& outline) {
   const std::string_view head = outline.text().substr(0, 4096);
   const std::string_view header = trimmed(head.substr(0, head.find('\n')));
   const std::vector<std::string> columns = split(header, ',');
@@ -182,7 +182,7 @@ Record record_of(const SeedLine& line, const std::string& where) {
   return record;
 }
 
-std::vector<Record> read(const PaddedText& text, const std::string& source) {
+std::vector<Record> read_seed_rows(const PaddedText& text, const std::string& source) {
   const std::vector<CsvRow> lines = parse_csv(text.view(), source);
   std::vector<Record> records;
   for (std::size_t i = 1; i < lines.size(); ++i) {
@@ -273,8 +273,8 @@ Format seed_csv_format() {
           .endings = {".csv"},
           .write = write_csv,
           .appends = true,
-          .recognises = recognises,
-          .read = read};
+          .recognises = is_seed_rows,
+          .read = read_seed_rows};
 }
 
 std::string seed_jsonl_text(std::span<const SeedRow> rows, std::string_view previous) {
