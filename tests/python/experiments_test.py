@@ -67,10 +67,11 @@ class Experiments(ScratchTest):
         self.assertEqual(overhead["metric"]["unit"], "ns")
         self.assertGreater(overhead["metric"]["value"], 0)
         self.assertIn("calling it from Python costs", said)
-        plain = self.one(records, metric="latency")["metric"]["value"]
         _, records, said = self.measure("bench.py", "--subtract-overhead")
         self.assertIn("which were taken off", said)
-        self.assertLess(self.one(records, metric="latency")["metric"]["value"], plain * 1.5)
+        # A body this short takes less than twenty calls of one that does nothing, on any machine.
+        latency, overhead = self.one(records, metric="latency"), self.one(records, metric="python")
+        self.assertLess(latency["metric"]["value"] * 1e3, 20 * overhead["metric"]["value"])
 
     def test_setup_runs_before_each_call_and_is_not_timed(self):
         self.write("bench.py", HEAD + """
