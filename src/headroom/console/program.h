@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 
@@ -18,15 +19,12 @@ std::string find_program_of_ours(const std::string& name);
 /// Throws Error where the program is missing, cannot be started, or dies of a signal.
 ExitCode run_program(const std::string& name, const Arguments& arguments);
 
+/// The exit code of main(): runs the program with its standard streams open and says why it failed.
+int exit_code_of(const std::function<ExitCode()>& program);
+
 /// main() of headroom-trace and headroom-pages. One command: the arguments are its own. Several: the first
 /// argument names one. Refuses to be started by a headroom of another version.
 int program_main(const char* name, std::span<const Command> commands, const ValueSource& values, int argc,
                  char** argv);
-
-/// A man page (roff, section 1) of a command, of the table that makes its --help.
-std::string man_page(const Command& command);
-
-/// The man page of headroom itself, which lists its commands.
-std::string man_page(std::span<const Command> commands);
 
 }  // namespace headroom::cli

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/console/man_page.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "headroom/base/text.h"
+#include "headroom/console/completion.h"
+#include "headroom/console/option_table.h"
+
+namespace headroom::cli {
+namespace {
+
+/// Text as roff prints it: a line that begins with a point or a quote is no request.
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if ((c == '.' || c == '\'') && (out.empty() || out.back() == '\n')) out += "\\&";
+    if (c == '\\') {
+      out += "\\e";
+    } else if (c == '-') {
+      out += "\\-";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string heading(const std::string& name, const std::string& summary) {
+  std::string title = name;
+  std::ranges::replace(title, ' ', '-');
+  std::string upper = title;
+  std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
+  return ".TH \"" + escaped(upper) + "\" 1 \"\" \"headroom " HEADROOM_VERSION "\" \"headroom\"\n.SH NAME\n" +
+         escaped(title) + " \\- " + escaped(summary) + "\n";
+}
+
+std::string value_text(const Option& option) {
+  if (option.is_flag()) return "";
+  if (!option.value_name.empty()) return option.value_name;
+  if (!option.choices.empty()) return join(option.choices, "|");
+  return option.takes_text() ? "TEXT" : "N";
+}
+
+std::string entry(const Option& option) {
+  std::string names;
+  for (const std::string& name : option.all_names()) {
+    names += (names.empty() ? "\\fB" : ", \\fB") + escaped(name) + "\\fR";
+  }
+  const std::string value = option.is_operand() ? "" : value_text(option);
+  if (!value.empty()) names += " \\fI" + escaped(value) + "\\fR";
+  return ".TP\n" + names + "\n" + escaped(option.help) + "\n";
+}
+
+/// The options that are not in `known`, which they then are.
+std::string entries(const OptionTable& table, std::set<std::string>& known) {
+  std::string text;
+  for (const Option& option : table.options()) {
+    if (known.insert(option.names).second) text += entry(option);
+  }
+  return text;
+}
+
+std::string verbatim(const std::string& text) {
+  return text.empty() ? "" : ".PP\n.nf\n" + escaped(trimmed(text)) + "\n.fi\n";
+}
+
+constexpr const char* kExitCodes =
+    ".SH EXIT STATUS\n0 fine, 1 the answer is no (a regression, a missed target, a failed case), 2 cannot do "
+    "it,\n"
+    "3 inconclusive, 130 interrupted.\n";
+
+}  // namespace
+
+std::string man_page(const Command& command) {
+  const OptionTable table = option_table(command, {});
+  const std::string name = std::string("headroom ") + command.name;
+  std::string text = heading(name, command.summary);
+  text += ".SH SYNOPSIS\n\\fBheadroom " + escaped(command.name) + "\\fR [\\fIOPTION\\fR]...";
+  for (const Option& option : table.options()) {
+    if (option.is_operand()) text += " [\\fI" + escaped(option.names) + "\\fR]...";
+  }
+  text += "\n.SH DESCRIPTION\n" + escaped(table.description()) + "\n.SH OPTIONS\n";
+  std::set<std::string> known;
+  text += entries(table, known);
+  for (const CommandWord& word : command.words != nullptr ? command.words() : std::vector<CommandWord>{}) {
+    const OptionTable own = option_table(command, {word.name});
+    text += ".SS \"" + escaped(name + " " + word.name) + "\"\n" + escaped(word.summary) + "\n";
+    std::set<std::string> of_both = known;
+    text += entries(own, of_both);
+  }
+  text += ".SH EXAMPLES\n" + verbatim(table.footer()) + kExitCodes;
+  return text + ".SH SEE ALSO\n.BR headroom (1)\n";
+}
+
+std::string man_page(std::span<const Command> commands) {
+  std::string text =
+      heading("headroom", "how fast a tensor program is, and how fast this machine could run it");
+  text +=
+      ".SH SYNOPSIS\n\\fBheadroom\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR]...\n.SH DESCRIPTION\n"
+      "Tells people who write tensor programs how fast a program is, how fast this machine could run it, and "
+      "whether it just got slower.\n.SH COMMANDS\n";
+  for (const Command& command : commands) {
+    text += ".TP\n\\fB" + escaped(command.name) + "\\fR\n" + escaped(command.summary) +
+            "; see \\fBheadroom\\-" + escaped(command.name) + "\\fR(1)\n";
+  }
+  text +=
+      ".SH ENVIRONMENT\n.TP\n\\fBHEADROOM_STORE\\fR\nthe history: a file, or postgresql://USER@HOST/NAME\n"
+      ".TP\n\\fBHEADROOM_ISA\\fR\nthe best instruction set that the native kernels may use: baseline, avx2, "
+      "avx512, avx512_vnni, avx512_bf16\n";
+  return text + kExitCodes;
+}
+
+}  // namespace headroom::cli
