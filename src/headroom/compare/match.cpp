@@ -8,6 +8,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <string_view>
 #include <unordered_map>
 
 #include "headroom/base/error.h"
@@ -201,11 +202,15 @@ bool may_match(const Record& a, const Record& b) {
 /// Pairs the remaining records that may match if neither may match any other.
 void match_by_what_both_tell(const std::vector<Record>& baseline, std::vector<const Record*>& partners,
                              std::vector<const Record*>& left) {
+  // Records that may match have one name.
+  std::unordered_map<std::string_view, std::vector<const Record*>> by_name;
+  for (const Record* record : left) by_name[record->model.name].push_back(record);
   std::map<const Record*, std::vector<std::size_t>> suitors;
   for (std::size_t i = 0; i < baseline.size(); ++i) {
-    if (partners[i] != nullptr) continue;
+    const auto named = by_name.find(baseline[i].model.name);
+    if (partners[i] != nullptr || named == by_name.end()) continue;
     std::vector<const Record*> found;
-    for (const Record* record : left) {
+    for (const Record* record : named->second) {
       if (may_match(baseline[i], *record)) found.push_back(record);
     }
     if (found.size() == 1) suitors[found.front()].push_back(i);
