@@ -2,16 +2,15 @@
 # A folder is a library, which links the modules that its files include and no others (tools/check_layers.py for the
 # includes, tests/checks/links_test.py for the archives).
 
-# headroom_module(NAME [USES MODULE...] [TYPES_OF MODULE...] [FOLDER PATH] [EXCLUDE REGEX...] [APART FOLDER...]
+# headroom_module(NAME [USES MODULE...] [TYPES_OF MODULE...] [FOLDER PATH] [EXCLUDE REGEX...]
 #                 [LEVEL -Ox] [PRIVATE LIBRARY...] [EXPORT NAME])
 #   USES      modules whose functions it calls
 #   TYPES_OF  modules of which it includes plain types alone, so that it need not link them
 #   FOLDER    default NAME; subfolders are part of it
 #   EXPORT    headroom::NAME for other projects; default the name
-#   APART     subfolders of files alike, which are compiled one by one (HEADROOM_UNITY)
 #   LEVEL     how a release is optimised; default -Og, for code that runs for milliseconds
 function(headroom_module name)
-  cmake_parse_arguments(ARG "" "FOLDER;LEVEL;EXPORT" "USES;TYPES_OF;PRIVATE;EXCLUDE;APART" ${ARGN})
+  cmake_parse_arguments(ARG "" "FOLDER;LEVEL;EXPORT" "USES;TYPES_OF;PRIVATE;EXCLUDE" ${ARGN})
   if(NOT DEFINED ARG_FOLDER)
     set(ARG_FOLDER ${name})
   endif()
@@ -30,10 +29,6 @@ function(headroom_module name)
   endforeach()
   list(TRANSFORM ARG_USES PREPEND headroom_)
   add_library(headroom_${name} ${sources})
-  foreach(apart IN LISTS ARG_APART)
-    file(GLOB files CONFIGURE_DEPENDS ${folder}/${apart}/*.cpp)
-    set_source_files_properties(${files} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  endforeach()
   add_library(headroom::${ARG_EXPORT} ALIAS headroom_${name})
   target_compile_features(headroom_${name} PUBLIC cxx_std_20)
   target_compile_definitions(headroom_${name} PRIVATE HEADROOM_VERSION="${PROJECT_VERSION}"

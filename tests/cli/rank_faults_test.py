@@ -73,12 +73,13 @@ class RankFaultsTest(CommandLineTest):
                 self.assertIn(f"rank {victim} of {RANKS} was killed by signal 9", stderr)
 
     def test_a_rank_that_sleeps_is_named_with_who_waits_for_it(self):
-        for _ in range(4):  # a rank that is stopped between two calls keeps nobody waiting
-            program = self.start(*ENDLESS, "--max-bytes", "4M", "--min-bytes", "4M", "--timeout", "8s")
+        # A rank that is stopped between two calls keeps nobody waiting; on a busy machine it starts late.
+        for moment in (4, 5, 10, 20, 30):
+            program = self.start(*ENDLESS, "--max-bytes", "4M", "--min-bytes", "4M", "--timeout", f"{2 * moment}s")
             ranks = self.ranks_once_started(program)
-            time.sleep(4)
+            time.sleep(moment)
             os.kill(ranks[1], signal.SIGSTOP)
-            stderr = self.end_of(program, ranks, 30)
+            stderr = self.end_of(program, ranks, 20 + 4 * moment)
             self.assertIn("rank 1 is stopped by a signal", stderr)
             if " since " in stderr:
                 break

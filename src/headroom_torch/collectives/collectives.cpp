@@ -120,7 +120,7 @@ T as(int value) {
   }
 }
 
-using Case = std::unique_ptr<CollectiveCase>;
+using CollectiveCasePtr = std::unique_ptr<CollectiveCase>;
 
 /// What all collectives are made from.
 struct Parts {
@@ -144,12 +144,12 @@ struct Parts {
   CollectiveBackend& backend() const { return *group.connection->backend; }
 
   template <typename Run>
-  Case loop(CollectiveBuffers buffers, Run run) const {
+  CollectiveCasePtr loop(CollectiveBuffers buffers, Run run) const {
     return std::make_unique<CollectiveLoop<Run>>(setup, group, std::move(buffers), std::move(run));
   }
 };
 
-Case all_reduce(const Parts& parts) {
+CollectiveCasePtr all_reduce(const Parts& parts) {
   const at::Tensor data = parts.make(parts.whole);
   return parts.loop({parts.source(parts.whole), data, data,
                      [pattern = parts.pattern](std::int64_t place) { return pattern.sum(place); }},
@@ -158,7 +158,7 @@ Case all_reduce(const Parts& parts) {
                     });
 }
 
-Case broadcast(const Parts& parts) {
+CollectiveCasePtr broadcast(const Parts& parts) {
   const at::Tensor data = parts.make(parts.whole);
   CollectiveBuffers buffers{parts.source(parts.whole), data, data,
                             [pattern = parts.pattern](std::int64_t p) { return pattern.value(0, p); }};
@@ -169,7 +169,7 @@ Case broadcast(const Parts& parts) {
                     });
 }
 
-Case all_gather(const Parts& parts) {
+CollectiveCasePtr all_gather(const Parts& parts) {
   const at::Tensor in = parts.make(parts.share), out = parts.make(parts.whole);
   std::vector<std::vector<at::Tensor>> pieces{out.chunk(parts.setup.ranks)};
   return parts.loop({parts.source(parts.share), in, out,
@@ -186,7 +186,7 @@ void exchange(CollectiveBackend& backend, at::Tensor& to, at::Tensor& from) {
   backend.alltoall_base(to, from, received, sent)->wait();
 }
 
-Case all_to_all(const Parts& parts) {
+CollectiveCasePtr all_to_all(const Parts& parts) {
   at::Tensor in = parts.make(parts.whole), out = parts.make(parts.whole);
   return parts.loop({parts.source(parts.whole), in, out,
                      [pattern = parts.pattern, share = parts.share, rank = parts.rank](std::int64_t place) {
@@ -202,7 +202,7 @@ CollectiveBuffers scattered(const Parts& parts, const at::Tensor& in, const at::
           }};
 }
 
-Case reduce_scatter(const Parts& parts) {
+CollectiveCasePtr reduce_scatter(const Parts& parts) {
   at::Tensor in = parts.make(parts.whole), out = parts.make(parts.share);
   return parts.loop(scattered(parts, in, out), [in, out, backend = &parts.backend()]() mutable {
     backend->_reduce_scatter_base(out, in)->wait();
@@ -210,7 +210,7 @@ Case reduce_scatter(const Parts& parts) {
 }
 
 /// Half of the bytes that an all-reduce of the whole would move.
-Case composed_reduce_scatter(const Parts& parts) {
+CollectiveCasePtr composed_reduce_scatter(const Parts& parts) {
   at::Tensor in = parts.make(parts.whole), out = parts.make(parts.share);
   at::Tensor received = parts.make(parts.whole);
   return parts.loop(scattered(parts, in, out),

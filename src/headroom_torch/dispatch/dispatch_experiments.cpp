@@ -274,7 +274,7 @@ class CycleLoop final : public DispatchCase {
 };
 
 using Tensors = std::vector<at::Tensor>;
-using Case = std::unique_ptr<DispatchCase>;
+using DispatchCasePtr = std::unique_ptr<DispatchCase>;
 
 at::ScalarType scalar_type(const std::string& dtype) {
   if (dtype == "f32") return at::kFloat;
@@ -331,13 +331,13 @@ void add_weights(Operands& operands, const DispatchContext& context) {
 }
 
 template <typename Call>
-Case loop(const DispatchContext& context, Operands operands, Call call) {
+DispatchCasePtr loop(const DispatchContext& context, Operands operands, Call call) {
   return std::make_unique<CycleLoop<Call>>(context, std::move(operands), std::move(call));
 }
 
 /// What has no counterpart on plain tensors.
 template <typename Call>
-Case placed_loop(const DispatchContext& context, Call call) {
+DispatchCasePtr placed_loop(const DispatchContext& context, Call call) {
   Operands operands = subject(context);
   operands.whole.clear();
   operands.local.clear();
@@ -345,29 +345,29 @@ Case placed_loop(const DispatchContext& context, Call call) {
 }
 
 template <at::Tensor (*kOp)(const at::Tensor&)>
-Case unary(const DispatchContext& context) {
+DispatchCasePtr unary(const DispatchContext& context) {
   return loop(context, subject(context), [](const Tensors& x) { return kOp(x[0]); });
 }
 
-Case add(const DispatchContext& context) {
+DispatchCasePtr add(const DispatchContext& context) {
   return loop(context, subject(context), [](const Tensors& x) { return at::add(x[0], x[0]); });
 }
 
-Case add_in_place(const DispatchContext& context) {
+DispatchCasePtr add_in_place(const DispatchContext& context) {
   Operands operands = subject(context);
   // Nothing is added, however often.
   add_operand(operands, at::zeros_like(operands.whole.front()), context, context.placements);
   return loop(context, std::move(operands), [](const Tensors& x) { return x[0].add_(x[1]); });
 }
 
-Case mm(const DispatchContext& context) {
+DispatchCasePtr mm(const DispatchContext& context) {
   require_matrix(context, "mm");
   Operands operands = subject(context);
   add_weights(operands, context);
   return loop(context, std::move(operands), [](const Tensors& x) { return at::mm(x[0], x[1]); });
 }
 
-Case addmm(const DispatchContext& context) {
+DispatchCasePtr addmm(const DispatchContext& context) {
   require_matrix(context, "addmm");
   Operands operands = subject(context);
   add_weights(operands, context);
@@ -375,17 +375,17 @@ Case addmm(const DispatchContext& context) {
   return loop(context, std::move(operands), [](const Tensors& x) { return at::addmm(x[2], x[0], x[1]); });
 }
 
-Case matmul(const DispatchContext& context) {
+DispatchCasePtr matmul(const DispatchContext& context) {
   Operands operands = subject(context);
   add_weights(operands, context);
   return loop(context, std::move(operands), [](const Tensors& x) { return at::matmul(x[0], x[1]); });
 }
 
-Case view(const DispatchContext& context) {
+DispatchCasePtr view(const DispatchContext& context) {
   return loop(context, subject(context), [](const Tensors& x) { return x[0].view({-1}); });
 }
 
-Case layer_norm(const DispatchContext& context) {
+DispatchCasePtr layer_norm(const DispatchContext& context) {
   const std::int64_t columns = context.setup.shape.back();
   Operands operands = subject(context);
   for (int i = 0; i < 2; ++i)
@@ -394,37 +394,37 @@ Case layer_norm(const DispatchContext& context) {
               [columns](const Tensors& x) { return at::layer_norm(x[0], {columns}, x[1], x[2]); });
 }
 
-Case softmax(const DispatchContext& context) {
+DispatchCasePtr softmax(const DispatchContext& context) {
   return loop(context, subject(context), [](const Tensors& x) { return at::softmax(x[0], -1); });
 }
 
-Case mul(const DispatchContext& context) {
+DispatchCasePtr mul(const DispatchContext& context) {
   return loop(context, subject(context), [](const Tensors& x) { return at::mul(x[0], x[0]); });
 }
 
-Case transpose(const DispatchContext& context) {
+DispatchCasePtr transpose(const DispatchContext& context) {
   require_matrix(context, "t");
   return loop(context, subject(context), [](const Tensors& x) { return x[0].t(); });
 }
 
-Case cat(const DispatchContext& context) {
+DispatchCasePtr cat(const DispatchContext& context) {
   return loop(context, subject(context), [](const Tensors& x) { return at::cat({x[0], x[0]}, -1); });
 }
 
-Case redistribute(const DispatchContext& context) {
+DispatchCasePtr redistribute(const DispatchContext& context) {
   dtensor::Placements to = replicated(context);
   if (to == context.placements) to.front() = dtensor::Shard{0};
   return placed_loop(context, [to](const Tensors& x) { return dtensor::redistribute(x[0], to); });
 }
 
-Case from_local(const DispatchContext& context) {
+DispatchCasePtr from_local(const DispatchContext& context) {
   return placed_loop(context, [mesh = context.mesh, placements = context.placements,
                                part = dtensor::local(subject(context).placed.front())](const Tensors&) {
     return dtensor::from_local(part, mesh, placements, dtensor::LocalSizes::kEqual);
   });
 }
 
-Case full(const DispatchContext& context) {
+DispatchCasePtr full(const DispatchContext& context) {
   return placed_loop(context, [](const Tensors& x) { return dtensor::full(x[0]); });
 }
 

@@ -208,15 +208,15 @@ Window window_of(const Trace& trace, const AnalysisOptions& options, std::vector
   return {all[index].name, {all[index].start_ns, all[index].end_ns}};
 }
 
-struct Sum {
+struct PathSum {
   std::int64_t time_ns = 0, elapsed_ns = 0, edges = 0;
 };
-using ClassSums = std::array<Sum, kPathClasses>;
+using ClassSums = std::array<PathSum, kPathClasses>;
 
 ClassSums sums_of(const PathGraph& graph, const CriticalPath& path) {
   ClassSums sums;
   for (const PathEdge& edge : path.edges) {
-    Sum& sum = sums[static_cast<std::size_t>(edge.kind)];
+    PathSum& sum = sums[static_cast<std::size_t>(edge.kind)];
     sum.time_ns += edge.weight_ns;
     sum.elapsed_ns += graph.at_ns[edge.to] - graph.at_ns[edge.from];
     ++sum.edges;
@@ -240,7 +240,7 @@ DataTable class_table(const ClassSums& sums, const CriticalPath& path) {
                    {"elapsed_ns", "elapsed", Kind::kTimeNs}},
                   {}};
   for (std::size_t kind = 0; kind < kPathClasses; ++kind) {
-    const Sum& sum = sums[kind];
+    const PathSum& sum = sums[kind];
     if (!is_weighed(kind) && sum.edges == 0) continue;
     table.rows.push_back({to_string(static_cast<PathClass>(kind)), sum.time_ns,
                           share_cell(sum.time_ns, path.length_ns), sum.edges, sum.elapsed_ns});
@@ -249,14 +249,14 @@ DataTable class_table(const ClassSums& sums, const CriticalPath& path) {
 }
 
 DataTable name_table(const Trace& trace, const CriticalPath& path) {
-  std::map<std::pair<PathClass, NameId>, Sum> by_name;
+  std::map<std::pair<PathClass, NameId>, PathSum> by_name;
   for (const PathEdge& edge : path.edges) {
     if (edge.weight_ns <= 0) continue;
-    Sum& sum = by_name[{edge.kind, trace.events.name[edge.event]}];
+    PathSum& sum = by_name[{edge.kind, trace.events.name[edge.event]}];
     sum.time_ns += edge.weight_ns;
     ++sum.edges;
   }
-  std::vector<std::pair<std::pair<PathClass, NameId>, Sum>> sorted(by_name.begin(), by_name.end());
+  std::vector<std::pair<std::pair<PathClass, NameId>, PathSum>> sorted(by_name.begin(), by_name.end());
   std::ranges::stable_sort(sorted, std::greater{}, [](const auto& entry) { return entry.second.time_ns; });
   DataTable table{"names",
                   "the critical path by event",
@@ -354,7 +354,7 @@ void keep_for_job(const Trace& trace, const Window& window, const PathGraph& gra
   result.tables.push_back(collective_table(calls));
 }
 
-AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_critical_path(const Trace& trace, const AnalysisOptions& options) {
   AnalysisResult result;
   const Window window = window_of(trace, options, result.notes);
   const PathGraph graph = critical_path_graph(trace, window.span);
@@ -429,7 +429,7 @@ AnalysisResult combine(std::span<const RankResult> ranks, const AnalysisOptions&
   return result;
 }
 
-constexpr AnalysisOption kOptions[] = {
+constexpr AnalysisOption kPathOptions[] = {
     {"step", "N", "the middle one", "the ProfilerStep with that number, or 'all' for the whole trace"},
     {"annotation", "TEXT", "",
      "in place of a step: an annotation whose name contains TEXT; --step then counts these from 0"},
@@ -442,8 +442,8 @@ namespace analysis {
 extern const Analysis critical_path{"critical-path",
                                     "the chain of host and device work that set the time of a step",
                                     Needs::kLaunches | Needs::kOps | Needs::kSyncs | Needs::kGpuArguments,
-                                    analyze,
-                                    kOptions,
+                                    analyze_critical_path,
+                                    kPathOptions,
                                     combine};
 
 }  // namespace analysis

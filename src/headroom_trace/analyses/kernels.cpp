@@ -20,19 +20,19 @@
 namespace headroom::trace {
 namespace {
 
-enum class By { kName, kType, kShape, kOp };
+enum class KernelsBy { kName, kType, kShape, kOp };
 
-By by_of(const AnalysisOptions& options) {
+KernelsBy kernels_by(const AnalysisOptions& options) {
   const std::string text = options.text("by", "name");
-  constexpr std::pair<const char*, By> kChoices[] = {
-      {"name", By::kName}, {"type", By::kType}, {"shape", By::kShape}, {"op", By::kOp}};
+  constexpr std::pair<const char*, KernelsBy> kChoices[] = {
+      {"name", KernelsBy::kName}, {"type", KernelsBy::kType}, {"shape", KernelsBy::kShape}, {"op", KernelsBy::kOp}};
   for (const auto& [name, by] : kChoices) {
     if (text == name) return by;
   }
   throw Error(fmt::format("--by {}: give name, type, shape or op", in_quotes(text)));
 }
 
-struct Group {
+struct KernelGroup {
   std::vector<Cell> labels;
   DurationStats durations;
   std::array<std::int64_t, kKernelCategories> category_ns{};
@@ -53,9 +53,9 @@ std::string extent_text(const std::uint32_t (&extent)[3]) {
 class Grouping {
  public:
   using Key = std::array<std::uint32_t, 7>;
-  Grouping(const Trace& trace, const std::vector<KernelType>& types, By by)
+  Grouping(const Trace& trace, const std::vector<KernelType>& types, KernelsBy by)
       : trace_(trace), types_(types), by_(by) {
-    if (by == By::kOp) ops_ = launching_ops(trace);
+    if (by == KernelsBy::kOp) ops_ = launching_ops(trace);
   }
 
   Key key(std::size_t row) const {
@@ -63,13 +63,13 @@ class Grouping {
     const auto type = static_cast<std::uint32_t>(types_[row]);
     const NameId name = trace_.events.name[work.event];
     switch (by_) {
-      case By::kType:
+      case KernelsBy::kType:
         return {type};
-      case By::kOp:
+      case KernelsBy::kOp:
         return {ops_[row] == kNone ? kNoName : trace_.events.name[ops_[row]]};
-      case By::kShape:
+      case KernelsBy::kShape:
         return {name, work.grid[0], work.grid[1], work.grid[2], work.block[0], work.block[1], work.block[2]};
-      case By::kName:
+      case KernelsBy::kName:
         break;
     }
     return {name, type};
@@ -80,31 +80,31 @@ class Grouping {
     const char* type = to_string(types_[row]);
     const std::string name(trace_.names[trace_.events.name[work.event]]);
     switch (by_) {
-      case By::kType:
+      case KernelsBy::kType:
         return {type};
-      case By::kOp:
+      case KernelsBy::kOp:
         return {ops_[row] == kNone ? Cell{} : Cell{std::string(trace_.names[trace_.events.name[ops_[row]]])}};
-      case By::kShape:
+      case KernelsBy::kShape:
         return {name, type, extent_text(work.grid), extent_text(work.block)};
-      case By::kName:
+      case KernelsBy::kName:
         break;
     }
     return {name, type};
   }
 
   /// Whether the kernels of a group are of one name.
-  bool has_category() const { return by_ == By::kName || by_ == By::kShape; }
+  bool has_category() const { return by_ == KernelsBy::kName || by_ == KernelsBy::kShape; }
 
   std::vector<Column> columns() const {
     const Column name{"name", "name", Kind::kText}, type{"type", "type", Kind::kText};
     switch (by_) {
-      case By::kType:
+      case KernelsBy::kType:
         return {type};
-      case By::kOp:
+      case KernelsBy::kOp:
         return {{"op", "launching op", Kind::kText}};
-      case By::kShape:
+      case KernelsBy::kShape:
         return {name, type, {"grid", "grid", Kind::kText}, {"block", "block", Kind::kText}};
-      case By::kName:
+      case KernelsBy::kName:
         break;
     }
     return {name, type};
@@ -113,18 +113,18 @@ class Grouping {
  private:
   const Trace& trace_;
   const std::vector<KernelType>& types_;
-  By by_;
+  KernelsBy by_;
   std::vector<std::uint32_t> ops_;
 };
 
 DataTable kernel_table(const Trace& trace, const Grouping& grouping,
                        const std::vector<KernelCategory>& categories, std::int64_t sum) {
   std::map<Grouping::Key, std::size_t> places;
-  std::vector<Group> groups;
+  std::vector<KernelGroup> groups;
   for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
     const auto [place, is_new] = places.emplace(grouping.key(row), groups.size());
     if (is_new) groups.push_back({grouping.labels(row), {}});
-    Group& group = groups[place->second];
+    KernelGroup& group = groups[place->second];
     const std::int64_t duration = trace.events.duration_ns[trace.gpu[row].event];
     group.durations.add(duration);
     // A kernel of no duration counts a little, so that the category of a group of such is theirs.
@@ -132,7 +132,7 @@ DataTable kernel_table(const Trace& trace, const Grouping& grouping,
     of_category = saturating_add(of_category, std::max<std::int64_t>(duration, 1));
   }
   std::ranges::stable_sort(groups, std::greater{},
-                           [](const Group& group) { return group.durations.total_ns(); });
+                           [](const KernelGroup& group) { return group.durations.total_ns(); });
   DataTable table{"kernels", "by total time", grouping.columns(), {}};
   if (grouping.has_category()) table.columns.push_back({"category", "category", Kind::kText});
   for (Column& column : std::vector<Column>{{"count", "count", Kind::kCount},
@@ -144,7 +144,7 @@ DataTable kernel_table(const Trace& trace, const Grouping& grouping,
                                             {"max_ns", "max", Kind::kTimeNs}}) {
     table.columns.push_back(std::move(column));
   }
-  for (Group& group : groups) {
+  for (KernelGroup& group : groups) {
     std::vector<Cell>& row = table.rows.emplace_back(std::move(group.labels));
     if (grouping.has_category()) row.emplace_back(group.category());
     const DurationStats& durations = group.durations;
@@ -252,8 +252,8 @@ DataTable combination_table(const Breakdown& sum) {
   return table;
 }
 
-AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
-  const By by = by_of(options);
+AnalysisResult analyze_kernels(const Trace& trace, const AnalysisOptions& options) {
+  const KernelsBy by = kernels_by(options);
   AnalysisResult result;
   if (trace.gpu.empty()) {
     result.notes.push_back(no_gpu_work(trace));
@@ -278,10 +278,10 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
 }
 
 Needs needs_with(const AnalysisOptions& options) {
-  return by_of(options) == By::kShape ? Needs::kGpuArguments : Needs::kGpuWork;
+  return kernels_by(options) == KernelsBy::kShape ? Needs::kGpuArguments : Needs::kGpuWork;
 }
 
-constexpr AnalysisOption kOptions[] = {
+constexpr AnalysisOption kKernelOptions[] = {
     {"by", "WHAT", "name", "name, type, shape (grid and block), or op (the operator that launched it)"}};
 
 }  // namespace
@@ -292,8 +292,8 @@ extern const Analysis kernels{
     "kernels",
     "the work of the devices by name, type, shape or launching op, and what a fusion would take",
     Needs::kLaunches | Needs::kOps,
-    analyze,
-    kOptions,
+    analyze_kernels,
+    kKernelOptions,
     nullptr,
     needs_with};
 

@@ -253,7 +253,7 @@ DataTable pools_table(const Trace& trace) {
   return table;
 }
 
-constexpr AnalysisOption kOptions[] = {
+constexpr AnalysisOption kMemoryOptions[] = {
     {"series", "", "", "tables with every change of bandwidth and of allocated memory"}};
 
 DataTable transfers_table(const Trace& trace, const std::vector<Transfer>& transfers) {
@@ -474,7 +474,7 @@ void add_headlines(const std::vector<Transfer>& transfers, const MemoryHistory& 
   if (reserved >= 0) result.headlines.push_back({"peak_reserved_bytes", Kind::kBytes, true, reserved, ""});
 }
 
-AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_memory(const Trace& trace, const AnalysisOptions& options) {
   const std::vector<Transfer> found = transfers(trace);
   const std::vector<BandwidthSeries> series = bandwidth_series(found);
   const MemoryHistory history = memory_history(trace);
@@ -513,8 +513,8 @@ extern const Analysis memory{
     "memory",
     "copies, their bandwidth, what was allocated, which lines hold it, and how torn it is",
     Needs::kMemory | Needs::kGpuArguments,
-    analyze,
-    kOptions,
+    analyze_memory,
+    kMemoryOptions,
     nullptr};
 
 }  // namespace analysis

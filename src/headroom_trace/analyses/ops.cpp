@@ -110,18 +110,18 @@ void find_stand_ins(const Trace& trace, OpTree& tree) {
   }
 }
 
-enum class By { kName, kShape, kStack };
+enum class OpsBy { kName, kShape, kStack };
 
-By by_of(const AnalysisOptions& options) {
+OpsBy ops_by(const AnalysisOptions& options) {
   const std::string text = options.text("by", "name");
-  if (text == "name") return By::kName;
-  if (text == "shape") return By::kShape;
-  if (text == "stack") return By::kStack;
+  if (text == "name") return OpsBy::kName;
+  if (text == "shape") return OpsBy::kShape;
+  if (text == "stack") return OpsBy::kStack;
   throw Error(fmt::format("--by {}: give name, shape or stack", in_quotes(text)));
 }
 
 /// A row of key_averages.
-struct Group {
+struct OpGroup {
   std::string name, detail;  ///< detail: the shapes or the stack
   const char* kind = "";
   std::int64_t calls = 0, self_cpu = 0, cpu = 0, self_device = 0, device = 0;
@@ -173,18 +173,18 @@ OpTree op_tree(const Trace& trace) {
 
 class Averages {
  public:
-  Averages(const Trace& trace, By by, std::size_t frames)
+  Averages(const Trace& trace, OpsBy by, std::size_t frames)
       : trace_(trace), tree_(op_tree(trace)), by_(by), frames_(frames), group_(trace.events.size(), kNone) {
-    if (by == By::kStack) frame_ = parents(trace, mask_of(Category::kPython));
+    if (by == OpsBy::kStack) frame_ = parents(trace, mask_of(Category::kPython));
     for (const std::uint32_t call : tree_.calls) add(call);
   }
-  std::vector<Group> groups;
+  std::vector<OpGroup> groups;
   std::int64_t unattributed_device_ns() const { return tree_.unattributed_device_ns; }
 
  private:
   const Trace& trace_;
   const OpTree tree_;
-  By by_;
+  OpsBy by_;
   std::size_t frames_;
   std::vector<std::uint32_t> group_;  ///< of each event that stands for itself
   std::vector<std::uint32_t> frame_;  ///< the innermost python_function around each call
@@ -206,17 +206,17 @@ class Averages {
 
   std::string detail_of(std::uint32_t event) const {
     const std::string own = own_detail_of(event);
-    return by_ == By::kStack && own.empty() ? functions_above(event) : own;
+    return by_ == OpsBy::kStack && own.empty() ? functions_above(event) : own;
   }
 
   std::string own_detail_of(std::uint32_t event) const {
     const std::uint32_t row = trace_.events.detail[event];
     const Category category = trace_.events.category[event];
-    if (by_ == By::kName || row == kNone || row >= trace_.ops.size() ||
+    if (by_ == OpsBy::kName || row == kNone || row >= trace_.ops.size() ||
         (category != Category::kCpuOp && category != Category::kUserAnnotation)) {
       return "";
     }
-    if (by_ == By::kShape) return std::string(trace_.names[trace_.ops[row].dims]);
+    if (by_ == OpsBy::kShape) return std::string(trace_.names[trace_.ops[row].dims]);
     return top_frames(trace_.names[trace_.ops[row].stack], frames_);
   }
 
@@ -230,7 +230,7 @@ class Averages {
     const auto [place, is_new] =
         places_.emplace(std::tuple(name, detail, category), static_cast<std::uint32_t>(groups.size()));
     if (is_new) {
-      Group& group = groups.emplace_back();
+      OpGroup& group = groups.emplace_back();
       group.name = std::string(name);
       group.detail = std::move(detail);
       group.kind = kind_of(category);
@@ -252,7 +252,7 @@ class Averages {
 
   void add(std::uint32_t call) {
     const std::uint32_t stand_in = tree_.stand_in[call], place = group_of(stand_in);
-    Group& group = groups[place];
+    OpGroup& group = groups[place];
     group.self_cpu = saturating_add(group.self_cpu, tree_.self_ns[call]);
     group.self_device = saturating_add(group.self_device, tree_.device_ns[call]);
     const bool is_inside = enter(call, place);
@@ -264,24 +264,24 @@ class Averages {
   }
 };
 
-std::int64_t Group::*sort_key(const AnalysisOptions& options, bool has_device_time) {
+std::int64_t OpGroup::*sort_key(const AnalysisOptions& options, bool has_device_time) {
   const std::string text = options.text("sort", has_device_time ? "self-device" : "self-cpu");
-  constexpr std::pair<const char*, std::int64_t Group::*> kChoices[] = {{"self-cpu", &Group::self_cpu},
-                                                                        {"cpu", &Group::cpu},
-                                                                        {"self-device", &Group::self_device},
-                                                                        {"device", &Group::device},
-                                                                        {"calls", &Group::calls}};
+  constexpr std::pair<const char*, std::int64_t OpGroup::*> kChoices[] = {{"self-cpu", &OpGroup::self_cpu},
+                                                                        {"cpu", &OpGroup::cpu},
+                                                                        {"self-device", &OpGroup::self_device},
+                                                                        {"device", &OpGroup::device},
+                                                                        {"calls", &OpGroup::calls}};
   for (const auto& [name, member] : kChoices) {
     if (text == name) return member;
   }
   throw Error(fmt::format("--sort {}: give self-cpu, cpu, self-device, device or calls", in_quotes(text)));
 }
 
-DataTable op_table(const std::vector<Group>& groups, By by, std::int64_t self_cpu, std::int64_t self_device) {
+DataTable op_table(const std::vector<OpGroup>& groups, OpsBy by, std::int64_t self_cpu, std::int64_t self_device) {
   DataTable table{
       "ops", "calls of the host", {{"name", "name", Kind::kText}, {"kind", "kind", Kind::kText}}, {}};
-  if (by == By::kShape) table.columns.push_back({"input_shapes", "input shapes", Kind::kText});
-  if (by == By::kStack) table.columns.push_back({"stack", "stack", Kind::kText});
+  if (by == OpsBy::kShape) table.columns.push_back({"input_shapes", "input shapes", Kind::kText});
+  if (by == OpsBy::kStack) table.columns.push_back({"stack", "stack", Kind::kText});
   for (Column& column : std::vector<Column>{{"calls", "calls", Kind::kCount},
                                             {"self_cpu_ns", "self CPU", Kind::kTimeNs},
                                             {"self_cpu_share", "of all", Kind::kShare},
@@ -293,9 +293,9 @@ DataTable op_table(const std::vector<Group>& groups, By by, std::int64_t self_cp
                                             {"device_mean_ns", "device mean", Kind::kTimeNs}}) {
     table.columns.push_back(std::move(column));
   }
-  for (const Group& group : groups) {
+  for (const OpGroup& group : groups) {
     std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{group.name, group.kind});
-    if (by != By::kName) row.emplace_back(group.detail);
+    if (by != OpsBy::kName) row.emplace_back(group.detail);
     const auto calls = static_cast<double>(group.calls);
     row.insert(row.end(), {group.calls, group.self_cpu, share_cell(group.self_cpu, self_cpu), group.cpu,
                            static_cast<double>(group.cpu) / calls, group.self_device,
@@ -306,24 +306,24 @@ DataTable op_table(const std::vector<Group>& groups, By by, std::int64_t self_cp
 }
 
 AnalysisResult analyze_ops(const Trace& trace, const AnalysisOptions& options) {
-  const By by = by_of(options);
+  const OpsBy by = ops_by(options);
   const double frames = options.number("frames", 5);
   if (!(frames >= 1)) throw Error("--frames: give at least 1");
   Averages averages(trace, by, static_cast<std::size_t>(std::min(frames, 1e6)));
-  std::vector<Group> groups = std::move(averages.groups);
+  std::vector<OpGroup> groups = std::move(averages.groups);
   AnalysisResult result;
   if (groups.empty()) {
     result.notes.emplace_back("no operator, annotation or runtime call in the file: was the CPU recorded?");
     return result;
   }
   std::int64_t calls = 0, self_cpu = 0, self_device = 0;
-  for (const Group& group : groups) {
+  for (const OpGroup& group : groups) {
     calls += group.calls;
     self_cpu = saturating_add(self_cpu, group.self_cpu);
     self_device = saturating_add(self_device, group.self_device);
   }
   const auto key = sort_key(options, self_device > 0);
-  std::ranges::stable_sort(groups, [&](const Group& a, const Group& b) { return a.*key > b.*key; });
+  std::ranges::stable_sort(groups, [&](const OpGroup& a, const OpGroup& b) { return a.*key > b.*key; });
   DataTable table = op_table(groups, by, self_cpu, self_device);
   if (const std::size_t left_out = keep_top(table, options.top); left_out > 0)
     result.notes.push_back(fmt::format("{} more rows: --top 0 shows all", left_out));
@@ -339,9 +339,9 @@ AnalysisResult analyze_ops(const Trace& trace, const AnalysisOptions& options) {
 }
 
 Needs needs_with_ops(const AnalysisOptions& options) {
-  const By by = by_of(options);
-  if (by == By::kName) return Needs::kGpuWork;
-  return by == By::kStack ? Needs::kOpArguments | Needs::kPython : Needs::kOpArguments;
+  const OpsBy by = ops_by(options);
+  if (by == OpsBy::kName) return Needs::kGpuWork;
+  return by == OpsBy::kStack ? Needs::kOpArguments | Needs::kPython : Needs::kOpArguments;
 }
 
 constexpr AnalysisOption kOpsOptions[] = {

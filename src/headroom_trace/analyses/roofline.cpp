@@ -163,7 +163,7 @@ void add_headlines(const Roofline& found, const DevicePeaks& peaks, double total
                     format_percent(faster_ns / device_ns)));
 }
 
-AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_roofline(const Trace& trace, const AnalysisOptions& options) {
   AnalysisResult result;
   if (trace.gpu.empty()) {
     result.notes.push_back(no_gpu_work(trace));
@@ -184,7 +184,7 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   return result;
 }
 
-constexpr AnalysisOption kOptions[] = {
+constexpr AnalysisOption kRooflineOptions[] = {
     {"peak-flops", "FLOPS", "", "FLOP/s of the device for every type, in place of its data sheet: 989e12"},
     {"peak-bandwidth", "BYTES", "", "bytes/s of its memory: 3.35e12"},
     {"peaks-of", "NAME", "the device of the trace",
@@ -197,8 +197,8 @@ namespace analysis {
 extern const Analysis roofline{"roofline",
                                "operators against what the device's arithmetic and memory allow",
                                Needs::kLaunches | Needs::kOps | Needs::kOpArguments,
-                               analyze,
-                               kOptions,
+                               analyze_roofline,
+                               kRooflineOptions,
                                nullptr};
 
 }  // namespace analysis

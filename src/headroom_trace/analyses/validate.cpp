@@ -101,7 +101,7 @@ void add_notes(const Trace& trace, const std::vector<TraceCheck>& checks, Analys
   if (trace.gpu.empty()) result.notes.emplace_back("no work of a device is in the file");
 }
 
-AnalysisResult analyze(const Trace& trace, const AnalysisOptions&) {
+AnalysisResult analyze_validate(const Trace& trace, const AnalysisOptions&) {
   const std::vector<TraceCheck> checks = trace_checks(trace);
   AnalysisResult result;
   result.tables = {problems_table(trace), checks_table(trace, checks), content_table(trace)};
@@ -123,7 +123,7 @@ namespace analysis {
 extern const Analysis validate{"validate",
                                "what is broken in the file, where, and what its events say of each other",
                                Needs::kAll | Needs::kSyntax,
-                               analyze,
+                               analyze_validate,
                                {},
                                nullptr};
 

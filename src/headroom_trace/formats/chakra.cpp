@@ -15,9 +15,9 @@ namespace headroom::trace::readers {
 namespace {
 
 // Node, IOInfo and AttributeProto.
-constexpr std::uint32_t kId = 1, kName = 2, kType = 3, kStart = 6, kLength = 7, kInputs = 8, kAttribute = 10;
+constexpr std::uint32_t kNodeId = 1, kNodeName = 2, kNodeType = 3, kNodeStart = 6, kNodeLength = 7, kNodeInputs = 8, kNodeAttribute = 10;
 constexpr std::uint32_t kShapes = 2, kTypes = 3, kValues = 1;
-constexpr std::uint32_t kAttributeName = 1, kBool = 27, kText = 29;
+constexpr std::uint32_t kAttributeName = 1, kAttributeBool = 27, kAttributeText = 29;
 constexpr std::uint64_t kMetadataNode = 1, kFirstCommunication = 5, kLastCommunication = 7;
 
 struct Attribute {
@@ -31,10 +31,10 @@ Attribute attribute_of(std::string_view bytes) {
   WireMessage message(bytes);
   for (WireField field; message.next(field);) {
     if (field.is_bytes(kAttributeName)) attribute.name = field.bytes;
-    if (field.is_bytes(kText)) attribute.text = field.bytes;
+    if (field.is_bytes(kAttributeText)) attribute.text = field.bytes;
     // sint32 and sint64 are zigzag-encoded.
     const bool is_folded = field.number == 15 || field.number == 17;
-    if (field.type == WireType::kVarint && field.number >= 7 && field.number <= kBool)
+    if (field.type == WireType::kVarint && field.number >= 7 && field.number <= kAttributeBool)
       attribute.whole =
           is_folded ? static_cast<std::int64_t>(field.value >> 1 ^ (0 - (field.value & 1))) : field.whole();
   }
@@ -103,13 +103,13 @@ void ChakraReader::take_node(std::string_view bytes, std::uint64_t offset) {
   arguments_.clear();
   WireMessage message(bytes);
   for (WireField field; message.next(field);) {
-    if (field.is_varint(kId)) id = field.value;
-    if (field.is_bytes(kName)) name = field.bytes;
-    if (field.is_varint(kType)) type = field.value;
-    if (field.is_varint(kStart)) start_us = field.value;
-    if (field.is_varint(kLength)) length_us = field.value;
-    if (field.is_bytes(kInputs)) take_inputs(field.bytes);
-    if (!field.is_bytes(kAttribute)) continue;
+    if (field.is_varint(kNodeId)) id = field.value;
+    if (field.is_bytes(kNodeName)) name = field.bytes;
+    if (field.is_varint(kNodeType)) type = field.value;
+    if (field.is_varint(kNodeStart)) start_us = field.value;
+    if (field.is_varint(kNodeLength)) length_us = field.value;
+    if (field.is_bytes(kNodeInputs)) take_inputs(field.bytes);
+    if (!field.is_bytes(kNodeAttribute)) continue;
     const Attribute attribute = attribute_of(field.bytes);
     if (attribute.name == "is_cpu_op") is_cpu = attribute.whole;
     if (attribute.name == "stream") stream = attribute.whole;

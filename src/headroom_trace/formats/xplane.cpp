@@ -26,7 +26,7 @@ constexpr std::uint32_t kPlane = 1;
 constexpr std::uint32_t kPlaneName = 2, kLine = 3, kEventNames = 4, kStatNames = 5, kPlaneStat = 6;
 constexpr std::uint32_t kLineId = 1, kLineName = 2, kLineStart = 3, kEvent = 4, kLineShownName = 11;
 constexpr std::uint32_t kEventName = 1, kOffset = 2, kDuration = 3, kStat = 4, kOccurrences = 5;
-constexpr std::uint32_t kStatName = 1, kDouble = 2, kUnsigned = 3, kSigned = 4, kText = 5, kReference = 7;
+constexpr std::uint32_t kStatName = 1, kStatDouble = 2, kStatUnsigned = 3, kStatSigned = 4, kStatText = 5, kStatReference = 7;
 constexpr std::uint32_t kEntryValue = 2, kEntryKey = 1, kName = 2, kShownName = 4;
 
 struct Line {
@@ -57,11 +57,11 @@ Stat stat_of(std::string_view bytes, const Plane& plane) {
   WireMessage message(bytes);
   for (WireField field; message.next(field);) {
     if (field.is_varint(kStatName)) stat.name = name_of(field.whole());
-    if (field.is_varint(kUnsigned) || field.is_varint(kSigned)) stat.whole = field.whole();
-    if (field.is(kDouble, WireType::kFixed64) && field.real() >= -1e18 && field.real() <= 1e18)
+    if (field.is_varint(kStatUnsigned) || field.is_varint(kStatSigned)) stat.whole = field.whole();
+    if (field.is(kStatDouble, WireType::kFixed64) && field.real() >= -1e18 && field.real() <= 1e18)
       stat.whole = static_cast<std::int64_t>(field.real());
-    if (field.is_bytes(kText)) stat.text = field.bytes;
-    if (field.is_varint(kReference)) stat.text = name_of(field.whole());
+    if (field.is_bytes(kStatText)) stat.text = field.bytes;
+    if (field.is_varint(kStatReference)) stat.text = name_of(field.whole());
   }
   return stat;
 }

@@ -16,10 +16,8 @@ namespace {
 
 using bench::Noise;
 using test::around;
+using test::kRunsAreAlike;
 using test::record_of;
-
-/// As if a thousand runs had shown no difference.
-const RunKnowledge kRunsAreAlike{RunSpread{0, 1000}, std::nullopt, "a test"};
 
 /// A program that takes 10 us or 13 us, each with 1 % of noise.
 struct TwoModes {

@@ -7,9 +7,13 @@
 #include <vector>
 
 #include "../error_message.h"
+#include "headroom/compare/comparison.h"
 #include "headroom/record/record.h"
 
 namespace headroom::test {
+
+/// As if a thousand runs had shown no difference.
+inline const RunKnowledge kRunsAreAlike{RunSpread{0, 1000}, std::nullopt, "a test"};
 
 /// A latency in microseconds of one process, with rounds 0, 1, ...; no samples where `values` is empty.
 inline Record record_of(const std::string& name, const std::vector<double>& values) {

@@ -18,13 +18,11 @@ using bench::count_regressions;
 using bench::GateCounts;
 using bench::SuiteModel;
 using test::around;
+using test::kRunsAreAlike;
 using test::environment_of;
 using test::message_of;
 using test::record_of;
 using testing::HasSubstr;
-
-/// As if a thousand runs had shown no difference.
-const RunKnowledge kRunsAreAlike{RunSpread{0, 1000}, std::nullopt, "a test"};
 
 /// The verdict on one case of which the test takes `factor` times as long, with `count` samples.
 Comparison judged_pair(double factor, double margin, std::size_t count = 40,

@@ -250,16 +250,16 @@ Timeline ours(const Trace& trace) {
           us(sum.span_ns)};
 }
 
-struct File {
+struct TracelensFile {
   const char* name;
   std::string_view matters;  ///< the ways without which it would say other figures
 };
 
-void PrintTo(const File& file, std::ostream* out) {
+void PrintTo(const TracelensFile& file, std::ostream* out) {
   *out << file.name;
 }
 
-const File kFiles[] = {
+const TracelensFile kTracelensFiles[] = {
     // No other way is needed: what is exposed, idle and in all is the same to the double.
     {"hta__nccl_parser_config_nccl_data.json.gz", "rounding sets"},
     {"hta__timeline_analysis_sampled_rank-0.json.gz", "sets"},
@@ -277,7 +277,7 @@ const File kFiles[] = {
     {"tracelens__inference_xdit_flux.1_aiter_sage_profile_trace_rank_0.json.gz", "rounding"},
 };
 
-class TracelensGolden : public testing::TestWithParam<File> {};
+class TracelensGolden : public testing::TestWithParam<TracelensFile> {};
 
 TEST_P(TracelensGolden, FollowsFromOurColumnsAndWithoutItsWaysIsOurs) {
   const std::filesystem::path path = std::filesystem::path(HEADROOM_SHARED "/traces") / GetParam().name;
@@ -305,7 +305,7 @@ TEST_P(TracelensGolden, FollowsFromOurColumnsAndWithoutItsWaysIsOurs) {
   EXPECT_EQ(matters, GetParam().matters);
 }
 
-INSTANTIATE_TEST_SUITE_P(RealFiles, TracelensGolden, testing::ValuesIn(kFiles),
+INSTANTIATE_TEST_SUITE_P(RealFiles, TracelensGolden, testing::ValuesIn(kTracelensFiles),
                          [](const auto& tested) { return "file_" + std::to_string(tested.index); });
 
 TEST(SeedUtilization, CountsEveryEventOfALabelledProcess) {

@@ -471,7 +471,7 @@ void PrintTo(const Matters& matters, std::ostream* out) {
        << ", operators " << matters.operators << "}";
 }
 
-struct File {
+struct HtaFile {
   const char* name;
   Matters matters;
   /// Pieces of GPU work with a launch, all steps: HTA misses those of functions that it does not know.
@@ -479,7 +479,7 @@ struct File {
   std::int64_t idle_ns;  ///< exact, all steps
 };
 
-const File kFiles[] = {
+const HtaFile kHtaFiles[] = {
     // NCCL, nanoseconds, two streams, three steps: rounding and the last step are all that differs.
     {"hta__nccl_parser_config_nccl_data.json.gz", {}, 3774, 503'050'991},
     // NCCL, whole microseconds, five streams, two steps.
@@ -525,11 +525,11 @@ const File kFiles[] = {
     {"tracelens__inference_xdit_flux.1_aiter_sage_profile_trace_rank_0.json.gz", {}, 7866, 25'243'922},
 };
 
-void PrintTo(const File& file, std::ostream* out) {
+void PrintTo(const HtaFile& file, std::ostream* out) {
   *out << file.name;
 }
 
-class HtaGolden : public testing::TestWithParam<File> {
+class HtaGolden : public testing::TestWithParam<HtaFile> {
  protected:
   void SetUp() override {
     const std::filesystem::path path = std::filesystem::path(HEADROOM_SHARED "/traces") / GetParam().name;
@@ -604,7 +604,7 @@ TEST_P(HtaGolden, WhichWaysMatterWhere) {
   EXPECT_EQ(our_temporal(*trace).idle_ns, GetParam().idle_ns);
 }
 
-INSTANTIATE_TEST_SUITE_P(RealFiles, HtaGolden, testing::ValuesIn(kFiles),
+INSTANTIATE_TEST_SUITE_P(RealFiles, HtaGolden, testing::ValuesIn(kHtaFiles),
                          [](const auto& tested) { return "file_" + std::to_string(tested.index); });
 
 struct Pair {

@@ -54,12 +54,12 @@ GroupResult four_ranks(std::size_t calls) {
   return result;
 }
 
-std::vector<Record> records_of(const GroupResult& result) {
+std::vector<Record> collective_records_of(const GroupResult& result) {
   return collective_records(case_records(result, {"torch-rank"}, nullptr));
 }
 
 TEST(CollectiveRecords, TheLatencyIsThatOfTheSlowestRankOfEachCall) {
-  const auto records = records_of(four_ranks(200));
+  const auto records = collective_records_of(four_ranks(200));
   const Record& latency = records.front();
   EXPECT_EQ(latency.metric.name, "latency");
   EXPECT_EQ(latency.model.type, "collective");
@@ -75,7 +75,7 @@ TEST(CollectiveRecords, TheLatencyIsThatOfTheSlowestRankOfEachCall) {
 }
 
 TEST(CollectiveRecords, BandwidthsFollowFromTheTimeOfTheSlowestRank) {
-  const auto records = records_of(four_ranks(200));
+  const auto records = collective_records_of(four_ranks(200));
   const Record *algbw = record_of(records, "algbw"), *busbw = record_of(records, "busbw");
   EXPECT_EQ(algbw->metric.unit, "GB/s");
   EXPECT_EQ(algbw->metric.direction, Direction::kHigherIsBetter);
@@ -85,16 +85,16 @@ TEST(CollectiveRecords, BandwidthsFollowFromTheTimeOfTheSlowestRank) {
 }
 
 TEST(CollectiveRecords, PercentilesHaveIntervalsWhereThereAreEnoughCalls) {
-  const auto many = records_of(four_ranks(1000));
+  const auto many = collective_records_of(four_ranks(1000));
   EXPECT_NEAR(record_of(many, "latency p90")->metric.value, 2003, 6);
   EXPECT_TRUE(record_of(many, "latency p99")->interval);
   EXPECT_FALSE(record_of(many, "latency p99")->metric.headline);
-  const auto few = records_of(four_ranks(20));
+  const auto few = collective_records_of(four_ranks(20));
   EXPECT_FALSE(record_of(few, "latency p99")->interval);
 }
 
 TEST(CollectiveRecords, RanksAndTheirSkewAreKept) {
-  const auto records = records_of(four_ranks(200));
+  const auto records = collective_records_of(four_ranks(200));
   const Record* ranks = record_of(records, "rank latency");
   ASSERT_EQ(ranks->samples.size(), 4U);
   EXPECT_EQ(ranks->samples[3].pid, 103);
@@ -106,17 +106,17 @@ TEST(CollectiveRecords, RanksAndTheirSkewAreKept) {
 TEST(CollectiveRecords, WhatWasNotMeasuredHasItsReason) {
   GroupResult result = four_ranks(0);
   result.cases[0].outcome = {Outcome::Kind::kFailed, "wrong data on rank 1: element 3 of 4 is 7, not 5"};
-  auto records = records_of(result);
+  auto records = collective_records_of(result);
   ASSERT_EQ(records.size(), 1U);
   EXPECT_EQ(records[0].outcome.kind, Outcome::Kind::kFailed);
   result.cases[0].outcome = {};
-  EXPECT_EQ(records_of(result)[0].outcome.kind, Outcome::Kind::kSkipped);
+  EXPECT_EQ(collective_records_of(result)[0].outcome.kind, Outcome::Kind::kSkipped);
 }
 
 TEST(CollectiveRecords, ACompositionIsSaid) {
   GroupResult result = four_ranks(50);
   result.cases[0].info.notes["composed of"] = "all_to_all, then a sum on each rank";
-  EXPECT_EQ(records_of(result)[0].model.extra_info.at("composed of"), "all_to_all, then a sum on each rank");
+  EXPECT_EQ(collective_records_of(result)[0].model.extra_info.at("composed of"), "all_to_all, then a sum on each rank");
 }
 
 /// All-reduces of 1, 4 and 16 MiB on 2 ranks, and of 1 MiB on 4, whose limit is a tenth of their time.

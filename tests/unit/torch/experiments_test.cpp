@@ -142,9 +142,9 @@ TEST(PlacedExperiments, AreRightForWhatTheySumInWithoutOnednn) {
       EXPECT_LE(info.max_error, info.tolerance);
       ASSERT_TRUE(info.sums_in);
       const double exact = one.experiment.ends_with("gemv") ? GemvWorkload::kTolerance.relative : 12 * 0x1p-8;
-      if (info.sums_in == Precision::kF32) EXPECT_LE(info.tolerance, exact) << "not loosened";
+      if (info.sums_in == Precision::kF32) { EXPECT_LE(info.tolerance, exact) << "not loosened"; }
       // What is summed in bf16 is off by more than sums in f32 may be: that they are is no guess.
-      if (info.sums_in == Precision::kBf16) EXPECT_GT(info.max_error, GemvWorkload::kTolerance.relative);
+      if (info.sums_in == Precision::kBf16) { EXPECT_GT(info.max_error, GemvWorkload::kTolerance.relative); }
     }
   }
 #if !HEADROOM_TORCH_AT_LEAST(2, 0)
