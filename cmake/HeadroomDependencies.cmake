@@ -53,7 +53,7 @@ if(HEADROOM_ENGINE)
     headroom_require(libcli11-dev CLI11_FOUND)
   endif()
   foreach(pair libhwloc-dev=hwloc libtomlplusplus-dev=tomlplusplus libsqlite3-dev=sqlite3 zlib1g-dev=zlib libzstd-dev=libzstd
-      libsimdjson-dev=simdjson libpq-dev=libpq)
+      libutf8proc-dev=libutf8proc libsimdjson-dev=simdjson libpq-dev=libpq)
     string(REGEX MATCH "(.*)=(.*)" pair ${pair})
     set(package ${CMAKE_MATCH_1})
     set(module ${CMAKE_MATCH_2})

@@ -47,7 +47,7 @@ if(HEADROOM_PROGRAMS)
 endif()
 
 # The libraries without a CMake package that the static libraries have to be linked with.
-set(HEADROOM_PKG_CONFIG_MODULES hwloc libzstd sqlite3 zlib)
+set(HEADROOM_PKG_CONFIG_MODULES hwloc libutf8proc libzstd sqlite3 zlib)
 configure_package_config_file(
   ${PROJECT_SOURCE_DIR}/cmake/headroomConfig.cmake.in ${PROJECT_BINARY_DIR}/headroomConfig.cmake
   INSTALL_DESTINATION ${HEADROOM_PACKAGE_DIR} NO_SET_AND_CHECK_MACRO)

@@ -24,18 +24,20 @@ endif()
 # The archives of small libraries where they are installed, else their shared form: where ours are shared, as an archive
 # need not be made of code that a shared library can hold, and in a distribution, which mends its libraries in one place.
 add_library(headroom_archives INTERFACE)
-foreach(module sqlite3 libzstd zlib)
+foreach(module sqlite3 libzstd zlib libutf8proc)
   string(REGEX REPLACE "^zlib$" "z" name ${module})
   string(REGEX REPLACE "^lib" "" name ${name})
+  add_library(headroom_archive_${name} INTERFACE)
   find_library(HEADROOM_ARCHIVE_${name} lib${name}.a HINTS ${${module}_LIBRARY_DIRS})
   if(HEADROOM_ARCHIVE_${name} AND NOT BUILD_SHARED_LIBS AND NOT HEADROOM_DISTRIBUTION)
-    target_include_directories(headroom_archives SYSTEM INTERFACE ${${module}_INCLUDE_DIRS})
-    target_link_libraries(headroom_archives INTERFACE ${HEADROOM_ARCHIVE_${name}})
+    target_include_directories(headroom_archive_${name} SYSTEM INTERFACE ${${module}_INCLUDE_DIRS})
+    target_link_libraries(headroom_archive_${name} INTERFACE ${HEADROOM_ARCHIVE_${name}})
   else()
-    target_link_libraries(headroom_archives INTERFACE PkgConfig::${module})
+    target_link_libraries(headroom_archive_${name} INTERFACE PkgConfig::${module})
   endif()
 endforeach()
-target_link_libraries(headroom_archives INTERFACE Threads::Threads m ${CMAKE_DL_LIBS})
+target_link_libraries(headroom_archives
+  INTERFACE headroom_archive_sqlite3 headroom_archive_zstd headroom_archive_z Threads::Threads m ${CMAKE_DL_LIBS})
 
 # Links the C++ library into a program.
 function(headroom_starts_fast target)

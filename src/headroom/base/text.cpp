@@ -196,7 +196,7 @@ std::optional<double> to_number(std::string_view text) {
   return value;
 }
 
-std::size_t display_width(std::string_view text) {
+std::size_t character_count(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation(c); }));
 }

@@ -48,8 +48,8 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
 std::optional<std::int64_t> to_integer(std::string_view text);
 std::optional<double> to_number(std::string_view text);
 
-/// Number of terminal columns of `text` (UTF-8 without combining or wide characters).
-std::size_t display_width(std::string_view text);
+/// Number of code points of `text` (UTF-8). For columns of a terminal see tables/width.h.
+std::size_t character_count(std::string_view text);
 
 /// Length in bytes of the well-formed sequence at the start of `text` (Unicode standard, table 3-7); 0 if
 /// there is no such sequence.

@@ -13,6 +13,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
+#include "headroom/tables/width.h"
 
 namespace headroom {
 namespace {
@@ -262,13 +263,9 @@ std::string half_width(const CacheEstimate& estimate) {
   return format_percent(relative_half_width(*estimate.interval, estimate.value));
 }
 
-/// The begin of a name that is a whole command line.
-std::string shortened(const std::string& name) {
-  constexpr std::size_t kShown = 48;
-  if (display_width(name) <= kShown) return name;
-  std::size_t end = kShown - 1;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80) --end;
-  return name.substr(0, end) + "…";
+/// The beginning of a name that is a whole command line.
+std::string shown_name(const std::string& name) {
+  return shortened(name, 48);
 }
 
 std::string factor(double value) {
@@ -332,7 +329,7 @@ Table model_table(const CacheRequest& request, const CacheRun& run) {
     const CacheEstimate cold = estimate_of(cold_values(model)), warm = estimate_of(warm_values(model));
     const auto gain = speed_up(model, metric.direction);
     const auto saved = gain ? saved_share(*gain, metric.direction) : std::nullopt;
-    std::vector<std::string> cells{shortened(model.model),
+    std::vector<std::string> cells{shown_name(model.model),
                                    with_unit(cold.value, metric.unit),
                                    half_width(cold),
                                    with_unit(warm.value, metric.unit),
@@ -393,7 +390,7 @@ Table part_table(const CacheRequest& request, const CacheRun& run) {
       const auto worth = worth_of_part(model, part, metric.direction);
       if (!worth || !model.failure.empty()) continue;
       const PartSamples samples = part_samples(model, part);
-      table.row({shortened(model.model), run.parts[part],
+      table.row({shown_name(model.model), run.parts[part],
                  format_bytes(static_cast<double>(samples.held.bytes)),
                  with_unit(median(samples.without), metric.unit), factor(worth->value),
                  range(worth->interval), with_unit(saved_by_part(samples, metric.direction), metric.unit)});
@@ -458,7 +455,7 @@ std::string warm_lines(const CacheRequest& request, const CacheRun& run) {
     const std::string unnamed = unnamed_cache(model, request.suite.metric.direction);
     if (unnamed.empty() || !model.failure.empty()) continue;
     text += fmt::format("NOT COLD: {}: {}; name it with --layer, or pages where it is the page cache\n",
-                        shortened(model.model), unnamed);
+                        shown_name(model.model), unnamed);
   }
   return text;
 }
@@ -502,7 +499,7 @@ void answer_worth(Sheet& sheet, const CacheRequest& request, const CacheRun& run
   std::vector<std::pair<std::string, CacheEstimate>> gains;
   for (const ModelRun& model : run.models) {
     if (model.pairs.empty() || !model.failure.empty()) continue;
-    if (const auto gain = speed_up(model, direction)) gains.emplace_back(shortened(model.model), *gain);
+    if (const auto gain = speed_up(model, direction)) gains.emplace_back(shown_name(model.model), *gain);
   }
   if (gains.size() == 1) sheet.answer(text(gains.front().first, gains.front().second));
   const auto mean = suite_speed_up(run, direction);
@@ -707,10 +704,10 @@ Sheet cache_sheet(const CacheRequest& request, const CacheRun& run) {
   }
   for (const ModelRun& model : run.models) {
     if (!model.left_running.empty())
-      sheet.notes(fmt::format("{}: {}\n", shortened(model.model), model.left_running), Tone::kPlain);
+      sheet.notes(fmt::format("{}: {}\n", shown_name(model.model), model.left_running), Tone::kPlain);
     if (model.failure.empty()) continue;
     sheet.notes(
-        fmt::format("FAILED: {}: {}{}\n", shortened(model.model), model.failure,
+        fmt::format("FAILED: {}: {}{}\n", shown_name(model.model), model.failure,
                     model.pairs.empty() ? "" : fmt::format(" ({} pairs before that)", model.pairs.size())),
         Tone::kBad);
   }

@@ -13,6 +13,7 @@
 #include "headroom/report/text_plot.h"
 #include "headroom/stats/compare.h"
 #include "headroom/stats/quantile.h"
+#include "headroom/tables/width.h"
 
 namespace headroom {
 namespace {
@@ -317,10 +318,9 @@ Table runs_table(const std::vector<StoredRun>& runs) {
                {"command"}});
   for (const StoredRun& run : runs) {
     constexpr std::size_t kLongestCommand = 60;
-    std::string command = run.command;
-    if (command.size() > kLongestCommand) command = command.substr(0, kLongestCommand - 3) + "...";
     table.row({fmt::format("@{}", run.id), format_utc(run.time), machine_text(run.fingerprint),
-               revision_text(run.git_sha, run.git_branch), fmt::format("{}", run.records), command});
+               revision_text(run.git_sha, run.git_branch), fmt::format("{}", run.records),
+               shortened(run.command, kLongestCommand)});
   }
   return table;
 }

@@ -12,6 +12,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
+#include "headroom/tables/width.h"
 
 namespace headroom {
 namespace {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headroom/base/text.h"
+#include "headroom/tables/width.h"
 
 namespace headroom {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/tables/width.h"
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/tensor_arguments.h"
@@ -378,8 +379,7 @@ std::string neighbours_text(const FindingSearch& search, const std::vector<Kerne
 
 std::string shapes_text(const Trace& trace, NameId dims) {
   constexpr std::size_t kMostShapes = 80;
-  const std::string text = on_one_line(trace.names[dims]);
-  return text.size() <= kMostShapes ? text : text.substr(0, kMostShapes) + "...";
+  return shortened(on_one_line(trace.names[dims]), kMostShapes);
 }
 
 Suspicion suspicion_of(const FindingSearch& search, FarOperator far) {

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "headroom/base/units.h"
+#include "headroom/tables/width.h"
 #include "headroom_trace/tables/data_table.h"
 
 namespace headroom::trace {
@@ -67,7 +68,7 @@ std::string FindingSearch::where(std::uint32_t event) const {
   constexpr std::size_t kMostName = 100;
   Finding place;
   set_place(event, place);
-  std::string text = place.op.substr(0, kMostName);
+  std::string text(first_columns(place.op, kMostName));
   if (!place.line.empty() && place.line != place.op) text += " (" + place.line + ")";
   return text;
 }

@@ -17,6 +17,7 @@
 #include "headroom/base/units.h"
 #include "headroom/files/csv.h"
 #include "headroom/record/formats.h"
+#include "headroom/tables/width.h"
 
 namespace headroom {
 namespace {
@@ -27,30 +28,10 @@ bool is_inside_character(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
 
-/// Bytes of the first `characters` characters of UTF-8.
-std::size_t bytes_of(std::string_view text, std::size_t characters) {
-  std::size_t at = 0;
-  while (at < text.size() && characters > 0) {
-    ++at;
-    while (at < text.size() && is_inside_character(text[at])) ++at;
-    --characters;
-  }
-  return at;
-}
-
-std::string_view first_characters(std::string_view text, std::size_t characters) {
-  return text.substr(0, bytes_of(text, characters));
-}
-
-std::string_view last_characters(std::string_view text, std::size_t characters) {
-  const std::size_t width = display_width(std::string(text));
-  return width <= characters ? text : text.substr(bytes_of(text, width - characters));
-}
-
-std::string shortened(const std::string& text, std::size_t most) {
+std::string shortened_inside(const std::string& text, std::size_t most) {
   if (display_width(text) <= most) return text;
   const std::size_t head = most * 2 / 3, tail = most - head - 1;
-  return fmt::format("{}{}{}", first_characters(text, head), kCut, last_characters(text, tail));
+  return fmt::format("{}{}{}", first_columns(text, head), kCut, last_columns(text, tail));
 }
 
 /// Bytes that all of the names begin with, between characters.
@@ -69,12 +50,12 @@ std::size_t shared_beginning(const std::vector<const std::string*>& names) {
 std::string shortened_around(const std::string& name, std::size_t shared, std::size_t most) {
   constexpr std::size_t kBefore = 4;
   const std::size_t head = most / 3, around = most / 3, tail = most - head - around - 2;
-  const std::string_view before = last_characters(std::string_view(name).substr(0, shared), kBefore);
+  const std::string_view before = last_columns(std::string_view(name).substr(0, shared), kBefore);
   const std::size_t from = shared - before.size();
-  const std::string_view differing = first_characters(std::string_view(name).substr(from), around);
+  const std::string_view differing = first_columns(std::string_view(name).substr(from), around);
   const std::size_t rest = from + differing.size();
-  const std::string_view end = last_characters(std::string_view(name).substr(rest), tail);
-  return fmt::format("{}{}{}{}{}", first_characters(std::string_view(name).substr(0, from), head), kCut,
+  const std::string_view end = last_columns(std::string_view(name).substr(rest), tail);
+  return fmt::format("{}{}{}{}{}", first_columns(std::string_view(name).substr(0, from), head), kCut,
                      differing, rest + end.size() < name.size() ? kCut : "", end);
 }
 
@@ -466,7 +447,7 @@ Json file_json(const trace::TraceFacts& facts) {
 std::vector<std::string> shortened_names(const std::vector<std::string>& names, std::size_t most) {
   const std::set<std::string> distinct(names.begin(), names.end());
   ByText by_text;
-  for (const std::string& name : distinct) by_text[shortened(name, most)].push_back(&name);
+  for (const std::string& name : distinct) by_text[shortened_inside(name, most)].push_back(&name);
   std::map<std::string, std::string> chosen;
   settle(by_text, most, 0, chosen);
   number_repeats(names, chosen);

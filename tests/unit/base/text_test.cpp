@@ -92,9 +92,9 @@ TEST(ToNumber, WantsTheWholeTextAndAFiniteNumber) {
   for (const char* text : {"", "1,5", "1 ", "nan", "inf", "1e999"}) EXPECT_FALSE(to_number(text)) << text;
 }
 
-TEST(DisplayWidth, CountsCharactersNotBytes) {
-  EXPECT_EQ(display_width("abc"), 3U);
-  EXPECT_EQ(display_width("±µ─"), 3U);
+TEST(CharacterCount, CountsCharactersNotBytes) {
+  EXPECT_EQ(character_count("abc"), 3U);
+  EXPECT_EQ(character_count("±µ─"), 3U);
 }
 
 TEST(FormatNumber, KeepsThreeSignificantDigits) {

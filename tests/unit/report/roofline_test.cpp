@@ -11,6 +11,7 @@
 #include "headroom/report/roofline_svg.h"
 #include "headroom/report/run_sheet.h"
 #include "headroom/report/text_plot.h"
+#include "headroom/tables/width.h"
 
 namespace headroom {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/tables/width.h"
 #include "headroom_trace/report/file_analysis.h"
 #include "headroom_trace/report/trace_diff.h"
 #include "headroom_trace/report/trace_report.h"

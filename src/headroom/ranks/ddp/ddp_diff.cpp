@@ -483,7 +483,7 @@ class Reader : DdpReportWalk {
         break;
       case '"': {
         const std::string text = stream().value().get<std::string>();
-        count = display_width(text);
+        count = character_count(text);
         break;
       }
       default:
