@@ -50,13 +50,29 @@ std::string without_trailing_blanks(std::string line) {
   return line;
 }
 
-std::string markdown_cell(const std::string& text) {
+constexpr bool is_word(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/// Escapes what GitHub's Markdown would take for markup, in a cell or a line. An underscore inside a word
+/// means nothing there and stays.
+std::string markdown_text(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    if (c == '|') out += '\\';
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool in_word = i > 0 && is_word(text[i - 1]) && i + 1 < text.size() && is_word(text[i + 1]);
+    const bool begins_block = i == 0 && (c == '#' || c == '+' || c == '=');
+    if (begins_block || (c == '_' && !in_word) || contains("\\`*<>[]|~&", text.substr(i, 1))) out += '\\';
     out += c;
   }
   return out;
+}
+
+/// A fence that no line of `drawing` can end.
+std::string fence_around(std::string_view drawing) {
+  std::string fence = "```";
+  while (contains(drawing, fence)) fence += '`';
+  return fence + "\n";
 }
 
 /// Splits into lines, without an empty one after the last line break.
@@ -287,8 +303,8 @@ std::string Table::as(const TableForm& form) const {
 
 std::string Table::markdown() const {
   const Table table = shown();
-  std::string out = table.above_.empty() ? "|" : table.above_ + "\n\n|";
-  for (const Column& column : table.columns_) out += " " + markdown_cell(column.title) + " |";
+  std::string out = table.above_.empty() ? "|" : markdown_text(table.above_) + "\n\n|";
+  for (const Column& column : table.columns_) out += " " + markdown_text(column.title) + " |";
   out += "\n|";
   for (const Column& column : table.columns_) out += column.align == Align::kRight ? " ---: |" : " --- |";
   out += "\n";
@@ -296,7 +312,7 @@ std::string Table::markdown() const {
     if (row.kind == Kind::kRule) continue;
     out += "|";
     for (std::size_t i = 0; i < table.columns_.size(); ++i) {
-      out += " " + (i < row.cells.size() ? markdown_cell(row.cells[i]) : std::string()) + " |";
+      out += " " + (i < row.cells.size() ? markdown_text(row.cells[i]) : std::string()) + " |";
     }
     out += "\n";
   }
@@ -351,24 +367,28 @@ bool Sheet::has_tables() const {
 std::string Sheet::part_text(const Part& part, const TableForm& form) const {
   if (part.kind == Part::Kind::kTable) return part.table.as(form);
   const bool is_drawing = part.kind == Part::Kind::kDrawing;
-  std::string text = is_drawing && form.markdown ? "```\n" : "";
+  std::string text;
   for (const auto& [line, tone] : part.lines) {
-    if (form.markdown) {
-      text += (part.kind == Part::Kind::kTitle ? "### " : "") + line;
+    if (form.markdown && is_drawing) {
+      text += line;
+    } else if (form.markdown) {
+      text += (part.kind == Part::Kind::kTitle ? "### " : "") + markdown_text(line);
     } else {
       const std::size_t width = is_drawing || form.width == 0 ? 0 : std::min(form.width, kProseWidth);
       text += toned(wrapped(line, width), tone, form.colour);
     }
     text += "\n";
   }
-  return text + (is_drawing && form.markdown ? "```\n" : "");
+  const std::string fence = is_drawing && form.markdown ? fence_around(text) : "";
+  return fence + text + fence;
 }
 
 std::string Sheet::text(const TableForm& form) const {
   std::string out;
   for (const auto& [sentence, tone] : answer_) {
-    const std::size_t width = form.markdown || form.width == 0 ? 0 : std::min(form.width, kProseWidth);
-    out += toned(wrapped(sentence, width), tone, form.colour) + (form.markdown ? "  \n" : "\n");
+    const std::size_t width = form.width == 0 ? 0 : std::min(form.width, kProseWidth);
+    out += form.markdown ? markdown_text(sentence) + "  \n"
+                         : toned(wrapped(sentence, width), tone, form.colour) + "\n";
   }
   const Part* before = nullptr;
   for (const Part& part : parts_) {

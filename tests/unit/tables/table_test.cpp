@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "headroom/tables/table.h"
 
@@ -107,6 +110,57 @@ TEST(Table, WritesMarkdown) {
             "| a\\|b | 1 |\n"
             "| remark |  |\n"
             "| c |  |\n");
+}
+
+/// What GitHub's Markdown makes of a line in which all markup is escaped; fails where some is not.
+std::string as_shown(const std::string& line) {
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  std::string out;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\\' && i + 1 < line.size() &&
+        std::ispunct(static_cast<unsigned char>(line[i + 1])) != 0) {
+      out += line[++i];
+      continue;
+    }
+    const bool in_word = i > 0 && i + 1 < line.size() && is_word(line[i - 1]) && is_word(line[i + 1]);
+    const bool is_markup = std::string("\\`*<>[]|~&").find(line[i]) != std::string::npos;
+    EXPECT_FALSE(is_markup || (line[i] == '_' && !in_word) || (i == 0 && line[i] == '#')) << line;
+    out += line[i];
+  }
+  return out;
+}
+
+const std::vector<std::string> kNamesWithMarkup{
+    "Test<int>", "Test<long>", "*p",         "**kwargs", "__init__",      "_x_",    "a_b",  "a__b",
+    "`sort`",    "a|b",        "a\\|b",      "\\",       "[x](http://y)", "~~x~~",  "&lt;", "<b>x</b>",
+    "# 1",       "+ 1",        "<!-- x -->", "![x](y)",  "a > b",         "中<文>",
+};
+
+TEST(Table, EscapesMarkupInMarkdown) {
+  for (const std::string& name : kNamesWithMarkup) {
+    Table table({{name}, {"n"}});
+    table.row({name, "1"}).row({"x", "2"});
+    const std::string text = table.markdown();
+    const std::string cell = text.substr(2, text.find(" | n |") - 2);
+    EXPECT_EQ(as_shown(cell), name);
+    EXPECT_EQ(text, "| " + cell + " | n |\n| --- | --- |\n| " + cell + " | 1 |\n| x | 2 |\n");
+    EXPECT_EQ(table.text().find('\\') == std::string::npos, name.find('\\') == std::string::npos);
+  }
+  EXPECT_EQ(Table({{"layer_norm"}}).row({"a\nb\tc"}).markdown(), "| layer_norm |\n| --- |\n| a b c |\n");
+}
+
+TEST(Sheet, EscapesMarkupInMarkdown) {
+  for (const std::string& name : kNamesWithMarkup) {
+    const std::string answer = Sheet().answer(name).text({.markdown = true});
+    EXPECT_EQ(as_shown(answer.substr(0, answer.size() - 3)), name);
+    const std::string note = Sheet().notes(name).text({.markdown = true});
+    EXPECT_EQ(as_shown(note.substr(0, note.size() - 1)), name);
+    const std::string title = Sheet().title(name).text({.markdown = true});
+    EXPECT_EQ(as_shown(title.substr(4, title.size() - 5)), name);
+    EXPECT_EQ(Sheet().drawing(name).text({.markdown = true}), "```\n" + name + "\n```\n");
+  }
+  EXPECT_EQ(Sheet().drawing("```\n<b>").text({.markdown = true}), "````\n```\n<b>\n````\n");
+  EXPECT_EQ(Sheet().notes("- one\n- two").text({.markdown = true}), "- one\n- two\n") << "a list stays one";
 }
 
 TEST(Table, ShowsNoColumnThatSaysNothingAndOnceWhatAllRowsShare) {
