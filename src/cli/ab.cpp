@@ -39,6 +39,7 @@
 #include "headroom/results/run_journal.h"
 #include "headroom/results/shown_records.h"
 #include "headroom/stats/stopping.h"
+#include "headroom/tables/width.h"
 
 namespace headroom::cli {
 namespace {
@@ -437,8 +438,7 @@ class CommandWatch {
     began_ns_ = now_ns();
   }
   void show(const CommandProgress& progress) {
-    shown_.title = progress.command.size() > kShownTitle ? progress.command.substr(0, kShownTitle) + "…"
-                                                         : progress.command;
+    shown_.title = shortened(progress.command, kShownTitle);
     shown_.rounds = progress.rounds;
     shown_.median_ns = progress.median_ns;
     shown_.worst_half_width = progress.half_width;

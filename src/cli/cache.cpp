@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -297,23 +295,6 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments, co
   return std::make_shared<const Environment>(std::move(environment));
 }
 
-/// One line of standard error, redrawn, where that is a terminal.
-class ProgressLine {
- public:
-  void draw(const CacheStep& step) {
-    if (!is_terminal_) return;
-    std::fprintf(stderr, "\r\033[K[%zu/%zu] %s, %s", step.pair, step.pairs, visible(step.model).c_str(),
-                 visible(step.phase).c_str());
-    std::fflush(stderr);
-  }
-  ~ProgressLine() {
-    if (is_terminal_) std::fputs("\r\033[K", stderr);
-  }
-
- private:
-  bool is_terminal_ = ::isatty(STDERR_FILENO) != 0;
-};
-
 /// The files that a run was asked to write.
 class CacheOutputs {
  public:
@@ -352,9 +333,11 @@ ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
   journal.begin(*environment);
   CacheRun run;
   {
-    ProgressLine line;
+    StatusLine line;
     CacheObserver observer;
-    observer.on_step = [&](const CacheStep& step) { line.draw(step); };
+    observer.on_step = [&](const CacheStep& step) {
+      line.draw(fmt::format("[{}/{}] ", step.pair, step.pairs), step.model, ", " + step.phase);
+    };
     observer.on_progress = [&](const CacheRun& so_far) {
       const std::vector<Record> records = cache_records(request, so_far, environment);
       journal.replace(records);

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import termios
 import time
+import unicodedata
 import unittest
 
 from command_line import FAULTY, HEADROOM, CommandLineTest, faulty
@@ -60,6 +61,69 @@ class Terminal:
 
 def drawings(seen):
     return [re.split("\x1b", part)[0].replace("\r\n", "\n") for part in seen.split(CLEAR)[1:]]
+
+
+REDRAW = "\r\x1b[2K"
+
+
+def columns_of(line):
+    """What a terminal gives to the characters that the names of these tests have."""
+    return sum(2 if character in "中文🚀" else 0 if unicodedata.combining(character) else 1 for character in line)
+
+
+class ProgressLineTest(CommandLineTest):
+    """One line of progress, whatever is measured and however narrow the terminal is."""
+    FEW = ("--no-store", "--max-time", "700ms", "--min-time", "600ms", "--precision", "0.0001%")
+    NAME = "sleep 0.01 # a name of more than forty characters, which is cut before the numbers are"
+
+    def lines(self, *arguments, columns, resize=None):
+        terminal = Terminal(*arguments, columns=columns, LC_ALL="C.UTF-8")
+        if resize:
+            terminal.read(until=REDRAW)
+            terminal.resize(resize)
+        code, _, seen = terminal.end()
+        self.assertEqual(code, 0, seen)
+        self.assertTrue(seen.count(REDRAW) > 2, seen)
+        # What is said beside it stands on lines of its own.
+        return [part.split("\r\n")[0] for part in seen.split(REDRAW)[1:] if part and not part.startswith("headroom: ")]
+
+    def test_no_line_is_wider_than_the_terminal(self):
+        names = ("sleep 0.01", self.NAME, "sleep 0.01 # " + 30 * "中文🚀", "sleep 0.01 # " + 60 * "e\u0301", "sleep 0.01 # a\tb\x1b[31mc")
+        for columns in (40, 80, 20, 200):
+            for name in names:
+                with self.subTest(columns=columns, name=name):
+                    lines = self.lines("time", name, *self.FEW, columns=columns)
+                    self.assertTrue(lines)
+                    for line in lines:
+                        self.assertLess(columns_of(line), columns, line)
+                        self.assertNotRegex(line, "[\x00-\x1f]", "no escape and no line break of a name")
+                        if "round 0" not in line and columns > 20:
+                            self.assertTrue(line.startswith("[1/1] sle"), line)
+
+    def test_the_name_is_shortened_before_the_numbers(self):
+        lines = self.lines("time", self.NAME, *self.FEW, columns=80)
+        self.assertTrue(any(re.search(r"…  round \d+ .* of at most 1 s$", line) for line in lines), lines)
+        lines = self.lines("time", self.NAME, *self.FEW, columns=40)
+        self.assertTrue(any(re.search(r"^\[1/1\] sleep 0…  round \d+ .*…$", line) for line in lines), lines)
+
+    def test_a_terminal_that_becomes_narrow(self):
+        lines = self.lines("time", self.NAME, *self.FEW, columns=120, resize=40)
+        self.assertGreater(columns_of(lines[0]), 40)
+        self.assertLess(columns_of(lines[-1]), 40)
+
+    def test_a_terminal_that_does_not_know_its_width(self):
+        for line in self.lines("time", self.NAME, *self.FEW, columns=0):
+            self.assertLess(columns_of(line), 80)
+
+    def test_so_do_runs_and_caches(self):
+        run = self.lines(*RUN[:-3], "fine", "slow", "--no-store", columns=40)
+        cache = self.lines("cache", "--layer", f"folder:{self.folder / 'cached'}", "--repeat", "2", "--no-store", "--", "sh", "-c",
+                           "sleep 0.1; true " + 30 * "中文🚀", columns=40)
+        for lines in (run, cache):
+            self.assertTrue(lines)
+            for line in lines:
+                self.assertLess(columns_of(line), 40, line)
+        self.assertTrue(all(re.search(r", (cold|warm)", line) for line in cache), cache)
 
 
 class LiveTest(CommandLineTest):

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "headroom/console/output.h"
 #include "headroom/machine/noise.h"
 #include "headroom/record/record.h"
 #include "headroom/schedule/group_run.h"
@@ -21,19 +22,15 @@ class TerminalProgress final : public Observer {
   explicit TerminalProgress(
       std::function<void(const std::vector<Record>&)> on_records,
       std::function<void(const GroupResult&)> on_round = [](const GroupResult&) {});
-  ~TerminalProgress() override;
 
   void progress(const Progress& progress) override;
   void sampled(const GroupResult& so_far) override { on_round_(so_far); }
   void finished(const std::vector<Record>& records) override;
 
  private:
-  void clear();
-
   std::function<void(const std::vector<Record>&)> on_records_;
   std::function<void(const GroupResult&)> on_round_;
-  bool is_terminal_;
-  bool drawn_ = false;
+  StatusLine line_;
   std::chrono::steady_clock::time_point last_{};
   std::string title_;  ///< of the current group
   std::size_t group_ = 0, groups_ = 1;

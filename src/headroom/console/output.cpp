@@ -5,11 +5,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
 #include "headroom/base/text.h"
+#include "headroom/tables/width.h"
 
 namespace headroom::cli {
 namespace {
@@ -18,6 +20,14 @@ namespace {
 std::string& chosen_colour() {
   static std::string chosen = "auto";
   return chosen;
+}
+
+/// Made visible; a line break or a tab would leave the line.
+std::string on_one_line(std::string_view text) {
+  std::string line(text);
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  return visible(line);
 }
 
 bool shows_colour(std::FILE* out) {
@@ -43,6 +53,28 @@ std::size_t terminal_width(std::FILE* out) {
   winsize size{};
   const int file = ::fileno(out);
   return ::isatty(file) == 1 && ::ioctl(file, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+StatusLine::StatusLine() : is_terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void StatusLine::draw(std::string_view before, std::string_view name, std::string_view after) {
+  if (!is_terminal_) return;
+  constexpr std::size_t kUsual = 80, kLeastOfName = 8;
+  const std::size_t width = terminal_width(stderr);
+  // Some terminals begin a new line once the last column is written.
+  const std::size_t columns = (width == 0 ? kUsual : width) - 1;
+  const std::string head = on_one_line(before), tail = on_one_line(after);
+  const std::size_t taken = display_width(head) + display_width(tail);
+  const std::size_t left = std::max(kLeastOfName, columns - std::min(columns, taken));
+  const std::string line = shortened(head + shortened(on_one_line(name), left) + tail, columns);
+  std::fputs(("\r\x1b[2K" + line).c_str(), stderr);
+  std::fflush(stderr);
+  is_drawn_ = true;
+}
+
+void StatusLine::clear() {
+  if (is_drawn_) std::fputs("\r\x1b[2K", stderr);
+  is_drawn_ = false;
 }
 
 void choose_colour(const std::string& when) {

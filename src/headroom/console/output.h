@@ -29,6 +29,24 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
 /// files and pipes depends on nothing but the results.
 std::size_t terminal_width(std::FILE* out);
 
+/// One line of standard error that says how far the work is, redrawn in place and gone at the end. Nothing
+/// where standard error is no terminal.
+class StatusLine {
+ public:
+  StatusLine();
+  ~StatusLine() { clear(); }
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+
+  bool is_shown() const { return is_terminal_; }
+  /// Fits the line to the terminal as it is now: `name` is shortened first, then the end is cut.
+  void draw(std::string_view before, std::string_view name, std::string_view after);
+  void clear();
+
+ private:
+  bool is_terminal_, is_drawn_ = false;
+};
+
 /// What --color said, of every command: "auto", "always" or "never". Without it "auto": a terminal that can,
 /// unless NO_COLOR is set (https://no-color.org).
 void choose_colour(const std::string& when);

@@ -2,7 +2,6 @@
 #include "headroom_trace/program/trace_options.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -165,20 +164,13 @@ void check(const TraceOptions& options) {
 
 }  // namespace
 
-TraceProgress::TraceProgress()
-    : is_terminal_(isatty(STDERR_FILENO) == 1), next_(std::chrono::steady_clock::now() + kQuiet) {}
-
-TraceProgress::~TraceProgress() {
-  if (drawn_) std::fputs("\r\x1b[2K", stderr);
-}
+TraceProgress::TraceProgress() : next_(std::chrono::steady_clock::now() + kQuiet) {}
 
 void TraceProgress::show(const trace::FilesProgress& progress) {
   const auto now = std::chrono::steady_clock::now();
-  if (!is_terminal_ || now < next_) return;
+  if (now < next_) return;
   next_ = now + kRedraw;
-  drawn_ = true;
-  std::fputs(("\r\x1b[2K" + line_of(progress)).c_str(), stderr);
-  std::fflush(stderr);
+  line_.draw(line_of(progress), "", "");
 }
 
 void declare_reading(OptionTable& table, TraceReading& reading) {

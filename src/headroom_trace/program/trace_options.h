@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headroom/console/command.h"
+#include "headroom/console/output.h"
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/report/file_analysis.h"
 
@@ -19,15 +20,11 @@ class OptionTable;
 class TraceProgress {
  public:
   TraceProgress();
-  ~TraceProgress();
-  TraceProgress(const TraceProgress&) = delete;
-  TraceProgress& operator=(const TraceProgress&) = delete;
 
   void show(const trace::FilesProgress& progress);
 
  private:
-  bool is_terminal_;
-  bool drawn_ = false;
+  StatusLine line_;
   std::chrono::steady_clock::time_point next_;
 };
 
