@@ -347,6 +347,7 @@ PlannedCommand planned_command(const GivenCommand& given, const AxisTexts& point
   } else if (options.output != "null") {
     command.spec.output = CommandSpec::Output::kFile;
     command.spec.output_file = filled(options.output);
+    if (command.setup.empty() && command.prepare.empty()) require_writable(command.spec.output_file);
   }
   require_program(command);
   require_input(command);

@@ -395,6 +395,7 @@ ExitCode list_suites(const CacheOptions& options) {
                     {"runnable", lacking.empty()},
                     {"lacking", lacking}});
   }
+  if (!options.json.empty() && options.json != "-") require_writable(options.json);
   if (options.json != "-") print_table(table, stdout);
   if (!options.json.empty()) {
     write_file_atomically(options.json == "-" ? "/dev/stdout" : options.json, dump_json_pretty(list) + "\n");

@@ -296,8 +296,7 @@ void require_traces(const std::string& folder, const std::vector<Group>& groups,
   std::set<std::string> runners;
   for (const Group& group : groups) {
     for (const PlannedCase& planned : group.cases) {
-      if (offers.at(planned.runner).traces)
-        return require_writable(std::filesystem::path(folder) / "trace.json");
+      if (offers.at(planned.runner).traces) return require_writable_folder(folder);
       runners.insert(offers.at(planned.runner).label);
     }
   }
@@ -501,6 +500,7 @@ std::string list_json(const std::vector<RunnerOffer>& offers) {
 }
 
 void list(const std::vector<RunnerOffer>& offers, const std::string& json) {
+  if (!json.empty() && json != "-") require_writable(json);
   if (json != "-") print_list(offers);
   if (!json.empty()) write_file_atomically(json == "-" ? "/dev/stdout" : json, list_json(offers));
 }
@@ -755,6 +755,8 @@ void TunedVariants::choose(const std::string& key, const std::string& variant) {
   if (path_.empty()) return;
   Json file{{"schema", kTuningSchema}, {"variants", variants_}};
   try {
+    std::error_code error;  // writing reports it
+    std::filesystem::create_directories(path_.parent_path(), error);
     write_file_atomically(path_, dump_json_pretty(file) + "\n");
   } catch (const Error&) {
     path_.clear();

@@ -3,7 +3,8 @@
 import time
 import unittest
 
-from command_line import CommandLineTest, headroom
+from command_line import FAULTY, CommandLineTest, headroom
+from trace_files import write_trace
 
 
 class ArgumentsTest(CommandLineTest):
@@ -65,6 +66,50 @@ class ArgumentsTest(CommandLineTest):
         self.assert_refused(headroom("time", "true", "--json", "-", "--oss", "-"), "--json and --oss name the same file")
         self.assert_refused(headroom("time", "true", "--json", path, "--export", "hyperfine", path), "same file as another")
         self.assertFalse(path.exists())
+
+    def test_a_file_in_a_folder_that_is_not_there_is_refused_before_anything_runs(self):
+        kept, trace, mark = self.folder / "kept.json", write_trace(self.folder / "trace.json"), self.folder / "mark"
+        store = self.folder / "history.sqlite"
+        self.assert_exit(headroom("time", "true", "--runs", "6", "--json", kept, "--store", store), 0)
+        before = sorted(self.folder.rglob("*"))
+        outputs = [
+            *((["time", f"touch {mark}"], option) for option in ("--json", "--oss", "--export hyperfine", "--export seed-csv", "--output")),
+            *((["ab", f"touch {mark}", "true"], option) for option in ("--json", "--output")),
+            *((["run", "--runner", FAULTY, "fine"], option) for option in ("--json", "--oss", "--output")),
+            (["run", "--runner", FAULTY, "--list"], "--json"),
+            *((["cache", "--layer", f"folder:{self.folder}", "--", "touch", mark], option) for option in ("--json", "--output")),
+            (["cache", "--suite", "list"], "--json"),
+            *((["show", kept], option) for option in ("--json", "--oss")),
+            (["diff", kept, kept], "--json"),
+            (["history", "--store", store], "--json"),
+            (["history", "export", "--store", store], ""),
+            *((["trace", "kernels", trace], option) for option in ("--json", "--csv")),
+            (["trace", "merge", trace, trace], "-o"),
+            (["trace", "merge", trace, trace, "-o", self.folder / "merged.json"], "--json"),
+            (["trace", "convert", trace], ""),
+            (["trace", "diff", trace, trace], "--json"),
+            (["trace", "--list"], "--json"),
+            (["report", kept], "-o"),
+            (["roofline", kept], "--svg"),
+        ]
+        for folder in ("deep", "deep/deeper"):
+            for command, option in outputs:
+                with self.subTest(command=command, option=option):
+                    file = self.folder / folder / ("x.csv" if option == "--output" else "x.json")
+                    # What a command measures stands last.
+                    at = command.index("--") if "--" in command else len(command)
+                    result = headroom(*command[:at], *option.split(), file, *command[at:])
+                    self.assert_exit(result, 2)
+                    self.assertIn(f"cannot write '{file}': there is no folder '{file.parent}'", result.stderr)
+                    self.assertEqual(sorted(self.folder.rglob("*")), before)
+
+    def test_folders_that_headroom_keeps_things_in_are_made(self):
+        deep = self.folder / "deep"
+        store = deep / "a" / "history.sqlite"
+        self.assert_exit(headroom("time", "true", "--runs", "6", "--store", store), 0)
+        self.assertTrue(store.exists())
+        self.assert_exit(headroom("history", "--site", deep / "b" / "site", "--store", store), 0)
+        self.assertTrue((deep / "b" / "site" / "index.html").exists())
 
     def test_an_input_that_cannot_be_read_is_said_before_anything_runs(self):
         start = time.monotonic()

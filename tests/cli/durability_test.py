@@ -28,7 +28,7 @@ class Durability(CommandLineTest):
             self.assertIn(["sync", str(pathlib.Path(path).parent)], log[place:])
 
     def test_files_of_results(self):
-        results, packed = self.folder / "a" / "results.json", self.folder / "trace.json.gz"
+        results, packed = self.folder / "results.json", self.folder / "trace.json.gz"
         self.assert_written_safely(self.log_of("time", "--runs", "3", "true", "--no-store", "--json", results), results)
         trace = self.folder / "trace.json"
         trace.write_text('{"traceEvents":[{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":2,"args":{"stream":7}}]}')

@@ -188,6 +188,18 @@ class TemporaryFile {
   bool renamed_ = false;
 };
 
+void require_folder(const fs::path& folder, const fs::path& asked) {
+  struct stat info {};
+  if (::stat(folder.c_str(), &info) == 0) {
+    if (!S_ISDIR(info.st_mode)) cannot_write(asked, ENOTDIR);
+  } else if (errno == ENOENT) {
+    cannot_write(asked,
+                 "there is no folder " + in_quotes(folder.string()) + "; make it, or name another one");
+  } else {
+    cannot_write(asked, errno);
+  }
+}
+
 void require_new_files_in(const fs::path& folder, const fs::path& asked) {
   struct statfs system {};
   if (::access(folder.c_str(), W_OK | X_OK) != 0 || ::statfs(folder.c_str(), &system) != 0) {
@@ -311,10 +323,7 @@ void write_file_atomically(const fs::path& path, std::string_view content) {
   }
   if (target.info && ::access(target.path.c_str(), W_OK) != 0) cannot_write(path, errno);
   const fs::path folder = folder_of(target.path);
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) cannot_write(path, error.value());
-
+  require_folder(folder, path);
   TemporaryFile temporary(folder, path);
   if ((target.info && !temporary.copy_ownership(*target.info)) || !temporary.write(content) ||
       !temporary.rename_to(target.path)) {
@@ -333,15 +342,21 @@ void require_writable(const fs::path& path) {
   }
   if (target.info && ::access(target.path.c_str(), W_OK) != 0) cannot_write(path, errno);
   if (target.info && !S_ISREG(target.info->st_mode)) return;
-
-  fs::path folder = fs::absolute(folder_of(target.path));
-  struct stat info {};
-  while (::stat(folder.c_str(), &info) != 0) {
-    if (errno != ENOENT || folder == folder.parent_path()) cannot_write(path, errno);
-    folder = folder.parent_path();
-  }
-  if (!S_ISDIR(info.st_mode)) cannot_write(path, ENOTDIR);
+  const fs::path folder = folder_of(target.path);
+  require_folder(folder, path);
   require_new_files_in(folder, path);
+}
+
+void require_writable_folder(const fs::path& folder) {
+  refuse_links(folder);
+  fs::path existing = fs::absolute(folder);
+  struct stat info {};
+  while (::stat(existing.c_str(), &info) != 0) {
+    if (errno != ENOENT || existing == existing.parent_path()) cannot_write(folder, errno);
+    existing = existing.parent_path();
+  }
+  if (!S_ISDIR(info.st_mode)) cannot_write(folder, ENOTDIR);
+  require_new_files_in(existing, folder);
 }
 
 fs::path this_executable() {

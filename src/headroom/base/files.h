@@ -41,9 +41,9 @@ class Descriptor {
 std::string read_file(const std::filesystem::path& path);
 
 /// Replaces a file atomically: the path holds the old content or all of `content` at any moment (temporary
-/// file in the same folder, fsync, rename, fsync of the folder). Creates missing parent folders. Writes
-/// through a symbolic link to its target, but refuses a link that another user planted in a sticky folder.
-/// Writes a device or a pipe (/dev/stdout) directly. Throws Error with path and reason.
+/// file in the same folder, fsync, rename, fsync of the folder). Writes through a symbolic link to its
+/// target, but refuses a link that another user planted in a sticky folder. Writes a device or a pipe
+/// (/dev/stdout) directly. Throws Error with path and reason, one of which is a missing folder.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
 /// Makes new names in the folder of `path` survive a power failure, if the file system can. Throws Error.
@@ -55,6 +55,9 @@ void never_follow_links();
 /// Throws Error if write_file_atomically(path) would fail. Creates nothing. For a check before hours of
 /// measuring.
 void require_writable(const std::filesystem::path& path);
+
+/// The same for files in a folder that is made when the first of them is written.
+void require_writable_folder(const std::filesystem::path& folder);
 
 /// Absolute path of the running executable.
 std::filesystem::path this_executable();

@@ -493,6 +493,8 @@ SetAsideFolder::SetAsideFolder(const fs::path& folder, const fs::path& journal) 
     if (!lock(lock_))
       throw Error(in_quotes(folder_.string()) + " is being set aside by another program; wait for it");
     note_ = journal / fmt::format("{}-{}.json", ::getpid(), std::hash<std::string>{}(folder_.string()));
+    std::error_code error;  // writing reports it
+    fs::create_directories(journal, error);
     write_file_atomically(note_,
                           dump_json(Json{{"folder", folder_.string()}, {"aside", aside_.string()}}) + "\n");
     try {

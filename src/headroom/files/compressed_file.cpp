@@ -272,9 +272,6 @@ class FileWriter::Output {
   void open_temporary() {
     target_ = target_of(asked_);
     const fs::path folder = target_.parent_path().empty() ? fs::path(".") : target_.parent_path();
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) fail(error.message());
     struct stat info {};
     const bool exists = ::stat(target_.c_str(), &info) == 0;
     for (int attempt = 0; fd_ < 0 && attempt < 10000; ++attempt) {

@@ -58,9 +58,14 @@ TEST_F(FilesTest, WritesAndReadsBack) {
   EXPECT_EQ(entries(), 1U);
 }
 
-TEST_F(FilesTest, MakesMissingFolders) {
-  write_file_atomically(folder_ / "a/b/c.txt", "x");
-  EXPECT_EQ(read_file(folder_ / "a/b/c.txt"), "x");
+TEST_F(FilesTest, MakesNoFolder) {
+  fs::create_symlink("gone/file", folder_ / "link");
+  for (const char* path : {"a/b/c.txt", "a/c.txt", "link"}) {
+    const auto message = HasSubstr("there is no folder");
+    EXPECT_THAT(message_of([&] { write_file_atomically(folder_ / path, "x"); }), message) << path;
+    EXPECT_THAT(message_of([&] { require_writable(folder_ / path); }), message) << path;
+  }
+  EXPECT_EQ(entries(), 1U);
 }
 
 TEST_F(FilesTest, TakesARelativePathWithoutAFolder) {
@@ -222,13 +227,18 @@ TEST_F(FilesTest, SaysWhatIsWrongWithThePath) {
 }
 
 TEST_F(FilesTest, RequireWritableCreatesNothing) {
-  require_writable(folder_ / "new/deep/file");
+  require_writable(folder_ / "new");
+  require_writable_folder(folder_ / "new/deep");
+  require_writable_folder(folder_);
   require_writable("/dev/null");
   require_writable("/dev/stdout");
   EXPECT_EQ(entries(), 0U);
   write_file_atomically(folder_ / "old", "x");
   require_writable(folder_ / "old");
   EXPECT_EQ(read_file(folder_ / "old"), "x");
+  EXPECT_THROW(require_writable_folder(folder_ / "old"), Error);
+  EXPECT_THROW(require_writable_folder(folder_ / "old/deep"), Error);
+  EXPECT_THROW(require_writable_folder("/proc/x"), Error);
 }
 
 TEST_F(FilesTest, RequireWritableRefusesADescriptorThatIsOnlyRead) {
