@@ -51,7 +51,7 @@ struct CommandOptions {
   std::vector<std::string> names;
   std::vector<CommandParameter> parameters;
   std::vector<std::string> setup, prepare, conclude, cleanup;  ///< none, one for all, or one for each command
-  std::string shell;                                           ///< empty: none
+  std::vector<std::string> shell;                              ///< a program and its options; empty: none
   std::string input, output;                                   ///< output: "null", "pipe", or a file
   bool ignore_failure = false;
   bool markdown = false;  ///< the table
@@ -104,7 +104,7 @@ struct RawCommandOptions {
   std::vector<std::pair<std::string, std::string>> lists;
   std::vector<std::string> steps;
   StopOptions stop;
-  std::string margin, timeout;
+  std::string shell = "none", margin, timeout;
   std::size_t min_rounds = 0, max_rounds = 0;  ///< 0: not given
   bool quick = false, no_store = false;
 };
@@ -121,8 +121,8 @@ void declare_commands(OptionTable& table, RawCommandOptions& raw, CommandOptions
       .type_name("NAME FIRST LAST STEP")
       .type_size(4)
       .repeated();
-  table.add_flag("--shell{/bin/sh}", options.shell,
-                 "run commands by /bin/sh, or by another: --shell=bash (default: none)");
+  table.add_flag("--shell{/bin/sh},-N{none}", raw.shell,
+                 "run commands by /bin/sh, or by another: --shell=bash; -N: by none (default)");
   repeated("--setup", options.setup,
            "shell line before the first run; one for all commands, or one for each");
   repeated("--prepare", options.prepare, "shell line before each run");
@@ -199,12 +199,56 @@ void settle_rounds(const RawCommandOptions& raw, CommandOptions& options) {
   if (raw.max_rounds > 0) options.stop.max_samples = raw.max_rounds;
 }
 
+/// Throws Error where `text` names no program that is there.
+std::vector<std::string> shell_named(const std::string& text) {
+  if (text == "none") return {};
+  if (text == "default") return {"/bin/sh"};
+  if (find_program(text)) return {text};
+  const std::vector<std::string> words = split_command_line(text);
+  if (words.size() > 1 && find_program(words.front())) return words;
+  throw Error(fmt::format("--shell={}: there is no program {}{}; --shell alone is /bin/sh, --shell=none none",
+                          text, in_quotes(words.front()), contains(words.front(), "/") ? "" : " in PATH"));
+}
+
+bool is_shell_name(const std::string& program) {
+  constexpr std::string_view kNames[] = {"ash", "bash", "csh",  "dash", "default", "fish",
+                                         "ksh", "mksh", "none", "sh",   "tcsh",    "zsh"};
+  return std::ranges::find(kNames, std::filesystem::path(program).filename().string()) != std::end(kNames);
+}
+
+/// Joins --shell and the name of a shell behind it, since the option takes its value after a '=' alone.
+/// Throws Error where that word may be meant as a command, too.
+Arguments with_shell_joined(const Arguments& arguments) {
+  const auto is_option = [](const std::string& word) { return word.empty() || word.front() == '-'; };
+  Arguments joined;
+  for (auto argument = arguments.begin(); argument != arguments.end(); ++argument) {
+    const bool is_last = argument + 1 == arguments.end();
+    if (*argument == "--shell=" || (*argument == "--shell" && !is_last && argument[1].empty()))
+      throw Error("--shell names no shell: it is empty; --shell alone is /bin/sh, --shell=none is none");
+    if (*argument == "--") return joined.insert(joined.end(), argument, arguments.end()), joined;
+    joined.push_back(*argument);
+    if (*argument != "--shell" || is_last) continue;
+    const std::vector<std::string> words = split(argument[1], ' ');
+    if (!is_shell_name(words.front())) continue;
+    if (words.size() == 1) {
+      joined.back() += "=" + *++argument;
+    } else if (std::all_of(words.begin() + 1, words.end(), is_option)) {
+      throw Error(
+          fmt::format("--shell {0}: a shell or a command? --shell={0} has it run the commands, "
+                      "--shell=/bin/sh {0} measures it",
+                      quoted_word(argument[1])));
+    }
+  }
+  return joined;
+}
+
 void understand(const RawCommandOptions& raw, CommandOptions& options) {
   for (const auto& [name, values] : raw.lists) options.parameters.push_back(listed_parameter(name, values));
   for (std::size_t at = 0; at + 3 < raw.steps.size(); at += 4) {
     options.parameters.push_back(
         stepped_parameter(raw.steps[at], raw.steps[at + 1], raw.steps[at + 2], raw.steps[at + 3]));
   }
+  options.shell = shell_named(raw.shell);
   options.stop = stop_rule(raw, options.stop);
   settle_rounds(raw, options);
   if (!raw.margin.empty()) options.margin = parse_margin(raw.margin);
@@ -295,7 +339,7 @@ void require_mentioned(const std::vector<CommandParameter>& parameters,
 }
 
 std::vector<std::string> arguments_of(const GivenCommand& command, const AxisTexts& point,
-                                      const std::string& shell) {
+                                      const std::vector<std::string>& shell) {
   if (command.words.empty()) {
     const std::string line = with_placeholders(command.line, point);
     return shell.empty() ? split_command_line(line) : shell_arguments(line, shell);
@@ -464,7 +508,7 @@ std::shared_ptr<const Environment> environment_of(const std::vector<std::string>
   environment.extra_info[kMarginKey] = fmt::format("{}", options.margin);
   environment.extra_info["precision"] = fmt::format("{:g}", options.stop.precision);
   environment.extra_info["max_time_s"] = fmt::format("{:g}", options.stop.max_time_ns / 1e9);
-  environment.extra_info["shell"] = options.shell.empty() ? "none" : options.shell;
+  environment.extra_info["shell"] = options.shell.empty() ? "none" : join(options.shell, " ");
   environment.extra_info["env_random"] = options.random_environment ? "true" : "false";
   if (!counters.any()) environment.extra_info["hardware_counters"] = "none: " + counters.absence();
   if (counters.any() && counters.of_user_space())
@@ -519,7 +563,8 @@ CommandOptions parse_command_options(const Arguments& arguments, bool compares) 
   declare_output(table, raw, options);
   const auto end = compares ? arguments.end() : std::ranges::find(arguments, "--");
   if (end != arguments.end()) options.words.assign(end + 1, arguments.end());
-  if ((options.done = parse_arguments(table, Arguments(arguments.begin(), end)))) return options;
+  if ((options.done = parse_arguments(table, with_shell_joined(Arguments(arguments.begin(), end)))))
+    return options;
   understand(raw, options);
   check_commands(options, compares);
   return options;

@@ -195,6 +195,44 @@ class RunningTest(CommandLineTest):
         self.assert_exit(headroom(*run, f"--shell={bash}", "echo ${BASH_VERSION:+bash}"), 0)
         self.assertEqual(out.read_text(), "bash\n")
 
+    def test_the_word_after_shell_is_the_shell_where_it_is_one(self):
+        out, bash = self.folder / "out", shutil.which("bash")
+        run = ["time", "--no-store", "--max-rounds", "1", "--output", out]
+        for shell in (["--shell", "bash"], ["--shell", bash], [f"--shell={bash} --norc"], ["-N", "--shell", "bash"]):
+            with self.subTest(shell):
+                self.assert_exit(headroom(*run, *shell, "echo ${BASH_VERSION:+bash}"), 0)
+                self.assertEqual(out.read_text(), "bash\n")
+        result = ab("--shell", "bash", "true; true", "true; true; true")
+        self.assert_exit(result, 0)
+        self.assertIn("x the time of true; true ", result.stdout)
+        for command in ("true ; true", "bash -c 'true; true'", "./bash/run; true"):
+            result = headroom(*run, "--shell", command)
+            self.assertIn(f"\n{command}  ", result.stdout, "a command is none")
+
+    def test_no_shell(self):
+        out = self.folder / "out"
+        for none in (["-N"], ["--shell=none"], ["--shell", "none"], ["--shell", "-N"], []):
+            with self.subTest(none):
+                self.assert_exit(headroom("time", "--no-store", "--max-rounds", "1", "--output", out, *none, "echo 'a|b'"), 0)
+                self.assertEqual(out.read_text(), "a|b\n")
+                self.assert_refused(headroom("time", "--no-store", *none, "echo a | cat"), "'|' means something to a shell only")
+        self.assert_exit(headroom("time", "--no-store", "--runs", "1", "--shell", "default", "true | true"), 0)
+
+    def test_shells_that_are_refused(self):
+        programs = self.folder / "bin"
+        programs.mkdir()
+        for name in ("true", "bash"):
+            (programs / name).symlink_to(shutil.which(name))
+        path = {**os.environ, "PATH": str(programs)}
+        for shell in (["--shell", "zsh"], ["--shell=zsh"], ["--shell=zsh --no-rcs"]):
+            self.assert_refused(headroom("ab", *shell, "true", "true x", env=path), "no program 'zsh' in PATH", "--shell=none")
+        self.assert_refused(ab("--shell=/no/bash", "true", "true x"), "no program '/no/bash';")
+        for empty in (["--shell="], ["--shell", ""]):
+            self.assert_refused(ab(*empty, "true", "true x"), "--shell names no shell")
+        self.assert_refused(ab("--shell", "bash --norc", "true", "true x"), "--shell='bash --norc' has it run the commands")
+        self.assert_refused(headroom("time", "--shell", "bash"), "give a command")
+        self.assert_refused(ab("--shell='bash", "true", "true x"), "quote is never closed")
+
     def test_exactly_so_many_runs(self):
         path = self.folder / "records.json"
         for option in ("-r", "--runs", "--num-samples"):

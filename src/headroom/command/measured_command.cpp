@@ -201,8 +201,9 @@ double value_of(const MetricSource& source, const CommandResult& result, const M
 
 }  // namespace
 
-std::vector<std::string> shell_arguments(const std::string& line, const std::string& shell) {
-  return {shell, "-c", line};
+std::vector<std::string> shell_arguments(const std::string& line, std::vector<std::string> shell) {
+  shell.insert(shell.end(), {"-c", line});
+  return shell;
 }
 
 std::string CommandResult::failure() const {

@@ -36,8 +36,9 @@ struct CommandSpec {
   std::chrono::milliseconds grace{2000};  ///< between TERM and KILL
 };
 
-/// The arguments that make `shell` run `line`: {"/bin/sh", "-c", line}.
-std::vector<std::string> shell_arguments(const std::string& line, const std::string& shell = "/bin/sh");
+/// The arguments that make `shell`, a program with its options, run `line`: {"/bin/sh", "-c", line}.
+std::vector<std::string> shell_arguments(const std::string& line,
+                                         std::vector<std::string> shell = {"/bin/sh"});
 
 /// The result of one run. Times and counts come from wait4: this child and the descendants that it waited
 /// for, not processes left behind.

@@ -54,6 +54,13 @@ std::string missing_values(const CLI::App& app, const std::string& what) {
 /// "TEXT:{gloo,nccl}". The range is told where a value is outside it.
 class HelpText : public CLI::Formatter {
  public:
+  /// Without what stands in braces for a value that is left out.
+  std::string make_option_name(const CLI::Option* option, bool is_operand) const override {
+    std::string name = CLI::Formatter::make_option_name(option, is_operand);
+    for (std::size_t open; (open = name.find('{')) != std::string::npos;)
+      name.erase(open, name.find('}', open) + 1 - open);
+    return name;
+  }
   std::string make_option_opts(const CLI::Option* option) const override {
     std::string text = CLI::Formatter::make_option_opts(option);
     const std::size_t begin = text.find_first_not_of(' ');
