@@ -82,11 +82,21 @@ std::vector<FileResults> results_of(const std::string& operand) {
   return std::move(results.files);
 }
 
-void append_runs(FileResults file, std::vector<std::vector<Record>>& runs) {
+/// What says which runs are of one series, in place of what their file says of the machine.
+void give_machine(std::vector<Record>& run, const std::string& machine) {
+  const auto& known = run.front().environment;
+  Environment environment = known ? *known : Environment{};
+  environment.fingerprint = machine;
+  const auto shared = std::make_shared<const Environment>(std::move(environment));
+  for (Record& record : run) record.environment = shared;
+}
+
+void append_runs(FileResults file, const std::string& machine, std::vector<std::vector<Record>>& runs) {
   for (std::vector<Record>& run : runs_of(std::move(file.records))) {
     if (give_time(run, file.path)) {
       say("{} does not say when it was measured; the time of the file is taken", file.path.string());
     }
+    if (!machine.empty()) give_machine(run, machine);
     runs.push_back(std::move(run));
   }
 }
@@ -359,13 +369,14 @@ ExitCode history_export(const Arguments& arguments) {
 }
 
 ExitCode history_import(const Arguments& arguments) {
-  std::string place = default_store(), max_memory;
+  std::string place = default_store(), max_memory, machine;
   std::vector<std::string> files;
   OptionTable table("Adds files of results to the history; runs that are there already are left out.",
                     "headroom history import");
   table.footer(
       "examples:\n  headroom history import results/*.json\n"
       "  headroom history import results                 all files of results in the folder and below it\n"
+      "  headroom history import --machine ci results    one series, whatever a container is called today\n"
       "  headroom history import all.json --store postgresql://me@server/benchmarks\n");
   table
       .add_option("FILE", files,
@@ -373,14 +384,23 @@ ExitCode history_import(const Arguments& arguments) {
       .completed_by(Completes::kFile)
       .required()
       .take_all();
+  const Option& machine_option =
+      table
+          .add_option("--machine", machine,
+                      "the machine that all of them ran on, in place of what the files say: series are told "
+                      "apart by it")
+          .type_name("NAME");
   add_store_option(table, place);
   declare_max_memory(table, max_memory);
   if (const auto done = parse_arguments(table, arguments)) return *done;
+  if (machine_option.count > 0 &&
+      (trimmed(machine).empty() || visible(machine) != machine || contains(machine, "\n")))
+    throw Error("--machine " + in_quotes(machine) + ": a name needs letters, and no control characters");
   // All are read before anything is stored: a mistake in the last file leaves nothing half done.
   std::vector<std::vector<Record>> runs;
   for (const std::string& operand : files) {
     auto read = within_memory(max_memory, operand, [&] { return results_of(operand); });
-    for (FileResults& file : read) append_runs(std::move(file), runs);
+    for (FileResults& file : read) append_runs(std::move(file), machine, runs);
   }
   if (runs.empty()) throw Error("there is no result in " + join(files, ", "));
   const auto store = open_store(place);

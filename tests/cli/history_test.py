@@ -197,6 +197,45 @@ class HistoryTest(CommandLineTest):
         self.assertEqual(len({s["fingerprint"] for s in series}), 4)
         self.assertEqual(sorted(s["fingerprint"][:7] for s in series), ["build-a"] * 2 + ["build-b"] * 2)
 
+    def pytest_run(self, number, cpu, host="h"):
+        path = self.folder / f"pytest{number}.json"
+        path.write_text(json.dumps({
+            "machine_info": {"node": host, "machine": "x86_64", "cpu": cpu}, "version": "4.0.0",
+            "datetime": f"2026-09-21T14:14:{number:02}+00:00",
+            "benchmarks": [{"name": "t", "fullname": "test.py::t", "stats": {"median": 0.5 + number / 1000}}]}))
+        return path
+
+    def latencies(self, **options):
+        return [s for s in json.loads(self.history("--json", "-", **options).stdout)["series"] if s["metric"] == "latency"]
+
+    def test_versions_of_py_cpuinfo_name_one_machine(self):
+        cpus = ({"brand": "a CPU", "count": 2}, {"brand_raw": "a CPU", "count": 2}, {"brand_raw": "a CPU", "brand": "other", "count": 2})
+        for number, cpu in enumerate(cpus):
+            self.assert_exit(self.history("import", self.pytest_run(number, cpu)), 0)
+        self.assertEqual([s["values"] for s in self.latencies()], [3])
+        for number, cpu in enumerate(({"brand": "another", "count": 2}, {"brand": "a CPU", "count": 4}, {}), start=3):
+            self.assert_exit(self.history("import", self.pytest_run(number, cpu)), 0)
+        self.assertEqual(len(self.latencies()), 4, "other machines stay apart")
+
+    def test_import_for_a_machine_that_is_named(self):
+        files = [self.pytest_run(number, {"brand_raw": "a CPU"}, f"container-{number}") for number in range(3)]
+        files.append(self.write_run(5, [record("gemv", 1)], "machine-a"))
+        for file in files:
+            self.assert_exit(self.history("import", "--machine", "ci large", file), 0)
+        self.assertEqual(sorted((s["fingerprint"], s["values"]) for s in self.latencies()), [("ci large", 1), ("ci large", 3)])
+        self.assertIn("0 runs added", self.history("import", "--machine", "ci large", *files).stdout)
+        self.assertIn("machine ci large", self.history("test.py::t").stdout)
+        # Without it, and under another name, they are other series.
+        self.assertIn("4 runs added", self.history("import", "--machine", "other", *files).stdout)
+        self.assertIn("4 runs added", self.history("import", *files).stdout)
+        self.assertEqual(len(self.latencies()), 2 + 2 + 4)
+
+    def test_names_that_no_machine_can_have(self):
+        file = self.pytest_run(1, {})
+        for name in ("", " ", "a\nb", "\x1b[31m", "\u202e"):
+            self.assert_refused(self.history("import", "--machine", name, file), "--machine")
+        self.assertFalse(self.store.exists())
+
     def test_export_and_import_are_inverse(self):
         self.fill(runs=3)
         first, second, other = self.folder / "1.json", self.folder / "2.json", self.folder / "other.sqlite"

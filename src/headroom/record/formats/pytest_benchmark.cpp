@@ -28,7 +28,9 @@ std::shared_ptr<const Environment> environment_of_pytest_benchmark(const Json& d
     machine.name = json_string_or(*info, "node", "", where);
     machine.type = json_string_or(*info, "machine", "", where);
     if (const Json* cpu = json_optional(*info, "cpu", where); cpu != nullptr && cpu->is_object()) {
-      machine.cpu_info = json_string_or(*cpu, "brand_raw", "", where + "/cpu");
+      // py-cpuinfo before version 6 says "brand".
+      const char* brand = cpu->contains("brand_raw") ? "brand_raw" : "brand";
+      machine.cpu_info = json_string_or(*cpu, brand, "", where + "/cpu");
       machine.cpu_count = json_member_or<std::uint32_t>(*cpu, "count", 0, where + "/cpu");
     }
     environment->machines.push_back(machine);
