@@ -245,12 +245,30 @@ class Records(CommandLineTest):
         self.assertEqual(len(self.runs()), 2)
         self.assertIn("run", self.store("history", "run", "utilization").stdout)
 
-    def test_no_store_keeps_nothing(self):
+    def test_nothing_is_kept_unless_asked(self):
+        file, store = write_trace(self.folder / "run.json"), self.folder / "h.sqlite"
+        environment = {**os.environ, "HEADROOM_STORE": str(store)}
+        for arguments in ([], ["--no-store"], ["--keep", "--no-store"], ["--store", store, "--no-store"]):
+            for analysis in (["utilization"], ["kernels"], []):
+                self.assert_exit(headroom("trace", *analysis, file, *arguments, env=environment), 0)
+                self.assertFalse(store.exists(), arguments)
+        self.assert_exit(headroom("trace", "utilization", file, "--keep", env=environment), 0)
+        self.assertTrue(store.exists())
+        self.assertEqual(headroom("show", "@last", "--store", store).stdout, trace("utilization", file).stdout)
+        other = self.folder / "other.sqlite"
+        self.assert_exit(headroom("trace", "utilization", file, "--keep", "--store", other, env=environment), 0)
+        self.assertTrue(other.exists())
+
+    def test_a_history_that_is_asked_for_must_be_had(self):
         file = write_trace(self.folder / "run.json")
-        result = headroom("trace", "utilization", file, "--no-store",
-                          env={**os.environ, "HEADROOM_STORE": str(self.folder / "h.sqlite")})
-        self.assert_exit(result, 0)
-        self.assertFalse((self.folder / "h.sqlite").exists())
+        result = headroom("trace", "utilization", file, "--keep", env={**os.environ, "HEADROOM_STORE": str(file)})
+        self.assert_exit(result, 2)
+        self.assertIn("not kept in the history", result.stderr)
+        self.assertIn("Tesla V100", result.stdout)
+        self.assert_exit(headroom("trace", "utilization", file, env={**os.environ, "HEADROOM_STORE": str(file)}), 0)
+        homeless = {name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_DATA_HOME", "HEADROOM_STORE")}
+        self.assert_exit(headroom("trace", "utilization", file, env=homeless), 0)
+        self.assert_refused(headroom("trace", "utilization", file, "--keep", env=homeless), "nor HOME is set")
 
     def test_a_store_that_cannot_be_written_is_said_after_the_results(self):
         file = write_trace(self.folder / "run.json")

@@ -293,9 +293,7 @@ void keep_in_history(const TraceReport& report, const std::string& store) {
   try {
     append_to_history(trace_records(report), store, Equal::kOnce);
   } catch (const Error& error) {
-    const std::string unkept = std::string("not kept in the history: ") + error.what();
-    if (store != default_store()) throw Error(unkept);
-    say_sentence(unkept);
+    throw Error(std::string("not kept in the history: ") + error.what());
   }
 }
 

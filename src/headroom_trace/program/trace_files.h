@@ -45,8 +45,7 @@ void write_report(const TraceReport& report, const TraceOutputOptions& outputs);
 void write_pytorch_pair(const TraceReport& report, const TraceOutputOptions& outputs);
 
 /// Appends the records of the report, unless the same trace gave the same ones before; nothing where `store`
-/// is empty. Throws Error where a history that was asked for cannot be written to; of one that is there by
-/// default that is only said.
+/// is empty. Throws Error where it cannot be written to.
 void keep_in_history(const TraceReport& report, const std::string& store);
 
 /// What is amiss with each trace, a line each, as long as it can be read.

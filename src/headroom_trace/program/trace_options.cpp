@@ -15,6 +15,7 @@
 #include "headroom/console/interrupt.h"
 #include "headroom/console/max_memory.h"
 #include "headroom/console/option_table.h"
+#include "headroom/history/store.h"
 #include "headroom/process/affinity.h"
 #include "headroom/results/record_files.h"
 
@@ -39,7 +40,7 @@ constexpr const char* kDefaultAnalysis = "summary";
 /// Options as text, before they mean anything.
 struct RawTraceOptions {
   std::int64_t top = 20;
-  bool no_store = false;
+  bool keep = false, no_store = false;
   std::deque<std::string> texts;  ///< of the analysis's options: places that do not move
   std::deque<bool> flags;
 };
@@ -66,8 +67,10 @@ void declare(OptionTable& table, RawTraceOptions& raw, TraceOptions& options) {
   declare_reading(table, options.reading);
   declare_communication(table, options.reading);
   table.add_option("--name", options.name, "name of the program in the records (default: that of the file)");
-  table.add_option("--store", options.store, "history to append to (default: HEADROOM_STORE, or the user's)");
-  table.add_flag("--no-store", raw.no_store, "keep no history of this analysis");
+  table.add_flag("--keep", raw.keep, "keep the results in the history (HEADROOM_STORE, or the user's)");
+  table.add_option("--store", options.store, "keep the results in this history")
+      .completed_by(Completes::kFile);
+  table.add_flag("--no-store", raw.no_store, "keep no history (default)");
 }
 
 void declare_own(OptionTable& table, RawTraceOptions& raw, const trace::Analysis& analysis) {
@@ -261,7 +264,8 @@ std::optional<TraceOptions> parse_trace_options(const Arguments& arguments,
     options.given.insert(options.given.end(), {"--communication", pattern});
   }
   options.values.top = static_cast<std::size_t>(raw.top);
-  settle_store(options.store, raw.no_store);
+  if (raw.keep && options.store.empty()) options.store = default_store();
+  if (raw.no_store) options.store.clear();
   take_trace_of_json(options);
   check(options);
   return options;
