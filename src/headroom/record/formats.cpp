@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <set>
 #include <system_error>
+#include <unordered_map>
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -22,14 +25,6 @@ Format headroom_json_format(), oss_v3_format(), seed_csv_format(), seed_jsonl_fo
     llama_bench_format();
 
 namespace {
-
-std::string names(bool only_readable) {
-  std::vector<std::string> all;
-  for (const Format& format : all_formats()) {
-    if (!only_readable || format.read != nullptr) all.emplace_back(format.name);
-  }
-  return join(all, ", ");
-}
 
 /// Returns the first line for a message, at most 60 bytes of it.
 std::string first_line(std::string_view text) {
@@ -54,6 +49,65 @@ const Format* format_by_head(const std::filesystem::path& path) {
     if (format.read_file != nullptr && format.recognises(outline)) return &format;
   }
   return nullptr;
+}
+
+/// Gives the cases of one run that have the same name names of their own: "make", "make (2)". A case ends
+/// where one of its metrics comes again.
+void number_equal_cases(std::vector<Record>& records) {
+  struct Case {
+    std::size_t number = 1;
+    std::vector<std::string_view> metrics;
+  };
+  const auto hash = [](const Record* record) {
+    return case_hash(*record) ^ std::hash<std::string>()(record->runner);
+  };
+  const auto same = [](const Record* a, const Record* b) { return a->runner == b->runner && same_case(*a, *b); };
+  std::unordered_map<const Record*, Case, decltype(hash), decltype(same)> cases;
+  std::unordered_map<std::size_t, std::size_t> numbers;  // of the records of second and later cases
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    Case& known = cases[&records[i]];
+    const std::string_view metric = records[i].metric.name;
+    if (std::ranges::find(known.metrics, metric) != known.metrics.end()) {
+      ++known.number;
+      known.metrics.clear();
+    }
+    known.metrics.push_back(metric);
+    if (known.number > 1) numbers[i] = known.number;
+  }
+  if (numbers.empty()) return;
+  std::set<std::string> taken;
+  for (const Record& record : records) taken.insert(record.model.name);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const auto found = numbers.find(i);
+    if (found == numbers.end()) continue;
+    std::string& name = records[i].model.name;
+    std::string suffix = fmt::format(" ({})", found->second);
+    while (taken.contains(name + suffix)) suffix += "'";
+    name += suffix;
+  }
+}
+
+std::vector<Record> read_as(const Format& format, const PaddedText& text, const std::string& source) {
+  std::vector<Record> records = format.read(text, source);
+  if (format.one_run) number_equal_cases(records);
+  return records;
+}
+
+/// Reads text as a format that the user names. Throws Error with the format and, if the content looks like
+/// another one, that.
+std::vector<Record> read_forced(const Format& format, const PaddedText& text, const std::string& source) {
+  if (format.read == nullptr) {
+    throw Error("the format " + in_quotes(format.name) + " can be written but not read; headroom reads: " +
+                join(readable_formats(), ", "));
+  }
+  try {
+    return read_as(format, text, source);
+  } catch (const Error& error) {
+    const Format* looks = format_of_text(text.view());
+    const std::string hint =
+        looks == nullptr || looks == &format ? "" : fmt::format("; its content looks like {}", looks->name);
+    throw Error(fmt::format("not readable as {}: {}{}", format.name, error.what(), hint));
+  }
 }
 
 /// Throws Error if JSON of a known format begins below other text: a line that the benchmark logged.
@@ -95,6 +149,14 @@ const Format& format_named(std::string_view name) {
               "; there are: " + join(known, ", "));
 }
 
+std::vector<std::string> readable_formats() {
+  std::vector<std::string> names;
+  for (const Format& format : all_formats()) {
+    if (format.read != nullptr) names.emplace_back(format.name);
+  }
+  return names;
+}
+
 const Format* format_of_file_name(const std::filesystem::path& path) {
   const std::string file = path.filename().string();
   const Format* best = nullptr;
@@ -128,19 +190,21 @@ const Format* format_of_text(std::string_view text) {
   return nullptr;
 }
 
-std::vector<Record> read_records(const std::filesystem::path& path) {
-  if (const Format* format = format_by_head(path)) return format->read_file(path);
-  return records_from_text(read_compressed_file(path), path.string());
+std::vector<Record> read_records(const std::filesystem::path& path, const Format* from) {
+  const Format* streamed = format_by_head(path);
+  if (streamed != nullptr && (from == nullptr || from == streamed)) return streamed->read_file(path);
+  return records_from_text(read_compressed_file(path), path.string(), from);
 }
 
-std::vector<Record> records_from_text(const PaddedText& text, const std::string& source) {
+std::vector<Record> records_from_text(const PaddedText& text, const std::string& source, const Format* from) {
   if (trimmed(text.view().substr(0, 4096)).empty() && trimmed(text.view()).empty()) {
     throw Error(source + ": is empty; there is nothing to read");
   }
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.view().starts_with(kByteOrderMark)) {
-    return records_from_text(PaddedText(text.view().substr(kByteOrderMark.size())), source);
+    return records_from_text(PaddedText(text.view().substr(kByteOrderMark.size())), source, from);
   }
+  if (from != nullptr) return read_forced(*from, text, source);
   const Format* format = format_of_text(text.view());
   if (format == nullptr) {
     if (text.view().starts_with("\xFF\xFE") || text.view().starts_with("\xFE\xFF")) {
@@ -151,11 +215,12 @@ std::vector<Record> records_from_text(const PaddedText& text, const std::string&
     const std::string tool = unread_tool(FileOutline(text.view()));
     if (!tool.empty()) {
       throw Error(fmt::format("{}: looks like {}, whose files headroom does not read; it reads: {}", source,
-                              tool, names(true)));
+                              tool, join(readable_formats(), ", ")));
     }
-    throw Error(source + ": not a file of results that headroom knows; it reads: " + names(true));
+    throw Error(source + ": not a file of results that headroom knows; it reads: " +
+                join(readable_formats(), ", "));
   }
-  return format->read(text, source);
+  return read_as(*format, text, source);
 }
 
 }  // namespace headroom

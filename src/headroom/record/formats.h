@@ -51,12 +51,17 @@ struct Format {
   std::vector<Record> (*read)(const PaddedText& text, const std::string& source) = nullptr;
   /// Reads a plain file without loading it whole. nullptr: load the file, then call read().
   std::vector<Record> (*read_file)(const std::filesystem::path& path) = nullptr;
+  /// A file holds one run: results of one name are different cases, and get the names "make", "make (2)".
+  bool one_run = false;
 };
 
 std::span<const Format> all_formats();
 
 /// Throws Error naming the closest formats, or all of them.
 const Format& format_named(std::string_view name);
+
+/// Returns the names of the formats that can be read.
+std::vector<std::string> readable_formats();
 
 /// Returns the format with the longest matching file name ending, or nullptr.
 const Format* format_of_file_name(const std::filesystem::path& path);
@@ -65,11 +70,13 @@ const Format* format_of_file_name(const std::filesystem::path& path);
 void write_records(const std::filesystem::path& path, const Format& format,
                    const std::vector<Record>& records);
 
-/// Reads a file of any readable format, recognised by its content. Unpacks gzip and zstd. Throws Error.
-std::vector<Record> read_records(const std::filesystem::path& path);
+/// Reads a file of any readable format: `from`, or if nullptr the one recognised by its content. Unpacks gzip
+/// and zstd. Throws Error.
+std::vector<Record> read_records(const std::filesystem::path& path, const Format* from = nullptr);
 
-/// Reads text in any readable format. `source` is as in Format::read.
-std::vector<Record> records_from_text(const PaddedText& text, const std::string& source);
+/// Reads text in any readable format. `source` is as in Format::read, `from` as in read_records.
+std::vector<Record> records_from_text(const PaddedText& text, const std::string& source,
+                                      const Format* from = nullptr);
 
 /// Returns the format of the text, or nullptr.
 const Format* format_of_text(std::string_view text);

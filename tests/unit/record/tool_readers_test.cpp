@@ -3,6 +3,7 @@
 // PyTorch's OSS benchmark database, the gpt-fast CSV, and reports of DDP benchmarks.
 
 #include <gmock/gmock.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "headroom/base/json.h"
@@ -17,6 +18,22 @@ using testing::DoubleNear;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
+
+std::vector<std::string> shown_names(const std::vector<Record>& records) {
+  std::vector<std::string> names;
+  for (const Record& record : records) {
+    if (record.metric.headline) names.push_back(record.model.name);
+  }
+  return names;
+}
+
+std::vector<std::string> names_of(const std::vector<Record>& records, const std::string& metric) {
+  std::vector<std::string> names;
+  for (const Record& record : records) {
+    if (record.metric.name == metric) names.push_back(record.model.name);
+  }
+  return names;
+}
 
 TEST(HyperfineReader, ReadsSamplesMeansAndParameters) {
   const std::vector<Record> records = read_records(reader_file("hyperfine.json"));
@@ -71,6 +88,51 @@ TEST(HyperfineReader, WritesBackTheExitCodesOfFailedRuns) {
   const Json results = parse_json(hyperfine_json(read_text(text), "out"), "out")["results"];
   EXPECT_EQ(dump_json(results[0]["exit_codes"]), "[0,1,null]");
   EXPECT_EQ(dump_json(results[1]["exit_codes"]), "[0,0]");
+}
+
+TEST(HyperfineReader, WritesTheExitCodesThatThereAre) {
+  const std::string text = R"({"results": [{"command": "x", "times": [1, 2, 3], "exit_codes": [0, 1]},)"
+                           R"({"command": "y", "times": [1], "exit_codes": [0, null, 7]}]})";
+  const Json results = parse_json(hyperfine_json(read_text(text), "out"), "out")["results"];
+  EXPECT_EQ(dump_json(results[0]["exit_codes"]), "[0,1]") << "no run was ended by a signal";
+  EXPECT_EQ(dump_json(results[1]["exit_codes"]), "[0,null,7]");
+}
+
+TEST(HyperfineReader, KeepsCommandsOfOneNameApart) {
+  const std::string text =
+      R"({"results": [{"command": "make", "times": [1, 1], "user": 0.5, "exit_codes": [0, 2]},)"
+      R"({"command": "ls", "times": [7]}, {"command": "make", "times": [5, 5], "user": 4},)"
+      R"({"command": "make", "times": [9], "exit_codes": [3]}]})";
+  const std::vector<Record> records = read_text(text);
+  EXPECT_THAT(shown_names(records), ElementsAre("make", "ls", "make (2)", "make (3)"));
+  EXPECT_THAT(names_of(records, "user_time"), ElementsAre("make", "make (2)"));
+  EXPECT_THAT(names_of(records, "exit_code"), ElementsAre("make", "make (3)"));
+  const Json results = parse_json(hyperfine_json(records, "out"), "out")["results"];
+  EXPECT_EQ(results[2]["command"], "make");
+  EXPECT_EQ(dump_json(results[0]["exit_codes"]), "[0,2]");
+  EXPECT_EQ(dump_json(results[2]["exit_codes"]), "[0,0]");
+  EXPECT_EQ(results[2]["user"], 4);
+}
+
+TEST(HyperfineReader, ANumberedNameIsNotThatOfAnotherCommand) {
+  const std::string text =
+      R"({"results": [{"command": "a", "times": [1]}, {"command": "a", "times": [2]},)"
+      R"~({"command": "a (2)", "times": [3]}]})~";
+  const std::vector<Record> records = read_text(text);
+  EXPECT_EQ(records.size(), 3U);
+  EXPECT_EQ(records[2].model.name, "a (2)");
+  EXPECT_NE(records[1].model.name, "a (2)");
+  EXPECT_NE(records[1].model.name, "a");
+}
+
+TEST(HyperfineReader, TimesHaveAnInterval) {
+  const auto latency = [](const std::string& times) {
+    return read_text(R"({"results": [{"command": "x", "times": [)" + times + "]}]}")[0];
+  };
+  const Record record = latency("1.0, 1.2, 1.1, 1.3, 0.9, 1.15, 1.05, 1.0");
+  ASSERT_TRUE(record.interval);
+  EXPECT_TRUE(record.interval->contains(record.metric.value));
+  EXPECT_FALSE(latency("1.0, 1.1, 1.2").interval) << "too few";
 }
 
 TEST(HyperfineReader, ACommandThatWasGivenUpHasNoResult) {
@@ -152,6 +214,15 @@ std::string nvbench_number(const std::string& tag, const std::string& value) {
   return R"({"tag": ")" + tag + R"(", "data": [{"name": "value", "value": ")" + value + R"("}]})";
 }
 
+TEST(NvbenchReader, KeepsStatesOfOneNameApart) {
+  const std::string state = R"({"device": null, "axis_values": [], "summaries": [)" +
+                            nvbench_number("nv/cpu_only/time/cpu/mean", "0.002") + "]}";
+  const std::vector<Record> records =
+      read_text(R"({"meta": {"version": {"nvbench": {}}}, "benchmarks": [{"name": "b", "states": [)" + state +
+                "," + state + "]}]}");
+  EXPECT_THAT(shown_names(records), ElementsAre("b", "b (2)"));
+}
+
 TEST(NvbenchReader, ReadsBenchmarksOfTheCpuAlone) {
   const std::string numbers = nvbench_number("nv/cpu_only/sample_size", "5") + "," +
                               nvbench_number("nv/cpu_only/time/cpu/mean", "0.002") + "," +
@@ -184,6 +255,19 @@ TEST(PytestBenchmarkReader, ReadsSamplesAndParameters) {
   EXPECT_EQ(records[0].environment->machines[0].cpu_info, "AMD EPYC 7543");
   EXPECT_TRUE(records[1].samples.empty()) << "saved without its data";
   EXPECT_EQ(records[1].metric.value, 2.5e-06);
+}
+
+TEST(PytestBenchmarkReader, KeepsTestsOfOneNameApart) {
+  const std::string one = R"({"fullname": "t", "stats": {"median": 2}})";
+  EXPECT_THAT(shown_names(read_text(R"({"machine_info": {}, "benchmarks": [)" + one + "," + one + "]}")),
+              ElementsAre("t", "t (2)"));
+  const auto with = [](const std::string& value) {
+    return R"({"fullname": "t", "params": {"n": )" + value + R"(}, "stats": {"median": 2}})";
+  };
+  EXPECT_THAT(
+      shown_names(read_text(R"({"machine_info": {}, "benchmarks": [)" + with("1") + "," + with("2") + "]}")),
+      ElementsAre("t", "t"))
+      << "its parameters tell them apart";
 }
 
 TEST(PytestBenchmarkReader, RefusesWhatCannotBe) {
@@ -252,6 +336,14 @@ TEST(LlamaBenchReader, AModelIsKnownByItsType) {
                 R"({"model_type": "n", "model_filename": "n.gguf", "model_size": 2, )" + rest);
   EXPECT_EQ(case_name(records[0]), "m n_prompt=8 n_gen=0");
   EXPECT_EQ(case_name(records[2]), "n n_prompt=8 n_gen=0");
+}
+
+TEST(LlamaBenchReader, BuildsInOneFileAreApart) {
+  const std::string rest = R"("model_type": "m", "n_prompt": 8, "n_gen": 0, "avg_ns": 1000})";
+  const std::vector<Record> records =
+      read_text(R"({"build_commit": "a", )" + rest + "\n" + R"({"build_commit": "b", )" + rest);
+  EXPECT_EQ(case_name(records[0]), "m n_prompt=8 n_gen=0 build_commit=a");
+  EXPECT_EQ(case_name(records[2]), "m n_prompt=8 n_gen=0 build_commit=b");
 }
 
 TEST(LlamaBenchReader, RefusesWhatCannotBe) {
@@ -379,6 +471,37 @@ TEST(GoogleBenchmarkReader, TakesTheMedianOfABenchmarkWithoutRepetitions) {
   EXPECT_EQ(records[8].model.name, "h");
   EXPECT_THAT(records[8].outcome.reason, HasSubstr("neither its repetitions nor"));
   EXPECT_EQ(read_text(file_with(aggregate("f", "median", 5)))[0].metric.value, 5) << "a file of aggregates";
+}
+
+std::string entry(const std::string& name, int family, int instance, int repetition, double ns) {
+  return fmt::format(
+      R"({{"name": "{0}", "run_name": "{0}", "run_type": "iteration", "family_index": {1},)"
+      R"("per_family_instance_index": {2}, "repetition_index": {3}, "real_time": {4}, "cpu_time": {4}}})",
+      name, family, instance, repetition, ns);
+}
+
+TEST(GoogleBenchmarkReader, KeepsBenchmarksOfOneNameApart) {
+  const std::vector<Record> records = read_text(
+      file_with(entry("f", 0, 0, 0, 1) + "," + entry("f", 0, 0, 1, 2) + "," + entry("f", 1, 0, 0, 50) + "," +
+                entry("f", 1, 0, 1, 60) + "," + entry("f", 1, 1, 0, 70)));
+  EXPECT_THAT(shown_names(records), ElementsAre("f", "f (2)", "f (3)"));
+  EXPECT_THAT(names_of(records, "cpu_time"), ElementsAre("f", "f (2)", "f (3)"));
+  EXPECT_THAT(records[0].samples.at(0).values, ElementsAre(1, 2)) << "repetitions are samples of one case";
+  EXPECT_THAT(records[2].samples.at(0).values, ElementsAre(50, 60));
+  EXPECT_THAT(records[4].samples.at(0).values, ElementsAre(70));
+}
+
+TEST(GoogleBenchmarkReader, ARepetitionThatComesAgainIsOfAnotherBenchmark) {
+  const auto names = [](const std::string& benchmarks) {
+    return shown_names(read_text(file_with(benchmarks)));
+  };
+  const std::string first = entry("f", 0, 0, 0, 1), second = entry("f", 0, 0, 1, 2);
+  EXPECT_THAT(names(second + "," + first), ElementsAre("f")) << "interleaved at random";
+  EXPECT_THAT(names(first + "," + second + "," + first), ElementsAre("f", "f (2)")) << "files put together";
+  const std::string old = R"({"name": "f", "real_time": 1, "cpu_time": 1})";
+  EXPECT_THAT(names(old + "," + old), ElementsAre("f")) << "repetitions of a version without indexes";
+  const std::string both = aggregate("f", "mean", 6) + "," + aggregate("f", "median", 5);
+  EXPECT_THAT(names(both + "," + both), ElementsAre("f", "f (2)"));
 }
 
 TEST(GoogleBenchmarkReader, RefusesWhatCannotBe) {
@@ -579,6 +702,29 @@ TEST(Recognition, FindsKeysWhereverTheyStand) {
                            "}";
   EXPECT_EQ(tool_of(ours), "headroom-json");
   EXPECT_EQ(read_text(ours).at(0).model.name, "m");
+}
+
+TEST(Recognition, AFormatCanBeForced) {
+  const std::string hyperfine = R"({"results": [{"command": "x", "times": [1]}], "benchmarks": []})";
+  const auto read_as = [](const std::string& text, const char* format) {
+    return records_from_text(PaddedText(text), "file", &format_named(format));
+  };
+  EXPECT_EQ(read_as(hyperfine, "hyperfine").size(), 1U);
+  EXPECT_EQ(read_as(R"({"results": [{"command": "x", "mean": 2}]})", "hyperfine")[0].metric.value, 2);
+  const auto refused = [&](const std::string& text, const char* format) {
+    return message_of([&] { read_as(text, format); });
+  };
+  EXPECT_THAT(refused(R"({"results": [{"command": "x", "times": [1]}]})", "google-benchmark"),
+              AllOf(HasSubstr("not readable as google-benchmark: file: /benchmarks: missing"),
+                    HasSubstr("its content looks like hyperfine")));
+  EXPECT_THAT(refused("{}", "llama-bench"), HasSubstr("/build_commit: missing"));
+  EXPECT_THAT(refused("7", "pytest-benchmark"), HasSubstr("not readable as pytest-benchmark: file: "));
+  EXPECT_THAT(refused("{}", "seed-csv"), HasSubstr("file: row 1: no column 'name'"));
+  EXPECT_THAT(refused("{}", "seed-jsonl"), HasSubstr("can be written but not read"));
+  for (const std::string& format : readable_formats()) {
+    for (const char* text : {"{}", "[]", "[7]", "{\"results\": 7, \"benchmarks\": 7}", "x,y\n1,2\n", "nothing"})
+      EXPECT_THAT(refused(text, format.c_str()), HasSubstr("not readable as " + format + ": ")) << text;
+  }
 }
 
 TEST(Recognition, NamesTheLineWhereTheJsonBegins) {

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "headroom/base/error.h"
@@ -29,6 +32,7 @@ constexpr std::array kOwnNumbers{"family_index", "per_family_instance_index",
 /// The repetitions of one benchmark, or the statistics of a file that leaves repetitions out.
 struct Run {
   std::string name, label;
+  std::set<std::int64_t> repetitions;  ///< of newer versions: which are there
   int threads = 0;
   std::uint64_t iterations = 0;
   std::string failure;  ///< why a repetition failed
@@ -156,6 +160,35 @@ void use_aggregate(Run& run) {
   }
 }
 
+/// Which benchmark an entry is of. Two benchmarks may have one name; then their indexes differ, which older
+/// versions do not write.
+struct RunKey {
+  std::string name;
+  std::int64_t family, instance;
+  auto operator<=>(const RunKey&) const = default;
+};
+
+RunKey key_of(const Json& object, std::string name, const std::string& where) {
+  return {std::move(name), json_member_or<std::int64_t>(object, "family_index", -1, where),
+          json_member_or<std::int64_t>(object, "per_family_instance_index", -1, where)};
+}
+
+/// Adds an entry. Returns false, adding nothing, if the run has that repetition or statistic already.
+bool add_entry(Run& run, const Json& object, const std::optional<AggregateName>& aggregate,
+               const std::string& where) {
+  if (aggregate) {
+    if (std::ranges::find(run.aggregates, aggregate->statistic, &Run::Aggregate::name) !=
+        run.aggregates.end())
+      return false;
+    run.aggregates.push_back({aggregate->statistic, &object, where});
+    return true;
+  }
+  const auto repetition = json_member_or<std::int64_t>(object, "repetition_index", -1, where);
+  if (repetition >= 0 && !run.repetitions.insert(repetition).second) return false;
+  add_repetition(object, where, run);
+  return true;
+}
+
 std::vector<Run> read_runs(const Json& document, const std::string& root) {
   const Json& benchmarks = json_array(document, "benchmarks", root);
   const auto where_of = [&](std::size_t position) { return fmt::format("{}/benchmarks/{}", root, position); };
@@ -163,7 +196,7 @@ std::vector<Run> read_runs(const Json& document, const std::string& root) {
   for (std::size_t i = 0; i < benchmarks.size(); ++i)
     ++occurrences[json_string(benchmarks[i], "name", where_of(i))];
   std::vector<Run> runs;
-  std::unordered_map<std::string, std::size_t> index;
+  std::map<RunKey, std::size_t> index;  // the last run of each
   for (std::size_t i = 0; i < benchmarks.size(); ++i) {
     const Json& object = benchmarks[i];
     const std::string where = where_of(i);
@@ -171,13 +204,12 @@ std::vector<Run> read_runs(const Json& document, const std::string& root) {
     if (aggregate && is_complexity(aggregate->statistic)) continue;
     const std::string name =
         aggregate ? aggregate->benchmark : json_string_or(object, "run_name", object["name"].string(), where);
-    const auto [at, is_new] = index.emplace(name, runs.size());
+    const auto [at, is_new] = index.try_emplace(key_of(object, name, where), runs.size());
     if (is_new) runs.emplace_back().name = name;
-    if (aggregate) {
-      runs[at->second].aggregates.push_back({aggregate->statistic, &object, where});
-    } else {
-      add_repetition(object, where, runs[at->second]);
-    }
+    if (add_entry(runs[at->second], object, aggregate, where)) continue;
+    at->second = runs.size();
+    runs.emplace_back().name = name;
+    add_entry(runs.back(), object, aggregate, where);
   }
   for (Run& run : runs) use_aggregate(run);
   if (std::ranges::all_of(runs, [](const Run& run) { return run.real_ns.empty() && run.failure.empty(); })) {
@@ -259,14 +291,15 @@ std::vector<Record> read_google_benchmark(const PaddedText& text, const std::str
 
 }  // namespace
 
-/// Output of Google Benchmark's --benchmark_out_format=json (read). Repetitions become samples, and
-/// each user counter becomes a record. Aggregates count only for a benchmark without repetitions: the median,
+/// Output of Google Benchmark's --benchmark_out_format=json (read). Repetitions become samples, benchmarks
+/// of one name stay apart, and each user counter becomes a record. Aggregates count only for a benchmark without repetitions: the median,
 /// or else the mean, is then a value without samples.
 Format google_benchmark_format() {
   return {.name = "google-benchmark",
           .summary = "JSON of Google Benchmark",
           .recognises = is_google_benchmark,
-          .read = read_google_benchmark};
+          .read = read_google_benchmark,
+          .one_run = true};
 }
 
 }  // namespace headroom

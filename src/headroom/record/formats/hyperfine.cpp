@@ -46,11 +46,12 @@ bool same_command(const Record& a, const Record& b) {
          a.benchmark.dtype == b.benchmark.dtype;
 }
 
-/// Records have exit codes only if a run failed.
+/// Records have exit codes only if a run failed. A file may hold codes of more or fewer runs than it has
+/// times: they are kept as they are.
 Json exit_codes(const Record* record, std::size_t runs) {
   Json codes = Json::array();
-  std::vector<double> values = record == nullptr ? std::vector<double>(runs) : all_values(*record);
-  if (values.size() != runs) values.assign(runs, -1);
+  const bool known = record != nullptr && !record->samples.empty();
+  const std::vector<double> values = known ? all_values(*record) : std::vector<double>(runs);
   for (const double value : values) codes.push_back(value < 0 ? Json() : Json(static_cast<int>(value)));
   return codes;
 }
@@ -58,13 +59,15 @@ Json exit_codes(const Record* record, std::size_t runs) {
 Json result_of(const Record& latency, const std::vector<Record>& records) {
   const auto other = [&](const char* metric) -> const Record* {
     const auto found = std::ranges::find_if(records, [&](const Record& record) {
-      return record.metric.name == metric && same_command(record, latency) && !all_values(record).empty();
+      return record.metric.name == metric && same_command(record, latency);
     });
     return found == records.end() ? nullptr : &*found;
   };
   const auto mean_or_zero = [&](const char* metric) {
     const Record* record = other(metric);
-    return record == nullptr ? 0 : mean(all_values(*record, seconds_per(record->metric.unit).value_or(1)));
+    if (record == nullptr) return 0.0;
+    const double factor = seconds_per(record->metric.unit).value_or(1);
+    return record->samples.empty() ? factor * record->metric.value : mean(all_values(*record, factor));
   };
   const std::vector<double> times = all_values(latency, *seconds_per(latency.metric.unit));
   Json result;
@@ -77,7 +80,7 @@ Json result_of(const Record& latency, const std::vector<Record>& records) {
   result["min"] = *std::ranges::min_element(times);
   result["max"] = *std::ranges::max_element(times);
   result["times"] = times;
-  if (const Record* memory = other("peak_memory")) {
+  if (const Record* memory = other("peak_memory"); memory != nullptr && !memory->samples.empty()) {
     result["memory_usage_byte"] = Json::array();
     for (const double bytes : all_values(*memory))
       result["memory_usage_byte"].push_back(static_cast<std::int64_t>(bytes));
@@ -269,7 +272,8 @@ Format hyperfine_format() {
           .summary = "JSON of hyperfine",
           .write = write_hyperfine,
           .recognises = is_hyperfine,
-          .read = read_hyperfine};
+          .read = read_hyperfine,
+          .one_run = true};
 }
 
 }  // namespace headroom

@@ -64,6 +64,11 @@ Settings read_settings(const std::vector<JsonRow>& rows) {
     }
   }
   Settings settings;
+  // A file of several builds has each case once for each.
+  const std::string build = text_of(rows.front().object, "build_commit");
+  const bool one_build = std::ranges::all_of(
+      rows, [&](const JsonRow& row) { return text_of(row.object, "build_commit") == build; });
+  if (!one_build) settings.axes.emplace_back("build_commit");
   for (const std::string& key : keys) {
     const std::vector<std::string>& found = values.at(key);
     const bool same = std::ranges::all_of(found, [&](const std::string& value) { return value == found[0]; });

@@ -262,7 +262,8 @@ Format nvbench_format() {
   return {.name = "nvbench",
           .summary = "JSON of nvbench, with the samples that --jsonbin puts beside it",
           .recognises = is_nvbench,
-          .read = read_nvbench};
+          .read = read_nvbench,
+          .one_run = true};
 }
 
 }  // namespace headroom

@@ -92,7 +92,8 @@ Format pytest_benchmark_format() {
   return {.name = "pytest-benchmark",
           .summary = "JSON of pytest-benchmark",
           .recognises = is_pytest_benchmark,
-          .read = read_pytest_benchmark};
+          .read = read_pytest_benchmark,
+          .one_run = true};
 }
 
 }  // namespace headroom

@@ -184,6 +184,10 @@ Record record_of(const SeedLine& line, const std::string& where) {
 
 std::vector<Record> read_seed_rows(const PaddedText& text, const std::string& source) {
   const std::vector<CsvRow> lines = parse_csv(text.view(), source);
+  for (const char* column : {"name", "metric", "actual"}) {
+    if (lines.empty() || std::ranges::find(lines[0], column) == lines[0].end())
+      throw Error(fmt::format("{}: row 1: no column {}", source, in_quotes(column)));
+  }
   std::vector<Record> records;
   for (std::size_t i = 1; i < lines.size(); ++i) {
     const std::string where = fmt::format("{}: row {}", source, i + 1);

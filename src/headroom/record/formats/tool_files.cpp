@@ -295,6 +295,9 @@ void set_samples(Record& record, std::vector<double> values, std::uint64_t itera
   process.iterations = iterations;
   process.values = std::move(values);
   record.samples.push_back(std::move(process));
+  const Series series = steady(record);
+  const bool finite = std::ranges::all_of(series.values, [](double value) { return std::isfinite(value); });
+  if (const auto found = finite ? estimate(series) : std::nullopt) record.interval = found->interval;
 }
 
 double median_in_place(std::vector<double>& values) {

@@ -71,8 +71,8 @@ Record tool_record(std::string tool, std::string case_name, std::string metric, 
 Record headline_record(std::string tool, std::string case_name, std::string metric, std::string unit,
                        Direction direction = Direction::kLowerIsBetter);
 
-/// Sets `values` as the samples of one process and their median as the value. No values: a failed case. Sets
-/// no rounds, as other tools do not pair their measurements.
+/// Sets `values` as the samples of one process, their median as the value, and its interval. No values: a
+/// failed case. Sets no rounds, as other tools do not pair their measurements.
 void set_samples(Record& record, std::vector<double> values, std::uint64_t iterations = 0);
 
 /// Returns the median of at least one value, reordering them.
