@@ -198,6 +198,7 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
                   "history of @last, @ID and @git:REV (default: HEADROOM_STORE, or the user's)")
       .completed_by(Completes::kFile);
   table.add_no_follow();
+  declare_from(table, options.from);
   declare_max_memory(table, options.max_memory);
   table.add_flag("--markdown", options.markdown, "the table in Markdown");
   table

@@ -16,6 +16,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/base/wording.h"
 #include "headroom/compare/verdict.h"
 #include "headroom/console/command.h"
 #include "headroom/console/max_memory.h"
@@ -33,10 +34,6 @@ namespace {
 void add_store_option(OptionTable& table, std::string& store) {
   table.add_option("--store", store,
                    "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
-}
-
-std::string counted(std::size_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 /// Runs have one environment each; a file may hold several.
@@ -74,10 +71,10 @@ bool give_time(std::vector<Record>& run, const std::string& path) {
 }
 
 /// Those of a file; of a folder those of each file in it that holds results, and a warning for each other.
-std::vector<FileResults> results_of(const std::string& operand) {
+std::vector<FileResults> results_of(const std::string& operand, const std::string& from) {
   std::error_code error;
-  if (!std::filesystem::is_directory(operand, error)) return {{operand, read_records(operand)}};
-  FolderResults results = results_in_folder(operand);
+  if (!std::filesystem::is_directory(operand, error)) return {results_of_file(operand, from)};
+  FolderResults results = results_in_folder(operand, from);
   for (const std::string& warning : results.warnings) say_sentence(warning);
   return std::move(results.files);
 }
@@ -369,7 +366,7 @@ ExitCode history_export(const Arguments& arguments) {
 }
 
 ExitCode history_import(const Arguments& arguments) {
-  std::string place = default_store(), max_memory, machine;
+  std::string place = default_store(), max_memory, machine, from;
   std::vector<std::string> files;
   OptionTable table("Adds files of results to the history; runs that are there already are left out.",
                     "headroom history import");
@@ -390,6 +387,7 @@ ExitCode history_import(const Arguments& arguments) {
                       "the machine that all of them ran on, in place of what the files say: series are told "
                       "apart by it")
           .type_name("NAME");
+  declare_from(table, from);
   add_store_option(table, place);
   declare_max_memory(table, max_memory);
   if (const auto done = parse_arguments(table, arguments)) return *done;
@@ -399,7 +397,7 @@ ExitCode history_import(const Arguments& arguments) {
   // All are read before anything is stored: a mistake in the last file leaves nothing half done.
   std::vector<std::vector<Record>> runs;
   for (const std::string& operand : files) {
-    auto read = within_memory(max_memory, operand, [&] { return results_of(operand); });
+    auto read = within_memory(max_memory, operand, [&] { return results_of(operand, from); });
     for (FileResults& file : read) append_runs(std::move(file), machine, runs);
   }
   if (runs.empty()) throw Error("there is no result in " + join(files, ", "));

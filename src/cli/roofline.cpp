@@ -54,7 +54,7 @@ std::string fingerprint_of(const std::vector<Record>& records, const std::string
 std::vector<Record> records_of(const std::string& operand, const RooflineOptions& options) {
   OperandRecords found = records_of_operand(operand, options.store, options.max_memory);
   for (const std::string& warning : found.warnings) say_sentence(warning);
-  return std::move(found.records);
+  return found.take_records();
 }
 
 /// Empty where there are none, or no folder where they could be.

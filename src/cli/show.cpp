@@ -7,7 +7,10 @@
 #include <filesystem>
 #include <iterator>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "headroom/base/error.h"
@@ -18,10 +21,12 @@
 #include "headroom/console/output.h"
 #include "headroom/console/program.h"
 #include "headroom/history/store.h"
-#include "headroom/record/formats.h"
+#include "headroom/record/metrics.h"
+#include "headroom/report/metric_table.h"
 #include "headroom/report/metric_text.h"
 #include "headroom/results/record_files.h"
 #include "headroom/results/shown_records.h"
+#include "headroom/results/shown_runs.h"
 
 namespace headroom::cli {
 namespace {
@@ -41,12 +46,15 @@ constexpr const char* kShowFooter =
     "  headroom show trace.json.gz           what a profiler recorded\n"
     "  headroom show pytest.json --json -    another tool's results as headroom's records, with samples";
 
+/// Sheets with their titles.
+using Titled = std::vector<std::pair<std::string, Sheet>>;
+
 /// What is to be shown.
 struct Shown {
   const std::vector<std::string>& operands;
-  const std::vector<Record>& records;
-  const Sheet& sheet;
+  const Titled& sheets;
   const std::string& store;
+  const std::string& from;
 };
 
 /// A form in which results are shown in place of text for a terminal.
@@ -57,16 +65,26 @@ struct ShownForm {
   ExitCode (*print)(const Shown& shown);
 };
 
+/// Several sheets are one below the other, each below its title.
+void print_sheets(const Shown& shown, bool markdown) {
+  for (const auto& [title, sheet] : shown.sheets) {
+    if (&sheet != &shown.sheets.front().second) std::fputs("\n", stdout);
+    if (!title.empty()) print_sheet(Sheet().title(title), stdout, markdown);
+    print_sheet(sheet, stdout, markdown);
+  }
+}
+
 /// To add a form: its line.
 constexpr std::array kForms{
     ShownForm{"--markdown", "the tables in Markdown", true,
               [](const Shown& shown) {
-                print_sheet(shown.sheet, stdout, true);
+                print_sheets(shown, true);
                 return ExitCode::kFine;
               }},
     ShownForm{"--html", "a page for a browser (headroom report writes one into a file)", false,
               [](const Shown& shown) {
                 Arguments arguments{"report", "-o", "-", "--store", shown.store};
+                if (!shown.from.empty()) arguments.insert(arguments.end(), {"--from", shown.from});
                 arguments.insert(arguments.end(), shown.operands.begin(), shown.operands.end());
                 return run_program("headroom-pages", arguments);
               }},
@@ -74,7 +92,8 @@ constexpr std::array kForms{
 
 struct ShowOptions {
   std::vector<std::string> operands;
-  std::string json, oss, max_memory, store = default_store();
+  std::string json, oss, max_memory, from, store = default_store();
+  MetricChoice metrics;
   std::array<bool, kForms.size()> forms{};
 
   /// The form that was asked for; nullptr: text.
@@ -139,14 +158,42 @@ Sheet headlines_sheet(const std::vector<Record>& records) {
       .notes("  its traces are not read here: these are the numbers that are kept of them\n");
 }
 
-std::vector<Record> records_of(const ShowOptions& options) {
-  std::vector<Record> records;
+OperandRecords read_operands(const ShowOptions& options) {
+  OperandRecords all;
   for (const std::string& operand : options.operands) {
-    OperandRecords found = records_of_operand(operand, options.store, options.max_memory);
+    OperandRecords found = records_of_operand(operand, options.store, options.max_memory, options.from);
     for (const std::string& warning : found.warnings) say_sentence(warning);
-    std::ranges::move(found.records, std::back_inserter(records));
+    std::ranges::move(found.files, std::back_inserter(all.files));
   }
-  return records;
+  return all;
+}
+
+void require_metrics(const std::vector<FileResults>& files, const std::vector<std::string>& names) {
+  std::set<std::string> known;
+  for (const FileResults& file : files) {
+    for (const Record& record : file.records) known.insert(record.metric.name);
+  }
+  for (const std::string& name : names) {
+    if (std::ranges::any_of(known, [&](const std::string& other) { return is_same_metric(name, other); }))
+      continue;
+    throw Error("no result has the metric " + in_quotes(name) + "; the metrics are " +
+                join(std::vector<std::string>(known.begin(), known.end()), ", "));
+  }
+}
+
+Sheet sheet_of(const ShownRun& run, const MetricChoice& metrics) {
+  Sheet sheet = shown_records(run.records);
+  sheet.answer(run.note).table(metric_table(run.records, metrics));
+  if (!metrics.all) sheet.notes(unshown_metrics_text(run.records));
+  return sheet;
+}
+
+Titled sheets_of(std::vector<FileResults> files, const MetricChoice& metrics) {
+  require_metrics(files, metrics.names);
+  Titled sheets;
+  for (const ShownRun& run : runs_to_show(std::move(files)))
+    sheets.emplace_back(run.title, sheet_of(run, metrics));
+  return sheets;
 }
 
 ExitCode show_all(const ShowOptions& options) {
@@ -158,22 +205,26 @@ ExitCode show_all(const ShowOptions& options) {
   const RecordFiles files(options.json, options.oss);
   const bool is_one = options.operands.size() == 1;
   const bool writes = !options.json.empty() || !options.oss.empty();
-  if (is_one && is_trace_file(options.operands.front())) {
+  if (is_one && options.from.empty() && is_trace_file(options.operands.front())) {
     if (!options.oss.empty()) throw Error("--oss is of results: " + options.operands.front() + " is a trace");
     return show_trace({"summary", options.operands.front()}, options);
   }
-  const std::vector<Record> records = records_of(options);
-  const bool are_traces = std::ranges::all_of(records, is_trace);
+  OperandRecords found = read_operands(options);
+  const bool are_traces = std::ranges::all_of(
+      found.files, [](const FileResults& file) { return std::ranges::all_of(file.records, is_trace); });
   if (are_traces && is_one && options.operands.front().starts_with("@") && !writes) {
-    if (const auto done = show_traces_again(records, options)) return *done;
+    if (const auto done = show_traces_again(found.files.front().records, options)) return *done;
   }
+  const std::vector<Record> records = writes ? OperandRecords(found).take_records() : std::vector<Record>{};
   if (!files.uses_stdout()) {
-    const Sheet sheet = are_traces ? headlines_sheet(records) : shown_records(records);
+    const auto sheets = are_traces ? Titled{{"", headlines_sheet(found.take_records())}}
+                                   : sheets_of(std::move(found.files), options.metrics);
+    const Shown shown{options.operands, sheets, options.store, options.from};
     if (options.form() != nullptr) {
-      const ExitCode printed = options.form()->print({options.operands, records, sheet, options.store});
+      const ExitCode printed = options.form()->print(shown);
       if (printed != ExitCode::kFine) return printed;
     } else {
-      print_sheet(sheet, stdout);
+      print_sheets(shown, false);
     }
   }
   files.finish(records);
@@ -193,6 +244,12 @@ ExitCode show(const Arguments& arguments) {
       .required();
   for (std::size_t i = 0; i < kForms.size(); ++i)
     table.add_flag(kForms[i].option, options.forms[i], kForms[i].help);
+  table.add_option("--metric", options.metrics.names, "also a table of this metric (may be repeated)")
+      .type_name("NAME")
+      .repeated();
+  table.add_flag("--all-metrics", options.metrics.all,
+                 "also a table of every metric that has no column: counters, CPU time");
+  declare_from(table, options.from);
   declare_record_files(table, options.json, options.oss);
   table.add_option("--store", options.store, "history that runs are taken from")
       .completed_by(Completes::kFile);

@@ -95,6 +95,132 @@ class Readers(CommandLineTest):
         self.assertIn("5.00 ns", shown.stdout)
         self.assertIn(("f", "latency"), self.compared(path, path))
 
+    def hyperfine(self, name, *results):
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"results": [{"command": command, "times": times} for command, times in results]}))
+        return path
+
+    def rows(self, *arguments):
+        """The cells of the tables that `headroom show` prints, by the name of the case."""
+        shown = headroom("show", *arguments, "--markdown")
+        self.assert_exit(shown, 0)
+        cells = [line.split(" | ") for line in shown.stdout.splitlines() if line.startswith("| ")]
+        return [line[0].removeprefix("| ") for line in cells if line[0] not in ("| case", "| ---")], shown.stdout
+
+    def test_commands_of_one_name_are_compared_with_their_like(self):
+        cold, warm = [5 + i / 100 for i in range(10)], [1 + i / 100 for i in range(10)]
+        paths = [self.hyperfine(name, ("make", cold), ("make", warm)) for name in ("a.json", "b.json")]
+        self.assertEqual(self.rows(paths[0])[0], ["make", "make (2)"])
+        compared = self.compared(*paths)
+        self.assertAlmostEqual(compared["make", "latency"]["baseline"], 5.045)
+        self.assertAlmostEqual(compared["make (2)", "latency"]["baseline"], 1.045)
+        self.assertEqual(compared["make (2)", "latency"]["ratio"], 1)
+
+    def test_runs_of_the_same_cases_are_shown_as_runs(self):
+        first = self.hyperfine("a.json", ("make", [1, 2, 3]), ("ls", [7]))
+        second = self.hyperfine("b.json", ("make", [4, 5, 6]))
+        names, text = self.rows(first, second)
+        self.assertEqual(names, ["make", "ls", "make"])
+        self.assertLess(text.index("a.json"), text.index("b.json"))
+        self.assertNotIn("joined", text)
+        other = self.hyperfine("c.json", ("echo", [9]))
+        self.assertNotIn("c.json", self.rows(first, other)[1], "without a case in common they are one run")
+        self.assertEqual(self.rows(first, other)[0], ["make", "ls", "echo"])
+
+    def test_many_runs_are_joined_and_counted(self):
+        for i in range(80):
+            self.hyperfine(f"runs/{i:02}.json", ("make", [1 + i / 1000]), ("ls", [2 + i / 1000]))
+        self.hyperfine("runs/90.json", ("other", [3]))
+        names, text = self.rows(self.folder / "runs")
+        self.assertEqual(names, ["make", "ls", "other"])
+        self.assertIn("80 runs of 2 results are joined", text)
+        records = json.loads(headroom("show", self.folder / "runs", "--json", "-").stdout)["records"]
+        self.assertEqual(len(records), 161, "as they are in the files")
+        page = headroom("report", self.folder / "runs", "-o", "-")
+        self.assert_exit(page, 0)
+        self.assertIn("80 runs of 2 results are joined", page.stdout)
+
+    def test_rows_that_a_file_has_twice_are_runs(self):
+        path = self.folder / "rows.csv"
+        header = "name,metric,target,actual,dtype,device,arch,is_model\n"
+        path.write_text(header + "gemv,GB/s,,10,int8,cpu,x86_64,False\n" * 2)
+        names, text = self.rows(path)
+        self.assertEqual(names, ["gemv", "gemv"])
+        self.assertIn("rows.csv, run 2", text)
+        path.write_text(header + "gemv,GB/s,,10,int8,cpu,x86_64,False\n" * 7)
+        self.assertIn("7 runs of 1 result are joined", self.rows(path)[1])
+
+    def google(self, name, *benchmarks):
+        path = self.folder / name
+        path.write_text(json.dumps({"context": {}, "benchmarks": [
+            {"run_type": "iteration", "cpu_time": 1, "time_unit": "ns", **benchmark} for benchmark in benchmarks]}))
+        return path
+
+    def test_counters_are_shown_where_asked(self):
+        path = self.google("a.json", {"name": "f", "real_time": 2, "items_per_second": 5, "depth": 3})
+        plain = headroom("show", path).stdout
+        self.assertIn("3 more results: cpu_time, items_per_second, depth; --all-metrics shows them", plain)
+        self.assertIn("1 sample\n", plain)
+        self.assertNotIn("mean over shapes", plain)
+        self.assertIn("no interval: fewer than 6 samples", plain)
+        every = headroom("show", path, "--all-metrics").stdout
+        for metric in ("cpu_time", "items_per_second", "depth"):
+            self.assertIn(metric, every)
+        one = headroom("show", path, "--metric", "depth").stdout
+        self.assertRegex(one, "f +depth +3.00")
+        self.assert_refused(headroom("show", path, "--metric", "width"), "no result has the metric 'width'", "depth")
+
+    def test_many_samples_have_an_interval(self):
+        path = self.google("a.json", *({"name": "f", "real_time": 10 + i % 7, "repetition_index": i} for i in range(4000)))
+        shown = headroom("show", path).stdout
+        self.assertIn("4000 samples", shown)
+        self.assertNotIn("?", shown)
+
+    def test_long_parameters_are_shortened(self):
+        path, other = self.folder / "a.json", self.folder / "b.json"
+        for file in (path, other):
+            file.write_text(json.dumps({"machine_info": {}, "benchmarks": [
+                {"fullname": "t", "params": {"text": "x" * 1_000_000 + ending}, "stats": {"median": 1.5}}
+                for ending in "ab"]}))
+        shown = headroom("show", path)
+        self.assert_exit(shown, 0)
+        self.assertLess(len(shown.stdout), 2000)
+        names = self.rows(path)[0]
+        self.assertEqual(len(set(names)), 2, names)
+        self.assertLess(len(headroom("diff", path, other).stdout), 4000)
+
+    def test_a_format_can_be_forced(self):
+        path = self.hyperfine("a.json", ("make", [1.0, 2.0]))
+        folder = self.hyperfine("folder/b.json", ("make", [1.0, 2.0])).parent
+        store = self.folder / "history.db"
+        for arguments in (["show", path], ["show", folder], ["show", path, "--json", "-"], ["diff", path, folder],
+                          ["report", path, "-o", "-"], ["show", path, "--html"],
+                          ["history", "import", path, "--store", store]):
+            self.assert_exit(headroom(*arguments, "--from", "hyperfine"), 0)
+            for name, words in (("google-benchmark", "/benchmarks: missing"), ("seed-csv", "no column 'name'"),
+                                ("llama-bench", "/build_commit: missing"), ("nvbench", "/benchmarks: missing")):
+                self.assert_refused(headroom(*arguments, "--from", name), f"not readable as {name}", words, "hyperfine")
+            self.assert_refused(headroom(*arguments, "--from", "junit"), "junit", "hyperfine", "google-benchmark")
+        odd = self.folder / "odd.json"  # no tool is known by these keys
+        odd.write_text('{"results": [{"times": [1.5], "command": "x"}], "headroom": 1}')
+        self.assert_exit(headroom("show", odd), 2)
+        self.assert_exit(headroom("show", odd, "--from", "hyperfine"), 0)
+
+    def test_a_setting_that_all_rows_of_a_file_share_is_named_where_it_differs(self):
+        paths = []
+        for layers in (0, 99):
+            paths.append(self.folder / f"{layers}.jsonl")
+            paths[-1].write_text("".join(json.dumps({
+                "build_commit": "a", "model_type": "m", "n_gpu_layers": layers, "n_prompt": prompt, "n_gen": 0,
+                "avg_ns": 1000}) + "\n" for prompt in (8, 16)))
+        compared = headroom("diff", *paths)
+        self.assertRegex(compared.stdout, "n_gpu_layers +0 +99")
+        self.assertIn("2 matched cases", compared.stdout)
+        without = self.folder / "older.jsonl"
+        without.write_text(paths[1].read_text().replace('"n_gpu_layers": 99, ', ""))
+        self.assertRegex(headroom("diff", without, paths[1]).stdout, "n_gpu_layers +99")
+
     def test_what_is_no_file_of_results(self):
         good = self.folder / "good.json"
         good.write_text('{"results": [{"command": "x", "mean": 1.5, "times": [1, 2]}]}')

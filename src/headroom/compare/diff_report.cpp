@@ -12,6 +12,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/record/record_json.h"
+#include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
 #include "headroom/stats/interval.h"
 
@@ -106,7 +107,7 @@ DiffersIn differences(const DiffReport& report) {
 }
 
 std::string compared_case(const Record& record, const DiffersIn& differ) {
-  std::string text = case_name(record);
+  std::string text = shown_case_name(record);
   if (differ.devices && !record.device.empty()) text += " " + record.device;
   if (differ.caches && !record.caches.empty()) text += " " + record.caches;
   if (differ.threads && record.threads > 0) text += fmt::format(" {} threads", record.threads);
@@ -285,7 +286,7 @@ void append_unmatched(std::string& out, const std::string& title, const std::vec
   out += fmt::format("{} ({}):\n", title, records.size());
   for (std::size_t i = 0; i < std::min(kMost, records.size()); ++i) {
     const Record& record = *records[i];
-    out += fmt::format("  {}{}{}, {}\n", case_name(record), record.model.backend.empty() ? "" : " ",
+    out += fmt::format("  {}{}{}, {}\n", shown_case_name(record), record.model.backend.empty() ? "" : " ",
                        record.model.backend, record.metric.name);
   }
   if (records.size() > kMost) out += fmt::format("  and {} more\n", records.size() - kMost);

@@ -13,6 +13,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/base/wording.h"
 #include "headroom/compare/compared_ratio.h"
 #include "headroom/compare/comparison.h"
 #include "headroom/record/metrics.h"
@@ -64,14 +65,23 @@ void estimate_again(Record& record) {
 Record joined(std::vector<Record>& records, const Places& places, std::vector<std::string>& notes) {
   Places kept;
   std::ranges::copy_if(places, std::back_inserter(kept), [&](std::size_t i) { return measured(records[i]); });
-  if (kept.empty()) return std::move(records[places.front()]);
+  if (kept.empty() && places.size() == 1) return std::move(records[places.front()]);
+  if (kept.empty()) {
+    notes.push_back(fmt::format("{}: {} without a result, one is shown", title(records[places.front()]),
+                                counted(places.size(), "run")));
+    return std::move(records[places.front()]);
+  }
+  if (kept.size() < places.size()) {
+    notes.push_back(fmt::format("{}: {} without a result left out beside those that have one",
+                                title(records[places.front()]), counted(places.size() - kept.size(), "run")));
+  }
   if (kept.size() == 1) return std::move(records[kept.front()]);
   const bool sampled = std::ranges::any_of(kept, [&](std::size_t i) { return !records[i].samples.empty(); });
   if (sampled) {
     const auto lone = std::erase_if(kept, [&](std::size_t i) { return records[i].samples.empty(); });
     if (lone > 0) {
-      notes.push_back(fmt::format("{}: {} results without samples are left out beside those that have them",
-                                  title(records[places.front()]), lone));
+      notes.push_back(fmt::format("{}: {} without samples left out beside those that have them",
+                                  title(records[places.front()]), counted(lone, "result")));
     }
   }
   Record first = std::move(records[kept.front()]);
@@ -237,8 +247,8 @@ JoinedRecords join_duplicates(std::vector<Record> records) {
     if (record.runs.size() > 1) ++joined_cases[record.runs.size()];
   }
   for (const auto& [runs, cases] : joined_cases)
-    result.notes.push_back(
-        fmt::format("{} runs of {} result{} are joined", runs, cases, cases == 1 ? "" : "s"));
+    result.notes.push_back(fmt::format("{} runs of {} are joined: the median is over the samples of all",
+                                       runs, counted(cases, "result")));
   return result;
 }
 

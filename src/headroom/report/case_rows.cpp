@@ -8,6 +8,7 @@
 
 #include "headroom/base/json.h"
 #include "headroom/base/units.h"
+#include "headroom/base/wording.h"
 #include "headroom/record/formats/seed_rows.h"
 #include "headroom/record/metrics.h"
 #include "headroom/report/metric_text.h"
@@ -18,7 +19,8 @@ namespace {
 /// Returns a key that is equal for rows of the same case.
 std::string case_key(const Record& record) {
   return dump_json(
-      Json::array({case_name(record), record.benchmark.dtype, record.device, record.caches, record.threads}));
+      Json::array({record.benchmark.name, record.benchmark.mode, case_name(record), record.benchmark.dtype,
+                   record.device, record.caches, record.threads}));
 }
 
 void add(CaseRow& row, const Record& record) {
@@ -28,6 +30,15 @@ void add(CaseRow& row, const Record& record) {
   if (record.metric.name == "latency" && row.latency == nullptr) row.latency = &record;
   const bool keep = row.headline != nullptr && row.headline->metric.headline;
   if (!keep) row.headline = &record;
+}
+
+std::string short_name(const Record& record, bool with_dtype) {
+  constexpr std::size_t kLongestName = 400, kLongestValue = 100;
+  std::string text = shortened(record.model.name, kLongestName);
+  for (const auto& [axis, value] : record.axes) {
+    if (with_dtype || axis != "dtype") text += " " + axis + "=" + shortened(value.text(), kLongestValue);
+  }
+  return text;
 }
 
 bool is_same_case(const Record& one, const Record& other) {
@@ -63,26 +74,33 @@ std::vector<CaseRow> case_rows(const std::vector<Record>& records) {
 }
 
 std::string case_text(const Record& record) {
-  std::string text = record.model.name;
-  for (const auto& [axis, value] : record.axes) {
-    if (axis != "dtype") text += " " + axis + "=" + value.text();
-  }
-  return text;
+  return short_name(record, false);
+}
+
+std::string shown_case_name(const Record& record) {
+  return short_name(record, true);
+}
+
+bool is_of_other_tool(const Record& record) {
+  return record.benchmark.name != "headroom" || record.benchmark.extra_info.contains("tool");
 }
 
 CaseDifferences::CaseDifferences(const std::vector<Record>& records) {
-  std::set<std::string> all_runners, all_caches;
+  std::set<std::string> all_runners, all_caches, all_modes;
   std::set<int> all_threads;
   for (const Record& record : records) {
     all_runners.insert(record.runner);
     all_caches.insert(record.caches);
+    all_modes.insert(record.benchmark.mode);
     all_threads.insert(record.threads);
   }
   runners = all_runners.size() > 1, caches = all_caches.size() > 1, threads = all_threads.size() > 1;
+  modes = all_modes.size() > 1;
 }
 
 std::string CaseDifferences::case_text(const Record& record) const {
   std::string text = headroom::case_text(record);
+  if (modes && !record.benchmark.mode.empty()) text += " " + record.benchmark.mode;
   if (caches && !record.caches.empty()) text += " " + record.caches;
   if (threads && record.threads > 0) text += fmt::format(" {} threads", record.threads);
   return text;
@@ -132,10 +150,10 @@ void answer_unmeasured(Sheet& sheet, const std::vector<MeasuredCase>& cases,
   const bool all_skipped = skipped == cases.size() && skipped > 0;
   if (failed == 0 && !all_skipped) return;
   const Record& first = failed > 0 ? *first_failed : *first_skipped;
-  sheet.answer(fmt::format("{} of {} case{} {}: {}: {}", failed > 0 ? failed : skipped, cases.size(),
-                           cases.size() == 1 ? "" : "s", failed > 0 ? "failed" : "skipped", name(first),
-                           first.outcome.reason),
-               Tone::kBad);
+  sheet.answer(
+      fmt::format("{} of {} {}: {}: {}", failed > 0 ? failed : skipped, counted(cases.size(), "case"),
+                  failed > 0 ? "failed" : "skipped", name(first), first.outcome.reason),
+      Tone::kBad);
 }
 
 Table rank_table(const std::vector<MeasuredCase>& cases, const std::vector<Record>& records,

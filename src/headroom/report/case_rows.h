@@ -32,15 +32,20 @@ std::vector<CaseRow> case_rows(const std::vector<Record>& records);
 /// Returns a key that is equal for the records of one row.
 std::string row_key(const Record& record);
 
-/// Returns "gemv D=1024": the case without its dtype.
+/// Returns "gemv D=1024": the case without its dtype. Shortens very long names and values.
 std::string case_text(const Record& record);
+/// Returns case_name(record), with very long names and values shortened.
+std::string shown_case_name(const Record& record);
+
+/// Whether another tool measured it.
+bool is_of_other_tool(const Record& record);
 
 /// Properties in which the records differ, and which names must therefore include.
 struct CaseDifferences {
-  bool runners = false, caches = false, threads = false;
+  bool runners = false, caches = false, threads = false, modes = false;
 
   explicit CaseDifferences(const std::vector<Record>& records);
-  /// Returns case_text with the caches and threads that differ: "gemv D=1024 hot 2 threads".
+  /// Returns case_text with the mode, caches and threads that differ: "gemv D=1024 hot 2 threads".
   std::string case_text(const Record& record) const;
   /// Returns "native", or "native [mine]" if runners differ and backend and runner have different names.
   std::string backend_text(const Record& record) const;

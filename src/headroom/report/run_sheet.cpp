@@ -12,6 +12,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/base/wording.h"
 #include "headroom/record/disturbance.h"
 #include "headroom/record/environment.h"
 #include "headroom/record/formats/seed_rows.h"
@@ -141,8 +142,8 @@ void answer_failures(Sheet& sheet, const MeasuredRows& rows) {
   }
   if (first != nullptr) {
     sheet.answer(
-        fmt::format("{} of {} case{} failed: {}: {}", failed, rows.all().size(),
-                    rows.all().size() == 1 ? "" : "s", rows.name(first->any()), first->any().outcome.reason),
+        fmt::format("{} of {} failed: {}: {}", failed, counted(rows.all().size(), "case"),
+                    rows.name(first->any()), first->any().outcome.reason),
         Tone::kBad);
   } else if (skipped == rows.all().size() && skipped > 0) {
     sheet.answer(fmt::format("nothing was measured: {}", rows.all().front().any().outcome.reason),
@@ -160,7 +161,7 @@ void answer_targets(Sheet& sheet, const MeasuredRows& rows) {
   }
   const std::size_t all = reached + missed + unclear;
   if (all == 0) return;
-  std::string text = fmt::format("{} of {} case{} reach{} {} target", reached, all, all == 1 ? "" : "s",
+  std::string text = fmt::format("{} of {} reach{} {} target", reached, counted(all, "case"),
                                  reached == 1 ? "es" : "", reached == 1 ? "its" : "their");
   if (missed > 0) text += fmt::format(", {} miss{} it", missed, missed == 1 ? "es" : "");
   if (unclear > 0) text += fmt::format(", {} {} unclear", unclear, is_or_are(unclear));
@@ -423,7 +424,7 @@ std::string imported_notes(const std::vector<Record>& records) {
   std::map<std::string, std::set<std::string>> cases_of;
   for (const Record& record : records) {
     if (record.environment && !record.environment->headroom_version.empty()) continue;
-    if (record.benchmark.name == "headroom" && !record.benchmark.extra_info.contains("tool")) continue;
+    if (!is_of_other_tool(record)) continue;
     for (const std::string& note : record.notes) cases_of[note].insert(case_text(record));
   }
   std::string text;
@@ -435,6 +436,45 @@ std::string imported_notes(const std::vector<Record>& records) {
     }
   }
   return text;
+}
+
+/// Why a measured record has no interval.
+const char* reason_without_interval(const Record& record) {
+  constexpr std::size_t kFewest = 6;  // series_median_interval()
+  const std::size_t samples = sample_count(record);
+  if (samples == 0) return "a single number, without samples";
+  return samples < kFewest ? "fewer than 6 samples" : "the samples drift";
+}
+
+/// A line for each reason why rows have no interval.
+std::string missing_intervals(const std::vector<CaseRow>& rows) {
+  std::map<std::string, std::size_t> reasons;
+  std::size_t measured = 0;
+  for (const CaseRow& row : rows) {
+    if (row.any().outcome.kind != Outcome::Kind::kMeasured) continue;
+    ++measured;
+    const Record& timed = row.latency != nullptr ? *row.latency : row.any();
+    if (!timed.interval) ++reasons[reason_without_interval(timed)];
+  }
+  std::string text;
+  for (const auto& [reason, cases] : reasons) {
+    text += fmt::format("  ?  no interval{}: {}\n",
+                        cases == measured ? "" : " of " + counted(cases, "case"), reason);
+  }
+  return text;
+}
+
+/// The experiments that were measured at several shapes. Parameters of other tools are no shapes.
+std::set<std::string> experiments_with_shapes(const std::vector<Record>& records) {
+  std::map<std::string, std::string> first_shape;
+  std::set<std::string> found;
+  for (const Record& record : records) {
+    if (!record.metric.headline || is_of_other_tool(record)) continue;
+    const std::string shape = case_text(record);
+    if (first_shape.try_emplace(record.model.name, shape).first->second != shape)
+      found.insert(record.model.name);
+  }
+  return found;
 }
 
 template <typename Lead>
@@ -551,7 +591,7 @@ Table run_table(const std::vector<Record>& records) {
   const std::string common = common_marks(rows);
   for (const CaseRow& row : rows) add_row(table, row, differ, with_gpu, common);
   const int threads = records.empty() || differ.threads ? 0 : records.front().threads;
-  if (threads > 0) table.above(fmt::format("{} thread{}", threads, threads == 1 ? "" : "s"));
+  if (threads > 0) table.above(counted(static_cast<std::size_t>(threads), "thread"));
   return table;
 }
 
@@ -560,7 +600,8 @@ std::string run_legend(const std::vector<Record>& records) {
   const std::string common = common_marks(rows);
   std::string marks;
   for (const CaseRow& row : rows) marks += without(marks_of(row), common);
-  return all_rows_legend(common) + marks_legend(marks) + (any_gpu(rows) ? kGpuLegend : "");
+  return missing_intervals(rows) + all_rows_legend(common) + marks_legend(marks) +
+         (any_gpu(rows) ? kGpuLegend : "");
 }
 
 Table mean_table(const std::vector<Record>& records) {
@@ -573,7 +614,9 @@ Table mean_table(const std::vector<Record>& records) {
                {"shapes", Align::kRight}},
               3);
   const CaseDifferences differ(records);
+  const std::set<std::string> with_shapes = experiments_with_shapes(records);
   for (const SeedRow& row : seed_rows(records)) {
+    if (!with_shapes.contains(row.experiment)) continue;
     const double mean = std::get<double>(row.actual);
     std::optional<double> target;
     if (const auto* whole = std::get_if<std::int64_t>(&row.target)) target = static_cast<double>(*whole);

@@ -26,11 +26,11 @@ std::string all_rows_legend(std::string_view marks);
 /// columns give the GPU shares of traced cases.
 Table run_table(const std::vector<Record>& records);
 
-/// Explains the noise marks and GPU columns of run_table(records); empty if there are none.
+/// Explains missing intervals, noise marks and GPU columns of run_table(records); empty if there are none.
 std::string run_legend(const std::vector<Record>& records);
 
 /// Makes the means over shapes by experiment, backend and dtype, as PyTorch's gpt-fast benchmark reports
-/// them.
+/// them, of the experiments that have several.
 Table mean_table(const std::vector<Record>& records);
 
 /// For each case of several backends or runners a line that says who needs the least time, and so is nearest

@@ -369,15 +369,16 @@ bool NamePattern::is_in(const std::string& name) const {
 
 DiffSide read_side(const std::string& operand, const DiffOptions& options) {
   DiffSide side{operand, {}, {}};
-  OperandRecords found = records_of_operand(operand, options.store, options.max_memory);
+  OperandRecords found = records_of_operand(operand, options.store, options.max_memory, options.from);
   for (const std::string& warning : found.warnings) say_sentence(warning);
-  for (const Record& record : found.records) {
+  std::vector<Record> records = found.take_records();
+  for (const Record& record : records) {
     if (std::ranges::find(side.metrics, record.metric.name) == side.metrics.end()) {
       side.metrics.push_back(record.metric.name);
     }
   }
   JoinedRecords joined =
-      with_context(operand, [&] { return join_duplicates(selected(std::move(found.records), options)); });
+      with_context(operand, [&] { return join_duplicates(selected(std::move(records), options)); });
   for (const std::string& note : joined.notes) say("{}: {}", operand, note);
   side.records = std::move(joined.records);
   // What the kernel said about each sample is most of what large records weigh, and seldom of interest.

@@ -75,6 +75,7 @@ struct DiffOptions {
   std::string confirm;     ///< command that measures a regression again; empty: none
   std::string max_memory;  ///< --max-memory as given
   std::string store;       ///< history that '@...' operands are runs of
+  std::string from;        ///< format of the files; empty: that of their content
 };
 
 /// One operand, ready to be matched.

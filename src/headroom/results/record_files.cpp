@@ -41,27 +41,20 @@ bool is_result_file(const fs::path& path) {
 
 namespace fs = std::filesystem;
 
-OperandRecords records_of_folder(const fs::path& folder) {
-  FolderResults results = results_in_folder(folder);
-  OperandRecords found;
-  found.warnings = std::move(results.warnings);
-  for (FileResults& file : results.files) std::ranges::move(file.records, std::back_inserter(found.records));
-  return found;
-}
-
-OperandRecords read_operand(const std::string& operand, const std::string& store) {
+OperandRecords read_operand(const std::string& operand, const std::string& store, const std::string& from) {
   OperandRecords found;
   if (operand == kUnfinished) {
     const UnfinishedRun run = newest_unfinished();
-    found.records = run.records();
+    found.files.push_back({operand, run.records()});
     found.warnings = {run.sentence()};
   } else if (operand.starts_with("@")) {
     const auto history = open_store(store.empty() ? default_store() : store, StoreAccess::kRead);
-    found.records = history->records(history->find_run(operand));
+    found.files.push_back({operand, history->records(history->find_run(operand))});
   } else if (fs::is_directory(operand)) {
-    found = records_of_folder(operand);
+    FolderResults results = results_in_folder(operand, from);
+    found = {std::move(results.files), std::move(results.warnings)};
   } else {
-    found.records = read_records(operand);
+    found.files.push_back(results_of_file(operand, from));
   }
   return found;
 }
@@ -212,15 +205,26 @@ std::vector<fs::path> files_below(const fs::path& folder,
   return files;
 }
 
-FolderResults results_in_folder(const fs::path& folder) {
+void declare_from(OptionTable& table, std::string& from) {
+  table
+      .add_option("--from", from,
+                  "read every file as this format, whatever it looks like: " + join(readable_formats(), ", "))
+      .type_name("FORMAT")
+      .one_of(readable_formats());
+}
+
+FileResults results_of_file(const fs::path& path, const std::string& from) {
+  return {path, read_records(path, from.empty() ? nullptr : &format_named(from))};
+}
+
+FolderResults results_in_folder(const fs::path& folder, const std::string& from) {
   FolderResults found;
   std::vector<fs::path> files = files_below(folder, is_result_file);
   std::ranges::sort(files);
   if (files.empty()) throw Error(folder.string() + ": no *.json, *.jsonl or *.csv file in this folder");
   for (const fs::path& file : files) {
     try {
-      std::vector<Record> records = read_records(file);
-      found.files.push_back({file, std::move(records)});
+      found.files.push_back(results_of_file(file, from));
     } catch (const Error& error) {
       found.warnings.push_back(std::string(error.what()) + "; left out");
     } catch (const std::bad_alloc&) {
@@ -234,10 +238,19 @@ FolderResults results_in_folder(const fs::path& folder) {
   return found;
 }
 
+std::vector<Record> OperandRecords::take_records() {
+  std::vector<Record> records;
+  if (files.size() == 1) return std::move(files.front().records);
+  for (FileResults& file : files) std::ranges::move(file.records, std::back_inserter(records));
+  return records;
+}
+
 OperandRecords records_of_operand(const std::string& operand, const std::string& store,
-                                  const std::string& max_memory) {
-  OperandRecords found = within_memory(max_memory, operand, [&] { return read_operand(operand, store); });
-  if (found.records.empty()) throw Error(operand + ": holds no results");
+                                  const std::string& max_memory, const std::string& from) {
+  OperandRecords found =
+      within_memory(max_memory, operand, [&] { return read_operand(operand, store, from); });
+  if (std::ranges::all_of(found.files, [](const FileResults& file) { return file.records.empty(); }))
+    throw Error(operand + ": holds no results");
   return found;
 }
 

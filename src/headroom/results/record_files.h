@@ -82,26 +82,36 @@ struct FolderResults {
   std::vector<std::string> warnings;  ///< files that could not be read, each a sentence
 };
 
+/// --from, of every command that reads files of other tools: the format to read them as.
+void declare_from(OptionTable& table, std::string& from);
+
+/// The records of one file, of the format `from`, or if empty of the one that its content has. Throws Error.
+FileResults results_of_file(const std::filesystem::path& path, const std::string& from);
+
 /// All *.json, *.jsonl and *.csv in the folder and below it, also as .gz and .zst, in the order of their
-/// paths, of any format that headroom reads. A file that cannot be read gives a warning. Throws Error: no
+/// paths, of any format that headroom reads, or of the format `from`. A file that cannot be read gives a warning. Throws Error: no
 /// such file, none that can be read.
-FolderResults results_in_folder(const std::filesystem::path& folder);
+FolderResults results_in_folder(const std::filesystem::path& folder, const std::string& from = {});
 
 /// Names the results of the newest command that measured and did not end.
 inline constexpr const char* kUnfinished = "@unfinished";
 
 /// What an operand of `headroom diff` gave.
 struct OperandRecords {
-  std::vector<Record> records;
+  std::vector<FileResults> files;     ///< one, or those of a folder; a run of the history has its name
   std::vector<std::string> warnings;  ///< files of a folder that could not be read, each a sentence
+
+  /// Takes the records of all files, in order.
+  std::vector<Record> take_records();
 };
 
 /// A file of any format that headroom reads; or a folder: all *.json, *.jsonl and *.csv in it and below, also
 /// as .gz and .zst, in the order of their names; or "@last", "@ID", "@git:REV" for a run of the history
 /// `store`, or kUnfinished. Files of a folder that cannot be read give a warning. Throws Error: no such file,
 /// nothing in it that can be read, no records, no history, more memory needed than --max-memory allows.
+/// `from`: the format of files, as given to --from.
 OperandRecords records_of_operand(const std::string& operand, const std::string& store,
-                                  const std::string& max_memory);
+                                  const std::string& max_memory, const std::string& from = {});
 
 /// A ValueSource that adds the newest runs of the history, as "@ID".
 void add_run_candidates(Completes what, const Arguments& words, Candidates& found);

@@ -161,6 +161,11 @@ Sheet shown_records(const std::vector<Record>& records) {
   return sheet;
 }
 
+bool shows_cases(const std::vector<Record>& records) {
+  return std::ranges::all_of(
+      records, [](const Record& one) { return std::string_view(instrument_of(one).kind) == "run"; });
+}
+
 std::vector<InstrumentRecords> by_instrument(std::vector<Record> records) {
   if (is_sweep(records)) {
     Sheet sheet = shown_ddp(records);

@@ -23,6 +23,9 @@ struct InstrumentRecords {
 /// training has its collectives. Throws as shown_records does.
 std::vector<InstrumentRecords> by_instrument(std::vector<Record> records);
 
+/// Whether they are shown as a table of cases or commands, in which several runs of a case can be one row.
+bool shows_cases(const std::vector<Record>& records);
+
 /// What `headroom ab` and `headroom time` show: commands, each group compared with its first one.
 Sheet shown_commands(const std::vector<Record>& records);
 

@@ -82,6 +82,14 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
+/// "2 threads", "1 sample", "no samples": a value that all rows share.
+std::string shared_text(const std::string& value, const std::string& noun) {
+  if (noun.empty()) return value;
+  if (value == "0") return "no " + noun;
+  const bool one = value == "1" && noun.ends_with('s');
+  return value + " " + (one ? noun.substr(0, noun.size() - 1) : noun);
+}
+
 }  // namespace
 
 std::string wrapped(std::string_view line, std::size_t width) {
@@ -269,8 +277,7 @@ Table Table::shown() const {
     if (i > 0 && !rows_.empty() && says_nothing(i)) continue;
     if (i > 0 && column.shared && is_shared(i)) {
       const auto row = std::ranges::find(rows_, Kind::kCells, &Row::kind);
-      shared +=
-          (shared.empty() ? "" : ", ") + row->cells[i] + (column.shared->empty() ? "" : " ") + *column.shared;
+      shared += (shared.empty() ? "" : ", ") + shared_text(row->cells[i], *column.shared);
       continue;
     }
     if (i < keys_) ++table.keys_;

@@ -22,6 +22,7 @@
 #include "headroom/results/compared_sides.h"
 #include "headroom/results/record_files.h"
 #include "headroom/results/shown_records.h"
+#include "headroom/results/shown_runs.h"
 #include "headroom_pages/page.h"
 #include "headroom_pages/program/pages.h"
 #include "headroom_pages/sections.h"
@@ -132,7 +133,7 @@ constexpr const char* kReportFooter =
 struct ReportOptions {
   std::vector<std::string> operands;
   std::string out, title, store = default_store();
-  std::string margin;
+  std::string margin, from;
   TraceReading reading;
   bool is_diff = false, across_machines = false, force = false;
 };
@@ -166,6 +167,7 @@ PageSection comparison_of(const ReportOptions& options) {
   diff.store = options.store;
   diff.max_memory = options.reading.max_memory;
   diff.across_machines = options.across_machines;
+  diff.from = options.from;
   if (!options.margin.empty())
     diff.judge.margins.overall = with_context("--margin", [&] { return parse_margin(options.margin); });
   const DiffSide baseline = read_side(options.operands.front(), diff);
@@ -197,11 +199,14 @@ PageSection traces_section(const std::vector<std::string>& operands, const Trace
   return within_memory(reading.max_memory, "the traces", [&] { return section_of(operands, reading); });
 }
 
-/// What a page shows of the records, a section for each instrument that made some (shown_records.h).
-std::vector<PageSection> page_sections(std::vector<Record> records, const std::string& title) {
+/// What a page shows of a run, a section for each instrument that made some of its records
+/// (shown_records.h). `operand`: what the user named.
+std::vector<PageSection> page_sections(ShownRun run, const std::string& operand) {
+  const std::string& title = run.title.empty() ? operand : run.title;
   std::vector<PageSection> sections;
-  for (const InstrumentRecords& part : by_instrument(std::move(records))) {
-    const std::vector<std::string> answers = part.sheet.answers();
+  for (const InstrumentRecords& part : by_instrument(std::move(run.records))) {
+    std::vector<std::string> answers = part.sheet.answers();
+    if (!run.note.empty()) answers.push_back(run.note);
     const bool is_run = std::string_view(part.kind) == "run";
     sections.push_back(is_run ? run_section(title, part.records, answers)
                               : instrument_section(part.kind, title, part.records, answers));
@@ -218,13 +223,16 @@ Page page_of(const ReportOptions& options) {
   }
   std::vector<std::string> results, traces;
   for (const std::string& operand : options.operands)
-    (is_of_traces(operand) ? traces : results).push_back(operand);
+    (options.from.empty() && is_of_traces(operand) ? traces : results).push_back(operand);
   if (!traces.empty()) page.sections.push_back(traces_section(traces, options.reading));
   for (const std::string& operand : results) {
-    OperandRecords found = records_of_operand(operand, options.store, options.reading.max_memory);
+    OperandRecords found =
+        records_of_operand(operand, options.store, options.reading.max_memory, options.from);
     for (const std::string& warning : found.warnings) say_sentence(warning);
-    for (PageSection& section : page_sections(std::move(found.records), operand))
-      page.sections.push_back(std::move(section));
+    for (ShownRun& run : runs_to_show(std::move(found.files))) {
+      for (PageSection& section : page_sections(std::move(run), operand))
+        page.sections.push_back(std::move(section));
+    }
   }
   return page;
 }
@@ -253,6 +261,7 @@ ExitCode report(const Arguments& arguments) {
   table.add_no_follow();
   table.add_option("--store", options.store, "history that runs are taken from")
       .completed_by(Completes::kFile);
+  declare_from(table, options.from);
   declare_reading(table, options.reading);
   declare_communication(table, options.reading);
   if (const auto done = parse_arguments(table, arguments)) return *done;

@@ -268,7 +268,7 @@ TEST(JoinDuplicates, PrefersSamplesToLoneNumbersAndSaysSo) {
   ASSERT_EQ(joined.records.size(), 1u);
   EXPECT_EQ(joined.records[0].samples.size(), 1u);
   ASSERT_EQ(joined.notes.size(), 1u);
-  EXPECT_THAT(joined.notes[0], HasSubstr("1 results without samples are left out"));
+  EXPECT_THAT(joined.notes[0], HasSubstr("1 result without samples left out"));
 }
 
 TEST(JoinDuplicates, PrefersMeasuredToFailed) {
@@ -277,6 +277,10 @@ TEST(JoinDuplicates, PrefersMeasuredToFailed) {
   const JoinedRecords joined = join_duplicates({failed, record_of("a", {4})});
   ASSERT_EQ(joined.records.size(), 1u);
   EXPECT_EQ(joined.records[0].outcome.kind, Outcome::Kind::kMeasured);
+  EXPECT_THAT(joined.notes, ElementsAre(HasSubstr("1 run without a result left out")));
+  EXPECT_THAT(join_duplicates({failed, failed}).notes, ElementsAre(HasSubstr("2 runs without a result")));
+  EXPECT_THAT(join_duplicates({failed, record_of("b", {1}), record_of("b", {2})}).notes,
+              ElementsAre(HasSubstr("2 runs of 1 result are joined")));
 }
 
 TEST(JoinDuplicates, ConvertsUnits) {

@@ -10,6 +10,7 @@
 #include "headroom/record/targets.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/counted_work.h"
+#include "headroom/report/metric_table.h"
 #include "headroom/report/metric_text.h"
 #include "headroom/report/roofline.h"
 #include "headroom/report/roofline_svg.h"
@@ -301,6 +302,53 @@ TEST(MeanTable, WhatNoMachineCanDoIsInNoMean) {
   const std::string text = mean_table(records).text();
   EXPECT_THAT(text, HasSubstr("10.0 GB/s"));
   EXPECT_THAT(text, HasSubstr("sum (above its limit)"));
+}
+
+TEST(MeanTable, OneShapeHasNoMean) {
+  std::vector<Record> records = pair_of("gemv", "1", "bf16", 1, 10, 0.9) + pair_of("gemv", "1", "int8", 2, 20, 0.9);
+  EXPECT_EQ(mean_table(records).size(), 0U);
+  records = records + pair_of("gemv", "2", "bf16", 1, 10, 0.9);
+  EXPECT_EQ(mean_table(records).size(), 2U);
+  for (Record& record : records) record.benchmark.name = "google-benchmark";
+  EXPECT_EQ(mean_table(records).size(), 0U) << "parameters of another tool's cases are no shapes";
+}
+
+TEST(RunTable, EveryCaseHasARow) {
+  std::vector<Record> records = pair_of("bert", "1", "bf16", 1, 10, 0.9);
+  std::vector<Record> training = records, other = records;
+  for (Record& record : training) record.benchmark.mode = "training";
+  for (Record& record : other) record.benchmark.name = "another tool";
+  EXPECT_EQ(run_table(records + training).size(), 2U);
+  EXPECT_THAT(run_table(records + training).text(), HasSubstr("bert D=1 training"));
+  EXPECT_EQ(run_table(records + other).size(), 2U);
+}
+
+TEST(RunTable, SaysWhyThereIsNoInterval) {
+  std::vector<Record> records = pair_of("a", "1", "bf16", 1, 10, 0.9) + pair_of("b", "1", "bf16", 1, 10, 0.9) +
+                                pair_of("c", "1", "bf16", 1, 10, 0.9);
+  for (Record& record : records) record.interval = Interval{0.9, 1.1, 0.95};
+  EXPECT_THAT(run_legend(records), Not(HasSubstr("no interval")));
+  for (std::size_t i = 0; i < 4; ++i) records[i].interval.reset();
+  records[0].samples = {};
+  records[2].samples = {{.pid = 1, .values = {1, 2, 3}}};
+  EXPECT_THAT(run_legend(records),
+              AllOf(HasSubstr("  ?  no interval of 1 case: a single number, without samples\n"),
+                    HasSubstr("  ?  no interval of 1 case: fewer than 6 samples\n")));
+  EXPECT_THAT(run_legend({records[2], records[3]}), HasSubstr("  ?  no interval: fewer than 6 samples\n"));
+}
+
+TEST(MetricTable, ShowsWhatTheRowsDoNot) {
+  std::vector<Record> records = pair_of("gemv", "1", "bf16", 1, 10, 0.9);
+  Record counter = records[0];
+  counter.metric = {"misses", "", Direction::kLowerIsBetter, 7, {}, {}, false};
+  records.push_back(counter);
+  EXPECT_EQ(metric_table(records, {}).size(), 0U);
+  EXPECT_EQ(metric_table(records, {{}, true}).size(), 1U);
+  EXPECT_THAT(metric_table(records, {{"misses"}, false}).text(), HasSubstr("7.00"));
+  EXPECT_EQ(metric_table(records, {{"latency"}, false}).size(), 1U);
+  EXPECT_EQ(unshown_metrics_text(records), "") << "headroom shows those of its own runs elsewhere";
+  for (Record& record : records) record.benchmark.name = "google-benchmark";
+  EXPECT_EQ(unshown_metrics_text(records), "  1 more result: misses; --all-metrics shows it\n");
 }
 
 TEST(RunTable, AnIntervalThatIsNotEvenIsWrittenByItsEnds) {

@@ -173,6 +173,19 @@ TEST(Table, ShowsNoColumnThatSaysNothingAndOnceWhatAllRowsShare) {
   EXPECT_THAT(table.text(), ::testing::HasSubstr("case  backend  target  time")) << "they differ now";
 }
 
+TEST(Table, WhatAllRowsShareIsCountedAsOneOrMany) {
+  const auto above = [](const std::string& count, const char* noun) {
+    Table table({{"case"}, {"n", Align::kRight, noun}});
+    const std::string text = table.row({"a", count}).text();
+    return text.substr(0, text.find('\n'));
+  };
+  EXPECT_EQ(above("1", "samples"), "1 sample");
+  EXPECT_EQ(above("0", "samples"), "no samples");
+  EXPECT_EQ(above("11", "samples"), "11 samples");
+  EXPECT_EQ(above("1", ""), "1");
+  EXPECT_EQ(above("1 MiB", "data"), "1 MiB data");
+}
+
 TEST(Table, ColoursOnlyWhatIsTonedAndOnlyWhereAsked) {
   Table table({{"case"}, {"target"}});
   table.row({"a", "ok"}).tone(1, Tone::kGood).row({"b", "missed"}).tone(1, Tone::kBad);

@@ -23,7 +23,6 @@ namespace {
 constexpr const char* kMiscounted = " (above its limit)";
 
 struct Group {
-  std::vector<std::string> key;
   const Record* first = nullptr;
   std::vector<const Record*> measured;
   std::size_t left_out = 0;
@@ -43,16 +42,16 @@ std::vector<std::string> key_of(const Record& record) {
 
 std::vector<Group> group_by_shape(const std::vector<Record>& records) {
   std::vector<Group> groups;
+  std::map<std::vector<std::string>, std::size_t> places;
   for (const Record& record : records) {
     if (!record.metric.headline) continue;
-    const std::vector<std::string> key = key_of(record);
-    auto group =
-        std::find_if(groups.begin(), groups.end(), [&](const Group& other) { return other.key == key; });
-    if (group == groups.end()) group = groups.insert(groups.end(), Group{key, &record, {}, 0});
+    const auto [place, is_new] = places.try_emplace(key_of(record), groups.size());
+    if (is_new) groups.push_back({&record, {}, 0});
+    Group& group = groups[place->second];
     if (record.outcome.kind == Outcome::Kind::kMeasured && std::isfinite(record.metric.value)) {
-      group->measured.push_back(&record);
+      group.measured.push_back(&record);
     } else {
-      ++group->left_out;
+      ++group.left_out;
     }
   }
   return groups;
