@@ -184,7 +184,7 @@ void require_metrics(const std::vector<FileResults>& files, const std::vector<st
 Sheet sheet_of(const ShownRun& run, const MetricChoice& metrics) {
   Sheet sheet = shown_records(run.records);
   sheet.answer(run.note).table(metric_table(run.records, metrics));
-  if (!metrics.all) sheet.notes(unshown_metrics_text(run.records));
+  if (!metrics.all && shows_cases(run.records)) sheet.notes(unshown_metrics_text(run.records));
   return sheet;
 }
 

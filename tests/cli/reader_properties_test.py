@@ -215,6 +215,24 @@ class ReaderProperties(CommandLineTest):
                 self.assertEqual({entry["ratio"] for entry in report["comparisons"]}, {1})
                 self.assertNotIn("joined", compared.stderr)
 
+    def test_each_round_of_a_ddp_report_has_a_row(self):
+        for seed in SEEDS:
+            rng, models, counts = random.Random(seed), [], []
+            for batch in (32, 64, 128)[:rng.randint(1, 3)]:
+                rounds = []
+                for ranks in (1, 1, 2, 4)[:rng.randint(1, 4)]:
+                    rounds.append({"ranks": list(range(ranks)), "measurements": [rng.uniform(0.1, 0.2) for _ in range(3 * ranks)]})
+                    counts.append(3 * ranks)
+                models.append({"model": rng.choice(["resnet", "bert"]), "batch_size": batch, "result": rounds})
+            path = self.folder / "ddp.json"
+            path.write_text(json.dumps({"benchmark_results": models}))
+            records = json.loads(headroom("show", path, "--json", "-").stdout)["records"]
+            self.assertEqual([sum(len(process["values"]) for process in record["samples"]) for record in records], counts)
+            shown = headroom("show", path)
+            self.assert_exit(shown, 0)
+            rows = re.findall(r"sec/iter.*\n─+\n((?:.+\n)+)", shown.stdout)
+            self.assertEqual([int(row.split()[-1]) for table in rows for row in table.splitlines()], counts, shown.stdout)
+
     def test_failed_and_skipped_cases_have_rows(self):
         path = self.folder / "google.json"
         path.write_text(json.dumps({"context": {}, "benchmarks": [

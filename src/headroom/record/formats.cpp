@@ -61,7 +61,9 @@ void number_equal_cases(std::vector<Record>& records) {
   const auto hash = [](const Record* record) {
     return case_hash(*record) ^ std::hash<std::string>()(record->runner);
   };
-  const auto same = [](const Record* a, const Record* b) { return a->runner == b->runner && same_case(*a, *b); };
+  const auto same = [](const Record* a, const Record* b) {
+    return a->runner == b->runner && same_case(*a, *b);
+  };
   std::unordered_map<const Record*, Case, decltype(hash), decltype(same)> cases;
   std::unordered_map<std::size_t, std::size_t> numbers;  // of the records of second and later cases
   for (std::size_t i = 0; i < records.size(); ++i) {
@@ -97,8 +99,8 @@ std::vector<Record> read_as(const Format& format, const PaddedText& text, const 
 /// another one, that.
 std::vector<Record> read_forced(const Format& format, const PaddedText& text, const std::string& source) {
   if (format.read == nullptr) {
-    throw Error("the format " + in_quotes(format.name) + " can be written but not read; headroom reads: " +
-                join(readable_formats(), ", "));
+    throw Error("the format " + in_quotes(format.name) +
+                " can be written but not read; headroom reads: " + join(readable_formats(), ", "));
   }
   try {
     return read_as(format, text, source);
@@ -217,8 +219,8 @@ std::vector<Record> records_from_text(const PaddedText& text, const std::string&
       throw Error(fmt::format("{}: looks like {}, whose files headroom does not read; it reads: {}", source,
                               tool, join(readable_formats(), ", ")));
     }
-    throw Error(source + ": not a file of results that headroom knows; it reads: " +
-                join(readable_formats(), ", "));
+    throw Error(source +
+                ": not a file of results that headroom knows; it reads: " + join(readable_formats(), ", "));
   }
   return read_as(*format, text, source);
 }

@@ -18,9 +18,8 @@ namespace {
 
 /// Returns a key that is equal for rows of the same case.
 std::string case_key(const Record& record) {
-  return dump_json(
-      Json::array({record.benchmark.name, record.benchmark.mode, case_name(record), record.benchmark.dtype,
-                   record.device, record.caches, record.threads}));
+  return dump_json(Json::array({record.benchmark.name, record.benchmark.mode, case_name(record),
+                                record.benchmark.dtype, record.device, record.caches, record.threads}));
 }
 
 void add(CaseRow& row, const Record& record) {
@@ -82,6 +81,7 @@ std::string shown_case_name(const Record& record) {
 }
 
 bool is_of_other_tool(const Record& record) {
+  if (record.environment && !record.environment->headroom_version.empty()) return false;
   return record.benchmark.name != "headroom" || record.benchmark.extra_info.contains("tool");
 }
 

@@ -33,9 +33,8 @@ std::vector<const Record*> chosen(const std::vector<Record>& records, const Metr
   if (choice.all) return unshown(records);
   std::vector<const Record*> found;
   for (const Record& record : records) {
-    const bool named = std::ranges::any_of(choice.names, [&](const std::string& name) {
-      return is_same_metric(name, record.metric.name);
-    });
+    const bool named = std::ranges::any_of(
+        choice.names, [&](const std::string& name) { return is_same_metric(name, record.metric.name); });
     if (named && record.outcome.kind == Outcome::Kind::kMeasured) found.push_back(&record);
   }
   return found;
@@ -55,7 +54,8 @@ Table metric_table(const std::vector<Record>& records, const MetricChoice& choic
   const CaseDifferences differ(records);
   for (const Record* record : chosen(records, choice)) {
     table.row({differ.case_text(*record), differ.backend_text(*record), record->benchmark.dtype,
-               record->metric.name, value_text(record->metric.value, record->metric.unit, record->metric.name),
+               record->metric.name,
+               value_text(record->metric.value, record->metric.unit, record->metric.name),
                spread_text(*record), std::to_string(sample_count(*record))});
   }
   return table;

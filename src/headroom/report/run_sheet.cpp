@@ -141,10 +141,9 @@ void answer_failures(Sheet& sheet, const MeasuredRows& rows) {
     if (failed++ == 0) first = &row;
   }
   if (first != nullptr) {
-    sheet.answer(
-        fmt::format("{} of {} failed: {}: {}", failed, counted(rows.all().size(), "case"),
-                    rows.name(first->any()), first->any().outcome.reason),
-        Tone::kBad);
+    sheet.answer(fmt::format("{} of {} failed: {}: {}", failed, counted(rows.all().size(), "case"),
+                             rows.name(first->any()), first->any().outcome.reason),
+                 Tone::kBad);
   } else if (skipped == rows.all().size() && skipped > 0) {
     sheet.answer(fmt::format("nothing was measured: {}", rows.all().front().any().outcome.reason),
                  Tone::kBad);
@@ -423,7 +422,6 @@ std::string imported_notes(const std::vector<Record>& records) {
   constexpr std::size_t kNamed = 3;
   std::map<std::string, std::set<std::string>> cases_of;
   for (const Record& record : records) {
-    if (record.environment && !record.environment->headroom_version.empty()) continue;
     if (!is_of_other_tool(record)) continue;
     for (const std::string& note : record.notes) cases_of[note].insert(case_text(record));
   }
@@ -458,23 +456,10 @@ std::string missing_intervals(const std::vector<CaseRow>& rows) {
   }
   std::string text;
   for (const auto& [reason, cases] : reasons) {
-    text += fmt::format("  ?  no interval{}: {}\n",
-                        cases == measured ? "" : " of " + counted(cases, "case"), reason);
+    text += fmt::format("  ?  no interval{}: {}\n", cases == measured ? "" : " of " + counted(cases, "case"),
+                        reason);
   }
   return text;
-}
-
-/// The experiments that were measured at several shapes. Parameters of other tools are no shapes.
-std::set<std::string> experiments_with_shapes(const std::vector<Record>& records) {
-  std::map<std::string, std::string> first_shape;
-  std::set<std::string> found;
-  for (const Record& record : records) {
-    if (!record.metric.headline || is_of_other_tool(record)) continue;
-    const std::string shape = case_text(record);
-    if (first_shape.try_emplace(record.model.name, shape).first->second != shape)
-      found.insert(record.model.name);
-  }
-  return found;
 }
 
 template <typename Lead>
@@ -614,9 +599,8 @@ Table mean_table(const std::vector<Record>& records) {
                {"shapes", Align::kRight}},
               3);
   const CaseDifferences differ(records);
-  const std::set<std::string> with_shapes = experiments_with_shapes(records);
   for (const SeedRow& row : seed_rows(records)) {
-    if (!with_shapes.contains(row.experiment)) continue;
+    if (is_of_other_tool(*row.cases.front())) continue;  // its parameters are no shapes
     const double mean = std::get<double>(row.actual);
     std::optional<double> target;
     if (const auto* whole = std::get_if<std::int64_t>(&row.target)) target = static_cast<double>(*whole);

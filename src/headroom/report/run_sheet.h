@@ -30,7 +30,7 @@ Table run_table(const std::vector<Record>& records);
 std::string run_legend(const std::vector<Record>& records);
 
 /// Makes the means over shapes by experiment, backend and dtype, as PyTorch's gpt-fast benchmark reports
-/// them, of the experiments that have several.
+/// them, of headroom's own experiments.
 Table mean_table(const std::vector<Record>& records);
 
 /// For each case of several backends or runners a line that says who needs the least time, and so is nearest

@@ -89,8 +89,8 @@ void declare_from(OptionTable& table, std::string& from);
 FileResults results_of_file(const std::filesystem::path& path, const std::string& from);
 
 /// All *.json, *.jsonl and *.csv in the folder and below it, also as .gz and .zst, in the order of their
-/// paths, of any format that headroom reads, or of the format `from`. A file that cannot be read gives a warning. Throws Error: no
-/// such file, none that can be read.
+/// paths, of any format that headroom reads, or of the format `from`. A file that cannot be read gives a
+/// warning. Throws Error: no such file, none that can be read.
 FolderResults results_in_folder(const std::filesystem::path& folder, const std::string& from = {});
 
 /// Names the results of the newest command that measured and did not end.

@@ -102,7 +102,8 @@ std::vector<ShownRun> runs_to_show(std::vector<FileResults> files) {
     }
   }
   if (runs.size() == 1) runs.front().title.clear();
-  const bool of_cases = std::ranges::all_of(runs, [](const ShownRun& run) { return shows_cases(run.records); });
+  const bool of_cases =
+      std::ranges::all_of(runs, [](const ShownRun& run) { return shows_cases(run.records); });
   if (runs.size() <= kShownOneByOne || !of_cases) return runs;
   std::optional<ShownRun> joined = joined_run(runs);
   if (!joined) return runs;

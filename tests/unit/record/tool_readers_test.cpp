@@ -2,8 +2,8 @@
 // Readers of other tools' results: hyperfine, nvbench, pytest-benchmark, llama-bench, Google Benchmark,
 // PyTorch's OSS benchmark database, the gpt-fast CSV, and reports of DDP benchmarks.
 
-#include <gmock/gmock.h>
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "headroom/base/json.h"
@@ -115,9 +115,8 @@ TEST(HyperfineReader, KeepsCommandsOfOneNameApart) {
 }
 
 TEST(HyperfineReader, ANumberedNameIsNotThatOfAnotherCommand) {
-  const std::string text =
-      R"({"results": [{"command": "a", "times": [1]}, {"command": "a", "times": [2]},)"
-      R"~({"command": "a (2)", "times": [3]}]})~";
+  const std::string text = R"({"results": [{"command": "a", "times": [1]}, {"command": "a", "times": [2]},)"
+                           R"~({"command": "a (2)", "times": [3]}]})~";
   const std::vector<Record> records = read_text(text);
   EXPECT_EQ(records.size(), 3U);
   EXPECT_EQ(records[2].model.name, "a (2)");
@@ -722,7 +721,8 @@ TEST(Recognition, AFormatCanBeForced) {
   EXPECT_THAT(refused("{}", "seed-csv"), HasSubstr("file: row 1: no column 'name'"));
   EXPECT_THAT(refused("{}", "seed-jsonl"), HasSubstr("can be written but not read"));
   for (const std::string& format : readable_formats()) {
-    for (const char* text : {"{}", "[]", "[7]", "{\"results\": 7, \"benchmarks\": 7}", "x,y\n1,2\n", "nothing"})
+    for (const char* text :
+         {"{}", "[]", "[7]", "{\"results\": 7, \"benchmarks\": 7}", "x,y\n1,2\n", "nothing"})
       EXPECT_THAT(refused(text, format.c_str()), HasSubstr("not readable as " + format + ": ")) << text;
   }
 }
@@ -753,6 +753,12 @@ TEST(Recognition, NamesToolsThatAreNotRead) {
   looks_like("goos: linux\nBenchmarkFib10-8   5000000   325 ns/op\n", "Go's testing package");
   looks_like("# nThread 1 nGpus 2 minBytes 8\n", "nccl-tests");
   looks_like(R"({"date": "d", "request_throughput": 1, "mean_ttft_ms": 2})", "vllm bench");
+  looks_like("WARNING: Criterion.rs\ntest fib ... bench:   329 ns/iter (+/- 4)\n", "Criterion");
+  looks_like("test fib ... bench:   1911 MS/s (+/- 420)\n", "cargo bench");
+  looks_like("fib(10) x 1,431,759 ops/sec ±0.74% (93 runs sampled)\n", "benchmark.js");
+  looks_like(R"([{"Julia": "1.7", "BenchmarkTools": "1.0.0"}, [["BenchmarkGroup", {}]]])",
+             "BenchmarkTools.jl");
+  looks_like(R"([{"name": "a", "unit": "req/s", "value": 70}])", "github-action-benchmark (custom)");
   EXPECT_THAT(refusal(R"({"benchmarks": [{"name": "x"}]})"), testing::Not(HasSubstr("looks like")));
 }
 

@@ -304,11 +304,10 @@ TEST(MeanTable, WhatNoMachineCanDoIsInNoMean) {
   EXPECT_THAT(text, HasSubstr("sum (above its limit)"));
 }
 
-TEST(MeanTable, OneShapeHasNoMean) {
-  std::vector<Record> records = pair_of("gemv", "1", "bf16", 1, 10, 0.9) + pair_of("gemv", "1", "int8", 2, 20, 0.9);
-  EXPECT_EQ(mean_table(records).size(), 0U);
-  records = records + pair_of("gemv", "2", "bf16", 1, 10, 0.9);
-  EXPECT_EQ(mean_table(records).size(), 2U);
+TEST(MeanTable, IsOfOwnExperiments) {
+  std::vector<Record> records =
+      pair_of("gemv", "1", "bf16", 1, 10, 0.9) + pair_of("gemv", "2", "bf16", 1, 10, 0.9);
+  EXPECT_EQ(mean_table(records).size(), 1U);
   for (Record& record : records) record.benchmark.name = "google-benchmark";
   EXPECT_EQ(mean_table(records).size(), 0U) << "parameters of another tool's cases are no shapes";
 }
@@ -324,8 +323,8 @@ TEST(RunTable, EveryCaseHasARow) {
 }
 
 TEST(RunTable, SaysWhyThereIsNoInterval) {
-  std::vector<Record> records = pair_of("a", "1", "bf16", 1, 10, 0.9) + pair_of("b", "1", "bf16", 1, 10, 0.9) +
-                                pair_of("c", "1", "bf16", 1, 10, 0.9);
+  std::vector<Record> records = pair_of("a", "1", "bf16", 1, 10, 0.9) +
+                                pair_of("b", "1", "bf16", 1, 10, 0.9) + pair_of("c", "1", "bf16", 1, 10, 0.9);
   for (Record& record : records) record.interval = Interval{0.9, 1.1, 0.95};
   EXPECT_THAT(run_legend(records), Not(HasSubstr("no interval")));
   for (std::size_t i = 0; i < 4; ++i) records[i].interval.reset();

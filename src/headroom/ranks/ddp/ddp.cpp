@@ -283,6 +283,7 @@ std::string title(const DdpSeries& series, bool compares) {
   if (!series.bucket.empty()) text += ", buckets of " + series.bucket + " MiB";
   if (record.model.backend == "c10d") text += ", reduced by c10d";
   if (compares) text += ", by " + series.runner;
+  if (record.threads == 0) return text;
   return text + fmt::format(", {} thread{} a rank", record.threads, record.threads == 1 ? "" : "s");
 }
 

@@ -177,9 +177,8 @@ RunKey key_of(const Json& object, std::string name, const std::string& where) {
 bool add_entry(Run& run, const Json& object, const std::optional<AggregateName>& aggregate,
                const std::string& where) {
   if (aggregate) {
-    if (std::ranges::find(run.aggregates, aggregate->statistic, &Run::Aggregate::name) !=
-        run.aggregates.end())
-      return false;
+    const auto known = std::ranges::find(run.aggregates, aggregate->statistic, &Run::Aggregate::name);
+    if (!aggregate->statistic.empty() && known != run.aggregates.end()) return false;
     run.aggregates.push_back({aggregate->statistic, &object, where});
     return true;
   }
@@ -277,7 +276,8 @@ void add_records(Run& run, const std::shared_ptr<const Environment>& environment
 
 bool is_google_benchmark(const FileOutline& outline) {
   return outline.starts_with_object() && outline.has("benchmarks") &&
-         outline.has_any({"context", "benchmarks/real_time"}) && !outline.has("machine_info");
+         outline.has_any({"context", "benchmarks/real_time", "benchmarks/run_type"}) &&
+         !outline.has("machine_info");
 }
 
 std::vector<Record> read_google_benchmark(const PaddedText& text, const std::string& source) {
@@ -292,8 +292,8 @@ std::vector<Record> read_google_benchmark(const PaddedText& text, const std::str
 }  // namespace
 
 /// Output of Google Benchmark's --benchmark_out_format=json (read). Repetitions become samples, benchmarks
-/// of one name stay apart, and each user counter becomes a record. Aggregates count only for a benchmark without repetitions: the median,
-/// or else the mean, is then a value without samples.
+/// of one name stay apart, and each user counter becomes a record. Aggregates count only for a benchmark
+/// without repetitions: the median, or else the mean, is then a value without samples.
 Format google_benchmark_format() {
   return {.name = "google-benchmark",
           .summary = "JSON of Google Benchmark",

@@ -25,7 +25,7 @@ struct UnreadTool {
   bool (*wrote)(const FileOutline& file);
 };
 
-constexpr std::array<UnreadTool, 10> kUnread{{
+constexpr std::array<UnreadTool, 13> kUnread{{
     {"pyperf", [](const FileOutline& file) { return file.has("benchmarks/runs"); }},
     {"asv",
      [](const FileOutline& file) {
@@ -35,11 +35,20 @@ constexpr std::array<UnreadTool, 10> kUnread{{
     {"Criterion",
      [](const FileOutline& file) {
        return file.has("mean/confidence_interval") || file.has_all({"reason", "typical"}) ||
-              (is_text(file) && says(file, {" time:   ["}));
+              (is_text(file) && (says(file, {" time:   ["}) || says(file, {"Criterion", "bench:"})));
      }},
     {"cargo bench",
      [](const FileOutline& file) {
-       return is_text(file) && says(file, {"bench:", " ns/iter (+/-"});
+       return is_text(file) && says(file, {"test ", "... bench:", " (+/- "});
+     }},
+    {"benchmark.js",
+     [](const FileOutline& file) {
+       return is_text(file) && says(file, {" ops/sec ", " runs sampled)"});
+     }},
+    {"BenchmarkTools.jl", [](const FileOutline& file) { return file.has("BenchmarkTools"); }},
+    {"github-action-benchmark (custom)",
+     [](const FileOutline& file) {
+       return !file.starts_with_object() && file.has_all({"name", "unit", "value"});
      }},
     {"JMH", [](const FileOutline& file) { return file.has("jmhVersion"); }},
     {"BenchmarkDotNet",
