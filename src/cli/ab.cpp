@@ -510,9 +510,17 @@ std::shared_ptr<const Environment> environment_of(const std::vector<std::string>
   environment.extra_info["max_time_s"] = fmt::format("{:g}", options.stop.max_time_ns / 1e9);
   environment.extra_info["shell"] = options.shell.empty() ? "none" : join(options.shell, " ");
   environment.extra_info["env_random"] = options.random_environment ? "true" : "false";
-  if (!counters.any()) environment.extra_info["hardware_counters"] = "none: " + counters.absence();
-  if (counters.any() && counters.of_user_space())
+  InstrumentOptions& shown = environment.options;
+  shown.margin = options.margin;
+  shown.counters = CounterScope::kAll;
+  if (!counters.any()) {
+    shown.counters = CounterScope::kNone;
+    shown.no_counters = counters.absence();
+    environment.extra_info["hardware_counters"] = "none: " + shown.no_counters;
+  } else if (counters.of_user_space()) {
+    shown.counters = CounterScope::kUserSpace;
     environment.extra_info["hardware_counters"] = "user space only";
+  }
   return std::make_shared<const Environment>(std::move(environment));
 }
 

@@ -386,7 +386,9 @@ class DdpMeasurement final : public RankMeasurement {
   }
 
  private:
-  StringMap provenance() const override { return {{"warmup", std::to_string(options_.warmup)}}; }
+  void complete(Environment& environment) const override {
+    environment.extra_info["warmup"] = std::to_string(options_.warmup);
+  }
   void adjust(SessionRequest& request) const override {
     request.warmup = static_cast<std::uint32_t>(options_.warmup);
     if (options_.limits) request.limit_runners = limit_runners_of(options_.start.runners);

@@ -159,10 +159,9 @@ class DispatchMeasurement final : public RankMeasurement {
         expectations_(read_expectations(options)) {}
 
  private:
-  StringMap provenance() const override {
-    StringMap info{{"repeats", std::to_string(options_.setup.repeats)}};
-    if (!expectations_.empty()) info[kExpectationsKey] = dispatch_expectations_toml(expectations_);
-    return info;
+  void complete(Environment& environment) const override {
+    environment.extra_info["repeats"] = std::to_string(options_.setup.repeats);
+    environment.options.expectations = expectations_;
   }
   void list(const RunnerOffer& ranks) const override { operators(ranks).list(); }
 

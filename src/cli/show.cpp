@@ -104,7 +104,7 @@ struct ShowOptions {
 };
 
 bool is_trace(const Record& record) {
-  return record.model.type == "trace";
+  return record.instrument == Instrument::kTrace;
 }
 
 /// A trace as `headroom trace ARGUMENTS` shows it, or as a page; the last of the arguments is its file.

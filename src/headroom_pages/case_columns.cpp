@@ -98,7 +98,7 @@ void set_measurement(Columns& columns, const CaseRow& row) {
   if (record.metric.target_share) columns.set("target_share", *record.metric.target_share);
   columns.set("target_at", target_on_scale_of(timed, record));
   columns.set("verdict", verdict_of(record));
-  columns.set("marks", text_or_null(noise_marks(timed)));
+  columns.set("marks", text_or_null(letters(noise_marks(timed))));
   set_ratio(columns, timed);
   set_modes(columns, timed);
 }
@@ -307,7 +307,7 @@ Json case_columns(const std::vector<Record>& records, const std::vector<CaseRow>
     if (record.outcome.kind == Outcome::Kind::kMeasured || record.kept_wrong) set_measurement(columns, row);
     const Record& timed = row.latency != nullptr ? *row.latency : record;
     columns.set("samples", sample_summary(timed, numbers));
-    columns.set("notes", numbers_of(timed.notes, texts));
+    columns.set("notes", numbers_of(sentences(timed.notes), texts));
     columns.set("about", numbers_of(about(timed), texts));
     columns.set("environment", place_of(environments, record));
     columns.next();
@@ -322,9 +322,7 @@ Json environment_facts(const Environment& environment) {
   facts.add("governor", environment.governor);
   facts.add("headroom", environment.headroom_version);
   add_sources(facts, environment);
-  for (const auto& [key, value] : environment.extra_info) {
-    if (!is_shown_run(key)) facts.add(key, value);
-  }
+  for (const auto& [key, value] : environment.extra_info) facts.add(key, value);
   return std::move(facts).json();
 }
 

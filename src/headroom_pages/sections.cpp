@@ -20,13 +20,9 @@ namespace headroom {
 namespace {
 
 Json marks_json(const std::vector<CaseRow>& rows) {
-  std::string marks;
-  for (const CaseRow& row : rows) marks += noise_marks(row.latency != nullptr ? *row.latency : row.any());
-  Json lines = Json::array();
-  for (const std::string& line : split(marks_legend(marks), '\n')) {
-    if (!trimmed(line).empty()) lines.push_back(trimmed(line));
-  }
-  return lines;
+  NoiseMarks marks;
+  for (const CaseRow& row : rows) marks |= noise_marks(row.latency != nullptr ? *row.latency : row.any());
+  return mark_meanings(marks);
 }
 
 /// A shift function costs 18 intervals, and 60 numbers of the page.
@@ -156,7 +152,7 @@ Json case_json(const MeasuredCase& one, std::size_t numbers) {
             {"axes", axes_json(record)},
             {"outcome", outcome_text(record)},
             {"reason", record.outcome.reason},
-            {"notes", headline.notes},
+            {"notes", sentences(headline.notes)},
             {"about", record.model.extra_info},
             {"metrics", std::move(metrics)},
             {"headline", headline.metric.name},
@@ -287,9 +283,7 @@ PageSection instrument_section(std::string kind, std::string title, const std::v
   Json data{{"answers", answers}, {"run", run_json(records)}, {"cases", std::move(cases)}};
   for (const Environment* environment : environments_of(records)) {
     environments.push_back(environment_facts(*environment));
-    const auto cache = environment->extra_info.find(kCacheRunKey);
-    if (cache != environment->extra_info.end() && is_json(cache->second))
-      data["cache_run"] = parse_json(cache->second, title);
+    if (!environment->options.cache_run.is_null()) data["cache_run"] = environment->options.cache_run;
   }
   data["environments"] = std::move(environments);
   return {std::move(kind), std::move(title), std::move(data)};

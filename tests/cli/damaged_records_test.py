@@ -22,7 +22,7 @@ COUNTS = [*NUMBERS, -1, 1.5]
 TEXTS = [1, [], {}, True]
 FLAGS = [1, "yes", [], {}]
 OBJECTS = [1, "x", True, []]
-# Members of the first record that schema 3 brought, with what each of them cannot be.
+# Members of the first record that schemas 3 and 4 brought, with what each of them cannot be.
 NEW_MEMBERS = [
     ("metric/headline", FLAGS),
     ("metric/target_share", NUMBERS),
@@ -55,11 +55,33 @@ NEW_MEMBERS = [
     ("kept_wrong", FLAGS),
     ("above_limit", FLAGS),
     ("busy_cpus", NUMBERS),
+    ("instrument", ["guess", *TEXTS]),
+    ("tool", TEXTS),
+    ("look", ["never", *TEXTS]),
+    ("ratio/backend", TEXTS),
+    ("ratio/runner", TEXTS),
+    ("huge_pages", NUMBERS),
+    ("slowest", OBJECTS),
+    ("slowest/rank", [GONE, None, *COUNTS]),
+    ("slowest/share", [GONE, None, *NUMBERS]),
+    ("note_values", [1, "x", {}, [1]]),
+    ("note_values/0/kind", [GONE, None, "gossip", *TEXTS]),
+    ("note_values/0/samples", [GONE, None, *NUMBERS]),
+    ("note_values/0/text", TEXTS),
+]
+NEW_OPTIONS = [
+    ("per_rank", FLAGS),
+    ("margin", NUMBERS),
+    ("counters", ["some", *TEXTS]),
+    ("no_counters", TEXTS),
+    ("expectations", [1, "x", {}, [1]]),
+    ("expectations/0/op", [GONE, None, *TEXTS]),
+    ("expectations/0/us", [GONE, None, *NUMBERS]),
 ]
 
 
-def schema3():
-    """The example of docs/record-format.md with every member that schema 3 knows."""
+def newest():
+    """The example of docs/record-format.md with every member that the newest schema knows."""
     document = json.loads((DATA / "record_example.json").read_text())
     record = document["records"][0]
     record["axes"]["bytes"] = {"bytes": 1 << 25}
@@ -68,7 +90,13 @@ def schema3():
     record["ratio"] = {"to": "native@native", "ratio": 1.1, "pairs": 4, "interval": INTERVAL}
     record["modes"] = {"groups": [{"median": 10.0, "share": 0.5}, {"median": 14.0, "share": 0.5}], "changes": 3,
                        "in_stretches": False}
-    record.update(kept_wrong=False, above_limit=False, busy_cpus=0.5)
+    record["ratio"].update(backend="native", runner="native")
+    record.update(kept_wrong=False, above_limit=False, busy_cpus=0.5, tool="a tool", look="last", huge_pages=0.5,
+                  slowest={"rank": 1, "share": 0.5})
+    record["note_values"][0]["text"] = ""
+    document["environments"][0]["options"] = {
+        "per_rank": False, "margin": 0.01, "counters": "none", "no_counters": "why",
+        "expectations": [{"op": "add", "metric": "hit", "us": 5.0, "tolerance": 0.2}], "cache_run": {}}
     return document
 
 
@@ -104,35 +132,41 @@ class DamagedRecordsTest(CommandLineTest):
         return headroom("diff", self.path, self.path, "--all-metrics", "--json", "-")
 
     def test_what_is_whole_is_read(self):
-        self.assert_exit(self.read(schema3()), 0)
+        self.assert_exit(self.read(newest()), 0)
 
-    def test_members_new_in_schema_3_are_refused_by_their_path(self):
+    def test_newer_members_are_refused_by_their_path(self):
         for path, values in NEW_MEMBERS:
             for value in values:
                 with self.subTest(f"{path} = {'gone' if value is GONE else value}"):
-                    result = self.read(changed(schema3(), f"records/0/{path}", value))
+                    result = self.read(changed(newest(), f"records/0/{path}", value))
                     self.assert_refused(result, "bad.json", f"/records/0/{path}")
         for value in TEXTS:
-            self.assert_refused(self.read(changed(schema3(), "environments/0/session", value)),
+            self.assert_refused(self.read(changed(newest(), "environments/0/session", value)),
                                 "bad.json", "/environments/0/session: expected a string")
+        for path, values in NEW_OPTIONS:
+            for value in values:
+                with self.subTest(f"{path} = {'gone' if value is GONE else value}"):
+                    result = self.read(changed(newest(), f"environments/0/options/{path}", value))
+                    self.assert_refused(result, "bad.json", f"/environments/0/options/{path}")
 
     def test_members_that_may_be_absent(self):
         for path in ("metric/headline", "metric/target_share", "limit/parts", "limit/rounds", "ratio", "modes",
-                     "error_bound", "sums_in", "kept_wrong", "above_limit", "busy_cpus"):
+                     "error_bound", "sums_in", "kept_wrong", "above_limit", "busy_cpus", "instrument", "tool", "look", "ratio/backend",
+                     "huge_pages", "slowest", "notes", "note_values", "note_values/0/text"):
             for value in (GONE, None):
                 with self.subTest(path, value=value):
-                    self.assert_exit(self.read(changed(schema3(), f"records/0/{path}", value)), 0)
-        self.assert_exit(self.read(changed(schema3(), "environments/0/session", GONE)), 0)
+                    self.assert_exit(self.read(changed(newest(), f"records/0/{path}", value)), 0)
+        self.assert_exit(self.read(changed(newest(), "environments/0/session", GONE)), 0)
 
     def test_numbers_that_json_does_not_have_are_refused_by_their_byte(self):
         for path, values in NEW_MEMBERS:
             for value in (NAN, INFINITY, -INFINITY, BEYOND) if "x" in values else ():
                 with self.subTest(path, value=value):
-                    self.assert_refused(self.read(changed(schema3(), f"records/0/{path}", value)), "not JSON at byte")
+                    self.assert_refused(self.read(changed(newest(), f"records/0/{path}", value)), "not JSON at byte")
 
     def test_any_member_of_any_schema_is_refused_by_its_name_or_read(self):
         codes = collections.Counter()
-        documents = [schema3(), *(json.loads((DATA / f"record_schema{number}.json").read_text()) for number in (1, 2))]
+        documents = [newest(), *(json.loads((DATA / f"record_schema{number}.json").read_text()) for number in (1, 2, 3))]
         for document in documents:
             schema = document["headroom"]["schema"]
             for path in paths(document):

@@ -53,6 +53,25 @@ class RooflineTest(CommandLineTest):
         self.assertIn("gemv D=3000", result.stdout)
         self.assertNotIn("no roofs", result.stdout)
 
+    def test_caches_whose_sizes_older_files_have_rounded(self):
+        """A Xeon's L3 of 36,608 KiB is written as 35.8 MiB, which is no whole number of bytes."""
+        path, _ = self.run_cases()
+        told = json.loads(path.read_text())
+        for record in told["records"]:
+            record["caches"] = "hot"
+        machine = told["environments"][0]["machines"][0]
+        machine["extra_info"]["caches"] = "32 KiB, 1.00 MiB, 35.8 MiB"
+        machine["cache_bytes"] = [32 << 10, 1 << 20, 36608 << 10]
+        path.write_text(json.dumps(told))
+        newest = headroom("roofline", path)
+        del machine["cache_bytes"], told["environments"][0]["options"]
+        path.write_text(json.dumps(told))
+        older = headroom("roofline", path)
+        for result in (newest, older):
+            self.assert_exit(result, 0)
+            self.assertIn("L1 read", result.stdout)
+        self.assertEqual(older.stdout, newest.stdout)
+
     def test_without_limits_it_says_so(self):
         path, _ = self.run_cases("--no-limits", "--only", "gemv")
         told = json.loads(path.read_text())

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """headroom show: a run of the history is shown as its instrument showed it, other files as what they are."""
 import gzip
+import json
 import os
+import pathlib
 import subprocess
 import unittest
 
@@ -11,6 +13,7 @@ from scripted_dispatch import RANK as DISPATCH_RANK
 from scripted_dispatch import SHORT as DISPATCH_SHORT
 from trace_files import write_trace
 
+DATA = pathlib.Path(__file__).parent.parent / "data"
 SWEEP = ("--runner", DDP_RANK, "--iters", "8", "--warmup", "1")
 
 
@@ -51,6 +54,30 @@ class ShowTest(CommandLineTest):
                 shown = headroom("show", "@last", "--store", store)
                 self.assert_exit(shown, 0)
                 self.assertEqual(shown.stdout, measured.stdout)
+
+    def test_a_file_of_the_schema_before_is_shown_as_it_was(self):
+        shown = headroom("show", DATA / "record_schema3.json")
+        self.assert_exit(shown, 0)
+        for told in (r"sleep 0.001: 0.839 x the time of true .*: not told apart", r"no hardware counters: this machine does not",
+                     r"cold was cold: before each of the 2 cold runs", r"env:MYCACHE  fresh folder in MYCACHE +0 +1 +1 ",
+                     r"0 of 1 expectation is met, 1 unclear", r"add +0  5.05 µs\nadd +1  5.55 µs",
+                     r"gemv D=16384 +22.1 ms .* BUT\n", r"  B  busy: other programs"):
+            self.assertRegex(shown.stdout, told)
+
+    def test_what_is_shown_depends_on_no_word_of_the_command(self):
+        """A command to measure may have the words of our options, and its sentences those of our notes."""
+        path = self.folder / "words.json"
+        self.assert_exit(headroom("ab", "--runs", "3", "sh -c 'true --per-rank'", "echo quota: 1 of 2", "--json", path,
+                                  "--no-store"), 0)
+        content = json.loads(path.read_text())
+        for record in content["records"]:
+            record["notes"].append("quota: a sentence that somebody wrote")
+            record["note_values"].append({"kind": "text", "text": "quota: a sentence that somebody wrote"})
+        path.write_text(json.dumps(content))
+        shown = headroom("show", path)
+        self.assert_exit(shown, 0)
+        self.assertIn("quota: a sentence that somebody wrote", shown.stdout)
+        self.assertNotIn("  Q  ", shown.stdout)
 
     def test_so_is_its_markdown(self):
         measured = faulty("fine", "--markdown", "--store", self.store)
@@ -112,10 +139,13 @@ class ShowTest(CommandLineTest):
         self.assert_exit(headroom("cache", "--layer", "env:MINE", "--repeat", "2", "--no-store", "--json", file, "--", "sh",
                                   "-c", "touch $MINE/a"), 0)
         self.assertIn("cold was cold", headroom("show", file).stdout)
-        file.write_text(file.read_text().replace('\\"parts\\"', '\\"part\\"'))
-        shown = headroom("show", file)
-        self.assertEqual(shown.returncode, 2, shown.stdout)
-        self.assertIn("cache", shown.stderr)
+        of_schema3 = (DATA / "record_schema3.json").read_text()
+        self.assertIn('\\"parts\\"', of_schema3)
+        for text in (file.read_text(), of_schema3, of_schema3.replace('{\\"request', "{request")):
+            file.write_text(text.replace('\\"parts\\"', '\\"part\\"').replace('"parts"', '"part"'))
+            shown = headroom("show", file)
+            self.assertEqual(shown.returncode, 2, shown.stdout)
+            self.assertIn("cache", shown.stderr)
 
     def test_the_history_says_where_a_run_is_shown(self):
         self.assert_exit(faulty("fine", "--store", self.store), 0)

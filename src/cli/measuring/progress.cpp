@@ -12,7 +12,6 @@
 #include "headroom/console/output.h"
 #include "headroom/machine/memory.h"
 #include "headroom/process/affinity.h"
-#include "headroom/record/disturbance.h"
 
 namespace headroom::cli {
 namespace {
@@ -89,7 +88,7 @@ void TerminalProgress::finished(const std::vector<Record>& records) {
 
 std::optional<LoadWarning> warn_when_busy(int threads) {
   auto warning = load_warning(measure_cpu_load(allowed_cpus(), sleep_a_tenth_of_a_second), threads);
-  if (warning) say("{}; {}", warning->what, warning->advice);
+  if (warning) say("{}; {}", sentence(warning->note), warning->advice);
   return warning;
 }
 
@@ -97,7 +96,7 @@ void note_busy(std::vector<Record>& records, const std::optional<LoadWarning>& w
   if (!warning) return;
   for (Record& record : records) {
     record.busy_cpus = warning->busy_cpus;
-    record.notes.push_back(warning->what);
+    record.notes.push_back(warning->note);
   }
 }
 
@@ -128,10 +127,7 @@ void QuotaWatch::note(std::vector<Record>& records) {
   const double seconds = seconds_since(std::exchange(since_, Clock::now()));
   const double held = before && throttled_s_ ? *throttled_s_ - *before : 0;
   if (held <= kMatters * seconds) return;
-  for (Record& record : records)
-    record.notes.push_back(
-        fmt::format("{}the control group's quota of CPU time held it up for {:.2g} s of {:.2g} s", kQuotaNote,
-                    held, seconds));
+  for (Record& record : records) record.notes.push_back({NoteKind::kQuota, {held, seconds}});
 }
 
 }  // namespace headroom::cli

@@ -60,8 +60,7 @@ RankCommand command_of(const RankStart& start, const std::string& runner) {
 /// What differs from one job of the same program to the next would pass for a difference of two.
 constexpr int kJobsWhereCompared = 8;
 
-std::shared_ptr<const Environment> environment_of(const char* command, const Arguments& arguments,
-                                                  const RankOptions& options, StringMap provenance) {
+Environment environment_of(const char* command, const Arguments& arguments, const RankOptions& options) {
   std::vector<std::string> words{"headroom", command};
   words.insert(words.end(), arguments.begin(), arguments.end());
   Environment environment = read_environment(words);
@@ -72,8 +71,8 @@ std::shared_ptr<const Environment> environment_of(const char* command, const Arg
   info["precision"] = fmt::format("{:g}", options.stop.precision);
   if (std::isfinite(options.stop.max_time_ns))
     info["max_time_s"] = fmt::format("{:g}", options.stop.max_time_ns / 1e9);
-  info.merge(provenance);
-  return std::make_shared<const Environment>(std::move(environment));
+  environment.options.per_rank = options.per_rank;
+  return environment;
 }
 
 }  // namespace
@@ -284,7 +283,9 @@ SessionRequest RankMeasurement::request() const {
 
 void RankMeasurement::measure() {
   const SessionRequest request = this->request();
-  Session session(request, environment_of(command_, arguments_, options_, provenance()), interrupt_flag());
+  Environment environment = environment_of(command_, arguments_, options_);
+  complete(environment);
+  Session session(request, std::make_shared<const Environment>(std::move(environment)), interrupt_flag());
   ranks_ = session.offers().front();
   if (options_.list) return list(ranks_);
   const std::string shared = core_sharing(ranks_.ranks, options_.start.threads, allowed_cpus().size());

@@ -138,8 +138,8 @@ class RankMeasurement {
   ExitCode run();
 
  protected:
-  /// What else its records say of where they are from.
-  virtual StringMap provenance() const { return {}; }
+  /// Adds what else its records say of where they are from.
+  virtual void complete(Environment& /*environment*/) const {}
   /// A sample is one iteration; in one job, in several of each program where these are compared.
   virtual void adjust(SessionRequest& /*request*/) const {}
   virtual void list(const RunnerOffer& /*ranks*/) const {}

@@ -139,6 +139,7 @@ class RecordMaker {
     record.benchmark.mode = option_or(request_.options, "mode", "");
     record.model.name = model;
     record.model.type = "compile cache";
+    record.instrument = Instrument::kCache;
     record.model.backend = suite.backend;
     record.model.origins = {suite.name};
     record.metric.name = metric;
@@ -637,7 +638,7 @@ std::string phase_metric(const char* phase, const MetricSource& metric) {
 std::vector<Record> cache_records(const CacheRequest& request, const CacheRun& run,
                                   std::shared_ptr<const Environment> environment) {
   auto shown = environment ? std::make_shared<Environment>(*environment) : std::make_shared<Environment>();
-  shown->extra_info[kCacheRunKey] = cache_run_json(request, run);
+  shown->options.cache_run = cache_run_json(request, run);
   const RecordMaker maker(request, run, std::move(shown));
   std::vector<Record> records;
   for (const ModelRun& model : run.models) maker.add_model(model, records);

@@ -408,7 +408,7 @@ CacheRun run_cache(const CacheRequest& request, const CacheObserver& observer,
   return run;
 }
 
-std::string cache_run_json(const CacheRequest& request, const CacheRun& run) {
+Json cache_run_json(const CacheRequest& request, const CacheRun& run) {
   Json models = Json::array();
   for (const ModelRun& model : run.models) {
     Json pairs = Json::array();
@@ -418,12 +418,11 @@ std::string cache_run_json(const CacheRequest& request, const CacheRun& run) {
                       {"failure", model.failure},
                       {"left_running", model.left_running}});
   }
-  return dump_json({{"request", request_json(request)}, {"models", models}, {"parts", run.parts}});
+  return {{"request", request_json(request)}, {"models", models}, {"parts", run.parts}};
 }
 
-ShownCacheRun cache_run_from_json(const std::string& text, const std::string& source) {
+ShownCacheRun cache_run_from_json(const Json& json, const std::string& source) {
   return with_context(source, [&] {
-    const Json json = parse_json(text, kCacheRunKey);
     ShownCacheRun shown;
     shown.request = request_of(json.at("request"));
     shown.run.parts = json.at("parts").get<std::vector<std::string>>();

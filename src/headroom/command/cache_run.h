@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "headroom/base/json.h"
 #include "headroom/command/cache_layer.h"
 #include "headroom/command/suite.h"
 
@@ -99,11 +100,11 @@ struct ShownCacheRun {
   CacheRun run;
 };
 
-/// Serialises what cache_sheet() needs beyond the records, such as the layers of each pair, as one line of
-/// JSON, stored under kCacheRunKey in the environment of the records.
-std::string cache_run_json(const CacheRequest& request, const CacheRun& run);
+/// Returns what cache_sheet() needs beyond the records, such as the layers of each pair:
+/// InstrumentOptions::cache_run.
+Json cache_run_json(const CacheRequest& request, const CacheRun& run);
 
-/// Parses cache_run_json(). Throws Error naming `source` if the text is invalid.
-ShownCacheRun cache_run_from_json(const std::string& text, const std::string& source);
+/// Reads what cache_run_json() returns. Throws Error naming `source` if it is invalid.
+ShownCacheRun cache_run_from_json(const Json& json, const std::string& source);
 
 }  // namespace headroom

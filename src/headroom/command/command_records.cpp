@@ -60,25 +60,25 @@ std::uint32_t saturated(std::int64_t value) {
       std::clamp<std::int64_t>(value, 0, std::numeric_limits<std::uint32_t>::max()));
 }
 
-void note_failures(const CommandTrack& track, std::vector<std::string>& notes) {
+void note_failures(const CommandTrack& track, Notes& notes) {
   const auto failed =
       std::ranges::count_if(track.samples, [](const CommandSample& s) { return s.exit_code != 0; });
   if (failed == 0) return;
   const int code =
       std::ranges::find_if(track.samples, [](const CommandSample& s) { return s.exit_code != 0; })->exit_code;
   notes.push_back(
-      fmt::format("failed: {} of {} runs ({}), measured all the same", failed, track.samples.size(),
-                  code < 0 ? fmt::format("signal {}", -code) : fmt::format("exit code {}", code)));
+      {NoteKind::kFailedRuns,
+       {static_cast<double>(failed), static_cast<double>(track.samples.size()), static_cast<double>(code)}});
 }
 
-void note_steal(const CommandTrack& track, std::vector<std::string>& notes) {
+void note_steal(const CommandTrack& track, Notes& notes) {
   double steal_ms = 0, total_ms = 0;
   for (const CommandSample& sample : track.samples) {
     steal_ms += sample.steal_ms;
     total_ms += sample.wall_ns / 1e6;
   }
   if (steal_ms > kStealShare * total_ms) {
-    notes.push_back(fmt::format("steal: the hypervisor took {:.0f} ms of {:.0f} ms", steal_ms, total_ms));
+    notes.push_back({NoteKind::kSteal, {steal_ms, total_ms}});
   }
 }
 
@@ -90,15 +90,14 @@ bool peak_is_ours(const CommandTrack& track) {
   });
 }
 
-std::vector<std::string> notes_of(const CommandTrack& track, const CommandGroup& group) {
-  std::vector<std::string> notes = track.notes;
+Notes notes_of(const CommandTrack& track, const CommandGroup& group) {
+  Notes notes = track.notes;
   note_failures(track, notes);
   note_steal(track, notes);
-  if (const std::size_t warmup = warmup_of(track); warmup > 0) {
-    notes.push_back(fmt::format("warm-up: {} leading samples are kept but not counted", warmup));
-  }
-  if (group.stop == StopReason::kMaxTime) notes.emplace_back("time cap: stopped before the precision goal");
-  if (group.as_many_as_asked) notes.emplace_back(kAsManyAsAsked);
+  if (const std::size_t warmup = warmup_of(track); warmup > 0)
+    notes.push_back({NoteKind::kWarmUp, {static_cast<double>(warmup)}});
+  if (group.stop == StopReason::kMaxTime) notes.push_back({NoteKind::kTimeCap});
+  if (group.as_many_as_asked) notes.push_back({NoteKind::kAsManyAsAsked});
   return notes;
 }
 
@@ -108,6 +107,7 @@ Record base_record(const CommandTrack& track, const CommandGroup& group,
   record.environment = environment;
   record.model.name = track.planned.name;
   record.model.type = "command";
+  record.instrument = Instrument::kCommands;
   record.model.extra_info = {{"command", track.planned.line}, {"title", track.planned.title}};
   record.axes.assign(track.planned.parameters.begin(), track.planned.parameters.end());
   record.device = "cpu";
@@ -307,7 +307,7 @@ void add_row(Table& table, const CommandRow& row, std::span<const Comparison> co
   table.row({title_of(record), value_text(record.metric.value, record.metric.unit, record.metric.name),
              spread_text(record), std::to_string(sample_count(record)), time_text(row, "user_time"),
              time_text(row, "system_time"), peak_text(row), faults_text(row),
-             count_text(row, "context_switches"), noise_marks(record)});
+             count_text(row, "context_switches"), letters(noise_marks(record))});
   const auto compared = std::ranges::find(comparisons, &record, &Comparison::test);
   const std::string modes = modes_text(record);
   if (const std::string ratio = compared == comparisons.end() ? "" : ratio_line(*compared); !ratio.empty()) {
@@ -378,7 +378,7 @@ std::vector<Record> command_records(const CommandGroup& group,
     const CommandTrack& baseline = group.commands.front();
     if (&track != &baseline) {
       records[first].ratio = ratio_to(baseline, track, group.look);
-      records[first].metric.extra_info[kLookKey] = group.look == Look::kLast ? "last" : "running";
+      records[first].look = group.look;
     }
     records[first].modes = find_modes(steady(records[first]).values);
     records[first].metric.headline = true;
@@ -479,15 +479,15 @@ Table command_table(const std::vector<Record>& records, std::span<const Comparis
 
 std::string command_legend(const std::vector<Record>& records) {
   // What the table says already.
-  constexpr std::array<std::string_view, 6> kMarked{
-      "steal:", "warm-up:", "time cap:", "busy:", kQuotaNote, kAsManyAsAsked};
-  std::string marks, notes;
+  constexpr std::array kMarked{NoteKind::kSteal, NoteKind::kWarmUp, NoteKind::kTimeCap,
+                               NoteKind::kBusy,  NoteKind::kQuota,  NoteKind::kAsManyAsAsked};
+  NoiseMarks marks;
+  std::string notes;
   for (const CommandRow& row : command_rows(records)) {
-    marks += noise_marks(*row.latency);
-    for (const std::string& note : row.latency->notes) {
-      const bool marked =
-          std::ranges::any_of(kMarked, [&](std::string_view word) { return note.starts_with(word); });
-      if (!marked) notes += "  " + title_of(*row.latency) + ": " + note + "\n";
+    marks |= noise_marks(*row.latency);
+    for (const Note& note : row.latency->notes) {
+      const bool is_marked = std::ranges::find(kMarked, note.kind) != kMarked.end();
+      if (!is_marked) notes += "  " + title_of(*row.latency) + ": " + sentence(note) + "\n";
     }
   }
   return marks_legend(marks) + notes;

@@ -18,8 +18,6 @@
 
 namespace headroom {
 
-/// Key of a compared latency: how sampling ended (Look), "last" or "running".
-inline constexpr const char* kLookKey = "look";
 /// Key of the comparison's margin in the environment.
 inline constexpr const char* kMarginKey = "margin";
 

@@ -48,7 +48,7 @@ struct CommandTrack {
   Outcome outcome;  ///< kMeasured while the command can be run
   std::vector<CommandSample> samples;
   std::int64_t peak_rss_floor_bytes = 0;  ///< peaks at or below it mean "at most"
-  std::vector<std::string> notes;
+  Notes notes;
 
   bool alive() const { return outcome.kind == Outcome::Kind::kMeasured; }
 };

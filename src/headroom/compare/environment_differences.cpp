@@ -38,7 +38,7 @@ class Facts {
 /// Belongs to the run, not to what was measured.
 bool is_of_the_run(const std::string& key) {
   constexpr std::array kRunKeys{"seed", "timestamp", "date", "hostname", "host_name", "pid"};
-  return is_shown_run(key) || std::ranges::find(kRunKeys, key) != kRunKeys.end();
+  return std::ranges::find(kRunKeys, key) != kRunKeys.end();
 }
 
 void add_environment(Facts& facts, const Environment& environment) {

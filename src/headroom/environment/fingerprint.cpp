@@ -171,6 +171,7 @@ Environment::Runner describe(const MachineFacts& facts) {
   runner.extra_info["hostname"] = facts.host;
   runner.extra_info["cores"] = std::to_string(facts.cores);
   runner.extra_info["caches"] = cache_list(facts.cache_bytes);
+  runner.cache_bytes = facts.cache_bytes;
   runner.extra_info["isa"] = fmt::format("{}", fmt::join(read_cpu_identity().isa, " "));
   utsname system{};
   if (::uname(&system) == 0) {

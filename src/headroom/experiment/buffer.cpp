@@ -56,10 +56,14 @@ BufferPages buffer_pages() {
   return {possible_bytes, huge_bytes};
 }
 
+std::optional<double> huge_share(const BufferPages& pages) {
+  if (pages.possible == 0) return std::nullopt;
+  return static_cast<double>(pages.huge) / static_cast<double>(pages.possible);
+}
+
 std::string text_of(const BufferPages& pages) {
-  if (pages.possible == 0) return {};
-  return fmt::format("{:.0f} %",
-                     100.0 * static_cast<double>(pages.huge) / static_cast<double>(pages.possible));
+  const std::optional<double> share = huge_share(pages);
+  return share ? fmt::format("{:.0f} %", 100 * *share) : "";
 }
 
 Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {

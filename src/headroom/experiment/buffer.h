@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -21,6 +22,8 @@ struct BufferPages {
 };
 /// Sums over all Buffers of this process: cases share them, and threads make them for others.
 BufferPages buffer_pages();
+/// Nothing if no huge page is possible.
+std::optional<double> huge_share(const BufferPages& pages);
 /// "100 %"; empty if no huge page is possible.
 std::string text_of(const BufferPages& pages);
 

@@ -202,8 +202,9 @@ void State::check(std::span<const Bf16> actual, std::span<const double> expected
 void State::begin() {
   if (measured_) throw std::logic_error("experiment " + spec_.experiment + " measures twice");
   measured_ = true;
-  if (std::string huge = text_of(buffer_pages()); !huge.empty())
-    info_.notes.emplace(kHugePagesKey, std::move(huge));
+  const BufferPages pages = buffer_pages();
+  info_.huge_pages = huge_share(pages);
+  if (info_.huge_pages) info_.notes.emplace(kHugePagesKey, text_of(pages));
   if (const std::string what = unsound(info_); !what.empty())
     throw std::logic_error("experiment " + spec_.experiment + " " + what);
   source_.ready(info_);

@@ -108,6 +108,7 @@ struct CaseInfo {
   std::vector<ReportedMetric> metrics;
   StringMap inputs;                    ///< name -> "bf16[1024,1024] normal(0,1)"
   StringMap notes;                     ///< further properties: "isa" -> "avx512_bf16"
+  std::optional<double> huge_pages{};  ///< share of inputs and outputs in huge pages; empty: none is possible
   std::optional<Precision> sums_in{};  ///< accumulation dtype of the tolerance; empty: unknown
   /// Why the answer is wrong, for a case timed with CaseSpec::keep_wrong.
   std::string wrong{};

@@ -181,13 +181,13 @@ std::optional<LoadWarning> load_warning(const CpuLoad& load, int threads, std::s
   if (free >= wanted - kAlwaysBusy && has_room) return std::nullopt;
   LoadWarning warning;
   warning.busy_cpus = load.busy;
-  warning.what = fmt::format("busy: {:.1f} of {} CPUs were at work for other programs {} measuring",
-                             load.busy, load.cpus, when);
+  std::string told = fmt::format("{} measuring", when);
   if (load.stolen >= kAlwaysBusy) {
-    warning.what += fmt::format(", {:.1f} of them taken by the hypervisor", load.stolen);
+    told += fmt::format(", {:.1f} of them taken by the hypervisor", load.stolen);
   } else if (load.waited >= kAlwaysBusy) {
-    warning.what += fmt::format(", and tasks waited for one {:.0f} % of the time", 100 * load.waited);
+    told += fmt::format(", and tasks waited for one {:.0f} % of the time", 100 * load.waited);
   }
+  warning.note = {NoteKind::kBusy, {load.busy, static_cast<double>(load.cpus)}, std::move(told)};
   const int fitting = static_cast<int>(std::floor(free + kAlwaysBusy));
   warning.advice = "times will be too long and uncertain: stop the other programs (top shows them) or wait";
   if (fitting >= 1) warning.advice += fmt::format(", or measure with --threads {}", fitting);

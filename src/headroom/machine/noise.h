@@ -69,12 +69,13 @@ std::optional<std::uint64_t> pressure_us(std::string_view proc_pressure_cpu);
 CpuLoad measure_cpu_load(std::span<const int> cpus, const std::function<double()>& pause,
                          const std::filesystem::path& proc = "/proc");
 
-/// Warning before measuring with `threads` threads: the problem and the advice, one sentence each. nullopt if
+/// Warning before measuring with `threads` threads: the problem and the advice. nullopt if
 /// enough CPUs are free of other work; when others are at work, one CPU must stay free beside the measured
 /// threads. `when` the load was measured: "before" or "while". A thread that shares its CPU waits for whole
 /// scheduler time slices, and all others wait for it: a 20 us program was measured as 7.6 ms.
 struct LoadWarning {
-  std::string what, advice;
+  Note note;
+  std::string advice;
   double busy_cpus = 0;
 };
 std::optional<LoadWarning> load_warning(const CpuLoad& load, int threads, std::string_view when = "before");

@@ -57,18 +57,13 @@ std::vector<std::string> troubles_of(const Record& record) {
   std::vector<std::string> troubles;
   if (record.busy_cpus > 0) troubles.emplace_back("busy with other programs");
   // A command is always preempted now and then; a kernel's sample lasts only milliseconds.
-  const bool is_short = record.model.type != "command";
+  const bool is_short = record.instrument != Instrument::kCommands;
   if (is_short && found.preempted > kPreemptedShare && preemption_shows(record))
     troubles.emplace_back("preempted by the kernel");
   if (found.stolen >= kDisturbedShare) troubles.emplace_back("stolen from by the hypervisor");
   if (found.throttled >= kDisturbedShare) troubles.emplace_back("throttled");
-  if (is_held_by_quota(record)) troubles.emplace_back("held up by its quota of CPU time");
+  if (has_note(record.notes, NoteKind::kQuota)) troubles.emplace_back("held up by its quota of CPU time");
   return troubles;
-}
-
-bool is_held_by_quota(const Record& record) {
-  return std::ranges::any_of(record.notes,
-                             [](const std::string& note) { return note.starts_with(kQuotaNote); });
 }
 
 }  // namespace headroom

@@ -15,9 +15,6 @@ inline constexpr double kDisturbedShare = 0.1;
 /// preempted samples differs by 1 % from that of the others, or hardly any others are left.
 inline constexpr double kPreemptedShare = 0.2;
 
-/// Prefix of the note for CPU time throttled by a control group's quota.
-inline constexpr const char* kQuotaNote = "quota: ";
-
 /// Shares of all samples, warm-up included, in which the program was held up.
 struct Disturbance {
   double stolen = 0;     ///< the hypervisor ran another virtual machine
@@ -29,8 +26,5 @@ Disturbance disturbance_of(const Record& record);
 /// Returns the record's own reasons to distrust its numbers: other programs running, preemption, steal time,
 /// lowered clocks, a CPU quota. Each is a few words that follow "was": "busy with other programs".
 std::vector<std::string> troubles_of(const Record& record);
-
-/// Whether a note says that a CPU quota held the program up.
-bool is_held_by_quota(const Record& record);
 
 }  // namespace headroom

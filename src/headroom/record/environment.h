@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "headroom/record/instrument.h"
+
 namespace headroom {
 
 struct BlasLibrary;
@@ -33,6 +35,8 @@ struct Environment {
     std::string gpu_mem_info;
     std::uint32_t avail_gpu_mem_in_gb = 0;
     std::map<std::string, std::string> extra_info;
+    std::vector<std::int64_t> cache_bytes{};  ///< data caches of a core by level, smallest first
+    std::int64_t gpu_l2_bytes = 0;            ///< 0: unknown
   };
   struct Dependency {  ///< as `dependencies` in OSS v3
     std::string repo, branch, sha, version;
@@ -49,16 +53,8 @@ struct Environment {
   std::vector<Runner> machines;
   std::map<std::string, Dependency> dependencies;
   std::map<std::string, std::string> extra_info;  ///< seed, precision goal, ...
+  InstrumentOptions options{};
 };
-
-/// Keys of Environment::extra_info for results stored beside the records, so that they can be shown again:
-/// the cache layers of each pair (command/cache_run.h), and the dispatch expectations as TOML.
-inline constexpr const char* kCacheRunKey = "cache_run";
-inline constexpr const char* kExpectationsKey = "dispatch_expectations";
-/// Whether the key holds a stored result and not a fact about the environment.
-inline bool is_shown_run(std::string_view key) {
-  return key == kCacheRunKey || key == kExpectationsKey;
-}
 
 /// Calls facts.add(name, value) for the versions and revisions of the dependencies, then for the git
 /// repository, branch and revision. Values may be empty.

@@ -16,6 +16,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/record/formats/file_outline.h"
+#include "headroom/record/older_schemas.h"
 
 namespace headroom {
 
@@ -89,8 +90,17 @@ void number_equal_cases(std::vector<Record>& records) {
   }
 }
 
+/// Only our own files say which instrument made a record.
+void name_instruments(std::vector<Record>& records, const Format& format) {
+  for (Record& record : records) {
+    record.instrument = record_json::instrument_by_names(record);
+    if (record.instrument == Instrument::kImport) record.tool = format.name;
+  }
+}
+
 std::vector<Record> read_as(const Format& format, const PaddedText& text, const std::string& source) {
   std::vector<Record> records = format.read(text, source);
+  if (format.name != std::string_view("headroom-json")) name_instruments(records, format);
   if (format.one_run) number_equal_cases(records);
   return records;
 }

@@ -95,10 +95,11 @@ constexpr bool is_throttled(std::uint32_t reasons) {
   return false;
 }
 
-/// Key in Model::extra_info: share of the inputs and outputs that is in huge pages ("100 %"), of what can be.
+/// Key in Model::extra_info for readers: Record::huge_pages as "100 %".
 inline constexpr const char* kHugePagesKey = "huge pages";
-inline constexpr const char* kNoHugePages = "0 %";
-/// Prefix of the note for a case whose pages differ from those of its limit.
-inline constexpr const char* kOtherPages = "pages: ";
+/// Whether a share in huge pages is more than none, as far as it is shown.
+constexpr bool has_huge_pages(double share) {
+  return share >= 0.005;
+}
 
 }  // namespace headroom

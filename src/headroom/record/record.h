@@ -15,10 +15,13 @@
 
 #include "headroom/base/precision.h"
 #include "headroom/record/environment.h"
+#include "headroom/record/instrument.h"
 #include "headroom/record/noise.h"
+#include "headroom/record/note.h"
 #include "headroom/stats/compare.h"
 #include "headroom/stats/interval.h"
 #include "headroom/stats/modes.h"
+#include "headroom/stats/round_ratio.h"
 #include "headroom/stats/stopping.h"
 
 namespace headroom {
@@ -130,6 +133,8 @@ struct RatioToOther {
   std::optional<Interval> interval{};  ///< nothing if there are too few pairs
   std::size_t pairs = 0;
   std::string other;  ///< "native@native": backend and runner; the title of a command
+  /// Of the other, if it is otherwise the same case; else empty.
+  std::string backend{}, runner{};
 };
 
 /// Result of one run of a case.
@@ -176,6 +181,8 @@ struct Record {
     StringMap extra_info{};
   } metric;
 
+  Instrument instrument = Instrument::kRun;
+  std::string tool;    ///< of an import: "hyperfine"; otherwise empty
   AxisValues axes;     ///< dtype included
   std::string device;  ///< "cpu", "cuda"
   std::string runner;  ///< label of the runner: "native", or its path if two labels are equal
@@ -187,16 +194,25 @@ struct Record {
   StopReason stop = StopReason::kNone;
   std::optional<Limit> limit;
   std::optional<RatioToOther>
-      ratio;             ///< of the times, for any metric; nothing for the case that others are compared with
-  Modes modes;           ///< of a time: its groups, medians in the metric's unit
-  double max_error = 0;  ///< largest error against the float64 reference, scaled as in verify()
+      ratio;  ///< of the times, for any metric; nothing for the case that others are compared with
+  std::optional<Look> look{};          ///< of a compared command: when its ratio was last evaluated
+  Modes modes;                         ///< of a time: its groups, medians in the metric's unit
+  double max_error = 0;                ///< largest error against the float64 reference, scaled as in verify()
   double error_bound = 0;              ///< allowed max_error; 0 if not verified
   std::optional<Precision> sums_in{};  ///< precision that error_bound assumes; empty: unknown
   bool verified = false;
   /// The answer is wrong (see outcome) but was timed anyway. The numbers are shown and never used.
   bool kept_wrong = false;
-  double busy_cpus = 0;            ///< CPUs used by other programs before measuring; 0: negligible
-  std::vector<std::string> notes;  ///< noise marks and warnings, one sentence each
+  double busy_cpus = 0;  ///< CPUs used by other programs before measuring; 0: negligible
+  /// Share of the inputs and outputs that is in huge pages, of what can be.
+  std::optional<double> huge_pages{};
+  /// Of a rank job whose slowest rank counts: the rank that was slowest most often, and its share of samples.
+  struct Slowest {
+    std::size_t rank = 0;
+    double share = 0;
+  };
+  std::optional<Slowest> slowest{};
+  Notes notes;  ///< noise marks and warnings
   /// Results of the separate runs that join_duplicates() merged into this record; otherwise empty.
   std::vector<RunValue> runs{};
   std::shared_ptr<const Environment> environment;
@@ -238,10 +254,6 @@ std::vector<double> process_medians(const Record& record);
 
 /// Whether any record has this outcome.
 bool any_outcome(std::span<const Record> records, Outcome::Kind kind);
-
-/// Note of a record with the number of samples that was asked for: StopReason kMaxSamples then does not mean
-/// that sampling was capped.
-inline constexpr const char* kAsManyAsAsked = "as many runs as were asked for";
 
 // Comparisons by identity() without building its text, for files of very many cases.
 

@@ -11,170 +11,8 @@
 #include <memory>
 
 #include "headroom/base/error.h"
-#include "headroom/base/text.h"
-#include "headroom/base/units.h"
+#include "headroom/record/older_schemas.h"
 #include "headroom/record/targets.h"
-
-namespace headroom::record_json {
-namespace {
-
-/// Removes the text of that name from the map and returns it; empty if absent.
-std::string taken(StringMap& map, const char* key) {
-  const auto node = map.extract(key);
-  return node.empty() ? std::string() : node.mapped();
-}
-
-/// Parses "0.81 0.93"; empty if one of them is not a number.
-std::vector<double> numbers_of(const std::string& text) {
-  std::vector<double> numbers;
-  for (const std::string& word : split(text, ' ')) {
-    const auto number = to_number(word);
-    if (!number || !std::isfinite(*number)) return {};
-    numbers.push_back(*number);
-  }
-  return numbers;
-}
-
-void take_ratio(StringMap& texts, Record& record) {
-  const auto ratio = to_number(taken(texts, "ratio"));
-  const auto low = to_number(taken(texts, "ratio_low")), high = to_number(taken(texts, "ratio_high"));
-  const auto pairs = to_integer(taken(texts, "ratio_pairs"));
-  const std::string other = taken(texts, "ratio_to");
-  if (!ratio || other.empty()) return;
-  record.ratio =
-      RatioToOther{*ratio, {}, static_cast<std::size_t>(std::max<std::int64_t>(0, pairs.value_or(0))), other};
-  if (low && high) record.ratio->interval = Interval{*low, *high, 0.95};
-}
-
-void take_modes(StringMap& texts, Record& record) {
-  const std::vector<double> medians = numbers_of(taken(texts, "modes"));
-  const std::vector<double> shares = numbers_of(taken(texts, "mode_shares"));
-  const bool in_stretches = taken(texts, "mode_order") == "stretches";
-  if (medians.size() != shares.size()) return;
-  for (std::size_t i = 0; i < medians.size(); ++i) record.modes.groups.push_back({medians[i], shares[i]});
-  record.modes.in_stretches = in_stretches;
-}
-
-void take_rounds(StringMap& texts, Record& record) {
-  const std::vector<double> quartiles = numbers_of(taken(texts, "of_limit_quartiles"));
-  const auto count = to_integer(taken(texts, "of_limit_rounds"));
-  if (record.limit && quartiles.size() == 2 && count.value_or(0) > 0)
-    record.limit->rounds = Limit::Rounds{static_cast<std::size_t>(*count), quartiles[0], quartiles[1]};
-}
-
-/// Rounds to whole bytes: "8.58 MiB" was rounded when written.
-std::optional<std::int64_t> size_of(const std::string& number, const std::string& unit) {
-  const auto amount = to_number(number);
-  if (!amount || !(*amount > 0) || *amount > 1e12) return std::nullopt;
-  try {
-    return static_cast<std::int64_t>(std::llround(*amount * static_cast<double>(parse_bytes("1" + unit))));
-  } catch (const std::exception&) {
-    return std::nullopt;
-  }
-}
-
-std::optional<LimitPart> part_of(const std::string& text, int threads) {
-  const std::vector<std::string> words = split(text, ' ');
-  LimitPart part;
-  part.kind = words.front();
-  part.threads = threads;
-  if (words.size() == 3 && part.kind == "peak") {
-    part.dtype = words[1];
-    part.pattern = words[2];
-    return part;
-  }
-  const auto bytes = words.size() == 4 ? size_of(words[1], words[2]) : std::nullopt;
-  if (!bytes) return std::nullopt;
-  part.bytes = *bytes;
-  part.pattern = words[3];
-  return part;
-}
-
-/// `ddp` wrote its bucket size as text: "25 MiB".
-void take_bucket_size(Record& record) {
-  for (auto& [name, value] : record.axes) {
-    const std::vector<std::string> words = split(value.text(), ' ');
-    const auto bytes = name == "bucket" && words.size() == 2 ? size_of(words[0], words[1]) : std::nullopt;
-    if (!bytes) continue;
-    name = "bucket_size";
-    value = fmt::format("{}", static_cast<double>(*bytes) / (1 << 20));
-  }
-}
-
-/// "busy: 1.5 of 2 CPUs were at work for other programs before measuring".
-void take_busy_cpus(Record& record) {
-  constexpr std::string_view kBusy = "busy: ";
-  for (const std::string& note : record.notes) {
-    if (!note.starts_with(kBusy)) continue;
-    record.busy_cpus = to_number(split(note.substr(kBusy.size()), ' ').front()).value_or(0);
-  }
-}
-
-}  // namespace
-
-void take_members_from_texts(Record& record) {
-  if (record.benchmark.name == "ddp") take_bucket_size(record);
-  if (record.busy_cpus == 0) take_busy_cpus(record);
-  StringMap& texts = record.metric.extra_info;
-  if (texts.empty()) return;
-  if (taken(texts, "headline") == "true") record.metric.headline = true;
-  if (const auto share = to_number(taken(texts, "target_share"))) record.metric.target_share = *share;
-  if (texts.contains("ratio")) take_ratio(texts, record);
-  if (texts.contains("modes")) take_modes(texts, record);
-  if (texts.contains("of_limit_quartiles")) take_rounds(texts, record);
-}
-
-StringMap texts_of_members(const Record& record) {
-  StringMap texts;
-  if (record.metric.headline) texts["headline"] = "true";
-  if (record.metric.target_share) texts["target_share"] = fmt::format("{}", *record.metric.target_share);
-  if (record.ratio) {
-    texts["ratio"] = fmt::format("{}", record.ratio->ratio);
-    texts["ratio_pairs"] = std::to_string(record.ratio->pairs);
-    texts["ratio_to"] = record.ratio->other;
-    if (record.ratio->interval) {
-      texts["ratio_low"] = fmt::format("{}", record.ratio->interval->low);
-      texts["ratio_high"] = fmt::format("{}", record.ratio->interval->high);
-    }
-  }
-  if (!record.modes.groups.empty()) {
-    std::vector<std::string> medians, shares;
-    for (const Mode& group : record.modes.groups) {
-      medians.push_back(fmt::format("{}", group.median));
-      shares.push_back(fmt::format("{}", group.share));
-    }
-    texts["modes"] = join(medians, " ");
-    texts["mode_shares"] = join(shares, " ");
-    texts["mode_order"] = record.modes.in_stretches ? "stretches" : "mixed";
-  }
-  if (record.limit && record.limit->rounds) {
-    const Limit::Rounds& rounds = *record.limit->rounds;
-    texts["of_limit_quartiles"] = fmt::format("{} {}", rounds.lower_quartile, rounds.upper_quartile);
-    texts["of_limit_rounds"] = std::to_string(rounds.count);
-  }
-  return texts;
-}
-
-std::vector<LimitPart> limit_parts_of_name(std::string_view name) {
-  const std::size_t comma = name.find(", ");
-  int threads = 0;
-  if (comma != std::string_view::npos) {
-    const auto count = to_integer(split(std::string(name.substr(comma + 2)), ' ').front());
-    threads = static_cast<int>(std::clamp<std::int64_t>(count.value_or(0), 0, 1 << 20));
-  }
-  std::vector<LimitPart> parts;
-  std::string rest(name.substr(0, comma));
-  while (true) {
-    const std::size_t plus = rest.find(" + ");
-    const std::optional<LimitPart> part = part_of(rest.substr(0, plus), threads);
-    if (!part) return {};
-    parts.push_back(*part);
-    if (plus == std::string::npos) return parts;
-    rest.erase(0, plus + 3);
-  }
-}
-
-}  // namespace headroom::record_json
 
 namespace headroom {
 namespace {
@@ -244,6 +82,141 @@ void read_column(JsonStream& stream, std::vector<Number>& column, const JsonPath
 }
 
 }  // namespace
+
+Json JsonCodec<Environment>::write(const Environment& environment) {
+  Json json = Json::object();
+  write_members(environment, json);
+  return json;
+}
+
+Environment JsonCodec<Environment>::read(const Json& json, const JsonPath& path) {
+  Environment environment = read_members<Environment>(json, path);
+  if (!json.contains("options")) record_json::complete_old_environment(environment, path);
+  return environment;
+}
+
+namespace {
+
+/// A kind of note, and the names of its numbers.
+struct NoteForm {
+  NoteKind kind;
+  const char* name;
+  std::vector<const char*> numbers{};
+};
+
+const std::vector<NoteForm>& note_forms() {
+  static const std::vector<NoteForm> kForms{
+      {NoteKind::kText, "text"},
+      {NoteKind::kSteal, "steal", {"stolen_ms", "total_ms"}},
+      {NoteKind::kPreempted, "preempted", {"samples", "of"}},
+      {NoteKind::kPageFaults, "page-faults", {"samples", "of"}},
+      {NoteKind::kCpuClock, "cpu-clock", {"low_mhz", "high_mhz"}},
+      {NoteKind::kDeviceClock, "device-clock", {"low_mhz", "high_mhz"}},
+      {NoteKind::kDeviceMemoryClock, "device-memory-clock", {"low_mhz", "high_mhz"}},
+      {NoteKind::kThrottled, "throttled", {"samples", "of"}},
+      {NoteKind::kPlacement, "placement", {"low_ns", "high_ns"}},
+      {NoteKind::kWarmUp, "warm-up", {"samples"}},
+      {NoteKind::kProcessesDiffer, "processes-differ"},
+      {NoteKind::kLimitUnstable, "limit-unstable"},
+      {NoteKind::kAboveLimit, "above-limit", {"share"}},
+      {NoteKind::kAboveUnstableLimit, "above-unstable-limit", {"share"}},
+      {NoteKind::kOtherPages, "other-pages", {"share", "share_of_limit"}},
+      {NoteKind::kTimeCap, "time-cap"},
+      {NoteKind::kAsManyAsAsked, "as-many-as-asked"},
+      {NoteKind::kBusy, "busy", {"busy_cpus", "cpus"}},
+      {NoteKind::kQuota, "quota", {"held_s", "total_s"}},
+      {NoteKind::kFailedRuns, "failed-runs", {"failed", "runs", "exit_code"}}};
+  return kForms;
+}
+
+}  // namespace
+
+Json JsonCodec<Note>::write(const Note& note) {
+  const NoteForm& form = *std::ranges::find(note_forms(), note.kind, &NoteForm::kind);
+  Json json{{"kind", form.name}};
+  for (std::size_t i = 0; i < form.numbers.size(); ++i) json[form.numbers[i]] = note.numbers[i];
+  if (!note.text.empty()) json["text"] = note.text;
+  return json;
+}
+
+Note JsonCodec<Note>::read(const Json& json, const JsonPath& path) {
+  if (json.is_string()) return record_json::note_of_sentence(json.string());
+  std::vector<std::string_view> names;
+  for (const NoteForm& form : note_forms()) names.emplace_back(form.name);
+  const std::string where = path.text();
+  const NoteForm& form =
+      note_forms()[json_choice(json_member(json, "kind", where), JsonPath(path, "kind"), names)];
+  Note note(form.kind, {}, json_string_or(json, "text", "", where));
+  for (std::size_t i = 0; i < form.numbers.size(); ++i)
+    note.numbers[i] = json_member_as<double>(json, form.numbers[i], where);
+  return note;
+}
+
+bool JsonCodec<Note>::take(JsonCursor& cursor, Note& note) {
+  const NoteForm* form = nullptr;
+  std::bitset<3> found;
+  const bool is_taken = cursor.take_members([&](std::string_view key) {
+    if (key == "text") return json_take(cursor, note.text);
+    if (key == "kind") {
+      std::string_view name;
+      if (form != nullptr || !cursor.take_string(name)) return false;
+      const auto known =
+          std::ranges::find_if(note_forms(), [&](const NoteForm& one) { return name == one.name; });
+      if (known == note_forms().end()) return false;
+      form = &*known;
+      return true;
+    }
+    for (std::size_t i = 0; form != nullptr && i < form->numbers.size(); ++i) {
+      if (key != form->numbers[i] || found[i]) continue;
+      found.set(i);
+      return cursor.take_number(note.numbers[i]);
+    }
+    return false;
+  });
+  if (!is_taken || form == nullptr || found.count() != form->numbers.size()) return false;
+  note.kind = form->kind;
+  return true;
+}
+
+const char* to_string(Instrument instrument) {
+  switch (instrument) {
+    case Instrument::kRun:
+      return "run";
+    case Instrument::kCommands:
+      return "commands";
+    case Instrument::kCache:
+      return "cache";
+    case Instrument::kDispatch:
+      return "dispatch";
+    case Instrument::kDdp:
+      return "ddp";
+    case Instrument::kCollectives:
+      return "collectives";
+    case Instrument::kTrace:
+      return "trace";
+    case Instrument::kImport:
+      return "import";
+  }
+  return "run";
+}
+
+const char* to_string(CounterScope scope) {
+  switch (scope) {
+    case CounterScope::kUnknown:
+      return "unknown";
+    case CounterScope::kAll:
+      return "all";
+    case CounterScope::kUserSpace:
+      return "user-space";
+    case CounterScope::kNone:
+      return "none";
+  }
+  return "unknown";
+}
+
+const char* to_string(Look look) {
+  return look == Look::kLast ? "last" : "running";
+}
 
 // The parts of a record in the order written.
 
@@ -376,8 +349,9 @@ struct JsonCodec<Limit> {
 template <>
 struct JsonMembers<RatioToOther> {
   using R = RatioToOther;
-  static constexpr std::tuple kTable{required("to", &R::other), required("ratio", &R::ratio),
-                                     optional("pairs", &R::pairs), sparse("interval", &R::interval)};
+  static constexpr std::tuple kTable{required("to", &R::other),      required("ratio", &R::ratio),
+                                     optional("pairs", &R::pairs),   sparse("interval", &R::interval),
+                                     sparse("backend", &R::backend), sparse("runner", &R::runner)};
 };
 
 template <>
@@ -391,10 +365,29 @@ struct JsonMembers<Modes> {
                                      optional("in_stretches", &Modes::in_stretches)};
 };
 
-/// All members but the samples and the environment.
+template <>
+struct JsonNames<Instrument> {
+  static constexpr std::array kChoices{Instrument::kRun,      Instrument::kCommands, Instrument::kCache,
+                                       Instrument::kDispatch, Instrument::kDdp,      Instrument::kCollectives,
+                                       Instrument::kTrace,    Instrument::kImport};
+};
+template <>
+struct JsonNames<Look> {
+  static constexpr std::array kChoices{Look::kRunning, Look::kLast};
+};
+
+template <>
+struct JsonMembers<Record::Slowest> {
+  static constexpr std::tuple kTable{required("rank", &Record::Slowest::rank),
+                                     required("share", &Record::Slowest::share)};
+};
+
+/// All members but the samples, the environment, and the sentences of the notes.
 template <>
 struct JsonMembers<Record> {
-  static constexpr std::tuple kTable{required("benchmark", &Record::benchmark),
+  static constexpr std::tuple kTable{optional("instrument", &Record::instrument),
+                                     sparse("tool", &Record::tool),
+                                     required("benchmark", &Record::benchmark),
                                      required("model", &Record::model),
                                      required("metric", &Record::metric),
                                      optional("axes", &Record::axes),
@@ -406,6 +399,7 @@ struct JsonMembers<Record> {
                                      sparse("interval", &Record::interval),
                                      sparse("limit", &Record::limit),
                                      sparse("ratio", &Record::ratio),
+                                     sparse("look", &Record::look),
                                      sparse("modes", &Record::modes),
                                      optional("stop", &Record::stop),
                                      optional("verified", &Record::verified),
@@ -414,7 +408,9 @@ struct JsonMembers<Record> {
                                      sparse("sums_in", &Record::sums_in),
                                      sparse("kept_wrong", &Record::kept_wrong),
                                      sparse("busy_cpus", &Record::busy_cpus),
-                                     optional("notes", &Record::notes)};
+                                     sparse("huge_pages", &Record::huge_pages),
+                                     sparse("slowest", &Record::slowest),
+                                     sparse("note_values", &Record::notes)};
 };
 
 void read_number_column(JsonStream& stream, std::vector<double>& column, const JsonPath& path) {
@@ -744,6 +740,7 @@ Json write_modes(const Modes& modes) {
 Json write_record(const Record& record) {
   Json json = json_of(record);
   if (is_miscounted(record)) json["above_limit"] = true;
+  json["notes"] = sentences(record.notes);
   Json samples = Json::array();
   for (const ProcessSamples& process : record.samples) samples.push_back(write_process(process));
   json["samples"] = std::move(samples);
@@ -751,6 +748,11 @@ Json write_record(const Record& record) {
 }
 
 bool RecordMembers::take(JsonStream& stream, std::string_view key) {
+  if (key == "instrument") is_current_ = true;
+  if (key == "notes") {
+    sentences_.clear();
+    return stream.take_plainly([&](JsonCursor& cursor) { return json_take(cursor, sentences_); });
+  }
   std::size_t place = 0;
   bool taken = false;
   const auto take_one = [&](const auto& member) {
@@ -779,7 +781,9 @@ void RecordMembers::finish(const Json& rest, const JsonPath& path) {
   // Follows from the limit: is_miscounted().
   if (rest.contains("above_limit"))
     static_cast<void>(json_member_or<bool>(rest, "above_limit", false, path.text()));
-  take_members_from_texts(record_);
+  if (const Json* notes = rest.find("notes"); notes != nullptr && !notes->is_null())
+    sentences_ = json_to<std::vector<std::string>>(*notes, JsonPath(path, "notes"));
+  if (!is_current_) complete_old_record(record_, sentences_);
 }
 
 std::vector<ProcessSamples> read_samples(JsonStream& stream, const JsonPath& record) {

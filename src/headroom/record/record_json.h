@@ -50,7 +50,9 @@ struct JsonMembers<Environment::Runner> {
                                      optional("gpu_count", &R::gpu_count),
                                      optional("gpu_mem_info", &R::gpu_mem_info),
                                      optional("avail_gpu_mem_in_gb", &R::avail_gpu_mem_in_gb),
-                                     optional("extra_info", &R::extra_info)};
+                                     optional("extra_info", &R::extra_info),
+                                     sparse("cache_bytes", &R::cache_bytes),
+                                     sparse("gpu_l2_bytes", &R::gpu_l2_bytes)};
 };
 
 template <>
@@ -59,6 +61,37 @@ struct JsonMembers<Environment::Dependency> {
   static constexpr std::tuple kTable{optional("repo", &D::repo), optional("branch", &D::branch),
                                      optional("sha", &D::sha), optional("version", &D::version),
                                      optional("extra_info", &D::extra_info)};
+};
+
+template <>
+struct JsonCodec<Json> {
+  static Json write(const Json& json) { return json; }
+  static Json read(const Json& json, const JsonPath&) { return json; }
+};
+
+template <>
+struct JsonNames<CounterScope> {
+  static constexpr std::array kChoices{CounterScope::kUnknown, CounterScope::kAll, CounterScope::kUserSpace,
+                                       CounterScope::kNone};
+};
+
+template <>
+struct JsonMembers<DispatchExpectation> {
+  using E = DispatchExpectation;
+  static constexpr std::tuple kTable{required("op", &E::op),       required("metric", &E::metric),
+                                     sparse("mesh", &E::mesh),     sparse("placements", &E::placements),
+                                     sparse("shape", &E::shape),   sparse("dtype", &E::dtype),
+                                     required("us", &E::value_us), required("tolerance", &E::tolerance),
+                                     sparse("note", &E::note)};
+};
+
+template <>
+struct JsonMembers<InstrumentOptions> {
+  using O = InstrumentOptions;
+  static constexpr std::tuple kTable{
+      sparse("per_rank", &O::per_rank),         sparse("margin", &O::margin),
+      sparse("counters", &O::counters),         sparse("no_counters", &O::no_counters),
+      sparse("expectations", &O::expectations), sparse("cache_run", &O::cache_run)};
 };
 
 template <>
@@ -75,7 +108,23 @@ struct JsonMembers<Environment> {
                                      optional("command", &E::command),
                                      optional("machines", &E::machines),
                                      optional("dependencies", &E::dependencies),
-                                     optional("extra_info", &E::extra_info)};
+                                     optional("extra_info", &E::extra_info),
+                                     optional("options", &E::options)};
+};
+
+/// Schemas before 4 have no options.
+template <>
+struct JsonCodec<Environment> {
+  static Json write(const Environment& environment);
+  static Environment read(const Json& json, const JsonPath& path);
+};
+
+/// {"kind": "steal", "stolen_ms": 40, "total_ms": 400}. Schemas before 4 have the sentence alone.
+template <>
+struct JsonCodec<Note> {
+  static Json write(const Note& note);
+  static Note read(const Json& json, const JsonPath& path);
+  static bool take(JsonCursor& cursor, Note& note);
 };
 
 template <>
@@ -133,6 +182,8 @@ class RecordMembers {
  private:
   Record& record_;
   std::bitset<32> taken_;  ///< by index in the table of members
+  bool is_current_ = false;
+  std::vector<std::string> sentences_;  ///< of the notes
 };
 
 /// A record and the index of its environment in the file.
@@ -150,17 +201,5 @@ std::vector<Record> read_records(JsonStream& stream, const std::string& source);
 /// Reads the `samples` of a record from the stream. The columns, which are most of a large file, are read
 /// straight into their vectors. `record` is the record's path in errors. Throws Error.
 std::vector<ProcessSamples> read_samples(JsonStream& stream, const JsonPath& record);
-
-/// Moves members of a record out of metric.extra_info, where schemas 1 and 2, and rows of the OSS database,
-/// keep them as text: headline, target_share, of_limit_quartiles, of_limit_rounds, ratio, ratio_low,
-/// ratio_high, ratio_pairs, ratio_to, modes, mode_shares and mode_order. Texts that do not parse stay.
-void take_members_from_texts(Record& record);
-
-/// Returns these members as texts, for formats without a place for them.
-StringMap texts_of_members(const Record& record);
-
-/// Parses a limit name as limit_name() and the older schemas wrote it: "read 32 MiB linear, 2 threads". Sizes
-/// are as precise as the text. Empty if it is not a limit name.
-std::vector<LimitPart> limit_parts_of_name(std::string_view name);
 
 }  // namespace headroom::record_json

@@ -80,11 +80,6 @@ std::string shown_case_name(const Record& record) {
   return short_name(record, true);
 }
 
-bool is_of_other_tool(const Record& record) {
-  if (record.environment && !record.environment->headroom_version.empty()) return false;
-  return record.benchmark.name != "headroom" || record.benchmark.extra_info.contains("tool");
-}
-
 CaseDifferences::CaseDifferences(const std::vector<Record>& records) {
   std::set<std::string> all_runners, all_caches, all_modes;
   std::set<int> all_threads;

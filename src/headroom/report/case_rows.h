@@ -37,9 +37,6 @@ std::string case_text(const Record& record);
 /// Returns case_name(record), with very long names and values shortened.
 std::string shown_case_name(const Record& record);
 
-/// Whether another tool measured it.
-bool is_of_other_tool(const Record& record);
-
 /// Properties in which the records differ, and which names must therefore include.
 struct CaseDifferences {
   bool runners = false, caches = false, threads = false, modes = false;

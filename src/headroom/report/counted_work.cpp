@@ -20,17 +20,13 @@ namespace {
 /// A hot working set smaller than so many last-level caches is partly in them.
 constexpr double kCachesBehind = 4;
 
-/// Parses sizes in the machine's description; none if absent.
-std::vector<double> sizes_of(const Record& record, const char* name) {
-  std::vector<double> sizes;
-  if (!record.environment || record.environment->machines.empty()) return sizes;
-  const auto& extra = record.environment->machines.front().extra_info;
-  const auto found = extra.find(name);
-  if (found == extra.end() || found->second.empty()) return sizes;
-  for (const std::string& size : split(found->second, ',')) {
-    sizes.push_back(static_cast<double>(parse_bytes(trimmed(size))));
-  }
-  return sizes;
+/// Returns the caches that hold a working set: of a CPU by level, of a GPU the one that all multiprocessors
+/// share. Empty if unknown.
+std::vector<std::int64_t> caches_of(const Record& record) {
+  if (!record.environment || record.environment->machines.empty()) return {};
+  const Environment::Runner& machine = record.environment->machines.front();
+  if (counts_threads(record)) return machine.cache_bytes;
+  return machine.gpu_l2_bytes > 0 ? std::vector{machine.gpu_l2_bytes} : std::vector<std::int64_t>();
 }
 
 std::string beyond(double bytes, double last_cache) {
@@ -107,17 +103,16 @@ bool counts_threads(const Record& record) {
 std::string roofline_level(const Record& record, double bytes) {
   if (record.caches == "cold") return "memory";
   const bool on_cpu = counts_threads(record);
-  // The data caches seen by one CPU, the first level first; for a GPU the cache shared by all
-  // multiprocessors.
-  const std::vector<double> caches = sizes_of(record, on_cpu ? "caches" : "gpu_l2");
+  const std::vector<std::int64_t> caches = caches_of(record);
   if (caches.empty()) return fmt::format("{} working set", format_bytes(bytes));
-  if (!on_cpu) return bytes <= caches.front() ? "L2" : beyond(bytes, caches.front());
+  const auto size = [&](std::size_t level) { return static_cast<double>(caches[level]); };
+  if (!on_cpu) return bytes <= size(0) ? "L2" : beyond(bytes, size(0));
   const double threads = std::max(1, record.threads);
   for (std::size_t level = 0; level < caches.size(); ++level) {
     const bool shared = level + 1 == caches.size() && caches.size() > 2;
-    if (bytes <= caches[level] * (shared ? 1 : threads)) return fmt::format("L{}", level + 1);
+    if (bytes <= size(level) * (shared ? 1 : threads)) return fmt::format("L{}", level + 1);
   }
-  return beyond(bytes, caches.back());
+  return beyond(bytes, size(caches.size() - 1));
 }
 
 std::vector<CountedWork> counted_work(const std::vector<Record>& records) {

@@ -67,7 +67,7 @@ std::string unshown_metrics_text(const std::vector<Record>& records) {
   std::set<std::string> known;
   std::size_t count = 0;
   for (const Record* record : unshown(records)) {
-    if (!is_of_other_tool(*record)) continue;
+    if (record->instrument != Instrument::kImport) continue;
     ++count;
     if (known.insert(record->metric.name).second && known.size() <= kNamed)
       names.push_back(record->metric.name);

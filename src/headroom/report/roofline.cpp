@@ -25,12 +25,6 @@ namespace {
 
 constexpr std::string_view kLimitPrefix = "limit.";
 
-/// Returns the share of inputs and outputs in huge pages; empty if unknown.
-std::string pages_of(const Record& record) {
-  const auto found = record.model.extra_info.find(kHugePagesKey);
-  return found == record.model.extra_info.end() ? "" : found->second;
-}
-
 Roof roof_of(const Record& record, Roof::Kind kind, std::string what, std::string level) {
   const int threads = counts_threads(record) ? record.threads : 0;
   Roof roof{kind, std::move(what), std::move(level), record.device, threads, 0, {}, 0, {}, {}};
@@ -53,7 +47,7 @@ std::optional<Roof> measured_roof(const Record& record) {
   }
   roof.rate = record.metric.value;
   roof.interval = record.interval;
-  roof.pages = pages_of(record);
+  roof.pages = record.huge_pages;
   roof.source = case_name(record);
   return roof;
 }
@@ -163,7 +157,7 @@ RooflineCase point_of(const CaseParts& parts) {
   point.interval = flops.interval;
   point.samples = sample_count(flops);
   point.limit = flops.limit;
-  point.pages = pages_of(flops);
+  point.pages = flops.huge_pages;
   return point;
 }
 
@@ -192,15 +186,16 @@ std::optional<Roof> implied_peak(const CaseParts& parts) {
 /// Returns a sentence on the first memory roof whose huge or small pages differ from those of a case.
 std::string page_finding(const Roofline& roofline) {
   for (const Roof& roof : roofline.roofs) {
-    if (roof.pages.empty() || roof.level != "memory") continue;
+    if (!roof.pages || roof.level != "memory") continue;
     for (const RooflineCase& one : roofline.cases) {
-      const bool applies = one.device == roof.device && one.threads == roof.threads && !one.pages.empty();
-      if (!applies || (one.pages == kNoHugePages) == (roof.pages == kNoHugePages)) continue;
+      const bool applies = one.device == roof.device && one.threads == roof.threads && one.pages;
+      if (!applies || has_huge_pages(*one.pages) == has_huge_pages(*roof.pages)) continue;
       return fmt::format(
-          "{} {} has {} of its inputs and outputs in huge pages, the roof {} was measured with {}: "
+          "{} {} has {:.0f} % of its inputs and outputs in huge pages, the roof {} was measured with {:.0f} "
+          "%: "
           "headroom run limit.{} --huge-pages {} gives the roof of its pages",
-          one.name, one.backend, one.pages, name_of(roof), roof.pages, roof.what,
-          one.pages == kNoHugePages ? "no" : "yes");
+          one.name, one.backend, 100 * *one.pages, name_of(roof), 100 * *roof.pages, roof.what,
+          has_huge_pages(*one.pages) ? "yes" : "no");
     }
   }
   return {};

@@ -25,8 +25,8 @@ struct Roof {
   double rate = 0;  ///< GB/s; for a peak GFLOP/s, or GOP/s for integers
   std::optional<Interval> interval;
   std::size_t samples = 0;
-  std::string pages{};  ///< share of its memory in huge pages; empty if unknown
-  std::string source;   ///< the limit it was measured as: "limit.read bytes=1048576 pattern=linear"
+  std::optional<double> pages{};  ///< share of its memory in huge pages; empty if unknown
+  std::string source;             ///< the limit it was measured as: "limit.read bytes=1048576 pattern=linear"
 };
 
 /// Returns the unit of Roof::rate: "GB/s", "GFLOP/s" or "GOP/s".
@@ -54,7 +54,7 @@ struct RooflineCase {
     double declared_intensity = 0;
   };
   std::optional<CountedBytes> counted{};
-  std::string pages{};  ///< as Roof::pages
+  std::optional<double> pages{};  ///< as Roof::pages
 };
 
 /// Returns the units of the cases: "GFLOP/s", "GOP/s", or "GFLOP/s, GOP/s".

@@ -60,7 +60,8 @@ std::string share(const Record& record) {
 /// Returns the ratio of the times of `record` to those of `other`, paired by round; nothing if `record` was
 /// compared with another case.
 std::optional<RatioToOther> ratio_to(const Record& record, const Record& other) {
-  const bool is_to_other = record.ratio && record.ratio->other == other.model.backend + "@" + other.runner;
+  const bool is_to_other =
+      record.ratio && record.ratio->backend == other.model.backend && record.ratio->runner == other.runner;
   return is_to_other ? record.ratio : std::nullopt;
 }
 
@@ -251,7 +252,7 @@ bool throttled(const Record& record) {
 }
 
 bool capped(const Record& record) {
-  const bool as_asked = std::ranges::find(record.notes, kAsManyAsAsked) != record.notes.end();
+  const bool as_asked = has_note(record.notes, NoteKind::kAsManyAsAsked);
   return record.stop == StopReason::kMaxTime || (record.stop == StopReason::kMaxSamples && !as_asked);
 }
 
@@ -281,17 +282,21 @@ bool is_wrong(const Record& record) {
 }
 
 bool in_other_pages(const Record& record) {
-  return std::ranges::any_of(record.notes,
-                             [](const std::string& note) { return note.starts_with(kOtherPages); });
+  return has_note(record.notes, NoteKind::kOtherPages);
 }
 
-struct Mark {
+bool is_held_by_quota(const Record& record) {
+  return has_note(record.notes, NoteKind::kQuota);
+}
+
+struct MarkForm {
   char letter;
   bool (*applies)(const Record&);
   const char* meaning;
 };
 
-constexpr std::array<Mark, 14> kMarks{{
+/// By Mark.
+constexpr std::array<MarkForm, kMarkCount> kMarks{{
     {'X', is_wrong, "the answer is wrong: timed for --keep-wrong, and neither compared nor counted"},
     {'A', is_above_limit,
      "above its limit, which is no success: the accounting of bytes or FLOPs is wrong or, beside B, S or U, "
@@ -335,27 +340,22 @@ Tone target_tone(const Record& record) {
   return verdict == TargetVerdict::kMissed ? Tone::kBad : Tone::kPlain;
 }
 
-std::string marks_of(const CaseRow& row) {
+NoiseMarks marks_of(const CaseRow& row) {
   return noise_marks(row.latency != nullptr ? *row.latency : *row.headline);
 }
 
 /// Returns the marks of all measured rows, if there are more than two rows. They are explained once.
-std::string common_marks(const std::vector<CaseRow>& rows) {
-  std::string common;
+NoiseMarks common_marks(const std::vector<CaseRow>& rows) {
+  NoiseMarks common;
+  common.set();
   std::size_t measured = 0;
   for (const CaseRow& row : rows) {
     if (row.any().outcome.kind != Outcome::Kind::kMeasured) continue;
-    const std::string marks = marks_of(row);
-    if (measured++ == 0) common = marks;
-    std::erase_if(common, [&](char mark) { return marks.find(mark) == std::string::npos; });
+    common &= marks_of(row);
+    ++measured;
   }
   constexpr std::size_t kWorthASentence = 3;
-  return measured >= kWorthASentence ? common : "";
-}
-
-std::string without(std::string marks, const std::string& common) {
-  std::erase_if(marks, [&](char mark) { return common.find(mark) != std::string::npos; });
-  return marks;
+  return measured >= kWorthASentence ? common : NoiseMarks();
 }
 
 /// Returns the overhead of measuring if it is a large part of the time.
@@ -381,7 +381,7 @@ bool any_gpu(const std::vector<CaseRow>& rows) {
 }
 
 void add_row(Table& table, const CaseRow& row, const CaseDifferences& differ, bool with_gpu,
-             const std::string& common) {
+             const NoiseMarks& common) {
   const Record& record = row.any();
   const std::string name = differ.case_text(record), backend = differ.backend_text(record);
   if (record.outcome.kind != Outcome::Kind::kMeasured && !record.kept_wrong) {
@@ -403,7 +403,7 @@ void add_row(Table& table, const CaseRow& row, const CaseDifferences& differ, bo
                                  limit_text(record),
                                  target_text(record)};
   if (with_gpu) cells.insert(cells.end(), {share_text(row.gpu), share_text(row.mm_conv)});
-  cells.push_back(without(marks_of(row), common));
+  cells.push_back(letters(marks_of(row) & ~common));
   table.row(std::move(cells)).tone(4, Tone::kFaint).tone(5, Tone::kFaint).tone(8, target_tone(record));
   if (record.kept_wrong) table.line("    WRONG: " + record.outcome.reason).tone(0, Tone::kBad);
   if (record.sums_in && is_below_f32(*record.sums_in)) {
@@ -422,8 +422,8 @@ std::string imported_notes(const std::vector<Record>& records) {
   constexpr std::size_t kNamed = 3;
   std::map<std::string, std::set<std::string>> cases_of;
   for (const Record& record : records) {
-    if (!is_of_other_tool(record)) continue;
-    for (const std::string& note : record.notes) cases_of[note].insert(case_text(record));
+    if (record.instrument != Instrument::kImport) continue;
+    for (const Note& note : record.notes) cases_of[sentence(note)].insert(case_text(record));
   }
   std::string text;
   for (const auto& [note, cases] : cases_of) {
@@ -487,14 +487,14 @@ std::string nearest_limit_text(const std::vector<Record>& records) {
 }
 
 void answer_doubts(Sheet& sheet, const std::vector<const Record*>& measured, const char* rows) {
-  const auto marked = [&](char mark) {
-    return static_cast<std::size_t>(std::ranges::count_if(measured, [&](const Record* record) {
-      return noise_marks(*record).find(mark) != std::string::npos;
-    }));
+  const auto marked = [&](Mark mark) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        measured, [&](const Record* record) { return has_mark(noise_marks(*record), mark); }));
   };
   const bool has_limits =
       std::ranges::any_of(measured, [](const Record* record) { return record->limit.has_value(); });
-  const std::size_t busy = marked('B'), capped = marked('T'), moved = marked('U');
+  const std::size_t busy = marked(Mark::kBusy), capped = marked(Mark::kCapped),
+                    moved = marked(Mark::kLimitUnstable);
   const char* how = !has_limits                   ? "times hold what others took"
                     : 2 * moved > measured.size() ? "limits moved too, shares are as rough as times"
                                                   : "read shares, not times";
@@ -540,21 +540,41 @@ Sheet run_sheet(const std::vector<Record>& records) {
   return sheet.table(mean_table(records));
 }
 
-std::string noise_marks(const Record& record) {
-  std::string marks;
+NoiseMarks noise_marks(const Record& record) {
+  NoiseMarks marks;
   if (record.outcome.kind != Outcome::Kind::kMeasured && !record.kept_wrong) return marks;
-  for (const Mark& mark : kMarks) {
-    if (mark.applies(record)) marks += mark.letter;
-  }
+  for (std::size_t i = 0; i < kMarkCount; ++i) marks[i] = kMarks[i].applies(record);
   return marks;
 }
 
-std::string marks_legend(std::string_view marks) {
-  return legend_of(marks, [](const Mark& mark) { return std::string("  ") + mark.letter + "  "; });
+std::string letters(const NoiseMarks& marks) {
+  std::string text;
+  for (std::size_t i = 0; i < kMarkCount; ++i) {
+    if (marks[i]) text += kMarks[i].letter;
+  }
+  return text;
 }
 
-std::string all_rows_legend(std::string_view marks) {
-  return legend_of(marks, [](const Mark&) { return std::string("  in every row: "); });
+std::vector<std::string> mark_meanings(const NoiseMarks& marks) {
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < kMarkCount; ++i) {
+    if (marks[i]) lines.push_back(fmt::format("{}  {}", kMarks[i].letter, kMarks[i].meaning));
+  }
+  return lines;
+}
+
+std::string marks_legend(const NoiseMarks& marks) {
+  std::string legend;
+  for (const std::string& line : mark_meanings(marks)) legend += "  " + line + "\n";
+  return legend;
+}
+
+std::string all_rows_legend(const NoiseMarks& marks) {
+  std::string legend;
+  for (std::size_t i = 0; i < kMarkCount; ++i) {
+    if (marks[i]) legend += fmt::format("  in every row: {}\n", kMarks[i].meaning);
+  }
+  return legend;
 }
 
 Table run_table(const std::vector<Record>& records) {
@@ -573,7 +593,7 @@ Table run_table(const std::vector<Record>& records) {
   columns.push_back({"marks"});
   Table table(std::move(columns), 3);
   const CaseDifferences differ(records);
-  const std::string common = common_marks(rows);
+  const NoiseMarks common = common_marks(rows);
   for (const CaseRow& row : rows) add_row(table, row, differ, with_gpu, common);
   const int threads = records.empty() || differ.threads ? 0 : records.front().threads;
   if (threads > 0) table.above(counted(static_cast<std::size_t>(threads), "thread"));
@@ -582,9 +602,9 @@ Table run_table(const std::vector<Record>& records) {
 
 std::string run_legend(const std::vector<Record>& records) {
   const std::vector<CaseRow> rows = case_rows(records);
-  const std::string common = common_marks(rows);
-  std::string marks;
-  for (const CaseRow& row : rows) marks += without(marks_of(row), common);
+  const NoiseMarks common = common_marks(rows);
+  NoiseMarks marks;
+  for (const CaseRow& row : rows) marks |= marks_of(row) & ~common;
   return missing_intervals(rows) + all_rows_legend(common) + marks_legend(marks) +
          (any_gpu(rows) ? kGpuLegend : "");
 }
@@ -600,7 +620,7 @@ Table mean_table(const std::vector<Record>& records) {
               3);
   const CaseDifferences differ(records);
   for (const SeedRow& row : seed_rows(records)) {
-    if (is_of_other_tool(*row.cases.front())) continue;  // its parameters are no shapes
+    if (row.cases.front()->instrument == Instrument::kImport) continue;  // its parameters are no shapes
     const double mean = std::get<double>(row.actual);
     std::optional<double> target;
     if (const auto* whole = std::get_if<std::int64_t>(&row.target)) target = static_cast<double>(*whole);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "headroom/record/record.h"
@@ -10,14 +12,42 @@
 
 namespace headroom {
 
-/// Returns a letter for each reason to distrust a result ("US"); empty without one.
-std::string noise_marks(const Record& record);
+/// A reason to distrust a result, or something to know of it. In the order shown.
+enum class Mark : std::uint8_t {
+  kWrong,
+  kAboveLimit,
+  kBusy,
+  kQuota,
+  kLimitUnstable,
+  kOtherPages,
+  kStolen,
+  kThrottled,
+  kCapped,
+  kWarmedUp,
+  kModes,
+  kRecompiled,
+  kInterrupted,
+  kRunnerLost,
+};
+inline constexpr std::size_t kMarkCount = 14;
 
-/// Explains the letters in `marks`, one line each.
-std::string marks_legend(std::string_view marks);
+/// Marks by index.
+using NoiseMarks = std::bitset<kMarkCount>;
+inline bool has_mark(const NoiseMarks& marks, Mark mark) {
+  return marks[static_cast<std::size_t>(mark)];
+}
 
-/// Explains marks that all rows have, one sentence each: "  all rows: ...".
-std::string all_rows_legend(std::string_view marks);
+NoiseMarks noise_marks(const Record& record);
+
+/// Returns the letters of the marks: "US"; empty without one.
+std::string letters(const NoiseMarks& marks);
+/// Returns "B  busy: other programs ..." for each mark.
+std::vector<std::string> mark_meanings(const NoiseMarks& marks);
+
+/// Explains the letters of the marks, one line each.
+std::string marks_legend(const NoiseMarks& marks);
+/// Explains marks that all rows have, one sentence each: "  in every row: ...".
+std::string all_rows_legend(const NoiseMarks& marks);
 
 /// Makes the table of `headroom run`: a row for each case and backend with the median time and its interval,
 /// the headline metric, the share of the limit, target and verdict, and noise marks. Lines below a row give

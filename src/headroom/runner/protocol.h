@@ -88,6 +88,7 @@ struct JsonMembers<CaseInfo> {
       required("metrics", &CaseInfo::metrics),
       required("inputs", &CaseInfo::inputs),
       required("notes", &CaseInfo::notes),
+      sparse("huge_pages", &CaseInfo::huge_pages),
       sparse("sums_in", &CaseInfo::sums_in),
       sparse("wrong", &CaseInfo::wrong)};
 };

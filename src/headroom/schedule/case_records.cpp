@@ -29,56 +29,59 @@ constexpr double kProcessFactor = 4;
 /// Two readings of the core-to-core latency this far apart come from two placements.
 constexpr double kPlacementFactor = 1.7;
 
-void note_steal(const Track& track, std::vector<std::string>& notes) {
+Note share_note(NoteKind kind, std::ptrdiff_t samples, const Track& track, std::string text = {}) {
+  return {kind, {static_cast<double>(samples), static_cast<double>(track.readings.size())}, std::move(text)};
+}
+
+void note_steal(const Track& track, Notes& notes) {
   double steal_ms = 0, total_ms = 0;
   for (const Reading& reading : track.readings) {
     steal_ms += reading.noise.steal_ms;
     total_ms += reading.ns * static_cast<double>(track.iterations) / 1e6;
   }
   if (total_ms > 0 && steal_ms > kStealShare * total_ms) {
-    notes.push_back(fmt::format("steal: the hypervisor took {:.0f} ms of {:.0f} ms", steal_ms, total_ms));
+    notes.push_back({NoteKind::kSteal, {steal_ms, total_ms}});
   }
 }
 
-void note_switches(const Track& track, std::vector<std::string>& notes) {
+void note_switches(const Track& track, Notes& notes) {
   const auto switched = std::ranges::count_if(
       track.readings, [](const Reading& reading) { return reading.noise.involuntary_switches > 0; });
   if (static_cast<double>(switched) > kSwitchedShare * static_cast<double>(track.readings.size())) {
-    notes.push_back(
-        fmt::format("preempted: {} of {} samples had involuntary switches", switched, track.readings.size()));
+    notes.push_back(share_note(NoteKind::kPreempted, switched, track));
   }
 }
 
-void note_faults(const Track& track, std::vector<std::string>& notes) {
+void note_faults(const Track& track, Notes& notes) {
   const auto faulted = std::ranges::count_if(
       track.readings, [](const Reading& reading) { return reading.noise.page_faults > 0; });
   if (static_cast<double>(faulted) > kFaultedShare * static_cast<double>(track.readings.size())) {
-    notes.push_back(fmt::format("page faults: in {} of {} samples", faulted, track.readings.size()));
+    notes.push_back(share_note(NoteKind::kPageFaults, faulted, track));
   }
 }
 
-void note_clock(const std::string& name, std::vector<double> mhz, std::vector<std::string>& notes) {
+void note_clock(NoteKind kind, std::vector<double> mhz, Notes& notes) {
   std::erase_if(mhz, [](double value) { return !(value > 0); });
   if (mhz.size() < 4) return;
   const double low = quantile(mhz, 0.1), high = quantile(mhz, 0.9);
   if (high > kFrequencyFactor * low) {
-    notes.push_back(fmt::format("{}: between {:.0f} and {:.0f} MHz", name, low, high));
+    notes.push_back({kind, {low, high}});
   }
 }
 
-void note_clocks(const Track& track, std::vector<std::string>& notes) {
+void note_clocks(const Track& track, Notes& notes) {
   std::vector<double> cpu, multiprocessors, memory;
   for (const Reading& reading : track.readings) {
     cpu.push_back(reading.noise.frequency_mhz);
     multiprocessors.push_back(reading.device.sm_mhz);
     memory.push_back(reading.device.memory_mhz);
   }
-  note_clock("frequency", std::move(cpu), notes);
-  note_clock("device clock", std::move(multiprocessors), notes);
-  note_clock("device memory clock", std::move(memory), notes);
+  note_clock(NoteKind::kCpuClock, std::move(cpu), notes);
+  note_clock(NoteKind::kDeviceClock, std::move(multiprocessors), notes);
+  note_clock(NoteKind::kDeviceMemoryClock, std::move(memory), notes);
 }
 
-void note_throttling(const Track& track, std::vector<std::string>& notes) {
+void note_throttling(const Track& track, Notes& notes) {
   const auto having = [&](auto&& is_so) {
     return std::ranges::count_if(track.readings,
                                  [&](const Reading& reading) { return is_so(reading.device.throttle); });
@@ -91,23 +94,22 @@ void note_throttling(const Track& track, std::vector<std::string>& notes) {
     const auto count = having([&](std::uint32_t bits) { return (bits & reason.bit) != 0; });
     if (count > 0) reasons += fmt::format("{}{} in {}", reasons.empty() ? "" : ", ", reason.name, count);
   }
-  notes.push_back(fmt::format("throttled: the device's clocks were held down in {} of {} samples ({})",
-                              throttled, track.readings.size(), reasons));
+  notes.push_back(share_note(NoteKind::kThrottled, throttled, track, std::move(reasons)));
 }
 
 /// Fresh processes that disagree widen the interval, and more samples of each cannot narrow it.
-void note_processes(const Track& track, std::vector<std::string>& notes) {
+void note_processes(const Track& track, Notes& notes) {
   const Series series = steady_series(track.readings);
   if (series.group_sizes.size() < 2) return;
   const auto together = series_median_interval(series.values, series.group_sizes);
   const auto pooled = series_median_interval(series.values);
   if (!together || !pooled) return;
   if (together->high - together->low > kProcessFactor * (pooled->high - pooled->low)) {
-    notes.push_back("processes differ: more of them would narrow the interval, more samples would not");
+    notes.push_back({NoteKind::kProcessesDiffer});
   }
 }
 
-void note_placement(const Track& track, std::vector<std::string>& notes) {
+void note_placement(const Track& track, Notes& notes) {
   std::vector<double> latencies;
   for (const Reading& reading : track.readings) {
     if (reading.noise.placement_ns > 0) latencies.push_back(reading.noise.placement_ns);
@@ -115,21 +117,14 @@ void note_placement(const Track& track, std::vector<std::string>& notes) {
   if (latencies.size() < 4) return;
   const double low = quantile(latencies, 0.1), high = quantile(latencies, 0.9);
   if (high > kPlacementFactor * low) {
-    notes.push_back(fmt::format("placement: the threads moved, core to core {:.0f} to {:.0f} ns", low, high));
+    notes.push_back({NoteKind::kPlacement, {low, high}});
   }
 }
 
-void note_warmup(const Track& track, std::vector<std::string>& notes) {
+void note_warmup(const Track& track, Notes& notes) {
   const auto lengths = warmup_by_process(track.readings);
   const std::size_t warmup = std::accumulate(lengths.begin(), lengths.end(), std::size_t{0});
-  if (warmup > 0)
-    notes.push_back(fmt::format("warm-up: {} leading samples are kept but not counted", warmup));
-}
-
-/// The share of its inputs and outputs that lies in huge pages, as text; empty where nobody knows.
-std::string pages_of(const Track& track) {
-  const auto found = track.info.notes.find(kHugePagesKey);
-  return found == track.info.notes.end() ? "" : found->second;
+  if (warmup > 0) notes.push_back({NoteKind::kWarmUp, {static_cast<double>(warmup)}});
 }
 
 /// Whether `limit` is a part of it.
@@ -365,9 +360,10 @@ void tell_slowest(const Track& track, Record& latency) {
     ++times.at(static_cast<std::size_t>(slowest - reading.ranks.begin()));
   }
   const auto most = std::ranges::max_element(times);
+  const double share = static_cast<double>(*most) / static_cast<double>(track.readings.size());
+  latency.slowest = Record::Slowest{static_cast<std::size_t>(most - times.begin()), share};
   latency.metric.extra_info["slowest rank"] = std::to_string(most - times.begin());
-  latency.metric.extra_info["slowest share"] =
-      fmt::format("{:.3f}", static_cast<double>(*most) / static_cast<double>(track.readings.size()));
+  latency.metric.extra_info["slowest share"] = fmt::format("{:.3f}", share);
 }
 
 StopReason stop_of(const Track& track, const GroupResult& result) {
@@ -398,6 +394,7 @@ Record base_record(const Track& track, const GroupResult& result, const std::vec
   const auto gpu = track.info.notes.find("gpu");
   if (gpu != track.info.notes.end()) record.benchmark.extra_info["arch"] = gpu->second;
   record.runner = labels.at(track.planned.runner);
+  record.huge_pages = track.info.huge_pages;
   record.caches = measured_caches(track) == Caches::kCold ? "cold" : "hot";
   record.threads = spec.threads;
   record.outcome = track.outcome;
@@ -420,12 +417,21 @@ std::optional<RatioToOther> ratio_to(const Track& baseline, const Track& track,
   const auto ratio = ratio_of(steady_series(track.readings), steady_series(baseline.readings));
   if (!ratio) return std::nullopt;
   const CaseSpec& other = baseline.planned.spec;
-  std::string name = other.backend + "@" + labels.at(baseline.planned.runner);
+  const std::string& runner = labels.at(baseline.planned.runner);
+  std::string name = other.backend + "@" + runner;
+  bool is_same_case = true;
   for (const auto& axis : other.axes) {
     const AxisTexts& own = track.planned.spec.axes;
-    if (std::ranges::find(own, axis) == own.end()) name += fmt::format(" {}={}", axis.first, axis.second);
+    if (std::ranges::find(own, axis) != own.end()) continue;
+    name += fmt::format(" {}={}", axis.first, axis.second);
+    is_same_case = false;
   }
-  return RatioToOther{ratio->ratio, ratio->interval, ratio->pairs, name};
+  RatioToOther result{ratio->ratio, ratio->interval, ratio->pairs, name};
+  if (is_same_case) {
+    result.backend = other.backend;
+    result.runner = runner;
+  }
+  return result;
 }
 
 /// What the case is held against; how long a wrong answer takes is nothing to compare with.
@@ -469,8 +475,8 @@ void append_records(const Track& track, const GroupResult& result, Record base,
   const auto [limit, peak_flops] = case_limit(track, result.limits);
   base.notes = noise_notes(track, limit, result.stop);
   if (limit) {
-    if (std::string pages = page_note(track, *limit, result.limits); !pages.empty())
-      base.notes.push_back(std::move(pages));
+    if (std::optional<Note> pages = page_note(track, *limit, result.limits))
+      base.notes.push_back(std::move(*pages));
   }
   const std::vector<MetricForm> forms = metric_forms(track, peak_flops);
   const std::string headline = headline_of(track, forms);
@@ -520,21 +526,20 @@ void append_records(const Track& track, const GroupResult& result, Record base,
 
 }  // namespace
 
-std::string page_note(const Track& track, const Limit& limit, const std::vector<LimitTrack>& limits) {
-  const std::string own = pages_of(track);
+std::optional<Note> page_note(const Track& track, const Limit& limit, const std::vector<LimitTrack>& limits) {
+  const std::optional<double> own = track.info.huge_pages;
   for (const LimitTrack& other : limits) {
-    const std::string its = pages_of(other.track);
-    if (own.empty() || its.empty() || !is_part(other, limit)) continue;
+    const std::optional<double> its = other.track.info.huge_pages;
+    if (!own || !its || !is_part(other, limit)) continue;
     // Near all and all is the same; none is another memory, with a TLB that misses.
-    if ((own == kNoHugePages) == (its == kNoHugePages)) continue;
-    return fmt::format("{}{} of its inputs and outputs lies in huge pages, {} of those of its limit ({})",
-                       kOtherPages, own, its, limit_name(limit));
+    if (has_huge_pages(*own) == has_huge_pages(*its)) continue;
+    return Note(NoteKind::kOtherPages, {*own, *its}, limit_name(limit));
   }
-  return {};
+  return std::nullopt;
 }
 
-std::vector<std::string> noise_notes(const Track& track, const std::optional<Limit>& limit, StopReason stop) {
-  std::vector<std::string> notes;
+Notes noise_notes(const Track& track, const std::optional<Limit>& limit, StopReason stop) {
+  Notes notes;
   note_steal(track, notes);
   note_switches(track, notes);
   note_faults(track, notes);
@@ -543,14 +548,12 @@ std::vector<std::string> noise_notes(const Track& track, const std::optional<Lim
   note_placement(track, notes);
   note_warmup(track, notes);
   note_processes(track, notes);
-  if (limit && limit->unstable)
-    notes.push_back("limit unstable: it moved by more than 10 % between its quartiles");
+  if (limit && limit->unstable) notes.push_back({NoteKind::kLimitUnstable});
   if (limit && limit->interval && limit->interval->low > 1) {
-    notes.push_back(fmt::format("above its limit ({}): {}its bytes or FLOPs are counted wrong",
-                                format_percent(limit->fraction),
-                                limit->unstable ? "the limit was held up, or " : ""));
+    notes.push_back(
+        {limit->unstable ? NoteKind::kAboveUnstableLimit : NoteKind::kAboveLimit, {limit->fraction}});
   }
-  if (stop == StopReason::kMaxTime) notes.push_back("time cap: stopped before the precision goal");
+  if (stop == StopReason::kMaxTime) notes.push_back({NoteKind::kTimeCap});
   return notes;
 }
 

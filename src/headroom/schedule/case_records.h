@@ -11,13 +11,13 @@
 
 namespace headroom {
 
-/// Returns a note if the case and its memory limit differ in huge-page use, else an empty string.
-std::string page_note(const Track& track, const Limit& limit, const std::vector<LimitTrack>& limits);
+/// Returns a note if one of the case and its memory limit has huge pages and the other has none.
+std::optional<Note> page_note(const Track& track, const Limit& limit, const std::vector<LimitTrack>& limits);
 
 /// Returns notes about disturbed or doubtful samples: steal time, preemption, page faults, changing or
 /// throttled clocks, warm-up, processes that differ, threads that moved between caches, a drifting limit, a
 /// result above its limit, a missed precision goal.
-std::vector<std::string> noise_notes(const Track& track, const std::optional<Limit>& limit, StopReason stop);
+Notes noise_notes(const Track& track, const std::optional<Limit>& limit, StopReason stop);
 
 /// Converts the result of a group to records: for each case "latency" (us) with all samples, the marked
 /// headline metric, and the metrics that the case reports. Each record has the interval, the stop reason, the

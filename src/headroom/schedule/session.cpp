@@ -44,6 +44,7 @@ void describe(Environment::Runner& machine, const std::vector<DeviceDescription>
   say_number("gpu_max_memory_mhz", first.max_memory_mhz);
   say_number("gpu_memory_bus_bits", static_cast<double>(first.memory_bus_bits));
   say_number("gpu_power_limit_w", first.power_limit_w);
+  machine.gpu_l2_bytes = first.l2_bytes;
   if (first.l2_bytes > 0) say("gpu_l2", format_bytes(static_cast<double>(first.l2_bytes)));
 }
 

@@ -365,6 +365,7 @@ void append(std::vector<Record>& records, const TraceReport& report, const Envir
     record.benchmark.mode = "trace";
     record.model.name = report.name;
     record.model.type = "trace";
+    record.instrument = Instrument::kTrace;
     record.metric = {headline.metric,
                      trace_unit(headline.kind),
                      headline.lower_is_better ? Direction::kLowerIsBetter : Direction::kHigherIsBetter,

@@ -565,7 +565,7 @@ TEST(CacheReport, NoticesACacheThatNoLayerNames) {
   EXPECT_THAT(text, HasSubstr("NOT COLD: a: the first cold run was 4 times as long as the 4 later ones"));
   EXPECT_THAT(text, testing::Not(HasSubstr("cold was cold")));
   const std::vector<Record> records = cache_records(measured.request, measured.run, nullptr);
-  EXPECT_THAT(records[0].notes, testing::Contains(HasSubstr("a cache that no layer names")));
+  EXPECT_THAT(sentences(records[0].notes), testing::Contains(HasSubstr("a cache that no layer names")));
   EXPECT_THAT(records[1].notes, IsEmpty()) << "the warm one";
 }
 

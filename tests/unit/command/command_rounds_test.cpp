@@ -301,7 +301,7 @@ TEST(CommandRounds, AHookThatFailsTakesItsCommandOut) {
   EXPECT_THAT(group.commands[0].outcome.reason, HasSubstr("--prepare failed: exit code 1"));
   EXPECT_THAT(group.commands[0].samples, IsEmpty());
   EXPECT_TRUE(group.commands[1].alive()) << "a cleanup that fails does not undo what was measured";
-  EXPECT_THAT(group.commands[1].notes, ElementsAre(HasSubstr("--cleanup failed")));
+  EXPECT_THAT(sentences(group.commands[1].notes), ElementsAre(HasSubstr("--cleanup failed")));
 }
 
 TEST(CommandRounds, AnInterruptKeepsWhatThereIsAndStillCleansUp) {
@@ -405,8 +405,8 @@ TEST(CommandRecords, FailuresThatWereMeasuredAreTold) {
   const std::vector<Record> records = command_records(group, nullptr);
   ASSERT_NE(find(records, "a", "exit_code"), nullptr);
   EXPECT_EQ(find(records, "a", "exit_code")->samples.at(0).values.at(3), -9);
-  EXPECT_THAT(records.front().notes, Contains(HasSubstr("1 of 10 runs (signal 9)")));
-  EXPECT_THAT(records.front().notes, Contains(HasSubstr("time cap")));
+  EXPECT_THAT(sentences(records.front().notes), Contains(HasSubstr("1 of 10 runs (signal 9)")));
+  EXPECT_THAT(sentences(records.front().notes), Contains(HasSubstr("time cap")));
 }
 
 TEST(CommandRecords, TimesThatFallIntoGroupsAreTold) {
@@ -555,9 +555,10 @@ TEST(CommandTable, TheLegendTellsOfMarksAndOfWhatTheyDoNotSay) {
   std::vector<Record> records = two_commands(0.0103);
   EXPECT_EQ(command_legend(records), "");
   records[0].stop = StopReason::kMaxTime;
-  records[0].notes = {"time cap: stopped", "failed: 2 of 40 runs"};
+  records[0].notes = {{NoteKind::kTimeCap}, {NoteKind::kFailedRuns, {2, 40, 3}}};
   EXPECT_THAT(command_legend(records), HasSubstr("  T  stopped by the cap"));
-  EXPECT_THAT(command_legend(records), HasSubstr("  sort a: failed: 2 of 40 runs\n"));
+  EXPECT_THAT(command_legend(records),
+              HasSubstr("  sort a: failed: 2 of 40 runs (exit code 3), measured all the same\n"));
   EXPECT_THAT(command_legend(records), Not(HasSubstr("sort a: time cap")));
 }
 
@@ -570,7 +571,7 @@ TEST(CommandJournal, WhatIsReadAfterEachRoundMakesTheSameRecords) {
   group.commands.resize(2);
   group.commands[0].planned = {.name = "a {x}", .title = "a 1", .line = "./a 1", .parameters = {{"x", "1"}}};
   group.commands[1].planned = {.name = "b", .title = "b", .line = "./b"};
-  group.commands[1].notes = {"it was slow to start"};
+  group.commands[1].notes = {"it was slow to start", {NoteKind::kFailedRuns, {2, 40, -9}}};
   std::size_t lines = 0;
   CommandJournal journal([&](const Json& line) {
     ++lines;

@@ -245,11 +245,12 @@ TEST(LoadWarning, ComesWhereTheThreadsDoNotFitBesideTheOthers) {
   const CpuLoad full = load_of(stat_of(0, 0, 0, 0), stat_of(10, 10, 0, 0), 90000);
   const auto warning = load_warning(full, 2);
   ASSERT_TRUE(warning);
-  EXPECT_EQ(warning->what,
+  EXPECT_EQ(sentence(warning->note),
             "busy: 2.0 of 2 CPUs were at work for other programs before measuring, and tasks waited "
             "for one 90 % of the time");
   EXPECT_THAT(warning->advice, testing::Not(HasSubstr("--threads"))) << "there is no room for one either";
-  EXPECT_THAT(load_warning(full, 1, "while")->what, HasSubstr("for other programs while measuring"));
+  EXPECT_THAT(sentence(load_warning(full, 1, "while")->note),
+              HasSubstr("for other programs while measuring"));
 
   const CpuLoad half = load_of(stat_of(0, 0, 0, 0), stat_of(10, 0, 0, 5));
   ASSERT_TRUE(load_warning(half, 2));
@@ -273,8 +274,8 @@ TEST(LoadWarning, DoesNotComeForWhatAQuietMachineDoes) {
 TEST(LoadWarning, NamesTheHypervisor) {
   const auto warning = load_warning(load_of(stat_of(0, 0, 0, 0), stat_of(0, 0, 5, 5)), 2);
   ASSERT_TRUE(warning);
-  EXPECT_THAT(warning->what, HasSubstr("busy: 1.0 of 2 CPUs"));
-  EXPECT_THAT(warning->what, HasSubstr("1.0 of them taken by the hypervisor"));
+  EXPECT_THAT(sentence(warning->note), HasSubstr("busy: 1.0 of 2 CPUs"));
+  EXPECT_THAT(sentence(warning->note), HasSubstr("1.0 of them taken by the hypervisor"));
 }
 
 }  // namespace

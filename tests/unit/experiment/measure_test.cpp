@@ -351,7 +351,8 @@ TEST(BufferPagesTest, AreSmallWhereTheyAreRefused) {
   const Buffer buffer(kBytes);
   EXPECT_EQ(buffer_pages().possible, kBytes);
   EXPECT_EQ(buffer_pages().huge, 0U);
-  EXPECT_EQ(text_of(buffer_pages()), kNoHugePages);
+  EXPECT_EQ(text_of(buffer_pages()), "0 %");
+  EXPECT_EQ(huge_share(buffer_pages()), 0);
 }
 
 TEST(BufferPagesTest, AreLeftToTheKernel) {
@@ -396,7 +397,8 @@ TEST(BufferPagesTest, AreANoteOfTheCase) {
     with.measure([] {});
   }
   ASSERT_EQ(source.infos.size(), 1U);
-  EXPECT_EQ(source.infos[0].notes.at(kHugePagesKey), kNoHugePages);
+  EXPECT_EQ(source.infos[0].notes.at(kHugePagesKey), "0 %");
+  EXPECT_EQ(source.infos[0].huge_pages, 0);
   State without(CaseSpec{}, source, shared);
   without.measure([] {});
   EXPECT_FALSE(source.infos.at(1).notes.contains(kHugePagesKey));

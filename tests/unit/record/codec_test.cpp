@@ -108,6 +108,10 @@ TEST(Codec, EveryFieldComesBack) {
       std::tie(b.axes, b.device, b.runner, b.caches, b.threads, b.stop, b.max_error, b.verified, b.notes));
   EXPECT_EQ(std::tie(a.error_bound, a.sums_in, a.kept_wrong),
             std::tie(b.error_bound, b.sums_in, b.kept_wrong));
+  EXPECT_EQ(std::tie(a.instrument, a.tool, a.look, a.huge_pages),
+            std::tie(b.instrument, b.tool, b.look, b.huge_pages));
+  ASSERT_TRUE(b.slowest);
+  EXPECT_EQ(std::tie(a.slowest->rank, a.slowest->share), std::tie(b.slowest->rank, b.slowest->share));
   EXPECT_EQ(std::tie(a.outcome.kind, a.outcome.reason), std::tie(b.outcome.kind, b.outcome.reason));
   expect_equal(a.interval, b.interval);
   ASSERT_TRUE(b.limit);
@@ -117,6 +121,9 @@ TEST(Codec, EveryFieldComesBack) {
   ASSERT_EQ(a.samples.size(), b.samples.size());
   for (std::size_t i = 0; i < a.samples.size(); ++i) expect_equal(a.samples[i], b.samples[i]);
   ASSERT_TRUE(b.environment);
+  EXPECT_EQ(a.environment->options, b.environment->options);
+  EXPECT_EQ(a.environment->machines[0].cache_bytes, b.environment->machines[0].cache_bytes);
+  EXPECT_EQ(a.environment->machines[0].gpu_l2_bytes, b.environment->machines[0].gpu_l2_bytes);
   expect_equal(*a.environment, *b.environment);
   EXPECT_EQ(to_json_text({a}), to_json_text({b}));
 }
@@ -202,7 +209,7 @@ TEST(Codec, RefusesANewerSchemaAndSaysWhatToDo) {
   });
   EXPECT_EQ(
       message,
-      "new.json: written in schema 99 by headroom 7.0; this headroom reads schemas up to 3; use a newer one");
+      "new.json: written in schema 99 by headroom 7.0; this headroom reads schemas up to 4; use a newer one");
 }
 
 TEST(Codec, RefusesWhatIsNotAHeadroomFile) {
@@ -363,6 +370,67 @@ TEST(Codec, ReadsSchema2WhoseNumbersWereTexts) {
   EXPECT_EQ(axis(record, "share")->number(), 0.25);
   EXPECT_EQ(axis_text(record, "variant"), "007") << "no number: that would be written 7";
   EXPECT_EQ(record.samples.at(0).device.at(2).throttle, 4U);
+}
+
+TEST(Codec, ReadsSchema3WhoseNotesAndOptionsWereTexts) {
+  const std::string text = read_file(HEADROOM_TEST_DATA "/record_schema3.json");
+  EXPECT_THAT(text, HasSubstr("\"schema\":3,"));
+  const std::vector<Record> records = records_from_json_text(text, "record_schema3.json");
+  ASSERT_EQ(records.size(), 7U);
+  const Record &command = records[1], &cache = records[2], &dispatch = records[5], &run = records[6];
+  EXPECT_EQ(command.instrument, Instrument::kCommands);
+  EXPECT_EQ(command.look, Look::kLast);
+  EXPECT_FALSE(records[0].look) << "the others are compared with it";
+  EXPECT_EQ(command.notes,
+            (Notes{{NoteKind::kAsManyAsAsked}, {NoteKind::kBusy, {1.9, 2}, "while measuring"}}));
+  EXPECT_EQ(command.environment->options.margin, 0.01);
+  EXPECT_EQ(command.environment->options.counters, CounterScope::kNone);
+  EXPECT_THAT(command.environment->options.no_counters, HasSubstr("this machine does not offer them"));
+  EXPECT_EQ(cache.instrument, Instrument::kCache);
+  EXPECT_EQ(cache.environment->options.cache_run["models"].size(), 1U);
+  EXPECT_FALSE(cache.environment->extra_info.contains("cache_run"));
+  EXPECT_EQ(dispatch.instrument, Instrument::kDispatch);
+  EXPECT_TRUE(dispatch.environment->options.per_rank);
+  ASSERT_EQ(dispatch.environment->options.expectations.size(), 1U);
+  EXPECT_EQ(dispatch.environment->options.expectations[0].value_us, 5);
+  EXPECT_EQ(run.instrument, Instrument::kRun);
+  EXPECT_EQ(run.notes.at(0), Note(NoteKind::kSteal, {10, 911}));
+  EXPECT_TRUE(has_note(run.notes, NoteKind::kLimitUnstable));
+  EXPECT_TRUE(run.huge_pages.has_value());
+  EXPECT_EQ(run.environment->machines.at(0).cache_bytes,
+            (std::vector<std::int64_t>{32 << 10, 1 << 20, 32 << 20}));
+  const Json json = parse_json(text, "file"), again = parse_json(to_json_text(records), "again");
+  for (std::size_t i = 0; i < records.size(); ++i)
+    EXPECT_EQ(again["records"][i]["notes"], json["records"][i]["notes"]) << "scripts read the sentences";
+}
+
+TEST(Codec, OlderCacheSizesThatWereRoundedAreRead) {
+  const auto read = [](const std::string& caches) {
+    return records_from_json_text(
+               R"({"headroom": {"schema": 3}, "environments": [{"machines": [{"extra_info": {"caches": ")" +
+                   caches +
+                   R"("}}]}], "records": [{"benchmark": {"name": "b"}, "model": {"name": "m"}, "metric": {"name": "n",
+                   "direction": "lower", "value": 1}, "outcome": {"kind": "measured"}, "environment": 0}]})",
+               "t")
+        .at(0)
+        .environment->machines.at(0)
+        .cache_bytes;
+  };
+  EXPECT_EQ(read("48 KiB, 1.25 MiB, 35.8 MiB"), (std::vector<std::int64_t>{49152, 1310720, 37539021}));
+  EXPECT_TRUE(read("").empty());
+  EXPECT_TRUE(read("48 KiB, unknown").empty());
+}
+
+TEST(Codec, ANewerFileIsNotReadByItsTexts) {
+  Record record = full_record();
+  record.notes = {"quota: a sentence that somebody wrote", {NoteKind::kTimeCap}};
+  auto environment = full_environment();
+  environment->command = {"headroom", "ddp", "--per-rank"};
+  environment->options = {};
+  record.environment = environment;
+  const Record back = round_trip(record);
+  EXPECT_EQ(back.notes, record.notes);
+  EXPECT_FALSE(back.environment->options.per_rank);
 }
 
 TEST(Codec, ReadsAFileOfTheFirstSchema) {

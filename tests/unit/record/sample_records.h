@@ -27,6 +27,10 @@ inline std::shared_ptr<Environment> full_environment() {
       {"cpu", "x86_64", "A CPU", 2, "DDR5", 31, "A GPU", 1, "HBM3", 80, {{"kernel", "6.1"}}}};
   environment->dependencies = {{"torch", {"pytorch/pytorch", "release", "abc", "2.5", {{"cuda", "no"}}}}};
   environment->extra_info = {{"seed", "7"}};
+  environment->machines[0].cache_bytes = {48 << 10, 37487616};
+  environment->machines[0].gpu_l2_bytes = 52428800;
+  environment->options = {true, 0.02, CounterScope::kNone, "no counters", {}, Json{{"parts", Json::array()}}};
+  environment->options.expectations = {{"add", "hit", "2", "S(0)", "8", "f32", 12.5, 0.1, "a note"}};
   return environment;
 }
 
@@ -62,7 +66,14 @@ inline Record full_record() {
   record.sums_in = Precision::kBf16;
   record.kept_wrong = true;
   record.verified = true;
-  record.notes = {"steal time in 2 of 3 samples"};
+  record.notes = {"steal time in 2 of 3 samples",
+                  {NoteKind::kPreempted, {2, 3}},
+                  {NoteKind::kThrottled, {1, 3}, "power cap in 1"}};
+  record.instrument = Instrument::kImport;
+  record.tool = "a tool";
+  record.look = Look::kRunning;
+  record.huge_pages = 0.25;
+  record.slowest = Record::Slowest{3, 0.75};
   record.environment = full_environment();
   return record;
 }

@@ -54,7 +54,7 @@ TEST(HyperfineReader, TellsOfMemoryAndFailedRuns) {
       read_text(R"({"results": [{"command": "x", "mean": 1, "times": [1, 2, 3], "exit_codes": [0, 1, null],)"
                 R"("memory_usage_byte": [4096, 8192, 4096]}, {"command": "y", "mean": 2, "median": 1.5}]})");
   EXPECT_THAT(metric_names(records), ElementsAre("latency", "peak_memory", "exit_code", "latency"));
-  EXPECT_THAT(records[0].notes, ElementsAre(HasSubstr("2 of 3 runs of the command failed")));
+  EXPECT_THAT(sentences(records[0].notes), ElementsAre(HasSubstr("2 of 3 runs of the command failed")));
   EXPECT_THAT(records[2].samples.at(0).values, ElementsAre(0, 1, -1));
   EXPECT_EQ(records[1].metric.value, 4096);
   EXPECT_EQ(records[1].metric.unit, "B");
@@ -191,7 +191,7 @@ TEST(NvbenchReader, TellsSkippedStatesAndMissingSamples) {
   EXPECT_EQ(records[3].outcome.reason, "Not supported by this device.");
   EXPECT_DOUBLE_EQ(records[4].metric.value, 0.0005);
   EXPECT_TRUE(records[4].samples.empty());
-  EXPECT_THAT(records[4].notes, ElementsAre(HasSubstr("7.bin' is not beside")));
+  EXPECT_THAT(sentences(records[4].notes), ElementsAre(HasSubstr("7.bin' is not beside")));
 }
 
 TEST(NvbenchReader, RefusesASidecarOfAnotherSize) {
@@ -411,7 +411,7 @@ TEST(GoogleBenchmarkReader, ReadsCountersThatAreNotFinite) {
       "," + run(R"("real_time": 4, "cpu_time": 3, "a": 7, "b": -NaN, "c": Infinity)")));
   EXPECT_THAT(metric_names(records), ElementsAre("latency", "cpu_time", "a"));
   EXPECT_THAT(records[2].samples[0].values, ElementsAre(7));
-  EXPECT_THAT(records[0].notes,
+  EXPECT_THAT(sentences(records[0].notes),
               ElementsAre(HasSubstr("counter 'b' is NaN"), HasSubstr("counter 'c' is NaN")));
 }
 
@@ -466,7 +466,7 @@ TEST(GoogleBenchmarkReader, TakesTheMedianOfABenchmarkWithoutRepetitions) {
   EXPECT_EQ(records[3].metric.value, 4) << "repetitions count, not their aggregates";
   EXPECT_EQ(records[3].samples.size(), 1U);
   EXPECT_EQ(records[5].model.name, "g");
-  EXPECT_THAT(records[5].notes, ElementsAre(HasSubstr("is a mean")));
+  EXPECT_THAT(sentences(records[5].notes), ElementsAre(HasSubstr("is a mean")));
   EXPECT_EQ(records[8].model.name, "h");
   EXPECT_THAT(records[8].outcome.reason, HasSubstr("neither its repetitions nor"));
   EXPECT_EQ(read_text(file_with(aggregate("f", "median", 5)))[0].metric.value, 5) << "a file of aggregates";

@@ -22,10 +22,10 @@ using testing::Not;
 using testing::Pair;
 using testing::SizeIs;
 
-std::shared_ptr<const Environment> machine(const std::string& caches) {
+std::shared_ptr<const Environment> machine(std::vector<std::int64_t> caches) {
   auto environment = std::make_shared<Environment>();
   environment->machines.resize(1);
-  environment->machines[0].extra_info["caches"] = caches;
+  environment->machines[0].cache_bytes = std::move(caches);
   return environment;
 }
 
@@ -43,7 +43,7 @@ Record record(const std::string& name, AxisValues axes, const std::string& metri
   made.device = "cpu";
   made.caches = caches;
   made.threads = 2;
-  made.environment = machine("48 KiB, 1.00 MiB, 32.0 MiB");
+  made.environment = machine({48 << 10, 1 << 20, 32 << 20});
   made.samples = {{1, 10, 1, {value, value, value}, {}, {}}};
   made.interval = Interval{value * 0.9, value * 1.1, 0.95};
   return made;
@@ -93,8 +93,8 @@ TEST(Roofline, LimitsThatWereRunAreRoofsByLevel) {
 }
 
 TEST(Roofline, ADeviceHasRoofsOfItsOwnWhateverThreadsStartItsWork) {
-  auto environment = std::make_shared<Environment>(*machine("48 KiB, 1.00 MiB, 32.0 MiB"));
-  environment->machines[0].extra_info["gpu_l2"] = "60.0 MiB";
+  auto environment = std::make_shared<Environment>(*machine({48 << 10, 1 << 20, 32 << 20}));
+  environment->machines[0].gpu_l2_bytes = 60 << 20;
   const auto on_device = [&](Record made, int threads) {
     made.device = "cuda";
     made.threads = threads;
@@ -327,10 +327,10 @@ TEST(RooflineJson, HasCasesAndRoofs) {
 
 TEST(Roofline, SaysWhereARoofIsOfOtherPagesThanACase) {
   auto records = gemv();
-  for (Record& one : records) one.model.extra_info[kHugePagesKey] = "0 %";
+  for (Record& one : records) one.huge_pages = 0;
   auto roof =
       record("limit.read", {{"bytes", "268435456"}, {"pattern", "linear"}}, "memory_bandwidth(GB/s)", 80);
-  roof.model.extra_info[kHugePagesKey] = "100 %";
+  roof.huge_pages = 1;
   const Roofline roofline = roofline_of(records, {roof});
   ASSERT_THAT(roofline.findings, SizeIs(1));
   EXPECT_EQ(roofline.findings[0],
@@ -338,9 +338,9 @@ TEST(Roofline, SaysWhereARoofIsOfOtherPagesThanACase) {
             "threads was "
             "measured with 100 %: headroom run limit.read --huge-pages no gives the roof of its pages");
   EXPECT_THAT(roofline_sheet(roofline, 0).text(), HasSubstr("--huge-pages no"));
-  roof.model.extra_info[kHugePagesKey] = "0 %";
+  roof.huge_pages = 0.004;
   EXPECT_THAT(roofline_of(records, {roof}).findings, SizeIs(0));
-  roof.model.extra_info.clear();
+  roof.huge_pages.reset();
   EXPECT_THAT(roofline_of(records, {roof}).findings, SizeIs(0)) << "nobody knows";
 }
 
@@ -361,7 +361,7 @@ Record latency_of(const std::string& backend, const std::string& runner, double 
 }
 
 Record compared(Record record, double ratio, double low, double high) {
-  record.ratio = RatioToOther{ratio, Interval{low, high, 0.95}, 30, "native@native"};
+  record.ratio = RatioToOther{ratio, Interval{low, high, 0.95}, 30, "native@native", "native", "native"};
   return record;
 }
 

@@ -348,7 +348,7 @@ TEST(NoiseNotes, SayWhatTheKernelSaw) {
     reading.noise = {1.0, 2, 3, reading.round % 2 == 0 ? 2000.0 : 3000.0,
                      reading.round % 2 == 0 ? 50.0 : 150.0};
   }
-  const auto notes = noise_notes(track, std::nullopt, StopReason::kMaxTime);
+  const auto notes = sentences(noise_notes(track, std::nullopt, StopReason::kMaxTime));
   EXPECT_THAT(
       notes, ElementsAre(HasSubstr("the hypervisor took 40 ms of 400 ms"),
                          HasSubstr("40 of 40 samples had involuntary"), HasSubstr("page faults: in 40 of 40"),
@@ -361,11 +361,11 @@ TEST(NoiseNotes, SayWhatTheDriverSaw) {
   for (Reading& reading : track.readings) {
     reading.device = {reading.round % 2 == 0 ? 1200.0 : 1980.0, 3201, 690, 80, 0x102};
   }
-  EXPECT_THAT(noise_notes(track, std::nullopt, StopReason::kPrecision),
+  EXPECT_THAT(sentences(noise_notes(track, std::nullopt, StopReason::kPrecision)),
               ElementsAre("device clock: between 1200 and 1980 MHz"));
   track.readings[3].device.throttle = 0x4;
   track.readings[4].device.throttle = 0x2c;
-  EXPECT_THAT(noise_notes(track, std::nullopt, StopReason::kPrecision),
+  EXPECT_THAT(sentences(noise_notes(track, std::nullopt, StopReason::kPrecision)),
               Contains("throttled: the device's clocks were held down in 2 of 40 samples (power cap in 2, "
                        "hardware slowdown in 1, software thermal slowdown in 1)"));
 }
@@ -380,33 +380,33 @@ TEST(NoiseNotes, SayWhereTheResultIsInDoubt) {
   limit.fraction = 1.2;
   limit.interval = Interval{1.1, 1.3};
   limit.unstable = true;
-  const auto notes = noise_notes(track, limit, StopReason::kPrecision);
+  const auto notes = sentences(noise_notes(track, limit, StopReason::kPrecision));
   EXPECT_THAT(notes, Contains(HasSubstr("3 leading samples are kept")));
   EXPECT_THAT(notes, Contains(HasSubstr("processes differ")));
   EXPECT_THAT(notes, Contains(HasSubstr("limit unstable")));
   EXPECT_THAT(notes, Contains(HasSubstr("above its limit (120 %): the limit was held up, or its bytes")));
   limit.unstable = false;
-  EXPECT_THAT(noise_notes(track, limit, StopReason::kPrecision),
+  EXPECT_THAT(sentences(noise_notes(track, limit, StopReason::kPrecision)),
               Contains("above its limit (120 %): its bytes or FLOPs are counted wrong"));
 }
 
 TEST(CaseRecords, SayWhereACaseAndItsLimitLieInOtherPages) {
-  const auto notes = [](const char* own, const char* its) {
+  const auto notes = [](std::optional<double> own, std::optional<double> its) {
     GroupResult result;
     result.cases = {track_of("native", 1000, {.bytes = 8000, .dtype = "f32"})};
     result.limits = {limit_of(Resource::kRead, 8000, 900)};
     result.limits[0].track.planned.spec.axes = {{"bytes", "8000"}, {"pattern", "linear"}};
-    if (own != nullptr) result.cases[0].info.notes[kHugePagesKey] = own;
-    if (its != nullptr) result.limits[0].track.info.notes[kHugePagesKey] = its;
-    return records_of(std::move(result)).front().notes;
+    result.cases[0].info.huge_pages = own;
+    result.limits[0].track.info.huge_pages = its;
+    return sentences(records_of(std::move(result)).front().notes);
   };
   const auto says =
       Contains(HasSubstr("pages: 0 % of its inputs and outputs lies in huge pages, 100 % of those"));
-  EXPECT_THAT(notes("0 %", "100 %"), says);
-  EXPECT_THAT(notes("100 %", "0 %"), Contains(HasSubstr("pages: 100 %")));
-  for (const auto& [own, its] : {std::pair("100 %", "97 %"), std::pair("0 %", "0 %"),
-                                 std::pair<const char*, const char*>("0 %", nullptr),
-                                 std::pair<const char*, const char*>(nullptr, "0 %")})
+  EXPECT_THAT(notes(0, 1), says);
+  EXPECT_THAT(notes(1, 0), Contains(HasSubstr("pages: 100 %")));
+  using Share = std::optional<double>;
+  for (const auto& [own, its] : {std::pair<Share, Share>(1, 0.97), std::pair<Share, Share>(0, 0.004),
+                                 std::pair<Share, Share>(0, {}), std::pair<Share, Share>({}, 0)})
     EXPECT_THAT(notes(own, its), testing::Not(Contains(HasSubstr("pages:"))));
 }
 

@@ -234,7 +234,7 @@ TEST(DdpRecords, TellBucketsOfTheIterationsThatCount) {
 
 TEST(DdpRecords, NoteUnusedParametersOnce) {
   const auto records = ddp_records_of(two_training_ranks());
-  EXPECT_THAT(records.front().notes.back(), HasSubstr("fc.bias, fc.weight"));
+  EXPECT_THAT(sentence(records.front().notes.back()), HasSubstr("fc.bias, fc.weight"));
   EXPECT_TRUE(records.back().notes.empty());
 }
 

@@ -257,6 +257,7 @@ TEST(DeviceEnvironment, TheMachineHasTheGpusOfTheRunnerThatTellsOfThem) {
   EXPECT_EQ(machine.avail_gpu_mem_in_gb, 280U);
   EXPECT_EQ(machine.extra_info.at("gpu_driver"), "580.95.05");
   EXPECT_EQ(machine.extra_info.at("gpu_l2"), "60 MiB");
+  EXPECT_EQ(machine.gpu_l2_bytes, 60 << 20);
   EXPECT_EQ(machine.extra_info.at("gpu_power_limit_w"), "700");
   EXPECT_FALSE(machine.extra_info.contains("gpu_mig")) << "nobody told";
   EXPECT_EQ(environment->machines[0].gpu_count, 0U) << "the one that was given stays as it is";

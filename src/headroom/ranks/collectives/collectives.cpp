@@ -115,8 +115,8 @@ std::string time_in_interval(const Record* record) {
 }
 
 std::string slowest_text(const Record& latency) {
-  const auto share = to_number(info(latency, "slowest share"));
-  return share ? fmt::format("rank {} in {}", info(latency, "slowest rank"), format_percent(*share)) : "";
+  const std::optional<Record::Slowest>& slowest = latency.slowest;
+  return slowest ? fmt::format("rank {} in {}", slowest->rank, format_percent(slowest->share)) : "";
 }
 
 std::string name_of(const Record& record, const std::vector<Record>& records) {
@@ -239,6 +239,7 @@ std::vector<Record> collective_records(std::vector<Record> records) {
   std::vector<Record> all;
   for (Record& record : records) {
     record.model.type = "collective";
+    record.instrument = Instrument::kCollectives;
     all.push_back(std::move(record));
     const Record latency = all.back();
     if (latency.metric.name == "latency" && sample_count(latency) > 0) add_percentiles(latency, all);

@@ -466,6 +466,7 @@ std::vector<Record> ddp_records(std::vector<Record> records, const std::vector<D
   for (Record& record : records) {
     const bool ddp = axis_text(record, "ddp") == "yes";
     record.benchmark.name = "ddp";
+    record.instrument = Instrument::kDdp;
     record.benchmark.mode = "training";
     record.benchmark.dtype = "f32";
     if (record.model.name.starts_with(kDdpPrefix))
@@ -508,8 +509,8 @@ Sheet ddp_sheet(const std::vector<Record>& records) {
       sheet.notes(kLimits);
   }
   for (const MeasuredCase& one : cases) {
-    for (const std::string& note : one.first->notes)
-      sheet.notes(fmt::format("  {}: {}\n", case_name(*one.first), note), Tone::kPlain);
+    for (const Note& note : one.first->notes)
+      sheet.notes(fmt::format("  {}: {}\n", case_name(*one.first), sentence(note)), Tone::kPlain);
   }
   return sheet.notes(text_of_unmeasured(cases, case_name), Tone::kBad);
 }

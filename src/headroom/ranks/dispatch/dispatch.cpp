@@ -13,7 +13,6 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/files/toml_document.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
 #include "headroom/report/run_sheet.h"
@@ -27,50 +26,6 @@ std::string placements_text(const std::vector<PlacementText>& placements) {
   std::vector<std::string> texts;
   for (const PlacementText& placement : placements) texts.push_back(placement_text(placement));
   return join(texts, ",");
-}
-
-const std::vector<std::string> kKeys{"op",    "metric", "mesh",      "placements", "shape",
-                                     "dtype", "us",     "tolerance", "note"};
-
-/// The text of a key; empty where it is absent.
-std::string text_of(const toml::table& table, const char* key, const std::string& source) {
-  const toml::node* node = table.get(key);
-  if (node == nullptr) return {};
-  if (!node->is_string()) refuse_at(node->source(), source, fmt::format("'{}' is not a string", key));
-  return node->as_string()->get();
-}
-
-double number_of(const toml::node& node, const char* key, const std::string& source) {
-  const std::optional<double> value = node.is_number() ? node.value<double>() : std::nullopt;
-  if (!value || !std::isfinite(*value) || *value <= 0) {
-    refuse_at(node.source(), source, fmt::format("'{}' is not a number above 0", key));
-  }
-  return *value;
-}
-
-DispatchExpectation expectation_of(const toml::table& table, const std::string& source) {
-  for (const auto& [key, value] : table) {
-    if (std::ranges::find(kKeys, key.str()) != kKeys.end()) continue;
-    refuse_at(key.source(), source,
-              "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), kKeys) +
-                  "; an expectation has " + join(kKeys, ", "));
-  }
-  DispatchExpectation expectation;
-  expectation.op = text_of(table, "op", source);
-  expectation.metric = text_of(table, "metric", source);
-  expectation.mesh = text_of(table, "mesh", source);
-  expectation.placements = text_of(table, "placements", source);
-  expectation.shape = text_of(table, "shape", source);
-  expectation.dtype = text_of(table, "dtype", source);
-  expectation.note = text_of(table, "note", source);
-  for (const char* key : {"op", "metric", "us"}) {
-    if (!table.contains(key)) refuse_at(table.source(), source, fmt::format("'{}' is missing", key));
-  }
-  expectation.value_us = number_of(*table.get("us"), "us", source);
-  if (const toml::node* node = table.get("tolerance")) {
-    expectation.tolerance = number_of(*node, "tolerance", source);
-  }
-  return expectation;
 }
 
 bool fits(const DispatchExpectation& expectation, const Record& record) {
@@ -363,6 +318,7 @@ std::vector<Record> dispatch_records(std::vector<Record> records) {
     if (record.model.name.starts_with(kDispatchPrefix))
       record.model.name.erase(0, std::string_view(kDispatchPrefix).size());
     record.model.type = "operator dispatch";
+    record.instrument = Instrument::kDispatch;
     record.device = record.model.backend == "nccl" ? "cuda" : "cpu";
     record.model.backend = "dtensor";
     if (record.metric.name == "latency") record.metric.name = "hit";
@@ -372,42 +328,8 @@ std::vector<Record> dispatch_records(std::vector<Record> records) {
   return records;
 }
 
-std::vector<DispatchExpectation> parse_dispatch_expectations(std::string_view text,
-                                                             const std::string& source) {
-  const toml::table document = parse_toml(text, source);
-  std::vector<DispatchExpectation> expectations;
-  for (const auto& [key, node] : document) {
-    const toml::array* tables = node.as_array();
-    if (key.str() != "expect" || tables == nullptr || !tables->is_homogeneous(toml::node_type::table)) {
-      refuse_at(key.source(), source,
-                "the file holds [[expect]] tables, not " + in_quotes(key.str()) + " of another kind");
-    }
-    for (const toml::node& table : *tables) {
-      expectations.push_back(expectation_of(*table.as_table(), source));
-    }
-  }
-  return expectations;
-}
-
 std::vector<DispatchExpectation> pytorch_dispatch_expectations() {
   return parse_dispatch_expectations(kShippedDispatchExpectations, "data/dispatch_pytorch.toml");
-}
-
-std::string dispatch_expectations_toml(const std::vector<DispatchExpectation>& expectations) {
-  std::string text = "# What headroom dispatch --expect holds its medians against.\n";
-  for (const DispatchExpectation& expectation : expectations) {
-    const std::pair<const char*, std::string> texts[] = {
-        {"op", expectation.op},       {"metric", expectation.metric},
-        {"mesh", expectation.mesh},   {"placements", expectation.placements},
-        {"shape", expectation.shape}, {"dtype", expectation.dtype}};
-    text += "\n[[expect]]\n";
-    for (const auto& [key, value] : texts) {
-      if (!value.empty()) text += fmt::format("{} = {}\n", key, dump_json(value));
-    }
-    text += fmt::format("us = {:.4g}\ntolerance = {:g}\n", expectation.value_us, expectation.tolerance);
-    if (!expectation.note.empty()) text += fmt::format("note = {}\n", dump_json(expectation.note));
-  }
-  return text;
 }
 
 std::vector<ExpectationVerdict> judge_expectations(const std::vector<DispatchExpectation>& expectations,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headroom/experiment/state.h"
+#include "headroom/record/dispatch_expectation.h"
 #include "headroom/record/record.h"
 #include "headroom/tables/table.h"
 
@@ -60,23 +61,9 @@ std::vector<Record> dispatch_records(std::vector<Record> records);
 /// The text of data/dispatch_pytorch.toml, embedded at build time.
 extern const std::string_view kShippedDispatchExpectations;
 
-/// The expected cost of an operator's dispatch: one [[expect]] table of a TOML file.
-struct DispatchExpectation {
-  std::string op, metric;                      ///< as in records: "add", "propagation"
-  std::string mesh, placements, shape, dtype;  ///< as in the record's axes; empty: any
-  double value_us = 0;
-  double tolerance = 0.20;  ///< as a share of the value
-  std::string note;
-};
-
-/// Throws Error with line and column of an invalid entry.
-std::vector<DispatchExpectation> parse_dispatch_expectations(std::string_view text,
-                                                             const std::string& source);
 /// The expectations of PyTorch's own distributed-tensor test, measured on another kind of machine. Shipped as
 /// a reference.
 std::vector<DispatchExpectation> pytorch_dispatch_expectations();
-/// Formats the file that parse_dispatch_expectations() reads.
-std::string dispatch_expectations_toml(const std::vector<DispatchExpectation>& expectations);
 
 /// The comparison of a measurement with an expectation.
 struct ExpectationVerdict {

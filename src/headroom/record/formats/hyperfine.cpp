@@ -96,7 +96,7 @@ struct Command {
   std::string title;  ///< as it was run
   std::vector<std::pair<std::string, std::string>> parameters;
   std::vector<double> exit_codes;  ///< of each run, -1 for a signal; empty if no run failed
-  std::vector<std::string> notes;
+  Notes notes;
 };
 
 /// Returns `text` with {NAME} for each parameter value; the longest match wins.

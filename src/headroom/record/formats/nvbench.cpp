@@ -99,7 +99,7 @@ std::vector<double> read_float32(const fs::path& path) {
 /// Returns the samples of the first summary with the tag `prefix`; empty, with a note, if the file is
 /// missing.
 std::vector<double> read_samples(const Summaries& summaries, std::string_view prefix, const fs::path& json,
-                                 std::vector<std::string>& notes) {
+                                 Notes& notes) {
   const auto summary = std::find_if(summaries.begin(), summaries.end(),
                                     [prefix](const auto& entry) { return entry.first.starts_with(prefix); });
   if (summary == summaries.end()) return {};

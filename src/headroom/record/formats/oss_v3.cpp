@@ -13,6 +13,7 @@
 #include "headroom/record/formats.h"
 #include "headroom/record/formats/file_outline.h"
 #include "headroom/record/formats/tool_files.h"
+#include "headroom/record/older_schemas.h"
 #include "headroom/record/record.h"
 #include "headroom/record/record_json.h"
 
@@ -155,7 +156,7 @@ void take_own_fields(const std::string& where, Record& record) {
       record.limit->value = record.metric.value / *fraction;
   }
   extra.erase("stop");
-  record_json::take_members_from_texts(record);
+  record_json::complete_old_record(record, {});
   take_samples(where + "/extra_info", record);
 }
 
