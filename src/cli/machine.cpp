@@ -241,11 +241,11 @@ std::vector<Record> measure(const MachineOptions& options, const Arguments& argu
   environment.extra_info["hardware_counters"] = ProcessCounters().text();
   Session session(request, std::make_shared<const Environment>(std::move(environment)), interrupted);
   std::vector<Record> records;
-  TerminalProgress progress([&](std::vector<Record> finished) {
-    note_busy(finished, busy);
+  TerminalProgress progress([&](const std::vector<Record>& finished) {
     records.insert(records.end(), finished.begin(), finished.end());
   });
-  session.run(sweep_groups(session.offers(), threads, options.quick), progress);
+  session.run(sweep_groups(session.offers(), threads, options.quick), progress,
+              [&](std::vector<Record>& finished) { note_busy(finished, busy); });
   return records;
 }
 

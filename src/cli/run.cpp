@@ -583,8 +583,9 @@ ExitCode calibrate(const Arguments& arguments, const RunOptions& options,
     SessionRequest request = options.request;
     request.tuning = &tuned;
     Session session(std::move(request), environment, interrupted);
-    TerminalProgress progress(
-        [&](std::vector<Record> finished) { std::ranges::move(finished, std::back_inserter(all)); });
+    TerminalProgress progress([&](const std::vector<Record>& finished) {
+      all.insert(all.end(), finished.begin(), finished.end());
+    });
     session.run(session.groups(), progress);
   }
   if (all.empty()) throw Error("--calibrate-noise: nothing was measured, and nothing is stored");
@@ -657,19 +658,23 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options, const st
   if (before != nullptr) records = take_finished(*before, groups, session.environment(), journal);
   std::string lost;
   {
-    const auto on_records = [&](std::vector<Record> finished) {
-      for (const std::string& problem : append_utilization(finished)) say_sentence(problem);
+    std::vector<std::string> problems;
+    const auto complete = [&](std::vector<Record>& finished) {
+      problems = append_utilization(finished);
       apply_targets(finished, targets);
       note_busy(finished, busy);
       quota.note(finished);
+    };
+    const auto on_records = [&](const std::vector<Record>& finished) {
+      for (const std::string& problem : problems) say_sentence(problem);
       journal.finish_group(finished);
-      std::ranges::move(finished, std::back_inserter(records));
+      records.insert(records.end(), finished.begin(), finished.end());
       write_if_possible([&] { outputs.write_records_so_far(records); });
     };
     const auto progress =
         observer_of(options, session, on_records, [&](const GroupResult& so_far) { journal.note(so_far); });
     try {
-      session.run(groups, *progress);
+      session.run(groups, *progress, complete);
     } catch (const RankLost& loss) {
       lost = loss.what();
     }

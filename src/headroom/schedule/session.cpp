@@ -149,7 +149,7 @@ std::vector<std::string> Session::labels() const {
   return labels;
 }
 
-void Session::run(const std::vector<Group>& groups, Observer& observer) {
+void Session::run(const std::vector<Group>& groups, Observer& observer, const CompleteRecords& complete) {
   const std::vector<std::string> labels = this->labels();
   for (std::size_t index = 0; index < groups.size() && !interrupted_; ++index) {
     const auto report = [&](Progress progress) {
@@ -161,7 +161,9 @@ void Session::run(const std::vector<Group>& groups, Observer& observer) {
     settings.on_round = [&](const GroupResult& so_far) { observer.sampled(so_far); };
     GroupRun run(groups[index], offers_, fleet_, std::move(settings), report, interrupted_);
     const GroupResult result = run.run();
-    observer.finished(case_records(result, labels, environment_));
+    std::vector<Record> records = case_records(result, labels, environment_);
+    if (complete) complete(records);
+    observer.finished(records);
     if (!result.lost.empty()) throw RankLost(result.lost);
   }
   if (interrupted_) return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -63,10 +64,13 @@ class Session {
   /// Throws Error if the selection does not match the offers.
   std::vector<Group> groups() const { return plan(offers_, request_.selection); }
 
-  /// Measures all groups and hands the records of each to the observer when it is over. After an interrupt
-  /// the current group reports what it has and the rest is skipped. The same after a lost rank; then throws
-  /// RankLost.
-  void run(const std::vector<Group>& groups, Observer& observer);
+  /// Adds to the records of a group what a session does not know: targets, the load of the machine.
+  using CompleteRecords = std::function<void(std::vector<Record>&)>;
+
+  /// Measures all groups and hands the complete records of each to the observer when it is over. After an
+  /// interrupt the current group reports what it has and the rest is skipped. The same after a lost rank;
+  /// then throws RankLost.
+  void run(const std::vector<Group>& groups, Observer& observer, const CompleteRecords& complete = {});
 
  private:
   RoundSettings round_settings(const Group& group, std::size_t index) const;

@@ -191,7 +191,7 @@ struct ToldGroups : Observer {
   std::vector<std::size_t> sizes;
 };
 
-TEST_F(RunnerProcesses, ASessionHandsTheRecordsOfEachGroupToItsObserver) {
+TEST_F(RunnerProcesses, ASessionHandsTheCompleteRecordsOfEachGroupToItsObserver) {
   ExperimentDescription copy;
   copy.name = "copy";
   copy.axes = {Axis{"bytes", Axis::Kind::kInteger, {"64", "128"}}};
@@ -204,10 +204,12 @@ TEST_F(RunnerProcesses, ASessionHandsTheRecordsOfEachGroupToItsObserver) {
   request.runners = {script("skips", answers)};
   Session session(request, std::make_shared<const Environment>(), interrupted);
   ToldGroups told;
-  session.run(session.groups(), told);
+  session.run(session.groups(), told, [](std::vector<Record>& records) {
+    for (Record& record : records) record.outcome.reason += ", completed";
+  });
   EXPECT_THAT(told.places, testing::ElementsAre("0/2", "1/2"));
   EXPECT_THAT(told.sizes, testing::ElementsAre(1U, 1U));
-  EXPECT_THAT(told.reasons, testing::Each("odd"));
+  EXPECT_THAT(told.reasons, testing::Each("odd, completed"));
 }
 
 TEST(BlasEnvironment, IsTheSameObjectWhereNoRunnerTellsOfOne) {
