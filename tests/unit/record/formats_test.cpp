@@ -35,6 +35,25 @@ class FormatFiles : public testing::Test {
   fs::path folder_;
 };
 
+TEST(Formats, AnImportSaysWhichToolItIsOfAndOurRowsWhichInstrument) {
+  const auto read = [](const std::string& text) { return records_from_text(PaddedText(text), "file").at(0); };
+  const Record hyperfine = read(R"({"results": [{"command": "x", "times": [1, 2]}]})");
+  EXPECT_EQ(std::tie(hyperfine.instrument, hyperfine.tool),
+            std::tuple(Instrument::kImport, std::string("hyperfine")));
+  Record made = full_record();
+  made.outcome = {};
+  made.benchmark = {"headroom", "", "", {}};
+  made.model.type = "command";
+  made.instrument = Instrument::kCommands;
+  made.look = Look::kLast;
+  made.ratio = RatioToOther{2, {}, 5, "native@native", "native", "native"};
+  const Record row = read(format_named("oss-v3").write({made}, "", "rows.json"));
+  EXPECT_EQ(std::tie(row.instrument, row.tool), std::tuple(Instrument::kCommands, std::string()));
+  EXPECT_EQ(row.look, Look::kLast);
+  ASSERT_TRUE(row.ratio);
+  EXPECT_EQ(std::tie(row.ratio->backend, row.ratio->runner), std::tuple("native", "native"));
+}
+
 TEST(Formats, HaveDifferentNamesAndCanDoSomething) {
   std::set<std::string> names;
   for (const Format& format : all_formats()) {
