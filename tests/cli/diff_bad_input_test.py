@@ -78,7 +78,7 @@ class DiffBadInputTest(CommandLineTest):
                                    ("[1,2,3,1,2,3,1,2]", '[1,"2"]', "/records/0/samples/0/values: expected a number"),
                                    ('"environment": 0', '"environment": -1', "/records/0/environment"),
                                    ('"environment": 0', '"environment": 7', "is 7 where the file has 1"),
-                                   ('"direction": "lower"', '"direction": "up"', "'lower', 'higher', found 'up'"),
+                                   ('"direction": "lower"', '"direction": "up"', "'lower', 'higher', 'unknown', found 'up'"),
                                    ('"records": [', '"records": 7, "x": [', "/records: expected an array"),
                                    ('"schema": 1', '"schema": 99', "use a newer one")):
             with self.subTest(wrong):

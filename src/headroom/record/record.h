@@ -64,7 +64,8 @@ using StringMap = std::map<std::string, std::string>;
 /// Axis values as text, as users write them and runners receive them: {"D", "1024"}, {"dtype", "int8"}.
 using AxisTexts = std::vector<std::pair<std::string, std::string>>;
 
-enum class Direction { kLowerIsBetter, kHigherIsBetter };
+/// Unknown: a change is neither a regression nor an improvement.
+enum class Direction { kLowerIsBetter, kHigherIsBetter, kUnknown };
 
 /// Whether a case was measured. `reason` is empty if it was.
 struct Outcome {

@@ -232,7 +232,8 @@ struct JsonNames<Precision> {
 };
 template <>
 struct JsonNames<Direction> {
-  static constexpr std::array kChoices{Direction::kLowerIsBetter, Direction::kHigherIsBetter};
+  static constexpr std::array kChoices{Direction::kLowerIsBetter, Direction::kHigherIsBetter,
+                                       Direction::kUnknown};
 };
 
 template <>

@@ -17,6 +17,7 @@
 #include "headroom/base/text.h"
 #include "headroom/record/formats/file_outline.h"
 #include "headroom/record/formats/tool_files.h"
+#include "headroom/record/metric_direction.h"
 
 namespace headroom {
 namespace {
@@ -270,7 +271,7 @@ void add_records(Run& run, const std::shared_ptr<const Environment>& environment
   add(tool_record(kGoogleBenchmark, run.name, "cpu_time", "ns"), std::move(run.cpu_ns));
   for (auto& [name, values] : run.counters) {
     if (!values.empty())
-      add(tool_record(kGoogleBenchmark, run.name, name, "", direction_of_name(name)), std::move(values));
+      add(tool_record(kGoogleBenchmark, run.name, name, "", guessed_direction(name, "")), std::move(values));
   }
 }
 

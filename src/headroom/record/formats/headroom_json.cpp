@@ -94,7 +94,15 @@ const char* to_string(Outcome::Kind kind) {
 }
 
 const char* to_string(Direction direction) {
-  return direction == Direction::kLowerIsBetter ? "lower" : "higher";
+  switch (direction) {
+    case Direction::kLowerIsBetter:
+      return "lower";
+    case Direction::kHigherIsBetter:
+      return "higher";
+    case Direction::kUnknown:
+      break;
+  }
+  return "unknown";
 }
 
 /// Our own format, with everything in a record, all samples included (docs/record-format.md). Read and

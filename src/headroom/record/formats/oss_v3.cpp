@@ -13,6 +13,7 @@
 #include "headroom/record/formats.h"
 #include "headroom/record/formats/file_outline.h"
 #include "headroom/record/formats/tool_files.h"
+#include "headroom/record/metric_direction.h"
 #include "headroom/record/older_schemas.h"
 #include "headroom/record/record.h"
 #include "headroom/record/record_json.h"
@@ -140,11 +141,13 @@ void take_samples(const std::string& where, Record& record) {
 void take_own_fields(const std::string& where, Record& record) {
   StringMap& extra = record.metric.extra_info;
   const std::string direction = taken(extra, "direction");
-  record.metric.direction = direction == "lower"    ? Direction::kLowerIsBetter
-                            : direction == "higher" ? Direction::kHigherIsBetter
-                                                    : direction_of_name(record.metric.name);
   record.metric.unit = taken(extra, "unit");
   if (record.metric.unit.empty()) record.metric.unit = unit_of_name(record.metric.name);
+  record.metric.direction = direction == "lower"    ? Direction::kLowerIsBetter
+                            : direction == "higher" ? Direction::kHigherIsBetter
+                            : direction == "unknown"
+                                ? Direction::kUnknown
+                                : guessed_direction(record.metric.name, record.metric.unit);
   const auto low = taken_number(extra, "interval_low"), high = taken_number(extra, "interval_high");
   const auto confidence = taken_number(extra, "interval_confidence");
   if (low && high && confidence) record.interval = Interval{*low, *high, *confidence};

@@ -15,6 +15,7 @@
 #include "headroom/record/formats.h"
 #include "headroom/record/formats/file_outline.h"
 #include "headroom/record/formats/tool_files.h"
+#include "headroom/record/metric_direction.h"
 #include "headroom/record/targets.h"
 
 namespace headroom {
@@ -164,7 +165,7 @@ class SeedLine {
 Record record_of(const SeedLine& line, const std::string& where) {
   const std::string metric = line.text("metric");
   Record record = headline_record("PyTorch gpt-fast benchmark", line.text("name"), metric,
-                                  unit_of_name(metric), direction_of_name(metric));
+                                  unit_of_name(metric), guessed_direction(metric, unit_of_name(metric)));
   const std::optional<double> actual = line.number("actual");
   if (!actual) throw Error(where + ", column actual: is empty; expected a number");
   if (record.model.name.empty() || metric.empty()) {

@@ -311,17 +311,6 @@ void set_value(Record& record, double value) {
   record.metric.value = value;
 }
 
-Direction direction_of_name(std::string_view metric) {
-  // Metrics of PyTorch's dashboards, and endings of rates.
-  constexpr std::array<std::string_view, 12> kHigher{"speedup", "Speedup",     "utilization", "bandwidth",
-                                                     "per_sec", "_per_second", "/s)",         "throughput",
-                                                     "flops",   "accuracy",    "pass_rate",   "qps"};
-  const bool higher = std::any_of(kHigher.begin(), kHigher.end(), [metric](std::string_view word) {
-    return metric.find(word) != std::string_view::npos;
-  });
-  return higher || metric.ends_with("/s") ? Direction::kHigherIsBetter : Direction::kLowerIsBetter;
-}
-
 std::string unit_of_name(std::string_view metric) {
   const std::size_t open = metric.rfind('(');
   if (open == std::string_view::npos || !metric.ends_with(')')) return {};

@@ -81,9 +81,6 @@ double median_in_place(std::vector<double>& values);
 /// Sets a value without samples, whose spread is unknown.
 void set_value(Record& record, double value);
 
-/// Guesses the direction of a metric from its name: rates are better higher, everything else lower.
-Direction direction_of_name(std::string_view metric);
-
 /// Returns the unit in a name such as "memory_bandwidth(GB/s)" or "Cold compile time (s)", if any.
 std::string unit_of_name(std::string_view metric);
 
