@@ -205,7 +205,7 @@ class DispatchMeasurement final : public RankMeasurement {
       return std::ranges::any_of(verdicts_, [&](const ExpectationVerdict& v) { return v.kind == kind; });
     };
     if (any(ExpectationVerdict::Kind::kOutside)) return ExitCode::kNo;
-    return any(ExpectationVerdict::Kind::kUnclear) ? ExitCode::kInconclusive : ExitCode::kFine;
+    return any(ExpectationVerdict::Kind::kInconclusive) ? ExitCode::kInconclusive : ExitCode::kFine;
   }
 
   const DispatchOptions& options_;

@@ -524,9 +524,9 @@ ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target
   if (any([](const Record& record) { return target_verdict(record) == TargetVerdict::kMissed; })) {
     return ExitCode::kNo;
   }
-  const bool unclear =
-      any([](const Record& record) { return target_verdict(record) == TargetVerdict::kUnclear; });
-  return unclear ? ExitCode::kInconclusive : ExitCode::kFine;
+  const bool inconclusive =
+      any([](const Record& record) { return target_verdict(record) == TargetVerdict::kInconclusive; });
+  return inconclusive ? ExitCode::kInconclusive : ExitCode::kFine;
 }
 
 /// Stores how far the runs lie apart, and says so; kInconclusive where there is nothing to store.

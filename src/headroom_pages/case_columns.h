@@ -65,7 +65,7 @@ class TextIndex {
 /// "case", "backend", "dtype", "outcome" ("measured", "skipped", "failed", "wrong"), "reason"; "time",
 /// "time_low", "time_high" in "time_unit", "n" samples; "metric", "value", "low", "high" in "unit", where the
 /// case is about another one than its time; "limit" (its name), "share" of it, "share_low", "share_high";
-/// "target" in "unit" and "target_share", "verdict" ("ok", "missed", "unclear"); "marks"; "ratio",
+/// "target" in "unit" and "target_share", "verdict" ("ok", "missed", "inconclusive"); "marks"; "ratio",
 /// "ratio_low", "ratio_high" to "ratio_to"; "samples" of the time, or of the metric without one
 /// (sample_summary()), "limit_at" and "target_at" in their unit, "modes" of them ([[median, share]...]);
 /// "notes" and "about": numbers of `texts`; "environment": which of `environments`, where there are several.

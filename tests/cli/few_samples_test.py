@@ -71,7 +71,7 @@ class FewSamplesTest(CommandLineTest):
                 self.assertEqual(len(told), 1)
                 if count < FEWEST:
                     self.assertNotRegex(told[0], r"slower|faster|same")
-                    self.assertIn("too few runs to tell", told[0])
+                    self.assertIn("inconclusive (too few runs to tell)", told[0])
 
     def test_targets_of_a_run(self):
         targets, path = self.folder / "targets.toml", self.folder / "records.json"
@@ -88,7 +88,7 @@ class FewSamplesTest(CommandLineTest):
                     else:
                         self.assert_exit(result, 3)
                         self.assertNotRegex(result.stdout, rf"\b{verdict}\b")
-                        self.assertIn("unclear", result.stdout)
+                        self.assertIn("inconclusive", result.stdout)
                     if count < FEWEST:
                         self.assertNotIn("interval", rate)
 

@@ -492,10 +492,10 @@ void answer_worth(Sheet& sheet, const CacheRequest& request, const CacheRun& run
   const auto text = [&](const std::string& what, const CacheEstimate& gain) {
     const std::string over = gain.interval ? " (95 % interval " + range(gain.interval) + ")"
                                            : ", of too few pairs to say how sure that is";
-    const bool undecided = gain.interval && gain.interval->contains(1);
+    const bool inconclusive = gain.interval && gain.interval->contains(1);
     return fmt::format("{}: warm is {} as {} as cold{}{}", what, factor(gain.value),
                        direction == Direction::kLowerIsBetter ? "fast" : "good", over,
-                       undecided ? ": not told apart" : "");
+                       inconclusive ? ": inconclusive" : "");
   };
   std::vector<std::pair<std::string, CacheEstimate>> gains;
   for (const ModelRun& model : run.models) {

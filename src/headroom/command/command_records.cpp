@@ -252,13 +252,13 @@ std::string verdict_text(const Comparison& comparison) {
     case Verdict::kSame:
       return "the same within " + format_percent(comparison.margin);
     case Verdict::kUnderpowered:
-      return "too few runs to tell";
+      return "inconclusive (too few runs to tell)";
     default:
       break;
   }
-  if (!told_apart(comparison)) return "not told apart";
-  return fmt::format("{}, perhaps by less than {}", comparison.ratio->ratio > 1 ? "slower" : "faster",
-                     format_percent(comparison.margin));
+  if (!told_apart(comparison)) return "inconclusive";
+  return fmt::format("inconclusive ({}, perhaps by less than {})",
+                     comparison.ratio->ratio > 1 ? "slower" : "faster", format_percent(comparison.margin));
 }
 
 Tone verdict_tone(const Comparison& comparison) {
@@ -340,8 +340,8 @@ void answer_comparisons(Sheet& sheet, std::span<const Comparison> comparisons) {
     if (decided && one.ratio && (most == nullptr || distance(one) > distance(*most))) most = &one;
   }
   sheet.answer(
-      fmt::format("of {} comparisons {} are slower, {} faster, {} the same, {} undecided", comparisons.size(),
-                  slower, faster, same, comparisons.size() - slower - faster - same),
+      fmt::format("of {} comparisons {} are slower, {} faster, {} the same, {} inconclusive",
+                  comparisons.size(), slower, faster, same, comparisons.size() - slower - faster - same),
       slower > 0 ? Tone::kBad : Tone::kPlain);
   if (most != nullptr)
     sheet.answer("furthest apart: " + title_of(*most->test) + ": " + ratio_line(*most), verdict_tone(*most));

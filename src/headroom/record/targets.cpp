@@ -107,13 +107,13 @@ struct Judged {
 };
 
 TargetVerdict verdict_of(const Judged& judged) {
-  if (!judged.interval) return TargetVerdict::kUnclear;
+  if (!judged.interval || judged.direction == Direction::kUnknown) return TargetVerdict::kInconclusive;
   const bool lower = judged.direction == Direction::kLowerIsBetter;
   const double good = lower ? judged.interval->high : judged.interval->low;
   const double bad = lower ? judged.interval->low : judged.interval->high;
   if (lower ? good <= judged.target : good >= judged.target) return TargetVerdict::kReached;
   if (lower ? bad > judged.target : bad < judged.target) return TargetVerdict::kMissed;
-  return TargetVerdict::kUnclear;
+  return TargetVerdict::kInconclusive;
 }
 
 Judged judged_by(const Record& record) {
@@ -198,8 +198,8 @@ const char* name_of(TargetVerdict verdict) {
       return "ok";
     case TargetVerdict::kMissed:
       return "missed";
-    case TargetVerdict::kUnclear:
-      return "unclear";
+    case TargetVerdict::kInconclusive:
+      return "inconclusive";
     case TargetVerdict::kNone:
       break;
   }
@@ -220,7 +220,7 @@ bool is_miscounted(const Record& record) {
 
 TargetVerdict target_verdict(const Record& record) {
   if (!record.metric.target || record.outcome.kind != Outcome::Kind::kMeasured) return TargetVerdict::kNone;
-  return is_above_limit(record) ? TargetVerdict::kUnclear : verdict_of(judged_by(record));
+  return is_above_limit(record) ? TargetVerdict::kInconclusive : verdict_of(judged_by(record));
 }
 
 TargetVerdict mean_target_verdict(std::span<const Record* const> cases) {
@@ -229,7 +229,7 @@ TargetVerdict mean_target_verdict(std::span<const Record* const> cases) {
   for (const Record* record : cases) {
     if (target_verdict(*record) == TargetVerdict::kNone) return TargetVerdict::kNone;
     const Judged one = judged_by(*record);
-    if (is_above_limit(*record) || !one.interval) return TargetVerdict::kUnclear;
+    if (is_above_limit(*record) || !one.interval) return TargetVerdict::kInconclusive;
     mean.direction = one.direction;
     mean.value += one.value;
     mean.target += one.target;

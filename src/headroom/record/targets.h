@@ -63,13 +63,13 @@ TargetQuery target_query(const Record& record);
 void apply_targets(std::vector<Record>& records, std::span<const Target> targets);
 
 enum class TargetVerdict {
-  kNone,     ///< no target, or no measurement
-  kReached,  ///< the whole interval meets the target
-  kMissed,   ///< the whole interval misses the target
-  kUnclear   ///< the target is inside the interval, there is no interval, or the result exceeds its limit
+  kNone,         ///< no target, or no measurement
+  kReached,      ///< the whole interval meets the target
+  kMissed,       ///< the whole interval misses the target
+  kInconclusive  ///< the target is inside the interval, there is no interval, or the result exceeds its limit
 };
 
-/// "ok", "missed", "unclear"; "-" for none.
+/// "ok", "missed", "inconclusive"; "-" for none.
 const char* name_of(TargetVerdict verdict);
 
 /// Whether the result exceeds its limit by more than the interval, or at all if it has no interval.

@@ -83,9 +83,9 @@ std::string behind(const Record& next, const Record& nearest) {
   if (!found)
     return fmt::format("{:.3f} x the time, by the medians", next.metric.value / nearest.metric.value);
   if (!found->interval) return fmt::format("{:.3f} x the time, too few pairs for an interval", found->ratio);
-  const char* undecided = found->interval->contains(1) ? ": not told apart" : "";
+  const char* verdict = found->interval->contains(1) ? ": inconclusive" : "";
   return fmt::format("{:.3f} x the time ({:.3f} to {:.3f}){}", found->ratio, found->interval->low,
-                     found->interval->high, undecided);
+                     found->interval->high, verdict);
 }
 
 /// Most comparisons in the answer; more of them follow below the table.
@@ -152,20 +152,20 @@ void answer_failures(Sheet& sheet, const MeasuredRows& rows) {
 }
 
 void answer_targets(Sheet& sheet, const MeasuredRows& rows) {
-  std::size_t reached = 0, missed = 0, unclear = 0;
+  std::size_t reached = 0, missed = 0, inconclusive = 0;
   for (const CaseRow* row : rows.measured()) {
     const TargetVerdict verdict = target_verdict(row->any());
     reached += verdict == TargetVerdict::kReached ? 1 : 0;
     missed += verdict == TargetVerdict::kMissed ? 1 : 0;
-    unclear += verdict == TargetVerdict::kUnclear ? 1 : 0;
+    inconclusive += verdict == TargetVerdict::kInconclusive ? 1 : 0;
   }
-  const std::size_t all = reached + missed + unclear;
+  const std::size_t all = reached + missed + inconclusive;
   if (all == 0) return;
   std::string text = fmt::format("{} of {} reach{} {} target", reached, counted(all, "case"),
                                  reached == 1 ? "es" : "", reached == 1 ? "its" : "their");
   if (missed > 0) text += fmt::format(", {} miss{} it", missed, missed == 1 ? "es" : "");
-  if (unclear > 0) text += fmt::format(", {} {} unclear", unclear, is_or_are(unclear));
-  sheet.answer(text, missed > 0 ? Tone::kBad : unclear > 0 ? Tone::kPlain : Tone::kGood);
+  if (inconclusive > 0) text += fmt::format(", {} {} inconclusive", inconclusive, is_or_are(inconclusive));
+  sheet.answer(text, missed > 0 ? Tone::kBad : inconclusive > 0 ? Tone::kPlain : Tone::kGood);
 }
 
 /// Counts the rows that may be as far from their limit as `furthest`.

@@ -523,10 +523,10 @@ TEST(CommandTable, SaysWhatTheIntervalAllows) {
   EXPECT_THAT(text_of(two_commands(0.010105)), HasSubstr("): slower"));
   EXPECT_THAT(text_of(two_commands(0.01)), Not(HasSubstr("perhaps")));
   std::vector<Record> records = two_commands(0.0101);
-  EXPECT_THAT(text_of(records), HasSubstr("): slower, perhaps by less than 1.00 %"));
+  EXPECT_THAT(text_of(records), HasSubstr("): inconclusive (slower, perhaps by less than 1.00 %)"));
   records = two_commands(0.0103);
   for (Record& record : records) record.samples[0].values.resize(3), record.samples[0].rounds.resize(3);
-  EXPECT_THAT(text_of(records), HasSubstr("(too few pairs for an interval): too few runs to tell"));
+  EXPECT_THAT(text_of(records), HasSubstr("(too few pairs for an interval): inconclusive (too few runs to tell)"));
 }
 
 TEST(CommandTable, CountersAndPeaksThatAreOurs) {

@@ -108,13 +108,13 @@ std::string refusal(const std::string& text) {
 TEST(DispatchExpectations, AreJudgedByTheWholeInterval) {
   EXPECT_EQ(verdict(10, 1), Verdict::kWithin);
   EXPECT_EQ(verdict(11.5, 0.4), Verdict::kWithin);
-  EXPECT_EQ(verdict(12, 0.4), Verdict::kUnclear);
+  EXPECT_EQ(verdict(12, 0.4), Verdict::kInconclusive);
   EXPECT_EQ(verdict(13, 0.4), Verdict::kOutside);
   EXPECT_EQ(verdict(5, 1), Verdict::kFaster);
   Record unsure = measured("add", "hit", 10, 1);
   unsure.interval.reset();
   const DispatchExpectation any{"add", "hit", "", "", "", "", 10, 0.2, ""};
-  EXPECT_EQ(judge_expectations({any}, {unsure}).front().kind, Verdict::kUnclear);
+  EXPECT_EQ(judge_expectations({any}, {unsure}).front().kind, Verdict::kInconclusive);
 }
 
 TEST(DispatchExpectations, HoldForWhatTheyName) {

@@ -151,8 +151,8 @@ TargetVerdict against(Record record, Target::Kind kind, double value) {
 
 TEST(TargetVerdict, ComparesAValueInTheDirectionOfTheMetric) {
   EXPECT_EQ(against(at_nine_tenths(), Target::Kind::kValue, 19), TargetVerdict::kReached);
-  EXPECT_EQ(against(at_nine_tenths(), Target::Kind::kValue, 20), TargetVerdict::kUnclear);
-  EXPECT_EQ(against(at_nine_tenths(), Target::Kind::kValue, 20.5), TargetVerdict::kUnclear);
+  EXPECT_EQ(against(at_nine_tenths(), Target::Kind::kValue, 20), TargetVerdict::kInconclusive);
+  EXPECT_EQ(against(at_nine_tenths(), Target::Kind::kValue, 20.5), TargetVerdict::kInconclusive);
   EXPECT_EQ(against(at_nine_tenths(), Target::Kind::kValue, 22), TargetVerdict::kMissed);
   Record lower = at_nine_tenths();
   lower.metric.direction = Direction::kLowerIsBetter;
@@ -162,8 +162,8 @@ TEST(TargetVerdict, ComparesAValueInTheDirectionOfTheMetric) {
 
 TEST(TargetVerdict, ComparesAShareWithThePairedRatioToTheLimit) {
   EXPECT_EQ(against(at_nine_tenths(), Target::Kind::kShareOfLimit, 0.88), TargetVerdict::kReached);
-  EXPECT_EQ(against(at_nine_tenths(), Target::Kind::kShareOfLimit, 0.9), TargetVerdict::kUnclear);
-  EXPECT_EQ(against(at_nine_tenths(), Target::Kind::kShareOfLimit, 0.91), TargetVerdict::kUnclear);
+  EXPECT_EQ(against(at_nine_tenths(), Target::Kind::kShareOfLimit, 0.9), TargetVerdict::kInconclusive);
+  EXPECT_EQ(against(at_nine_tenths(), Target::Kind::kShareOfLimit, 0.91), TargetVerdict::kInconclusive);
   EXPECT_EQ(against(at_nine_tenths(), Target::Kind::kShareOfLimit, 0.95), TargetVerdict::kMissed);
 }
 
@@ -179,27 +179,29 @@ TEST(TargetVerdict, AResultAboveItsLimitIsNoSuccess) {
   Record record = at_nine_tenths();
   record.limit->fraction = 1.2;
   record.limit->interval = Interval{1.1, 1.3, 0.95};
-  EXPECT_EQ(against(record, Target::Kind::kShareOfLimit, 0.9), TargetVerdict::kUnclear);
+  EXPECT_EQ(against(record, Target::Kind::kShareOfLimit, 0.9), TargetVerdict::kInconclusive);
   EXPECT_TRUE(is_miscounted(record));
   record.busy_cpus = 1;
   EXPECT_FALSE(is_miscounted(record)) << "the limit may have been held up";
   record.busy_cpus = 0;
   record.limit->unstable = true;
   EXPECT_FALSE(is_miscounted(record));
-  EXPECT_EQ(against(record, Target::Kind::kShareOfLimit, 0.9), TargetVerdict::kUnclear) << "held up, perhaps";
+  EXPECT_EQ(against(record, Target::Kind::kShareOfLimit, 0.9), TargetVerdict::kInconclusive)
+      << "held up, perhaps";
   record.limit->unstable = false;
   record.limit->interval.reset();
-  EXPECT_EQ(against(record, Target::Kind::kShareOfLimit, 0.9), TargetVerdict::kUnclear) << "too few samples";
+  EXPECT_EQ(against(record, Target::Kind::kShareOfLimit, 0.9), TargetVerdict::kInconclusive)
+      << "too few samples";
 }
 
 TEST(TargetVerdict, WithoutAnIntervalNothingIsSaid) {
   Record record = at_nine_tenths();
   record.interval.reset();
-  EXPECT_EQ(against(record, Target::Kind::kValue, 1), TargetVerdict::kUnclear);
-  EXPECT_EQ(against(record, Target::Kind::kValue, 100), TargetVerdict::kUnclear)
+  EXPECT_EQ(against(record, Target::Kind::kValue, 1), TargetVerdict::kInconclusive);
+  EXPECT_EQ(against(record, Target::Kind::kValue, 100), TargetVerdict::kInconclusive)
       << "one sample misses nothing";
   record.limit->interval = Interval{0.1, 1.4, 0.95};
-  EXPECT_EQ(against(record, Target::Kind::kShareOfLimit, 0.55), TargetVerdict::kUnclear);
+  EXPECT_EQ(against(record, Target::Kind::kShareOfLimit, 0.55), TargetVerdict::kInconclusive);
 }
 
 TEST(TargetVerdict, TheMeanDoesNotContradictItsCases) {
@@ -214,11 +216,11 @@ TEST(TargetVerdict, TheMeanDoesNotContradictItsCases) {
     return mean_target_verdict(std::vector<const Record*>{&cases[0], &cases[1], &cases[2]});
   };
   EXPECT_EQ(mean_at(0.87), TargetVerdict::kReached);
-  EXPECT_EQ(mean_at(0.90), TargetVerdict::kUnclear);
+  EXPECT_EQ(mean_at(0.90), TargetVerdict::kInconclusive);
   EXPECT_EQ(mean_at(0.93), TargetVerdict::kMissed);
   EXPECT_EQ(mean_at(0.885), TargetVerdict::kReached) << "three cases tell more than one";
   cases[0].limit->interval.reset();
-  EXPECT_EQ(mean_at(0.5), TargetVerdict::kUnclear);
+  EXPECT_EQ(mean_at(0.5), TargetVerdict::kInconclusive);
 }
 
 TEST(TargetVerdict, IsNoneWithoutAMeasurementATargetOrALimit) {

@@ -377,7 +377,7 @@ TEST(NearestLimit, NamesTheFastestAndWhoComesNext) {
 TEST(NearestLimit, SaysWhereTwoAreNotToldApart) {
   const std::vector<Record> records{latency_of("native", "native", 100, 0.88),
                                     compared(latency_of("aten", "torch", 101, 0.87), 1.01, 0.98, 1.04)};
-  EXPECT_THAT(nearest_limit_text(records), testing::HasSubstr("(0.980 to 1.040): not told apart\n"));
+  EXPECT_THAT(nearest_limit_text(records), testing::HasSubstr("(0.980 to 1.040): inconclusive\n"));
 }
 
 TEST(NearestLimit, WhereTheBaselineComesNextItsRatioIsTheInverse) {
@@ -389,7 +389,7 @@ TEST(NearestLimit, WhereTheBaselineComesNextItsRatioIsTheInverse) {
   const std::vector<Record> alike{latency_of("native", "native", 101, 0.3),
                                   compared(latency_of("aten", "torch", 100, 0.9), 0.872, 0.565, 1.544)};
   EXPECT_THAT(nearest_limit_text(alike),
-              testing::HasSubstr("1.147 x the time (0.648 to 1.770): not told apart\n"));
+              testing::HasSubstr("1.147 x the time (0.648 to 1.770): inconclusive\n"));
 }
 
 TEST(NearestLimit, WithoutAPairedRatioItSaysThatItTookTheMedians) {

@@ -40,10 +40,10 @@ bool fits(const DispatchExpectation& expectation, const Record& record) {
 
 ExpectationVerdict::Kind kind_of(const DispatchExpectation& expectation, const Record& record) {
   using Kind = ExpectationVerdict::Kind;
-  if (!record.interval) return Kind::kUnclear;
+  if (!record.interval) return Kind::kInconclusive;
   const double most = expectation.value_us * (1 + expectation.tolerance);
   if (record.interval->low > most) return Kind::kOutside;
-  if (record.interval->high > most) return Kind::kUnclear;
+  if (record.interval->high > most) return Kind::kInconclusive;
   const bool faster = record.interval->high < expectation.value_us * (1 - expectation.tolerance);
   return faster ? Kind::kFaster : Kind::kWithin;
 }
@@ -143,8 +143,8 @@ std::string verdict_text(ExpectationVerdict::Kind kind) {
       return "faster";
     case ExpectationVerdict::Kind::kOutside:
       return "TOO SLOW";
-    case ExpectationVerdict::Kind::kUnclear:
-      return "unclear";
+    case ExpectationVerdict::Kind::kInconclusive:
+      return "inconclusive";
     case ExpectationVerdict::Kind::kUnmeasured:
       break;
   }
@@ -182,12 +182,12 @@ Table expectation_table(const std::vector<ExpectationVerdict>& verdicts) {
 
 void answer_expectations(Sheet& sheet, const std::vector<ExpectationVerdict>& verdicts) {
   if (verdicts.empty()) return;
-  std::size_t met = 0, unclear = 0, unmeasured = 0;
+  std::size_t met = 0, inconclusive = 0, unmeasured = 0;
   std::vector<std::string> slow;
   for (const ExpectationVerdict& verdict : verdicts) {
     using Kind = ExpectationVerdict::Kind;
     met += verdict.kind == Kind::kWithin || verdict.kind == Kind::kFaster ? 1 : 0;
-    unclear += verdict.kind == Kind::kUnclear ? 1 : 0;
+    inconclusive += verdict.kind == Kind::kInconclusive ? 1 : 0;
     unmeasured += verdict.kind == Kind::kUnmeasured ? 1 : 0;
     if (verdict.kind == Kind::kOutside)
       slow.push_back(verdict.expectation.op + " " + verdict.expectation.metric);
@@ -195,7 +195,7 @@ void answer_expectations(Sheet& sheet, const std::vector<ExpectationVerdict>& ve
   std::string text =
       fmt::format("{} of {} expectation{} met", met, verdicts.size(), verdicts.size() == 1 ? " is" : "s are");
   if (!slow.empty()) text += ", too slow: " + join(slow, ", ");
-  if (unclear > 0) text += fmt::format(", {} unclear", unclear);
+  if (inconclusive > 0) text += fmt::format(", {} inconclusive", inconclusive);
   if (unmeasured > 0) text += fmt::format(", {} not measured", unmeasured);
   sheet.answer(text, !slow.empty() ? Tone::kBad : met == verdicts.size() ? Tone::kGood : Tone::kPlain);
 }

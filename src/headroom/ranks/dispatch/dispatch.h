@@ -68,11 +68,11 @@ std::vector<DispatchExpectation> pytorch_dispatch_expectations();
 /// The comparison of a measurement with an expectation.
 struct ExpectationVerdict {
   enum class Kind {
-    kWithin,      ///< whole interval at most value * (1 + tolerance)
-    kFaster,      ///< whole interval below value * (1 - tolerance): outdated expectation
-    kOutside,     ///< whole interval above
-    kUnclear,     ///< interval on both sides, or missing
-    kUnmeasured,  ///< no matching record
+    kWithin,        ///< whole interval at most value * (1 + tolerance)
+    kFaster,        ///< whole interval below value * (1 - tolerance): outdated expectation
+    kOutside,       ///< whole interval above
+    kInconclusive,  ///< interval on both sides, or missing
+    kUnmeasured,    ///< no matching record
   };
   DispatchExpectation expectation;
   Kind kind = Kind::kUnmeasured;

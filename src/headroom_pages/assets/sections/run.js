@@ -4,7 +4,7 @@
   "use strict";
   const { element, numbers } = headroom;
   const kMiddot = " · ";
-  const kVerdicts = { ok: "good", missed: "bad", unclear: "" };
+  const kVerdicts = { ok: "good", missed: "bad", inconclusive: "" };
 
   const share_scale = (rows) => {
     const most = d3.max(rows, (row) => Math.min(row.share_high || row.share || 0, 2));
@@ -48,7 +48,7 @@
   const spread_of = (row) => typeof row.time === "number" ? numbers.spread(row.time, row.time_low, row.time_high, row.time_unit)
     : typeof row.value === "number" ? numbers.spread(row.value, row.low, row.high, row.unit) : "";
 
-  const order_of_verdict = { missed: 0, unclear: 1, ok: 2 };
+  const order_of_verdict = { missed: 0, inconclusive: 1, ok: 2 };
 
   function all_columns(rows, palette) {
     const scale = share_scale(rows);
