@@ -20,6 +20,14 @@
 
 namespace headroom::bench {
 
+/// Distribution of what runs are off by, each with a standard deviation of 1.
+enum class RunTail {
+  kNormal,
+  kStudent,   ///< t with 3 degrees of freedom
+  kOutliers,  ///< one run of ten is off four times as far
+  kSlow       ///< exponential: some runs are slow, none is fast
+};
+
 /// What a synthetic suite of measurements is made of.
 struct SuiteModel {
   std::size_t cases = 50;
@@ -32,8 +40,10 @@ struct SuiteModel {
   double slowdown = 0;        ///< of the first case on the side of the test: .03 is 3 %
   bool paired = true;         ///< both sides in one session
   double run_noise = 0;       ///< standard deviation of what a run as a whole is off by, each case for itself
-  std::size_t earlier_runs = 0;  ///< that the gate knows of; 0: it is told that runs do not differ
-  std::size_t runs = 1;          ///< on each side; with several the gate is told nothing else
+  std::size_t earlier_runs = 0;         ///< that the gate knows of; 0: it is told that runs do not differ
+  std::size_t runs = 1;                 ///< on each side; with several the gate is told nothing else
+  RunTail run_tail = RunTail::kNormal;  ///< of run_noise
+  bool spread_unknown = false;          ///< the gate is told nothing: it assumes kAssumedRunSpread
 };
 
 /// Two sides of a suite that differ by `slowdown` in one case and by noise in all.
@@ -47,7 +57,8 @@ class SyntheticSuite {
         baseline.push_back(record(i, 1, session));
         test.push_back(record(i, i == 0 ? 1 + model_.slowdown : 1, other));
       }
-      known_.push_back(model_.paired || model_.runs > 1 ? RunKnowledge{} : knowledge_of(i));
+      const bool told = !model_.paired && model_.runs == 1 && !model_.spread_unknown;
+      known_.push_back(told ? knowledge_of(i) : RunKnowledge{});
     }
     if (model_.runs == 1) return;
     baseline = join_duplicates(std::move(baseline)).records;
@@ -92,6 +103,22 @@ class SyntheticSuite {
   double uniform() { return (static_cast<double>(engine_() >> 11) + 0.5) * 0x1p-53; }
   double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform()); }
 
+  double run_offset() {
+    switch (model_.run_tail) {
+      case RunTail::kStudent: {
+        const double z = normal(), a = normal(), b = normal(), c = normal();
+        return z / std::sqrt((a * a + b * b + c * c) / 3) / std::numbers::sqrt3;
+      }
+      case RunTail::kOutliers:
+        return normal() * (uniform() < 0.1 ? 4 : 1) / std::sqrt(0.9 + 0.1 * 16);
+      case RunTail::kSlow:
+        return -std::log(uniform()) - 1;
+      case RunTail::kNormal:
+        break;
+    }
+    return normal();
+  }
+
   Record record(std::size_t index, double factor, std::shared_ptr<const Environment> session) {
     Record record;
     record.model.name = "case" + std::to_string(index);
@@ -99,7 +126,7 @@ class SyntheticSuite {
     record.metric.unit = "us";
     record.environment = std::move(session);
     double state = normal();
-    const double run_off = model_.paired ? 0 : model_.run_noise * normal();
+    const double run_off = model_.paired ? 0 : model_.run_noise * run_offset();
     std::uint32_t round = 0;
     for (std::size_t p = 0; p < model_.processes; ++p) {
       ProcessSamples process;
@@ -136,6 +163,7 @@ inline std::vector<double> SyntheticSuite::holm_mann_whitney() const {
 /// and by Mann and Whitney's test on all samples, corrected by Holm.
 struct GateCounts {
   std::size_t any = 0, first = 0;
+  std::size_t first_improved = 0;
   std::size_t any_by_ranks = 0, first_by_ranks = 0;
 };
 
@@ -147,6 +175,7 @@ inline GateCounts count_regressions(const SuiteModel& model, double margin, std:
     const std::vector<Comparison> judged = suite.judged(margin);
     if (gate_answer(judged, 0).exit == ExitCode::kNo) ++counts.any;
     if (judged.front().verdict == Verdict::kRegression) ++counts.first;
+    if (judged.front().verdict == Verdict::kImprovement) ++counts.first_improved;
     const std::vector<double> by_ranks = suite.holm_mann_whitney();
     if (std::ranges::min(by_ranks) <= 0.05) ++counts.any_by_ranks;
     if (by_ranks.front() <= 0.05) ++counts.first_by_ranks;

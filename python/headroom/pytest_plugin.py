@@ -23,8 +23,7 @@ from .state import State
 from .timing import measure_here
 
 _MARKS = ("headroom", "benchmark")
-_FAILED, _UNDECIDED = 1, 3
-_UNDECIDED_VERDICTS = ("inconclusive", "underpowered")
+_FAILED, _INCONCLUSIVE = 1, 3
 _CONFIRMATIONS, _PAUSE_S = 5, 1.0
 
 
@@ -344,7 +343,7 @@ class _Measuring:
         option = self._config.getoption
         spread = ["--run-spread", option("headroom_run_spread")] if option("headroom_run_spread") else []
         told = run_command(["diff", "--gate", option("headroom_gate"), "--json", "-", *spread, *more, option("headroom_baseline"), file],
-                           accepted=(0, _FAILED, _UNDECIDED))
+                           accepted=(0, _FAILED, _INCONCLUSIVE))
         return list(told["comparisons"])
 
     def _gate(self, session: pytest.Session, file: str) -> None:
@@ -355,17 +354,17 @@ class _Measuring:
         except CommandFailed as error:
             self._fail("headroom gate", str(error))
             return
-        undecided = 0
+        inconclusive = 0
         for one in compared:
             if one["verdict"] == "regression":
                 if self._node(one) in doubted:
                     self._verdicts.append(f"{self._node(one)}: looked slower, {doubted[self._node(one)]}")
                 else:
                     self._fail(self._node(one), _sentence(one, self._config.getoption("headroom_baseline")))
-            undecided += one["verdict"] in _UNDECIDED_VERDICTS
-        if undecided:
-            doubts = dict.fromkeys(doubt for one in compared for doubt in one["doubts"])
-            self._verdicts.append(f"gate: {undecided} of {len(compared)} cases are undecided: {'; '.join(doubts) or 'too few samples'}")
+            inconclusive += one["verdict"] == "inconclusive"
+        if inconclusive:
+            reasons = dict.fromkeys(one["reason"] for one in compared if one["reason"])
+            self._verdicts.append(f"gate: {inconclusive} of {len(compared)} cases are inconclusive: {'; '.join(reasons)}")
 
     def _node(self, one: Mapping[str, Any]) -> str:
         return self._nodes.get((one["case"], one["backend"]), one["case"])
@@ -394,13 +393,13 @@ class _Measuring:
                 node = self._node(one)
                 if node not in left:
                     continue
-                if one["verdict"] in _UNDECIDED_VERDICTS:
-                    doubted[node] = f"but when it was measured again it was undecided: {'; '.join(one['doubts']) or 'too few samples'}"
+                if one["verdict"] == "inconclusive":
+                    doubted[node] = f"but when it was measured again it was inconclusive: {one['reason']}"
                 elif one["verdict"] != "regression":
                     doubted[node] = "but not when it was measured again"
                 elif one["ratio"] / max(1.0, machine.get(node, 1.0)) <= 1 + one["margin"]:
                     doubted[node] = (f"but calls of a function that does nothing were {100 * (machine[node] - 1):.0f} % slower, too: the "
-                                     "machine was, and the test is undecided")
+                                     "machine was, and the test is inconclusive")
         return doubted
 
     def _fail(self, nodeid: str, sentence: str) -> None:

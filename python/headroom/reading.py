@@ -50,7 +50,7 @@ def _row(record: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]) -
         **{f"axis {name}": value for name, value in record.get("axes", {}).items()},
         "backend": model.get("backend"), "dtype": benchmark.get("dtype"), "metric": metric.get("name"),
         "value": metric.get("value"), "unit": metric.get("unit"), "low": interval.get("low"), "high": interval.get("high"),
-        "lower_is_better": metric.get("direction") == "lower", "samples": samples, "outcome": outcome.get("kind"),
+        "lower_is_better": {"lower": True, "higher": False}.get(metric.get("direction", "")), "samples": samples, "outcome": outcome.get("kind"),
         "reason": outcome.get("reason"), "of_limit": (record.get("limit") or {}).get("fraction"),
         "verified": record.get("verified"), "runner": record.get("runner"), "device": record.get("device"),
         "caches": record.get("caches"), "threads": record.get("threads"), "machine": environment.get("fingerprint"),

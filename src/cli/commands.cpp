@@ -28,7 +28,7 @@ constexpr Command kCommands[] = {
     {"time", "measure a command: time with its interval, memory, page faults, switches", time},
     {"ab", "compare commands, or builds of a runner, run in turn until the ratio is known", ab},
     {"show", "results of any tool, of a folder, of a run of the history, as a table or as records", show},
-    {"diff", "compare measurements: what got slower, what got faster, what cannot be told", diff},
+    {"diff", "compare measurements: what got slower, what got faster, what is inconclusive", diff},
     {"trace", "what a device was doing: utilisation, kernels, idle time, collectives of profiler traces",
      nullptr, nullptr, "headroom-trace"},
     {"cache", "commands with cold caches against the same with warm ones, whole suites or one of yours",

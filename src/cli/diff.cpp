@@ -114,6 +114,10 @@ void understand(DiffOptions& options, const Texts& texts) {
   if (!options.filter.empty()) {
     with_context("--filter", [&] { static_cast<void>(NamePattern(options.filter)); });
   }
+  for (const std::string& metric : options.higher_is_better) {
+    if (std::ranges::find(options.lower_is_better, metric) == options.lower_is_better.end()) continue;
+    throw Error(in_quotes(metric) + " is in --higher-is-better and in --lower-is-better: keep one");
+  }
   if (!options.confirm.empty() && !options.gate)
     throw Error("--confirm reruns what a gate flags: give --gate too");
   if (!options.ddp_form) return;
@@ -156,7 +160,7 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
   DiffOptions options;
   Texts texts;
   OptionTable table(
-      "Compares measurements, case by case: what got slower, what got faster, and what cannot be told.",
+      "Compares measurements, case by case: what got slower, what got faster, and what is inconclusive.",
       "headroom diff");
   table.footer(kDiffFooter);
   table.add_option("BASELINE TEST", texts.operands, "what to compare: the baseline, then one test or more")
@@ -167,6 +171,16 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
       .type_name("NAME")
       .repeated();
   table.add_flag("--all-metrics", options.all_metrics, "every metric of a case, not one row");
+  table
+      .add_option("--higher-is-better", options.higher_is_better,
+                  "a metric that rises for the better (may be repeated)")
+      .type_name("NAME")
+      .repeated();
+  table
+      .add_option("--lower-is-better", options.lower_is_better,
+                  "a metric that falls for the better (may be repeated)")
+      .type_name("NAME")
+      .repeated();
   table.add_option("--filter", options.filter, "only cases whose name holds this text or regular expression");
   table
       .add_option("--sort", texts.sort,
@@ -184,7 +198,7 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
   table.add_option(
       "--run-spread", texts.run_spread,
       "how far runs of one case lie apart on this machine, as a standard deviation: 1% (default: "
-      "learned from several runs of a side, the history and --calibrate-noise)");
+      "learned from several runs of a side, the history and --calibrate-noise; else up to 16 % are assumed)");
   table.add_flag("--across-machines", options.across_machines,
                  "compare what two machines measured all the same");
   table

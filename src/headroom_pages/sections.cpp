@@ -8,6 +8,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/compare/comparison.h"
+#include "headroom/record/metric_direction.h"
 #include "headroom/record/record_json.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/roofline.h"
@@ -74,12 +75,14 @@ void set_comparison(Columns& columns, const Comparison& comparison, TextIndex& t
   if (!record.model.backend.empty()) columns.set("backend", record.model.backend);
   columns.set("metric", record.metric.name);
   columns.set("unit", comparison.unit);
-  columns.set("lower_is_better", record.metric.direction == Direction::kLowerIsBetter);
+  columns.set("lower_is_better", lower_is_better(comparison.direction));
   columns.set("baseline", comparison.baseline_value);
   columns.set("value", comparison.test_value);
   columns.set("n", comparison.samples);
   columns.set("margin", comparison.margin);
   columns.set("verdict", to_string(comparison.verdict));
+  if (const std::string reason = undecided_reason(comparison); !reason.empty())
+    columns.set("reason", texts.of(reason));
   if (!comparison.problem.empty()) columns.set("problem", comparison.problem);
   if (comparison.ratio) {
     columns.set("ratio", comparison.ratio->ratio);
@@ -95,7 +98,7 @@ void set_comparison(Columns& columns, const Comparison& comparison, TextIndex& t
 }
 
 bool has_changed(const Comparison& comparison) {
-  return comparison.verdict == Verdict::kRegression || comparison.verdict == Verdict::kImprovement;
+  return is_change(comparison.verdict);
 }
 
 Json axes_json(const Record& record) {

@@ -35,10 +35,10 @@ PageSection run_section(std::string title, const std::vector<Record>& records,
 ///
 /// Columns: "test" (which), "case", "backend", "metric", "unit", "lower_is_better", "baseline", "value";
 /// "ratio" (test over baseline), "low", "high", "n", "estimator", "margin", "verdict" as `headroom diff` has
-/// them; "doubts" (numbers of texts), "problem"; "shift": the nine deciles, [percentile, baseline, test,
-/// ratio, low, high, verdict] each. Numbers that there are not are null; a column that is null in all rows is
-/// left out. Of very many comparisons only some that changed have a shift: "shifts_of" says how many.
-/// `answers`: what `headroom diff` says first.
+/// them; "reason" and "doubts" (numbers of texts), "problem"; "shift": the nine deciles, [percentile,
+/// baseline, test, ratio, low, high, verdict] each. Numbers that there are not are null; a column that is
+/// null in all rows is left out. Of very many comparisons only some that changed have a shift: "shifts_of"
+/// says how many. `answers`: what `headroom diff` says first.
 PageSection diff_section(const DiffReport& report, const std::vector<std::string>& answers);
 
 /// What a page shows of an instrument whose cases have many metrics each (ranks, operators, steps, commands

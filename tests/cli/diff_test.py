@@ -61,7 +61,7 @@ class DiffTest(CommandLineTest):
 
     def test_gate_exit_codes(self):
         for factor, code, words in ((1.0, 0, "all 2 cases are the same or better"), (0.8, 0, "same or better"),
-                                    (1.2, 1, "1 of 2 cases regressed"), (1.03, 3, "1 of 2 cases are undecided")):
+                                    (1.2, 1, "1 of 2 cases regressed"), (1.03, 3, "1 of 2 cases are inconclusive")):
             with self.subTest(factor):
                 result = told("--gate", "3%", *self.sides(factor))
                 self.assert_exit(result, code)
@@ -70,9 +70,96 @@ class DiffTest(CommandLineTest):
     def test_two_files_know_nothing_of_what_differs_from_run_to_run(self):
         result = headroom("diff", "--gate", "3%", *self.sides(1.2))
         self.assert_exit(result, 3)
-        self.assertIn("inconclusive, all of them: measured apart, and too few runs tell", result.stdout)
-        self.assertIn("to decide: give several runs of each side", result.stdout)
-        self.assertIn("(2 because nothing tells how far runs lie apart)", result.stdout)
+        self.assertIn("of 2 comparisons 2 are inconclusive", result.stdout)
+        self.assertIn("to decide by less: give several runs of each side", result.stdout)
+        self.assertIn("(2: runs apart assumed to vary by up to 16 %)", result.stdout)
+
+    def hyperfine(self, name, center, seed):
+        path = self.folder / name
+        times = samples(center, seed, 10, 0.01)
+        path.write_text(json.dumps({"results": [{"command": "make", "times": times, "median": sorted(times)[5]}]}))
+        return path
+
+    def test_two_files_of_ten_runs_decide_what_no_spread_explains(self):
+        for factor, code, verdict in ((10, 1, "regression"), (2, 1, "regression"), (1.05, 3, "inconclusive"),
+                                      (1, 3, "inconclusive"), (1 / 1.05, 3, "inconclusive"), (0.5, 0, "improvement"),
+                                      (0.1, 0, "improvement")):
+            with self.subTest(factor):
+                sides = self.hyperfine("a.json", 1, 1), self.hyperfine("b.json", factor, 2)
+                gated = headroom("diff", "--gate", "3%", "--json", "-", *sides)
+                self.assert_exit(gated, code)
+                [entry] = json.loads(gated.stdout)["comparisons"]
+                self.assertEqual(entry["verdict"], verdict)
+                self.assertEqual(entry["reason"], "runs apart assumed to vary by up to 16 %" if code == 3 else "")
+                self.assertEqual(entry["within_runs"]["assumed_run_spread"], 0.16)
+                self.assertLess(entry["within_runs"]["high"] / entry["within_runs"]["low"], 1.2)
+                self.assertGreater(entry["high"] / entry["low"], 2)
+                self.assertIsNone(entry["run_spread"])
+                plain = headroom("diff", *sides)
+                self.assert_exit(plain, 0)
+                self.assertRegex(plain.stdout, rf"make .* {verdict} ")
+                self.assertIn("runs apart assumed to vary by up to 16 %", plain.stdout)
+
+    def test_the_answer_says_the_assumed_spread_in_a_clause(self):
+        clause = r"; runs apart assumed to vary by up to 16 %\)"
+        one, ten = self.hyperfine("a.json", 1, 1), self.hyperfine("b.json", 10, 2)
+        for options in ([], ["--gate", "3%"], ["--markdown"]):
+            self.assertRegex(headroom("diff", *options, one, ten).stdout,
+                             r"most: make latency: (9\.9|10\.0|10\.1)\d* x slower \(9\.\d+ to 10\.\d within the runs" + clause)
+            self.assertRegex(headroom("diff", *options, ten, one).stdout,
+                             r"most: make latency: (9\.9|10\.0|10\.1)\d* x faster \(9\.\d+ to 10\.\d within the runs" + clause)
+        known = headroom("diff", "--run-spread", "2%", "--gate", "3%", one, ten)
+        self.assert_exit(known, 1)
+        self.assertNotIn("assumed", known.stdout)
+        self.assert_exit(headroom("diff", "--run-spread", "80%", "--gate", "3%", self.hyperfine("c.json", 2, 3), one), 3)
+
+    def counter_files(self, name, before, after):
+        def written(path, value):
+            runs = [{"name": "sum", "run_name": "sum", "run_type": "iteration", "repetition_index": i, "iterations": 100,
+                     "real_time": 10, "cpu_time": 10, "time_unit": "ns", name: value(i)} for i in range(10)]
+            (self.folder / path).write_text(json.dumps({"context": {"host_name": "a", "num_cpus": 2}, "benchmarks": runs}))
+            return self.folder / path
+        return written("before.json", lambda i: before * (1 + 0.001 * (i % 3))), written("after.json", lambda i: after * (1 + 0.001 * (i % 3)))
+
+    def counter(self, name, before, after, *options):
+        result = told("--gate", "3%", "--metric", name, "--json", "-", *options, *self.counter_files(name, before, after))
+        return json.loads(result.stdout)["comparisons"][0], result.returncode
+
+    def test_the_direction_of_a_counter(self):
+        for name in ("Throughput", "GFLOPS", "FPS", "tokens/sec", "MB/sec", "frames per second", "hit_rate", "FOM: GB per second"):
+            self.assertEqual((self.counter(name, 4, 8)[0]["verdict"], self.counter(name, 8, 4)[1]), ("improvement", 1), name)
+        for name in ("p99", "misses", "bytes", "allocs", "error_rate", "miss_rate"):
+            self.assertEqual((self.counter(name, 8, 4)[0]["verdict"], self.counter(name, 4, 8)[1]), ("improvement", 1), name)
+
+    def test_a_counter_of_unknown_direction_changes(self):
+        for before, after, change in ((4, 8, "changed"), (8, 4, "changed"), (4, 4, "same")):
+            entry, code = self.counter("widgets", before, after)
+            self.assertEqual((entry["verdict"], entry["lower_is_better"]), (change, None))
+            self.assertEqual(code, 3, "nothing with a known direction was compared")
+        files = self.counter_files("widgets", 4, 8)
+        among = told("--gate", "3%", "--all-metrics", *files)
+        self.assert_exit(among, 0)
+        self.assertIn("all 2 cases are the same or better; 1 more are not gated (1 changed)", among.stdout)
+        self.assertIn("changed: nobody knows which way is better; --higher-is-better NAME", among.stdout)
+        self.assertRegex(among.stdout, r"widgets .* changed ")
+        for option, before, after, verdict, code in (
+                ("--higher-is-better", 4, 8, "improvement", 0), ("--higher-is-better", 8, 4, "regression", 1),
+                ("--lower-is-better", 4, 8, "regression", 1), ("--lower-is-better", 8, 4, "improvement", 0)):
+            entry, exit_code = self.counter("widgets", before, after, option, "widgets")
+            self.assertEqual((entry["verdict"], exit_code), (verdict, code), option)
+        self.assert_refused(told("--higher-is-better", "gadgets", *files), "'gadgets'", "no such metric")
+        self.assert_refused(told("--higher-is-better", "x", "--lower-is-better", "x", *files), "keep one")
+
+    def test_zero_has_a_verdict(self):
+        for name, before, after, verdict, code in (
+                ("allocs", 0, 0, "same", 0), ("allocs", 0, 4, "regression", 1), ("allocs", 4, 0, "improvement", 0),
+                ("hits", 0, 4, "improvement", 0), ("hits", 4, 0, "regression", 1)):
+            entry, exit_code = self.counter(name, before, after)
+            self.assertEqual((entry["verdict"], entry["ratio"], exit_code), (verdict, None, code), (name, before, after))
+        both = told("--gate", "3%", "--all-metrics", *self.counter_files("allocs", 0, 0))
+        self.assert_exit(both, 0)
+        self.assertIn("all 3 cases are the same or better", both.stdout)
+        self.assertIn("no ratio of a value to 0", told("--all-metrics", *self.counter_files("allocs", 0, 4)).stdout)
 
     def test_several_runs_of_each_side_decide(self):
         for i, (side, factor) in enumerate([("old", 1), ("new", 1.2)] * 4):
@@ -196,7 +283,7 @@ class DiffTest(CommandLineTest):
         after = self.write("after.json", [record("gemv", slow), record("x", [], lone=1)])
         result = told("--shift", before, after)
         self.assert_exit(result, 0)
-        self.assertRegex(result.stdout, r"gemv D=64, latency: the slowest tenth is [34]\.\d\dx slower \([34]\.\d\d to [34]\.\d\d\), "
+        self.assertRegex(result.stdout, r"gemv D=64, latency: the slowest tenth is [34]\.\d\d x slower \([34]\.\d\d to [34]\.\d\d\), "
                                         r"the median the same\n")
         self.assertEqual(len(re.findall(r"^ *p\d0 ", result.stdout, re.M)), 9)
         comparisons = json.loads(told("--shift", "--json", "-", before, after).stdout)["comparisons"]
@@ -206,11 +293,11 @@ class DiffTest(CommandLineTest):
         self.assertLessEqual(shift[8]["low"], shift[8]["ratio"])
         self.assertEqual(comparisons[1]["shift"], [])
         apart = headroom("diff", "--shift", before, after).stdout
-        self.assertIn("the slowest tenth is undecided, the median undecided", apart)
+        self.assertRegex(apart, r"the slowest tenth is [34]\.\d\d x slower .*, the median inconclusive")
         again = self.write("before_.json", [record("gemv", slow)])  # of the same second and machine: one session
         paired = headroom("diff", "--shift", self.write("before2.json", [record("gemv", samples(10, 1, count=300))]), again)
         self.assertIn("300 paired", paired.stdout)
-        self.assertRegex(paired.stdout, r"the slowest tenth is [34]\.\d\dx slower")
+        self.assertRegex(paired.stdout, r"the slowest tenth is [34]\.\d\d x slower")
         self.assertNotIn("decile", told(before, after).stdout)
 
     def test_gate_file(self):

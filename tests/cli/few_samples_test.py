@@ -50,7 +50,8 @@ class FewSamplesTest(CommandLineTest):
         """A claim on one of many cases is held at a higher confidence, which takes more samples."""
         code, entries = self.compared(3, [FEWEST] * 20, [FEWEST] * 20, "--gate", "3%")
         self.assertEqual(code, 3)
-        self.assertEqual({entry["verdict"] for entry in entries}, {"underpowered"})
+        self.assertEqual({entry["verdict"] for entry in entries}, {"inconclusive"})
+        self.assertEqual({entry["reason"] for entry in entries}, {"underpowered: too few samples"})
 
     def test_a_gate_on_a_tail(self):
         for count in range(1, FEWEST + 1):

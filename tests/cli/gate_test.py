@@ -63,7 +63,7 @@ class GateTest(CommandLineTest):
         confirm = f"{HEADROOM} run --runner {FAULTY} --runner {FAULTY} --no-limits --no-store --max-time 600ms"
         result = headroom(*gate, "--confirm", confirm, env=self.environment)
         self.assertRegex(result.stderr, r"fine: not confirmed by an interleaved rerun \(\w+, ratio [01]\.\d+\)")
-        # A machine that is busy decides nothing, and then it is undecided.
+        # A machine that is busy decides nothing, and then it is inconclusive.
         self.assert_exit(result, 0 if "(same, " in result.stderr else 3)
 
     def test_a_calibration_tells_the_gate_how_far_runs_lie_apart(self):

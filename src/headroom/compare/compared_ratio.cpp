@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/compare/compared_ratio.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -226,6 +228,26 @@ double error_of_mean(const std::vector<RunValue>& runs) {
   return std::sqrt(squares) / static_cast<double>(runs.size());
 }
 
+/// Returns the extremes of the ratio of a test's sample to a baseline's, if each side has enough samples for
+/// an interval of independent ones.
+std::optional<Interval> range_of_ratio(const Record& baseline, const Record& test, double test_factor) {
+  constexpr std::size_t kFewest = 6;
+  if (std::min(sample_count(baseline), sample_count(test)) < kFewest) return std::nullopt;
+  const auto extremes = [](const Record& record) {
+    Interval range{INFINITY, 0, 1};
+    for (const ProcessSamples& process : record.samples) {
+      for (const double value : steady(process)) {
+        range.low = std::min(range.low, value);
+        range.high = std::max(range.high, value);
+      }
+    }
+    return range;
+  };
+  const Interval of_baseline = extremes(baseline), of_test = extremes(test);
+  return Interval{test_factor * of_test.low / of_baseline.high, test_factor * of_test.high / of_baseline.low,
+                  1};
+}
+
 double log_width(const RatioEstimate& ratio) {
   return ratio.interval ? std::log(ratio.interval->high / ratio.interval->low) : INFINITY;
 }
@@ -355,6 +377,10 @@ const char* to_string(Estimator estimator) {
   return "none";
 }
 
+std::string assumed_spread_clause() {
+  return fmt::format("runs apart assumed to vary by up to {:.0f} %", 100 * kAssumedSpread);
+}
+
 std::vector<RunValue> runs_of(const Record& record) {
   if (!record.runs.empty()) return record.runs;
   RunValue run{record.metric.value, 0, 0};
@@ -377,8 +403,9 @@ ComparedRatio::ComparedRatio(const std::optional<PairedSeries>& pairs, const Rec
   if (estimator_ == Estimator::kPaired) return;
   baseline_ = runs_of(baseline);
   test_ = runs_of(test);
+  range_ = range_of_ratio(baseline, test, test_factor);
   value_spread_ = if_known(pooled(spread_of(baseline_, test_, &RunValue::value), known.values));
-  if (modes_ && by_modes(kRatioConfidence).interval) estimator_ = Estimator::kModes;
+  if (modes_ && of_modes(kRatioConfidence).interval) estimator_ = Estimator::kModes;
   look_at_shares(baseline, test, known);
 }
 
@@ -389,7 +416,8 @@ void ComparedRatio::expect_correlation(double rho) {
 
 void ComparedRatio::look_at_shares(const Record& baseline, const Record& test, const RunKnowledge& known) {
   const bool have_shares = baseline.limit && test.limit && same_limit(*baseline.limit, *test.limit) &&
-                           all_have_shares(baseline_) && all_have_shares(test_);
+                           all_have_shares(baseline_) && all_have_shares(test_) &&
+                           baseline.metric.direction != Direction::kUnknown;
   if (!have_shares) return;
   share_spread_ = if_known(pooled(spread_of(baseline_, test_, &RunValue::fraction), known.fractions));
   if (!share_spread_) return;
@@ -402,7 +430,12 @@ void ComparedRatio::look_at_shares(const Record& baseline, const Record& test, c
 
 RatioEstimate ComparedRatio::at(double confidence) const {
   if (estimator_ == Estimator::kShares) return by_shares(confidence);
-  return estimator_ == Estimator::kModes ? by_modes(confidence) : by_samples(confidence);
+  return allowing_for_runs(of_samples(confidence), confidence);
+}
+
+std::optional<Interval> ComparedRatio::within_runs() const {
+  const bool assumed = estimator_ == Estimator::kUnpaired || estimator_ == Estimator::kModes;
+  return assumed && !value_spread_ ? of_samples(kRatioConfidence).interval : std::nullopt;
 }
 
 std::optional<ModeComparison> ComparedRatio::modes() const {
@@ -419,21 +452,33 @@ std::optional<RatioEstimate> ComparedRatio::share_effect(double confidence) cons
   return allowing_for_runs(*effect, confidence);
 }
 
-RatioEstimate ComparedRatio::by_samples(double confidence) const {
-  return allowing_for_runs(series_.at(confidence), confidence);
+RatioEstimate ComparedRatio::of_samples(double confidence) const {
+  if (estimator_ == Estimator::kModes) return of_modes(confidence);
+  RatioEstimate estimate = series_.at(confidence);
+  if (value_spread_ || !range_) return estimate;
+  const Interval of_series = estimate.interval.value_or(*range_);
+  estimate.interval =
+      Interval{std::max(of_series.low, range_->low), std::min(of_series.high, range_->high), confidence};
+  return estimate;
 }
 
-RatioEstimate ComparedRatio::by_modes(double confidence) const {
+RatioEstimate ComparedRatio::of_modes(double confidence) const {
   RatioEstimate estimate = modes_->ratio_at(confidence);
   estimate.pairs = series_.at(confidence).pairs;
-  return allowing_for_runs(estimate, confidence);
+  return estimate;
 }
 
 RatioEstimate ComparedRatio::allowing_for_runs(RatioEstimate estimate, double confidence) const {
-  if (!estimate.interval || !value_spread_) return estimate;
-  const double half = run_half_width(*value_spread_, baseline_.size(), test_.size(), confidence);
-  estimate.interval->low = std::min(estimate.interval->low, estimate.ratio * std::exp(-half));
-  estimate.interval->high = std::max(estimate.interval->high, estimate.ratio * std::exp(half));
+  if (!estimate.interval || estimator_ == Estimator::kPaired) return estimate;
+  const double half =
+      run_half_width(value_spread_.value_or(kAssumedRunSpread), baseline_.size(), test_.size(), confidence);
+  double down = std::log(estimate.ratio / estimate.interval->low);
+  double up = std::log(estimate.interval->high / estimate.ratio);
+  // A spread learned from the values of runs includes the error of their samples.
+  down = value_spread_ ? std::max(down, half) : std::hypot(down, half);
+  up = value_spread_ ? std::max(up, half) : std::hypot(up, half);
+  estimate.interval->low = estimate.ratio * std::exp(-down);
+  estimate.interval->high = estimate.ratio * std::exp(up);
   return estimate;
 }
 

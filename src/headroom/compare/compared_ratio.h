@@ -118,6 +118,23 @@ struct RunKnowledge {
   std::string source;                  ///< "12 earlier runs on this machine"; empty if nothing is known
 };
 
+/// Run-to-run spread that is assumed of separate runs if it is unknown, as a relative standard deviation.
+/// Source: runs of one case measured apart on the machines of this project lie 1 to 16 % apart
+/// (bench/gate_apart.py, `run --calibrate-noise`).
+inline constexpr double kAssumedSpread = 0.16;
+
+/// The same as a prior: Student's t with 3 degrees of freedom, because spreads are heavy-tailed. Its 95 %
+/// interval of the difference of two runs is that of a normal spread of kAssumedSpread: log_sd = 1.960
+/// ln(1.16) / 3.182, a factor of 1.51. At the confidence of 50 cases it is 3.75.
+///
+/// SIM (bench/assumed_spread.cpp; spreads of 0.5 to 16 %, normal, skewed and heavy-tailed; docs/gate.md): at
+/// most 2.4 % of 20,000 gates of one case raise a false alarm, at most 4.5 % of those of 10 or 50 cases. A
+/// change by twice the prior, a factor of 2.28, is decided in at least 96.2 %.
+inline constexpr RunSpread kAssumedRunSpread{0.091407, 3};
+
+/// Returns "runs apart assumed to vary by up to 16 %".
+std::string assumed_spread_clause();
+
 /// Returns the runs that were joined into the record, or the record itself as one run.
 std::vector<RunValue> runs_of(const Record& record);
 
@@ -128,13 +145,18 @@ std::vector<RunValue> runs_of(const Record& record);
 /// of both sides and of RunKnowledge. If both sides have the same modes, none too small, they are compared
 /// mode by mode (ModeSeries), because the overall median jumps when shares change; share_effect covers the
 /// shares. If every run has its share of the same limit, the ratio of the shares is a second estimate,
-/// unaffected by a machine that is slower as a whole. The narrower of the two at 95 % is used.
+/// unaffected by a machine that is slower as a whole. The narrower of the two at 95 % is used. If the spread
+/// is unknown, kAssumedRunSpread widens the interval, independently of the error of the samples. That error
+/// is no wider than the range of the samples: a drift within a run is a part of how runs differ, and 1 % of
+/// files of ten independent runs look too correlated for an interval.
 class ComparedRatio {
  public:
   /// Both with samples, all > 0. `test_factor` converts the test's unit to the baseline's.
   ComparedRatio(const Record& baseline, const Record& test, double test_factor, const RunKnowledge& known);
 
   RatioEstimate at(double confidence) const;
+  /// Returns the interval at 95 % by the samples alone if at() includes kAssumedRunSpread; otherwise nothing.
+  std::optional<Interval> within_runs() const;
   /// Returns the modes of both sides, at 95 %; nothing if both are unimodal or the records are paired.
   std::optional<ModeComparison> modes() const;
   /// Returns ModeComparison::share_effect, widened by the run-to-run spread.
@@ -152,8 +174,8 @@ class ComparedRatio {
   void expect_correlation(double rho);
 
  private:
-  RatioEstimate by_samples(double confidence) const;
-  RatioEstimate by_modes(double confidence) const;
+  RatioEstimate of_samples(double confidence) const;
+  RatioEstimate of_modes(double confidence) const;
   RatioEstimate by_shares(double confidence) const;
   RatioEstimate allowing_for_runs(RatioEstimate estimate, double confidence) const;
   void look_at_shares(const Record& baseline, const Record& test, const RunKnowledge& known);
@@ -164,6 +186,7 @@ class ComparedRatio {
   Estimator estimator_;
   std::optional<ModeSeries> modes_;  // before series_: of very many samples not both are made at once
   RatioSeries series_;
+  std::optional<Interval> range_;  ///< of the ratio of any two samples of separate runs; nothing of few
   std::vector<RunValue> baseline_, test_;
   std::optional<RunSpread> value_spread_, share_spread_;
   double share_ratio_log_ = 0, share_error_ = 0;  ///< the error at 95 %, from the samples alone

@@ -105,14 +105,43 @@ bool settle_units(Comparison& result) {
   if (!factor) {
     result.problem = fmt::format("the baseline is in {}, the test in {}: these cannot be converted",
                                  in_quotes(result.unit), in_quotes(from));
-  } else if (result.baseline->metric.direction != result.test->metric.direction) {
-    result.problem = "the two sides do not agree on whether lower or higher is better";
   }
+  const Direction before = result.baseline->metric.direction, after = result.test->metric.direction;
+  result.direction = before == Direction::kUnknown ? after : before;
+  if (result.problem.empty() && after != Direction::kUnknown && after != result.direction)
+    result.problem = "the two sides do not agree on whether lower or higher is better";
   result.test_factor = factor.value_or(1);
   return result.problem.empty();
 }
 
+bool all_zero(std::span<const double> values) {
+  return std::ranges::all_of(values, [](double value) { return value == 0; });
+}
+
+/// Gives the verdict on values of which one side or both are zero. Returns false if that is not so, or if a
+/// time of zero is shorter than its clock can tell.
+bool settle_zeros(Comparison& result, std::span<const double> before, std::span<const double> after) {
+  const bool from_zero = all_zero(before), to_zero = all_zero(after);
+  const bool is_change =
+      (from_zero && std::ranges::all_of(after, usable)) || (to_zero && std::ranges::all_of(before, usable));
+  if (from_zero && to_zero) {
+    result.verdict = Verdict::kSame;
+  } else if (!is_change || unit_factor(result.unit, "s")) {
+    return false;
+  } else if (result.direction == Direction::kUnknown) {
+    result.verdict = Verdict::kChanged;
+  } else {
+    const bool worse = from_zero == (result.direction == Direction::kLowerIsBetter);
+    result.verdict = worse ? Verdict::kRegression : Verdict::kImprovement;
+  }
+  std::vector<double> sorted_before(before.begin(), before.end()), sorted_after(after.begin(), after.end());
+  result.baseline_value = quantile_in_place(sorted_before, 0.5);
+  result.test_value = quantile_in_place(sorted_after, 0.5);
+  return true;
+}
+
 void compare_numbers(Comparison& result) {
+  if (settle_zeros(result, std::span(&result.baseline_value, 1), std::span(&result.test_value, 1))) return;
   if (!usable(result.baseline_value) || !usable(result.test_value)) {
     result.problem = refusal("baseline", std::span(&result.baseline_value, 1));
     if (result.problem.empty()) result.problem = refusal("test", std::span(&result.test_value, 1));
@@ -124,9 +153,6 @@ void compare_numbers(Comparison& result) {
 
 /// For separate runs.
 void raise_doubts(Comparison& result) {
-  if (lacks_run_spread(result)) {
-    result.doubts.emplace_back("measured apart, and too few runs tell how far runs of it lie apart");
-  }
   for (const auto& [side, record] : {std::pair{"baseline", result.baseline}, {"test", result.test}}) {
     const std::vector<std::string> troubles = troubles_of(*record);
     if (!troubles.empty())
@@ -167,18 +193,15 @@ std::optional<Interval> ratio_interval(const Comparison& comparison, const LogSi
   const double difference = after.quantile - before.quantile;
   double down = std::hypot(after.quantile - after.interval->low, before.interval->high - before.quantile);
   double up = std::hypot(after.interval->high - after.quantile, before.quantile - before.interval->low);
-  if (comparison.value_spread) {
-    const double runs = run_half_width(*comparison.value_spread, runs_of(*comparison.baseline).size(),
-                                       runs_of(*comparison.test).size(), confidence);
-    down = std::max(down, runs);
-    up = std::max(up, runs);
+  if (comparison.estimator != Estimator::kPaired) {
+    const auto& spread = comparison.value_spread;
+    const double runs =
+        run_half_width(spread.value_or(kAssumedRunSpread), runs_of(*comparison.baseline).size(),
+                       runs_of(*comparison.test).size(), confidence);
+    down = spread ? std::max(down, runs) : std::hypot(down, runs);
+    up = spread ? std::max(up, runs) : std::hypot(up, runs);
   }
   return Interval{std::exp(difference - down), std::exp(difference + up), confidence};
-}
-
-/// Whether its percentiles have intervals that hold from run to run.
-bool allows_for_runs(const Comparison& comparison) {
-  return comparison.estimator == Estimator::kPaired || comparison.value_spread;
 }
 
 }  // namespace
@@ -198,14 +221,14 @@ const char* to_string(Verdict verdict) {
       return "improvement";
     case Verdict::kRegression:
       return "regression";
+    case Verdict::kChanged:
+      return "changed";
     case Verdict::kSame:
       return "same";
     case Verdict::kInconclusive:
-      return "inconclusive";
     case Verdict::kUnderpowered:
-      return "underpowered";
     case Verdict::kNoSamples:
-      return "no samples";
+      return "inconclusive";
     case Verdict::kFailed:
       return "failed";
     case Verdict::kNotCompared:
@@ -232,12 +255,17 @@ Comparison compare_records(const Record& baseline, const Record& test, const Run
   result.problem = settle_value("baseline", steady_values(baseline), before);
   if (result.problem.empty())
     result.problem = settle_value("test", steady_values(test, result.test_factor), after);
-  if (!result.problem.empty()) return result;
+  if (!result.problem.empty()) {
+    if (settle_zeros(result, steady_values(baseline), steady_values(test, result.test_factor)))
+      result.problem.clear();
+    return result;
+  }
   result.baseline_value = before;
   result.test_value = after;
   const ComparedRatio ratio(baseline, test, result.test_factor, known);
   result.estimator = ratio.estimator();
   result.ratio = ratio.at(kRatioConfidence);
+  result.within_runs = ratio.within_runs();
   result.modes = ratio.modes();
   result.neighbour_correlation = ratio.neighbour_correlation();
   result.known = known;
@@ -246,7 +274,9 @@ Comparison compare_records(const Record& baseline, const Record& test, const Run
   if (result.estimator != Estimator::kPaired) raise_doubts(result);
   result.samples = result.ratio->pairs;
   result.verdict = Verdict::kInconclusive;
-  result.more_pairs = advised_pairs(*result.ratio);
+  RatioEstimate of_samples = *result.ratio;
+  if (result.within_runs) of_samples.interval = result.within_runs;
+  result.more_pairs = advised_pairs(of_samples);
   if (result.modes && result.modes->share_effect)
     result.more_pairs = std::max(result.more_pairs, advised_pairs(*result.modes->share_effect));
   return result;
@@ -257,8 +287,25 @@ bool lacks_run_spread(const Comparison& comparison) {
   return apart && !comparison.run_spread;
 }
 
+bool is_change(Verdict verdict) {
+  return verdict == Verdict::kRegression || verdict == Verdict::kImprovement || verdict == Verdict::kChanged;
+}
+
+std::string undecided_reason(const Comparison& comparison) {
+  if (comparison.verdict == Verdict::kNoSamples) return "no samples: one number each";
+  if (comparison.verdict == Verdict::kUnderpowered) return "underpowered: too few samples";
+  if (comparison.verdict != Verdict::kInconclusive) return "";
+  if (!comparison.doubts.empty()) return join(comparison.doubts, "; ");
+  if (!comparison.ratio || !comparison.ratio->interval) return "no interval";
+  const Interval& interval = *comparison.ratio->interval;
+  if (interval.low > 1 + comparison.margin || interval.high < 1 - comparison.margin)
+    return "not significant among so many cases";
+  if (lacks_run_spread(comparison)) return assumed_spread_clause();
+  return "the interval crosses the margin";
+}
+
 RatioEstimate worsening(const RatioEstimate& ratio, Direction direction) {
-  if (direction == Direction::kLowerIsBetter) return ratio;
+  if (direction != Direction::kHigherIsBetter) return ratio;
   RatioEstimate turned{1 / ratio.ratio, std::nullopt, ratio.pairs};
   if (ratio.interval) {
     turned.interval = Interval{1 / ratio.interval->high, 1 / ratio.interval->low, ratio.interval->confidence};
@@ -271,7 +318,8 @@ std::optional<MeanWorsening> mean_worsening(std::span<const Comparison> comparis
   std::size_t count = 0, bounded = 0;
   for (const Comparison& comparison : comparisons) {
     if (!comparison.ratio || comparison.test_index != test_index) continue;
-    const RatioEstimate worse = worsening(*comparison.ratio, comparison.baseline->metric.direction);
+    if (comparison.direction == Direction::kUnknown) continue;
+    const RatioEstimate worse = worsening(*comparison.ratio, comparison.direction);
     sum += std::log(worse.ratio);
     ++count;
     const bool is_paired = comparison.estimator == Estimator::kPaired;
@@ -328,12 +376,13 @@ void judge_tails(std::span<Comparison> comparisons, const std::vector<TailMargin
 Verdict tail_verdict(const Comparison& comparison, double margin, const std::optional<Interval>& shown,
                      const std::optional<Interval>& strict) {
   if (!shown) return Verdict::kUnderpowered;
-  if (!comparison.doubts.empty() || !allows_for_runs(comparison)) return Verdict::kInconclusive;
+  if (!comparison.doubts.empty()) return Verdict::kInconclusive;
   const auto worse = [&](const Interval& interval) {
-    return worsening({1, interval, 0}, comparison.baseline->metric.direction).interval.value();
+    return worsening({1, interval, 0}, comparison.direction).interval.value();
   };
-  if (strict && worse(*strict).low > 1 + margin) return Verdict::kRegression;
-  if (strict && worse(*strict).high < 1 - margin) return Verdict::kImprovement;
+  const bool directed = comparison.direction != Direction::kUnknown;
+  if (strict && worse(*strict).low > 1 + margin) return directed ? Verdict::kRegression : Verdict::kChanged;
+  if (strict && worse(*strict).high < 1 - margin) return directed ? Verdict::kImprovement : Verdict::kChanged;
   const Interval inside = worse(*shown);
   return inside.high <= 1 + margin && inside.low >= 1 - margin ? Verdict::kSame : Verdict::kInconclusive;
 }

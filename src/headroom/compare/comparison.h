@@ -23,6 +23,7 @@ std::optional<double> unit_factor(std::string_view from, std::string_view to);
 enum class Verdict {
   kImprovement,   ///< the whole interval is better than the margin
   kRegression,    ///< the whole interval is worse than the margin
+  kChanged,       ///< the whole interval is beyond the margin; nobody knows whether that is better
   kSame,          ///< the whole interval is within the margin
   kInconclusive,  ///< the interval crosses the margin, or the claim did not survive the correction
   kUnderpowered,  ///< too few samples for any claim
@@ -31,6 +32,7 @@ enum class Verdict {
   kNotCompared    ///< no ratio; see Comparison::problem
 };
 
+/// Returns one word for all that are undecided, "inconclusive"; undecided_reason() says why.
 const char* to_string(Verdict verdict);
 
 /// Allowed growth of a percentile: `--gate 'p95 5%'`.
@@ -50,12 +52,14 @@ struct TailVerdict {
 struct Comparison {
   const Record* baseline = nullptr;
   const Record* test = nullptr;
-  std::size_t test_index = 0;  ///< index of the test, for the caller
-  std::string unit;            ///< of both values; the baseline's unit
+  std::size_t test_index = 0;                       ///< index of the test, for the caller
+  std::string unit;                                 ///< of both values; the baseline's unit
+  Direction direction = Direction::kLowerIsBetter;  ///< of both; that of one side if the other's is unknown
   double baseline_value = 0;
   double test_value = 0;
-  double test_factor = 1;              ///< converts the test's unit to the baseline's
-  std::optional<RatioEstimate> ratio;  ///< test over baseline
+  double test_factor = 1;               ///< converts the test's unit to the baseline's
+  std::optional<RatioEstimate> ratio;   ///< test over baseline; nothing if a side is zero
+  std::optional<Interval> within_runs;  ///< by the samples alone, if `ratio` includes kAssumedRunSpread
   Estimator estimator = Estimator::kNone;
   /// Modes of both sides, if they were measured separately and at least one is multimodal.
   std::optional<ModeComparison> modes;
@@ -78,17 +82,24 @@ struct Comparison {
 };
 
 /// Fills in everything except the verdict of judge(); sets only kNoSamples, kFailed and kNotCompared. Each
-/// value is the median of the samples; the ratio is that of ComparedRatio. Adds doubts for separate runs of
-/// unknown spread and for troubles_of() a record.
+/// value is the median of the samples; the ratio is that of ComparedRatio. Adds doubts for troubles_of() a
+/// record. Zeros have no ratio but a verdict: 0 twice is the same, a change from or to 0 of anything but a
+/// time is a change beyond every margin.
 Comparison compare_records(const Record& baseline, const Record& test, const RunKnowledge& known = {});
 
 /// Whether the runs are separate and their run-to-run spread is unknown.
 bool lacks_run_spread(const Comparison& comparison);
 
-/// Returns the ratio inverted if needed, so that more than 1 is worse.
+/// Whether it is an improvement, a regression, or a change of unknown direction.
+bool is_change(Verdict verdict);
+
+/// Returns why the verdict is inconclusive, in a few words; empty if it is not.
+std::string undecided_reason(const Comparison& comparison);
+
+/// Returns the ratio inverted if needed, so that more than 1 is worse; unchanged if the direction is unknown.
 RatioEstimate worsening(const RatioEstimate& ratio, Direction direction);
 
-/// Geometric mean of worsening().
+/// Geometric mean of worsening() over metrics of known direction.
 struct MeanWorsening {
   double mean = 1;
   std::size_t cases = 0;  ///< number of cases with a ratio

@@ -11,6 +11,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/record/metric_direction.h"
 #include "headroom/record/record_json.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
@@ -28,24 +29,46 @@ bool is_speed(const Comparison& comparison) {
   return unit_factor(comparison.unit, "s").has_value() || comparison.unit.ends_with("/s");
 }
 
-/// Returns "3.20x slower (2.90 to 3.60)" or "5.00 % slower (4.00 to 6.00 %)". `by` is above 1.
-std::string distance_text(double by, const Interval& interval, const char* word) {
+/// Returns "3.20 x slower (2.90 to 3.60)" or "5.00 % slower (4.00 to 6.00 %)". `by` is above 1.
+/// `within` follows the interval.
+std::string distance_text(double by, const Interval& interval, const char* word,
+                          const std::string& within = "") {
   constexpr double kFewTimes = 1.5;
   if (by >= kFewTimes) {
-    return fmt::format("{}x {} ({} to {})", format_number(by), word, format_number(interval.low),
-                       format_number(interval.high));
+    return fmt::format("{} x {} ({} to {}{})", format_number(by), word, format_number(interval.low),
+                       format_number(interval.high), within);
   }
-  return fmt::format("{} {} ({} to {})", format_percent(by - 1), word,
-                     format_number(100 * (interval.low - 1)), format_percent(interval.high - 1));
+  return fmt::format("{} {} ({} to {}{})", format_percent(by - 1), word,
+                     format_number(100 * (interval.low - 1)), format_percent(interval.high - 1), within);
+}
+
+/// Returns "10.0 x slower (9.81 to 10.2 within the runs; runs apart assumed to vary by up to 16 %)" of a
+/// comparison with an interval; "2.00 x the baseline (1.90 to 2.10)" if nobody knows which way is better.
+std::string change_text(const Comparison& comparison) {
+  const Interval interval = comparison.within_runs.value_or(*comparison.ratio->interval);
+  const std::string within =
+      comparison.within_runs ? " within the runs; " + assumed_spread_clause() : std::string();
+  if (comparison.direction == Direction::kUnknown) {
+    return fmt::format("{} x the baseline ({} to {}{})", format_number(comparison.ratio->ratio),
+                       format_number(interval.low), format_number(interval.high), within);
+  }
+  const bool is_worse = comparison.verdict == Verdict::kRegression;
+  const char* word =
+      is_speed(comparison) ? (is_worse ? "slower" : "faster") : (is_worse ? "worse" : "better");
+  RatioEstimate by = worsening({comparison.ratio->ratio, interval, 0}, comparison.direction);
+  if (!is_worse) by = worsening(by, Direction::kHigherIsBetter);
+  return distance_text(by.ratio, *by.interval, word, within);
 }
 
 std::string part_text(const Comparison& comparison, const DecileShift& shift, const Words& words) {
   if (shift.verdict == Verdict::kSame) return "the same";
-  if (shift.verdict == Verdict::kUnderpowered) return "unknown (too few samples)";
+  if (shift.verdict == Verdict::kUnderpowered) return "inconclusive (too few samples)";
   const RatioEstimate worse =
-      worsening({shift.decile.ratio, shift.decile.ratio_interval, 0}, comparison.baseline->metric.direction);
+      worsening({shift.decile.ratio, shift.decile.ratio_interval, 0}, comparison.direction);
+  if (shift.verdict == Verdict::kChanged)
+    return fmt::format("{} x the baseline's", format_number(shift.decile.ratio));
   if (shift.verdict == Verdict::kRegression) return distance_text(worse.ratio, *worse.interval, words.worse);
-  if (shift.verdict == Verdict::kInconclusive) return "undecided";
+  if (shift.verdict == Verdict::kInconclusive) return "inconclusive";
   // Inverted, to tell how much better it is.
   const RatioEstimate better = worsening(worse, Direction::kHigherIsBetter);
   return distance_text(better.ratio, *better.interval, words.better);
@@ -143,10 +166,13 @@ std::vector<std::string> common_doubts(const DiffReport& report) {
 std::string remark(const Comparison& comparison, const std::vector<std::string>& common) {
   if (!comparison.problem.empty()) return comparison.problem;
   if (!comparison.doubts.empty() && comparison.doubts != common)
-    return "cannot tell: " + join(comparison.doubts, "; ");
+    return "inconclusive: " + join(comparison.doubts, "; ");
+  if (!comparison.ratio && is_change(comparison.verdict)) return "no ratio of a value to 0";
   const bool open =
       comparison.verdict == Verdict::kInconclusive || comparison.verdict == Verdict::kUnderpowered;
-  if (!open || comparison.more_pairs == 0) return {};
+  if (!open || comparison.more_pairs == 0 || !comparison.ratio) return {};
+  // More samples of the same runs do not tell how far runs lie apart.
+  if (comparison.within_runs && comparison.verdict == Verdict::kInconclusive) return {};
   if (!comparison.ratio->interval) {
     return fmt::format("at least {} more sample{} for an interval", comparison.more_pairs,
                        comparison.more_pairs == 1 ? "" : "s");
@@ -304,13 +330,14 @@ void append_means(std::string& out, const DiffReport& report) {
 }
 
 constexpr const char* kHowToLearnTheSpread =
-    "to decide: give several runs of each side (a folder of files is one operand), keep a history of runs on "
+    "to decide by less: give several runs of each side (a folder of files is one operand), keep a history of "
+    "runs on "
     "this "
     "machine,\n  headroom run --calibrate-noise, --run-spread 1% if you know it, or --confirm, which "
     "measures "
     "both side by side\n";
 
-/// Returns ", which allow for ...: 12 earlier runs on this machine"; empty if nothing is known.
+/// Returns "; intervals allow for ..., known from 12 earlier runs on this machine".
 std::string spread_sources(const DiffReport& report) {
   std::set<std::string> sources;
   for (const Comparison& comparison : report.comparisons) {
@@ -319,6 +346,10 @@ std::string spread_sources(const DiffReport& report) {
     if (before + after > 2) sources.insert(fmt::format("{} and {} runs", before, after));
     if (!comparison.known.source.empty()) sources.insert(comparison.known.source);
   }
+  if (std::ranges::any_of(report.comparisons, [](const Comparison& c) { return c.within_runs.has_value(); }))
+    return "; intervals include what differs from run to run: " + assumed_spread_clause() +
+           (sources.empty() ? ""
+                            : ", or " + join(std::vector<std::string>(sources.begin(), sources.end()), ", "));
   if (sources.empty()) return "";
   return "; intervals allow for what differs from run to run, known from " +
          join(std::vector<std::string>(sources.begin(), sources.end()), ", ");
@@ -342,14 +373,19 @@ void append_explanations(std::string& out, const DiffReport& report) {
     out +=
         "shares: measured apart, compared by the shares of the limit that each run measured" + known + "\n";
   }
-  if (any(lacks_run_spread)) {
+  if (any([](const Comparison& c) { return c.verdict == Verdict::kInconclusive && c.within_runs; }))
     out += kHowToLearnTheSpread;
+  if (any([](const Comparison& c) { return c.verdict == Verdict::kChanged; })) {
+    out +=
+        "changed: nobody knows which way is better; --higher-is-better NAME or --lower-is-better NAME says "
+        "it\n";
   }
   if (any([](const Comparison& c) { return c.verdict == Verdict::kNoSamples; })) {
-    out += "no samples: one number each; nothing can tell this difference from noise\n";
+    out += "inconclusive, no samples: one number each; nothing can tell this difference from noise\n";
   }
   if (any([](const Comparison& c) { return c.verdict == Verdict::kUnderpowered; })) {
-    out += fmt::format("underpowered: so few samples can show nothing among {} cases\n", sampled);
+    out +=
+        fmt::format("inconclusive, underpowered: so few samples can show nothing among {} cases\n", sampled);
   }
   if (sampled == 0) return;
   const auto [least, most] = std::ranges::minmax(report.comparisons, {}, &Comparison::margin);
@@ -368,42 +404,47 @@ void append_explanations(std::string& out, const DiffReport& report) {
 std::string shift_sentence(const Comparison& comparison, const std::vector<DecileShift>& shifts) {
   const Words words =
       is_speed(comparison) ? Words{"slowest", "slower", "faster"} : Words{"worst", "worse", "better"};
-  const bool lower_is_better = comparison.baseline->metric.direction == Direction::kLowerIsBetter;
-  const DecileShift& worst = lower_is_better ? shifts.back() : shifts.front();
+  const bool highest_is_worst = comparison.direction != Direction::kHigherIsBetter;
+  const DecileShift& worst = highest_is_worst ? shifts.back() : shifts.front();
   return fmt::format("the {} tenth is {}, the median {}", words.worst, part_text(comparison, worst, words),
                      part_text(comparison, shifts[shifts.size() / 2], words));
 }
 
-/// Adds "3 of 24 regressed, 1 improved, 12 are the same, 8 cannot be told" and the largest changes.
+/// Adds "3 of 24 regressed, 1 improved, 12 are the same, 8 are inconclusive" and the largest changes.
 void answer_verdicts(Sheet& sheet, const DiffReport& report) {
-  std::size_t worse = 0, better = 0, same = 0;
+  std::size_t worse = 0, better = 0, same = 0, changed = 0, failed = 0, not_compared = 0;
   const Comparison* most = nullptr;
   for (const Comparison& one : report.comparisons) {
     worse += one.verdict == Verdict::kRegression ? 1 : 0;
     better += one.verdict == Verdict::kImprovement ? 1 : 0;
     same += one.verdict == Verdict::kSame ? 1 : 0;
-    const bool changed = one.verdict == Verdict::kRegression || one.verdict == Verdict::kImprovement;
+    changed += one.verdict == Verdict::kChanged ? 1 : 0;
+    failed += one.verdict == Verdict::kFailed ? 1 : 0;
+    not_compared += one.verdict == Verdict::kNotCompared ? 1 : 0;
     const auto rank = [](const Comparison& c) {
       return std::pair(c.verdict == Verdict::kRegression, std::abs(std::log(c.ratio->ratio)));
     };
-    if (changed && one.ratio && (most == nullptr || rank(one) > rank(*most))) most = &one;
+    if (is_change(one.verdict) && one.ratio && (most == nullptr || rank(one) > rank(*most))) most = &one;
   }
-  const std::size_t all = report.comparisons.size(), open = all - worse - better - same;
+  const std::size_t all = report.comparisons.size(),
+                    open = all - worse - better - same - changed - failed - not_compared;
   std::vector<std::string> parts;
   if (worse > 0) parts.push_back(fmt::format("{} regressed", worse));
   if (better > 0) parts.push_back(fmt::format("{} improved", better));
   if (same > 0) parts.push_back(fmt::format("{} {} the same", same, same == 1 ? "is" : "are"));
-  if (open > 0) parts.push_back(fmt::format("{} cannot be told", open));
+  if (changed > 0) parts.push_back(fmt::format("{} changed", changed));
+  if (open > 0) parts.push_back(fmt::format("{} {} inconclusive", open, open == 1 ? "is" : "are"));
+  if (failed > 0) parts.push_back(fmt::format("{} failed", failed));
+  if (not_compared > 0) parts.push_back(fmt::format("{} not compared", not_compared));
   if (parts.empty()) return;
   sheet.answer(fmt::format("of {} comparison{} {}", all, all == 1 ? "" : "s", join(parts, ", ")),
                worse > 0    ? Tone::kBad
                : better > 0 ? Tone::kGood
                             : Tone::kPlain);
   if (most == nullptr) return;
-  sheet.answer(
-      fmt::format("most: {} {}: {} x the baseline ({})", compared_pair(report, *most, differences(report)),
-                  most->baseline->metric.name, ratio_text(*most), ratio_interval_text(most->ratio->interval)),
-      most->verdict == Verdict::kRegression ? Tone::kBad : Tone::kGood);
+  sheet.answer(fmt::format("most: {} {}: {}", compared_pair(report, *most, differences(report)),
+                           most->baseline->metric.name, change_text(*most)),
+               verdict_tone(most->verdict));
 }
 
 Json or_null(const std::optional<double>& value) {
@@ -532,6 +573,13 @@ Json axes_json(const Record& record) {
   return axes;
 }
 
+Json within_runs_json(const Comparison& comparison) {
+  if (!comparison.within_runs) return nullptr;
+  return {{"low", comparison.within_runs->low},
+          {"high", comparison.within_runs->high},
+          {"assumed_run_spread", kAssumedSpread}};
+}
+
 Json spread_json(const Comparison& comparison) {
   if (!comparison.run_spread) return nullptr;
   return {{"log_sd", comparison.run_spread->log_sd},
@@ -550,18 +598,20 @@ void append_comparison(std::string& text, const DiffReport& report, const Compar
   line.add("backend", record.model.backend);
   line.add("metric", record.metric.name);
   line.add("unit", comparison.unit);
-  line.add("lower_is_better", record.metric.direction == Direction::kLowerIsBetter);
+  line.add("lower_is_better", lower_is_better(comparison.direction));
   line.add("baseline", comparison.baseline_value);
   line.add("test_value", comparison.test_value);
   line.add("ratio", ratio ? Json(ratio->ratio) : Json(nullptr));
   line.add("low", bounded ? Json(ratio->interval->low) : Json(nullptr));
   line.add("high", bounded ? Json(ratio->interval->high) : Json(nullptr));
   line.add("estimator", to_string(comparison.estimator));
+  line.add("within_runs", within_runs_json(comparison));
   line.add("run_spread", spread_json(comparison));
   line.add("doubts", comparison.doubts);
   line.add("n", comparison.samples);
   line.add("margin", comparison.margin);
   line.add("verdict", to_string(comparison.verdict));
+  line.add("reason", undecided_reason(comparison));
   line.add("p", or_null(comparison.p_value));
   line.add("modes", modes_json(comparison.modes));
   line.add("tails", tails_json(comparison));
@@ -574,7 +624,8 @@ void append_comparison(std::string& text, const DiffReport& report, const Compar
 
 Json gate_json(const GateAnswer& gate) {
   Json counts = Json::object();
-  for (const auto& [verdict, count] : gate.counts) counts[to_string(verdict)] = count;
+  for (const auto& [verdict, count] : gate.counts)
+    counts[to_string(verdict)] = counts.value(to_string(verdict), std::size_t{0}) + count;
   return {{"exit", static_cast<int>(gate.exit)},
           {"sentence", gate.sentence},
           {"missing", gate.missing},

@@ -18,6 +18,8 @@
 namespace headroom {
 namespace {
 
+constexpr const char* kUnknownDirection =
+    "nobody knows which way is better (--higher-is-better NAME, --lower-is-better NAME)";
 const std::vector<std::string> kCaseKeys{"name", "metric", "margin"};
 
 double require_share(double share, std::string_view text) {
@@ -76,16 +78,14 @@ bool has_samples(const Comparison& comparison) {
 
 /// Returns the claim of an interval alone.
 Verdict claim_of(const Comparison& comparison, const RatioEstimate& ratio) {
-  const RatioEstimate worse = worsening(ratio, comparison.baseline->metric.direction);
-  if (worse.interval->low > 1 + comparison.margin) return Verdict::kRegression;
-  if (worse.interval->high < 1 - comparison.margin) return Verdict::kImprovement;
+  const RatioEstimate worse = worsening(ratio, comparison.direction);
+  const bool directed = comparison.direction != Direction::kUnknown;
+  if (worse.interval->low > 1 + comparison.margin) return directed ? Verdict::kRegression : Verdict::kChanged;
+  if (worse.interval->high < 1 - comparison.margin)
+    return directed ? Verdict::kImprovement : Verdict::kChanged;
   const bool inside =
       worse.interval->low >= 1 - comparison.margin && worse.interval->high <= 1 + comparison.margin;
   return inside ? Verdict::kSame : Verdict::kInconclusive;
-}
-
-bool is_change(Verdict verdict) {
-  return verdict == Verdict::kRegression || verdict == Verdict::kImprovement;
 }
 
 /// Whether the intervals lie on opposite sides of 1.
@@ -229,6 +229,16 @@ bool tail_is(const Comparison& comparison, Verdict verdict) {
                              [&](const TailVerdict& tail) { return tail.verdict == verdict; });
 }
 
+/// Whether a ratio or zeros gave a verdict.
+bool is_compared(const Comparison& comparison) {
+  return comparison.ratio || is_change(comparison.verdict) || comparison.verdict == Verdict::kSame;
+}
+
+/// Whether nobody knows which way is better: no change can be a regression.
+bool is_undirected(const Comparison& comparison) {
+  return comparison.direction == Direction::kUnknown && is_compared(comparison);
+}
+
 /// Whether the median and all requested tails are the same or better.
 bool is_fine(const Comparison& comparison) {
   const auto fine = [](Verdict verdict) {
@@ -300,6 +310,7 @@ void judge(std::span<Comparison> comparisons, const JudgeRule& rule) {
   const double correlation = shared_correlation(suite);
   correct(suite, Verdict::kRegression, correlation, rule);
   correct(suite, Verdict::kImprovement, correlation, rule);
+  correct(suite, Verdict::kChanged, correlation, rule);
   for (Comparison* comparison : suite) {
     if (!comparison->doubts.empty() && comparison->verdict != Verdict::kUnderpowered)
       comparison->verdict = Verdict::kInconclusive;
@@ -346,26 +357,35 @@ GateAnswer gate_answer(std::span<const Comparison> judged, std::size_t missing) 
   const std::size_t failed = count_of(answer, Verdict::kFailed);
   const auto tails = static_cast<std::size_t>(
       std::ranges::count_if(judged, [](const Comparison& c) { return tail_is(c, Verdict::kRegression); }));
-  const auto fine = static_cast<std::size_t>(std::ranges::count_if(judged, is_fine));
-  const bool any_ratio = std::ranges::any_of(judged, [](const Comparison& c) { return c.ratio.has_value(); });
+  const auto undirected = static_cast<std::size_t>(std::ranges::count_if(judged, is_undirected));
+  const auto fine = static_cast<std::size_t>(
+      std::ranges::count_if(judged, [](const Comparison& c) { return is_undirected(c) || is_fine(c); }));
   if (regressed + failed + tails > 0) {
     answer.exit = ExitCode::kNo;
     answer.sentence = fmt::format("{} of {} cases regressed", regressed, judged.size());
     if (tails > 0) answer.sentence += fmt::format(", the tails of {}", tails);
     if (failed > 0) answer.sentence += fmt::format(", {} failed", failed);
-  } else if (!any_ratio) {
+  } else if (std::ranges::none_of(judged, is_compared)) {
     answer.exit = ExitCode::kCannot;
     answer.sentence = "no case could be compared";
+  } else if (undirected == judged.size()) {
+    answer.exit = ExitCode::kInconclusive;
+    answer.sentence = fmt::format("{} of {} cases changed, inconclusive: {}",
+                                  count_of(answer, Verdict::kChanged), judged.size(), kUnknownDirection);
   } else if (fine < judged.size() || missing > 0) {
     answer.exit = ExitCode::kInconclusive;
-    answer.sentence = fmt::format("no regression was shown, but {} of {} cases are undecided",
+    answer.sentence = fmt::format("no regression was shown, but {} of {} cases are inconclusive",
                                   judged.size() - fine, judged.size());
-    const auto unknown = std::ranges::count_if(judged, lacks_run_spread);
-    if (unknown > 0)
-      answer.sentence += fmt::format(" ({} because nothing tells how far runs lie apart)", unknown);
+    const auto unknown = std::ranges::count_if(judged, [](const Comparison& c) {
+      return c.verdict == Verdict::kInconclusive && c.doubts.empty() && lacks_run_spread(c);
+    });
+    if (unknown > 0) answer.sentence += fmt::format(" ({}: {})", unknown, assumed_spread_clause());
     if (missing > 0) answer.sentence += fmt::format(" and {} of the baseline are missing", missing);
   } else {
-    answer.sentence = fmt::format("all {} cases are the same or better", judged.size());
+    answer.sentence = fmt::format("all {} cases are the same or better", judged.size() - undirected);
+    if (undirected > 0)
+      answer.sentence += fmt::format("; {} more are not gated ({} changed): {}", undirected,
+                                     count_of(answer, Verdict::kChanged), kUnknownDirection);
   }
   return answer;
 }

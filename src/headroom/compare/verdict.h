@@ -81,7 +81,7 @@ struct JudgeRule {
 /// and either may make a claim (with doubled p-value, for two tests). If the two point in opposite
 /// directions, only their product makes a claim, and only for a ratio taken mode by mode. The same needs both
 /// within the margin, and is impossible if modes do not match or share_effect is unknown. A comparison
-/// with doubts gets no claim.
+/// with doubts gets no claim. A metric of unknown direction changes, and never regresses or improves.
 ///
 /// SIM (bench_gate_false_alarms, 2,000 suites of 50 cases, 1 % noise, Holm): suites with a false regression
 /// at margin 0: 2.5 % with 30 pairs, 4.3 % with 100, 1.9 % with spikes, 4.7 % with 8 differing processes, 0.5
@@ -122,8 +122,9 @@ struct GateAnswer {
 };
 
 /// Answers for judged comparisons. kNo if any case regressed, or failed although the baseline was measured;
-/// kCannot if no case could be compared; kInconclusive if any other case is neither same nor improved, or
-/// cases are missing; otherwise kFine.
+/// kCannot if no case could be compared; kInconclusive if any other case is neither same nor improved, cases
+/// are missing, or the direction of all is unknown; otherwise kFine. Metrics of unknown direction are not
+/// gated.
 GateAnswer gate_answer(std::span<const Comparison> judged, std::size_t missing);
 
 }  // namespace headroom

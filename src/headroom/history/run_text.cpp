@@ -100,7 +100,7 @@ std::int64_t series_id(Database& database, const SeriesKey& key, const RunRecord
   };
   look_up();
   if (id) return *id;
-  const std::int64_t lower = record.metric.direction == Direction::kLowerIsBetter ? 1 : 0;
+  const std::int64_t lower = lower_column(record.metric.direction);
   database.execute(
       "INSERT INTO series (identity, fingerprint, unit, name, metric, lower_is_better) "
       "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (identity, fingerprint, unit) DO NOTHING",
@@ -225,6 +225,16 @@ RunText shortened_run_text(Database& database, std::int64_t run) {
 
 std::string digest_of(const RunText& run) {
   return digest_of(run.environment + '\n' + join(run.records, "\n"));
+}
+
+std::int64_t lower_column(Direction direction) {
+  if (direction == Direction::kUnknown) return -1;
+  return direction == Direction::kLowerIsBetter ? 1 : 0;
+}
+
+Direction direction_of_column(std::int64_t lower) {
+  if (lower < 0) return Direction::kUnknown;
+  return lower > 0 ? Direction::kLowerIsBetter : Direction::kHigherIsBetter;
 }
 
 std::int64_t insert_run(Database& database, const std::vector<Record>& records, const RunText& text) {

@@ -41,6 +41,10 @@ std::string digest_of(const RunText& run);
 /// Returns the column "value" of a record: NULL if it was not measured.
 SqlValue stored_value(const Record& record);
 
+/// The column "lower_is_better" of a series: 1, 0, or -1 if nobody knows.
+std::int64_t lower_column(Direction direction);
+Direction direction_of_column(std::int64_t lower);
+
 /// Inserts a run and its series within the caller's transaction, and returns the run's id.
 std::int64_t insert_run(Database& database, const std::vector<Record>& records, const RunText& text);
 

@@ -9,6 +9,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom/compare/environment_differences.h"
+#include "headroom/record/formats.h"
 #include "headroom/record/record_json.h"
 #include "headroom/report/text_plot.h"
 #include "headroom/stats/compare.h"
@@ -107,7 +108,7 @@ std::string interval_text(const std::optional<Interval>& interval) {
 /// Whether the change that starts the segment is an improvement.
 std::string verdict(const SeriesSegment& segment, Direction direction) {
   if (!segment.ratio) return "";
-  return is_worse(*segment.ratio, direction) ? "worse" : "better";
+  return change_word(*segment.ratio, direction);
 }
 
 std::string plot_text(const SeriesStory& story) {
@@ -185,8 +186,7 @@ std::string changes_answer(const SeriesStory& story) {
   const SeriesSegment& last = story.segments.back();
   std::string drift;
   if (last.drift) {
-    drift = fmt::format("{}, {}", drift_text(last),
-                        is_worse(*last.drift, story.series.direction) ? "worse" : "better");
+    drift = fmt::format("{}, {}", drift_text(last), change_word(*last.drift, story.series.direction));
   }
   if (changes == 0 && last.drift) return drift;
   if (changes == 0) return fmt::format("no change found in {} values", story.values.size());
@@ -196,13 +196,17 @@ std::string changes_answer(const SeriesStory& story) {
                      verdict(last, story.series.direction), last.drift ? "; since then it " + drift : "");
 }
 
+Tone tone_of(std::string_view verdict) {
+  if (verdict == "worse") return Tone::kBad;
+  return verdict == "better" ? Tone::kGood : Tone::kPlain;
+}
+
 Tone changes_tone(const SeriesStory& story) {
   if (!story.segments.empty() && story.segments.back().drift)
-    return is_worse(*story.segments.back().drift, story.series.direction) ? Tone::kBad : Tone::kGood;
+    return tone_of(change_word(*story.segments.back().drift, story.series.direction));
   if (story.segments.size() < 2) return Tone::kPlain;
   const std::string last = verdict(story.segments.back(), story.series.direction);
-  if (last.empty()) return Tone::kPlain;
-  return last == "worse" ? Tone::kBad : Tone::kGood;
+  return tone_of(last);
 }
 
 }  // namespace
@@ -239,7 +243,12 @@ SeriesStory series_story(StoredSeries series, std::vector<StoredValue> values,
 }
 
 bool is_worse(double ratio, Direction direction) {
-  return (ratio > 1) == (direction == Direction::kLowerIsBetter);
+  return direction != Direction::kUnknown && (ratio > 1) == (direction == Direction::kLowerIsBetter);
+}
+
+const char* change_word(double ratio, Direction direction) {
+  if (direction == Direction::kUnknown) return "changed";
+  return is_worse(ratio, direction) ? "worse" : "better";
 }
 
 std::optional<LastChange> last_change(const SeriesStory& story) {
@@ -263,7 +272,7 @@ std::string last_change_text(const SeriesStory& story, const LastChange& change)
   const std::string how =
       change.drifts ? drift_text(story.segments.back()) + "," : change_text(change.ratio, change.interval);
   if (!change.ratio) return "from 0";
-  return how + (change.worse ? " worse" : " better");
+  return how + " " + change_word(*change.ratio, story.series.direction);
 }
 
 std::string changes_sentence(std::span<const SeriesStory> stories) {
@@ -393,7 +402,7 @@ Json series_list_json(std::span<const SeriesStory> stories) {
       if (change->ratio) {
         told["ratio"] = *change->ratio;
         told["ratio_interval"] = interval_json(change->interval);
-        told["verdict"] = change->worse ? "worse" : "better";
+        told["verdict"] = change_word(*change->ratio, one.direction);
       }
       json["last_change"] = std::move(told);
     }
@@ -443,9 +452,11 @@ Sheet series_sheet(const SeriesStory& story) {
                             first.run, format_utc(first.time)),
                 Tone::kPlain);
   }
-  return sheet.notes(fmt::format("machine {}, {} is better\n",
-                                 series.fingerprint.empty() ? "(unknown)" : series.fingerprint,
-                                 series.direction == Direction::kLowerIsBetter ? "lower" : "higher"));
+  const std::string better = series.direction == Direction::kUnknown
+                                 ? "nobody knows which way is better"
+                                 : fmt::format("{} is better", to_string(series.direction));
+  return sheet.notes(
+      fmt::format("machine {}, {}\n", series.fingerprint.empty() ? "(unknown)" : series.fingerprint, better));
 }
 
 Json series_json(const SeriesStory& story) {
@@ -454,7 +465,7 @@ Json series_json(const SeriesStory& story) {
             {"name", series.name},
             {"metric", series.metric},
             {"unit", series.unit},
-            {"direction", series.direction == Direction::kLowerIsBetter ? "lower" : "higher"},
+            {"direction", to_string(series.direction)},
             {"fingerprint", series.fingerprint},
             {"identity", series.identity}};
   Json values = Json::array();

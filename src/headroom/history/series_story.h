@@ -41,8 +41,10 @@ struct SeriesStory {
 SeriesStory series_story(StoredSeries series, std::vector<StoredValue> values,
                          const std::function<Environment(std::int64_t)>& environment_of, double least = 0);
 
-/// Whether a change by `ratio` is for the worse.
+/// Whether a change by `ratio` is for the worse; false if nobody knows.
 bool is_worse(double ratio, Direction direction);
+/// Returns "worse", "better", or "changed" if the direction is unknown.
+const char* change_word(double ratio, Direction direction);
 
 /// The last change of the level: a step, or a drift that continues.
 struct LastChange {

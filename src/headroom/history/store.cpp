@@ -265,8 +265,7 @@ std::vector<StoredSeries> Store::series() {
       "ORDER BY name, metric, fingerprint, id",
       {}, [&found](const SqlRow& row) {
         found.push_back({integer(row[0]), text(row[1]), text(row[2]), text(row[3]), text(row[4]),
-                         text(row[5]),
-                         integer(row[6]) != 0 ? Direction::kLowerIsBetter : Direction::kHigherIsBetter});
+                         text(row[5]), direction_of_column(integer(row[6]))});
       });
   return found;
 }

@@ -169,12 +169,12 @@ std::vector<const Record*> both_of(const std::vector<Record>& records, const Rec
   return found;
 }
 
-/// Whether it is said to have regressed, or looks like it, by its modes or by their shares, and cannot be
-/// told.
+/// Whether it regressed, or is inconclusive and looks like it, by its modes or by their shares.
 bool is_suspect(const Comparison& comparison) {
   if (comparison.verdict == Verdict::kRegression) return true;
   const auto looks_worse = [&](const std::optional<RatioEstimate>& ratio) {
-    return ratio && worsening(*ratio, comparison.baseline->metric.direction).ratio > 1 + comparison.margin;
+    return ratio && comparison.direction != Direction::kUnknown &&
+           worsening(*ratio, comparison.direction).ratio > 1 + comparison.margin;
   };
   return comparison.verdict == Verdict::kInconclusive &&
          (looks_worse(comparison.ratio) || (comparison.modes && looks_worse(comparison.modes->share_effect)));
@@ -184,7 +184,7 @@ double sort_key(const Comparison& comparison, DiffOptions::Sort sort) {
   const double last = -std::numeric_limits<double>::infinity();
   if (sort == DiffOptions::Sort::kTime) return comparison.problem.empty() ? comparison.baseline_value : last;
   if (!comparison.ratio) return last;
-  return worsening(*comparison.ratio, comparison.baseline->metric.direction).ratio;
+  return worsening(*comparison.ratio, comparison.direction).ratio;
 }
 
 void sort_comparisons(std::vector<Comparison>& comparisons, DiffOptions::Sort sort) {
@@ -219,6 +219,30 @@ void add_comparisons(std::vector<Comparison>& comparisons, std::size_t test_inde
     comparisons.back().test_index = test_index;
     if (two_machines && !options.across_machines)
       comparisons.back().doubts.emplace_back("measured on two machines (--across-machines to compare these)");
+  }
+}
+
+/// Sets the direction of the metrics that the user names.
+void apply_directions(std::vector<Record>& records, const DiffOptions& options) {
+  const auto names = [](const std::vector<std::string>& metrics, const Record& record) {
+    return std::ranges::find(metrics, record.metric.name) != metrics.end();
+  };
+  for (Record& record : records) {
+    if (names(options.higher_is_better, record)) record.metric.direction = Direction::kHigherIsBetter;
+    if (names(options.lower_is_better, record)) record.metric.direction = Direction::kLowerIsBetter;
+  }
+}
+
+/// Throws Error if no side has a metric that the user names.
+void require_metrics(const char* option, const std::vector<std::string>& metrics, const DiffSide& baseline,
+                     const std::vector<DiffSide>& tests) {
+  for (const std::string& metric : metrics) {
+    const auto has = [&](const DiffSide& side) {
+      return std::ranges::find(side.metrics, metric) != side.metrics.end();
+    };
+    if (has(baseline) || std::ranges::any_of(tests, has)) continue;
+    throw Error(fmt::format("{} {}: there is no such metric; {} has {}", option, in_quotes(metric),
+                            baseline.label, join(baseline.metrics, ", ")));
   }
 }
 
@@ -258,6 +282,7 @@ std::vector<std::string> confirm_regressions(std::span<Comparison> comparisons, 
     const bool confirmed = again.front().verdict == Verdict::kRegression;
     // Side by side counts more than apart, whatever it says.
     comparison.ratio = again.front().ratio;
+    comparison.within_runs = again.front().within_runs;
     comparison.estimator = again.front().estimator;
     comparison.modes = again.front().modes;
     comparison.samples = again.front().samples;
@@ -377,6 +402,7 @@ DiffSide read_side(const std::string& operand, const DiffOptions& options) {
       side.metrics.push_back(record.metric.name);
     }
   }
+  apply_directions(found.records, options);
   JoinedRecords joined =
       with_context(operand, [&] { return join_duplicates(selected(std::move(records), options)); });
   for (const std::string& note : joined.notes) say("{}: {}", operand, note);
@@ -398,6 +424,8 @@ DiffSide read_side(const std::string& operand, const DiffOptions& options) {
 
 DiffReport compare_sides(const DiffSide& baseline, const std::vector<DiffSide>& tests,
                          const DiffOptions& options) {
+  require_metrics("--higher-is-better", options.higher_is_better, baseline, tests);
+  require_metrics("--lower-is-better", options.lower_is_better, baseline, tests);
   DiffReport report;
   report.baseline = baseline.label;
   report.percentiles = options.percentiles;

@@ -63,6 +63,7 @@ struct DiffOptions {
   std::string json;                  ///< file, "-", or empty
   std::vector<std::string> metrics;  ///< empty: one row a case
   bool all_metrics = false;
+  std::vector<std::string> higher_is_better, lower_is_better;  ///< metrics whose direction the user states
   std::string filter;  ///< regular expression on the name of the case; empty: all
   enum class Sort { kNone, kName, kRatio, kTime } sort = Sort::kNone;
   std::vector<double> percentiles;

@@ -3,7 +3,7 @@
 (function () {
   "use strict";
   const ratios = {};
-  const kTones = { regression: "mark-1", improvement: "mark-2", same: "mark-6" };
+  const kTones = { regression: "mark-1", improvement: "mark-2", same: "mark-6", changed: "mark-6" };
 
   ratios.tone = (verdict) => kTones[verdict] || "mark-6";
   ratios.text_tone = (verdict) => verdict === "regression" || verdict === "failed" ? "bad" : verdict === "improvement" ? "good" : null;

@@ -24,6 +24,7 @@
 #include "headroom/base/text.h"
 #include "headroom/history/run_text.h"
 #include "headroom/history/series_story.h"
+#include "headroom/record/metric_direction.h"
 #include "headroom/record/record_json.h"
 #include "headroom_pages/site/site_state.h"
 
@@ -57,7 +58,7 @@ Json change_json(const SiteSeries& series, const SiteChange& change) {
           {"ratio", change.ratio ? Json(*change.ratio) : Json(nullptr)},
           {"low", range_end(change.range, &SiteRange::low)},
           {"high", range_end(change.range, &SiteRange::high)},
-          {"worse", change.worse}};
+          {"worse", series.series.direction == Direction::kUnknown ? Json(nullptr) : Json(change.worse)}};
 }
 
 Json changes_json(const SiteState& state) {
@@ -180,7 +181,9 @@ Json levels_json(const SeriesStory& story, const std::vector<SitePoint>& points)
                       {"ratio_low", low_of(segment.ratio_interval)},
                       {"ratio_high", high_of(segment.ratio_interval)},
                       {"drift", number_or_null(segment.drift)},
-                      {"worse", ratio && is_worse(*ratio, story.series.direction)},
+                      {"worse", story.series.direction == Direction::kUnknown
+                                    ? Json(nullptr)
+                                    : Json(ratio && is_worse(*ratio, story.series.direction))},
                       {"changes", std::move(changes)}});
   }
   return levels;
@@ -256,7 +259,8 @@ std::string urn_of(const std::string& text) {
 std::string entry(const ChangeOfSeries& one) {
   const StoredSeries& series = one.series->series;
   const SiteChange& change = *one.change;
-  const std::string title = feed_text(series.name + " " + series.metric) + ": " + change_words(change);
+  const std::string title =
+      feed_text(series.name + " " + series.metric) + ": " + change_words(change, series.direction);
   std::string text = fmt::format("{} on machine {}, at run @{} of {} (UTC), commit {}", title,
                                  series.fingerprint.empty() ? "(unknown)" : feed_text(series.fingerprint),
                                  change.run, format_utc(change.time), commit_text(change.commit));
@@ -279,7 +283,8 @@ std::string entry(const ChangeOfSeries& one) {
 ///      newest first], "earlier_count": how many there are, "suspected": [{"series", "href", "machine",
 ///      "run"}]}
 ///     A change: "series" (name and metric), "href", "machine", "run", "time", "commit", "since" (values of
-///     the series from it on), "drifts", "ratio", "low", "high" (after to before; null: from 0), "worse".
+///     the series from it on), "drifts", "ratio", "low", "high" (after to before; null: from 0), "worse"
+///     (null: nobody knows).
 /// machine (assets/sections/machine.js), one for each
 ///     {"count", "series": {COLUMN: [one of each]}}: "name", "metric", "href", "unit", "level", "low",
 ///     "high", "values", "last_time", "spark" (medians of parts, in order), "change" (as above, or null).
@@ -318,7 +323,7 @@ Page site_series_page(const SeriesStory& story, const SiteSeries& summary, const
             {"metric", visible(series.metric)},
             {"unit", visible(series.unit)},
             {"machine", visible(series.fingerprint)},
-            {"lower_is_better", series.direction == Direction::kLowerIsBetter},
+            {"lower_is_better", lower_is_better(series.direction)},
             {"values", summary.mark.values},
             {"singles", story.values.size() > kPoints ? Json(kSinglePoints) : Json(nullptr)}};
   add_points(story, points, data);

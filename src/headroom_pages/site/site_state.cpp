@@ -13,6 +13,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
+#include "headroom/record/metric_direction.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
@@ -158,7 +159,7 @@ struct JsonCodec<StoredSeries> {
             {"unit", one.unit},
             {"name", one.name},
             {"metric", one.metric},
-            {"lower_is_better", one.direction == Direction::kLowerIsBetter}};
+            {"lower_is_better", lower_is_better(one.direction)}};
   }
   static StoredSeries read(const Json& json, const JsonPath& path) {
     const std::string where = path.text();
@@ -169,7 +170,11 @@ struct JsonCodec<StoredSeries> {
                      json_string(json, "name", where),
                      json_string(json, "metric", where),
                      Direction::kLowerIsBetter};
-    if (!json_bool(json, "lower_is_better", where)) one.direction = Direction::kHigherIsBetter;
+    if (json_member(json, "lower_is_better", where).is_null()) {
+      one.direction = Direction::kUnknown;
+    } else if (!json_bool(json, "lower_is_better", where)) {
+      one.direction = Direction::kHigherIsBetter;
+    }
     return one;
   }
 };
@@ -271,10 +276,10 @@ std::uint64_t newest_time(const SiteState& state) {
   return newest;
 }
 
-std::string change_words(const SiteChange& change) {
+std::string change_words(const SiteChange& change, Direction direction) {
   if (!change.ratio) return "from 0";
   const auto percent = [](double ratio) { return fmt::format("{:+.1f}", 100 * (ratio - 1)); };
-  const char* verdict = change.worse ? "worse" : "better";
+  const char* verdict = change_word(*change.ratio, direction);
   if (change.drifts)
     return fmt::format("drifts by {} % over {} values, {}", percent(*change.ratio), change.values_since,
                        verdict);

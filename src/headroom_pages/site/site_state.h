@@ -28,7 +28,7 @@ struct SiteChange {
   bool drifts = false;
   std::optional<double> ratio;  ///< after to before; for a drift, its end over its start
   std::optional<SiteRange> range;
-  bool worse = false;
+  bool worse = false;  ///< false if the direction is unknown
   /// Unchanged if later values move the change by a few runs, so that the feed reports it once.
   std::string key;
 };
@@ -83,7 +83,7 @@ std::vector<ChangeOfSeries> changes_of(const SiteState& state);
 std::uint64_t newest_time(const SiteState& state);
 
 /// "+10.0 % (+9.6 .. +10.4) worse", "drifts by +5.3 % over 40 values, worse".
-std::string change_words(const SiteChange& change);
+std::string change_words(const SiteChange& change, Direction direction);
 
 /// One value, or the summary of several consecutive values.
 struct SitePoint {

@@ -135,7 +135,7 @@ TEST(CompareRecords, AdvisesOnMorePairs) {
   std::vector<double> wide = around(100, 20);
   for (double& value : wide) value = 100 + 8 * (value - 100);
   const Comparison many = compare_records(record_of("a", wide), record_of("a", wide));
-  const Interval& interval = *many.ratio->interval;
+  const Interval& interval = *many.within_runs;
   const double ratio = 0.5 * std::log(interval.high / interval.low) / std::log(1.01);
   EXPECT_NEAR(static_cast<double>(many.more_pairs), 20 * (ratio * ratio - 1), 1);
 }
@@ -155,6 +155,7 @@ TEST(MeanWorsening, CoversWhatHasARatioOnly) {
   comparisons[0].baseline = &lower;
   comparisons[0].ratio = RatioEstimate{2, std::nullopt, 0};
   comparisons[1].baseline = &higher;
+  comparisons[1].direction = Direction::kHigherIsBetter;
   comparisons[1].ratio = RatioEstimate{0.125, std::nullopt, 0};
   comparisons[2].baseline = &lower;
   EXPECT_DOUBLE_EQ(mean_worsening(comparisons).value().mean, 4);

@@ -60,7 +60,7 @@ TEST_F(DiffReportTest, TellsValuesRatioAndVerdict) {
   const std::string text = diff_table(report()).text();
   EXPECT_THAT(text, ::testing::ContainsRegex("slow +100 µs +110 µs +1\\.100 +1\\.0.. to 1\\.1.. +"
                                              "regression +40 unpaired"));
-  EXPECT_THAT(text, ::testing::ContainsRegex("lone +5\\.00 µs +6\\.00 µs +1\\.200 +\\? +no samples +1"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("lone +5\\.00 µs +6\\.00 µs +1\\.200 +\\? +inconclusive +1"));
   EXPECT_THAT(text, HasSubstr("at least 3 more samples for an interval"));
 }
 
@@ -144,12 +144,14 @@ TEST_F(DiffReportTest, ShowsTheShiftOfEachCaseBelowASentence) {
   asked.shift = true;
   const std::string text = shift_table(asked).text();
   EXPECT_THAT(text, ::testing::ContainsRegex(
-                        "tail, latency: the slowest tenth is 3\\.1.x slower \\(3\\... to 3\\...\\), "
+                        "tail, latency: the slowest tenth is 3\\.1. x slower \\(3\\... to 3\\...\\), "
                         "the median the same\n"));
   EXPECT_THAT(text, ::testing::ContainsRegex("p10 +\\S+ µs +\\S+ µs +1\\.000 +\\S+ to \\S+ +same\n"));
   EXPECT_THAT(text, ::testing::ContainsRegex("p90 +\\S+ µs +\\S+ µs +3\\.... +\\S+ to \\S+ +regression\n"));
-  EXPECT_THAT(text,
-              HasSubstr("few, latency: the slowest tenth is unknown (too few samples), the median unknown"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "few, latency: the slowest tenth is inconclusive (too few samples), the median inconclusive"));
   EXPECT_THAT(text, Not(HasSubstr("lone")));
 }
 
@@ -161,7 +163,7 @@ TEST_F(DiffReportTest, AShiftOfRatesIsToldAtItsSlowEnd) {
   DiffReport asked = report();
   asked.shift = true;
   EXPECT_THAT(shift_table(asked).text(),
-              ::testing::ContainsRegex("the slowest tenth is 3\\.3.x faster .*, the median the same"));
+              ::testing::ContainsRegex("the slowest tenth is 3\\.3. x faster .*, the median the same"));
   for (Record* record : {&before_[0], &after_[0]})
     record->metric = {"peak_memory", "B", Direction::kLowerIsBetter, 100, {}, {}};
   after_ = {timed("tail", 105, 240)};
@@ -187,7 +189,8 @@ TEST_F(DiffReportTest, IsJsonWithNullsForWhatThereIsNot) {
   EXPECT_NEAR(slow["ratio"].get<double>(), 1.1, 1e-9);
   EXPECT_LT(slow["p"].get<double>(), 1e-3);
   EXPECT_TRUE(json["comparisons"][1]["low"].is_null());
-  EXPECT_EQ(json["comparisons"][1]["verdict"], "no samples");
+  EXPECT_EQ(json["comparisons"][1]["verdict"], "inconclusive");
+  EXPECT_EQ(json["comparisons"][1]["reason"], "no samples: one number each");
   EXPECT_EQ(json["tests"][0]["only_test"][0]["case"], "new");
   EXPECT_TRUE(json["gate"].is_null());
 }

@@ -103,13 +103,159 @@ TEST(Judge, HoldsAtTheMarginOfTheCase) {
   EXPECT_EQ(comparison.verdict, Verdict::kSame);
 }
 
-TEST(Judge, ClaimsNothingWhereNobodyKnowsHowFarRunsLieApart) {
-  const Record before = record_of("a", around(100, 40)), after = record_of("a", around(200, 40));
-  Comparison comparison = compare_records(before, after);
-  judge(std::span(&comparison, 1), {});
-  EXPECT_EQ(comparison.verdict, Verdict::kInconclusive);
-  ASSERT_EQ(comparison.doubts.size(), 1U);
-  EXPECT_NE(comparison.doubts[0].find("too few runs"), std::string::npos);
+/// Two runs apart of unknown spread, ten samples each, of which the test takes `factor` times as long.
+struct RunsApart {
+  Record before, after;
+  Comparison comparison;
+
+  explicit RunsApart(double factor, const RunKnowledge& known = {},
+                     Direction direction = Direction::kLowerIsBetter)
+      : before(record_of("a", around(100, 10))), after(record_of("a", around(100 * factor, 10))) {
+    before.metric.direction = after.metric.direction = direction;
+    comparison = compare_records(before, after, known);
+    JudgeRule rule;
+    rule.margins.overall = 0.03;
+    judge(std::span(&comparison, 1), rule);
+  }
+  RunsApart(const RunsApart&) = delete;
+};
+
+TEST(Judge, AssumesASpreadWhereNobodyKnowsHowFarRunsLieApart) {
+  for (const auto& [factor, verdict] : {std::pair{10.0, Verdict::kRegression},
+                                        {2.0, Verdict::kRegression},
+                                        {1.05, Verdict::kInconclusive},
+                                        {1.5, Verdict::kInconclusive},
+                                        {1.0, Verdict::kInconclusive},
+                                        {1 / 1.05, Verdict::kInconclusive},
+                                        {0.5, Verdict::kImprovement},
+                                        {0.1, Verdict::kImprovement}}) {
+    const RunsApart apart(factor);
+    EXPECT_EQ(apart.comparison.verdict, verdict) << factor;
+    ASSERT_TRUE(apart.comparison.within_runs) << factor;
+    EXPECT_NEAR(apart.comparison.within_runs->low, factor, 0.03 * factor);
+    EXPECT_NEAR(apart.comparison.ratio->interval->high / factor, 1.51, 0.02) << "the prior at 95 %";
+    EXPECT_EQ(undecided_reason(apart.comparison),
+              verdict == Verdict::kInconclusive ? "runs apart assumed to vary by up to 16 %" : "");
+    EXPECT_TRUE(lacks_run_spread(apart.comparison));
+  }
+  EXPECT_EQ(RunsApart(2, {}, Direction::kHigherIsBetter).comparison.verdict, Verdict::kImprovement);
+  EXPECT_EQ(RunsApart(0.5, {}, Direction::kHigherIsBetter).comparison.verdict, Verdict::kRegression);
+}
+
+TEST(Judge, RunsThatDriftDecideByTheirRange) {
+  std::vector<double> rising;
+  for (int i = 0; i < 10; ++i) rising.push_back(100 + i);
+  const auto verdict_of = [&](double factor, std::size_t count) {
+    std::vector<double> before(rising.begin(), rising.begin() + static_cast<std::ptrdiff_t>(count)),
+        after = before;
+    for (double& value : after) value *= factor;
+    const Record one = record_of("a", before), other = record_of("a", after);
+    std::vector<Comparison> comparisons{compare_records(one, other)};
+    judge(comparisons, {});
+    return comparisons[0].verdict;
+  };
+  EXPECT_EQ(verdict_of(10, 10), Verdict::kRegression);
+  EXPECT_EQ(verdict_of(2, 10), Verdict::kRegression);
+  EXPECT_EQ(verdict_of(0.1, 6), Verdict::kImprovement);
+  EXPECT_EQ(verdict_of(1.4, 10), Verdict::kInconclusive);
+  EXPECT_EQ(verdict_of(10, 5), Verdict::kUnderpowered);
+}
+
+TEST(Judge, AKnownSpreadReplacesTheAssumedOne) {
+  const RunsApart alike(1.05, kRunsAreAlike), wide(2, {RunSpread{0.5, 1000}, std::nullopt, "a test"});
+  EXPECT_EQ(alike.comparison.verdict, Verdict::kRegression);
+  EXPECT_EQ(wide.comparison.verdict, Verdict::kInconclusive);
+  EXPECT_FALSE(alike.comparison.within_runs);
+  EXPECT_FALSE(wide.comparison.within_runs);
+  EXPECT_EQ(undecided_reason(wide.comparison), "the interval crosses the margin");
+}
+
+TEST(Judge, TheAssumedSpreadCountsForTailsToo) {
+  Record before = record_of("a", around(100, 300)), after = record_of("a", around(100, 300));
+  for (std::size_t i = 0; i < 300; i += 6) after.samples[0].values[i] *= 4;
+  std::vector<Comparison> comparisons{compare_records(before, after)};
+  judge_tails(comparisons, {{95, 0.05}, {50, 0.05}});
+  EXPECT_EQ(comparisons[0].tails[0].verdict, Verdict::kRegression);
+  EXPECT_EQ(comparisons[0].tails[1].verdict, Verdict::kInconclusive);
+}
+
+// bench_assumed_spread has the whole table.
+TEST(Gate, WithAnAssumedSpreadIsSeldomWrong) {
+  constexpr std::size_t kGates = 600;
+  using bench::RunTail;
+  const double twice = std::exp(2 * run_half_width(kAssumedRunSpread, 1, 1, 0.95));
+  for (const RunTail tail : {RunTail::kNormal, RunTail::kStudent, RunTail::kOutliers, RunTail::kSlow}) {
+    for (const double spread : {0.005, 0.04, 0.16}) {
+      SuiteModel model{.cases = 1,
+                       .rounds = 10,
+                       .paired = false,
+                       .run_noise = std::log1p(spread),
+                       .run_tail = tail,
+                       .spread_unknown = true};
+      // Two standard errors beside the 5 and 95 % of the whole table.
+      EXPECT_LE(count_regressions(model, 0.03, kGates, 1).any, 0.05 * kGates + 11) << spread;
+      model.slowdown = twice - 1;
+      EXPECT_GE(count_regressions(model, 0.03, kGates, 1).first, 0.95 * kGates - 11) << spread;
+      model.slowdown = 1 / twice - 1;
+      EXPECT_GE(count_regressions(model, 0.03, kGates, 1).first_improved, 0.95 * kGates - 11) << spread;
+    }
+  }
+}
+
+TEST(Judge, ChangesOfUnknownDirectionAreChanges) {
+  EXPECT_EQ(judged_pair(1.10, 0.03, 40, Direction::kUnknown).verdict, Verdict::kChanged);
+  EXPECT_EQ(judged_pair(0.90, 0.03, 40, Direction::kUnknown).verdict, Verdict::kChanged);
+  EXPECT_EQ(judged_pair(1.00, 0.03, 40, Direction::kUnknown).verdict, Verdict::kSame);
+  const Comparison changed = judged_pair(1.10, 0.03, 40, Direction::kUnknown);
+  ASSERT_TRUE(changed.p_value);
+  EXPECT_LT(*changed.p_value, 1e-6);
+}
+
+TEST(Judge, TheSideThatKnowsItsDirectionDecides) {
+  Record before = record_of("a", around(100, 40)), after = record_of("a", around(110, 40));
+  before.metric.direction = Direction::kUnknown;
+  after.metric.direction = Direction::kHigherIsBetter;
+  std::vector<Comparison> comparisons{compare_records(before, after, kRunsAreAlike)};
+  judge(comparisons, {});
+  EXPECT_EQ(comparisons[0].verdict, Verdict::kImprovement);
+}
+
+/// The verdict on a counter that goes from `before` to `after`; lone numbers if `samples` is 0.
+Verdict of_counter(double before, double after, Direction direction, std::size_t samples,
+                   const std::string& unit = "") {
+  Record one = record_of("a", std::vector<double>(samples, before)),
+         other = record_of("a", std::vector<double>(samples, after));
+  for (Record* record : {&one, &other}) {
+    record->metric.name = "allocs";
+    record->metric.unit = unit;
+    record->metric.direction = direction;
+  }
+  one.metric.value = before;
+  other.metric.value = after;
+  std::vector<Comparison> comparisons{compare_records(one, other, kRunsAreAlike)};
+  judge(comparisons, {});
+  EXPECT_FALSE(comparisons[0].ratio);
+  return comparisons[0].verdict;
+}
+
+TEST(Judge, ZerosHaveAVerdictWithoutARatio) {
+  for (const std::size_t samples : {0U, 10U}) {
+    EXPECT_EQ(of_counter(0, 0, Direction::kLowerIsBetter, samples), Verdict::kSame);
+    EXPECT_EQ(of_counter(0, 0, Direction::kUnknown, samples), Verdict::kSame);
+    EXPECT_EQ(of_counter(0, 4, Direction::kLowerIsBetter, samples), Verdict::kRegression);
+    EXPECT_EQ(of_counter(4, 0, Direction::kLowerIsBetter, samples), Verdict::kImprovement);
+    EXPECT_EQ(of_counter(0, 4, Direction::kHigherIsBetter, samples), Verdict::kImprovement);
+    EXPECT_EQ(of_counter(4, 0, Direction::kHigherIsBetter, samples), Verdict::kRegression);
+    EXPECT_EQ(of_counter(0, 4, Direction::kUnknown, samples), Verdict::kChanged);
+    EXPECT_EQ(of_counter(0, 4, Direction::kLowerIsBetter, samples, "ms"), Verdict::kNotCompared)
+        << "a time of 0 is shorter than its clock can tell";
+    EXPECT_EQ(of_counter(-1, 4, Direction::kLowerIsBetter, samples), Verdict::kNotCompared);
+  }
+}
+
+TEST(Judge, ZerosAmongOtherValuesHaveNoVerdict) {
+  const Record before = record_of("a", {0, 4, 0, 4, 0, 4}), after = record_of("a", around(4, 6));
+  EXPECT_EQ(compare_records(before, after).verdict, Verdict::kNotCompared);
 }
 
 TEST(Judge, ARunThatWasDisturbedIsNoEvidence) {
@@ -208,6 +354,25 @@ TEST(GateAnswer, IsInconclusiveWhereAnyIsUndecided) {
        {Verdict::kInconclusive, Verdict::kUnderpowered, Verdict::kNoSamples, Verdict::kNotCompared}) {
     EXPECT_EQ(answer({Verdict::kSame, verdict}).exit, ExitCode::kInconclusive) << to_string(verdict);
   }
+}
+
+TEST(GateAnswer, DoesNotGateMetricsOfUnknownDirection) {
+  std::vector<Comparison> comparisons =
+      with_verdicts({Verdict::kSame, Verdict::kChanged, Verdict::kInconclusive});
+  comparisons[1].direction = comparisons[2].direction = Direction::kUnknown;
+  const GateAnswer found = gate_answer(comparisons, 0);
+  EXPECT_EQ(found.exit, ExitCode::kFine);
+  EXPECT_THAT(found.sentence,
+              HasSubstr("all 1 cases are the same or better; 2 more are not gated (1 changed)"));
+  EXPECT_THAT(found.sentence, HasSubstr("--higher-is-better NAME"));
+  EXPECT_EQ(gate_answer(std::span(comparisons).subspan(1), 0).exit, ExitCode::kInconclusive)
+      << "an answer to nothing is no all-clear";
+}
+
+TEST(GateAnswer, ZerosAreCompared) {
+  std::vector<Comparison> comparisons = with_verdicts({Verdict::kSame});
+  comparisons[0].ratio.reset();
+  EXPECT_EQ(gate_answer(comparisons, 0).exit, ExitCode::kFine);
 }
 
 TEST(GateAnswer, IsInconclusiveWhereCasesAreMissing) {

@@ -176,5 +176,14 @@ TEST(SeriesStory, LeastMagnitudeAndSpread) {
   EXPECT_GT(json_number(series_json(story)["spread_changes"][0], "ratio", ""), 3);
 }
 
+TEST(ChangeWord, KnowsWhichWayIsWorseOrThatNobodyKnows) {
+  EXPECT_STREQ(change_word(2, Direction::kLowerIsBetter), "worse");
+  EXPECT_STREQ(change_word(2, Direction::kHigherIsBetter), "better");
+  EXPECT_STREQ(change_word(0.5, Direction::kHigherIsBetter), "worse");
+  EXPECT_STREQ(change_word(2, Direction::kUnknown), "changed");
+  EXPECT_FALSE(is_worse(2, Direction::kUnknown));
+  EXPECT_FALSE(is_worse(0.5, Direction::kUnknown));
+}
+
 }  // namespace
 }  // namespace headroom::test

@@ -10,9 +10,9 @@
     const range = change.low === null ? "" : ` (${numbers.change(change.low)} to ${numbers.change(change.high)})`;
     return (change.drifts ? "drifts by " : "") + numbers.change(change.ratio) + range;
   };
-  headroom.change_tone = (change) => change.ratio === null ? "" : change.worse ? "bad" : "good";
+  headroom.change_tone = (change) => change.ratio === null || change.worse === null ? "" : change.worse ? "bad" : "good";
 
-  const verdict = (change) => change.ratio === null ? "" : change.worse ? " worse" : " better";
+  const verdict = (change) => change.ratio === null ? "" : change.worse === null ? " changed" : change.worse ? " worse" : " better";
   const counted = (count, one) => `${count} ${one}${count === 1 ? "" : "s"}`;
 
   function answer(data) {
@@ -21,7 +21,8 @@
     const touched = new Set(data.recent.map((change) => change.href)).size;
     if (touched === 0) return `Nothing changed that can be told from noise${when}.`;
     const worse = data.recent.filter((change) => change.ratio !== null && change.worse).length;
-    const parts = [worse && `${worse} worse`, data.recent.length - worse && `${data.recent.length - worse} better`].filter(Boolean);
+    const unknown = data.recent.filter((change) => change.worse === null).length, better = data.recent.length - worse - unknown;
+    const parts = [worse && `${worse} worse`, better && `${better} better`, unknown && `${unknown} changed`].filter(Boolean);
     return `${touched} of ${data.series} series changed${when}: ${parts.join(", ")}.`;
   }
 
@@ -30,7 +31,7 @@
     const machines = new Set(rows.map((row) => row.machine));
     return headroom.table({
       label, rows, text: (row) => [row.series, row.machine, row.commit].join(" "),
-      facets: [{ title: "worse", tone: "bad", test: (row) => row.worse }, { title: "better", tone: "good", test: (row) => !row.worse }]
+      facets: [{ title: "worse", tone: "bad", test: (row) => row.worse }, { title: "better", tone: "good", test: (row) => row.worse === false }]
         .map((facet) => ({ ...facet, count: rows.filter(facet.test).length })).filter((facet) => facet.count > 0 && facet.count < rows.length),
       columns: [
         { title: "series", name: "case", show: (row) => element("a", { href: row.href }, row.series), sort: (row) => row.series },

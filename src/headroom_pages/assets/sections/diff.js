@@ -4,11 +4,11 @@
   "use strict";
   const { element, numbers, ratios } = headroom;
   const kMostRows = 40;
-  const kVerdicts = ["regression", "improvement", "same", "inconclusive", "underpowered", "no samples", "failed", "not compared"];
+  const kVerdicts = ["regression", "improvement", "changed", "same", "inconclusive", "failed", "not compared"];
 
   const name_of = (row) => [row.case, row.backend].filter(Boolean).join(" ");
   // Turned so that more than 0 is worse.
-  const worsening = (row) => typeof row.ratio === "number" ? Math.log(row.ratio) * (row.lower_is_better ? 1 : -1) : null;
+  const worsening = (row) => typeof row.ratio === "number" ? Math.log(row.ratio) * (row.lower_is_better === false ? -1 : 1) : null;
 
   function differences(test) {
     if (test.differences.length === 0) return element("p", { class: "facts" }, "Nothing that is known of the environment changed.");
@@ -77,6 +77,7 @@
     const add = (title, text) => { if (text) pairs.push(element("dt", {}, title), element("dd", {}, text)); };
     add("not compared", row.problem);
     add("verdict", `${row.verdict}, by a margin of ${numbers.percent(row.margin)}`);
+    add("inconclusive", typeof row.reason === "number" && data.texts[row.reason]);
     add("compared", row.estimator);
     add("doubts", row.doubts && row.doubts.map((i) => element("p", {}, data.texts[i])));
     const shift = row.shift && headroom.figure("shift", { deciles: row.shift, unit: row.unit, margin: row.margin }, { title: "Which part of the samples moved" });

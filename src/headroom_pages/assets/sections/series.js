@@ -11,7 +11,7 @@
     if (level.ratio !== null) parts.push(headroom.change_words({ ratio: level.ratio, low: level.ratio_low, high: level.ratio_high }));
     if (level.drift !== null) parts.push(headroom.change_words({ ratio: level.drift, low: null, drifts: true }));
     if (parts.length === 0) return "";
-    return parts.join(", ") + (level.worse ? " worse" : " better");
+    return parts.join(", ") + (level.worse === null ? " changed" : level.worse ? " worse" : " better");
   }
 
   function levels_table(data) {
@@ -24,7 +24,7 @@
         { title: "values", number: true, show: (row) => String(row.values) },
         { title: "median", number: true, show: (row) => number(row.median, data.unit) },
         { title: "95 %", number: true, show: (row) => range(row, data.unit), tone: () => "faint", help: "interval of the median" },
-        { title: "changed by", number: true, show: level_change, tone: (row) => level_change(row) && (row.worse ? "bad" : "good") },
+        { title: "changed by", number: true, show: level_change, tone: (row) => level_change(row) && row.worse !== null && (row.worse ? "bad" : "good") },
         { title: "what else changed", name: "else", show: (row) => row.changes.length > 0 ? row.changes.map((line) => element("div", {}, line))
           : row.index > 0 && "nothing that the environment tells" },
       ],
@@ -73,7 +73,7 @@
   }
 
   headroom.sections.series = function (box, data) {
-    const better = data.lower_is_better ? "lower is better" : "higher is better";
+    const better = data.lower_is_better === null ? "nobody knows which way is better" : data.lower_is_better ? "lower is better" : "higher is better";
     headroom.append(box, [
       element("div", { class: "answers" }, data.answers.map((line, i) => element("p", { class: i === 0 ? "lead" : null }, line))),
       element("p", { class: "facts" }, [data.machine || "unknown machine", `${data.values} values`, better].join(" · ")),
