@@ -462,15 +462,6 @@ std::string missing_intervals(const std::vector<CaseRow>& rows) {
   return text;
 }
 
-template <typename Lead>
-std::string legend_of(std::string_view marks, Lead&& lead) {
-  std::string legend;
-  for (const Mark& mark : kMarks) {
-    if (marks.find(mark.letter) != std::string_view::npos) legend += lead(mark) + mark.meaning + "\n";
-  }
-  return legend;
-}
-
 }  // namespace
 
 std::string nearest_limit_text(const std::vector<Record>& records) {

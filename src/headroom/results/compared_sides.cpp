@@ -402,7 +402,7 @@ DiffSide read_side(const std::string& operand, const DiffOptions& options) {
       side.metrics.push_back(record.metric.name);
     }
   }
-  apply_directions(found.records, options);
+  apply_directions(records, options);
   JoinedRecords joined =
       with_context(operand, [&] { return join_duplicates(selected(std::move(records), options)); });
   for (const std::string& note : joined.notes) say("{}: {}", operand, note);

@@ -150,8 +150,7 @@ Sheet shown_records(const std::vector<Record>& records) {
 }
 
 bool shows_cases(const std::vector<Record>& records) {
-  return std::ranges::all_of(
-      records, [](const Record& one) { return std::string_view(instrument_of(one).kind) == "run"; });
+  return std::ranges::all_of(records, [](const Record& one) { return &view_of(one) == &kRunView; });
 }
 
 std::vector<InstrumentRecords> by_instrument(std::vector<Record> records) {
