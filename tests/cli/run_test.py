@@ -47,7 +47,8 @@ class RunTest(CommandLineTest):
         result = headroom("run", "gemv", "-a", "D=256", "-a", "dtype=bf16", "--max-time", "2s", "--json", path)
         self.assert_exit(result, 0)
         self.assertIn("gemv", result.stdout)
-        self.assertIn("mean over shapes", result.stdout)
+        self.assertIn("of limit", result.stdout)
+        self.assertNotIn("mean over shapes", result.stdout)
         headline = [r for r in records_of(path) if r["metric"].get("headline")]
         self.assertEqual(len(headline), 1)
         record = headline[0]

@@ -462,6 +462,19 @@ std::string missing_intervals(const std::vector<CaseRow>& rows) {
   return text;
 }
 
+/// The experiments that were measured at several shapes. Parameters of other tools are no shapes.
+std::set<std::string> experiments_with_shapes(const std::vector<Record>& records) {
+  std::map<std::string, std::string> first_shape;
+  std::set<std::string> found;
+  for (const Record& record : records) {
+    if (!record.metric.headline || record.instrument == Instrument::kImport) continue;
+    const std::string shape = case_text(record);
+    if (first_shape.try_emplace(record.model.name, shape).first->second != shape)
+      found.insert(record.model.name);
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string nearest_limit_text(const std::vector<Record>& records) {
@@ -610,8 +623,9 @@ Table mean_table(const std::vector<Record>& records) {
                {"shapes", Align::kRight}},
               3);
   const CaseDifferences differ(records);
+  const std::set<std::string> with_shapes = experiments_with_shapes(records);
   for (const SeedRow& row : seed_rows(records)) {
-    if (row.cases.front()->instrument == Instrument::kImport) continue;  // its parameters are no shapes
+    if (!with_shapes.contains(row.experiment)) continue;
     const double mean = std::get<double>(row.actual);
     std::optional<double> target;
     if (const auto* whole = std::get_if<std::int64_t>(&row.target)) target = static_cast<double>(*whole);

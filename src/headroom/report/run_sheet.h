@@ -60,7 +60,7 @@ Table run_table(const std::vector<Record>& records);
 std::string run_legend(const std::vector<Record>& records);
 
 /// Makes the means over shapes by experiment, backend and dtype, as PyTorch's gpt-fast benchmark reports
-/// them, of headroom's own experiments.
+/// them, of headroom's own experiments that have several.
 Table mean_table(const std::vector<Record>& records);
 
 /// For each case of several backends or runners a line that says who needs the least time, and so is nearest

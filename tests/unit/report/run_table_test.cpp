@@ -304,6 +304,13 @@ TEST(MeanTable, WhatNoMachineCanDoIsInNoMean) {
   EXPECT_THAT(text, HasSubstr("sum (above its limit)"));
 }
 
+TEST(MeanTable, OneShapeHasNoMean) {
+  const std::vector<Record> records =
+      pair_of("gemv", "1", "bf16", 1, 10, 0.9) + pair_of("gemv", "1", "int8", 2, 20, 0.9);
+  EXPECT_EQ(mean_table(records).size(), 0U);
+  EXPECT_EQ(mean_table(records + pair_of("gemv", "2", "bf16", 1, 10, 0.9)).size(), 2U);
+}
+
 TEST(MeanTable, IsOfOwnExperiments) {
   std::vector<Record> records =
       pair_of("gemv", "1", "bf16", 1, 10, 0.9) + pair_of("gemv", "2", "bf16", 1, 10, 0.9);
