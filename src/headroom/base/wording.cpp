@@ -15,7 +15,7 @@ std::string counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-std::string shortened(std::string_view text, std::size_t longest) {
+std::string abridged(std::string_view text, std::size_t longest) {
   if (text.size() <= longest) return std::string(text);
   const std::size_t kept = longest / 2;
   std::size_t end = 0;  // between characters

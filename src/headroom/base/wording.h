@@ -12,6 +12,6 @@ std::string counted(std::size_t count, std::string_view noun);
 
 /// Returns `text`, or if it has more than `longest` bytes its beginning, its size, and a hash that tells it
 /// from others of the same beginning: "xxxx... (6.01 MiB, #9f86d081)".
-std::string shortened(std::string_view text, std::size_t longest);
+std::string abridged(std::string_view text, std::size_t longest);
 
 }  // namespace headroom

@@ -33,9 +33,9 @@ void add(CaseRow& row, const Record& record) {
 
 std::string short_name(const Record& record, bool with_dtype) {
   constexpr std::size_t kLongestName = 400, kLongestValue = 100;
-  std::string text = shortened(record.model.name, kLongestName);
+  std::string text = abridged(record.model.name, kLongestName);
   for (const auto& [axis, value] : record.axes) {
-    if (with_dtype || axis != "dtype") text += " " + axis + "=" + shortened(value.text(), kLongestValue);
+    if (with_dtype || axis != "dtype") text += " " + axis + "=" + abridged(value.text(), kLongestValue);
   }
   return text;
 }
