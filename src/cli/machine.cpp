@@ -359,7 +359,10 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
   } else {
     records = measure(options, arguments, devices.runner, interrupted);
     // A sweep that was cut short must not take the place of a whole one.
-    if (!interrupted) write_records(path, format_named("headroom-json"), records);
+    if (!interrupted) {
+      make_folders_above(path);
+      write_records(path, format_named("headroom-json"), records);
+    }
   }
   if (!json.empty()) write_records(json, format_named("headroom-json"), records);
   const std::string gpu = devices.devices.empty() ? "" : devices.devices.front().name;

@@ -673,6 +673,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options, const st
     };
     const auto progress =
         observer_of(options, session, on_records, [&](const GroupResult& so_far) { journal.note(so_far); });
+    if (!traces.empty()) make_folders_above(std::filesystem::path(traces) / "trace.json");
     try {
       session.run(groups, *progress, complete);
     } catch (const RankLost& loss) {
@@ -760,8 +761,7 @@ void TunedVariants::choose(const std::string& key, const std::string& variant) {
   if (path_.empty()) return;
   Json file{{"schema", kTuningSchema}, {"variants", variants_}};
   try {
-    std::error_code error;  // writing reports it
-    std::filesystem::create_directories(path_.parent_path(), error);
+    make_folders_above(path_);
     write_file_atomically(path_, dump_json_pretty(file) + "\n");
   } catch (const Error&) {
     path_.clear();

@@ -254,8 +254,8 @@ class CommandTest(PageTest):
         self.assertEqual(other.read_bytes(), first)
         self.assertEqual(headroom("report", records, "-o", "-").stdout.encode(), first)
         made = self.folder / "new" / "folder" / "page.html"
-        self.assert_exit(headroom("report", records, "-o", made), 0)
-        self.assertEqual(made.read_bytes(), first)
+        self.assert_refused(headroom("report", records, "-o", made), "there is no folder")
+        self.assertFalse(made.parent.parent.exists())
 
     def test_data_in_the_page_is_the_data(self):
         content = made_run(cases=2)

@@ -316,6 +316,11 @@ void never_follow_links() {
   follows_links = false;
 }
 
+void make_folders_above(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+}
+
 void write_file_atomically(const fs::path& path, std::string_view content) {
   const Target target = resolve(path);
   if (target.descriptor || (target.info && !S_ISREG(target.info->st_mode))) {

@@ -46,6 +46,9 @@ std::string read_file(const std::filesystem::path& path);
 /// (/dev/stdout) directly. Throws Error with path and reason, one of which is a missing folder.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
+/// Makes the folders above a file of headroom's own: histories, caches, traces. What fails is left to the writing.
+void make_folders_above(const std::filesystem::path& path);
+
 /// Makes new names in the folder of `path` survive a power failure, if the file system can. Throws Error.
 void sync_folder_of(const std::filesystem::path& path);
 

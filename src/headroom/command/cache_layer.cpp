@@ -20,6 +20,7 @@
 #include <sstream>
 
 #include "headroom/base/error.h"
+#include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 
@@ -493,8 +494,7 @@ SetAsideFolder::SetAsideFolder(const fs::path& folder, const fs::path& journal) 
     if (!lock(lock_))
       throw Error(in_quotes(folder_.string()) + " is being set aside by another program; wait for it");
     note_ = journal / fmt::format("{}-{}.json", ::getpid(), std::hash<std::string>{}(folder_.string()));
-    std::error_code error;  // writing reports it
-    fs::create_directories(journal, error);
+    make_folders_above(note_);
     write_file_atomically(note_,
                           dump_json(Json{{"folder", folder_.string()}, {"aside", aside_.string()}}) + "\n");
     try {

@@ -92,6 +92,7 @@ void number_equal_cases(std::vector<Record>& records) {
 
 /// Only our own files say which instrument made a record.
 void name_instruments(std::vector<Record>& records, const Format& format) {
+  if (format.name == std::string_view("headroom-json")) return;
   for (Record& record : records) {
     record.instrument = record_json::instrument_by_names(record);
     if (record.instrument == Instrument::kImport) record.tool = format.name;
@@ -100,7 +101,7 @@ void name_instruments(std::vector<Record>& records, const Format& format) {
 
 std::vector<Record> read_as(const Format& format, const PaddedText& text, const std::string& source) {
   std::vector<Record> records = format.read(text, source);
-  if (format.name != std::string_view("headroom-json")) name_instruments(records, format);
+  name_instruments(records, format);
   if (format.one_run) number_equal_cases(records);
   return records;
 }
@@ -204,7 +205,11 @@ const Format* format_of_text(std::string_view text) {
 
 std::vector<Record> read_records(const std::filesystem::path& path, const Format* from) {
   const Format* streamed = format_by_head(path);
-  if (streamed != nullptr && (from == nullptr || from == streamed)) return streamed->read_file(path);
+  if (streamed != nullptr && (from == nullptr || from == streamed)) {
+    std::vector<Record> records = streamed->read_file(path);
+    name_instruments(records, *streamed);
+    return records;
+  }
   return records_from_text(read_compressed_file(path), path.string(), from);
 }
 

@@ -344,8 +344,7 @@ std::string store_spreads(const std::string& fingerprint, const RunSpreads& spre
   }
   const Json file{{"schema", kSpreadsSchema}, {"fingerprint", fingerprint}, {"spreads", std::move(entries)}};
   const std::filesystem::path path = spreads_path(fingerprint);
-  std::error_code error;  // writing reports it
-  std::filesystem::create_directories(path.parent_path(), error);
+  make_folders_above(path);
   write_file_atomically(path, dump_json_pretty(file) + "\n");
   return path.string();
 }

@@ -614,8 +614,7 @@ void SiteFolder::announce(const SiteState& state) {
 
 bool SiteFolder::write(const std::string& page, const std::string& content) {
   if (holds(path_ / page, content)) return false;
-  std::error_code error;  // writing reports it
-  fs::create_directories((path_ / page).parent_path(), error);
+  make_folders_above(path_ / page);
   write_file_atomically(path_ / page, content);
   return true;
 }

@@ -147,7 +147,7 @@ std::vector<Record> measured() {
   std::vector<Record> records{record("latency", 120, Interval{115, 125, 0.95})};
   records[0].samples.push_back({});
   records[0].samples[0].values.assign(40, 120);
-  records[0].metric.extra_info = {{"slowest rank", "1"}, {"slowest share", "0.613"}};
+  records[0].slowest = Record::Slowest{1, 0.613};
   records.push_back(record("latency p90", 150, Interval{140, 190, 0.95}));
   records.push_back(record("latency p99", 180, std::nullopt));
   records.push_back(record("algbw", 0.0341, std::nullopt));

@@ -315,7 +315,7 @@ TEST(MeanTable, IsOfOwnExperiments) {
   std::vector<Record> records =
       pair_of("gemv", "1", "bf16", 1, 10, 0.9) + pair_of("gemv", "2", "bf16", 1, 10, 0.9);
   EXPECT_EQ(mean_table(records).size(), 1U);
-  for (Record& record : records) record.benchmark.name = "google-benchmark";
+  for (Record& record : records) record.instrument = Instrument::kImport;
   EXPECT_EQ(mean_table(records).size(), 0U) << "parameters of another tool's cases are no shapes";
 }
 
@@ -353,7 +353,7 @@ TEST(MetricTable, ShowsWhatTheRowsDoNot) {
   EXPECT_THAT(metric_table(records, {{"misses"}, false}).text(), HasSubstr("7.00"));
   EXPECT_EQ(metric_table(records, {{"latency"}, false}).size(), 1U);
   EXPECT_EQ(unshown_metrics_text(records), "") << "headroom shows those of its own runs elsewhere";
-  for (Record& record : records) record.benchmark.name = "google-benchmark";
+  for (Record& record : records) record.instrument = Instrument::kImport;
   EXPECT_EQ(unshown_metrics_text(records), "  1 more result: misses; --all-metrics shows it\n");
 }
 
