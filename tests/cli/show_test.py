@@ -60,7 +60,7 @@ class ShowTest(CommandLineTest):
         self.assert_exit(shown, 0)
         for told in (r"sleep 0.001: 0.839 x the time of true .*: inconclusive", r"no hardware counters: this machine does not",
                      r"cold was cold: before each of the 2 cold runs", r"env:MYCACHE  fresh folder in MYCACHE +0 +1 +1 ",
-                     r"0 of 1 expectation is met, 1 unclear", r"add +0  5.05 µs\nadd +1  5.55 µs",
+                     r"0 of 1 expectation is met, 1 inconclusive", r"add +0  5.05 µs\nadd +1  5.55 µs",
                      r"gemv D=16384 +22.1 ms .* BUT\n", r"  B  busy: other programs"):
             self.assertRegex(shown.stdout, told)
 
