@@ -16,6 +16,8 @@
 
 namespace headroom::trace {
 
+class TraceIndex;
+
 /// The headline number of an analysis. Becomes a Record, a row per rank, and a line of a diff.
 struct Headline {
   std::string metric;  ///< "utilization"
@@ -78,7 +80,7 @@ struct Analysis {
   const char* name;     ///< "idle"
   const char* summary;  ///< one line for --help
   Needs needs;
-  AnalysisResult (*analyze)(const Trace&, const AnalysisOptions&);
+  AnalysisResult (*analyze)(const TraceIndex&, const AnalysisOptions&);
   std::span<const AnalysisOption> options;
   /// Combines the ranks of a job into one result. Null: combine_headlines.
   AnalysisResult (*combine)(std::span<const RankResult>, const AnalysisOptions&);

@@ -14,6 +14,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
 #include "headroom_trace/analysis.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/readers/convert.h"
 #include "headroom_trace/report/file_analysis.h"
 #include "headroom_trace/report/trace_diff.h"
@@ -75,8 +76,8 @@ void analyze(const Analysis& analysis, Choices& choices) {
     const Trace trace = read_text(text, "fuzz.json", how);
     expect_counted_once(trace);
     report.files.push_back(facts_of(trace));
-    report.ranks.push_back(
-        {"fuzz.json", static_cast<std::int64_t>(report.ranks.size()), analysis.analyze(trace, options)});
+    report.ranks.push_back({"fuzz.json", static_cast<std::int64_t>(report.ranks.size()),
+                            analysis.analyze(TraceIndex(trace), options)});
   }
   report.result = combined(report.ranks, analysis, options);
   show(report);

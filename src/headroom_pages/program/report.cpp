@@ -28,6 +28,7 @@
 #include "headroom_pages/sections.h"
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/merge/trace_merge.h"
 #include "headroom_trace/program/trace_files.h"
 #include "headroom_trace/program/trace_options.h"
@@ -64,7 +65,8 @@ ReadTraces read_traces(const std::vector<std::filesystem::path>& files, const tr
   const std::vector<std::string> errors = trace::read_files(
       files, needs_of, files_options(reading, terminal), [&](std::size_t i, const trace::Trace& trace) {
         // What to fix is looked for while the picture is made.
-        auto result = std::async(std::launch::async, [&] { return analysis.analyze(trace, {}); });
+        auto result =
+            std::async(std::launch::async, [&] { return analysis.analyze(trace::TraceIndex(trace), {}); });
         read.clocks[i] = trace::rank_clock(trace);
         read.clocks[i].file = files[i];
         read.timelines[i] = trace::rank_timeline(trace, read.clocks[i].calls, limits);

@@ -13,6 +13,7 @@
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/tables/data_table.h"
 
 namespace headroom::trace {
@@ -22,7 +23,8 @@ constexpr const char* kOneRank =
     "one rank: the time of a kernel includes its wait for the other ranks, so that the bandwidths are at "
     "least what is said; give the traces of all ranks to see who waits for whom";
 
-AnalysisResult analyze_collectives(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_collectives(const TraceIndex& index, const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
   AnalysisResult result;
   const std::vector<CollectiveCall> calls = collective_calls(trace);
   result.tables.push_back(kinds_of_calls(calls));
@@ -128,7 +130,8 @@ DataTable long_table(const std::vector<CollectiveCall>& calls, const Iterations&
   return table;
 }
 
-AnalysisResult analyze_stragglers(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_stragglers(const TraceIndex& index, const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
   AnalysisResult result;
   const double min_share = min_share_of(options);
   const Iterations iterations = iterations_of(trace, result.notes);

@@ -21,6 +21,7 @@
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/critical_path/critical_path_graph.h"
 #include "headroom_trace/critical_path/job_path.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
 
@@ -354,7 +355,8 @@ void keep_for_job(const Trace& trace, const Window& window, const PathGraph& gra
   result.tables.push_back(collective_table(calls));
 }
 
-AnalysisResult analyze_critical_path(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_critical_path(const TraceIndex& index, const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
   AnalysisResult result;
   const Window window = window_of(trace, options, result.notes);
   const PathGraph graph = critical_path_graph(trace, window.span);

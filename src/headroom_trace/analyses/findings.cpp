@@ -5,6 +5,7 @@
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/findings/findings.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
 
@@ -108,20 +109,21 @@ bool has_host(const Trace& trace) {
                              [](Category category) { return (mask_of(category) & kHost) != 0; });
 }
 
-AnalysisResult analyze_summary(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_summary(const TraceIndex& index, const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
   AnalysisResult result;
   if (std::string missing = what_is_missing(trace); !missing.empty())
     result.notes.push_back(std::move(missing));
-  DeviceWork work = device_work(trace);
+  const DeviceWork& work = index.work();
   result.tables.push_back(trace_table(trace, work.devices.size()));
   constexpr std::size_t kMostFindings = 5;
   if (trace.gpu.empty()) {
     result.notes.push_back(no_gpu_work(trace));
-    add_findings(trace, std::move(work), kMostFindings, result);
+    add_findings(index, kMostFindings, result);
     return result;
   }
-  const std::vector<KernelType> types = kernel_types(trace);
-  const std::vector<DeviceTimes> devices = device_times(trace, work, types);
+  const std::vector<KernelType>& types = index.types();
+  const std::vector<DeviceTimes>& devices = index.devices();
   const std::vector<Spans> matmul = busy_times(trace, work, matmul_or_convolution_by_name(trace));
   std::int64_t matmul_ns = 0;
   for (const Spans& spans : matmul) matmul_ns = saturating_add(matmul_ns, length(spans));
@@ -142,7 +144,7 @@ AnalysisResult analyze_summary(const Trace& trace, const AnalysisOptions& option
         "needs memory for it");
     return result;
   }
-  add_findings(trace, std::move(work), kMostFindings, result);
+  add_findings(index, kMostFindings, result);
   return result;
 }
 
@@ -162,11 +164,12 @@ constexpr AnalysisOption kFindingOptions[] = {
     {"without", "NAME", "",
      "also say what a step would take if nothing of that name took any time (* fits anything)"}};
 
-AnalysisResult analyze_findings(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_findings(const TraceIndex& index, const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
   AnalysisResult result;
   if (std::string missing = what_is_missing(trace); !missing.empty())
     result.notes.push_back(std::move(missing));
-  add_findings(trace, device_work(trace), options.top, result, options.text("without"));
+  add_findings(index, options.top, result, options.text("without"));
   return result;
 }
 

@@ -17,6 +17,7 @@
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/trace.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
 #include "headroom_trace/work/idle_culprits.h"
@@ -417,7 +418,8 @@ DataTable culprit_table(const Trace& trace, std::span<const std::uint32_t> launc
   return table;
 }
 
-AnalysisResult analyze_idle(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_idle(const TraceIndex& index, const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
   AnalysisResult result;
   if (trace.gpu.empty()) {
     result.notes.push_back(no_gpu_work(trace));
@@ -543,7 +545,8 @@ DataTable device_step_table(const std::vector<Step>& steps, std::span<const Devi
   return table;
 }
 
-AnalysisResult analyze_steps(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_steps(const TraceIndex& index, const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
   AnalysisResult result;
   if (trace.events.size() == 0) {
     result.notes.emplace_back("the file holds no events with a duration");

@@ -13,6 +13,7 @@
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
 #include "headroom_trace/work/kernel_sequences.h"
@@ -24,8 +25,10 @@ enum class KernelsBy { kName, kType, kShape, kOp };
 
 KernelsBy kernels_by(const AnalysisOptions& options) {
   const std::string text = options.text("by", "name");
-  constexpr std::pair<const char*, KernelsBy> kChoices[] = {
-      {"name", KernelsBy::kName}, {"type", KernelsBy::kType}, {"shape", KernelsBy::kShape}, {"op", KernelsBy::kOp}};
+  constexpr std::pair<const char*, KernelsBy> kChoices[] = {{"name", KernelsBy::kName},
+                                                            {"type", KernelsBy::kType},
+                                                            {"shape", KernelsBy::kShape},
+                                                            {"op", KernelsBy::kOp}};
   for (const auto& [name, by] : kChoices) {
     if (text == name) return by;
   }
@@ -252,7 +255,8 @@ DataTable combination_table(const Breakdown& sum) {
   return table;
 }
 
-AnalysisResult analyze_kernels(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_kernels(const TraceIndex& index, const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
   const KernelsBy by = kernels_by(options);
   AnalysisResult result;
   if (trace.gpu.empty()) {

@@ -13,6 +13,7 @@
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
 #include "headroom_trace/work/launches.h"
@@ -296,7 +297,8 @@ DataTable launch_coverage_table(const Launches& launches) {
   return table;
 }
 
-AnalysisResult analyze_launch(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_launch(const TraceIndex& index, const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
   AnalysisResult result;
   if (trace.gpu.empty()) {
     result.notes.push_back(no_gpu_work(trace));
@@ -410,7 +412,8 @@ void sum_up(const std::vector<StreamQueue>& queues, std::int64_t limit, Analysis
                     without_launch, works));
 }
 
-AnalysisResult analyze_queue(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_queue(const TraceIndex& index, const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
   const double limit = options.number("limit", kDefaultLimit);
   if (!(limit >= 1 && limit <= 1e15))
     throw Error(fmt::format("--limit {}: give a length of 1 or more", options.text("limit")));

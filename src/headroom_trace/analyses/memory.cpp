@@ -13,6 +13,7 @@
 
 #include "headroom/base/units.h"
 #include "headroom_trace/analysis.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
 #include "headroom_trace/work/memory.h"
@@ -474,7 +475,8 @@ void add_headlines(const std::vector<Transfer>& transfers, const MemoryHistory& 
   if (reserved >= 0) result.headlines.push_back({"peak_reserved_bytes", Kind::kBytes, true, reserved, ""});
 }
 
-AnalysisResult analyze_memory(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_memory(const TraceIndex& index, const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
   const std::vector<Transfer> found = transfers(trace);
   const std::vector<BandwidthSeries> series = bandwidth_series(found);
   const MemoryHistory history = memory_history(trace);

@@ -20,6 +20,7 @@
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/trace.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/python_work.h"
 
@@ -266,18 +267,20 @@ class Averages {
 
 std::int64_t OpGroup::*sort_key(const AnalysisOptions& options, bool has_device_time) {
   const std::string text = options.text("sort", has_device_time ? "self-device" : "self-cpu");
-  constexpr std::pair<const char*, std::int64_t OpGroup::*> kChoices[] = {{"self-cpu", &OpGroup::self_cpu},
-                                                                        {"cpu", &OpGroup::cpu},
-                                                                        {"self-device", &OpGroup::self_device},
-                                                                        {"device", &OpGroup::device},
-                                                                        {"calls", &OpGroup::calls}};
+  constexpr std::pair<const char*, std::int64_t OpGroup::*> kChoices[] = {
+      {"self-cpu", &OpGroup::self_cpu},
+      {"cpu", &OpGroup::cpu},
+      {"self-device", &OpGroup::self_device},
+      {"device", &OpGroup::device},
+      {"calls", &OpGroup::calls}};
   for (const auto& [name, member] : kChoices) {
     if (text == name) return member;
   }
   throw Error(fmt::format("--sort {}: give self-cpu, cpu, self-device, device or calls", in_quotes(text)));
 }
 
-DataTable op_table(const std::vector<OpGroup>& groups, OpsBy by, std::int64_t self_cpu, std::int64_t self_device) {
+DataTable op_table(const std::vector<OpGroup>& groups, OpsBy by, std::int64_t self_cpu,
+                   std::int64_t self_device) {
   DataTable table{
       "ops", "calls of the host", {{"name", "name", Kind::kText}, {"kind", "kind", Kind::kText}}, {}};
   if (by == OpsBy::kShape) table.columns.push_back({"input_shapes", "input shapes", Kind::kText});
@@ -305,7 +308,8 @@ DataTable op_table(const std::vector<OpGroup>& groups, OpsBy by, std::int64_t se
   return table;
 }
 
-AnalysisResult analyze_ops(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_ops(const TraceIndex& index, const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
   const OpsBy by = ops_by(options);
   const double frames = options.number("frames", 5);
   if (!(frames >= 1)) throw Error("--frames: give at least 1");
@@ -525,7 +529,8 @@ void add_notes(const PythonWork& work, std::size_t left_out, AnalysisResult& res
   }
 }
 
-AnalysisResult analyze_modules(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_modules(const TraceIndex& index, const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
   AnalysisResult result;
   const PythonWork work = python_work(trace);
   if (work.source == StackSource::kNothing) {

@@ -12,6 +12,7 @@
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/columns/tensor_arguments.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
 
@@ -163,7 +164,8 @@ void add_headlines(const Roofline& found, const DevicePeaks& peaks, double total
                     format_percent(faster_ns / device_ns)));
 }
 
-AnalysisResult analyze_roofline(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_roofline(const TraceIndex& index, const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
   AnalysisResult result;
   if (trace.gpu.empty()) {
     result.notes.push_back(no_gpu_work(trace));

@@ -11,6 +11,7 @@
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/spans.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/recording/measure_utilization.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
@@ -107,7 +108,8 @@ std::vector<Headline> headlines(std::span<const DeviceTimes> devices, const Brea
   return found;
 }
 
-AnalysisResult analyze_utilization(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_utilization(const TraceIndex& index, const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
   if (options.flag("pytorch-compat")) return pytorch_compatible(trace, options);
   if (options.flag("length")) throw Error("--length belongs to --pytorch-compat: give both or neither");
   AnalysisResult result;
@@ -328,7 +330,8 @@ void note_gaps(const Gaps& gaps, std::vector<std::string>& notes) {
   }
 }
 
-AnalysisResult analyze_efficiency(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_efficiency(const TraceIndex& index, const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
   AnalysisResult result;
   if (trace.gpu.empty()) {
     result.notes.push_back(no_gpu_work(trace));
@@ -444,7 +447,8 @@ void add_headlines(const Breakdown& sum, const std::string& device, AnalysisResu
   add("exposed_memory_share", true, sum.exposed_memory_ns, sum.span_ns);
 }
 
-AnalysisResult analyze_overlap(const Trace& trace, const AnalysisOptions& options) {
+AnalysisResult analyze_overlap(const TraceIndex& index, const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
   AnalysisResult result;
   if (trace.gpu.empty()) {
     result.notes.push_back(no_gpu_work(trace));

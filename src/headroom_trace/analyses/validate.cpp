@@ -8,6 +8,7 @@
 #include "headroom/base/text.h"
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/trace_checks.h"
 
@@ -101,7 +102,8 @@ void add_notes(const Trace& trace, const std::vector<TraceCheck>& checks, Analys
   if (trace.gpu.empty()) result.notes.emplace_back("no work of a device is in the file");
 }
 
-AnalysisResult analyze_validate(const Trace& trace, const AnalysisOptions&) {
+AnalysisResult analyze_validate(const TraceIndex& index, const AnalysisOptions&) {
+  const Trace& trace = index.trace();
   const std::vector<TraceCheck> checks = trace_checks(trace);
   AnalysisResult result;
   result.tables = {problems_table(trace), checks_table(trace, checks), content_table(trace)};

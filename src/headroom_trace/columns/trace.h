@@ -196,9 +196,13 @@ struct Problems {
   static constexpr std::size_t kShown = 20;
 };
 
+/// The tool that wrote a trace, which decides the words of advice.
+enum class Writer : std::uint8_t { kUnknown, kPyTorch, kJax, kNsight, kRocprof, kAscend, kChakra };
+
 /// A profiler trace as columns: what the readers fill and the analyses read.
 struct Trace {
   std::string source;  ///< the file's path
+  Writer writer = Writer::kUnknown;
   std::uint64_t json_bytes = 0, file_bytes = 0;
   // Every event of the file is counted once: events_seen = events.size() + memory.size() + flows.size() +
   // events_without_columns + events_skipped_by_need + problems.events_skipped.

@@ -10,42 +10,22 @@
 #include "headroom_trace/tables/data_table.h"
 
 namespace headroom::trace {
-namespace {
 
-Span window_of(const Trace& trace, const std::vector<Step>& steps) {
-  if (steps.empty()) {
-    const Extent whole = whole_extent(trace);
-    return {whole.start_ns, whole.end_ns};
-  }
-  Span window{steps.front().start_ns, steps.front().end_ns};
-  for (const Step& step : steps) window.end = std::max(window.end, step.end_ns);
-  return window;
-}
-
-}  // namespace
-
-FindingSearch::FindingSearch(const Trace& trace, DeviceWork work)
-    : trace_(trace),
-      work_(std::move(work)),
-      launch_(launches(trace)),
-      host_(host_order(trace)),
-      steps_(trace::steps(trace)),
-      replay_(trace, window_of(trace, steps_), work_, launch_),
-      types_(kernel_types(trace)),
-      calls_(collective_calls(trace, launch_, types_)),
-      python_(trace) {
+FindingSearch::FindingSearch(const TraceIndex& index)
+    : index_(index),
+      trace_(index.trace()),
+      replay_(trace_, index.window(), index.work(), index.launches()),
+      python_(trace_) {
   for (const std::string_view line : python_.lines()) is_own_.push_back(is_own_line(line));
   const Span window = replay_.window();
-  culprits_ = idle_culprits(trace, work_, launch_, host_, &window);
-  devices_ = device_times(trace, work_, types_);
   length_ns_ = now_ns_ = replay_.length_ns();
   std::int64_t computing = 0, allowed = 0;
-  for (const DeviceTimes& device : devices_) {
+  for (const DeviceTimes& device : devices()) {
     const std::int64_t compute = length_within(device.compute, window);
     computing = std::max(computing, compute);
     allowed = std::max(allowed, length_ns_ - compute);
   }
-  if (devices_.empty()) allowed = length_ns_;  // the host is all there is
+  if (devices().empty()) allowed = length_ns_;  // the host is all there is
   // If hardly anything computes, the whole step would be small in comparison.
   constexpr std::int64_t kLeastReference = 4;
   reference_ns_ = static_cast<double>(std::max(computing, length_ns_ / kLeastReference)) / step_count();
@@ -53,7 +33,7 @@ FindingSearch::FindingSearch(const Trace& trace, DeviceWork work)
 }
 
 std::string FindingSearch::per_step(double total_ns) const {
-  return format_time_ns(total_ns / step_count()) + (steps_.empty() ? "" : " a step");
+  return format_time_ns(total_ns / step_count()) + (steps().empty() ? "" : " a step");
 }
 
 bool FindingSearch::has_found(FindingKind kind, std::string_view place) const {
@@ -83,7 +63,7 @@ std::uint32_t FindingSearch::main_event(std::span<const std::pair<std::uint32_t,
   for (const auto& [event, time_ns] : times) {
     if (event == kNone) continue;
     const auto [module, line] = module_and_line(event);
-    const std::uint32_t site = site_of(trace_, host_.parent, event);
+    const std::uint32_t site = site_of(trace_, parent(), event);
     const bool is_placed = module != kNone || line != kNone;
     const std::string_view name = module == kNone ? std::string_view() : python_.modules()[module].name;
     Sum& sum = sums[{name, line, is_placed ? kNoName : trace_.events.name[site == kNone ? event : site]}];
@@ -102,19 +82,19 @@ std::pair<std::uint32_t, std::uint32_t> FindingSearch::module_and_line(std::uint
 }
 
 Spans FindingSearch::idle_while(HostDoing doing) const {
-  if (devices_.empty() && doing == HostDoing::kDataLoading)
+  if (devices().empty() && doing == HostDoing::kDataLoading)
     return intersect(data_loading(trace_), {window()});
   std::vector<Span> spans;
-  for (const IdlePart& part : culprits_.parts) {
+  for (const IdlePart& part : culprits().parts) {
     if (part.doing == doing) spans.push_back(part.time);
   }
   return merged(std::move(spans));
 }
 
 std::uint32_t FindingSearch::longest_event(HostDoing doing) const {
-  if (devices_.empty()) return kNone;
+  if (devices().empty()) return kNone;
   const IdlePart* longest = nullptr;
-  for (const IdlePart& part : culprits_.parts) {
+  for (const IdlePart& part : culprits().parts) {
     if (part.doing == doing && part.event != kNone &&
         (longest == nullptr || part.length_ns() > longest->length_ns()))
       longest = &part;
@@ -201,7 +181,7 @@ void FindingSearch::set_times(const Spans& time, Finding& finding) const {
       finding.at_ns = span.start;
     }
   }
-  for (const Step& step : steps_) {
+  for (const Step& step : steps()) {
     const std::int64_t inside = length_within(time, {step.start_ns, step.end_ns});
     if (inside > most) {
       most = inside;
@@ -215,7 +195,7 @@ void FindingSearch::set_place(std::uint32_t event, Finding& finding) const {
   finding.module.clear();
   finding.line.clear();
   if (event == kNone) return;
-  const std::uint32_t site = site_of(trace_, host_.parent, event);
+  const std::uint32_t site = site_of(trace_, parent(), event);
   finding.op = trace_.names[trace_.events.name[site == kNone ? event : site]];
   const auto [module, line] = module_and_line(event);
   if (module != kNone) finding.module = python_.modules()[module].name;

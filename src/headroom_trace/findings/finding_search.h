@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "headroom_trace/collectives/collective_calls.h"
-#include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/spans.h"
 #include "headroom_trace/columns/trace.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/critical_path/replay.h"
 #include "headroom_trace/findings/findings.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/work/device_work.h"
 #include "headroom_trace/work/idle_culprits.h"
 #include "headroom_trace/work/python_work.h"
@@ -41,21 +41,21 @@ struct Suspicion {
 /// plus the time of kernels that fusions remove.
 class FindingSearch {
  public:
-  /// `work` is device_work(trace). Needs kLaunches and kOps; kSyncs, kPython and kOpArguments make it know
+  /// Keeps a reference to the index. Needs kLaunches and kOps; kSyncs, kPython and kOpArguments make it know
   /// more.
-  FindingSearch(const Trace& trace, DeviceWork work);
+  explicit FindingSearch(const TraceIndex& index);
 
   const Trace& trace() const { return trace_; }
-  const std::vector<std::uint32_t>& launch() const { return launch_; }
-  const std::vector<std::uint32_t>& parent() const { return host_.parent; }  ///< in all that the host does
-  const IdleCulprits& culprits() const { return culprits_; }
+  const std::vector<std::uint32_t>& launch() const { return index_.launches(); }
+  const std::vector<std::uint32_t>& parent() const { return index_.host().parent; }
+  const IdleCulprits& culprits() const { return index_.idle(); }
   const Replay& replay() const { return replay_; }
-  const std::vector<DeviceTimes>& devices() const { return devices_; }
-  const std::vector<KernelType>& types() const { return types_; }      ///< by row of Trace::gpu
-  const std::vector<CollectiveCall>& calls() const { return calls_; }  ///< collective_calls(trace)
-  const std::vector<Step>& steps() const { return steps_; }
+  const std::vector<DeviceTimes>& devices() const { return index_.devices(); }
+  const std::vector<KernelType>& types() const { return index_.types(); }
+  const std::vector<CollectiveCall>& calls() const { return index_.calls(); }
+  const std::vector<Step>& steps() const { return index_.steps().steps; }
   Span window() const { return replay_.window(); }
-  double step_count() const { return steps_.empty() ? 1.0 : static_cast<double>(steps_.size()); }
+  double step_count() const { return steps().empty() ? 1.0 : static_cast<double>(steps().size()); }
   double step_ns() const { return static_cast<double>(length_ns_) / step_count(); }
   /// "4.90 ms a step" for a time over all steps; "4.90 ms" without steps.
   std::string per_step(double total_ns) const;
@@ -101,16 +101,9 @@ class FindingSearch {
   /// The innermost module and line of the user's code around an event; kNone each if unknown.
   std::pair<std::uint32_t, std::uint32_t> module_and_line(std::uint32_t event) const;
 
+  const TraceIndex& index_;
   const Trace& trace_;
-  DeviceWork work_;
-  std::vector<std::uint32_t> launch_;
-  HostOrder host_;
-  std::vector<Step> steps_;
   Replay replay_;
-  IdleCulprits culprits_;
-  std::vector<KernelType> types_;
-  std::vector<CollectiveCall> calls_;
-  std::vector<DeviceTimes> devices_;
   std::int64_t length_ns_ = 0;                ///< of the whole window, as it was
   std::int64_t now_ns_ = 0;                   ///< without what was found
   double reference_ns_ = 0, allowed_ns_ = 0;  ///< per step

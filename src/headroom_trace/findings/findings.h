@@ -9,7 +9,6 @@
 
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/tables/data_table.h"
-#include "headroom_trace/work/device_work.h"
 
 namespace headroom::trace {
 
@@ -57,15 +56,17 @@ void sort_findings(std::vector<Finding>& findings);
 DataTable finding_table(std::span<const Finding> findings);
 std::vector<Finding> findings_of(const DataTable& table);
 inline constexpr const char* kFindingTable = "findings";
+/// The table of a rank's steps that add_findings leaves for combine_findings.
+inline constexpr const char* kFindingStepTable = "finding_steps";
 
 /// Returns the findings as text: "1. data_loading costs 4.9 ms of 21.1 ms a step (23 %): ...", with place and
 /// fix on lines of their own; one sentence if nothing was found.
 std::vector<std::string> finding_sentences(std::span<const Finding> findings, double step_ns, bool has_steps);
 
 /// Adds the findings of a trace to a result: sentences in the answer, the table `findings`, and the rows that
-/// combine_findings needs. `work` is device_work(trace); `most`: number of findings in sentences, 0: all. A
-/// non-empty `without` first adds the step time without what matches it (add_without).
-void add_findings(const Trace& trace, DeviceWork work, std::size_t most, AnalysisResult& result,
+/// combine_findings needs. `most`: number of findings in sentences, 0: all. A non-empty `without` first adds
+/// the step time without what matches it (add_without).
+void add_findings(const TraceIndex& index, std::size_t most, AnalysisResult& result,
                   const std::string& without = "");
 
 /// Combines the findings of the ranks of a job: the rank that the others wait for, with its activity

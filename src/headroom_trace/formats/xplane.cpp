@@ -25,7 +25,7 @@ namespace {
 constexpr std::uint32_t kPlane = 1;
 constexpr std::uint32_t kPlaneName = 2, kLine = 3, kEventNames = 4, kStatNames = 5, kPlaneStat = 6;
 constexpr std::uint32_t kLineId = 1, kLineName = 2, kLineStart = 3, kEvent = 4, kLineShownName = 11;
-constexpr std::uint32_t kEventName = 1, kOffset = 2, kDuration = 3, kStat = 4, kOccurrences = 5;
+constexpr std::uint32_t kEventNameId = 1, kOffset = 2, kDuration = 3, kStat = 4, kOccurrences = 5;
 constexpr std::uint32_t kStatName = 1, kStatDouble = 2, kStatUnsigned = 3, kStatSigned = 4, kStatText = 5, kStatReference = 7;
 constexpr std::uint32_t kEntryValue = 2, kEntryKey = 1, kName = 2, kShownName = 4;
 
@@ -383,7 +383,7 @@ void XplaneReader::add_event(std::string_view bytes, const Line& line, std::uint
   bool is_count = false;
   WireMessage message(bytes);
   for (WireField field; message.next(field);) {
-    if (field.is_varint(kEventName)) name_number = field.whole();
+    if (field.is_varint(kEventNameId)) name_number = field.whole();
     if (field.is_varint(kOffset)) offset_ps = field.whole();
     if (field.is_varint(kDuration)) duration_ps = field.whole();
     is_count = is_count || field.is_varint(kOccurrences);

@@ -17,6 +17,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/readers/read.h"
 
 namespace headroom::trace {
@@ -323,7 +324,7 @@ std::vector<FileAnalysis> analyze_files(std::span<const fs::path> files, const A
   std::vector<std::string> errors =
       read_files(files, needs_of_file, how, [&](std::size_t i, const Trace& trace) {
         analyses[i].facts = facts_of(trace);
-        analyses[i].result = analysis.analyze(trace, options);
+        analyses[i].result = analysis.analyze(TraceIndex(trace), options);
         note_unused_patterns(trace, analyses[i].result);
       });
   for (std::size_t i = 0; i < analyses.size(); ++i) {

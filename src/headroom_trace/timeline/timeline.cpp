@@ -114,9 +114,9 @@ void place_ranks(JobTimeline& job) {
   }
 }
 
-class Writer {
+class JsonWriter {
  public:
-  explicit Writer(std::int64_t start_ns) : start_ns_(start_ns) {}
+  explicit JsonWriter(std::int64_t start_ns) : start_ns_(start_ns) {}
 
   void job(const JobTimeline& job) {
     text_ += fmt::format("{{\"start_ns\":{},\"length_ns\":{},\"kinds\":[", job.start_ns,
@@ -308,7 +308,7 @@ JobTimeline job_timeline(std::vector<RankTimeline> ranks, const JobClocks& clock
 }
 
 std::string timeline_json(const JobTimeline& job) {
-  Writer writer(job.start_ns);
+  JsonWriter writer(job.start_ns);
   writer.job(job);
   return writer.take();
 }

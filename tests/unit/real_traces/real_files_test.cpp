@@ -21,6 +21,7 @@
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/critical_path/critical_path_graph.h"
 #include "headroom_trace/findings/finding_search.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/readers/read.h"
 #include "headroom_trace/work/idle_culprits.h"
 
@@ -319,7 +320,8 @@ void check_efficiency(const Trace& trace) {
 
 /// Run again as it was, a trace takes what it took; what is found never gains more than what is lost.
 void check_findings(const Trace& trace) {
-  const FindingSearch before(trace, device_work(trace));
+  const TraceIndex index(trace);
+  const FindingSearch before(index);
   const Span window = before.window();
   std::int64_t length = window.end - window.start, computing = 0, idle = 0;
   for (const StreamOrder& stream : before.replay().streams()) {
@@ -335,7 +337,7 @@ void check_findings(const Trace& trace) {
     computing = std::max(computing, length_within(device.compute, window));
     idle += window.end - window.start - length_within(device.busy(), window);
   }
-  FindingSearch search(trace, device_work(trace));
+  FindingSearch search(index);
   double gains = 0;
   for (const Finding& finding : search_findings(search)) {
     EXPECT_GE(finding.recoverable_ns, 0) << to_string(finding.kind);
@@ -397,7 +399,7 @@ class CollectivesRealFiles : public testing::Test {
       RankResult& rank = ranks.emplace_back();
       const Trace trace = read_for(analysis, name);
       rank.rank = trace.rank.value();
-      rank.result = analysis.analyze(trace, {});
+      rank.result = analysis.analyze(TraceIndex(trace), {});
     }
     return ranks;
   }

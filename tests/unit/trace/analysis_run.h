@@ -9,6 +9,7 @@
 #include <string>
 
 #include "headroom_trace/analysis.h"
+#include "headroom_trace/index/trace_index.h"
 
 namespace headroom::trace {
 
@@ -22,7 +23,7 @@ inline AnalysisResult run_analysis(const std::string& name, const Trace& trace,
   AnalysisOptions options;
   options.top = top;
   for (const auto& [option, value] : given) options.set(option, value);
-  AnalysisResult result = analysis->analyze(trace, options);
+  AnalysisResult result = analysis->analyze(TraceIndex(trace), options);
   for (const DataTable& table : result.tables) {
     for (const std::vector<Cell>& row : table.rows) {
       EXPECT_EQ(row.size(), table.columns.size()) << name << " " << table.key;

@@ -12,6 +12,7 @@
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/collectives/collective_matching.h"
+#include "headroom_trace/index/trace_index.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {
@@ -38,7 +39,7 @@ std::vector<RankResult> ranks_of(const std::vector<const TraceBuilder*>& builder
     RankResult& rank = ranks.emplace_back();
     rank.rank = std::ssize(ranks) - 1;
     rank.source = "rank" + std::to_string(rank.rank);
-    rank.result = collectives_analysis().analyze(builder->trace, {});
+    rank.result = collectives_analysis().analyze(TraceIndex(builder->trace), {});
   }
   return ranks;
 }
@@ -122,7 +123,7 @@ TEST(Collectives, OneRankListsItsKernelsByGroupAndIndex) {
   EXPECT_EQ(calls[1].index, 0);
   EXPECT_EQ(calls[2].index, 1);
   EXPECT_EQ(calls[2].bytes, 2000);
-  const AnalysisResult result = collectives_analysis().analyze(builder.trace, {});
+  const AnalysisResult result = collectives_analysis().analyze(TraceIndex(builder.trace), {});
   const DataTable& kinds = table_of(result, "collectives");
   ASSERT_EQ(kinds.rows.size(), 2U);
   EXPECT_EQ(std::get<std::string>(cell(kinds, 0, "collective")), "all_reduce");
@@ -260,7 +261,7 @@ TEST(Collectives, ATraceThatBeginsLaterIsPairedByTime) {
 
 TEST(Collectives, NothingAndOneRankAreNoErrors) {
   const TraceBuilder empty;
-  EXPECT_EQ(collectives_analysis().analyze(empty.trace, {}).headlines[1].value, 0);
+  EXPECT_EQ(collectives_analysis().analyze(TraceIndex(empty.trace), {}).headlines[1].value, 0);
   const AnalysisResult none = collectives_analysis().combine(ranks_of({&empty, &empty}), {});
   EXPECT_EQ(none.headlines[0].value, 0);
   TraceBuilder one;
@@ -351,7 +352,7 @@ std::vector<RankResult> results_of(const std::vector<const TraceBuilder*>& build
     RankResult& rank = ranks.emplace_back();
     rank.rank = std::ssize(ranks) - 1;
     rank.source = "rank" + std::to_string(rank.rank);
-    rank.result = stragglers_analysis().analyze(builder->trace, {});
+    rank.result = stragglers_analysis().analyze(TraceIndex(builder->trace), {});
   }
   return ranks;
 }
@@ -427,7 +428,7 @@ TEST(Stragglers, SaysWhenThereIsNothingLong) {
   EXPECT_EQ(result.headlines[0].value, 1500);  // the waits are there all the same
   EXPECT_NE(result.notes.back().find("90.0 %"), std::string::npos) << result.notes.back();
   options.set("min-share", "much");
-  EXPECT_THROW(stragglers_analysis().analyze(prompt.trace, options), Error);
+  EXPECT_THROW(stragglers_analysis().analyze(TraceIndex(prompt.trace), options), Error);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom_trace/analysis.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/json/json_scan.h"
 #include "headroom_trace/json/strict_json.h"
 #include "headroom_trace/json/structural_walk.h"
@@ -299,7 +300,7 @@ TEST(Validate, CountsWhatIsBrokenAndSaysWhere) {
   builder.trace.is_complete = false;
   const Analysis* validate = find_analysis("validate");
   ASSERT_NE(validate, nullptr);
-  const AnalysisResult result = validate->analyze(builder.trace, {});
+  const AnalysisResult result = validate->analyze(TraceIndex(builder.trace), {});
   EXPECT_EQ(result.tables.at(0).key, "problems");
   EXPECT_THAT(result.tables[0].rows,
               ElementsAre(ElementsAre(Cell{std::int64_t{17}}, Cell{"ts is not a number: 'abc'"})));
@@ -314,7 +315,7 @@ TEST(Validate, CountsWhatIsBrokenAndSaysWhere) {
 TEST(Validate, NotesAreNoAnomalies) {
   TraceBuilder builder;
   builder.runtime("cudaLaunchKernel", 300, 5, 9);
-  const AnalysisResult result = find_analysis("validate")->analyze(builder.trace, {});
+  const AnalysisResult result = find_analysis("validate")->analyze(TraceIndex(builder.trace), {});
   EXPECT_EQ(result.headlines.at(2).value, 0);
   EXPECT_THAT(result.notes, ::testing::Contains(HasSubstr("launches without GPU work")));
   EXPECT_THAT(result.notes, ::testing::Contains("no work of a device is in the file"));

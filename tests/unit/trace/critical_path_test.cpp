@@ -13,6 +13,7 @@
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/critical_path/critical_path_graph.h"
 #include "headroom_trace/critical_path/replay.h"
+#include "headroom_trace/index/trace_index.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {
@@ -418,13 +419,13 @@ TEST(CriticalPathAnalysis, TakesTheMiddleStepOrTheOneAskedFor) {
     builder.op("op", 1000 * step + 100, 100 * (step + 1));
   }
   AnalysisOptions options;
-  EXPECT_EQ(critical_path_analysis().analyze(builder.trace, options).headlines[0].value, 200);
+  EXPECT_EQ(critical_path_analysis().analyze(TraceIndex(builder.trace), options).headlines[0].value, 200);
   options.set("step", "12");
-  EXPECT_EQ(critical_path_analysis().analyze(builder.trace, options).headlines[0].value, 300);
+  EXPECT_EQ(critical_path_analysis().analyze(TraceIndex(builder.trace), options).headlines[0].value, 300);
   options.set("step", "all");
-  EXPECT_EQ(critical_path_analysis().analyze(builder.trace, options).headlines[0].value, 600);
+  EXPECT_EQ(critical_path_analysis().analyze(TraceIndex(builder.trace), options).headlines[0].value, 600);
   options.set("step", "99");
-  EXPECT_THROW(critical_path_analysis().analyze(builder.trace, options), Error);
+  EXPECT_THROW(critical_path_analysis().analyze(TraceIndex(builder.trace), options), Error);
 }
 
 TEST(CriticalPathAnalysis, TakesAnAnnotation) {
@@ -436,18 +437,18 @@ TEST(CriticalPathAnalysis, TakesAnAnnotation) {
   AnalysisOptions options;
   options.set("annotation", "measure");
   options.set("step", "0");
-  EXPECT_EQ(critical_path_analysis().analyze(builder.trace, options).headlines[0].value, 20);
+  EXPECT_EQ(critical_path_analysis().analyze(TraceIndex(builder.trace), options).headlines[0].value, 20);
   options.set("step", "1");
-  EXPECT_EQ(critical_path_analysis().analyze(builder.trace, options).headlines[0].value, 30);
+  EXPECT_EQ(critical_path_analysis().analyze(TraceIndex(builder.trace), options).headlines[0].value, 30);
   options.set("step", "2");
-  EXPECT_THROW(critical_path_analysis().analyze(builder.trace, options), Error);
+  EXPECT_THROW(critical_path_analysis().analyze(TraceIndex(builder.trace), options), Error);
   options.set("annotation", "nowhere");
-  EXPECT_THROW(critical_path_analysis().analyze(builder.trace, options), Error);
+  EXPECT_THROW(critical_path_analysis().analyze(TraceIndex(builder.trace), options), Error);
 }
 
 TEST(CriticalPathAnalysis, ClassesSumToThePathAndElapsedToItsTime) {
   Waiting waiting("cudaDeviceSynchronize");
-  const AnalysisResult result = critical_path_analysis().analyze(waiting.builder.trace, {});
+  const AnalysisResult result = critical_path_analysis().analyze(TraceIndex(waiting.builder.trace), {});
   const DataTable& path = result.tables[0];
   const DataTable& classes = result.tables[1];
   std::int64_t time = 0, elapsed = 0;
@@ -469,7 +470,7 @@ TEST(CriticalPathAnalysis, TheOverlayMarksThePathInAChromeTrace) {
   waiting.builder.op("not \"on\" it", 0, 3, -1, "2");
   AnalysisOptions options;
   options.set("overlay", "out.json");
-  const AnalysisResult result = critical_path_analysis().analyze(waiting.builder.trace, options);
+  const AnalysisResult result = critical_path_analysis().analyze(TraceIndex(waiting.builder.trace), options);
   ASSERT_EQ(result.files.size(), 1U);
   EXPECT_EQ(result.files[0].path, "out.json");
   const Json overlay = parse_json(result.files[0].content, "overlay");
@@ -496,7 +497,7 @@ TEST(CriticalPathAnalysis, TheOverlayMarksThePathInAChromeTrace) {
 
 TEST(CriticalPathAnalysis, SaysThatThereIsNothing) {
   const TraceBuilder builder;
-  const AnalysisResult result = critical_path_analysis().analyze(builder.trace, {});
+  const AnalysisResult result = critical_path_analysis().analyze(TraceIndex(builder.trace), {});
   EXPECT_EQ(result.headlines[0].value, 0);
   EXPECT_FALSE(result.notes.empty());
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "headroom/base/error.h"
+#include "headroom_trace/index/trace_index.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {
@@ -162,7 +163,8 @@ TEST(JobPath, IsPartOfTheAnalysisOfSeveralRanks) {
   const Analysis& analysis = *find_analysis("critical-path");
   std::vector<RankResult> ranks;
   for (int rank = 0; rank < 2; ++rank)
-    ranks.push_back({"rank" + std::to_string(rank) + ".json", rank, analysis.analyze(rank_of(rank), {})});
+    ranks.push_back(
+        {"rank" + std::to_string(rank) + ".json", rank, analysis.analyze(TraceIndex(rank_of(rank)), {})});
   const AnalysisResult result = analysis.combine(ranks, {});
   ASSERT_EQ(result.answer.size(), 1U);
   EXPECT_THAT(result.answer[0], testing::HasSubstr("lies on rank 0"));
@@ -215,8 +217,8 @@ TEST(JobPath, WithoutCollectivesRanksHaveRowsOnly) {
   builder.step(3, 0, 1000);
   builder.op("aten::add", 10, 100);
   const Analysis& analysis = *find_analysis("critical-path");
-  const std::vector<RankResult> ranks{{"a.json", 0, analysis.analyze(builder.trace, {})},
-                                      {"b.json", 1, analysis.analyze(builder.trace, {})}};
+  const std::vector<RankResult> ranks{{"a.json", 0, analysis.analyze(TraceIndex(builder.trace), {})},
+                                      {"b.json", 1, analysis.analyze(TraceIndex(builder.trace), {})}};
   const AnalysisResult result = analysis.combine(ranks, {});
   EXPECT_EQ(result.tables[0].key, "ranks");
   EXPECT_TRUE(result.answer.empty());

@@ -6,6 +6,7 @@
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/readers/read.h"
 #include "headroom_trace/work/memory.h"
 
@@ -273,7 +274,8 @@ TEST(ReaderColumns, GlooOnTheCpuIsReadWithoutComplaint) {
   EXPECT_EQ(trace.events.size(), 2U);
   EXPECT_EQ(trace.collectives.size(), 1U);
   EXPECT_EQ(trace.problems.count, 0U);
-  for (const Analysis* analysis : analyses()) EXPECT_NO_THROW(analysis->analyze(trace, {})) << analysis->name;
+  for (const Analysis* analysis : analyses())
+    EXPECT_NO_THROW(analysis->analyze(TraceIndex(trace), {})) << analysis->name;
 }
 
 TEST(ReaderColumns, TimesThatAreNoWholeNanosecondsAreKeptWhereAsked) {

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "headroom_trace/analysis.h"
+#include "headroom_trace/index/trace_index.h"
 
 namespace headroom::trace {
 
@@ -79,7 +80,7 @@ class ResultView {
 inline ResultView view_analysis(const char* name, const Trace& trace, const AnalysisOptions& options = {}) {
   const Analysis* analysis = find_analysis(name);
   if (analysis == nullptr) throw std::out_of_range(std::string("no analysis ") + name);
-  ResultView view(analysis->analyze(trace, options));
+  ResultView view(analysis->analyze(TraceIndex(trace), options));
   for (const DataTable& table : view.result.tables) {
     for (const auto& row : table.rows) {
       if (row.size() != table.columns.size())

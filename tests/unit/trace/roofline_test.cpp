@@ -10,6 +10,7 @@
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/cost/op_cost.h"
 #include "headroom_trace/cost/roofline.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/readers/read.h"
 #include "trace_builder.h"
 
@@ -289,7 +290,7 @@ TEST(Roofline, KeepsStridesApart) {
   add("aten::convolution", image, "", two);
   const Roofline found = roofline(builder.trace, {});
   ASSERT_EQ(found.rows.size(), 4U);
-  const AnalysisResult result = roofline_analysis().analyze(builder.trace, {});
+  const AnalysisResult result = roofline_analysis().analyze(TraceIndex(builder.trace), {});
   const DataTable& table = result.tables.front();
   EXPECT_EQ(text(table, 0, "strides"), "[[64, 1], [64, 1]]");
   EXPECT_EQ(integer(table, 0, "calls"), 2);
@@ -362,26 +363,27 @@ TEST(Roofline, EveryPieceOfWorkIsCountedOnce) {
 TEST(RooflineAnalysis, TakesThePeaksOfTheDeviceOrOfTheOptions) {
   TraceBuilder builder;
   add_product(builder, 0, 1);
-  EXPECT_EQ(roofline_analysis().analyze(builder.trace, {}).headlines.size(), 1U);  // no device, no roof
+  EXPECT_EQ(roofline_analysis().analyze(TraceIndex(builder.trace), {}).headlines.size(),
+            1U);  // no device, no roof
   AnalysisOptions options;
   options.set("peak-flops", "1e12");
   options.set("peak-bandwidth", "1e12");
-  const AnalysisResult given = roofline_analysis().analyze(builder.trace, options);
+  const AnalysisResult given = roofline_analysis().analyze(TraceIndex(builder.trace), options);
   EXPECT_NEAR(given.headlines[1].value, 0.524288, 1e-12);
   EXPECT_EQ(std::get<std::string>(given.tables[0].rows[0][9]), "compute");
   builder.device(0, "NVIDIA H100 80GB HBM3");
-  const AnalysisResult known = roofline_analysis().analyze(builder.trace, {});
+  const AnalysisResult known = roofline_analysis().analyze(TraceIndex(builder.trace), {});
   EXPECT_NEAR(known.headlines[1].value, 49'152 / 3350e9 * 1e9 / 1000, 1e-9);
   EXPECT_EQ(std::get<std::string>(known.tables[0].rows[0][9]), "memory");
   AnalysisOptions other;
   other.set("peaks-of", "MI300X");
-  EXPECT_NEAR(roofline_analysis().analyze(builder.trace, other).headlines[1].value,
+  EXPECT_NEAR(roofline_analysis().analyze(TraceIndex(builder.trace), other).headlines[1].value,
               49'152 / 5300e9 * 1e9 / 1000, 1e-9);
   other.set("peaks-of", "abacus");
-  EXPECT_THROW(roofline_analysis().analyze(builder.trace, other), Error);
+  EXPECT_THROW(roofline_analysis().analyze(TraceIndex(builder.trace), other), Error);
   other = {};
   other.set("peak-flops", "-1");
-  EXPECT_THROW(roofline_analysis().analyze(builder.trace, other), Error);
+  EXPECT_THROW(roofline_analysis().analyze(TraceIndex(builder.trace), other), Error);
 }
 
 TEST(RooflineAnalysis, SaysThatTheTraceHasNoShapes) {
@@ -389,10 +391,10 @@ TEST(RooflineAnalysis, SaysThatTheTraceHasNoShapes) {
   builder.op("aten::mm", 0, 50);
   builder.runtime("cudaLaunchKernel", 10, 5, 1);
   builder.kernel("sgemm", 100, 1000, 1);
-  const AnalysisResult result = roofline_analysis().analyze(builder.trace, {});
+  const AnalysisResult result = roofline_analysis().analyze(TraceIndex(builder.trace), {});
   EXPECT_NE(result.notes.back().find("record_shapes"), std::string::npos);
   EXPECT_EQ(result.headlines[0].value, 0);
-  EXPECT_FALSE(roofline_analysis().analyze(TraceBuilder().trace, {}).notes.empty());
+  EXPECT_FALSE(roofline_analysis().analyze(TraceIndex(TraceBuilder().trace), {}).notes.empty());
 }
 
 TEST(RooflineRealFiles, CoverageSumsToTheDeviceTime) {

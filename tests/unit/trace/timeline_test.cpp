@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "headroom/base/json.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/merge/trace_merge.h"
 #include "headroom_trace/report/trace_diff.h"
 #include "headroom_trace/timeline/rank_timeline.h"
@@ -562,7 +563,7 @@ TEST(ExtremeValues, NoAnalysisOfDevicesFails) {
 TEST(ExtremeValues, NoOtherAnalysisFails) {
   const Trace trace = extreme_trace();
   for (const Analysis* analysis : analyses()) {
-    const AnalysisResult result = analysis->analyze(trace, {});
+    const AnalysisResult result = analysis->analyze(TraceIndex(trace), {});
     EXPECT_FALSE(result.tables.empty()) << analysis->name;
     const std::vector<RankResult> ranks{{"a", 0, result}, {"b", 1, result}};
     if (analysis->combine != nullptr) {

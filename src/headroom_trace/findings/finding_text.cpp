@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/findings/finding_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+
+namespace headroom::trace {
+namespace {
+
+constexpr std::array<const char*, kFindingKinds> kNames{
+    "data_loading",       "exposed_copy",      "exposed_communication",
+    "pipeline_bubble",    "synchronisation",   "device_allocation",
+    "launch_bound",       "host_bound",        "recompilation",
+    "garbage_collection", "straggler",         "imbalance",
+    "slow_step",          "kernel_below_roof", "fragmentation"};
+
+/// "step 3, aten::item, Linear_0, train.py(41): log_loss"
+std::string place_text(const Finding& finding) {
+  std::string text;
+  const auto add = [&](const std::string& part) {
+    if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
+  };
+  if (finding.rank >= 0) add(fmt::format("rank {}", finding.rank));
+  if (finding.step >= 0) add(fmt::format("most in step {}", finding.step));
+  add(finding.op);
+  add(finding.module);
+  if (finding.line != finding.op) add(finding.line);
+  return text;
+}
+
+}  // namespace
+
+const char* to_string(FindingKind kind) {
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+FindingKind finding_kind(std::string_view text) {
+  const auto found = std::ranges::find(kNames, text);
+  if (found == kNames.end()) throw Error(fmt::format("no kind of finding: {}", text));
+  return static_cast<FindingKind>(found - kNames.begin());
+}
+
+DataTable finding_table(std::span<const Finding> findings) {
+  DataTable table{kFindingTable,
+                  "what to fix first, by what a step would gain",
+                  {{"kind", "kind", Kind::kText},
+                   {"recoverable_ns", "gain per step", Kind::kTimeNs},
+                   {"share", "of the step", Kind::kShare},
+                   {"rank", "rank", Kind::kCount},
+                   {"step", "step", Kind::kCount},
+                   {"at_ns", "at", Kind::kInstantNs},
+                   {"where", "where", Kind::kText},
+                   {"op", "operator", Kind::kText},
+                   {"module", "module", Kind::kText},
+                   {"line", "line of Python", Kind::kText},
+                   {"evidence", "evidence", Kind::kText},
+                   {"fix", "what to do", Kind::kText}},
+                  {}};
+  for (const Finding& finding : findings) {
+    table.rows.push_back({std::string(to_string(finding.kind)), finding.recoverable_ns, finding.share,
+                          number_cell(finding.rank), number_cell(finding.step), finding.at_ns,
+                          text_cell(place_text(finding)), text_cell(finding.op), text_cell(finding.module),
+                          text_cell(finding.line), finding.evidence, finding.fix});
+  }
+  return table;
+}
+
+std::vector<Finding> findings_of(const DataTable& table) {
+  const StoredRows rows(table);
+  std::vector<Finding> findings;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    Finding finding;
+    finding.kind = finding_kind(rows.text(row, "kind"));
+    finding.recoverable_ns = rows.number(row, "recoverable_ns");
+    finding.share = rows.number(row, "share");
+    finding.rank = rows.integer_or(row, "rank", -1);
+    finding.step = rows.integer_or(row, "step", -1);
+    finding.at_ns = rows.integer(row, "at_ns");
+    finding.op = rows.text(row, "op");
+    finding.module = rows.text(row, "module");
+    finding.line = rows.text(row, "line");
+    finding.evidence = rows.text(row, "evidence");
+    finding.fix = rows.text(row, "fix");
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+std::vector<std::string> finding_sentences(std::span<const Finding> findings, double step_ns,
+                                           bool has_steps) {
+  const char* const of = has_steps ? "a step" : "the trace";
+  if (findings.empty())
+    return {fmt::format("nothing found that would make {} noticeably shorter ({})",
+                        has_steps ? "a step" : "the trace", format_time_ns(step_ns))};
+  std::vector<std::string> say;
+  std::size_t number = 0;
+  for (const Finding& finding : findings) {
+    std::string text = fmt::format("{}. {}: {} of {} {} ({})", ++number, to_string(finding.kind),
+                                   format_time_ns(finding.recoverable_ns), format_time_ns(step_ns), of,
+                                   format_percent(finding.share));
+    if (const std::string place = place_text(finding); !place.empty()) text += "; " + place;
+    say.push_back(text);
+    say.push_back("   " + finding.evidence);
+    say.push_back("   to do: " + finding.fix);
+  }
+  return say;
+}
+
+void say_findings(const std::vector<Finding>& findings, double step_ns, bool has_steps, std::size_t most,
+                  AnalysisResult& result) {
+  const std::size_t shown = most == 0 ? findings.size() : std::min(most, findings.size());
+  result.answer = finding_sentences(std::span(findings).first(shown), step_ns, has_steps);
+  if (shown < findings.size())
+    result.answer.push_back(
+        fmt::format("{} smaller ones: `headroom trace findings`", findings.size() - shown));
+  DataTable table = finding_table(findings);
+  table.is_in_answer = true;
+  result.tables.insert(result.tables.begin(), std::move(table));
+  double recoverable = 0;
+  for (const Finding& finding : findings) recoverable += finding.recoverable_ns;
+  result.headlines.push_back({"recoverable_ns", Kind::kTimeNs, true, recoverable, ""});
+}
+
+}  // namespace headroom::trace

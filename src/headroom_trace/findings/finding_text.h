@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "headroom_trace/analysis.h"
+#include "headroom_trace/findings/findings.h"
+
+namespace headroom::trace {
+
+/// Sets the answer of a result to the first `most` findings (0: all) as sentences, and adds their table and
+/// the headline "recoverable_ns".
+void say_findings(const std::vector<Finding>& findings, double step_ns, bool has_steps, std::size_t most,
+                  AnalysisResult& result);
+
+}  // namespace headroom::trace

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "headroom_trace/collectives/collective_calls.h"
+#include "headroom_trace/columns/attribution.h"
+#include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/columns/spans.h"
+#include "headroom_trace/columns/trace.h"
+#include "headroom_trace/index/steps.h"
+#include "headroom_trace/work/device_work.h"
+#include "headroom_trace/work/idle_culprits.h"
+#include "headroom_trace/work/stream_order.h"
+
+namespace headroom::trace {
+
+/// What several analyses derive from one trace, each computed on first use and kept. The trace must outlive
+/// it unchanged. For one thread. Each part needs what the function named beside it needs.
+class TraceIndex {
+ public:
+  explicit TraceIndex(const Trace& trace) : trace_(trace) {}
+  TraceIndex(const TraceIndex&) = delete;
+  TraceIndex& operator=(const TraceIndex&) = delete;
+
+  const Trace& trace() const { return trace_; }
+  const std::vector<std::uint32_t>& launches() const;  ///< launches(trace)
+  const std::vector<std::uint32_t>& ops() const;       ///< launching_ops(trace)
+  const HostOrder& host() const;                       ///< host_order(trace)
+  const std::vector<KernelType>& types() const;        ///< kernel_types(trace)
+  const DeviceWork& work() const;                      ///< device_work(trace)
+  const std::vector<DeviceTimes>& devices() const;     ///< device_times(...)
+  const std::vector<StreamOrder>& streams() const;     ///< stream_orders(...)
+  const SyncWaits& syncs() const;                      ///< sync_waits(...)
+  const std::vector<CollectiveCall>& calls() const;    ///< collective_calls(...)
+  const StepSet& steps() const;                        ///< step_set(trace)
+  /// The time that findings are about: from the first step to the last, without steps the whole trace.
+  Span window() const;
+  const IdleCulprits& idle() const;  ///< idle_culprits(...) in window()
+
+ private:
+  const Trace& trace_;
+  mutable std::optional<std::vector<std::uint32_t>> launches_, ops_;
+  mutable std::optional<HostOrder> host_;
+  mutable std::optional<std::vector<KernelType>> types_;
+  mutable std::optional<DeviceWork> work_;
+  mutable std::optional<std::vector<DeviceTimes>> devices_;
+  mutable std::optional<std::vector<StreamOrder>> streams_;
+  mutable std::optional<SyncWaits> syncs_;
+  mutable std::optional<std::vector<CollectiveCall>> calls_;
+  mutable std::optional<StepSet> steps_;
+  mutable std::optional<Span> window_;
+  mutable std::optional<IdleCulprits> idle_;
+};
+
+}  // namespace headroom::trace
