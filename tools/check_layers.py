@@ -31,8 +31,8 @@ PARTS = {
         "index": "collectives columns work",
         "findings": ". collectives columns cost critical_path index tables work",
         "report": ". columns index readers tables",
-        "merge": "collectives columns json readers report tables",
-        "timeline": "collectives columns merge readers tables work",
+        "merge": "collectives columns index json readers report tables",
+        "timeline": "collectives columns index merge readers tables work",
         "analyses": ". collectives columns cost critical_path findings index recording tables work",
         "program": ". bytes columns formats merge readers recording report"},
     "headroom_native": {

@@ -24,9 +24,8 @@ constexpr const char* kOneRank =
     "least what is said; give the traces of all ranks to see who waits for whom";
 
 AnalysisResult analyze_collectives(const TraceIndex& index, const AnalysisOptions& options) {
-  const Trace& trace = index.trace();
   AnalysisResult result;
-  const std::vector<CollectiveCall> calls = collective_calls(trace);
+  const std::vector<CollectiveCall>& calls = index.calls();
   result.tables.push_back(kinds_of_calls(calls));
   keep_top(result.tables.back(), options.top);
   result.tables.push_back(collective_table(calls));
@@ -88,12 +87,12 @@ AnalysisResult combine_collectives(std::span<const RankResult> ranks, const Anal
 constexpr const char* kIterationTable = "iterations";
 constexpr double kMinShare = 0.01;
 
-/// The profiler's steps, else the whole trace as one.
-Iterations iterations_of(const Trace& trace, std::vector<std::string>& notes) {
-  const std::vector<Step> all = steps(trace);
+/// The steps, else the whole trace as one.
+Iterations iterations_of(const TraceIndex& index, std::vector<std::string>& notes) {
+  const std::vector<Step>& all = index.steps().steps;
   if (all.empty()) {
     notes.emplace_back("no ProfilerStep in the file: the whole trace counts as one iteration");
-    const Extent extent = gpu_extent(trace);
+    const Extent extent = gpu_extent(index.trace());
     return {extent.length_ns() > 0 ? 1 : 0, extent.start_ns, extent.length_ns()};
   }
   std::int64_t end = all.front().end_ns;
@@ -131,11 +130,10 @@ DataTable long_table(const std::vector<CollectiveCall>& calls, const Iterations&
 }
 
 AnalysisResult analyze_stragglers(const TraceIndex& index, const AnalysisOptions& options) {
-  const Trace& trace = index.trace();
   AnalysisResult result;
   const double min_share = min_share_of(options);
-  const Iterations iterations = iterations_of(trace, result.notes);
-  const std::vector<CollectiveCall> calls = collective_calls(trace);
+  const Iterations iterations = iterations_of(index, result.notes);
+  const std::vector<CollectiveCall>& calls = index.calls();
   result.tables = {long_table(calls, iterations, min_share),
                    {kIterationTable,
                     "iterations",

@@ -180,9 +180,10 @@ Window annotation_window(const Trace& trace, const AnalysisOptions& options) {
 }
 
 /// The step that was asked for, the middle one, or the whole trace.
-Window window_of(const Trace& trace, const AnalysisOptions& options, std::vector<std::string>& notes) {
+Window window_of(const TraceIndex& index, const AnalysisOptions& options, std::vector<std::string>& notes) {
+  const Trace& trace = index.trace();
   if (options.flag("annotation")) return annotation_window(trace, options);
-  const std::vector<Step> all = steps(trace);
+  const std::vector<Step>& all = index.steps().steps;
   const Extent extent = whole_extent(trace);
   // Half open, but includes events that start exactly at the end.
   const Window whole{"the whole trace", {extent.start_ns, extent.end_ns + 1}, extent.length_ns()};
@@ -194,19 +195,19 @@ Window window_of(const Trace& trace, const AnalysisOptions& options, std::vector
     notes.emplace_back("no ProfilerStep in the file: the path is that of the whole trace");
     return whole;
   }
-  std::size_t index = all.size() / 2;
+  std::size_t chosen = all.size() / 2;
   if (!asked.empty()) {
     const double number = options.number("step", 0);
     const auto found =
         std::ranges::find(all, number, [](const Step& step) { return static_cast<double>(step.number); });
     if (found == all.end())
       throw Error(fmt::format("--step {}: the trace has the steps {}", asked, numbers_of(all)));
-    index = static_cast<std::size_t>(found - all.begin());
+    chosen = static_cast<std::size_t>(found - all.begin());
   } else if (all.size() > 1) {
     notes.push_back(fmt::format("{}, the middle one of {} steps; --step takes another, or 'all'",
-                                all[index].name, all.size()));
+                                all[chosen].name, all.size()));
   }
-  return {all[index].name, {all[index].start_ns, all[index].end_ns}};
+  return {all[chosen].name, {all[chosen].start_ns, all[chosen].end_ns}};
 }
 
 struct PathSum {
@@ -340,14 +341,14 @@ void add_notes(const PathGraph& graph, const ClassSums& sums, const CriticalPath
 }
 
 /// Stores what combine reads: the path by time only if collectives may join it to those of other ranks.
-void keep_for_job(const Trace& trace, const Window& window, const PathGraph& graph, const CriticalPath& path,
-                  AnalysisResult& result) {
-  const std::vector<CollectiveCall> calls = collective_calls(trace);
+void keep_for_job(const TraceIndex& index, const Window& window, const PathGraph& graph,
+                  const CriticalPath& path, AnalysisResult& result) {
+  const std::vector<CollectiveCall>& calls = index.calls();
   const Span span{window.span.start, window.span.start + window.length_ns};
   RankPath rank{span.start, span.end, {}};
   if (!calls.empty()) {
     Spans computing;
-    for (const DeviceTimes& device : device_times(trace, device_work(trace), kernel_types(trace)))
+    for (const DeviceTimes& device : index.devices())
       computing = unite(computing, unite(device.compute, device.memory));
     rank = rank_path(graph, path, span, computing);
   }
@@ -358,7 +359,7 @@ void keep_for_job(const Trace& trace, const Window& window, const PathGraph& gra
 AnalysisResult analyze_critical_path(const TraceIndex& index, const AnalysisOptions& options) {
   const Trace& trace = index.trace();
   AnalysisResult result;
-  const Window window = window_of(trace, options, result.notes);
+  const Window window = window_of(index, options, result.notes);
   const PathGraph graph = critical_path_graph(trace, window.span);
   const CriticalPath path = critical_path(graph);
   const ClassSums sums = sums_of(graph, path);
@@ -368,7 +369,7 @@ AnalysisResult analyze_critical_path(const TraceIndex& index, const AnalysisOpti
   result.tables = {path_table(window, graph, path), class_table(sums, path), name_table(trace, path),
                    edge_table(trace, graph, path)};
   for (DataTable* table : {&result.tables[2], &result.tables[3]}) keep_top(*table, options.top);
-  keep_for_job(trace, window, graph, path, result);
+  keep_for_job(index, window, graph, path, result);
   result.headlines.push_back({"critical_path", Kind::kTimeNs, true, static_cast<double>(path.length_ns), ""});
   for (std::size_t kind = 0; kind < kPathClasses && path.length_ns > 0; ++kind) {
     if (!is_weighed(kind)) continue;

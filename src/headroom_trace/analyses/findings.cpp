@@ -12,7 +12,8 @@
 namespace headroom::trace {
 namespace {
 
-DataTable trace_table(const Trace& trace, std::size_t devices) {
+DataTable trace_table(const TraceIndex& index) {
+  const Trace& trace = index.trace();
   const auto known = [](const std::optional<std::int64_t>& value) { return value ? Cell{*value} : Cell{}; };
   return {"trace",
           "the trace",
@@ -24,8 +25,8 @@ DataTable trace_table(const Trace& trace, std::size_t devices) {
            {"rank", "rank", Kind::kCount},
            {"world_size", "ranks", Kind::kCount}},
           {{static_cast<std::int64_t>(trace.json_bytes), static_cast<std::int64_t>(trace.events_seen),
-            static_cast<std::int64_t>(trace.gpu.size()), static_cast<std::int64_t>(devices),
-            static_cast<std::int64_t>(steps(trace).size()), known(trace.rank), known(trace.world_size)}}};
+            static_cast<std::int64_t>(trace.gpu.size()), count_cell(index.work().devices.size()),
+            count_cell(index.steps().steps.size()), known(trace.rank), known(trace.world_size)}}};
 }
 
 /// Names by total time, all devices together. A row of the table is a name: no map, one slot a name.
@@ -115,7 +116,7 @@ AnalysisResult analyze_summary(const TraceIndex& index, const AnalysisOptions& o
   if (std::string missing = what_is_missing(trace); !missing.empty())
     result.notes.push_back(std::move(missing));
   const DeviceWork& work = index.work();
-  result.tables.push_back(trace_table(trace, work.devices.size()));
+  result.tables.push_back(trace_table(index));
   constexpr std::size_t kMostFindings = 5;
   if (trace.gpu.empty()) {
     result.notes.push_back(no_gpu_work(trace));

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -359,8 +360,8 @@ double idle_share_of(const AnalysisResult& result) {
 /// Same per step: host activity and its place, for the device idle time within the step. At most `top` places
 /// per step and never more than three (0: all), longest first; the rest is one row, so the rows of a step sum
 /// to its idle time.
-DataTable step_culprit_table(const Trace& trace, std::span<const std::uint32_t> launch,
-                             std::span<const Step> steps, std::size_t top) {
+DataTable step_culprit_table(const TraceIndex& index, std::span<const Step> steps, std::size_t top) {
+  const Trace& trace = index.trace();
   constexpr std::size_t kMostOfAStep = 3;
   DataTable table{
       "step_culprits",
@@ -368,8 +369,8 @@ DataTable step_culprit_table(const Trace& trace, std::span<const std::uint32_t> 
       {{"step", "step", Kind::kText}, {"doing", "host", Kind::kText}, {"what", "what", Kind::kText}},
       {}};
   add_time_columns(table);
-  const HostOrder host = host_order(trace);
-  const IdleCulprits culprits = idle_culprits(trace, device_work(trace), launch, host);
+  const HostOrder& host = index.host();
+  const IdleCulprits culprits = idle_culprits(trace, index.work(), index.launches(), host);
   const std::vector<Parts> devices = by_device(culprits);
   for (const Step& step : steps) {
     std::vector<StepCulprit> found = culprits_of(trace, host, devices, step);
@@ -393,17 +394,18 @@ DataTable step_culprit_table(const Trace& trace, std::span<const std::uint32_t> 
 }
 
 /// Why the devices were idle, as a tree: host activity (depth 0), its outermost operator or function (1), its
-/// innermost event (2). Sums to the idle time of the devices. `launch` is launches(trace). Shows `top`
+/// innermost event (2). Sums to the idle time of the devices. Shows `top`
 /// branches of each node, at most five; 0: all.
-DataTable culprit_table(const Trace& trace, std::span<const std::uint32_t> launch, std::size_t top) {
+DataTable culprit_table(const TraceIndex& index, std::size_t top) {
+  const Trace& trace = index.trace();
   DataTable table{"culprits",
                   "what the host did while the devices had nothing to do",
                   {{"depth", "depth", Kind::kCount}, {"what", "what", Kind::kText}},
                   {}};
   add_time_columns(table);
-  const HostOrder host = host_order(trace);
+  const HostOrder& host = index.host();
   Branch root;
-  for (const IdlePart& part : idle_culprits(trace, device_work(trace), launch, host).parts) {
+  for (const IdlePart& part : idle_culprits(trace, index.work(), index.launches(), host).parts) {
     root.add(part);
     Branch& doing = root.below[to_string(part.doing)];
     doing.add(part);
@@ -426,12 +428,12 @@ AnalysisResult analyze_idle(const TraceIndex& index, const AnalysisOptions& opti
     return result;
   }
   const auto threshold_ns = options.whole_time_ns("threshold", kDefaultThresholdNs);
-  const std::vector<std::uint32_t> launch = launches(trace);
-  const std::vector<std::uint32_t> op = launching_ops(trace);
-  const std::vector<GpuWork> on_devices = work_by_device(trace), on_streams = work_by_stream(trace);
+  const std::vector<std::uint32_t>& launch = index.launches();
+  const std::vector<std::uint32_t>& op = index.ops();
+  const std::vector<GpuWork> on_devices = work_by_device(index.work()), on_streams = work_by_stream(trace);
   const std::vector<IdleWork> devices = idle_works(trace, on_devices, launch, threshold_ns);
   const std::vector<IdleWork> streams = idle_works(trace, on_streams, launch, threshold_ns);
-  result.tables = {culprit_table(trace, launch, options.top),
+  result.tables = {culprit_table(index, options.top),
                    work_table(devices, false),
                    work_table(streams, true),
                    causes_table(devices, streams, threshold_ns),
@@ -458,9 +460,10 @@ constexpr std::array<const char*, kParts> kPartTitles{"kernel",  "memcpy",     "
                                                       "runtime", "DataLoader", "CPU"};
 
 /// The time of each part minus that of the earlier parts.
-std::array<Spans, kParts> exclusive_parts(const Trace& trace) {
+std::array<Spans, kParts> exclusive_parts(const TraceIndex& index) {
+  const Trace& trace = index.trace();
   std::array<std::vector<Span>, kParts> raw;
-  const std::vector<KernelType> types = kernel_types(trace);
+  const std::vector<KernelType>& types = index.types();
   for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
     const std::uint32_t event = trace.gpu[row].event;
     const Part part = trace.events.category[event] == Category::kGpuMemset ? kMemset
@@ -484,17 +487,20 @@ std::array<Spans, kParts> exclusive_parts(const Trace& trace) {
   return parts;
 }
 
-/// The steps of the file, else the whole file as one.
-std::vector<Step> steps_or_all(const Trace& trace, std::vector<std::string>& notes) {
-  std::vector<Step> found = steps(trace);
-  if (!found.empty()) return found;
-  const Extent whole = whole_extent(trace);
-  notes.emplace_back("the file has no ProfilerStep: all of it is shown as one step");
-  return {{-1, "all", whole.start_ns, whole.end_ns}};
+/// The steps of the file, else its window as one.
+std::vector<Step> steps_or_all(const TraceIndex& index, std::vector<std::string>& notes) {
+  const StepSet& set = index.steps();
+  if (std::string text = step_note(set); !text.empty()) notes.push_back(std::move(text));
+  if (!set.steps.empty()) return set.steps;
+  notes.emplace_back(index.trace().gpu.empty()
+                         ? "the file has no ProfilerStep: all of it is shown as one step"
+                         : "the file has no ProfilerStep: the time of the devices is shown as one step");
+  return {{-1, "all", index.window().start, index.window().end}};
 }
 
+/// Without `busy`: not known.
 DataTable step_table(const std::vector<Step>& steps, const std::array<Spans, kParts>& parts,
-                     const Spans& busy) {
+                     const std::optional<Spans>& busy) {
   DataTable table{"steps",
                   "steps",
                   {{"step", "step", Kind::kText},
@@ -508,9 +514,14 @@ DataTable step_table(const std::vector<Step>& steps, const std::array<Spans, kPa
   table.columns.push_back({"other_ns", "other", Kind::kTimeNs});
   for (const Step& step : steps) {
     const Span window{step.start_ns, step.end_ns};
-    const std::int64_t wall = step.end_ns - step.start_ns, busy_ns = length_within(busy, window);
-    std::vector<Cell>& row = table.rows.emplace_back(
-        std::vector<Cell>{step_text(step), step.start_ns, wall, busy_ns, share_cell(busy_ns, wall)});
+    const std::int64_t wall = step.end_ns - step.start_ns;
+    std::vector<Cell>& row =
+        table.rows.emplace_back(std::vector<Cell>{step_text(step), step.start_ns, wall, Cell{}, Cell{}});
+    if (busy) {
+      const std::int64_t busy_ns = length_within(*busy, window);
+      row[3] = busy_ns;
+      row[4] = share_cell(busy_ns, wall);
+    }
     std::int64_t other = wall;
     for (const Spans& part : parts) {
       const std::int64_t time = length_within(part, window);
@@ -552,17 +563,22 @@ AnalysisResult analyze_steps(const TraceIndex& index, const AnalysisOptions& opt
     result.notes.emplace_back("the file holds no events with a duration");
     return result;
   }
-  const std::vector<Step> found = steps_or_all(trace, result.notes);
-  const std::vector<DeviceTimes> devices = device_times(trace, device_work(trace), kernel_types(trace));
-  Spans busy;
-  for (const DeviceTimes& times : devices) busy = unite(busy, times.busy());
-  DataTable table = step_table(found, exclusive_parts(trace), busy);
+  const std::vector<Step> found = steps_or_all(index, result.notes);
+  const std::vector<DeviceTimes>& devices = index.devices();
+  std::optional<Spans> busy;
+  if (std::string text = behind_note(index.steps()); !text.empty()) {
+    result.notes.push_back(std::move(text));
+  } else {
+    busy.emplace();
+    for (const DeviceTimes& times : devices) busy = unite(*busy, times.busy());
+  }
+  DataTable table = step_table(found, exclusive_parts(index), busy);
   std::vector<double> walls, utilizations;
   for (const Step& step : found) {
     const auto wall = static_cast<double>(step.end_ns - step.start_ns);
     walls.push_back(wall);
-    if (wall > 0)
-      utilizations.push_back(static_cast<double>(length_within(busy, {step.start_ns, step.end_ns})) / wall);
+    if (wall > 0 && busy)
+      utilizations.push_back(static_cast<double>(length_within(*busy, {step.start_ns, step.end_ns})) / wall);
   }
   result.headlines.push_back({"steps", Kind::kCount, false, static_cast<double>(found.size()), ""});
   result.headlines.push_back({"step_time_ns", Kind::kTimeNs, true, median(walls), ""});
@@ -571,14 +587,13 @@ AnalysisResult analyze_steps(const TraceIndex& index, const AnalysisOptions& opt
   if (const std::size_t left_out = keep_top(table, options.top); left_out > 0)
     result.notes.push_back(fmt::format("{} more steps: --top 0 shows all", left_out));
   result.tables.push_back(std::move(table));
-  if (devices.size() > 1) {
+  if (devices.size() > 1 && busy) {
     result.tables.push_back(device_step_table(found, devices));
     keep_top(result.tables.back(), options.top == 0 ? 0 : options.top * devices.size());
   }
   if (!trace.gpu.empty()) {
     const std::size_t shown = options.top == 0 ? found.size() : std::min(options.top, found.size());
-    result.tables.push_back(
-        step_culprit_table(trace, launches(trace), std::span(found).first(shown), options.top));
+    result.tables.push_back(step_culprit_table(index, std::span(found).first(shown), options.top));
   }
   return result;
 }

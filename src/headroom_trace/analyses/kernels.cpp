@@ -263,8 +263,8 @@ AnalysisResult analyze_kernels(const TraceIndex& index, const AnalysisOptions& o
     result.notes.push_back(no_gpu_work(trace));
     return result;
   }
-  const std::vector<KernelType> types = kernel_types(trace);
-  const std::vector<DeviceTimes> devices = device_times(trace, device_work(trace), types);
+  const std::vector<KernelType>& types = index.types();
+  const std::vector<DeviceTimes>& devices = index.devices();
   const Breakdown busy = total(devices);
   DurationStats all;
   for (const GpuDetail& work : trace.gpu) all.add(trace.events.duration_ns[work.event]);

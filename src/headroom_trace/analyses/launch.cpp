@@ -423,7 +423,7 @@ AnalysisResult analyze_queue(const TraceIndex& index, const AnalysisOptions& opt
     return nothing;
   }
   const auto limit_length = static_cast<std::int64_t>(std::ceil(limit));
-  const std::vector<StreamQueue> queues = queue_lengths(trace, launches(trace));
+  const std::vector<StreamQueue> queues = queue_lengths(trace, index.launches());
   AnalysisResult result;
   result.tables.push_back(streams_table(queues, limit_length));
   if (options.flag("series")) result.tables.push_back(series_table(queues));

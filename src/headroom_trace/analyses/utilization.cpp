@@ -63,9 +63,9 @@ DataTable matmul_table(const Trace& trace, const DeviceWork& work, std::int64_t 
 }
 
 /// Busy time of each device within the steps; no rows without steps.
-DataTable steps_table(const Trace& trace, std::span<const DeviceTimes> devices) {
+DataTable steps_table(const StepSet& steps, std::span<const DeviceTimes> devices) {
   std::vector<Span> spans;
-  for (const Step& step : steps(trace)) spans.push_back({step.start_ns, step.end_ns});
+  for (const Step& step : steps.steps) spans.push_back({step.start_ns, step.end_ns});
   const auto count = static_cast<std::int64_t>(spans.size());
   const Spans stepped = merged(std::move(spans));
   const std::int64_t steps_ns = length(stepped);
@@ -79,7 +79,7 @@ DataTable steps_table(const Trace& trace, std::span<const DeviceTimes> devices) 
                    {"kernels_ns", "in kernels", Kind::kTimeNs},
                    {"kernel_utilization", "of steps", Kind::kShare}},
                   {}};
-  if (steps_ns == 0) return table;
+  if (steps_ns == 0 || steps.is_device_behind()) return table;
   for (const DeviceTimes& times : devices) {
     const std::int64_t busy = length(intersect(times.busy(), stepped));
     const std::int64_t kernels = length(intersect(unite(times.compute, times.communication), stepped));
@@ -117,14 +117,16 @@ AnalysisResult analyze_utilization(const TraceIndex& index, const AnalysisOption
     result.notes.push_back(no_gpu_work(trace));
     return result;
   }
-  const DeviceWork work = device_work(trace);
-  const std::vector<DeviceTimes> devices = device_times(trace, work, kernel_types(trace));
+  const DeviceWork& work = index.work();
+  const std::vector<DeviceTimes>& devices = index.devices();
   const std::vector<Spans> matmul = busy_times(trace, work, matmul_or_convolution(trace));
   const Breakdown sum = total(devices);
   const std::int64_t matmul_ns = total_length(matmul);
   result.tables = {device_table(trace, devices, matmul), matmul_table(trace, work, matmul_ns, sum)};
-  if (DataTable within = steps_table(trace, devices); within.rows.empty()) {
-    result.notes.emplace_back("the file has no ProfilerStep: nothing is said of steps");
+  if (DataTable within = steps_table(index.steps(), devices); within.rows.empty()) {
+    result.notes.push_back(index.steps().is_device_behind()
+                               ? behind_note(index.steps())
+                               : "the file has no ProfilerStep: nothing is said of steps");
   } else {
     result.tables.push_back(std::move(within));
   }
@@ -293,14 +295,18 @@ DataTable kernel_rows(const Trace& trace, const std::vector<Kernel>& kernels) {
 }
 
 /// The steps as one set of times per device; without steps, each device's own span.
-std::vector<Spans> windows_of(const Trace& trace, const DeviceWork& work, std::vector<std::string>& notes) {
+std::vector<Spans> windows_of(const TraceIndex& index, std::vector<std::string>& notes) {
   std::vector<Span> spans;
-  for (const Step& step : steps(trace)) spans.push_back({step.start_ns, step.end_ns});
+  const bool is_behind = index.steps().is_device_behind();
+  if (!is_behind) {
+    for (const Step& step : index.steps().steps) spans.push_back({step.start_ns, step.end_ns});
+  }
   if (Spans stepped = merged(std::move(spans)); !stepped.empty())
-    return std::vector<Spans>(work.devices.size(), stepped);
-  notes.emplace_back("the file has no ProfilerStep: shares are of each device's own span");
+    return std::vector<Spans>(index.work().devices.size(), stepped);
+  notes.push_back(is_behind ? behind_note(index.steps()) + "; shares are of each device's own span"
+                            : "the file has no ProfilerStep: shares are of each device's own span");
   std::vector<Spans> windows;
-  for (const DeviceTimes& times : device_times(trace, work, kernel_types(trace)))
+  for (const DeviceTimes& times : index.devices())
     windows.push_back(merged({{times.extent.start_ns, times.extent.end_ns}}));
   return windows;
 }
@@ -337,10 +343,10 @@ AnalysisResult analyze_efficiency(const TraceIndex& index, const AnalysisOptions
     result.notes.push_back(no_gpu_work(trace));
     return result;
   }
-  const DeviceWork work = device_work(trace);
+  const DeviceWork& work = index.work();
   Gaps gaps;
   const std::vector<Kernel> kernels = kernels_of(trace, work, gaps);
-  DataTable devices = device_rows(trace, work, kernels, windows_of(trace, work, result.notes));
+  DataTable devices = device_rows(trace, work, kernels, windows_of(index, result.notes));
   for (const std::vector<Cell>& row : devices.rows) {
     const std::string device = devices.rows.size() > 1 ? std::get<std::string>(row[0]) : "";
     if (const double* efficiency = std::get_if<double>(&row[4]))
@@ -454,9 +460,9 @@ AnalysisResult analyze_overlap(const TraceIndex& index, const AnalysisOptions& o
     result.notes.push_back(no_gpu_work(trace));
     return result;
   }
-  const DeviceWork work = device_work(trace);
-  const std::vector<KernelType> types = kernel_types(trace);
-  const std::vector<DeviceTimes> devices = device_times(trace, work, types);
+  const DeviceWork& work = index.work();
+  const std::vector<KernelType>& types = index.types();
+  const std::vector<DeviceTimes>& devices = index.devices();
   const std::vector<KernelRow> kernels = communication_kernels(trace, work, types, devices);
   result.tables = {devices_table(devices), kernels_table(trace, kernels, devices, options.top)};
   for (const DeviceTimes& times : devices) {

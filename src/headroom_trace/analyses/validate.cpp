@@ -80,7 +80,7 @@ DataTable content_table(const Trace& trace) {
   add("allocations and frees", trace.memory.size());
   add("ends of arrows", trace.flows.size());
   add("threads and streams", trace.threads.size());
-  add("steps of the profiler", steps(trace).size());
+  add("steps", step_set(trace).steps.size());
   return table;
 }
 

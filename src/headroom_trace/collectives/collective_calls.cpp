@@ -80,19 +80,20 @@ std::string name_without_arguments(std::string_view kernel) {
   return arguments == 0 || arguments == std::string::npos ? base : base.substr(0, arguments);
 }
 
-std::int64_t iteration_at(const std::vector<Step>& all, std::int64_t at_ns) {
+std::int64_t iteration_at(std::span<const Step> all, std::int64_t at_ns) {
   const auto after = std::ranges::upper_bound(all, at_ns, {}, &Step::start_ns);
   return after != all.begin() && at_ns < std::prev(after)->end_ns ? std::prev(after)->number : -1;
 }
 
 class CallList {
  public:
-  CallList(const Trace& trace, std::span<const std::uint32_t> launch, std::span<const KernelType> types)
+  CallList(const Trace& trace, std::span<const std::uint32_t> launch, std::span<const KernelType> types,
+           std::span<const Step> steps)
       : trace_(trace),
         launch_(launch),
         parent_(parents(trace, mask_of(Category::kCpuOp) | mask_of(Category::kUserAnnotation),
                         mask_of(Category::kRuntime) | mask_of(Category::kDriver))),
-        steps_(steps(trace)),
+        steps_(steps),
         types_(types) {
     std::map<std::int32_t, std::vector<Span>> computing;
     for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
@@ -158,23 +159,17 @@ class CallList {
   const Trace& trace_;
   std::span<const std::uint32_t> launch_;
   std::vector<std::uint32_t> parent_;
-  std::vector<Step> steps_;
+  std::span<const Step> steps_;
   std::span<const KernelType> types_;
   std::map<std::int32_t, Spans> computing_;  ///< by device
 };
 
 }  // namespace
 
-std::vector<CollectiveCall> collective_calls(const Trace& trace) {
-  const std::vector<KernelType> types = kernel_types(trace);
-  if (std::ranges::find(types, KernelType::kCommunication) == types.end()) return {};
-  return collective_calls(trace, launches(trace), types);
-}
-
 std::vector<CollectiveCall> collective_calls(const Trace& trace, std::span<const std::uint32_t> launch,
-                                             std::span<const KernelType> types) {
+                                             std::span<const KernelType> types, std::span<const Step> steps) {
   if (std::ranges::find(types, KernelType::kCommunication) == types.end()) return {};
-  return CallList(trace, launch, types).calls();
+  return CallList(trace, launch, types, steps).calls();
 }
 
 DataTable collective_table(const std::vector<CollectiveCall>& calls) {

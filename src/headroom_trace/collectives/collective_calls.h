@@ -9,6 +9,7 @@
 
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/trace.h"
+#include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/tables/data_table.h"
 
 namespace headroom::trace {
@@ -36,10 +37,9 @@ struct CollectiveCall {
 /// Returns the communication kernels of a trace by start. Values missing from the kernel's arguments come
 /// from the record_param_comms operator and the "nccl:..." annotation around its launch, if that launched
 /// only one. Needs kLaunches, kOps, kOpArguments and kGpuArguments.
-std::vector<CollectiveCall> collective_calls(const Trace& trace);
-/// Same, for callers that have launches(trace) and kernel_types(trace).
+/// `launch` is launches(trace), `types` kernel_types(trace), `steps` by start.
 std::vector<CollectiveCall> collective_calls(const Trace& trace, std::span<const std::uint32_t> launch,
-                                             std::span<const KernelType> types);
+                                             std::span<const KernelType> types, std::span<const Step> steps);
 
 /// Converts calls to a table for Analysis::combine, and back. Throws Error for any other table.
 DataTable collective_table(const std::vector<CollectiveCall>& calls);

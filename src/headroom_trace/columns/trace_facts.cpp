@@ -120,22 +120,6 @@ Extent extent_of(const Events& events, Wanted wanted) {
 
 }  // namespace
 
-std::vector<Step> steps(const Trace& trace) {
-  const Events& events = trace.events;
-  std::vector<Step> found;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    // Old files draw the steps as operators; the GPU's copy of the annotation is not the step.
-    if (events.category[i] != Category::kUserAnnotation && events.category[i] != Category::kCpuOp) continue;
-    const std::string_view name = trace.names[events.name[i]];
-    if (!name.starts_with(kStepName)) continue;
-    Step step{-1, std::string(name), events.start_ns[i], events.end_ns(i)};
-    std::from_chars(name.data() + kStepName.size(), name.data() + name.size(), step.number);
-    found.push_back(std::move(step));
-  }
-  std::ranges::sort(found, {}, &Step::start_ns);
-  return found;
-}
-
 std::string step_text(const Step& step) {
   return step.number >= 0 ? std::to_string(step.number) : step.name;
 }

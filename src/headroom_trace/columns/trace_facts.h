@@ -14,8 +14,13 @@ namespace headroom::trace {
 
 /// Prefix of the profiler's steps; the number follows.
 inline constexpr std::string_view kStepName = "ProfilerStep#";
+/// The same of JAX's StepTraceAnnotation.
+inline constexpr std::string_view kStepNumName = "step_num#";
+constexpr bool is_step_name(std::string_view name) {
+  return name.starts_with(kStepName) || name.starts_with(kStepNumName);
+}
 
-/// One iteration of the profiler: a ProfilerStep#N annotation.
+/// One iteration of the program (index/steps.h).
 struct Step {
   std::int64_t number = 0;
   std::string name;
@@ -24,10 +29,6 @@ struct Step {
 
 /// Returns the step's number, else its name.
 std::string step_text(const Step& step);
-
-/// Returns the ProfilerStep# annotations of the CPU by start, including the last one. Empty if the file has
-/// none: the caller then takes the whole trace as one step and says so.
-std::vector<Step> steps(const Trace& trace);
 
 /// First start and last end of GPU work; both 0 without any.
 struct Extent {

@@ -137,7 +137,7 @@ bool is_in_host_nest(const Trace& trace, std::uint32_t event) {
     case Category::kDriver:
       return true;
     case Category::kCpuOp:
-      return !name.starts_with(kStepName);  // operators of old files
+      return !is_step_name(name);  // operators of old files
     case Category::kUserAnnotation:
       return is_data_loading(name);
     default:

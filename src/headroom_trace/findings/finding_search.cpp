@@ -10,6 +10,30 @@
 #include "headroom_trace/tables/data_table.h"
 
 namespace headroom::trace {
+namespace {
+
+/// Time of the window, or of the device that takes longest for what was launched in it: the host may run
+/// ahead of the devices by more than a step, and end before they begin.
+std::int64_t length_of(const TraceIndex& index) {
+  const Trace& trace = index.trace();
+  const Span window = index.window();
+  std::map<std::int32_t, Span> by_device;
+  for (const DeviceWork::Item& item : index.work().items) {
+    const std::uint32_t call = index.launches()[item.row];
+    const std::int64_t queued = call == kNone ? item.start_ns : trace.events.start_ns[call];
+    if (queued < window.start || queued >= window.end) continue;
+    // Nothing starts before its launch, whatever the clocks of host and device say.
+    const Span own{std::max(item.start_ns, queued), end_of(trace, item)};
+    Span& span = by_device.try_emplace(item.device, own).first->second;
+    span.start = std::min(span.start, own.start);
+    span.end = std::max(span.end, own.end);
+  }
+  std::int64_t length = window.end - window.start;
+  for (const auto& [device, span] : by_device) length = std::max(length, span.end - span.start);
+  return length;
+}
+
+}  // namespace
 
 FindingSearch::FindingSearch(const TraceIndex& index)
     : index_(index),
@@ -17,18 +41,20 @@ FindingSearch::FindingSearch(const TraceIndex& index)
       replay_(trace_, index.window(), index.work(), index.launches()),
       python_(trace_) {
   for (const std::string_view line : python_.lines()) is_own_.push_back(is_own_line(line));
-  const Span window = replay_.window();
   length_ns_ = now_ns_ = replay_.length_ns();
+  const std::int64_t total = length_of(index);
+  const Span replayed{window().start, window().start + length_ns_};
   std::int64_t computing = 0, allowed = 0;
   for (const DeviceTimes& device : devices()) {
-    const std::int64_t compute = length_within(device.compute, window);
+    const std::int64_t compute = length_within(device.compute, replayed);
     computing = std::max(computing, compute);
-    allowed = std::max(allowed, length_ns_ - compute);
+    allowed = std::max(allowed, total - compute);
   }
-  if (devices().empty()) allowed = length_ns_;  // the host is all there is
+  if (devices().empty()) allowed = total;  // the host is all there is
+  total_ns_ = static_cast<double>(total);
   // If hardly anything computes, the whole step would be small in comparison.
   constexpr std::int64_t kLeastReference = 4;
-  reference_ns_ = static_cast<double>(std::max(computing, length_ns_ / kLeastReference)) / step_count();
+  reference_ns_ = static_cast<double>(std::max(computing, total / kLeastReference)) / step_count();
   allowed_ns_ = static_cast<double>(allowed) / step_count();
 }
 

@@ -53,10 +53,10 @@ class FindingSearch {
   const std::vector<DeviceTimes>& devices() const { return index_.devices(); }
   const std::vector<KernelType>& types() const { return index_.types(); }
   const std::vector<CollectiveCall>& calls() const { return index_.calls(); }
-  const std::vector<Step>& steps() const { return index_.steps().steps; }
+  std::span<const Step> steps() const { return index_.steps().measured(); }
   Span window() const { return replay_.window(); }
   double step_count() const { return steps().empty() ? 1.0 : static_cast<double>(steps().size()); }
-  double step_ns() const { return static_cast<double>(length_ns_) / step_count(); }
+  double step_ns() const { return total_ns_ / step_count(); }
   /// "4.90 ms a step" for a time over all steps; "4.90 ms" without steps.
   std::string per_step(double total_ns) const;
   /// True if a cause of that kind and place was taken.
@@ -104,7 +104,8 @@ class FindingSearch {
   const TraceIndex& index_;
   const Trace& trace_;
   Replay replay_;
-  std::int64_t length_ns_ = 0;                ///< of the whole window, as it was
+  std::int64_t length_ns_ = 0;                ///< of the replay, as it was
+  double total_ns_ = 0;                       ///< of the steps
   std::int64_t now_ns_ = 0;                   ///< without what was found
   double reference_ns_ = 0, allowed_ns_ = 0;  ///< per step
   WhatIf gone_;

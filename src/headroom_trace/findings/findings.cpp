@@ -82,7 +82,8 @@ void add_without(const FindingSearch& search, const std::string& pattern, Analys
         "* stands for any characters",
         in_quotes(pattern), in_quotes(trace.source)));
   const double step_ns = search.step_ns();
-  const double without_ns = static_cast<double>(search.replay().length_ns(what_if)) / search.step_count();
+  const std::int64_t shorter = search.replay().length_ns() - search.replay().length_ns(what_if);
+  const double without_ns = step_ns - static_cast<double>(shorter) / search.step_count();
   result.headlines.push_back({"without_ns", Kind::kTimeNs, true, without_ns, ""});
   result.answer.insert(
       result.answer.begin(),
@@ -104,6 +105,7 @@ void add_findings(const TraceIndex& index, std::size_t most, AnalysisResult& res
   const std::vector<Finding> findings = search_findings(search);
   say_findings(findings, search.step_ns(), !search.steps().empty(), most, result);
   if (!without.empty()) add_without(search, without, result);
+  if (std::string text = step_note(index.steps()); !text.empty()) result.notes.push_back(std::move(text));
   if (std::string text = unexplained(search); !text.empty()) result.notes.push_back(std::move(text));
   result.tables.push_back(step_table(search));
   if (std::ranges::find(result.tables, kCollectiveTable, &DataTable::key) == result.tables.end())

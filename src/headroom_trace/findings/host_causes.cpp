@@ -409,7 +409,7 @@ Spans late_host(const FindingSearch& search) {
 void find_slow_steps(FindingSearch& search) {
   constexpr std::size_t kLeastSteps = 4;
   constexpr double kSlow = 1.3;
-  const std::vector<Step>& steps = search.steps();
+  const std::span<const Step> steps = search.steps();
   if (steps.size() < kLeastSteps) return;
   Spans computing;
   for (const DeviceTimes& device : search.devices()) computing = unite(computing, device.compute);

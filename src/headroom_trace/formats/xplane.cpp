@@ -14,6 +14,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom_trace/bytes/wire.h"
+#include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/formats/formats.h"
 #include "headroom_trace/json/json_text.h"
 #include "headroom_trace/json/strict_json.h"
@@ -399,10 +400,9 @@ void XplaneReader::add_event(std::string_view bytes, const Line& line, std::uint
   if (named == plane.event_names.end()) events_.problem(offset, "an event whose name is not in the file");
   const Category category = category_of_event(name, line);
   if (!events_.wants(category)) return events_.count_unneeded();
-  // StepTraceAnnotation marks steps as PyTorch's profiler does.
   if (step_ && category == Category::kUserAnnotation) {
     arguments_.add("name", name);
-    name = fmt::format("ProfilerStep#{}", *step_);
+    name = fmt::format("{}{}", kStepNumName, *step_);
   }
   if (device_.number >= 0) {
     arguments_.add("device", device_.number);

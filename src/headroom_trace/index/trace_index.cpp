@@ -2,6 +2,7 @@
 #include "headroom_trace/index/trace_index.h"
 
 #include <algorithm>
+#include <span>
 
 #include "headroom_trace/columns/trace_facts.h"
 
@@ -14,14 +15,28 @@ const Value& once(std::optional<Value>& kept, Make make) {
   return *kept;
 }
 
-Span window_of(const Trace& trace, const std::vector<Step>& steps) {
-  if (steps.empty()) {
-    const Extent whole = whole_extent(trace);
-    return {whole.start_ns, whole.end_ns};
-  }
+Span window_of(std::span<const Step> steps) {
   Span window{steps.front().start_ns, steps.front().end_ns};
   for (const Step& step : steps) window.end = std::max(window.end, step.end_ns);
   return window;
+}
+
+/// From the launch of the first device work, but at most the usual launch delay before that work, to the end
+/// of the last.
+Span device_window(const Trace& trace, const DeviceWork& work, std::span<const std::uint32_t> launch) {
+  const Events& events = trace.events;
+  const Extent extent = gpu_extent(trace);
+  std::vector<std::int64_t> delays;
+  for (std::uint32_t row = 0; row < launch.size(); ++row) {
+    if (launch[row] == kNone) continue;
+    delays.push_back(events.start_ns[trace.gpu[row].event] - events.start_ns[launch[row]]);
+  }
+  const std::uint32_t call = launch[work.items.front().row];
+  if (call == kNone) return {extent.start_ns, extent.end_ns};
+  const auto middle = delays.begin() + std::ssize(delays) / 2;
+  std::ranges::nth_element(delays, middle);
+  const std::int64_t delay = std::min(*middle, extent.start_ns - events.start_ns[call]);
+  return {extent.start_ns - std::max<std::int64_t>(0, delay), extent.end_ns};
 }
 
 }  // namespace
@@ -59,15 +74,27 @@ const SyncWaits& TraceIndex::syncs() const {
 }
 
 const std::vector<CollectiveCall>& TraceIndex::calls() const {
-  return once(calls_, [&] { return collective_calls(trace_, launches(), types()); });
+  return once(calls_, [&]() -> std::vector<CollectiveCall> {
+    if (std::ranges::find(types(), KernelType::kCommunication) == types().end()) return {};
+    return collective_calls(trace_, launches(), types(), steps().steps);
+  });
 }
 
 const StepSet& TraceIndex::steps() const {
-  return once(steps_, [&] { return step_set(trace_); });
+  return once(steps_, [&] {
+    StepSet set = step_set(trace_);
+    find_whole_steps(trace_, set);
+    return set;
+  });
 }
 
 Span TraceIndex::window() const {
-  return once(window_, [&] { return window_of(trace_, steps().steps); });
+  return once(window_, [&]() -> Span {
+    if (!steps().steps.empty()) return window_of(steps().measured());
+    if (!trace_.gpu.empty()) return device_window(trace_, work(), launches());
+    const Extent whole = whole_extent(trace_);
+    return {whole.start_ns, whole.end_ns};
+  });
 }
 
 const IdleCulprits& TraceIndex::idle() const {

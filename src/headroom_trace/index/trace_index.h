@@ -35,8 +35,10 @@ class TraceIndex {
   const std::vector<StreamOrder>& streams() const;     ///< stream_orders(...)
   const SyncWaits& syncs() const;                      ///< sync_waits(...)
   const std::vector<CollectiveCall>& calls() const;    ///< collective_calls(...)
-  const StepSet& steps() const;                        ///< step_set(trace)
-  /// The time that findings are about: from the first step to the last, without steps the whole trace.
+  const StepSet& steps() const;                        ///< with find_whole_steps
+  /// The time that findings are about, whatever was read beside: from the first to the last of the measured
+  /// steps; without steps from the launch of the first device work (at most the median launch delay before
+  /// it) to the end of the last; without devices the whole trace.
   Span window() const;
   const IdleCulprits& idle() const;  ///< idle_culprits(...) in window()
 

@@ -16,6 +16,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/json/strict_json.h"
 #include "headroom_trace/readers/event_rewriter.h"
 
@@ -352,7 +353,7 @@ RankClock rank_clock(const Trace& trace) {
   RankClock clock;
   clock.facts = facts_of(trace);
   clock.base_ns = trace.base_time_ns;
-  clock.calls = collective_calls(trace);
+  clock.calls = TraceIndex(trace).calls();
   std::map<std::uint32_t, std::uint32_t> rows;
   for (const CollectiveCall& call : clock.calls) {
     const std::uint32_t thread = trace.events.thread[call.event];

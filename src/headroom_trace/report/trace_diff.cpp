@@ -16,6 +16,7 @@
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/spans.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/index/steps.h"
 
 namespace headroom::trace {
 namespace {
@@ -26,7 +27,7 @@ Span span_of(const Trace& trace, const ProfileOptions& options) {
   if (!options.step)
     return {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
   std::string known;
-  for (const Step& step : steps(trace)) {
+  for (const Step& step : step_set(trace).steps) {
     if (step.number == *options.step) return {step.start_ns, step.end_ns};
     known += fmt::format("{}{}", known.empty() ? "" : ", ", step.number);
   }
@@ -59,7 +60,7 @@ class SumsByName {
 
 /// Each step is the same place as the others.
 std::string plain_name(std::string_view name) {
-  return std::string(name.starts_with(kStepName) ? kStepName.substr(0, kStepName.size() - 1) : name);
+  return std::string(is_step_name(name) ? name.substr(0, name.find('#')) : name);
 }
 
 /// The chains of names above events, each chain once.
@@ -116,7 +117,7 @@ class Places {
 
   /// All steps share the name of the first.
   NameId plain(NameId name) {
-    if (!trace_.names[name].starts_with(kStepName)) return name;
+    if (!is_step_name(trace_.names[name])) return name;
     if (step_ == kNoName) step_ = name;
     return step_;
   }
@@ -343,7 +344,7 @@ TraceProfile profile_of(const Trace& trace, const ProfileOptions& options) {
   TraceProfile profile;
   sum_cpu(trace, span, profile);
   sum_gpu(trace, span, options, profile);
-  profile.steps = options.step ? 1 : static_cast<std::int64_t>(steps(trace).size());
+  profile.steps = options.step ? 1 : static_cast<std::int64_t>(step_set(trace).steps.size());
   profile.traces = 1;
   return profile;
 }

@@ -17,6 +17,7 @@
 
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/index/steps.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/launches.h"
 #include "headroom_trace/work/memory.h"
@@ -268,7 +269,7 @@ class Drafting {
   }
 
   void add_steps() {
-    const std::vector<Step> all = steps(trace_);
+    const std::vector<Step> all = step_set(trace_).steps;
     if (all.empty()) return;
     TrackDraft& draft = drafts_.tracks[new_track(TrackKind::kSteps, "steps", -1)];
     for (const Step& step : all)
@@ -437,7 +438,7 @@ std::uint32_t StackSums::name_of(std::uint32_t event) {
   if (names_[id] != kNone) return names_[id];
   std::string_view text = trace_.names[id];
   // Steps are the same but for their numbers, functions of C but for the address of their object.
-  if (text.starts_with(kStepName)) text = kStepName.substr(0, kStepName.size() - 1);
+  if (is_step_name(text)) text = text.substr(0, text.find('#'));
   std::string name =
       trace_.events.category[event] == Category::kPython ? plain_frame(text) : std::string(text);
   const auto next = static_cast<std::uint32_t>(tree_.names.size());

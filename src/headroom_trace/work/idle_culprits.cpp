@@ -325,7 +325,7 @@ Spans operators(const Trace& trace) {
   return times_where(trace, [&](std::size_t i) {
     if (trace.events.category[i] != Category::kCpuOp) return false;
     const std::string_view name = trace.names[trace.events.name[i]];
-    return !name.starts_with(kStepName) && !is_data_loading(name);
+    return !is_step_name(name) && !is_data_loading(name);
   });
 }
 
@@ -362,7 +362,7 @@ std::vector<HostDoing> host_doings(const Trace& trace, const HostOrder& host) {
     if (said == kNew) {
       const std::string_view name = trace.names[events.name[event]];
       const std::optional<HostDoing> own = own_doing(name, category);
-      said = name.starts_with(kStepName) ? kIsStep : own ? static_cast<std::uint8_t>(*own) : kNothing;
+      said = is_step_name(name) ? kIsStep : own ? static_cast<std::uint8_t>(*own) : kNothing;
     }
     if (said == kIsStep) continue;
     const std::uint32_t parent = host.parent[event];
@@ -382,7 +382,7 @@ std::uint32_t site_of(const Trace& trace, const std::vector<std::uint32_t>& pare
     const Category category = trace.events.category[at];
     // What ends earlier was only overlapped by it.
     const bool is_around = trace.events.end_ns(at) >= trace.events.end_ns(event);
-    if (!is_around || trace.names[trace.events.name[at]].starts_with(kStepName)) continue;
+    if (!is_around || is_step_name(trace.names[trace.events.name[at]])) continue;
     if (category == Category::kCpuOp) op = at;
     if (program == kNone && (category == Category::kPython || category == Category::kUserAnnotation))
       program = at;

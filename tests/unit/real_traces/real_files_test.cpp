@@ -21,6 +21,7 @@
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/critical_path/critical_path_graph.h"
 #include "headroom_trace/findings/finding_search.h"
+#include "headroom_trace/index/steps.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/readers/read.h"
 #include "headroom_trace/work/idle_culprits.h"
@@ -260,10 +261,10 @@ void check_modules(const Trace& trace) {
 void check_step_culprits(const Trace& trace, const DataTable& culprits) {
   const IdleCulprits found = idle_culprits(trace, device_work(trace), launches(trace), host_order(trace));
   std::map<std::string, std::int64_t> expected, said;
-  std::vector<Step> all = steps(trace);
+  std::vector<Step> all = step_set(trace).steps;
   if (all.empty()) {
-    const Extent whole = whole_extent(trace);
-    all.push_back({-1, "all", whole.start_ns, whole.end_ns});
+    const Span window = TraceIndex(trace).window();
+    all.push_back({-1, "all", window.start, window.end});
   }
   for (const Step& step : all) {
     for (const IdlePart& part : found.parts) {
@@ -408,7 +409,7 @@ class CollectivesRealFiles : public testing::Test {
 // The file has 15 all-reduces and 6 broadcasts of its only group, as its record_param_comms operators say.
 TEST_F(CollectivesRealFiles, GroupsAndSizes) {
   const Trace trace = read_for(*find_analysis("collectives"), "hta__nccl_parser_config_nccl_data.json.gz");
-  const std::vector<CollectiveCall> calls = collective_calls(trace);
+  const std::vector<CollectiveCall> calls = TraceIndex(trace).calls();
   ASSERT_EQ(calls.size(), 21U);
   int all_reduces = 0;
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -508,7 +509,7 @@ TEST_F(CriticalPathRealFiles, EventSyncAgreesWithHta) {
 // microsecond. Of the main thread alone the path would be 103 ms.
 TEST_F(CriticalPathRealFiles, SeesTheThreadOfTheBackwardPass) {
   const Trace trace = read_file("hta__nccl_parser_config_nccl_data.json.gz");
-  const std::vector<Step> all = steps(trace);
+  const std::vector<Step> all = step_set(trace).steps;
   const Step& middle = all[all.size() / 2];
   const CriticalPath path = critical_path(critical_path_graph(trace, {middle.start_ns, middle.end_ns}));
   EXPECT_NEAR(static_cast<double>(path.length_ns) / 1e6, 188.9, 1.5);
@@ -522,7 +523,7 @@ TEST_F(CriticalPathRealFiles, IsNeverLongerThanItsTime) {
                            "tracelens__inference_vllm_decode_full_graph_execution.json.gz",
                            "tracelens__mi210_gpu_only_trace_gpu_only_trace.json.gz"}) {
     const Trace trace = read_file(name);
-    const std::vector<Step> all = steps(trace);
+    const std::vector<Step> all = step_set(trace).steps;
     const Extent extent = whole_extent(trace);
     std::vector<Span> windows{{extent.start_ns, extent.end_ns + 1}};
     if (!all.empty()) windows.push_back({all[all.size() / 2].start_ns, all[all.size() / 2].end_ns});
@@ -545,6 +546,60 @@ TEST_F(CriticalPathRealFiles, IsNeverLongerThanItsTime) {
       EXPECT_EQ(graph.edges_left_out, 0U) << name;
     }
   }
+}
+
+/// Traces of one fault each, by their names in cases/trace.
+class Cases : public testing::Test {
+ protected:
+  static Trace read_case(const std::string& name, Needs needs = Needs::kAll) {
+    ReadOptions options;
+    options.needs = needs;
+    return read(fs::path(HEADROOM_SHARED) / "cases" / "trace" / name, options);
+  }
+  void SetUp() override {
+    if (!fs::exists(fs::path(HEADROOM_SHARED) / "cases" / "trace"))
+      GTEST_SKIP() << "needs " << HEADROOM_SHARED << "/cases";
+  }
+};
+
+// The profiler starts for 9.7 s in Python before 30 ms of work.
+TEST_F(Cases, TheWindowIsThatOfTheDevicesWhateverIsRead) {
+  for (const Needs needs : {Needs::kAll, kFindingNeeds, Needs::kLaunches}) {
+    const Trace trace = read_case("c1_start_trace_python.json", needs);
+    const Span window = TraceIndex(trace).window();
+    EXPECT_NEAR(headline(run_analysis("steps", trace), "step_time_ns"), 30.6e6, 0.2e6);
+    EXPECT_NEAR(static_cast<double>(window.end - window.start), 30.6e6, 0.2e6);
+    const AnalysisResult result = run_analysis("findings", trace);
+    const DataTable& findings = table_of(result, "findings");
+    ASSERT_EQ(findings.rows.size(), 1U);
+    EXPECT_EQ(text(findings, 0, "kind"), "synchronisation");
+    EXPECT_NEAR(number(findings, 0, "recoverable_ns"), 446e3, 50e3);
+  }
+}
+
+// Ten steps of 18 ms on the host; all 600 kernels run after the last.
+TEST_F(Cases, TheDeviceRunsAfterTheSteps) {
+  const Trace trace = read_case("a4_burst.json");
+  const TraceIndex index(trace);
+  EXPECT_NEAR(FindingSearch(index).step_ns(), 18.45e6, 1e3);
+  EXPECT_EQ(index.steps().works, 600U);
+  EXPECT_EQ(index.steps().works_inside, 0U);
+  EXPECT_TRUE(index.steps().is_device_behind());
+  EXPECT_THROW(headline(run_analysis("steps", trace), "step_utilization"), std::invalid_argument);
+}
+
+// Four ranks in one file, three steps each.
+TEST_F(Cases, MergedRanksHaveTheStepsOfOne) {
+  const Trace trace = read_case("a5_merged.json");
+  EXPECT_EQ(step_set(trace).steps.size(), 3U);
+}
+
+// 100 of the first 120 launches have no work.
+TEST_F(Cases, StepsWithoutTheirKernelsDoNotCount) {
+  const Trace trace = read_case("a7_first_kernels_dropped.json");
+  const TraceIndex index(trace);
+  const StepSet& steps = index.steps();
+  EXPECT_LT(steps.measured().size(), steps.steps.size());
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ TEST(Collectives, HaveNoSizeWhereATraceSaysOneThatNoMessageHas) {
     TraceBuilder first, second;
     for (TraceBuilder* builder : {&first, &second}) add_collective(*builder, "allreduce", 0, 10, elements);
     const std::vector<RankResult> ranks = ranks_of({&first, &second});
-    EXPECT_EQ(collective_calls(first.trace).at(0).bytes, -1) << elements;
+    EXPECT_EQ(TraceIndex(first.trace).calls().at(0).bytes, -1) << elements;
     for (const Headline& headline : collectives_analysis().combine(ranks, {}).headlines)
       EXPECT_THAT(headline.metric, ::testing::Not(::testing::HasSubstr("bandwidth"))) << elements;
   }
@@ -115,7 +115,7 @@ TEST(Collectives, OneRankListsItsKernelsByGroupAndIndex) {
   add_collective(builder, "allreduce", 100, 20, 1000, "dp", 8);
   add_collective(builder, "_allgather_base", 200, 10, 64, "tp", 2);
   builder.kernel("gemm", 0, 1000);
-  const std::vector<CollectiveCall> calls = collective_calls(builder.trace);
+  const std::vector<CollectiveCall> calls = TraceIndex(builder.trace).calls();
   ASSERT_EQ(calls.size(), 3U);
   EXPECT_EQ(calls[0].start_ns, 100);
   EXPECT_EQ(calls[0].index, 0);
@@ -147,7 +147,7 @@ TEST(Collectives, TheCallAroundTheLaunchTellsWhatTheKernelDoesNot) {
   annotation.types = builder.trace.names.intern("[\"long int\"]");
   builder.runtime("cudaLaunchKernel", 210, 5, 2);
   builder.kernel("ncclKernel_SendRecv", 250, 100, 2, 0, 21);
-  const std::vector<CollectiveCall> calls = collective_calls(builder.trace);
+  const std::vector<CollectiveCall> calls = TraceIndex(builder.trace).calls();
   ASSERT_EQ(calls.size(), 2U);
   EXPECT_EQ(calls[0].collective, "reduce_scatter");
   EXPECT_EQ(calls[0].group, "7");
@@ -169,7 +169,8 @@ TEST(Collectives, SizesOfACallThatLaunchedSeveralKernelsBelongToNone) {
     builder.runtime("cudaLaunchKernel", 10 * i, 5, i);
     builder.kernel("ncclDevKernel_AllReduce_Sum_f16_RING_LL", 100 * i, 50, i);
   }
-  for (const CollectiveCall& call : collective_calls(builder.trace)) {
+  const TraceIndex index(builder.trace);
+  for (const CollectiveCall& call : index.calls()) {
     EXPECT_EQ(call.group, "7");
     EXPECT_EQ(call.bytes, -1);
   }

@@ -7,6 +7,7 @@
 #include "analysis_run.h"
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/index/steps.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {
@@ -22,7 +23,7 @@ TEST(Steps, InOrderWithTheLastOne) {
   builder.step(7, 100, 100);
   builder.annotation("ProfilerStep", 0, 10);
   builder.event(Category::kGpuAnnotation, "ProfilerStep#7", 150, 100, builder.thread("0", "7"));
-  const std::vector<Step> found = steps(builder.trace);
+  const std::vector<Step> found = step_set(builder.trace).steps;
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].number, 7);
   EXPECT_EQ(found[1].number, 8);
@@ -40,7 +41,7 @@ TEST(Steps, OfAnOldFileWithoutAskingForItsOperators) {
                                 "old.json", options);
   EXPECT_EQ(trace.events.size(), 2U);
   EXPECT_EQ(trace.events_skipped_by_need, 1U);
-  const std::vector<Step> found = steps(trace);
+  const std::vector<Step> found = step_set(trace).steps;
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].number, 5);
 }
@@ -81,10 +82,23 @@ TEST(StepsAnalysis, CommunicationOfTheHost) {
   EXPECT_EQ(integer(table_of(run_analysis("steps", builder.trace), "steps"), 0, "communication_ns"), 20);
 }
 
-TEST(StepsAnalysis, WithoutStepsTheWholeFileIsOne) {
+TEST(StepsAnalysis, WithoutStepsOrDevicesTheWholeFileIsOne) {
   TraceBuilder builder;
   builder.op("aten::mm", 10, 20);
-  builder.kernel("a", 50, 10);
+  builder.op("aten::mm", 50, 10);
+  const AnalysisResult result = run_analysis("steps", builder.trace);
+  EXPECT_EQ(text(table_of(result, "steps"), 0, "step"), "all");
+  EXPECT_EQ(integer(table_of(result, "steps"), 0, "wall_ns"), 50);
+  EXPECT_EQ(integer(table_of(result, "steps"), 0, "other_ns"), 20);
+  EXPECT_THAT(result.notes, testing::Contains(testing::HasSubstr("no ProfilerStep")));
+}
+
+TEST(StepsAnalysis, WithoutStepsTheTimeOfTheDevicesIsOne) {
+  TraceBuilder builder;
+  builder.op("aten::mm", -900, 20);
+  builder.runtime("cudaLaunchKernel", 10, 20, 1);
+  builder.kernel("a", 50, 10, 1);
+  builder.op("aten::mm", 900, 20);
   const AnalysisResult result = run_analysis("steps", builder.trace);
   EXPECT_EQ(text(table_of(result, "steps"), 0, "step"), "all");
   EXPECT_EQ(integer(table_of(result, "steps"), 0, "wall_ns"), 50);

@@ -31,7 +31,7 @@ using testing::IsEmpty;
 RankTimeline timeline_of(const Trace& trace, std::size_t slices = 1000) {
   TimelineLimits limits;
   limits.slices = slices;
-  return rank_timeline(trace, collective_calls(trace), limits);
+  return rank_timeline(trace, TraceIndex(trace).calls(), limits);
 }
 
 const Track* track_named(const RankTimeline& timeline, const std::string& part) {

@@ -178,7 +178,7 @@ TEST(Xplane, PlanesOfDevicesGiveWorkAndThoseOfTheHostCalls) {
   EXPECT_EQ(work_of(trace, "MemcpyD2H").bytes, 1048576);
   EXPECT_EQ(trace.events.category[row_of(trace, "jit_step")], Category::kGpuAnnotation);
   EXPECT_EQ(trace.events.category[row_of(trace, "PjitFunction(step)")], Category::kCpuOp);
-  EXPECT_EQ(trace.events.category[row_of(trace, "ProfilerStep#5")], Category::kUserAnnotation);
+  EXPECT_EQ(trace.events.category[row_of(trace, "step_num#5")], Category::kUserAnnotation);
   ASSERT_EQ(trace.devices.size(), 1U);
   EXPECT_EQ(trace.devices[0].multiprocessors, 132);
   EXPECT_EQ(trace.devices[0].total_memory_bytes, 85017493504.0);
@@ -206,8 +206,8 @@ TEST(Xplane, WhatJaxWroteOnACpuHasItsSteps) {
   EXPECT_EQ(trace.problems.count, 0U);
   EXPECT_TRUE(trace.is_complete);
   EXPECT_EQ(trace.gpu.size(), 0U);
-  EXPECT_GT(trace.events.duration_ns[row_of(trace, "ProfilerStep#0")], 0);
-  EXPECT_GT(trace.events.duration_ns[row_of(trace, "ProfilerStep#1")], 0);
+  EXPECT_GT(trace.events.duration_ns[row_of(trace, "step_num#0")], 0);
+  EXPECT_GT(trace.events.duration_ns[row_of(trace, "step_num#1")], 0);
 }
 
 TEST(Xplane, ACutFileGivesWhatIsThere) {
