@@ -56,9 +56,8 @@ std::string extent_text(const std::uint32_t (&extent)[3]) {
 class Grouping {
  public:
   using Key = std::array<std::uint32_t, 7>;
-  Grouping(const Trace& trace, const std::vector<KernelType>& types, KernelsBy by)
-      : trace_(trace), types_(types), by_(by) {
-    if (by == KernelsBy::kOp) ops_ = launching_ops(trace);
+  Grouping(const TraceIndex& index, KernelsBy by) : trace_(index.trace()), types_(index.types()), by_(by) {
+    if (by == KernelsBy::kOp) ops_ = index.ops();
   }
 
   Key key(std::size_t row) const {
@@ -269,7 +268,7 @@ AnalysisResult analyze_kernels(const TraceIndex& index, const AnalysisOptions& o
   DurationStats all;
   for (const GpuDetail& work : trace.gpu) all.add(trace.events.duration_ns[work.event]);
   const std::vector<KernelCategory> categories = kernel_categories(trace, types);
-  DataTable kernels = kernel_table(trace, Grouping(trace, types, by), categories, all.total_ns());
+  DataTable kernels = kernel_table(trace, Grouping(index, by), categories, all.total_ns());
   if (const std::size_t left_out = keep_top(kernels, options.top); left_out > 0)
     result.notes.push_back(fmt::format("{} more rows: --top 0 shows all", left_out));
   result.tables = {std::move(kernels), type_table(trace, types, devices, busy.busy_ns),

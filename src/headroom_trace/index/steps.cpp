@@ -32,12 +32,15 @@ std::int64_t number_in(std::string_view digits) {
 /// The marked steps with that prefix, of the thread with most of them.
 std::vector<Step> marked_steps(const Trace& trace, std::string_view prefix) {
   const Events& events = trace.events;
+  std::vector<bool> is_step(trace.names.size());
+  for (NameId name = 0; name < is_step.size(); ++name) is_step[name] = trace.names[name].starts_with(prefix);
+  if (std::ranges::find(is_step, true) == is_step.end()) return {};
   std::map<std::uint32_t, std::vector<Step>> by_thread;
   for (std::size_t i = 0; i < events.size(); ++i) {
+    if (!is_step[events.name[i]]) continue;
     // Old files draw the steps as operators; the GPU's copy of the annotation is not the step.
     if (events.category[i] != Category::kUserAnnotation && events.category[i] != Category::kCpuOp) continue;
     const std::string_view name = trace.names[events.name[i]];
-    if (!name.starts_with(prefix)) continue;
     by_thread[events.thread[i]].push_back(
         {number_in(name.substr(prefix.size())), std::string(name), events.start_ns[i], events.end_ns(i)});
   }
@@ -215,7 +218,10 @@ std::span<const Step> StepSet::measured() const {
 void find_whole_steps(const Trace& trace, StepSet& set) {
   constexpr double kLeastWithWork = 0.95;
   const Events& events = trace.events;
-  if (set.steps.empty()) return;
+  const auto is_call = [](Category category) {
+    return category == Category::kRuntime || category == Category::kDriver;
+  };
+  if (set.steps.empty() || std::ranges::none_of(events.category, is_call)) return;
   std::vector<std::int64_t> launched;
   for (const GpuDetail& work : trace.gpu) {
     if (events.correlation[work.event] != kNoCorrelation) launched.push_back(events.correlation[work.event]);
@@ -227,8 +233,7 @@ void find_whole_steps(const Trace& trace, StepSet& set) {
   std::vector<Calls> by_step(set.steps.size());
   std::vector<signed char> is_launch(trace.names.size(), -1);
   for (std::size_t i = 0; i < events.size(); ++i) {
-    if (events.category[i] != Category::kRuntime && events.category[i] != Category::kDriver) continue;
-    if (events.correlation[i] == kNoCorrelation) continue;
+    if (!is_call(events.category[i]) || events.correlation[i] == kNoCorrelation) continue;
     signed char& known = is_launch[events.name[i]];
     if (known < 0) {
       const std::string_view name = trace.names[events.name[i]];

@@ -6,6 +6,7 @@
 
 #include "../packed_files.h"
 #include "format_files.h"
+#include "headroom_trace/index/steps.h"
 #include "headroom_trace/readers/convert.h"
 
 namespace headroom::trace {
@@ -208,6 +209,8 @@ TEST(Xplane, WhatJaxWroteOnACpuHasItsSteps) {
   EXPECT_EQ(trace.gpu.size(), 0U);
   EXPECT_GT(trace.events.duration_ns[row_of(trace, "step_num#0")], 0);
   EXPECT_GT(trace.events.duration_ns[row_of(trace, "step_num#1")], 0);
+  EXPECT_EQ(step_set(trace).source, StepSource::kStepNum);
+  EXPECT_EQ(step_set(trace).steps.front().number, 0);
 }
 
 TEST(Xplane, ACutFileGivesWhatIsThere) {
