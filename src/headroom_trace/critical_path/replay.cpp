@@ -8,16 +8,20 @@
 #include <utility>
 
 #include "headroom/stats/quantile.h"
+#include "headroom_trace/columns/attribution.h"
+#include "headroom_trace/work/launches.h"
 
 namespace headroom::trace {
 namespace {
 
 /// Work that starts later than this after its predecessor was delayed by something else.
 constexpr std::int64_t kShortDelayNs = 30'000;
+/// A device that starts later than this after a launch is late.
+constexpr std::int64_t kLateDeviceNs = 1'000'000;
 /// Longest time in which a call returns whose wait is already over.
 constexpr std::int64_t kReturnNs = 4'000;
-/// Launches that a queue of a device takes before the next one blocks the host, as measured on CUDA.
-constexpr std::size_t kQueueLength = 1'022;
+/// A synchronous copy may return this long before its work, by the clock of the device.
+constexpr std::int64_t kEarlyReturnNs = 20'000;
 /// Times of damaged files are held within this of the window's start, so that sums of them stay numbers.
 constexpr std::int64_t kFarNs = std::int64_t{1} << 58;
 constexpr std::int64_t kNeverNs = std::numeric_limits<std::int64_t>::min() / 4;
@@ -77,7 +81,7 @@ std::vector<std::int64_t> recorded_durations(const Trace& trace) {
 
 WhatIf operator+(const WhatIf& a, const WhatIf& b) {
   WhatIf both{unite(a.host_gone, b.host_gone), either(a.waits_gone, b.waits_gone), a.duration_ns,
-              either(a.launched_ahead, b.launched_ahead)};
+              either(a.launched_ahead, b.launched_ahead), either(a.delays_gone, b.delays_gone)};
   if (both.duration_ns.empty()) both.duration_ns = b.duration_ns;
   for (std::size_t row = 0; row < b.duration_ns.size(); ++row)
     both.duration_ns[row] = std::min(both.duration_ns[row], b.duration_ns[row]);
@@ -90,8 +94,10 @@ Replay::Replay(const Trace& trace, Span window, const DeviceWork& work, std::spa
       piece_of_row_(trace.gpu.size(), kNobody) {
   window_ns_ = after_start(window.end);
   add_pieces(trace, launch);
-  find_delays();
   add_waits(trace, launch);
+  add_calls(trace, launch);
+  find_delays();
+  find_end(trace);
   sort_actions();
 }
 
@@ -124,26 +130,17 @@ void Replay::add_pieces(const Trace& trace, std::span<const std::uint32_t> launc
     return std::tie(a.queued_ns, a.start_ns, a.row) < std::tie(b.queued_ns, b.start_ns, b.row);
   });
   pieces_.reserve(order.size());
-  std::vector<std::vector<std::uint32_t>> launched(streams_.size());  // the pieces that have a launch
-  std::vector<std::uint32_t> latest(streams_.size(), kNobody);        // what ends last so far
+  std::vector<std::uint32_t> latest(streams_.size(), kNobody);  // what ends last so far
   for (const Queued& one : order) {
     Piece piece;
-    const std::uint32_t event = trace.gpu[one.row].event, call = launch[one.row];
+    const std::uint32_t event = trace.gpu[one.row].event;
     piece.row = one.row;
     piece.previous = latest[one.stream];
     piece.start_ns = after_start(one.start_ns);
     piece.duration_ns = std::min(events.duration_ns[event], kFarNs);
-    piece.launch_ns = after_start(one.queued_ns);
-    piece.has_launch = call != kNone;
+    piece.queued_ns = piece.launch_ns = after_start(one.queued_ns);
+    piece.has_launch = launch[one.row] != kNone;
     const auto index = static_cast<std::uint32_t>(pieces_.size());
-    if (piece.has_launch) {
-      std::vector<std::uint32_t>& of_stream = launched[one.stream];
-      if (of_stream.size() >= kQueueLength) {
-        const std::uint32_t blocker = of_stream[of_stream.size() - kQueueLength];
-        if (pieces_[blocker].start_ns <= piece.launch_ns) piece.blocker = blocker;
-      }
-      of_stream.push_back(index);
-    }
     piece_of_row_[one.row] = index;
     pieces_.push_back(piece);
     const auto end_of = [&](std::uint32_t of) { return pieces_[of].start_ns + pieces_[of].duration_ns; };
@@ -151,6 +148,88 @@ void Replay::add_pieces(const Trace& trace, std::span<const std::uint32_t> launc
       latest[one.stream] = index;
   }
   find_sources(trace);
+}
+
+/// Finds when each launch took effect, and the launches that may block. Those that wait for their own work
+/// are no such.
+void Replay::add_calls(const Trace& trace, std::span<const std::uint32_t> launch) {
+  const Events& events = trace.events;
+  const std::vector<std::int64_t> usual = usual_call_ns(trace, launch);
+  std::vector<std::uint32_t> waiting;
+  for (const Wait& wait : waits_) waiting.push_back(wait.call);
+  struct OfStream {
+    std::vector<QueuedLaunch> launches;
+    std::vector<std::uint32_t> pieces;
+  };
+  std::vector<OfStream> of_streams;
+  for (const StreamOrder& stream : streams_) {
+    OfStream& of_stream = of_streams.emplace_back();
+    std::uint32_t last_call = kNone;
+    for (const std::uint32_t row : stream.rows) {
+      const std::uint32_t call = launch[row], index = piece_of_row_[row];
+      if (call == kNone || index == kNobody || std::ranges::binary_search(waiting, call)) continue;
+      if (std::exchange(last_call, call) == call) continue;  // a graph is in the queue once
+      Piece& piece = pieces_[index];
+      const std::int64_t begin = after_start(events.start_ns[call]),
+                         end = begin + std::min(events.duration_ns[call], kFarNs),
+                         own = std::min(events.duration_ns[call], usual[events.name[call]]);
+      if (end - own <= piece.start_ns) piece.launch_ns = std::max(piece.queued_ns, end - own);
+      of_stream.launches.push_back({begin, end, own, piece.start_ns});
+      of_stream.pieces.push_back(index);
+    }
+  }
+  for (const OfStream& of_stream : of_streams) {
+    const FullQueue full = full_queue(of_stream.launches);
+    std::uint32_t queue = kNobody;
+    if (full.depth > 0) {
+      queue = static_cast<std::uint32_t>(queues_.size());
+      queues_.push_back({full.depth, queued_});
+      queued_ += of_stream.launches.size();
+    }
+    for (std::size_t i = 0; i < of_stream.launches.size(); ++i) {
+      const bool has_blocked = full.blocker[i] != kNone;
+      if (queue == kNobody && !has_blocked) continue;
+      const QueuedLaunch& one = of_stream.launches[i];
+      Call call{of_stream.pieces[i], queue,      kNobody,
+                one.begin_ns,        one.end_ns, has_blocked ? one.own_ns : one.end_ns - one.begin_ns,
+                full.usual_tail_ns};
+      if (has_blocked) {
+        call.blocker = of_stream.pieces[full.blocker[i]];
+        call.tail_ns = one.end_ns - pieces_[call.blocker].start_ns;
+      } else if (i >= full.depth) {
+        const Piece& before = pieces_[of_stream.pieces[i - full.depth]];
+        call.tail_ns = std::min(call.tail_ns, one.end_ns - before.start_ns);
+      }
+      pieces_[call.piece].call = static_cast<std::uint32_t>(calls_.size());
+      calls_.push_back(call);
+    }
+  }
+}
+
+/// The window may end with a device; then the host's end is that of its last event. A call that the host was
+/// in then waited for the device. Without any launch the host is taken to wait for the devices to the end.
+void Replay::find_end(const Trace& trace) {
+  const Events& events = trace.events;
+  host_end_ns_ = window_ns_;
+  std::int64_t last_end = kNeverNs, first_start = kFarNs, first_delay = 0;
+  bool has_launches = false;
+  for (const Piece& piece : pieces_) {
+    last_end = std::max(last_end, piece.start_ns + piece.duration_ns);
+    has_launches = has_launches || piece.has_launch;
+    if (piece.has_launch && piece.queued_ns >= 0 && piece.start_ns < first_start) {
+      first_start = piece.start_ns;
+      first_delay = piece.start_ns - piece.queued_ns;
+    }
+  }
+  are_devices_after_ = first_start < kFarNs && first_start >= window_ns_ && first_delay > window_ns_ / 2;
+  if (!has_launches && !pieces_.empty()) device_tail_ns_ = std::max<std::int64_t>(0, window_ns_ - last_end);
+  if (last_end < window_ns_) return;
+  host_end_ns_ = 0;
+  for (std::uint32_t event = 0; event < events.size(); ++event) {
+    const std::int64_t end = after_start(events.end_ns(event));
+    if (end <= window_ns_ && (mask_of(events.category[event]) & kOnCpu) != 0)
+      host_end_ns_ = std::max(host_end_ns_, end);
+  }
 }
 
 /// Finds the assumed dependency of each piece on other streams: the work that ended last before it started,
@@ -192,24 +271,28 @@ void Replay::find_delays() {
     return ready;
   };
   std::vector<double> of_launches, of_neighbours;
+  const auto waits_for_launch = [](const Piece& piece, std::int64_t ready) {
+    return (piece.has_launch || ready <= kNeverNs) && piece.launch_ns > ready;
+  };
   for (const Piece& piece : pieces_) {
     const std::int64_t ready = earliest(piece);
-    if (piece.has_launch && piece.launch_ns > ready) {
-      of_launches.push_back(static_cast<double>(piece.start_ns - piece.launch_ns));
+    if (piece.has_launch && waits_for_launch(piece, ready)) {
+      if (piece.start_ns - piece.launch_ns < kLateDeviceNs)
+        of_launches.push_back(static_cast<double>(piece.start_ns - piece.launch_ns));
     } else if (ready > kNeverNs && piece.start_ns - ready < kShortDelayNs) {
       of_neighbours.push_back(static_cast<double>(piece.start_ns - ready));
     }
   }
-  const std::int64_t launch_ns = std::max<std::int64_t>(0, median_or(std::move(of_launches), 6'000)),
-                     neighbour_ns = median_or(std::move(of_neighbours), 1'000);
+  usual_launch_ns_ = std::max<std::int64_t>(0, median_or(std::move(of_launches), 6'000));
+  usual_neighbour_ns_ = median_or(std::move(of_neighbours), 1'000);
   for (Piece& piece : pieces_) {
     const std::int64_t ready = earliest(piece);
-    const bool waits_for_launch = piece.launch_ns > ready;
+    const bool is_after_launch = waits_for_launch(piece, ready);
     piece.launch_delay_ns = piece.start_ns - piece.launch_ns;
-    if (!waits_for_launch) piece.launch_delay_ns = std::min(piece.launch_delay_ns, launch_ns);
+    if (!is_after_launch) piece.launch_delay_ns = std::min(piece.launch_delay_ns, usual_launch_ns_);
     const auto delay_after = [&](std::uint32_t of) {
       const std::int64_t delay = piece.start_ns - end_of(of);
-      return !waits_for_launch && end_of(of) == ready ? delay : std::min(delay, neighbour_ns);
+      return !is_after_launch && end_of(of) == ready ? delay : std::min(delay, usual_neighbour_ns_);
     };
     if (piece.previous != kNobody) piece.previous_delay_ns = delay_after(piece.previous);
     if (piece.source != kNobody) piece.source_delay_ns = delay_after(piece.source);
@@ -233,6 +316,15 @@ void Replay::add_waits(const Trace& trace, std::span<const std::uint32_t> launch
         !std::ranges::binary_search(found.blocking, wait.call) && launch[wait.row] != wait.call;
     if (is_of_window && !is_query) wait_of(wait.call).rows.push_back(wait.row);
   }
+  for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
+    const std::uint32_t call = launch[row], work = trace.gpu[row].event;
+    if (call == kNone || piece_of_row_[row] == kNobody || events.duration_ns[call] < kShortDelayNs ||
+        !is_synchronous_copy(trace, row, call))
+      continue;
+    const std::int64_t end = events.end_ns(call);
+    if (end < events.end_ns(work) && end > events.start_ns[work] - kEarlyReturnNs)
+      wait_of(call).rows.push_back(row);
+  }
   for (auto& [call, wait] : by_call) {
     if (events.start_ns[call] < window_.start || events.end_ns(call) > window_.end) continue;
     wait.start_ns = after_start(events.start_ns[call]);
@@ -246,68 +338,141 @@ void Replay::add_waits(const Trace& trace, std::span<const std::uint32_t> launch
 }
 
 void Replay::sort_actions() {
-  actions_.reserve(pieces_.size() + waits_.size());
-  for (std::uint32_t i = 0; i < pieces_.size(); ++i) actions_.push_back({pieces_[i].launch_ns, i, false});
-  for (std::uint32_t i = 0; i < waits_.size(); ++i) actions_.push_back({waits_[i].end_ns, i, true});
+  actions_.reserve(pieces_.size() + calls_.size() + waits_.size());
+  // At one instant the host returns before it launches again.
+  for (std::uint32_t i = 0; i < calls_.size(); ++i) actions_.push_back({calls_[i].end_ns, i, Act::kReturn});
+  for (std::uint32_t i = 0; i < waits_.size(); ++i) {
+    if (waits_[i].end_ns > waits_[i].start_ns) actions_.push_back({waits_[i].end_ns, i, Act::kWait});
+  }
+  for (std::uint32_t i = 0; i < pieces_.size(); ++i)
+    actions_.push_back({pieces_[i].queued_ns, i, Act::kLaunch});
+  for (std::uint32_t i = 0; i < waits_.size(); ++i) {
+    if (waits_[i].end_ns == waits_[i].start_ns) actions_.push_back({waits_[i].end_ns, i, Act::kWait});
+  }
   merge_runs(std::span(actions_), [](const Action& a, const Action& b) { return a.at_ns < b.at_ns; });
 }
 
-std::int64_t Replay::length_ns(const WhatIf& what_if) const {
-  GoneTime gone(what_if.host_gone, window_.start);
-  std::vector<std::int64_t> start(pieces_.size()), end(pieces_.size());
-  std::int64_t earlier = 0;  // how much earlier the host is than it was, beside what is gone
-  const auto host = [&](std::int64_t at_ns) { return at_ns - gone.until(at_ns) - earlier; };
-  const auto end_of = [&](std::uint32_t piece) { return piece == kNobody ? kNeverNs : end[piece]; };
+/// One simulation.
+class Replay::Run {
+ public:
+  Run(const Replay& replay, const WhatIf& what_if)
+      : replay_(replay),
+        what_if_(what_if),
+        gone_(what_if.host_gone, replay.window_.start),
+        start_(replay.pieces_.size()),
+        end_(replay.pieces_.size()),
+        queued_(replay.queued_),
+        in_queue_(replay.queues_.size()),
+        blocker_(replay.calls_.size(), kNobody) {}
 
-  const auto launch = [&](std::uint32_t index) {
-    const Piece& piece = pieces_[index];
-    const std::int64_t duration = what_if.duration_ns.empty()
+  std::int64_t length_ns() {
+    std::int64_t last = 0;
+    for (const Action& action : replay_.actions_) {
+      switch (action.act) {
+        case Act::kLaunch:
+          launch(action.index);
+          last = std::max(last, end_[action.index]);
+          break;
+        case Act::kReturn:
+          host_is_at(replay_.calls_[action.index].end_ns, returns(action.index));
+          break;
+        case Act::kWait:
+          host_is_at(replay_.waits_[action.index].end_ns, waited(action.index));
+          break;
+      }
+    }
+    if (replay_.device_tail_ns_ != kNoTail) return last + replay_.device_tail_ns_;
+    const std::int64_t host_end = host(replay_.host_end_ns_);
+    return replay_.are_devices_after_ ? host_end : std::max(last, host_end);
+  }
+
+ private:
+  /// When the host now does what it did then.
+  std::int64_t host(std::int64_t at_ns) { return at_ns - gone_.until(at_ns) - earlier_; }
+  void host_is_at(std::int64_t recorded_ns, std::int64_t now_ns) {
+    earlier_ = recorded_ns - gone_.until(recorded_ns) - now_ns;
+  }
+  std::int64_t end_of(std::uint32_t piece) const { return piece == kNobody ? kNeverNs : end_[piece]; }
+  static bool has(const std::vector<bool>& rows, std::uint32_t row) { return row < rows.size() && rows[row]; }
+
+  void launch(std::uint32_t index) {
+    const Piece& piece = replay_.pieces_[index];
+    const std::int64_t duration = what_if_.duration_ns.empty()
                                       ? piece.duration_ns
-                                      : std::min(piece.duration_ns, what_if.duration_ns[piece.row]);
-    if (duration == WhatIf::kGone) {
-      start[index] = end[index] = end_of(piece.previous);
+                                      : std::min(piece.duration_ns, what_if_.duration_ns[piece.row]);
+    // Without a launch, the time before the work is not its own, and stays.
+    const bool is_gone = duration == WhatIf::kGone;
+    if (is_gone && piece.has_launch) {
+      start_[index] = end_[index] = end_of(piece.previous);
       return;
     }
-    if (piece.blocker != kNobody)
-      earlier = std::min(earlier, piece.launch_ns - gone.until(piece.launch_ns) - start[piece.blocker]);
-    const bool is_ahead = !what_if.launched_ahead.empty() && what_if.launched_ahead[piece.row];
+    const std::int64_t launched = launched_at(piece, index);
+    const bool has_usual_delays = has(what_if_.delays_gone, piece.row);
+    const auto delay = [&](std::int64_t recorded, std::int64_t usual) {
+      return has_usual_delays ? std::min(recorded, usual) : recorded;
+    };
     std::int64_t at = kNeverNs;
-    if (piece.previous != kNobody) at = end[piece.previous] + piece.previous_delay_ns;
-    if (piece.source != kNobody) at = std::max(at, end[piece.source] + piece.source_delay_ns);
-    if (!is_ahead || at <= kNeverNs / 2) at = std::max(at, host(piece.launch_ns) + piece.launch_delay_ns);
-    start[index] = at;
-    end[index] = at + duration;
-  };
-  const auto wait = [&](std::uint32_t index) {
-    const Wait& call = waits_[index];
-    const std::int64_t begun = host(call.start_ns), length = call.end_ns - call.start_ns;
-    std::int64_t done = begun;
-    const bool is_gone = (index < what_if.waits_gone.size() && what_if.waits_gone[index]) ||
-                         (length > 0 && host(call.end_ns) == begun);
-    if (!is_gone) {
-      std::int64_t recorded_end = kNeverNs, now_end = kNeverNs;
-      for (const std::uint32_t row : call.rows) {
-        const std::uint32_t piece = piece_of_row_[row];
-        recorded_end = std::max(recorded_end, pieces_[piece].start_ns + pieces_[piece].duration_ns);
-        now_end = std::max(now_end, end[piece]);
-      }
-      const std::int64_t tail = call.has_waited ? call.end_ns - recorded_end : std::min(length, kReturnNs);
-      const std::int64_t own = call.has_waited ? std::clamp<std::int64_t>(tail, 0, length) : length;
-      done = std::max(begun + own, now_end + tail);
-    }
-    earlier = call.end_ns - gone.until(call.end_ns) - done;
-  };
-
-  std::int64_t last = 0;
-  for (const Action& action : actions_) {
-    if (action.is_wait) {
-      wait(action.index);
-    } else {
-      launch(action.index);
-      last = std::max(last, end[action.index]);
-    }
+    if (piece.previous != kNobody)
+      at = end_[piece.previous] + delay(piece.previous_delay_ns, replay_.usual_neighbour_ns_);
+    if (piece.source != kNobody)
+      at = std::max(at, end_[piece.source] + delay(piece.source_delay_ns, replay_.usual_neighbour_ns_));
+    const bool needs_launch = piece.has_launch && !has(what_if_.launched_ahead, piece.row);
+    if (needs_launch || at <= kNeverNs / 2)
+      at = std::max(at, launched + delay(piece.launch_delay_ns, replay_.usual_launch_ns_));
+    start_[index] = at;
+    end_[index] = is_gone ? at : at + duration;
   }
-  return std::max(last, host(window_ns_));
+
+  std::int64_t launched_at(const Piece& piece, std::uint32_t index) {
+    if (piece.call == kNobody) return host(piece.launch_ns);
+    const Call& call = replay_.calls_[piece.call];
+    blocker_[piece.call] = call.blocker;
+    if (call.queue != kNobody) {
+      const Queue& queue = replay_.queues_[call.queue];
+      std::size_t& length = in_queue_[call.queue];
+      blocker_[piece.call] = length < queue.depth ? kNobody : queued_[queue.first + length - queue.depth];
+      queued_[queue.first + length++] = index;
+    }
+    return returns(piece.call) - (call.end_ns - std::max(piece.launch_ns, call.begin_ns));
+  }
+
+  std::int64_t returns(std::uint32_t index) {
+    const Call& call = replay_.calls_[index];
+    const std::int64_t begun = host(call.begin_ns), length = call.end_ns - call.begin_ns,
+                       left = length - (gone_.until(call.end_ns) - gone_.until(call.begin_ns));
+    if (length > 0 && left <= 0) return begun;
+    const std::int64_t done = begun + std::min(call.own_ns, left);
+    return blocker_[index] == kNobody ? done : std::max(done, start_[blocker_[index]] + call.tail_ns);
+  }
+
+  std::int64_t waited(std::uint32_t index) {
+    const Wait& call = replay_.waits_[index];
+    const std::int64_t begun = host(call.start_ns), length = call.end_ns - call.start_ns;
+    if (has(what_if_.waits_gone, index) || (length > 0 && host(call.end_ns) == begun)) return begun;
+    std::int64_t recorded_end = kNeverNs, now_end = kNeverNs;
+    for (const std::uint32_t row : call.rows) {
+      const std::uint32_t piece = replay_.piece_of_row_[row];
+      recorded_end =
+          std::max(recorded_end, replay_.pieces_[piece].start_ns + replay_.pieces_[piece].duration_ns);
+      now_end = std::max(now_end, end_[piece]);
+    }
+    const std::int64_t tail = call.has_waited ? call.end_ns - recorded_end : std::min(length, kReturnNs);
+    const std::int64_t own = call.has_waited ? std::clamp<std::int64_t>(tail, 0, length) : length;
+    return std::max(begun + own, now_end + tail);
+  }
+
+  const Replay& replay_;
+  const WhatIf& what_if_;
+  GoneTime gone_;
+  std::int64_t earlier_ = 0;  ///< how much earlier the host is than it was, beside what is gone
+  std::vector<std::int64_t> start_, end_;
+  std::vector<std::uint32_t> queued_;   ///< pieces in the order in which they entered the queues, by queue
+  std::vector<std::size_t> in_queue_;   ///< how many
+  std::vector<std::uint32_t> blocker_;  ///< by call: the piece whose start makes room
+};
+
+std::int64_t Replay::length_ns(const WhatIf& what_if) const {
+  return Run(*this, what_if).length_ns();
 }
 
 }  // namespace headroom::trace

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_trace/work/launches.h"
 
+#include <map>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "headroom/stats/quantile.h"
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/work/device_work.h"
 
@@ -36,6 +38,89 @@ std::vector<QueueStep> steps_of(std::vector<std::pair<std::int64_t, int>> change
     if (length != before) steps.push_back({at, length});
   }
   return steps;
+}
+
+/// Latest return of a blocked call after the start that made room.
+constexpr std::int64_t kLongestTailNs = 20'000;
+/// Clocks of host and device may differ by so much.
+constexpr std::int64_t kClockNs = 2'000;
+/// A shorter queue than this is no full one.
+constexpr std::size_t kLeastDepth = 64;
+
+/// By launch: how many had been launched, with it, and had not started when its call returned.
+std::vector<std::size_t> lengths_at_return(std::span<const QueuedLaunch> launches) {
+  std::vector<std::int64_t> starts;
+  starts.reserve(launches.size());
+  for (const QueuedLaunch& one : launches)
+    starts.push_back(starts.empty() ? one.start_ns : std::max(starts.back(), one.start_ns));
+  std::vector<std::size_t> lengths;
+  lengths.reserve(launches.size());
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const auto started = static_cast<std::size_t>(
+        std::ranges::upper_bound(starts, launches[i].end_ns + kClockNs) - starts.begin());
+    lengths.push_back(i + 1 - std::min(i + 1, started));
+  }
+  return lengths;
+}
+
+/// Whether the call began before that start and returned just after it.
+bool waits_for(const QueuedLaunch& call, std::int64_t start_ns) {
+  const std::int64_t tail = call.end_ns - start_ns;
+  return call.begin_ns < start_ns && tail >= -kClockNs && tail <= kLongestTailNs;
+}
+
+bool is_long(const QueuedLaunch& call) {
+  return call.end_ns - call.begin_ns >= call.own_ns + std::max<std::int64_t>(1'000, call.own_ns / 2);
+}
+
+/// The depth that the lengths show; 0 for none.
+std::size_t depth_of(std::span<const QueuedLaunch> launches, std::span<const std::size_t> lengths) {
+  const std::size_t most = lengths.empty() ? 0 : std::ranges::max(lengths);
+  if (most < kLeastDepth) return 0;
+  // The work that starts while a call returns is not counted in its length.
+  const std::size_t slack = 2 + most / 128;
+  std::map<std::size_t, std::size_t> blocked;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    if (lengths[i] + slack >= most && i >= lengths[i] && is_long(launches[i]) &&
+        waits_for(launches[i], launches[i - lengths[i]].start_ns))
+      ++blocked[lengths[i]];
+  }
+  if (blocked.empty()) return 0;
+  const std::size_t depth =
+      std::ranges::max_element(blocked, {}, [](const auto& entry) { return entry.second; })->first;
+  // Once it is full, every launch is held up until just after a start: one call after another. A call that is
+  // long for another reason returns at any time.
+  constexpr std::size_t kLeastInARow = 6;
+  constexpr double kMostOthers = 0.05, kMostSpreadNs = 3'000;
+  std::vector<double> tails;
+  std::size_t others = 0, in_a_row = 0;
+  bool was_full = false;
+  for (std::size_t i = depth; i < launches.size(); ++i) {
+    const std::int64_t start = launches[i - depth].start_ns;
+    const bool is_full = launches[i].begin_ns < start;
+    in_a_row += is_full && was_full ? 1 : 0;
+    was_full = is_full;
+    if (!is_full) continue;
+    if (waits_for(launches[i], start)) {
+      tails.push_back(static_cast<double>(launches[i].end_ns - start));
+    } else {
+      ++others;
+    }
+  }
+  if (in_a_row < kLeastInARow ||
+      static_cast<double>(others) > kMostOthers * static_cast<double>(tails.size()))
+    return 0;
+  const double spread = quantile_in_place(tails, 0.75) - quantile_in_place(tails, 0.25);
+  return spread <= kMostSpreadNs ? depth : 0;
+}
+
+/// Without a known depth: a very long call, with many launches before it in the queue, that returns just
+/// after one of them started.
+bool is_held_up(const QueuedLaunch& call, std::size_t length) {
+  constexpr std::size_t kLongQueue = 200;
+  constexpr std::int64_t kLongNs = 100'000, kManyTimes = 20;
+  const std::int64_t time = call.end_ns - call.begin_ns;
+  return length >= kLongQueue && time >= kLongNs && time / kManyTimes >= call.own_ns;
 }
 
 }  // namespace
@@ -97,6 +182,51 @@ std::vector<StreamQueue> queue_lengths(const Trace& trace, std::span<const std::
     queue.steps = steps_of(std::move(changes));
   }
   return queues;
+}
+
+std::vector<std::int64_t> usual_call_ns(const Trace& trace, std::span<const std::uint32_t> launch) {
+  constexpr std::size_t kMostSampled = 65'536, kFew = 10;
+  constexpr double kUndisturbed = 0.1;
+  const Events& events = trace.events;
+  std::vector<std::vector<double>> times(trace.names.size());
+  std::vector<double> all;
+  std::vector<bool> is_seen(events.size());
+  for (const std::uint32_t call : launch) {
+    if (call == kNone || is_seen[call]) continue;
+    is_seen[call] = true;
+    const auto time = static_cast<double>(events.duration_ns[call]);
+    std::vector<double>& of_name = times[events.name[call]];
+    if (of_name.size() < kMostSampled) of_name.push_back(time);
+    if (all.size() < kMostSampled) all.push_back(time);
+  }
+  std::vector<std::int64_t> usual(times.size());
+  if (all.empty()) return usual;
+  const auto of_all = static_cast<std::int64_t>(quantile_in_place(all, kUndisturbed));
+  for (std::size_t name = 0; name < times.size(); ++name) {
+    if (times[name].empty()) continue;
+    const bool are_few = times[name].size() < kFew;
+    usual[name] = static_cast<std::int64_t>(quantile_in_place(times[name], kUndisturbed));
+    if (are_few) usual[name] = std::min(usual[name], of_all);
+  }
+  return usual;
+}
+
+FullQueue full_queue(std::span<const QueuedLaunch> launches) {
+  FullQueue full;
+  full.blocker.assign(launches.size(), kNone);
+  const std::vector<std::size_t> lengths = lengths_at_return(launches);
+  full.depth = depth_of(launches, lengths);
+  std::vector<double> tails;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const std::size_t behind = full.depth > 0 ? full.depth : lengths[i];
+    if (behind == 0 || i < behind || (full.depth == 0 && !is_held_up(launches[i], behind)) ||
+        !waits_for(launches[i], launches[i - behind].start_ns))
+      continue;
+    full.blocker[i] = static_cast<std::uint32_t>(i - behind);
+    tails.push_back(static_cast<double>(launches[i].end_ns - launches[i - behind].start_ns));
+  }
+  if (!tails.empty()) full.usual_tail_ns = static_cast<std::int64_t>(median(tails));
+  return full;
 }
 
 QueueSummary summarize(const std::vector<QueueStep>& steps, std::int64_t limit) {

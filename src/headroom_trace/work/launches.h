@@ -74,6 +74,31 @@ struct StreamQueue {
 /// (differing clocks) never is. Changes at one instant are one step. `launch` is launches(trace).
 std::vector<StreamQueue> queue_lengths(const Trace& trace, std::span<const std::uint32_t> launch);
 
+/// Returns by NameId the time that a launch call of that name takes when nothing holds it up, ns: the 10th
+/// percentile, of all launches for names with few. `launch` is launches(trace). O(n).
+std::vector<std::int64_t> usual_call_ns(const Trace& trace, std::span<const std::uint32_t> launch);
+
+/// A launch call and the start of its first work.
+struct QueuedLaunch {
+  std::int64_t begin_ns = 0, end_ns = 0;
+  std::int64_t own_ns = 0;  ///< of the call, when nothing holds it up
+  std::int64_t start_ns = 0;
+};
+
+/// Launches that blocked because the queue of their stream was full.
+struct FullQueue {
+  std::size_t depth = 0;  ///< launches that wait before the next one blocks; 0: unknown
+  std::vector<std::uint32_t>
+      blocker;                     ///< by launch: the one whose start made room for it; kNone: not blocked
+  std::int64_t usual_tail_ns = 0;  ///< from that start until the blocked call returns
+};
+
+/// Finds the full queue of one stream, whose launches come in the order of their work. A call has blocked if
+/// it took longer than usual and returned just after the work `depth` launches before it started. The depth
+/// is learnt from calls that block one after another when the queue is as long as it ever gets: 1,024 on
+/// CUDA, other numbers elsewhere. O(n log n).
+FullQueue full_queue(std::span<const QueuedLaunch> launches);
+
 /// Summary of a queue from its first step to its last.
 struct QueueSummary {
   std::int64_t span_ns = 0;

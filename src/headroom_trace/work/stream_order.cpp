@@ -238,13 +238,8 @@ class WaitFinder {
 
   void add_copies() {
     for (std::uint32_t row = 0; row < trace_.gpu.size(); ++row) {
-      const std::uint32_t call = launch_[row], event = trace_.gpu[row].event;
-      if (call == kNone || events_.category[event] != Category::kGpuMemcpy) continue;
-      const std::string_view copy = trace_.names[events_.name[event]],
-                             name = trace_.names[events_.name[call]];
-      const bool to_pageable = contains(copy, "DtoH") && contains(copy, "Pageable");
-      const bool is_synchronous = contains(name, "Memcpy") && !contains(name, "Async");
-      if ((to_pageable || is_synchronous) && end_of_row(row) <= events_.end_ns(call))
+      const std::uint32_t call = launch_[row];
+      if (call != kNone && is_synchronous_copy(trace_, row, call) && end_of_row(row) <= events_.end_ns(call))
         waits_.host.push_back({call, row});
     }
   }
@@ -301,6 +296,15 @@ void find_empty_queues(const Trace& trace, std::span<const std::uint32_t> launch
 bool is_blocking_call(std::string_view name) {
   const SyncKind kind = kind_of_call(name);
   return kind != SyncKind::kNone && kind != SyncKind::kQuery;
+}
+
+bool is_synchronous_copy(const Trace& trace, std::uint32_t row, std::uint32_t call) {
+  const Events& events = trace.events;
+  const std::uint32_t event = trace.gpu[row].event;
+  if (events.category[event] != Category::kGpuMemcpy) return false;
+  const std::string_view copy = trace.names[events.name[event]], name = trace.names[events.name[call]];
+  return (contains(copy, "DtoH") && contains(copy, "Pageable")) ||
+         (contains(name, "Memcpy") && !contains(name, "Async"));
 }
 
 SyncWaits sync_waits(const Trace& trace, std::span<const std::uint32_t> launch,

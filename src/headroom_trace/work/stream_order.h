@@ -55,6 +55,10 @@ struct StreamWait {
 /// True for a call that only waits for the device: cudaDeviceSynchronize, hipEventSynchronize...
 bool is_blocking_call(std::string_view name);
 
+/// True if the call that launched a row of Trace::gpu cannot return before it: a copy to pageable memory, or
+/// of a synchronous call.
+bool is_synchronous_copy(const Trace& trace, std::uint32_t row, std::uint32_t call);
+
 struct SyncWaits {
   std::vector<HostWait> host;
   std::vector<StreamWait> streams;
