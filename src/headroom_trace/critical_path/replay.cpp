@@ -63,6 +63,42 @@ std::int64_t median_or(std::vector<double> delays, std::int64_t otherwise) {
   return delays.empty() ? otherwise : static_cast<std::int64_t>(median(std::move(delays)));
 }
 
+/// Work of a stream and when it entered the queue; kNotQueued before the first launch in the file.
+struct Queued {
+  std::int64_t queued_ns, start_ns;
+  std::uint32_t row, stream;
+};
+constexpr std::int64_t kNotQueued = std::numeric_limits<std::int64_t>::min();
+
+/// Puts work without a launch in the queue after all that has started before it, and before the work behind
+/// it in its stream: every piece comes after those that it may have waited for.
+void guess_unknown(std::vector<Queued>& order, std::size_t streams, std::int64_t window_end_ns) {
+  if (std::ranges::none_of(order, [](const Queued& one) { return one.queued_ns == kNotQueued; })) return;
+  std::int64_t latest = std::numeric_limits<std::int64_t>::max();
+  for (const Queued& one : order) {
+    if (one.queued_ns != kNotQueued) latest = std::min(latest, one.queued_ns);
+  }
+  std::erase_if(
+      order, [&](const Queued& one) { return one.queued_ns == kNotQueued && one.start_ns >= window_end_ns; });
+  merge_runs(std::span(order), [](const Queued& a, const Queued& b) {
+    return std::tie(a.start_ns, a.row) < std::tie(b.start_ns, b.row);
+  });
+  std::vector<std::int64_t> guesses(order.size(), kNotQueued),
+      next(streams, std::numeric_limits<std::int64_t>::max());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (order[i].queued_ns == kNotQueued) {
+      guesses[i] = std::min(order[i].start_ns, latest);
+    } else {
+      latest = std::max(latest, order[i].queued_ns);
+    }
+  }
+  for (std::size_t i = order.size(); i-- > 0;) {
+    std::int64_t& behind = next[order[i].stream];
+    if (guesses[i] != kNotQueued) order[i].queued_ns = std::min(guesses[i], behind);
+    behind = order[i].queued_ns;
+  }
+}
+
 template <typename T>
 std::vector<bool> either(const T& a, const T& b) {
   std::vector<bool> both(std::max(a.size(), b.size()));
@@ -110,21 +146,16 @@ std::int64_t Replay::after_start(std::int64_t at_ns) const {
 /// In the order in which they entered the queues of their streams.
 void Replay::add_pieces(const Trace& trace, std::span<const std::uint32_t> launch) {
   const Events& events = trace.events;
-  struct Queued {
-    std::int64_t queued_ns, start_ns;
-    std::uint32_t row, stream;
-  };
   std::vector<Queued> order;
   order.reserve(trace.gpu.size());
   for (std::uint32_t stream = 0; stream < streams_.size(); ++stream) {
     for (std::size_t place = 0; place < streams_[stream].rows.size(); ++place) {
       const std::uint32_t row = streams_[stream].rows[place];
-      const std::int64_t start = events.start_ns[trace.gpu[row].event];
-      const std::int64_t queued = streams_[stream].queued_ns[place];
       order.push_back(
-          {queued == std::numeric_limits<std::int64_t>::min() ? start : queued, start, row, stream});
+          {streams_[stream].queued_ns[place], events.start_ns[trace.gpu[row].event], row, stream});
     }
   }
+  guess_unknown(order, streams_.size(), window_.end);
   std::erase_if(order, [&](const Queued& one) { return one.queued_ns >= window_.end; });
   merge_runs(std::span(order), [](const Queued& a, const Queued& b) {
     return std::tie(a.queued_ns, a.start_ns, a.row) < std::tie(b.queued_ns, b.start_ns, b.row);

@@ -255,6 +255,31 @@ TEST(ReplayUnlaunched, WorkFollowsTheWorkBeforeIt) {
   }
 }
 
+TEST(ReplayUnlaunched, WorkLaunchedBeforeTheRecordingComesBeforeTheRest) {
+  // The host is far ahead: what it launches now runs after work whose launches are not in the file, on the
+  // same stream or on one that has none at all.
+  for (const std::int64_t stream : {7, 20}) {
+    TraceBuilder builder;
+    std::int64_t device_ns = 10'000;
+    for (int i = 0; i < 5; ++i) {
+      builder.kernel("before", device_ns, 300'000);
+      builder.kernel("ncclDevKernel_AllReduce", device_ns + 301'000, 1'000'000, kNoCorrelation, 0, stream);
+      device_ns += 1'302'000;
+    }
+    for (std::int64_t i = 0; i < 10; ++i) {
+      builder.runtime("cudaLaunchKernel", i * 6'000, 4'000, i + 1);
+      builder.kernel("after", device_ns, 300'000, i + 1);
+      device_ns += 301'000;
+    }
+    const Replay replay(builder.trace, {0, 8'000'000}, device_work(builder.trace), launches(builder.trace));
+    const std::int64_t length = replay.length_ns();
+    EXPECT_EQ(length, device_ns - 1'000);
+    WhatIf what_if{.duration_ns = recorded_durations(builder.trace)};
+    what_if.duration_ns[1] = WhatIf::kGone;
+    EXPECT_NEAR(static_cast<double>(length - replay.length_ns(what_if)), 1'000'000, 5'000);
+  }
+}
+
 TEST(ReplayUnlaunched, TheHostEndsWithTheDevices) {
   TraceBuilder builder = unlaunched(0);
   const std::int64_t end = whole_extent(builder.trace).end_ns;
