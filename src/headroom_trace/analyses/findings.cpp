@@ -8,6 +8,7 @@
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
+#include "headroom_trace/work/memory.h"
 
 namespace headroom::trace {
 namespace {
@@ -115,6 +116,11 @@ AnalysisResult analyze_summary(const TraceIndex& index, const AnalysisOptions& o
   AnalysisResult result;
   if (std::string missing = what_is_missing(trace); !missing.empty())
     result.notes.push_back(std::move(missing));
+  if (is_memory_alone(trace)) {
+    AnalysisResult memory = find_analysis("memory")->analyze(index, options);
+    memory.notes.insert(memory.notes.begin(), result.notes.begin(), result.notes.end());
+    return memory;
+  }
   const DeviceWork& work = index.work();
   result.tables.push_back(trace_table(index));
   constexpr std::size_t kMostFindings = 5;
@@ -171,6 +177,8 @@ AnalysisResult analyze_findings(const TraceIndex& index, const AnalysisOptions& 
   if (std::string missing = what_is_missing(trace); !missing.empty())
     result.notes.push_back(std::move(missing));
   add_findings(index, options.top, result, options.text("without"));
+  if (is_memory_alone(trace))
+    result.answer = {"this file is about memory and has no times of work: `headroom trace memory` reads it"};
   return result;
 }
 
@@ -186,7 +194,7 @@ namespace analysis {
 
 extern const Analysis summary{"summary",
                               "what to fix first, utilization, where the time goes, top kernels",
-                              kFindingNeeds,
+                              kFindingNeeds | Needs::kMemory,
                               analyze_summary,
                               {},
                               combine_summary,

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -45,6 +46,7 @@ DataTable allocator_table(const Trace& trace, const MemoryHistory& history) {
                    {"allocations", "allocations", Kind::kCount},
                    {"frees", "frees", Kind::kCount},
                    {"allocated_bytes", "allocated in all", Kind::kBytes},
+                   {"held_before_bytes", "of which before the file", Kind::kBytes},
                    {"left_bytes", "allocated and not freed", Kind::kBytes},
                    {"peak_allocated_bytes", "peak allocated", Kind::kBytes},
                    {"peak_allocated_at_ns", "at", Kind::kInstantNs},
@@ -59,8 +61,8 @@ DataTable allocator_table(const Trace& trace, const MemoryHistory& history) {
     const auto peak = static_cast<double>(std::max(memory.peak_reserved_bytes, memory.peak_allocated_bytes));
     table.rows.push_back({device_type_name(memory.device_type), memory_device_cell(memory.device),
                           count_cell(memory.allocations), count_cell(memory.frees), memory.allocated_bytes,
-                          memory.allocated_bytes - memory.freed_bytes, memory.peak_allocated_bytes,
-                          memory.peak_allocated_at_ns,
+                          memory.held_before_bytes > 0 ? Cell{memory.held_before_bytes} : Cell{},
+                          memory.left_bytes, memory.peak_allocated_bytes, memory.peak_allocated_at_ns,
                           has_reserved ? Cell{memory.peak_reserved_bytes} : Cell{},
                           has_reserved ? Cell{memory.peak_reserved_at_ns} : Cell{},
                           has_reserved && memory.allocated_at_peak_reserved_bytes >= 0
@@ -71,7 +73,8 @@ DataTable allocator_table(const Trace& trace, const MemoryHistory& history) {
   return table;
 }
 
-/// The largest allocations and how long each lived; the first `top` of them (0: all).
+/// The largest allocations and how long each lived; the first `top` of them (0: all). Neither is known of
+/// those from before the file.
 DataTable allocations_table(const MemoryHistory& history, std::size_t top) {
   std::vector<const Allocation*> sorted;
   for (const Allocation& allocation : history.allocations) sorted.push_back(&allocation);
@@ -87,9 +90,11 @@ DataTable allocations_table(const MemoryHistory& history, std::size_t top) {
                   {}};
   for (const Allocation* one : sorted) {
     if (top > 0 && table.rows.size() == top) break;
-    table.rows.push_back(
-        {device_type_name(one->device_type), memory_device_cell(one->device), one->bytes, one->at_ns,
-         one->freed_ns == Allocation::kNotFreed ? Cell{} : Cell{one->freed_ns - one->at_ns}});
+    table.rows.push_back({device_type_name(one->device_type), memory_device_cell(one->device), one->bytes,
+                          one->is_held_before ? Cell{} : Cell{one->at_ns},
+                          one->is_held_before || one->freed_ns == Allocation::kNotFreed
+                              ? Cell{}
+                              : Cell{one->freed_ns - one->at_ns}});
   }
   return table;
 }
@@ -115,13 +120,19 @@ DataTable allocated_series_table(const Trace& trace) {
   return table;
 }
 
-/// Some allocations of one stack.
+/// Some allocations of one stack. Times are unknown where all are from before the file.
 struct StackMemory {
   NameId stack = kNoName;
-  std::int64_t bytes = 0, allocations = 0, first_ns = 0, last_ns = 0;
+  std::int64_t bytes = 0, allocations = 0;
+  std::optional<std::int64_t> first_ns = {}, last_ns = {};
 };
 
-/// Of the allocations of a device that fit, most bytes first.
+/// Whether nothing but its size is known of it.
+bool is_nameless(const Trace& trace, const Allocation& one) {
+  return one.is_held_before && trace.memory[one.event].stack == kNoName;
+}
+
+/// Of the allocations of a device that fit, most bytes first. Leaves out the nameless.
 template <typename Wanted>
 std::vector<StackMemory> by_stack(const Trace& trace, const MemoryHistory& history, std::size_t device,
                                   Wanted wanted) {
@@ -129,14 +140,16 @@ std::vector<StackMemory> by_stack(const Trace& trace, const MemoryHistory& histo
   std::vector<StackMemory> stacks;
   for (const std::uint32_t i : history.of_device[device]) {
     const Allocation& one = history.allocations[i];
-    if (!wanted(one)) continue;
+    if (!wanted(one) || is_nameless(trace, one)) continue;
     const NameId stack = trace.memory[one.event].stack;
     const auto [place, is_new] = places.try_emplace(stack, stacks.size());
-    if (is_new) stacks.push_back({stack, 0, 0, one.at_ns, one.at_ns});
+    if (is_new) stacks.push_back({.stack = stack});
     StackMemory& sum = stacks[place->second];
     sum.bytes = saturating_add(sum.bytes, one.bytes);
     ++sum.allocations;
+    if (one.is_held_before) continue;
     sum.last_ns = one.at_ns;
+    if (!sum.first_ns) sum.first_ns = one.at_ns;
   }
   std::ranges::stable_sort(stacks, std::greater{}, &StackMemory::bytes);
   return stacks;
@@ -172,7 +185,8 @@ void add_rows(const Trace& trace, const DeviceMemory& device, const std::vector<
     std::vector<Cell> row =
         start_of_row(device, stack.empty() ? "no stack in the file" : std::string(own_line_of(stack)),
                      one.bytes, all_bytes);
-    row.insert(row.end(), {one.allocations, one.first_ns, one.last_ns,
+    const auto at = [](const std::optional<std::int64_t>& ns) { return ns ? Cell{*ns} : Cell{}; };
+    row.insert(row.end(), {one.allocations, at(one.first_ns), at(one.last_ns),
                            stack.empty() ? Cell{} : Cell{std::string(stack)}});
     table.rows.push_back(std::move(row));
   }
@@ -185,6 +199,14 @@ void add_rows(const Trace& trace, const DeviceMemory& device, const std::vector<
   std::vector<Cell> row =
       start_of_row(device, fmt::format("{} other stacks", stacks.size() - shown), bytes, all_bytes);
   row.insert(row.end(), {allocations, Cell{}, Cell{}, Cell{}});
+  table.rows.push_back(std::move(row));
+}
+
+void add_earlier_row(const DeviceMemory& device, std::int64_t bytes, std::int64_t all_bytes,
+                     DataTable& table) {
+  if (bytes <= 0) return;
+  std::vector<Cell> row = start_of_row(device, "allocated before the file begins", bytes, all_bytes);
+  row.insert(row.end(), {Cell{}, Cell{}, Cell{}, Cell{}});
   table.rows.push_back(std::move(row));
 }
 
@@ -210,21 +232,26 @@ DataTable peak_stacks_table(const Trace& trace, const MemoryHistory& history, st
         by_stack(trace, history, i, [&](const Allocation& one) { return one.is_held_at(device.peak_place); });
     const std::int64_t peak = device.peak_allocated_bytes, known = bytes_of(stacks);
     add_rows(trace, device, stacks, peak, top, table);
-    if (known >= peak) continue;
-    std::vector<Cell> row = start_of_row(device, "allocated before the file begins", peak - known, peak);
-    row.insert(row.end(), {Cell{}, Cell{}, Cell{}, Cell{}});
-    table.rows.push_back(std::move(row));
+    add_earlier_row(device, peak - known, peak, table);
   }
   return table;
 }
 
-/// Memory allocated and not freed within the file, by stack, with times. Rows as in peak_stacks_table.
+/// Memory not freed within the file, by stack, with times. Rows as in peak_stacks_table; those of a device
+/// sum to what is left.
 DataTable leaks_table(const Trace& trace, const MemoryHistory& history, std::size_t top) {
   DataTable table = stacks_table("leaks", "allocated and never freed, by the lines that allocated it");
   for (std::size_t i = 0; i < history.devices.size(); ++i) {
-    const auto stacks = by_stack(trace, history, i,
-                                 [](const Allocation& one) { return one.has_address && one.until == kNone; });
-    add_rows(trace, history.devices[i], stacks, bytes_of(stacks), top, table);
+    const auto is_left = [](const Allocation& one) { return one.has_address && one.until == kNone; };
+    const auto stacks = by_stack(trace, history, i, is_left);
+    std::int64_t earlier = 0;
+    for (const std::uint32_t row : history.of_device[i]) {
+      const Allocation& one = history.allocations[row];
+      if (is_left(one) && is_nameless(trace, one)) earlier = saturating_add(earlier, one.bytes);
+    }
+    const std::int64_t left = saturating_add(bytes_of(stacks), earlier);
+    add_rows(trace, history.devices[i], stacks, left, top, table);
+    add_earlier_row(history.devices[i], earlier, left, table);
   }
   return table;
 }
@@ -239,6 +266,7 @@ DataTable pools_table(const Trace& trace) {
                    {"reserved_bytes", "reserved", Kind::kBytes},
                    {"active_bytes", "in use", Kind::kBytes},
                    {"rounding_bytes", "of which rounding", Kind::kBytes},
+                   {"waiting_bytes", "of which freed, awaiting a stream", Kind::kBytes},
                    {"inactive_split_bytes", "free beside what is in use", Kind::kBytes},
                    {"free_whole_bytes", "free in whole segments", Kind::kBytes},
                    {"largest_free_bytes", "largest free block", Kind::kBytes},
@@ -248,7 +276,8 @@ DataTable pools_table(const Trace& trace) {
     const std::int64_t free = pool.inactive_split_bytes + pool.free_whole_bytes;
     table.rows.push_back({device_type_name(pool.device_type), memory_device_cell(pool.device), pool.segments,
                           pool.reserved_bytes, pool.active_bytes, pool.active_bytes - pool.requested_bytes,
-                          pool.inactive_split_bytes, pool.free_whole_bytes, pool.largest_free_bytes,
+                          pool.waiting_bytes, pool.inactive_split_bytes, pool.free_whole_bytes,
+                          pool.largest_free_bytes,
                           share_cell(std::max<std::int64_t>(free - pool.largest_free_bytes, 0), free)});
   }
   return table;
@@ -424,6 +453,19 @@ void note_pools(const Trace& trace, AnalysisResult& result) {
   }
 }
 
+/// A sentence for each device of a file about memory alone.
+void answer_totals(const MemoryHistory& history, AnalysisResult& result) {
+  const auto bytes = [](std::int64_t of) { return format_bytes(static_cast<double>(of)); };
+  for (const DeviceMemory& memory : history.devices) {
+    const std::string reserved = memory.peak_reserved_bytes < 0
+                                     ? std::string()
+                                     : fmt::format(", {} reserved", bytes(memory.peak_reserved_bytes));
+    result.answer.push_back(fmt::format(
+        "{} {}: {} allocated at the peak{}; {} held in the end", device_type_name(memory.device_type),
+        memory.device, bytes(memory.peak_allocated_bytes), reserved, bytes(memory.left_bytes)));
+  }
+}
+
 /// The stack that holds most of the peak of the fullest device.
 void answer_peak(const MemoryHistory& history, const DataTable& peaks, AnalysisResult& result) {
   if (peaks.rows.empty()) return;
@@ -481,8 +523,11 @@ AnalysisResult analyze_memory(const TraceIndex& index, const AnalysisOptions& op
   const std::vector<BandwidthSeries> series = bandwidth_series(found);
   const MemoryHistory history = memory_history(trace);
   AnalysisResult result;
-  result.tables = {transfers_table(trace, found), bandwidth_table(series), allocator_table(trace, history),
-                   allocations_table(history, options.top)};
+  const bool is_alone = is_memory_alone(trace);
+  if (!is_alone) result.tables = {transfers_table(trace, found), bandwidth_table(series)};
+  result.tables.push_back(allocator_table(trace, history));
+  result.tables.push_back(allocations_table(history, options.top));
+  if (is_alone) answer_totals(history, result);
   if (!trace.memory_pools.empty()) result.tables.push_back(pools_table(trace));
   if (has_memory_stacks(trace)) {
     result.tables.push_back(peak_stacks_table(trace, history, options.top));
@@ -498,7 +543,7 @@ AnalysisResult analyze_memory(const TraceIndex& index, const AnalysisOptions& op
     result.tables.push_back(allocated_series_table(trace));
   }
   add_headlines(found, history, result);
-  if (found.empty()) result.notes.emplace_back("no copies or sets in this trace");
+  if (found.empty() && !is_alone) result.notes.emplace_back("no copies or sets in this trace");
   if (trace.memory.empty())
     result.notes.emplace_back("no allocations in this trace: record it with profile_memory=True");
   note_pageable(trace, found, result);

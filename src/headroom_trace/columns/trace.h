@@ -138,6 +138,7 @@ struct MemoryEvent {
   std::int64_t total_allocated = -1, total_reserved = -1;
   std::uint32_t thread = kNone;  ///< row of Trace::threads
   NameId stack = kNoName;        ///< "Call stack": "file.py(41): func;...", the innermost first
+  bool is_held_before = false;   ///< allocated before the recording began, at an unknown time
 };
 
 /// State of a device's allocator at the end, by the blocks of its segments. Only memory snapshots have it.
@@ -147,6 +148,7 @@ struct MemoryPool {
   std::int64_t reserved_bytes = 0;    ///< of all segments: active, free whole and inactive split
   std::int64_t active_bytes = 0;      ///< of blocks in use, rounded up as the allocator does it
   std::int64_t requested_bytes = 0;   ///< of these, the bytes requested
+  std::int64_t waiting_bytes = 0;     ///< of active_bytes, freed, but until a stream is done still in use
   std::int64_t free_whole_bytes = 0;  ///< of segments without a block in use: can be returned to the driver
   std::int64_t inactive_split_bytes = 0;  ///< free, but in segments with blocks in use: cannot be returned
   std::int64_t largest_free_bytes = 0;    ///< of one block: a larger request needs a new segment

@@ -170,9 +170,12 @@ void read_as_what_it_is(readers::PeekedSource& bytes, const std::filesystem::pat
     readers::refuse_lookalike(bytes.first(), path);
     return readers::Document(bytes, options, trace, sink).read();
   }
-  readers::EventWriter events(trace, options, sink);
+  ReadOptions own = options;
+  own.needs = own.needs | format->always;
+  readers::EventWriter events(trace, own, sink);
   readers::FormatInput input{bytes, bytes.first(), path, bytes.size() > 0 ? again : nullptr};
   with_context(fmt::format("as {}", format->name), [&] { format->read(input, events); });
+  if (format->writer != Writer::kUnknown) trace.writer = format->writer;
 }
 
 Trace read_source(const OpenSource& open, const std::string& source, const std::filesystem::path& path,

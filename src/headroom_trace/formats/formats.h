@@ -29,6 +29,9 @@ struct FileFormat {
   bool (*is)(std::string_view first);
   /// Throws Error if nothing can be read; other problems go to the writer.
   void (*read)(FormatInput& input, EventWriter& events);
+  Writer writer = Writer::kUnknown;  ///< kUnknown: the events tell
+  /// Read whatever the caller needs: the file is about nothing else.
+  Needs always = Needs::kGpuWork;
 };
 
 /// Detects the format by content; nullptr for Chrome traces and unknown files.

@@ -58,7 +58,9 @@ class SnapshotSegments {
 /// torch's number for CUDA, whose allocator writes snapshots.
 constexpr int kSnapshotDeviceType = 1;
 
-/// "active_allocated", or freed but still waiting for a stream.
+constexpr std::string_view kAllocated = "active_allocated";
+
+/// Allocated, or freed but still waiting for a stream.
 bool is_in_use(std::string_view state) {
   return state.starts_with("active");
 }
@@ -98,7 +100,7 @@ std::vector<Pickle::Id> SnapshotSegments::allocated_blocks(std::int64_t device) 
   std::vector<Id> found;
   for (const Id segment : of(device)) {
     for (const Id block : pickle_.list(pickle_.at(segment, "blocks"))) {
-      if (pickle_.text(pickle_.at(block, "state")) == "active_allocated") found.push_back(block);
+      if (pickle_.text(pickle_.at(block, "state")) == kAllocated) found.push_back(block);
     }
   }
   return found;
@@ -115,12 +117,14 @@ std::string SnapshotSegments::pool_json(std::int64_t device) const {
   for (const Id segment : of(device)) {
     std::int64_t active = 0;
     for (const Id block : pickle_.list(pickle_.at(segment, "blocks"))) {
-      if (!is_in_use(pickle_.text(pickle_.at(block, "state")))) {
+      const std::string_view state = pickle_.text(pickle_.at(block, "state"));
+      if (!is_in_use(state)) {
         pool.largest_free_bytes = std::max(pool.largest_free_bytes, bytes(block, "size"));
         continue;
       }
       add_bytes(active, bytes(block, "size"));
       add_bytes(pool.requested_bytes, requested_bytes(block));
+      if (state != kAllocated) add_bytes(pool.waiting_bytes, bytes(block, "size"));
     }
     const std::int64_t total = std::max(bytes(segment, "total_size"), active);
     add_bytes(active == 0 ? pool.free_whole_bytes : pool.inactive_split_bytes, total - active);
@@ -134,6 +138,7 @@ std::string SnapshotSegments::pool_json(std::int64_t device) const {
   members.add("reserved_bytes", pool.reserved_bytes);
   members.add("active_bytes", pool.active_bytes);
   members.add("requested_bytes", pool.requested_bytes);
+  members.add("waiting_bytes", pool.waiting_bytes);
   members.add("free_whole_bytes", pool.free_whole_bytes);
   members.add("inactive_split_bytes", pool.inactive_split_bytes);
   members.add("largest_free_bytes", pool.largest_free_bytes);
@@ -175,6 +180,11 @@ class SnapshotReader {
   struct Totals {
     std::int64_t allocated = 0, reserved = 0;
   };
+  /// A block given out, or (bytes below 0) freed.
+  struct Block {
+    std::int64_t address = 0, bytes = 0;
+    Id frames = Pickle::kAbsent;  ///< of its allocation
+  };
   struct Change {
     Totals by;
     bool is_event = false;  ///< an allocation or a free, not a segment
@@ -184,9 +194,12 @@ class SnapshotReader {
   Totals totals_at_end(std::int64_t device) const;
   void read_history(std::int64_t device, const std::vector<Id>& entries);
   void read_blocks(std::int64_t device);
-  void add_blocks(std::int64_t device, const std::vector<Id>& blocks, std::int64_t at_ns, Totals now);
+  std::vector<Block> blocks_at_end(std::int64_t device) const;
+  std::vector<Block> held_before(std::int64_t device, const std::vector<Id>& entries) const;
+  void add_blocks(std::int64_t device, const std::vector<Block>& blocks, std::int64_t at_ns, Totals now);
   void note_failures(std::int64_t device, const std::vector<Id>& entries);
-  void add(std::int64_t device, Id entry, std::int64_t at_ns, std::int64_t change, const Totals& totals);
+  void add(std::int64_t device, const Block& block, std::int64_t at_ns, const Totals& totals,
+           bool is_held_before);
   /// Snapshots before PyTorch 2.2 have no times, only an order.
   std::int64_t time_of(Id entry, std::int64_t otherwise) const {
     const std::int64_t us = pickle_.whole(pickle_.at(entry, "time_us"), -1);
@@ -265,15 +278,7 @@ void SnapshotReader::read_history(std::int64_t device, const std::vector<Id>& en
     now.allocated = saturated(now.allocated - change.by.allocated);
     now.reserved = saturated(now.reserved - change.by.reserved);
   }
-  // Blocks held at the end but not allocated in the history existed before it.
-  std::unordered_set<std::int64_t> allocated;
-  for (const Id entry : entries) {
-    if (pickle_.text(pickle_.at(entry, "action")) == "alloc")
-      allocated.insert(pickle_.whole(pickle_.at(entry, "addr")));
-  }
-  std::vector<Id> before = segments_.allocated_blocks(device);
-  std::erase_if(before, [&](Id block) { return allocated.contains(address_of(block)); });
-  add_blocks(device, before, time_of(entries.front(), 0), now);
+  add_blocks(device, held_before(device, entries), time_of(entries.front(), 0), now);
   std::int64_t order = 0;
   for (const Id entry : entries) {
     ++entry_;
@@ -286,11 +291,28 @@ void SnapshotReader::read_history(std::int64_t device, const std::vector<Id>& en
     }
     const std::int64_t at_ns = time_of(entry, order++);
     if (change.is_event) {
-      add(device, entry, at_ns, change.by.allocated, now);
+      add(device, {address_of(entry), change.by.allocated, frames_of(entry)}, at_ns, now, false);
     } else {
       events_.count_without_columns();
     }
   }
+}
+
+/// Blocks that existed before the history: freed in it before anything is allocated at their address, or
+/// held at its end and not allocated in it. The history has no stack for the former.
+std::vector<SnapshotReader::Block> SnapshotReader::held_before(std::int64_t device,
+                                                               const std::vector<Id>& entries) const {
+  std::vector<Block> blocks;
+  std::unordered_set<std::int64_t> known;
+  for (const Id entry : entries) {
+    const Change change = change_of(entry);
+    if (!change.is_event || !known.insert(address_of(entry)).second || change.by.allocated >= 0) continue;
+    blocks.push_back({address_of(entry), -change.by.allocated});
+  }
+  for (const Block& block : blocks_at_end(device)) {
+    if (!known.contains(block.address)) blocks.push_back(block);
+  }
+  return blocks;
 }
 
 /// Records the last failed allocation.
@@ -315,29 +337,36 @@ void SnapshotReader::note_failures(std::int64_t device, const std::vector<Id>& e
 /// Without a history: the blocks held at the end.
 void SnapshotReader::read_blocks(std::int64_t device) {
   entry_ += segments_.block_count(device);
-  add_blocks(device, segments_.allocated_blocks(device), 0, totals_at_end(device));
+  add_blocks(device, blocks_at_end(device), 0, totals_at_end(device));
 }
 
-/// Writes blocks as successive allocations; `now` is the total after all of them.
-void SnapshotReader::add_blocks(std::int64_t device, const std::vector<Id>& blocks, std::int64_t at_ns,
+std::vector<SnapshotReader::Block> SnapshotReader::blocks_at_end(std::int64_t device) const {
+  std::vector<Block> blocks;
+  for (const Id block : segments_.allocated_blocks(device))
+    blocks.push_back({address_of(block), segments_.requested_bytes(block), frames_of(block)});
+  return blocks;
+}
+
+/// Writes blocks from before the recording as successive allocations; `now` is the total after all of them.
+void SnapshotReader::add_blocks(std::int64_t device, const std::vector<Block>& blocks, std::int64_t at_ns,
                                 Totals now) {
-  for (const Id block : blocks)
-    now.allocated = std::max(now.allocated - segments_.requested_bytes(block), -kMostBytes);
-  for (const Id block : blocks) {
-    now.allocated = std::min(now.allocated + segments_.requested_bytes(block), kMostBytes);
-    add(device, block, at_ns, segments_.requested_bytes(block), now);
+  for (const Block& block : blocks) now.allocated = std::max(now.allocated - block.bytes, -kMostBytes);
+  for (const Block& block : blocks) {
+    now.allocated = std::min(now.allocated + block.bytes, kMostBytes);
+    add(device, block, at_ns, now, true);
   }
 }
 
-void SnapshotReader::add(std::int64_t device, Id entry, std::int64_t at_ns, std::int64_t change,
-                         const Totals& totals) {
+void SnapshotReader::add(std::int64_t device, const Block& block, std::int64_t at_ns, const Totals& totals,
+                         bool is_held_before) {
   JsonMembers arguments;
   arguments.add("Device Type", kSnapshotDeviceType);
   arguments.add("Device Id", device);
-  arguments.add("Bytes", change);
-  arguments.add("Addr", address_of(entry));
+  arguments.add("Bytes", block.bytes);
+  arguments.add("Addr", block.address);
   arguments.add("Total Allocated", std::max<std::int64_t>(totals.allocated, 0));
   arguments.add("Total Reserved", std::max<std::int64_t>(totals.reserved, 0));
+  if (is_held_before) arguments.add("Is Held Before", 1);
   const std::string number = std::to_string(device);
   events_.add({.name = "[memory]",
                .place = {number, number},
@@ -345,7 +374,7 @@ void SnapshotReader::add(std::int64_t device, Id entry, std::int64_t at_ns, std:
                .arguments = arguments.text(),
                .offset = entry_,
                .is_instant = true,
-               .stack_json = stack_json(frames_of(entry))});
+               .stack_json = stack_json(block.frames)});
 }
 
 /// The stack as Kineto writes those of operators. Frames of C++ are dropped if there are any of Python.
@@ -390,7 +419,8 @@ void read_snapshot(FormatInput& input, EventWriter& events) {
 
 namespace format {
 
-extern const FileFormat memory_snapshot{"a memory snapshot of PyTorch", is_snapshot, read_snapshot};
+extern const FileFormat memory_snapshot{"a memory snapshot of PyTorch", is_snapshot, read_snapshot,
+                                        Writer::kPyTorch, Needs::kMemory};
 
 }  // namespace format
 

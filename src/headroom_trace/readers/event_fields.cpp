@@ -96,6 +96,7 @@ constexpr std::array kKeys{
     Key{"Addr", Argument::kAddress},
     Key{"Total Allocated", Argument::kTotalAllocated},
     Key{"Total Reserved", Argument::kTotalReserved},
+    Key{"Is Held Before", Argument::kHeldBefore},
     Key{"name", Argument::kName},
     Key{"labels", Argument::kLabels},
 };

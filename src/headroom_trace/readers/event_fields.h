@@ -87,6 +87,7 @@ enum class Argument : std::uint8_t {
   kAddress,
   kTotalAllocated,
   kTotalReserved,
+  kHeldBefore,
   kName,
   kLabels,
   kCount

@@ -365,6 +365,7 @@ void EventReader::add_instant(Batch& batch) {
   event.address = values_.whole<std::int64_t>(Argument::kAddress, 0);
   event.total_allocated = values_.whole<std::int64_t>(Argument::kTotalAllocated, -1);
   event.total_reserved = values_.whole<std::int64_t>(Argument::kTotalReserved, -1);
+  event.is_held_before = values_.whole<std::int64_t>(Argument::kHeldBefore, 0) == 1;
   event.thread = thread();
   if (!without_quotes(values_.arguments[Argument::kStack]).empty())
     event.stack = values_.text(values_.arguments[Argument::kStack], batch);

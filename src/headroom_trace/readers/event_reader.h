@@ -35,7 +35,7 @@ inline constexpr std::size_t kCategories = static_cast<std::size_t>(Category::kO
 
 inline constexpr ArgumentMask kMemoryArguments =
     mask_of(Argument::kDeviceType, Argument::kDeviceId, Argument::kBytes, Argument::kAddress,
-            Argument::kTotalAllocated, Argument::kTotalReserved, Argument::kStack);
+            Argument::kTotalAllocated, Argument::kTotalReserved, Argument::kHeldBefore, Argument::kStack);
 
 /// Turns the tokens of events into rows of a batch. One for each reading thread.
 class EventReader {

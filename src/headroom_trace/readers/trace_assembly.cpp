@@ -199,6 +199,7 @@ void read_pools(const Json& list, Trace& trace) {
     pool.reserved_bytes = number("reserved_bytes");
     pool.active_bytes = number("active_bytes");
     pool.requested_bytes = number("requested_bytes");
+    pool.waiting_bytes = number("waiting_bytes");
     pool.free_whole_bytes = number("free_whole_bytes");
     pool.inactive_split_bytes = number("inactive_split_bytes");
     pool.largest_free_bytes = number("largest_free_bytes");

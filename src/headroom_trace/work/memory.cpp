@@ -18,7 +18,7 @@ using DeviceKey = std::pair<std::int32_t, std::int32_t>;
 using AddressKey = std::tuple<std::int32_t, std::int32_t, std::int64_t>;
 
 void add_totals(DeviceMemory& memory, const MemoryEvent& event, std::uint32_t place) {
-  std::int64_t in_use = memory.allocated_bytes - memory.freed_bytes;
+  std::int64_t in_use = memory.left_bytes;
   if (event.total_allocated >= 0) {
     if (!memory.is_total_known) memory.peak_allocated_bytes = 0;
     memory.is_total_known = true;
@@ -31,7 +31,10 @@ void add_totals(DeviceMemory& memory, const MemoryEvent& event, std::uint32_t pl
     memory.peak_allocated_at_ns = event.at_ns;
     memory.peak_place = place;
   }
-  if (event.total_reserved > memory.peak_reserved_bytes && event.total_reserved > 0) {
+  // Of equal peaks of the reserved memory the one with the most in use.
+  const auto reserved = std::pair(event.total_reserved, event.total_allocated);
+  if (event.total_reserved > 0 &&
+      reserved > std::pair(memory.peak_reserved_bytes, memory.allocated_at_peak_reserved_bytes)) {
     memory.peak_reserved_bytes = event.total_reserved;
     memory.peak_reserved_at_ns = event.at_ns;
     memory.allocated_at_peak_reserved_bytes = event.total_allocated;
@@ -102,8 +105,10 @@ MemoryHistory memory_history(const Trace& trace) {
   std::map<AddressKey, std::size_t> open;
   const auto end = [&](std::map<AddressKey, std::size_t>::iterator found, std::uint32_t place) {
     if (found == open.end()) return;
-    history.allocations[found->second].freed_ns = trace.memory[order[place]].at_ns;
-    history.allocations[found->second].until = place;
+    Allocation& allocation = history.allocations[found->second];
+    allocation.freed_ns = trace.memory[order[place]].at_ns;
+    allocation.until = place;
+    devices.at({allocation.device_type, allocation.device}).left_bytes -= allocation.bytes;
     open.erase(found);
   };
   for (std::uint32_t place = 0; place < order.size(); ++place) {
@@ -115,6 +120,9 @@ MemoryHistory memory_history(const Trace& trace) {
     if (event.bytes >= 0) {
       ++memory.allocations;
       memory.allocated_bytes = saturating_add(memory.allocated_bytes, event.bytes);
+      memory.left_bytes = saturating_add(memory.left_bytes, event.bytes);
+      if (event.is_held_before)
+        memory.held_before_bytes = saturating_add(memory.held_before_bytes, event.bytes);
       if (event.address != 0) open[address] = history.allocations.size();
       history.allocations.push_back({.device_type = event.device_type,
                                      .device = event.device,
@@ -122,12 +130,13 @@ MemoryHistory memory_history(const Trace& trace) {
                                      .at_ns = event.at_ns,
                                      .event = order[place],
                                      .from = place,
-                                     .has_address = event.address != 0});
+                                     .has_address = event.address != 0,
+                                     .is_held_before = event.is_held_before});
     } else {
       ++memory.frees;
-      // The absolute value; the smallest int64 has no positive counterpart.
-      memory.freed_bytes = saturating_add(memory.freed_bytes,
-                                          -std::max(event.bytes, -std::numeric_limits<std::int64_t>::max()));
+      // Without addresses any free may be of any allocation.
+      if (event.address == 0)
+        memory.left_bytes = std::max<std::int64_t>(saturating_add(memory.left_bytes, event.bytes), 0);
     }
     add_totals(memory, event, place);
   }
@@ -143,6 +152,10 @@ MemoryHistory memory_history(const Trace& trace) {
     history.of_device[numbers.at({one.device_type, one.device})].push_back(i);
   }
   return history;
+}
+
+bool is_memory_alone(const Trace& trace) {
+  return trace.events.size() == 0 && !(trace.memory.empty() && trace.memory_pools.empty());
 }
 
 std::string device_type_name(std::int32_t device_type) {

@@ -11,7 +11,7 @@
 
 namespace headroom::trace {
 
-/// One allocation of the trace. Earlier ones are known only by their sum.
+/// One allocation of the trace. Earlier ones are known only by their sum, but for snapshots.
 struct Allocation {
   std::int32_t device_type = -1, device = -1;
   std::int64_t bytes = 0;
@@ -21,7 +21,8 @@ struct Allocation {
   std::uint32_t event = kNone;        ///< row of Trace::memory
   /// Places in the order of all events: held from `from` until `until` (kNone: to the end).
   std::uint32_t from = 0, until = kNone;
-  bool has_address = false;  ///< without one its free is unknown
+  bool has_address = false;     ///< without one its free is unknown
+  bool is_held_before = false;  ///< as MemoryEvent: at_ns is only the start of the recording
   bool is_held_at(std::uint32_t place) const {
     return has_address && place != kNone && from <= place && place < until;
   }
@@ -31,7 +32,10 @@ struct Allocation {
 struct DeviceMemory {
   std::int32_t device_type = -1, device = -1;
   std::size_t allocations = 0, frees = 0;
-  std::int64_t allocated_bytes = 0, freed_bytes = 0;  ///< in the trace
+  std::int64_t allocated_bytes = 0;    ///< by all allocations of the file
+  std::int64_t held_before_bytes = 0;  ///< of these, from before the recording began
+  /// Of these, not freed in the file. Frees of what the file does not see allocated do not count.
+  std::int64_t left_bytes = 0;
   /// Most bytes in use, and when: the allocator's own total if in the file, else the running sum from the
   /// start of the trace.
   std::int64_t peak_allocated_bytes = 0, peak_allocated_at_ns = 0;
@@ -48,6 +52,9 @@ struct MemoryHistory {
   std::vector<std::vector<std::uint32_t>> of_device;
 };
 MemoryHistory memory_history(const Trace& trace);
+
+/// Whether the file is about memory and nothing else, as a snapshot is.
+bool is_memory_alone(const Trace& trace);
 
 /// "CPU", "CUDA", ... by torch's numbers; "device type 77" for an unknown one.
 std::string device_type_name(std::int32_t device_type);

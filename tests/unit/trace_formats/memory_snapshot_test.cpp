@@ -3,6 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "../trace/result_view.h"
 #include "format_files.h"
 #include "headroom_trace/bytes/byte_source.h"
@@ -66,8 +72,10 @@ TEST(MemorySnapshot, ThePeakIsHeldByLinesOfPython) {
     EXPECT_DOUBLE_EQ(view.number("peak_stacks", 0, "share"), 14.0 / 16);
     EXPECT_EQ(view.integer("peak_stacks", 0, "first_ns"), 1'700'000'000'000'000'000);
     EXPECT_EQ(view.integer("peak_stacks", 0, "last_ns"), 1'700'000'000'000'002'000);
-    ASSERT_EQ(view.result.answer.size(), 2U);
-    EXPECT_EQ(view.result.answer[0], "of the 16 MiB at the peak 14 MiB (87.5 %): train.py(12): forward");
+    ASSERT_EQ(view.result.answer.size(), 4U);
+    EXPECT_EQ(view.result.answer[0],
+              "CUDA 0: 16 MiB allocated at the peak, 24 MiB reserved; 6 MiB held in the end");
+    EXPECT_EQ(view.result.answer[2], "of the 16 MiB at the peak 14 MiB (87.5 %): train.py(12): forward");
     // The frames of C++ are left out, those of libraries stand in the stack.
     EXPECT_EQ(view.text("peak_stacks", 0, "stack"),
               std::string(kLinear) + ";train.py(12): forward;train.py(41): main");
@@ -96,6 +104,7 @@ TEST(MemorySnapshot, TheSegmentsSayHowTornTheRestIs) {
   EXPECT_EQ(view.integer("pools", 0, "segments"), 2);
   EXPECT_EQ(view.integer("pools", 0, "reserved_bytes"), 24 * kMiB);
   EXPECT_EQ(view.integer("pools", 0, "active_bytes"), 14 * kMiB);
+  EXPECT_EQ(view.integer("pools", 0, "waiting_bytes"), 8 * kMiB);
   EXPECT_EQ(view.integer("pools", 0, "inactive_split_bytes"), 10 * kMiB);
   EXPECT_EQ(view.integer("pools", 0, "free_whole_bytes"), 0);
   EXPECT_EQ(view.integer("pools", 0, "largest_free_bytes"), 6 * kMiB);
@@ -107,7 +116,7 @@ TEST(MemorySnapshot, TheSegmentsSayHowTornTheRestIs) {
 TEST(MemorySnapshot, WhatFoundNoMemoryIsSaid) {
   const ResultView view = view_analysis("memory", read(format_path("snapshot_protocol2.pickle")));
   EXPECT_EQ(
-      view.result.answer.at(1),
+      view.result.answer.at(3),
       "CUDA 0 was out of memory for 14 MiB at train.py(20): loss: the device had 5 MiB free, and of the 24 "
       "MiB reserved in the end 10 MiB are free, 6 MiB in one block: it is torn "
       "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)");
@@ -120,11 +129,214 @@ TEST(MemorySnapshot, StacksAndSegmentsAreConverted) {
   convert_to_chrome_trace(format_path("snapshot_protocol5.pickle"),
                           [&](std::string_view part) { text += part; });
   const Trace again = read_text(text, "again.json");
-  for (const char* table : {"peak_stacks", "leaks", "pools"}) {
+  for (const char* table : {"allocators", "peak_stacks", "leaks", "pools"}) {
     EXPECT_EQ(view_analysis("memory", trace).table(table).rows,
               view_analysis("memory", again).table(table).rows);
   }
   EXPECT_EQ(view_analysis("memory", trace).result.answer, view_analysis("memory", again).result.answer);
+}
+
+/// Writes protocol 2 of Python's pickles.
+struct PickleText {
+  static std::string little(std::uint64_t value, int bytes) {
+    std::string text;
+    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xFFU);
+    return text;
+  }
+  static std::string text(std::string_view value) {
+    return "X" + little(value.size(), 4) + std::string(value);
+  }
+  static std::string whole(std::int64_t value) {
+    return "\x8a\x08" + little(static_cast<std::uint64_t>(value), 8);
+  }
+  static std::string list(const std::vector<std::string>& values) {
+    std::string all = "](";
+    for (const std::string& value : values) all += value;
+    return all + "e";
+  }
+  static std::string dict(const std::vector<std::pair<const char*, std::string>>& members) {
+    std::string all = "}(";
+    for (const auto& [key, value] : members) all += text(key) + value;
+    return all + "u";
+  }
+};
+
+/// A snapshot of one device: the history that was recorded, and the blocks of one segment at its end.
+struct SnapshotText {
+  std::vector<std::string> entries, blocks;
+  std::int64_t reserved = 0;
+
+  static std::string frames(std::int64_t line) {
+    std::vector<std::string> all;
+    if (line > 0) {
+      all.push_back(PickleText::dict({{"filename", PickleText::text("train.py")},
+                                      {"line", PickleText::whole(line)},
+                                      {"name", PickleText::text("step")}}));
+    }
+    return PickleText::list(all);
+  }
+  void happens(const char* action, std::int64_t address, std::int64_t bytes, std::int64_t line = 0) {
+    entries.push_back(PickleText::dict({{"action", PickleText::text(action)},
+                                        {"addr", PickleText::whole(address)},
+                                        {"size", PickleText::whole(bytes)},
+                                        {"time_us", PickleText::whole(1'000'000 + std::ssize(entries))},
+                                        {"frames", frames(line)}}));
+  }
+  void allocate(std::int64_t address, std::int64_t bytes, std::int64_t line) {
+    happens("alloc", address, bytes, line);
+  }
+  void free(std::int64_t address, std::int64_t bytes) {
+    happens("free_requested", address, bytes, 99);  // where it is freed, not where it was allocated
+    happens("free_completed", address, bytes);
+  }
+  void holds(std::int64_t address, std::int64_t bytes, std::int64_t line = 0,
+             const char* state = "active_allocated") {
+    reserved += bytes;
+    blocks.push_back(PickleText::dict({{"address", PickleText::whole(address)},
+                                       {"size", PickleText::whole(bytes)},
+                                       {"requested_size", PickleText::whole(bytes)},
+                                       {"state", PickleText::text(state)},
+                                       {"frames", frames(line)}}));
+  }
+  std::string bytes() const {
+    const std::string segment = PickleText::dict({{"device", PickleText::whole(0)},
+                                                  {"address", PickleText::whole(1 << 30)},
+                                                  {"total_size", PickleText::whole(reserved)},
+                                                  {"blocks", PickleText::list(blocks)}});
+    return "\x80\x02" +
+           PickleText::dict({{"segments", PickleText::list({segment})},
+                             {"device_traces", PickleText::list({PickleText::list(entries)})}}) +
+           ".";
+  }
+  Trace trace() const { return read_text(bytes(), "snapshot.pickle"); }
+};
+
+/// Four blocks are held throughout, `freed` others until the history frees them, then two are allocated.
+SnapshotText with_blocks_from_before(int kept, int freed) {
+  SnapshotText snapshot;
+  for (int i = 0; i < kept; ++i) snapshot.holds(1000 + i, kMiB);
+  for (int i = 0; i < freed; ++i) {
+    snapshot.holds(2000 + i, kMiB, 0, "inactive");
+    snapshot.free(2000 + i, kMiB);
+  }
+  for (int i = 0; i < 2; ++i) {
+    snapshot.allocate(3000 + i, kMiB, 10 + i);
+    snapshot.holds(3000 + i, kMiB, 10 + i);
+  }
+  return snapshot;
+}
+
+std::int64_t sum_of(const ResultView& view, const char* table) {
+  std::int64_t sum = 0;
+  for (std::size_t row = 0; row < view.rows(table); ++row) sum += view.integer(table, row, "bytes");
+  return sum;
+}
+
+TEST(MemorySnapshot, BlocksFromBeforeTheHistoryCount) {
+  const ResultView view = view_analysis("memory", with_blocks_from_before(4, 6).trace());
+  EXPECT_EQ(view.integer("allocators", 0, "allocations"), 12);
+  EXPECT_EQ(view.integer("allocators", 0, "frees"), 6);
+  EXPECT_EQ(view.integer("allocators", 0, "allocated_bytes"), 12 * kMiB);
+  EXPECT_EQ(view.integer("allocators", 0, "held_before_bytes"), 10 * kMiB);
+  EXPECT_EQ(view.integer("allocators", 0, "left_bytes"), 6 * kMiB);
+  EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_bytes"), 10 * kMiB);
+  EXPECT_EQ(view.integer("allocators", 0, "unused_at_peak_bytes"), 2 * kMiB);
+  EXPECT_EQ(view.integer("pools", 0, "active_bytes"), 6 * kMiB);
+  // Neither when they were allocated nor where is known, and a free's stack is not it.
+  ASSERT_EQ(view.rows("peak_stacks"), 1U);
+  EXPECT_EQ(view.text("peak_stacks", 0, "line"), "allocated before the file begins");
+  EXPECT_EQ(view.integer("peak_stacks", 0, "bytes"), 10 * kMiB);
+  ASSERT_EQ(view.rows("leaks"), 3U);
+  EXPECT_EQ(view.text("leaks", 2, "line"), "allocated before the file begins");
+  EXPECT_EQ(view.integer("leaks", 2, "bytes"), 4 * kMiB);
+  EXPECT_TRUE(view.is_nothing("leaks", 2, "first_ns"));
+  EXPECT_EQ(sum_of(view, "leaks"), 6 * kMiB);
+}
+
+TEST(MemorySnapshot, AHistoryThatBeginsWithFreesLeavesNothingBelowZero) {
+  const ResultView view = view_analysis("memory", with_blocks_from_before(0, 10).trace());
+  EXPECT_EQ(view.integer("allocators", 0, "held_before_bytes"), 10 * kMiB);
+  EXPECT_EQ(view.integer("allocators", 0, "left_bytes"), 2 * kMiB);
+  EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_bytes"), 10 * kMiB);
+  EXPECT_EQ(sum_of(view, "leaks"), 2 * kMiB);
+}
+
+/// An address of before that is freed and given out again, and one that is freed for a stream to be done.
+TEST(MemorySnapshot, AnAddressOfBeforeMayBeGivenOutAgain) {
+  SnapshotText snapshot;
+  snapshot.free(1000, 5 * kMiB);
+  snapshot.allocate(1000, 3 * kMiB, 10);
+  snapshot.holds(1000, 3 * kMiB, 10);
+  snapshot.happens("free_requested", 2000, 2 * kMiB);
+  snapshot.holds(2000, 2 * kMiB, 0, "active_pending_free");
+  const ResultView view = view_analysis("memory", snapshot.trace());
+  EXPECT_EQ(view.integer("allocators", 0, "held_before_bytes"), 7 * kMiB);
+  EXPECT_EQ(view.integer("allocators", 0, "left_bytes"), 3 * kMiB);
+  EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_bytes"), 7 * kMiB);
+  EXPECT_EQ(view.integer("pools", 0, "active_bytes"), 5 * kMiB);
+  EXPECT_EQ(view.integer("pools", 0, "waiting_bytes"), 2 * kMiB);
+}
+
+/// Allocations and frees at random, of which the history has only the last, as its ring does.
+TEST(MemorySnapshot, AnyEndOfAHistoryGivesTablesThatAgree) {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> held;  // bytes and line by address
+    SnapshotText snapshot;
+    std::int64_t total = 0, peak = 0, before = 0;
+    const int forgotten = static_cast<int>(random() % 200);
+    for (int i = 0; i < 300; ++i) {
+      if (i == forgotten) {
+        snapshot.entries.clear();
+        before = peak = total;
+      }
+      if (!held.empty() && random() % 2 == 0) {
+        const auto one = std::next(held.begin(), static_cast<std::ptrdiff_t>(random() % held.size()));
+        total -= one->second.first;
+        snapshot.free(one->first, one->second.first);
+        held.erase(one);
+        continue;
+      }
+      const auto address = static_cast<std::int64_t>(1 + random() % 64);
+      if (held.contains(address)) continue;
+      const std::int64_t bytes = 512 * static_cast<std::int64_t>(1 + random() % 64);
+      held[address] = {bytes, 1 + static_cast<std::int64_t>(random() % 9)};
+      total += bytes;
+      peak = std::max(peak, total);
+      snapshot.allocate(address, bytes, held[address].second);
+    }
+    for (const auto& [address, block] : held) snapshot.holds(address, block.first, block.second);
+    snapshot.holds(9999, 77 * kMiB, 0, "inactive");
+    const ResultView view = view_analysis("memory", snapshot.trace());
+    const auto held_before = view.is_nothing("allocators", 0, "held_before_bytes")
+                                 ? 0
+                                 : view.integer("allocators", 0, "held_before_bytes");
+    EXPECT_EQ(held_before, before);
+    EXPECT_EQ(view.integer("allocators", 0, "left_bytes"), total);
+    EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_bytes"), peak);
+    EXPECT_EQ(view.integer("allocators", 0, "unused_at_peak_bytes"), snapshot.reserved - peak);
+    EXPECT_EQ(view.integer("pools", 0, "active_bytes"), total);
+    EXPECT_EQ(sum_of(view, "peak_stacks"), peak);
+    EXPECT_EQ(sum_of(view, "leaks"), total);
+  }
+}
+
+TEST(MemorySnapshot, ItsSummaryIsAboutMemory) {
+  const std::string bytes = with_blocks_from_before(4, 6).bytes();
+  ReadOptions options;
+  options.needs = Needs::kGpuWork;  // as of a large file
+  const Trace trace = read_text(bytes, "snapshot.pickle", options);
+  const ResultView view = view_analysis("summary", trace);
+  ASSERT_FALSE(view.result.answer.empty());
+  EXPECT_EQ(view.result.answer[0],
+            "CUDA 0: 10 MiB allocated at the peak, 12 MiB reserved; 6 MiB held in the end");
+  EXPECT_EQ(view.rows("leaks"), 3U);
+  EXPECT_DOUBLE_EQ(view.headline("peak_allocated_bytes"), static_cast<double>(10 * kMiB));
+  EXPECT_FALSE(view.notes("ProfilerActivity"));
+  EXPECT_FALSE(view.notes("copies"));
+  EXPECT_THAT(view_analysis("findings", trace).result.answer,
+              testing::ElementsAre(HasSubstr("`headroom trace memory`")));
 }
 
 template <std::size_t kSize>
