@@ -160,6 +160,9 @@ std::uint32_t add_detail(Category category, Needs needs, EventValues& values, st
     case Category::kUserAnnotation:
       return add_op_detail(needs, values, row, batch);
     case Category::kGpuSync:
+      // MTIA's name no call.
+      if (!values.arguments.has(Argument::kSyncKind) && !values.arguments.has(Argument::kCorrelation))
+        return kNone;
       return add_sync_detail(values, row, batch);
     default:
       return kNone;
@@ -228,14 +231,19 @@ Walk EventReader::walk_event(Walk walk) {
     if (at.at == nullptr || !is_skipped()) return {at};
     return {past_close(at, true, kValue), true};
   });
-  if (after.at == nullptr || later_.at == nullptr) return after;
+  if (after.at == nullptr) return after;
+  refine_category();
+  if (later_.at == nullptr) return after;
   return values_.arguments.read(later_, wanted_arguments()).at == nullptr ? Walk{} : after;
 }
 
 AfterMember EventReader::read_arguments(Walk walk) {
   // Nearly every writer puts phase and category first.
   const bool is_known = phase_ != '\0' && (phase_ != 'X' || !fields_.category.empty());
-  if (is_known) return {values_.arguments.read(walk, wanted_arguments())};
+  if (is_known) {
+    refine_category();
+    return {values_.arguments.read(walk, wanted_arguments())};
+  }
   later_ = walk;
   return {past_value(walk)};
 }
@@ -248,6 +256,14 @@ Category EventReader::cached_category() {
     category_of_text_ = category_of(text);
   }
   return category_of_text_;
+}
+
+/// MTIA gives the waits of its streams, and what they wait for, the category of its work.
+void EventReader::refine_category() {
+  if (category_ != Category::kKernel) return;
+  const std::string_view name = without_quotes(fields_.name);
+  if (name != "event_wait" && name != "event_record") return;
+  if (without_quotes(fields_.category) == "mtia_ccp_events") category_ = Category::kGpuSync;
 }
 
 void EventReader::explain(Batch& batch) {

@@ -56,6 +56,7 @@ class EventReader {
   Walk walk_event(Walk walk);
   AfterMember read_arguments(Walk walk);
   Category cached_category();
+  void refine_category();
   bool is_skipped() const;
   /// The arguments of the current event that some column holds.
   ArgumentMask wanted_arguments() const;

@@ -206,6 +206,27 @@ TEST(ReaderColumns, ViewersOfJaxSayByThreadWhatAnEventIs) {
   EXPECT_EQ(work.gpu[1].event, 1U);
 }
 
+TEST(ReaderColumns, WaitsOfMtiaAreNoWork) {
+  const std::string events =
+      R"json({"ph": "X", "cat": "mtia_ccp_events", "name": "pe_exe", "pid": 5, "tid": 1, "ts": 9000, "dur": 1000,
+     "args": {"stream": 1}},
+    {"ph": "X", "cat": "mtia_ccp_events", "name": "event_record", "pid": 5, "tid": 1, "ts": 10000.5, "dur": 0.3,
+     "args": {"stream": 1}},
+    {"args": {"stream": 2, "wait_on_stream": 1}, "dur": 9001, "ts": 1000, "tid": 2, "pid": 5, "name": "event_wait",
+     "cat": "mtia_ccp_events", "ph": "X"},
+    {"ph": "X", "cat": "kernel", "name": "event_wait", "pid": 5, "tid": 2, "ts": 10002, "dur": 500,
+     "args": {"stream": 2}})json";
+  const Trace trace = read_events(events);
+  EXPECT_EQ(trace.events.category, (std::vector<Category>{Category::kKernel, Category::kGpuSync,
+                                                          Category::kGpuSync, Category::kKernel}));
+  ASSERT_EQ(trace.gpu.size(), 2U);
+  EXPECT_EQ(trace.gpu[1].stream, 2);
+  EXPECT_TRUE(trace.syncs.empty());  // they name no call
+  const Trace work = read_events(events, Needs::kGpuWork);
+  EXPECT_EQ(work.events.size(), 2U);
+  EXPECT_EQ(work.events_skipped_by_need, 2U);
+}
+
 TEST(ReaderColumns, IntelsLaunchesAndQueues) {
   const Trace trace = read_events(
       R"json({"ph": "X", "cat": "xpu_runtime", "name": "urEnqueueKernelLaunch", "pid": 9, "tid": 9, "ts": 1, "dur": 1,
