@@ -4,7 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "headroom_trace/bytes/wire.h"
 #include "headroom_trace/formats/formats.h"
@@ -15,7 +18,8 @@ namespace headroom::trace::readers {
 namespace {
 
 // Node, IOInfo and AttributeProto.
-constexpr std::uint32_t kNodeId = 1, kNodeName = 2, kNodeType = 3, kNodeStart = 6, kNodeLength = 7, kNodeInputs = 8, kNodeAttribute = 10;
+constexpr std::uint32_t kNodeId = 1, kNodeName = 2, kNodeType = 3, kNodeStart = 6, kNodeLength = 7,
+                        kNodeInputs = 8, kNodeAttribute = 10;
 constexpr std::uint32_t kShapes = 2, kTypes = 3, kValues = 1;
 constexpr std::uint32_t kAttributeName = 1, kAttributeBool = 27, kAttributeText = 29;
 constexpr std::uint64_t kMetadataNode = 1, kFirstCommunication = 5, kLastCommunication = 7;
@@ -145,19 +149,53 @@ void ChakraReader::take_node(std::string_view bytes, std::uint64_t offset) {
                .offset = offset});
 }
 
-/// Whether a short message with a version ("0.0.4") precedes a node with a number, a name or a type.
-bool is_chakra(std::string_view first) {
-  if (first.empty() || static_cast<unsigned char>(first[0]) > 0x7F) return false;
-  const auto size = static_cast<std::size_t>(first[0]);
-  if (size < 3 || first.size() <= size + 2) return false;
-  WireMessage about(first.substr(1, size));
-  WireField version;
-  if (!about.next(version) || !version.is_bytes(1) || version.bytes.empty()) return false;
-  if (version.bytes.find_first_not_of("0123456789.") != version.bytes.npos) return false;
-  for (WireField field; about.next(field);) {
-    if (!field.is_bytes(2)) return false;
+/// Takes a message and the length before it; nothing if `rest` ends inside it.
+std::optional<std::string_view> take_message(std::string_view& rest) {
+  std::uint64_t size = 0;
+  for (unsigned shift = 0; shift < 28 && !rest.empty(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(rest.front());
+    rest.remove_prefix(1);
+    size |= std::uint64_t{byte & 0x7FU} << shift;
+    if (byte > 0x7F) continue;
+    if (size > rest.size()) return std::nullopt;
+    const std::string_view message = rest.substr(0, size);
+    rest.remove_prefix(size);
+    return message;
   }
-  return about.is_whole();
+  return std::nullopt;
+}
+
+/// Whether it has a name, a type, and no field that nodes do not have.
+bool is_node(std::string_view bytes) {
+  WireMessage message(bytes);
+  bool has_name = false, has_type = false;
+  for (WireField field; message.next(field);) {
+    if (field.number == 0 || field.number > kNodeAttribute) return false;
+    has_name = has_name || (field.is_bytes(kNodeName) && !field.bytes.empty() && is_readable(field.bytes));
+    has_type = has_type || field.is_varint(kNodeType);
+  }
+  return has_name && has_type && message.is_whole();
+}
+
+/// Whether the file begins with a message about itself: a version ("0.0.4") and attributes. Without the
+/// version a node must follow, as such a message may be empty.
+bool is_chakra(std::string_view first) {
+  const auto bytes = take_message(first);
+  if (!bytes || first.empty()) return false;
+  WireMessage about(*bytes);
+  bool has_version = false;
+  for (WireField field; about.next(field);) {
+    if (field.is_bytes(1) && !has_version &&
+        field.bytes.find_first_not_of("0123456789.") == field.bytes.npos) {
+      has_version = !field.bytes.empty();
+    } else if (!field.is_bytes(2)) {
+      return false;
+    }
+  }
+  if (!about.is_whole()) return false;
+  if (has_version) return true;
+  const auto node = take_message(first);
+  return node && is_node(*node);
 }
 
 }  // namespace
@@ -166,7 +204,7 @@ namespace format {
 
 extern const FileFormat chakra{
     "a Chakra execution trace", is_chakra,
-    [](FormatInput& input, EventWriter& events) { ChakraReader(events).read(input); }};
+    [](FormatInput& input, EventWriter& events) { ChakraReader(events).read(input); }, Writer::kChakra};
 
 }  // namespace format
 }  // namespace headroom::trace::readers

@@ -34,6 +34,37 @@ TEST(Chakra, NodesAreOperatorsAndWorkOfTheDevice) {
   EXPECT_EQ(trace.names[trace.collectives[all_reduce.collective].name], "all_reduce");
 }
 
+/// The message about the file, with its length, and a node: aten::mm for 20 us.
+std::string chakra_text(const std::string& about) {
+  const std::string node(
+      "\x08\x01\x12\x08"
+      "aten::mm\x18\x04\x30\xe8\x07\x38\x14",
+      19);
+  return static_cast<char>(about.size()) + about + static_cast<char>(node.size()) + node;
+}
+
+TEST(Chakra, TheMessageAboutTheFileMayLackTheVersion) {
+  const std::string attributes("\x12\x0a\x0a\x06schema\xea\x01\x00", 13);
+  for (const std::string& about : {std::string(), attributes.substr(0, 2) + "\x0a\x06schema" + "\x28\x01",
+                                   std::string("\x0a\x05"
+                                               "0.0.4"),
+                                   std::string("\x0a\x00", 2)}) {
+    const std::string bytes = chakra_text(about);
+    const Trace trace = read_text(bytes, "et");
+    expect_sound(trace);
+    ASSERT_EQ(trace.events.size(), 1U) << about.size();
+    EXPECT_EQ(trace.names[trace.events.name[0]], "aten::mm");
+    EXPECT_EQ(trace.events.duration_ns[0], 20'000);
+  }
+}
+
+TEST(Chakra, BytesThatAreNoNodeAreNoTraceOfIt) {
+  for (const std::string& bytes : {std::string(64, '\0'), chakra_text("").substr(0, 12),
+                                   std::string("\0\x04\x12\x02op", 6), std::string("\0\x02\x18\x04", 4)}) {
+    EXPECT_THROW(read_text(bytes, "et"), Error) << bytes.size();
+  }
+}
+
 TEST(Chakra, PyTorchsObserverGivesOperatorsInTheirOrder) {
   const Trace trace = read(format_path("pytorch_execution.json"));
   expect_sound(trace);
