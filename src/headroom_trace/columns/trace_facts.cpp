@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "headroom/base/text.h"
@@ -40,11 +41,12 @@ std::optional<std::int64_t> number_at(std::string_view text) {
   return to_integer(text.substr(0, digits));
 }
 
-std::optional<std::int64_t> number_after_rank(std::string_view name) {
-  constexpr std::string_view kWord = "rank";
-  for (std::size_t at = name.rfind(kWord); at != std::string_view::npos;
-       at = at == 0 ? std::string_view::npos : name.rfind(kWord, at - 1)) {
-    std::string_view rest = name.substr(at + kWord.size());
+/// The number after a word: "frank3" and "workers_4" have none.
+std::optional<std::int64_t> number_after_word(std::string_view name, std::string_view word) {
+  for (std::size_t at = name.rfind(word); at != std::string_view::npos;
+       at = at == 0 ? std::string_view::npos : name.rfind(word, at - 1)) {
+    if (at > 0 && name[at - 1] >= 'a' && name[at - 1] <= 'z') continue;
+    const std::string_view rest = name.substr(at + word.size());
     const std::size_t digits = rest.find_first_not_of("-_.[=");
     if (digits == std::string_view::npos || digits > 2) continue;
     if (const auto number = number_at(rest.substr(digits))) return number;
@@ -52,8 +54,8 @@ std::optional<std::int64_t> number_after_rank(std::string_view name) {
   return std::nullopt;
 }
 
-/// "{host}_{process id}.{time}.pt.trace.json", from PyTorch's tensorboard_trace_handler. Hosts may contain
-/// dots and numbers, so only a number after "rank" counts.
+/// "{host}_{process id}.{time}.pt.trace.json", from PyTorch's tensorboard_trace_handler. Hosts are called
+/// anything, "worker-7" too.
 bool is_of_trace_handler(std::string_view name) {
   const std::size_t end = name.find(".pt.trace.json");
   if (end == std::string_view::npos) return false;
@@ -62,6 +64,60 @@ bool is_of_trace_handler(std::string_view name) {
   if (dot == std::string_view::npos) return false;
   const std::string_view time = before.substr(dot + 1);
   return time.size() > kMostDigits && std::ranges::all_of(time, is_digit);
+}
+
+/// The parts of a file's name: its numbers, and the rest with a # for each of them.
+struct NameParts {
+  std::string rest;
+  std::vector<std::string_view> numbers;
+};
+
+NameParts parts_of(std::string_view name) {
+  NameParts parts;
+  for (std::size_t at = 0; at < name.size();) {
+    std::size_t end = at;
+    while (end < name.size() && is_digit(name[end])) ++end;
+    if (end == at) {
+      parts.rest += name[at++];
+      continue;
+    }
+    parts.numbers.push_back(name.substr(at, end - at));
+    parts.rest += '#';
+    at = end;
+  }
+  return parts;
+}
+
+/// The traces without a rank, each with the number in which alone their names differ; empty where there is
+/// no such number.
+std::vector<std::pair<std::size_t, std::int64_t>> numbers_that_differ(std::span<const TraceFacts> traces) {
+  std::vector<std::pair<std::size_t, std::int64_t>> found;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    if (traces[i].rank) continue;
+    found.emplace_back(i, 0);
+    names.push_back(std::filesystem::path(traces[i].source).filename().string());
+  }
+  if (found.size() < 2) return {};
+  std::vector<NameParts> parts;
+  for (const std::string& name : names) parts.push_back(parts_of(name));
+  const NameParts& first = parts.front();
+  std::optional<std::size_t> place;
+  for (const NameParts& one : parts) {
+    if (one.rest != first.rest) return {};
+    for (std::size_t i = 0; i < first.numbers.size(); ++i) {
+      if (one.numbers[i] == first.numbers[i]) continue;
+      if (place.value_or(i) != i) return {};
+      place = i;
+    }
+  }
+  std::set<std::int64_t> different;
+  for (std::size_t i = 0; place && i < parts.size(); ++i) {
+    const auto number = number_at(parts[i].numbers[*place]);
+    if (!number || !different.insert(*number).second) return {};
+    found[i].second = *number;
+  }
+  return place ? found : std::vector<std::pair<std::size_t, std::int64_t>>();
 }
 
 /// A trace that names no rank, or did not get the one that it names.
@@ -155,18 +211,8 @@ TraceFacts facts_of(const Trace& trace) {
 std::optional<std::int64_t> rank_in_name(std::string_view path) {
   std::string name = std::filesystem::path(path).filename().string();
   for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  if (const auto rank = number_after_rank(name)) return rank;
-  if (is_of_trace_handler(name)) return std::nullopt;
-  const std::string_view stem = std::string_view(name).substr(0, name.find('.'));
-  std::size_t digits = 0;
-  while (digits < stem.size() && is_digit(stem[stem.size() - 1 - digits])) ++digits;
-  const std::size_t before = stem.size() - digits;
-  if (digits > 0 && (before == 0 || stem[before - 1] == '_' || stem[before - 1] == '-')) {
-    return number_at(stem.substr(before));
-  }
-  const std::size_t first = stem.find_first_not_of("0123456789");
-  if (first == 0 || first == std::string_view::npos || stem[first] != '_') return std::nullopt;
-  return number_at(stem);
+  if (const auto rank = number_after_word(name, "rank")) return rank;
+  return is_of_trace_handler(name) ? std::nullopt : number_after_word(name, "worker");
 }
 
 RankNumbers rank_numbers(std::span<const TraceFacts> traces) {
@@ -176,6 +222,9 @@ RankNumbers rank_numbers(std::span<const TraceFacts> traces) {
     if (!traces[i].rank) continue;
     const bool is_new = owner.try_emplace(*traces[i].rank, &traces[i]).second;
     if (is_new) chosen[i] = traces[i].rank;
+  }
+  for (const auto& [i, number] : numbers_that_differ(traces)) {
+    if (owner.try_emplace(number, &traces[i]).second) chosen[i] = number;
   }
   std::int64_t free = 0;
   std::vector<Placed> placed;

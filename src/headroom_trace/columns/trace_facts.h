@@ -55,9 +55,9 @@ struct TraceFacts {
 
 TraceFacts facts_of(const Trace& trace);
 
-/// Returns the rank in a file's name: a number after "rank" ("rank-3", "rank_3", "rank3", "rank[3]"), or one
-/// that begins or ends the name ("3.json", "trace_3.json.gz"). Ignores numbers as long as times, and the
-/// process id in the names of PyTorch's trace handler ("host_27702.1695835535.pt.trace.json.gz").
+/// Returns the rank in a file's name: a number after "rank" ("rank-3", "rank_3", "rank3", "rank[3]"), or,
+/// but for the hosts in the names of PyTorch's trace handler ("worker-7_27702.1695835535.pt.trace.json.gz"),
+/// after "worker". Ignores numbers as long as times.
 std::optional<std::int64_t> rank_in_name(std::string_view path);
 
 struct RankNumbers {
@@ -65,8 +65,9 @@ struct RankNumbers {
   std::vector<std::string> notes;   ///< what was assumed, a sentence each
 };
 
-/// Returns the ranks of the traces of one job: from the trace or its name, else the lowest free numbers in
-/// file order. If several files claim a rank, the first keeps it.
+/// Returns the ranks of the traces of one job: from the trace or its name, else the number in which alone the
+/// names of the others differ ("trace_0.json", "trace_1.json"), else the lowest free numbers in file order.
+/// If several files claim a rank, the first keeps it.
 RankNumbers rank_numbers(std::span<const TraceFacts> traces);
 
 /// Returns a sentence for a trace without GPU work: why, and what to do.

@@ -316,9 +316,8 @@ TEST(RankInName, FindsTheNumberOfTheRank) {
   EXPECT_EQ(rank_in_name("trace_Rank7_step2.json"), 7);
   EXPECT_EQ(rank_in_name("flux_trace_rank_0.json.gz"), 0);
   EXPECT_EQ(rank_in_name("kineto.rank[4].json"), 4);
-  EXPECT_EQ(rank_in_name("17.json"), 17);
-  EXPECT_EQ(rank_in_name("trace_5.json"), 5);
-  EXPECT_EQ(rank_in_name("2_profile.json"), 2);
+  EXPECT_EQ(rank_in_name("worker3_step_12.json"), 3);
+  EXPECT_EQ(rank_in_name("Worker-11.json.gz"), 11);
   EXPECT_EQ(rank_in_name("ranking/rank-1/rank-9.json"), 9);
 }
 
@@ -329,6 +328,14 @@ TEST(RankInName, TakesNoOtherNumberForARank) {
   EXPECT_EQ(rank_in_name("worker0.1623143089861.pt.trace.json"), std::nullopt);
   EXPECT_EQ(rank_in_name("resnet50.json"), std::nullopt);
   EXPECT_EQ(rank_in_name("frank.json"), std::nullopt);
+  EXPECT_EQ(rank_in_name("frank3.json"), std::nullopt);
+  EXPECT_EQ(rank_in_name("num_workers_4.json"), std::nullopt);
+  EXPECT_EQ(rank_in_name("nsight-2025.5.2"), std::nullopt);
+  EXPECT_EQ(rank_in_name("nsight-2025.5.2.sqlite"), std::nullopt);
+  EXPECT_EQ(rank_in_name("resnet-50.json"), std::nullopt);
+  EXPECT_EQ(rank_in_name("17.json"), std::nullopt);
+  EXPECT_EQ(rank_in_name("trace_5.json"), std::nullopt);
+  EXPECT_EQ(rank_in_name("2_profile.json"), std::nullopt);
 }
 
 TEST(RankInName, TakesNoProcessIdForARank) {
@@ -336,7 +343,8 @@ TEST(RankInName, TakesNoProcessIdForARank) {
   EXPECT_EQ(rank_in_name("job/gpu-7_311.1732480000123456789.pt.trace.json"), std::nullopt);
   EXPECT_EQ(rank_in_name("node-1.rack-2.example.com_27702.1695835535123.pt.trace.json.gz"), std::nullopt);
   EXPECT_EQ(rank_in_name("host_rank3.1695835535.pt.trace.json.gz"), 3);  // a worker_name of the user's
-  EXPECT_EQ(rank_in_name("trace_5.pt.trace.json"), 5);                   // none of the handler's: no time
+  EXPECT_EQ(rank_in_name("worker-7_27702.1695835535123.pt.trace.json"), std::nullopt);  // a host's name
+  EXPECT_EQ(rank_in_name("worker7.pt.trace.json"), 7);  // none of the handler's: no time
 }
 
 TraceFacts of(const char* source, std::optional<std::int64_t> rank = {}) {
@@ -359,6 +367,31 @@ TEST(RankNumbers, ThoseWithoutOneGetWhatIsFree) {
               ElementsAre("2 files do not tell their rank: taken by their places, a.json as rank 1"));
   EXPECT_THAT(rank_numbers(std::vector{of("a.json"), of("b.json", 0)}).notes,
               ElementsAre("a.json does not tell its rank: taken as rank 1, by its place"));
+}
+
+TEST(RankNumbers, AreTheNumberInWhichAloneTheNamesDiffer) {
+  const auto ranks = [](std::vector<const char*> names) {
+    std::vector<TraceFacts> traces;
+    for (const char* name : names) traces.push_back(of(name));
+    const RankNumbers numbers = rank_numbers(traces);
+    return std::pair(numbers.ranks, numbers.notes.empty());
+  };
+  using Ranks = std::vector<std::int64_t>;
+  EXPECT_EQ(ranks({"a/trace_3.json", "a/trace_2.json"}), std::pair(Ranks({3, 2}), true));
+  EXPECT_EQ(ranks({"10.json", "9.json"}), std::pair(Ranks({10, 9}), true));
+  EXPECT_EQ(ranks({"resnet-50_1.json", "resnet-50_0.json"}), std::pair(Ranks({1, 0}), true));
+  // Two numbers that differ, words, one number twice, a time, one file.
+  EXPECT_EQ(ranks({"a2_1.json", "a3_4.json"}), std::pair(Ranks({0, 1}), false));
+  EXPECT_EQ(ranks({"before_7.json", "after_8.json"}), std::pair(Ranks({0, 1}), false));
+  EXPECT_EQ(ranks({"x/t_7.json", "y/t_7.json"}), std::pair(Ranks({0, 1}), false));
+  EXPECT_EQ(ranks({"t_1695835535.json", "t_1695835536.json"}), std::pair(Ranks({0, 1}), false));
+  EXPECT_EQ(ranks({"nsight-2025.5.2.sqlite"}), std::pair(Ranks({0}), false));
+}
+
+TEST(RankNumbers, NumbersOfNamesGiveWayToRanks) {
+  const RankNumbers numbers = rank_numbers(std::vector{of("t_1.json"), of("t_2.json"), of("own.json", 1)});
+  EXPECT_THAT(numbers.ranks, ElementsAre(0, 2, 1));
+  EXPECT_THAT(numbers.notes, ElementsAre(HasSubstr("t_1.json does not tell its rank")));
 }
 
 TEST(RankNumbers, DuplicatesAreNamed) {
