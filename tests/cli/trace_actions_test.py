@@ -73,8 +73,8 @@ class Diff(CommandLineTest):
         result = self.diff(self.before, self.after)
         self.assert_exit(result, 0)
         self.assertEqual(result.stderr, "")
-        self.assertRegex(result.stdout, r"unchanged +1 +1 +20.0 µs +40.0 µs +20.0 µs  sgemm_128x64\n")
-        self.assertRegex(result.stdout, r"added +0 +1 +0 ns +7.00 µs +7.00 µs  new\n")
+        self.assertRegex(result.stdout, r"increased +1 +1 +20.0 µs +40.0 µs +20.0 µs +20.0 µs +40.0 µs  sgemm_128x64\n")
+        self.assertRegex(result.stdout, r"added +0 +1 +0 ns +7.00 µs +7.00 µs +- +7.00 µs  new\n")
         self.assertRegex(result.stdout, r"call +increased +2 +3 .* cudaLaunchKernel\n")
         self.assertIn("ProfilerStep > aten::mm > sgemm_128x64", result.stdout)
 

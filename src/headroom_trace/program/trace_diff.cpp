@@ -17,8 +17,9 @@ namespace {
 constexpr const char* kTraceDiffFooter =
     "A and B are each a trace, or a folder or a pattern: the ranks of a job, summed. Lines are sorted by "
     "the\n"
-    "difference of their time; added, deleted, increased, decreased and unchanged are about the number of "
-    "events.\n"
+    "difference of their time; increased and decreased are about that time, which is unchanged within 1 % "
+    "and "
+    "1 ms.\n"
     "examples:\n"
     "  headroom trace diff before.json.gz after.json.gz\n"
     "  headroom trace diff --step 12 before.json after.json    one ProfilerStep of each\n"

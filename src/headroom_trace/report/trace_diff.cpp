@@ -176,13 +176,6 @@ void sum_gpu(const Trace& trace, const Span& span, const ProfileOptions& options
 
 constexpr std::size_t kChanges = 5;
 
-Change change_of(const WorkSum& before, const WorkSum& after) {
-  if (before.count == 0) return Change::kAdded;
-  if (after.count == 0) return Change::kDeleted;
-  if (before.count == after.count) return Change::kUnchanged;
-  return after.count > before.count ? Change::kIncreased : Change::kDecreased;
-}
-
 /// Sums of a profile as they are shown: as they are, or by step.
 struct Scale {
   double before = 1, after = 1;
@@ -198,11 +191,23 @@ struct Scale {
   Cell delta_cell(const DiffLine& line) const {
     return is_one ? Cell{line.after.total_ns - line.before.total_ns} : Cell{delta_ns(line)};
   }
-  /// The five numbers of a line: two counts, two times, the difference.
+  /// The numbers of a line: counts, times, their difference, times of one call.
   void append(std::vector<Cell>& row, const DiffLine& line) const {
-    row.insert(row.end(),
-               {of(line.before.count, before), of(line.after.count, after), of(line.before.total_ns, before),
-                of(line.after.total_ns, after), delta_cell(line)});
+    row.insert(row.end(), {of(line.before.count, before), of(line.after.count, after),
+                           of(line.before.total_ns, before), of(line.after.total_ns, after), delta_cell(line),
+                           call_cell(line.before), call_cell(line.after)});
+  }
+  static Cell call_cell(const WorkSum& work) {
+    return quotient_cell(static_cast<double>(work.total_ns), static_cast<double>(work.count));
+  }
+  Change change_of(const DiffLine& line) const {
+    if (line.before.count == 0) return Change::kAdded;
+    if (line.after.count == 0) return Change::kDeleted;
+    constexpr double kShare = 0.01, kLeastNs = 1e3, kMostNs = 1e6;
+    const double by = delta_ns(line);
+    const double noise = kShare * static_cast<double>(line.before.total_ns) / before;
+    if (std::abs(by) <= std::clamp(noise, kLeastNs, kMostNs)) return Change::kUnchanged;
+    return by > 0 ? Change::kIncreased : Change::kDecreased;
   }
 };
 
@@ -211,7 +216,9 @@ void add_sum_columns(DataTable& table) {
                                                   {"count_after", "count B", Kind::kCount},
                                                   {"time_before_ns", "time A", Kind::kTimeNs},
                                                   {"time_after_ns", "time B", Kind::kTimeNs},
-                                                  {"difference_ns", "B - A", Kind::kTimeNs}})
+                                                  {"difference_ns", "B - A", Kind::kTimeNs},
+                                                  {"call_before_ns", "a call A", Kind::kTimeNs},
+                                                  {"call_after_ns", "a call B", Kind::kTimeNs}})
     table.columns.push_back(column);
 }
 
@@ -277,10 +284,11 @@ DataTable lines_table(DataTable table, std::vector<Labelled> lines, const Scale&
 }
 
 /// What the CPU did.
-std::vector<Labelled> cpu_lines(const TraceProfile& before, const TraceProfile& after) {
-  std::vector<Labelled> all = labelled("op", joined(before.ops, after.ops));
-  for (auto& more : {labelled("annotation", joined(before.annotations, after.annotations)),
-                     labelled("call", joined(before.calls, after.calls))})
+std::vector<Labelled> cpu_lines(const TraceProfile& before, const TraceProfile& after, const Scale& scale) {
+  std::vector<Labelled> all = labelled("op", joined(before.ops, after.ops, scale.before, scale.after));
+  for (auto& more :
+       {labelled("annotation", joined(before.annotations, after.annotations, scale.before, scale.after)),
+        labelled("call", joined(before.calls, after.calls, scale.before, scale.after))})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }
@@ -366,7 +374,9 @@ const char* to_string(Change change) {
   return kNames[static_cast<std::size_t>(change)];
 }
 
-std::vector<DiffLine> joined(const WorkByName& before, const WorkByName& after) {
+std::vector<DiffLine> joined(const WorkByName& before, const WorkByName& after, double before_steps,
+                             double after_steps) {
+  const Scale scale{before_steps, after_steps};
   std::vector<DiffLine> lines;
   auto a = before.begin();
   auto b = after.begin();
@@ -377,14 +387,14 @@ std::vector<DiffLine> joined(const WorkByName& before, const WorkByName& after) 
     line.name = take_a ? a->first : b->first;
     if (take_a) line.before = (a++)->second;
     if (take_b) line.after = (b++)->second;
-    line.change = change_of(line.before, line.after);
+    line.change = scale.change_of(line);
   }
   return lines;
 }
 
 AnalysisResult diff(const TraceProfile& before, const TraceProfile& after, const DiffOptions& options) {
   const Scale scale = scale_of(before, after, options.per_step);
-  const std::vector<DiffLine> kernels = joined(before.kernels, after.kernels);
+  const std::vector<DiffLine> kernels = joined(before.kernels, after.kernels, scale.before, scale.after);
   AnalysisResult result;
   result.answer = {answer_of(kernels, scale)};
   result.tables.push_back(changes_table(kernels, scale));
@@ -392,9 +402,10 @@ AnalysisResult diff(const TraceProfile& before, const TraceProfile& after, const
     result.tables.push_back(lines_table({key, title, {}, {}}, std::move(lines), scale, options.top));
   };
   add("kernels", "kernels by the difference of their time", labelled(nullptr, kernels));
-  add("ops", "ops, annotations and calls of the runtime, with what they call", cpu_lines(before, after));
+  add("ops", "ops, annotations and calls of the runtime, with what they call",
+      cpu_lines(before, after, scale));
   add("places", "kernels by the ops above their launch",
-      labelled(nullptr, joined(before.places, after.places)));
+      labelled(nullptr, joined(before.places, after.places, scale.before, scale.after)));
   add_notes(before, after, kernels, options, result);
   return result;
 }

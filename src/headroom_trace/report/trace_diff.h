@@ -52,7 +52,7 @@ TraceProfile profile_of(const Trace& trace, const ProfileOptions& options = {});
 
 void add(TraceProfile& sum, const TraceProfile& other);
 
-/// How the events of one name changed in number from the first trace to the second.
+/// How the time of the events of one name changed from the first trace to the second.
 enum class Change { kAdded, kDeleted, kIncreased, kDecreased, kUnchanged };
 const char* to_string(Change change);
 
@@ -63,16 +63,19 @@ struct DiffLine {
   Change change = Change::kUnchanged;
 };
 
-/// The outer join of two, by name.
-std::vector<DiffLine> joined(const WorkByName& before, const WorkByName& after);
+/// The outer join of two, by name. Times have changed by more than 1 us and more than 1 %, or by more than
+/// 1 ms; where the sums are of several steps (`..._steps`), times a step.
+std::vector<DiffLine> joined(const WorkByName& before, const WorkByName& after, double before_steps = 1,
+                             double after_steps = 1);
 
 struct DiffOptions {
   std::size_t top = 20;   ///< rows of each table; 0: all
   bool per_step = false;  ///< counts and times by step of the profiler: for traces of unequal length
 };
 
-/// Returns tables of the changes: total, by kernel, by op, annotation and call, by place in the tree. Largest
-/// time difference first. Throws Error for per_step if a trace has no steps.
+/// Returns tables of the changes, with the time of each and of one call: total, by kernel, by op, annotation
+/// and call, by place in the tree. Largest time difference first. Throws Error for per_step if a trace has no
+/// steps.
 AnalysisResult diff(const TraceProfile& before, const TraceProfile& after, const DiffOptions& options = {});
 
 }  // namespace headroom::trace

@@ -251,12 +251,29 @@ TEST(TraceProfile, RanksAddUp) {
 }
 
 TEST(TraceDiff, JoinsBothSidesByName) {
-  const WorkByName before{{"a", {2, 10}}, {"b", {1, 5}}, {"d", {3, 9}}, {"e", {2, 2}}};
-  const WorkByName after{{"a", {2, 11}}, {"c", {1, 6}}, {"d", {4, 9}}, {"e", {1, 7}}};
+  const WorkByName before{{"a", {2, 10'000}}, {"b", {1, 5}}, {"d", {3, 9'000}}, {"e", {2, 9'000}}};
+  const WorkByName after{{"a", {3, 11'000}}, {"c", {1, 6}}, {"d", {3, 10'001}}, {"e", {4, 7'000}}};
   std::vector<std::string> seen;
   for (const DiffLine& line : joined(before, after)) seen.push_back(line.name + " " + to_string(line.change));
   EXPECT_THAT(seen, ElementsAre("a unchanged", "b deleted", "c added", "d increased", "e decreased"));
   EXPECT_THAT(joined({}, {}), IsEmpty());
+}
+
+/// By time, whatever the number of events: 1 us and 1 %, but never more than 1 ms.
+TEST(TraceDiff, ChangesAreThoseOfTheTime) {
+  const auto change = [](WorkSum before, WorkSum after, double before_steps = 1, double after_steps = 1) {
+    const std::vector<DiffLine> lines =
+        joined(WorkByName{{"k", before}}, WorkByName{{"k", after}}, before_steps, after_steps);
+    return std::string(to_string(lines.at(0).change));
+  };
+  EXPECT_EQ(change({40, 500'000'000}, {40, 779'000'000}), "increased");
+  EXPECT_EQ(change({40, 30'000'000'000}, {40, 29'721'000'000}), "decreased");
+  EXPECT_EQ(change({40, 1'000'000}, {40, 1'010'000}), "unchanged");
+  EXPECT_EQ(change({40, 1'000'000}, {40, 1'010'001}), "increased");
+  EXPECT_EQ(change({40, 1'000'000'000}, {40, 1'001'000'000}), "unchanged");
+  EXPECT_EQ(change({40, 1'000'000'000}, {40, 1'001'000'001}), "increased");
+  EXPECT_EQ(change({4, 800'000}, {2, 400'000}, 4, 2), "unchanged");
+  EXPECT_EQ(change({4, 800'000}, {4, 800'000}, 4, 2), "increased");
 }
 
 std::vector<std::string> names(const DataTable& table) {
@@ -278,11 +295,12 @@ TEST(TraceDiff, PutsTheLargestDifferenceFirst) {
   EXPECT_THAT(
       result.tables[1].rows[0],
       ElementsAre(Cell{"deleted"}, Cell{std::int64_t{1}}, Cell{std::int64_t{0}}, Cell{std::int64_t{70}},
-                  Cell{std::int64_t{0}}, Cell{std::int64_t{-70}}, Cell{"gone"}));
+                  Cell{std::int64_t{0}}, Cell{std::int64_t{-70}}, Cell{70.0}, Cell{}, Cell{"gone"}));
   // The row "all" of the changes: 3 kernels in 220 ns before, 4 in 181 ns after.
   EXPECT_THAT(result.tables[0].rows.back(),
               ElementsAre(Cell{"all"}, Cell{std::int64_t{4}}, Cell{std::int64_t{3}}, Cell{std::int64_t{4}},
-                          Cell{std::int64_t{220}}, Cell{std::int64_t{181}}, Cell{std::int64_t{-39}}));
+                          Cell{std::int64_t{220}}, Cell{std::int64_t{181}}, Cell{std::int64_t{-39}},
+                          Cell{220.0 / 3}, Cell{181.0 / 4}));
   EXPECT_THAT(result.notes, IsEmpty());
 }
 
@@ -295,8 +313,9 @@ TEST(TraceDiff, DividesBySteps) {
   EXPECT_THAT(diff(before, after).notes, ElementsAre(HasSubstr("--per-step divides")));
   const AnalysisResult result = diff(before, after, {20, true});
   EXPECT_THAT(result.notes, IsEmpty());
-  EXPECT_THAT(result.tables.at(1).rows.at(0), ElementsAre(Cell{"decreased"}, Cell{2.0}, Cell{2.0}, Cell{50.0},
-                                                          Cell{60.0}, Cell{10.0}, Cell{"gemm"}));
+  EXPECT_THAT(result.tables.at(1).rows.at(0),
+              ElementsAre(Cell{"unchanged"}, Cell{2.0}, Cell{2.0}, Cell{50.0}, Cell{60.0}, Cell{10.0},
+                          Cell{25.0}, Cell{30.0}, Cell{"gemm"}));
   after.steps = 0;
   EXPECT_THROW(diff(before, after, {20, true}), Error);
 }
