@@ -11,6 +11,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom_trace/readers/chrome_trace.h"
+#include "headroom_trace/readers/device_timelines.h"
 #include "headroom_trace/readers/event_rewriter.h"
 #include "headroom_trace/readers/read.h"
 #include "headroom_trace/readers/trace_assembly.h"
@@ -178,8 +179,8 @@ void read_as_what_it_is(readers::PeekedSource& bytes, const std::filesystem::pat
   if (format->writer != Writer::kUnknown) trace.writer = format->writer;
 }
 
-Trace read_source(const OpenSource& open, const std::string& source, const std::filesystem::path& path,
-                  const ReadOptions& options, const readers::RewriteSink* sink = nullptr) {
+Trace read_once(const OpenSource& open, const std::string& source, const std::filesystem::path& path,
+                const ReadOptions& options, const readers::RewriteSink* sink, bool& can_be_read_again) {
   Trace trace;
   trace.source = source;
   readers::PeekedSource bytes(open(), readers::kFirstBytes);
@@ -192,6 +193,7 @@ Trace read_source(const OpenSource& open, const std::string& source, const std::
       throw Error(bytes.damage());
     }
   });
+  can_be_read_again = bytes.size() > 0;
   trace.file_bytes = bytes.size() > 0 ? bytes.size() : bytes.done();
   if (const std::string damage = bytes.damage(); !damage.empty()) {
     trace.is_complete = false;
@@ -199,6 +201,21 @@ Trace read_source(const OpenSource& open, const std::string& source, const std::
     trace.problems.first.push_back({trace.json_bytes, damage});
   }
   readers::read_rank_from_name(trace);
+  return trace;
+}
+
+Trace read_source(const OpenSource& open, const std::string& source, const std::filesystem::path& path,
+                  const ReadOptions& options, const readers::RewriteSink* sink = nullptr) {
+  bool can_be_read_again = false;
+  Trace trace = read_once(open, source, path, options, sink, can_be_read_again);
+  if (sink != nullptr || !can_be_read_again || !readers::wants_launch_arrows(trace, options.needs))
+    return trace;
+  ReadOptions with_arrows = options;
+  with_arrows.needs = with_arrows.needs | Needs::kFlows;
+  trace = {};
+  trace = read_once(open, source, path, with_arrows, sink, can_be_read_again);
+  trace.events_skipped_by_need += trace.flows.size();
+  trace.flows.clear();
   return trace;
 }
 

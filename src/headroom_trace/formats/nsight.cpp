@@ -528,7 +528,7 @@ bool is_nsight(std::string_view first) {
 
 namespace format {
 
-extern const FileFormat nsight{"a SQLite export of Nsight Systems", is_nsight, read_nsight};
+extern const FileFormat nsight{"a SQLite export of Nsight Systems", is_nsight, read_nsight, Writer::kNsight};
 
 }  // namespace format
 

@@ -157,7 +157,7 @@ namespace format {
 
 extern const FileFormat pytorch_execution{
     "an execution trace of PyTorch", is_execution,
-    [](FormatInput& input, EventWriter& events) { ExecutionReader(events).read(input); }};
+    [](FormatInput& input, EventWriter& events) { ExecutionReader(events).read(input); }, Writer::kPyTorch};
 
 }  // namespace format
 }  // namespace headroom::trace::readers

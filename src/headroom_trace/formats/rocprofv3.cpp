@@ -288,7 +288,7 @@ void read_rocprof(FormatInput& input, EventWriter& events) {
 
 namespace format {
 
-extern const FileFormat rocprofv3{"rocprofv3's JSON", is_rocprof, read_rocprof};
+extern const FileFormat rocprofv3{"rocprofv3's JSON", is_rocprof, read_rocprof, Writer::kRocprof};
 
 }  // namespace format
 }  // namespace headroom::trace::readers

@@ -454,7 +454,8 @@ void read_xplane(FormatInput& input, EventWriter& events) {
 
 namespace format {
 
-extern const FileFormat xplane{"an XSpace of XLA's profiler (xplane.pb)", is_xplane, read_xplane};
+extern const FileFormat xplane{"an XSpace of XLA's profiler (xplane.pb)", is_xplane, read_xplane,
+                               Writer::kJax};
 
 }  // namespace format
 }  // namespace headroom::trace::readers

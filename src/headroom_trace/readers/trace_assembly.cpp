@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <iterator>
 #include <limits>
@@ -17,6 +16,7 @@
 #include "headroom/base/text.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/json/json_text.h"
+#include "headroom_trace/readers/device_timelines.h"
 #include "headroom_trace/readers/event_fields.h"
 
 namespace headroom::trace::readers {
@@ -58,72 +58,6 @@ void keep_details(std::vector<Detail>& details, const std::vector<std::uint32_t>
     events.detail[row] = static_cast<std::uint32_t>(kept++);
   }
   details.resize(kept);
-}
-
-/// The whole number right after `before` in `text`.
-std::optional<std::int64_t> number_after(std::string_view text, std::string_view before) {
-  const std::size_t at = text.find(before);
-  if (at == text.npos) return std::nullopt;
-  text.remove_prefix(at + before.size());
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} ? std::optional(number) : std::nullopt;
-}
-
-struct Timeline {
-  std::optional<std::int32_t> device;  ///< nothing: the host
-  bool is_work = false;                ///< operations, not the names, modules or steps drawn above them
-  bool is_ascend = false;
-  std::int64_t stream = -1;
-};
-
-/// torch_npu's profiler: the streams of "Ascend Hardware", and each group of "Communication" (earlier
-/// "HCCL"), whose planes draw the parts of the same operations again. The last five bits of the process id
-/// are the device (torch_npu's TraceEventManager::get_pid_format).
-std::optional<Timeline> ascend_timeline_of(const Thread& thread) {
-  const bool is_hardware = thread.process_name == "Ascend Hardware";
-  if (!is_hardware && thread.process_name != "Communication" && thread.process_name != "HCCL")
-    return std::nullopt;
-  constexpr std::int64_t kDevices = 32, kGroupStreams = 1'000'000;
-  const auto process = number_after(thread.pid, "");
-  Timeline timeline{.device = static_cast<std::int32_t>(process.value_or(0) % kDevices), .is_ascend = true};
-  if (const auto stream = number_after(thread.thread_name, is_hardware ? "Stream " : "Group ")) {
-    timeline.is_work = true;
-    // Groups are numbered apart from the streams.
-    timeline.stream = is_hardware ? *stream : kGroupStreams + *stream;
-  }
-  return timeline;
-}
-
-/// Whether the name is that of a stream waiting for another, or recording an event.
-bool is_event_of_ascend(std::string_view name) {
-  return contains(name, "EVENT_WAIT") || contains(name, "EVENT_RECORD") || contains(name, "NOTIFY_WAIT") ||
-         contains(name, "NOTIFY_RECORD") || contains(name, "Notify_Wait") || contains(name, "Notify_Record");
-}
-
-Timeline timeline_of(const Thread& thread) {
-  if (const auto ascend = ascend_timeline_of(thread)) return *ascend;
-  Timeline timeline;
-  for (const char* prefix : {"/device:GPU:", "/device:TPU:"}) {
-    if (const auto device = number_after(thread.process_name, prefix)) {
-      timeline.device = static_cast<std::int32_t>(*device);
-    }
-  }
-  if (!timeline.device) return timeline;
-  if (const auto stream = number_after(thread.thread_name, "Stream #")) {
-    timeline.stream = *stream;
-    timeline.is_work = true;
-  } else {
-    timeline.is_work = thread.thread_name == "XLA Ops" || thread.thread_name == "XLA Async Ops";
-  }
-  return timeline;
-}
-
-Category category_of_work(std::string_view name) {
-  if (contains(name, "Memcpy") || contains(name, "memcpy") || contains(name, "MEMCPY"))
-    return Category::kGpuMemcpy;
-  if (contains(name, "Memset") || contains(name, "memset")) return Category::kGpuMemset;
-  return Category::kKernel;
 }
 
 template <typename Value>
@@ -269,32 +203,6 @@ void remove_events(Trace& trace, const std::vector<bool>& is_dropped) {
     time.event = new_rows[time.event];
     return time.event == kNone;
   });
-}
-
-/// The JSON of the JAX and TensorFlow viewers and of Ascend's profiler has no categories for device work; the
-/// names of process and thread tell ("/device:GPU:0", "Stream #7(Compute)", "XLA Ops"; "Ascend Hardware",
-/// "Stream 42"; "Communication", "Group 0 Communication"). Gives those of `rows` that are device work their
-/// category and a row of Trace::gpu; launches become kRuntime. Leaves the rest alone.
-void categorize_by_timeline(Trace& trace, const std::vector<std::uint32_t>& rows) {
-  if (rows.empty()) return;
-  std::vector<Timeline> timelines;
-  for (const Thread& thread : trace.threads) timelines.push_back(timeline_of(thread));
-  const bool has_devices =
-      std::ranges::any_of(timelines, [](const Timeline& t) { return t.device.has_value(); });
-  if (!has_devices) return;
-  Events& events = trace.events;
-  for (const std::uint32_t row : rows) {
-    const Timeline& timeline = timelines[events.thread[row]];
-    if (timeline.is_work && !(timeline.is_ascend && is_event_of_ascend(trace.names[events.name[row]]))) {
-      events.category[row] = category_of_work(trace.names[events.name[row]]);
-      events.detail[row] = static_cast<std::uint32_t>(trace.gpu.size());
-      trace.gpu.push_back({.event = row, .device = *timeline.device, .stream = timeline.stream});
-    } else if (timeline.device) {
-      events.category[row] = Category::kGpuAnnotation;
-    } else if (events.correlation[row] != kNoCorrelation) {
-      events.category[row] = Category::kRuntime;
-    }
-  }
 }
 
 }  // namespace
@@ -485,6 +393,8 @@ std::uint32_t TraceAssembly::thread_row(std::uint32_t local, Translations& known
 void TraceAssembly::finish() {
   name_threads();
   categorize_by_timeline(trace_, uncategorized_);
+  follow_launch_arrows(trace_);
+  trace_.writer = writer_of(trace_);
   drop_rows();
   add_base_time();
   std::ranges::stable_sort(trace_.problems.first, {}, &Problem::offset);

@@ -206,6 +206,31 @@ TEST(ReaderColumns, ViewersOfJaxSayByThreadWhatAnEventIs) {
   EXPECT_EQ(work.gpu[1].event, 1U);
 }
 
+/// The viewer of XLA draws the operations of a GPU's streams again, by module and by operation.
+TEST(ReaderColumns, RowsAboveTheStreamsAreNoWork) {
+  const std::string names =
+      R"json({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "/device:%:0"}},
+    {"ph": "M", "pid": 1, "tid": 2, "name": "thread_name", "args": {"name": "XLA Modules"}},
+    {"ph": "M", "pid": 1, "tid": 3, "name": "thread_name", "args": {"name": "XLA Ops"}},)json";
+  const std::string stream =
+      R"json({"ph": "M", "pid": 1, "tid": 13, "name": "thread_name", "args": {"name": "Stream #13(Compute)"}},
+    {"ph": "X", "pid": 1, "tid": 13, "ts": 10, "dur": 2, "name": "loop_add_fusion"},)json";
+  const std::string rows =
+      R"json({"ph": "X", "pid": 1, "tid": 2, "ts": 10, "dur": 9, "name": "jit_f"},
+    {"ph": "X", "pid": 1, "tid": 3, "ts": 10, "dur": 2, "name": "add.1"})json";
+  const auto work = [&](const std::string& kind, bool has_streams) {
+    std::string text = names + (has_streams ? stream : "") + rows;
+    text.replace(text.find('%'), 1, kind);
+    const Trace trace = read_events(text);
+    std::vector<std::string> found;
+    for (const GpuDetail& one : trace.gpu) found.emplace_back(trace.names[trace.events.name[one.event]]);
+    return found;
+  };
+  EXPECT_EQ(work("GPU", true), std::vector<std::string>{"loop_add_fusion"});
+  EXPECT_EQ(work("GPU", false), std::vector<std::string>{"add.1"});
+  EXPECT_EQ(work("TPU", false), std::vector<std::string>{"add.1"});
+}
+
 TEST(ReaderColumns, WaitsOfMtiaAreNoWork) {
   const std::string events =
       R"json({"ph": "X", "cat": "mtia_ccp_events", "name": "pe_exe", "pid": 5, "tid": 1, "ts": 9000, "dur": 1000,
@@ -275,6 +300,45 @@ TEST(ReaderColumns, AscendsHardwareIsADevice) {
   EXPECT_NE(trace.gpu[1].stream, 0);
   EXPECT_EQ(launches(trace), (std::vector<std::uint32_t>{1, kNone}));
   EXPECT_EQ(kernel_types(trace), (std::vector<KernelType>{KernelType::kCompute, KernelType::kCommunication}));
+}
+
+/// The numbers of CANN's calls and of the hardware's work are not the same; arrows lead from one to the
+/// other.
+TEST(ReaderColumns, AscendsLaunchesAreArrows) {
+  const std::string events =
+      R"json({"ph": "X", "cat": "cpu_op", "name": "aten::add_", "pid": 4, "tid": 4, "ts": "10.0", "dur": 9, "args": {"Sequence number": -1}},
+    {"ph": "X", "cat": "cpu_op", "name": "aclnnInplaceAdd", "pid": 4, "tid": 4, "ts": "12.0", "dur": 3, "args": {}},
+    {"ph": "s", "bp": "e", "name": "torch_to_npu", "id": 7, "pid": 4, "tid": 4, "ts": "12.0", "cat": "async_npu"},
+    {"ph": "f", "bp": "e", "name": "torch_to_npu", "id": 7, "pid": 4833, "tid": 42, "ts": "40.5", "cat": "async_npu"},
+    {"ph": "s", "bp": "e", "name": "torch_to_npu", "id": 8, "pid": 4, "tid": 4, "ts": "12.0", "cat": "async_npu"},
+    {"ph": "f", "bp": "e", "name": "torch_to_npu", "id": 8, "pid": 4833, "tid": 42, "ts": "50.5", "cat": "async_npu"},
+    {"ph": "X", "name": "AscendCL@aclnnInplaceAdd", "pid": 4800, "tid": 5, "ts": "20.0", "dur": 9, "args": {"connection_id": 77}},
+    {"ph": "X", "name": "AscendCL@tiling", "pid": 4800, "tid": 5, "ts": "21.0", "dur": 1, "args": {"connection_id": 78}},
+    {"name": "HostToDevice1", "ph": "s", "cat": "HostToDevice", "id": "38654705663", "pid": 4800, "tid": 5, "ts": "23.0"},
+    {"name": "HostToDevice1", "ph": "f", "cat": "HostToDevice", "id": "38654705663", "pid": 4833, "tid": 42, "ts": "40.5", "bp": "e"},
+    {"name": "HostToDevice2", "ph": "s", "cat": "HostToDevice", "id": "47244640255", "pid": 4800, "tid": 5, "ts": "25.0"},
+    {"name": "HostToDevice2", "ph": "f", "cat": "HostToDevice", "id": "47244640255", "pid": 4833, "tid": 42, "ts": "50.5", "bp": "e"},
+    {"ph": "X", "name": "Add", "pid": 4833, "tid": 42, "ts": "40.5", "dur": 4, "args": {"connection_id": 79}},
+    {"ph": "X", "name": "Cast", "pid": 4833, "tid": 42, "ts": "50.5", "dur": 4, "args": {"connection_id": 80}},
+    {"ph": "X", "name": "Own", "pid": 4833, "tid": 42, "ts": "60.5", "dur": 4, "args": {"connection_id": 81}},
+    {"ph": "M", "pid": 4833, "tid": 0, "name": "process_name", "args": {"name": "Ascend Hardware"}},
+    {"ph": "M", "pid": 4833, "tid": 42, "name": "thread_name", "args": {"name": "Stream 42"}},
+    {"ph": "M", "pid": 4800, "tid": 0, "name": "process_name", "args": {"name": "CANN"}})json";
+  for (const Needs needs : {Needs::kAll, Needs::kLaunches | Needs::kOps}) {
+    const Trace trace = read_events(events, needs);
+    ASSERT_EQ(trace.gpu.size(), 3U);
+    EXPECT_EQ(trace.problems.count, 0U);
+    std::vector<std::string> calls, ops;
+    for (const std::uint32_t call : launches(trace))
+      calls.emplace_back(call == kNone ? "none" : trace.names[trace.events.name[call]]);
+    for (const std::uint32_t op : launching_ops(trace))
+      ops.emplace_back(op == kNone ? "none" : trace.names[trace.events.name[op]]);
+    EXPECT_EQ(calls,
+              (std::vector<std::string>{"AscendCL@aclnnInplaceAdd", "AscendCL@aclnnInplaceAdd", "none"}));
+    EXPECT_EQ(ops, (std::vector<std::string>{"aclnnInplaceAdd", "aclnnInplaceAdd", "none"}));
+    EXPECT_EQ(trace.flows.size(), has(needs, Needs::kFlows) ? 8U : 0U);
+    EXPECT_EQ(trace.events_skipped_by_need, has(needs, Needs::kFlows) ? 0U : 8U);
+  }
 }
 
 TEST(ReaderColumns, AnEventThatSaysNothingIsNoProblem) {

@@ -82,6 +82,25 @@ TEST(Chakra, PyTorchsObserverGivesOperatorsInTheirOrder) {
   EXPECT_EQ(trace.names[trace.ops.at(trace.events.detail[relu]).values], R"(["","0"])");
 }
 
+TEST(Formats, ATraceKnowsItsWriter) {
+  const std::vector<std::pair<const char*, Writer>> files{
+      {"chakra.et", Writer::kChakra},       {"pytorch_execution.json", Writer::kPyTorch},
+      {"kineto.pftrace", Writer::kPyTorch}, {"rocprofv3.pftrace", Writer::kUnknown},
+      {"gpu.xplane.pb", Writer::kJax},      {"nsight.sqlite", Writer::kNsight},
+      {"rocprofv3.json", Writer::kRocprof}, {"snapshot_protocol5.pickle", Writer::kPyTorch}};
+  for (const auto& [name, writer] : files) EXPECT_EQ(read(format_path(name)).writer, writer) << name;
+  const auto of = [](const std::string& events) { return read_text("[" + events + "]", "t.json").writer; };
+  const std::string device = R"({"ph":"M","pid":1,"name":"process_name","args":{"name":"%"}},)"
+                             R"({"ph":"X","pid":1,"tid":3,"ts":1,"dur":1,"name":"e"})";
+  const auto named = [&](const char* name) { return std::string(device).replace(device.find('%'), 1, name); };
+  EXPECT_EQ(of(named("/device:GPU:0")), Writer::kJax);
+  EXPECT_EQ(of(named("Ascend Hardware")), Writer::kAscend);
+  EXPECT_EQ(of(named("python")), Writer::kUnknown);
+  EXPECT_EQ(of(R"({"ph":"X","cat":"cpu_op","pid":1,"tid":3,"ts":1,"dur":1,"name":"aten::mm"})"),
+            Writer::kPyTorch);
+  EXPECT_EQ(read_text(R"({"schemaVersion": 1, "traceEvents": []})", "t.json").writer, Writer::kPyTorch);
+}
+
 TEST(Chakra, CutAndChangedTheyAreReadOrRefused) {
   expect_robust("chakra.et");
   expect_robust("pytorch_execution.json", 1500);
