@@ -7,7 +7,9 @@
 #include <span>
 #include <unordered_map>
 
+#include "headroom/base/text.h"
 #include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/columns/process_spaces.h"
 #include "headroom_trace/columns/spans.h"
 
 namespace headroom::trace {
@@ -15,18 +17,18 @@ namespace {
 
 constexpr CategoryMask kLaunchers = mask_of(Category::kRuntime) | mask_of(Category::kDriver);
 
-/// The call of each correlation that some GPU work has. Correlations count the calls of a program, mostly,
-/// and then there is a place for each number from the first to the last; where they lie far apart they are
-/// hashed.
+/// The call of each correlation that some GPU work of one space has. Correlations count the calls of a
+/// program, mostly, and then there is a place for each number from the first to the last; where they lie far
+/// apart they are hashed.
 class CallsByCorrelation {
  public:
-  explicit CallsByCorrelation(const Trace& trace) {
+  CallsByCorrelation(const Trace& trace, const ProcessSpaces& spaces, std::uint32_t space) {
     std::int64_t last = std::numeric_limits<std::int64_t>::min();
     first_ = std::numeric_limits<std::int64_t>::max();
     const auto for_each = [&](auto take) {
       for (const GpuDetail& work : trace.gpu) {
         const std::int64_t correlation = trace.events.correlation[work.event];
-        if (correlation != kNoCorrelation) take(correlation);
+        if (correlation != kNoCorrelation && spaces.of(trace, work.event) == space) take(correlation);
       }
     };
     for_each([&](std::int64_t correlation) {
@@ -89,18 +91,21 @@ class NameAnswers {
 
 std::vector<std::uint32_t> launches(const Trace& trace) {
   const Events& events = trace.events;
-  CallsByCorrelation calls(trace);
+  const ProcessSpaces spaces = process_spaces(trace);
+  std::vector<CallsByCorrelation> calls;
+  for (std::uint32_t space = 0; space < spaces.count; ++space) calls.emplace_back(trace, spaces, space);
   for (std::uint32_t i = 0; i < events.size(); ++i) {
     if ((mask_of(events.category[i]) & kLaunchers) == 0) continue;
-    std::uint32_t* const call = calls.find(events.correlation[i]);
+    std::uint32_t* const call = calls[spaces.of(trace, i)].find(events.correlation[i]);
     // A runtime call and the driver call inside it may both carry the number: the outer one is the launch.
     if (call == nullptr) continue;
     if (*call == kNone || events.duration_ns[i] > events.duration_ns[*call]) *call = i;
   }
   std::vector<std::uint32_t> launch(trace.gpu.size(), kNone);
   for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
-    const std::int64_t correlation = events.correlation[trace.gpu[row].event];
-    if (correlation != kNoCorrelation) launch[row] = *calls.find(correlation);
+    const std::uint32_t event = trace.gpu[row].event;
+    const std::int64_t correlation = events.correlation[event];
+    if (correlation != kNoCorrelation) launch[row] = *calls[spaces.of(trace, event)].find(correlation);
   }
   return launch;
 }
@@ -172,17 +177,29 @@ std::vector<std::uint32_t> launching_ops(const Trace& trace) {
 
 std::vector<std::uint32_t> launching_ops(const Trace& trace, const std::vector<std::uint32_t>& parent) {
   const std::vector<std::uint32_t> launch = launches(trace);
-  std::unordered_map<std::int64_t, std::uint32_t> by_external_id;
+  const ProcessSpaces spaces = process_spaces(trace);
+  NameAnswers is_graph_launch(trace, [](std::string_view name) { return contains(name, "GraphLaunch"); });
+  std::vector<std::unordered_map<std::int64_t, std::uint32_t>> by_external_id(spaces.count);
   for (const OpDetail& op : trace.ops) {
     if (op.external_id > 0 && trace.events.category[op.event] == Category::kCpuOp)
-      by_external_id.emplace(op.external_id, op.event);
+      by_external_id[spaces.of(trace, op.event)].emplace(op.external_id, op.event);
+  }
+  // The nodes of a graph have the external id of the operator under which it was captured. A call of CANN
+  // may have several pieces of work, and is no graph.
+  const bool may_have_several = trace.writer == Writer::kAscend;
+  std::vector<bool> has_work(trace.events.size()), is_graph(trace.events.size());
+  for (const std::uint32_t call : launch) {
+    if (call == kNone) continue;
+    is_graph[call] = (has_work[call] && !may_have_several) || is_graph_launch(trace.events.name[call]);
+    has_work[call] = true;
   }
   std::vector<std::uint32_t> op(trace.gpu.size(), kNone);
   for (std::size_t row = 0; row < op.size(); ++row) {
     if (launch[row] != kNone) op[row] = parent[launch[row]];
-    if (op[row] != kNone) continue;
-    const auto found = by_external_id.find(trace.gpu[row].external_id);
-    if (found != by_external_id.end()) op[row] = found->second;
+    if (op[row] != kNone || (launch[row] != kNone && is_graph[launch[row]])) continue;
+    const auto& ops = by_external_id[spaces.of(trace, trace.gpu[row].event)];
+    const auto found = ops.find(trace.gpu[row].external_id);
+    if (found != ops.end()) op[row] = found->second;
   }
   return op;
 }

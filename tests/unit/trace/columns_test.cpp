@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/columns/process_spaces.h"
 #include "headroom_trace/columns/spans.h"
 #include "headroom_trace/columns/tensor_arguments.h"
+#include "headroom_trace/readers/read.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {
@@ -480,6 +486,148 @@ TEST(MatmulAttribution, ByNameAloneNeedsNoLaunch) {
   builder.kernel("void at::native::reduce_kernel<512>", 10, 5);
   builder.copy(20, 5);
   EXPECT_THAT(matmul_or_convolution_by_name(builder.trace), ElementsAre(true, false, false));
+}
+
+/// The events of ranks, each of a host with the devices that it works for, as JSON.
+class MergedText {
+ public:
+  /// A step with a launch every 100 us of a kernel of `kernel_us`, after the host's `late_us`.
+  void add_rank(int host, std::vector<int> devices, int first_correlation, int kernel_us,
+                double late_us = 0) {
+    add(R"("cat": "user_annotation", "name": "ProfilerStep#1")", host, late_us, 5000, "");
+    int number = 0;
+    for (int i = 0; i < 20; ++i) {
+      const int device = devices[static_cast<std::size_t>(i) % devices.size()];
+      const double at = late_us + 100 * i;
+      const std::string ids =
+          fmt::format(R"("correlation": {}, "External id": {})", first_correlation + number, 2 + i);
+      ++number;
+      add(fmt::format(R"("cat": "cpu_op", "name": "op of {}")", host), host, at + 1, 9,
+          fmt::format(R"("External id": {})", 2 + i));
+      // Outside any operator, so that the external id tells it.
+      add(R"("cat": "cuda_runtime", "name": "cudaLaunchKernel")", host, at + 20, 2, ids);
+      add(R"("cat": "kernel", "name": "k")", device, at + 40, kernel_us,
+          fmt::format(R"({}, "device": {}, "stream": 7)", ids, device));
+    }
+  }
+  void name(int pid, const std::string& name) {
+    events_.push_back(fmt::format(
+        R"({{"ph": "M", "pid": {}, "name": "process_name", "args": {{"name": "{}"}}}})", pid, name));
+  }
+  /// As a program that merges by time would write it.
+  void sort_by_time() {
+    std::ranges::stable_sort(events_, {}, [](const std::string& event) {
+      const std::size_t at = event.find("\"ts\": ");
+      return at == event.npos ? -1.0 : std::stod(event.substr(at + 6));
+    });
+  }
+  Trace trace() const { return read_text(fmt::format("[{}]", fmt::join(events_, ",\n")), "merged.json"); }
+
+ private:
+  void add(const std::string& what, int pid, double ts, double dur, const std::string& arguments) {
+    events_.push_back(
+        fmt::format(R"({{"ph": "X", {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{{}}}}})", what,
+                    pid, pid < 10 ? 7 : pid, ts, dur, arguments));
+  }
+  std::vector<std::string> events_;
+};
+
+std::map<std::string, std::int64_t> time_by_op(const Trace& trace) {
+  std::map<std::string, std::int64_t> times;
+  const std::vector<std::uint32_t> ops = launching_ops(trace);
+  for (std::size_t row = 0; row < ops.size(); ++row) {
+    const std::string name(ops[row] == kNone ? "none" : trace.names[trace.events.name[ops[row]]]);
+    times[name] += trace.events.duration_ns[trace.gpu[row].event];
+  }
+  return times;
+}
+
+using Times = std::map<std::string, std::int64_t>;
+
+TEST(ProcessSpaces, EachRankHasItsOwnCorrelations) {
+  for (const bool is_sorted : {false, true}) {
+    for (const int apart : {0, 100'000}) {
+      MergedText merged;
+      merged.add_rank(100, {0}, 1, 40);
+      merged.add_rank(200, {1}, 1 + apart, 80);
+      if (is_sorted) merged.sort_by_time();
+      const Trace trace = merged.trace();
+      EXPECT_EQ(process_spaces(trace).count, 2U);
+      EXPECT_EQ(time_by_op(trace), (Times{{"op of 100", 800'000}, {"op of 200", 1'600'000}}))
+          << is_sorted << apart;
+    }
+  }
+}
+
+TEST(ProcessSpaces, ALaterRankIsToldByItsTimes) {
+  MergedText merged;
+  merged.add_rank(100, {0}, 1, 40, 3000);
+  merged.add_rank(200, {1}, 1, 80);
+  merged.sort_by_time();
+  EXPECT_EQ(time_by_op(merged.trace()), (Times{{"op of 100", 800'000}, {"op of 200", 1'600'000}}));
+}
+
+TEST(ProcessSpaces, RanksMayHaveSeveralDevices) {
+  MergedText merged;
+  merged.add_rank(100, {0, 1}, 1, 40);
+  merged.add_rank(200, {2, 3, 4}, 1, 80);
+  EXPECT_EQ(time_by_op(merged.trace()), (Times{{"op of 100", 800'000}, {"op of 200", 1'600'000}}));
+}
+
+TEST(ProcessSpaces, NamesOfMergesSayThem) {
+  MergedText merged;
+  merged.name(100, "rank 5: python");
+  merged.name(1, "rank 5");
+  merged.name(200, "rank 3: python");
+  merged.name(0, "rank 3");
+  merged.add_rank(100, {1}, 1, 40);
+  merged.add_rank(200, {0}, 1, 80);
+  merged.sort_by_time();
+  const Trace trace = merged.trace();
+  const ProcessSpaces spaces = process_spaces(trace);
+  EXPECT_THAT(spaces.rank, ElementsAre(3, 5));
+  EXPECT_EQ(time_by_op(trace), (Times{{"op of 100", 800'000}, {"op of 200", 1'600'000}}));
+  const Trace rank = rank_of(trace, spaces, 1);
+  EXPECT_EQ(rank.rank, 5);
+  EXPECT_EQ(rank.gpu.size(), 20U);
+  EXPECT_EQ(time_by_op(rank), (Times{{"op of 100", 800'000}}));
+}
+
+/// One process with several devices, processes without devices, and files of one rank are one space.
+TEST(ProcessSpaces, OneRankIsOneSpace) {
+  MergedText parallel;
+  parallel.add_rank(100, {0, 1, 2, 3}, 1, 40);
+  EXPECT_EQ(process_spaces(parallel.trace()).count, 1U);
+  EXPECT_TRUE(process_spaces(parallel.trace()).of_thread.empty());
+  EXPECT_EQ(time_by_op(parallel.trace()), (Times{{"op of 100", 800'000}}));
+}
+
+TEST(ProcessSpaces, CorrelationsMayBePartlyTheSame) {
+  MergedText merged;
+  merged.add_rank(100, {0}, 1, 40);
+  merged.add_rank(200, {1}, 11, 80);
+  const Trace trace = merged.trace();
+  const std::vector<std::uint32_t> launch = launches(trace);
+  for (std::size_t row = 0; row < launch.size(); ++row) {
+    ASSERT_NE(launch[row], kNone);
+    const bool is_first = trace.threads[trace.events.thread[trace.gpu[row].event]].pid == "0";
+    EXPECT_EQ(trace.threads[trace.events.thread[launch[row]]].pid, is_first ? "100" : "200");
+  }
+}
+
+/// The nodes of a graph have the external id that they were captured with.
+TEST(LaunchingOps, NodesOfAGraphAreOfItsLaunch) {
+  const std::string text = R"json([
+    {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 9, "tid": 9, "ts": 1, "dur": 5, "args": {"External id": 4}},
+    {"ph": "X", "cat": "cuda_runtime", "name": "cudaGraphLaunch", "pid": 9, "tid": 9, "ts": 10, "dur": 5, "args": {"correlation": 1}},
+    {"ph": "X", "cat": "cpu_op", "name": "replay", "pid": 9, "tid": 9, "ts": 20, "dur": 9, "args": {"External id": 5}},
+    {"ph": "X", "cat": "cuda_runtime", "name": "cudaGraphLaunch", "pid": 9, "tid": 9, "ts": 22, "dur": 5, "args": {"correlation": 2}},
+    {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": 40, "dur": 5, "args": {"correlation": 3}},
+    {"ph": "X", "cat": "kernel", "name": "a", "pid": 0, "tid": 7, "ts": 30, "dur": 1, "args": {"correlation": 1, "External id": 4}},
+    {"ph": "X", "cat": "kernel", "name": "b", "pid": 0, "tid": 7, "ts": 32, "dur": 1, "args": {"correlation": 1, "External id": 4}},
+    {"ph": "X", "cat": "kernel", "name": "c", "pid": 0, "tid": 7, "ts": 34, "dur": 1, "args": {"correlation": 2, "External id": 4}},
+    {"ph": "X", "cat": "kernel", "name": "d", "pid": 0, "tid": 7, "ts": 50, "dur": 1, "args": {"correlation": 3, "External id": 4}}])json";
+  EXPECT_THAT(launching_ops(read_text(text, "graph.json")), ElementsAre(kNone, kNone, 2U, 0U));
 }
 
 }  // namespace
