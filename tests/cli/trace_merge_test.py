@@ -56,6 +56,21 @@ class Merge(CommandLineTest):
         self.assert_exit(result, 0)
         return json.loads(out.read_text(), parse_constant=self.fail), result
 
+    def test_a_merge_is_analysed_as_its_files(self):
+        files = []
+        for rank, late in enumerate((0, 50)):
+            steps = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 900, "tid": 900,
+                      "ts": 1000 * step, "dur": 1000} for step in range(3)]
+            files.append(self.write(f"rank{rank}.json", steps + rank_events(late), rank=rank))
+        out = self.folder / "merged.json"
+        self.assert_exit(self.merge(*files, "-o", out), 0)
+        for analysis in ("findings", "steps", "stragglers", "summary"):
+            apart, merged = trace(analysis, *files, "--json", "-"), trace(analysis, out, "--json", "-")
+            self.assert_exit(merged, 0)
+            tables = [{name: [{key: cell for key, cell in row.items() if key != "file"} for row in rows]
+                       for name, rows in tables_of(result).items()} for result in (apart, merged)]
+            self.assertEqual(*tables, analysis)
+
     def test_clocks_are_aligned(self):
         # 2,040 us between the clocks, of which the median rank has half.
         merged, result = self.merged(*self.job())

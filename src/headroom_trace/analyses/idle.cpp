@@ -598,6 +598,10 @@ AnalysisResult analyze_steps(const TraceIndex& index, const AnalysisOptions& opt
   return result;
 }
 
+AnalysisResult combine_steps(std::span<const RankResult> ranks, const AnalysisOptions&) {
+  return combine_headlines(ranks);
+}
+
 }  // namespace
 
 namespace analysis {
@@ -619,7 +623,7 @@ extern const Analysis steps{"steps",
                             Needs::kLaunches | Needs::kOps | Needs::kPython,
                             analyze_steps,
                             {},
-                            nullptr};
+                            combine_steps};
 
 }  // namespace analysis
 

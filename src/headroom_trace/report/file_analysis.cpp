@@ -17,6 +17,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/columns/process_spaces.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/readers/read.h"
 
@@ -289,6 +290,22 @@ TraceFacts facts_from(const Json& json) {
   return facts;
 }
 
+/// The analysis of a trace. Of one merged from several ranks, as that of their files, where the analysis says
+/// something of ranks together.
+AnalysisResult analyzed(const Trace& trace, const Analysis& analysis, const AnalysisOptions& options) {
+  const bool may_have_ranks = analysis.combine != nullptr && !TraceIndex(trace).steps().steps.empty();
+  const ProcessSpaces spaces = may_have_ranks ? process_spaces(trace) : ProcessSpaces{};
+  if (spaces.count < 2) return analysis.analyze(TraceIndex(trace), options);
+  std::vector<RankResult> ranks;
+  for (std::uint32_t space = 0; space < spaces.count; ++space) {
+    const Trace rank = rank_of(trace, spaces, space);
+    ranks.push_back({trace.source, spaces.rank[space], analysis.analyze(TraceIndex(rank), options)});
+    // A file that the user asked for is about the whole trace.
+    if (!ranks.back().result.files.empty()) return analysis.analyze(TraceIndex(trace), options);
+  }
+  return combined(ranks, analysis, options);
+}
+
 }  // namespace
 
 std::vector<std::string> read_files(std::span<const fs::path> files, const NeedsOfFile& needs,
@@ -324,7 +341,7 @@ std::vector<FileAnalysis> analyze_files(std::span<const fs::path> files, const A
   std::vector<std::string> errors =
       read_files(files, needs_of_file, how, [&](std::size_t i, const Trace& trace) {
         analyses[i].facts = facts_of(trace);
-        analyses[i].result = analysis.analyze(TraceIndex(trace), options);
+        analyses[i].result = analyzed(trace, analysis, options);
         note_unused_patterns(trace, analyses[i].result);
       });
   for (std::size_t i = 0; i < analyses.size(); ++i) {
