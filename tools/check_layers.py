@@ -30,10 +30,11 @@ PARTS = {
         "critical_path": ". collectives columns tables work",
         "index": "collectives columns work",
         "findings": ". collectives columns cost critical_path index tables work",
-        "report": ". columns index readers tables",
+        "ranks": ". collectives columns critical_path findings index tables",
+        "report": ". collectives columns critical_path findings index ranks readers tables",
         "merge": "collectives columns index json readers report tables",
         "timeline": "collectives columns index merge readers tables work",
-        "analyses": ". collectives columns cost critical_path findings index recording tables work",
+        "analyses": ". collectives columns cost critical_path findings index ranks recording tables work",
         "program": ". bytes columns formats merge readers recording report"},
     "headroom_native": {
         ".": "*", "kernels": "", "limits": "kernels", "llm": "kernels", "peers": "kernels", "gpt_fast": "kernels peers"},

@@ -15,6 +15,7 @@
 #include "headroom/report/run_sheet.h"
 #include "headroom_pages/case_columns.h"
 #include "headroom_trace/findings/findings.h"
+#include "headroom_trace/ranks/rank_summary.h"
 #include "headroom_trace/tables/data_table.h"
 
 namespace headroom {
@@ -209,18 +210,15 @@ Json place_of(const Finding& finding, const trace::JobTimeline& timeline) {
 
 Json findings_json(const TraceReport& report, const trace::JobTimeline& timeline) {
   Json all = Json::array();
-  const auto& tables = report.result.tables;
-  const auto table = std::ranges::find(tables, trace::kFindingTable, &DataTable::key);
-  if (table == tables.end()) return all;
-  const trace::StoredRows rows(*table);
-  for (const Finding& finding : trace::findings_of(*table)) {
+  if (report.result.summary == nullptr) return all;
+  for (const Finding& finding : report.result.summary->findings) {
     all.push_back({{"kind", trace::to_string(finding.kind)},
                    {"recoverable_ns", finding.recoverable_ns},
                    {"share", finding.share},
                    {"rank", known_or_null(finding.rank)},
                    {"step", known_or_null(finding.step)},
                    {"at", place_of(finding, timeline)},
-                   {"where", rows.text(all.size(), "where")},
+                   {"where", trace::place_text(finding)},
                    {"evidence", finding.evidence},
                    {"fix", finding.fix}});
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,6 +34,8 @@ struct OutputFile {
   std::string content;  ///< all of it
 };
 
+struct RankSummary;
+
 /// The result of analysing one trace, unformatted.
 struct AnalysisResult {
   std::vector<std::string> answer;  ///< the sentences shown first
@@ -40,6 +43,8 @@ struct AnalysisResult {
   std::vector<Headline> headlines;
   std::vector<std::string> notes;  ///< sentences: warnings, assumptions, next steps
   std::vector<OutputFile> files;   ///< only for a single trace; combine ignores them
+  /// For Analysis::combine, and the findings for pages; null if the analysis has none.
+  std::shared_ptr<const RankSummary> summary;
 };
 
 /// The result of one rank.

@@ -98,5 +98,61 @@ class ManyRanks(CommandLineTest):
         self.assertEqual(sorted(self.ranks(result)), [0, 1])
 
 
+CASES = SHARED.parent / "cases" / "trace"
+
+
+@unittest.skipUnless(CASES.is_dir(), "the shared cases are not here")
+class LateRanks(CommandLineTest):
+    def files(self, case, change=lambda rank, events: events):
+        """The ranks of a case, with their events changed."""
+        folder = self.folder / case
+        folder.mkdir(exist_ok=True)
+        for rank in range(4):
+            document = json.loads((CASES / case / f"rank{rank}.json").read_text())
+            document["traceEvents"] = change(rank, document["traceEvents"])
+            (folder / f"rank{rank}.json").write_text(json.dumps(document))
+        return folder
+
+    def moved(self, apart_us):
+        """The clocks of the second node are ahead."""
+        return lambda rank, events: [{**e, "ts": e["ts"] + (apart_us if rank >= 2 else 0)} for e in events]
+
+    def found(self, folder):
+        result = trace("findings", folder, "--json", "-")
+        self.assert_exit(result, 0)
+        return tables_of(result)["findings"], json.loads(result.stdout)["trace"]["notes"]
+
+    def test_clocks_of_two_nodes_make_no_straggler(self):
+        for case in ("j2b_one_clock", "j2d_dp_major"):
+            for apart_us in (0, 50, -50, 5000, -5000):
+                with self.subTest(case, apart_us=apart_us):
+                    folder = self.files(case, self.moved(apart_us))
+                    found, _ = self.found(folder)
+                    self.assertEqual({f["kind"] for f in found}, {"exposed_communication", "synchronisation"})
+                    result = trace("stragglers", folder)
+                    self.assert_exit(result, 0)
+                    self.assertIn("no rank is late", result.stdout)
+                    self.assertEqual([row["last"] for row in tables_of(trace("stragglers", folder, "--json", "-"))["ranks"]],
+                                     [0, 0, 0, 0])
+
+    def test_a_late_rank_has_its_reason(self):
+        for apart_us in (0, 5000):
+            with self.subTest(apart_us=apart_us):
+                found, _ = self.found(self.files("k1", self.moved(apart_us)))
+                late = [f for f in found if f["kind"] == "straggler"]
+                self.assertEqual([(f["rank"], f["op"]) for f in late], [(1, "aten::bmm")])
+                self.assertAlmostEqual(late[0]["recoverable_ns"], 2_000_000, delta=2000)
+                self.assertIn("aten::bmm takes 2.00 ms a step more there on the device", late[0]["evidence"])
+                self.assertNotIn("imbalance", {f["kind"] for f in found})
+
+    def test_a_recorder_that_starts_later_is_a_note(self):
+        def without_first_step(rank, events):
+            first_end = min(e["ts"] + e["dur"] for e in events if e["name"].startswith("ProfilerStep"))
+            return [e for e in events if rank != 3 or e["ph"] != "X" or e["ts"] >= first_end]
+        found, notes = self.found(self.files("j2b_one_clock", without_first_step))
+        self.assertFalse({"straggler", "imbalance"} & {f["kind"] for f in found}, found)
+        self.assertEqual(len([note for note in notes if "rank 3 began to record" in note]), 1, notes)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -4,16 +4,20 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <tuple>
 
 #include "headroom/base/error.h"
 #include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
 #include "headroom_trace/analysis.h"
+#include "headroom_trace/collectives/clock_offsets.h"
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/index/trace_index.h"
+#include "headroom_trace/ranks/lateness.h"
+#include "headroom_trace/ranks/rank_summary.h"
 #include "headroom_trace/tables/data_table.h"
 
 namespace headroom::trace {
@@ -25,7 +29,8 @@ constexpr const char* kOneRank =
 
 AnalysisResult analyze_collectives(const TraceIndex& index, const AnalysisOptions& options) {
   AnalysisResult result;
-  const std::vector<CollectiveCall>& calls = index.calls();
+  result.summary = std::make_shared<const RankSummary>(rank_summary(index));
+  const std::vector<CollectiveCall>& calls = result.summary->calls;
   result.tables.push_back(kinds_of_calls(calls));
   keep_top(result.tables.back(), options.top);
   result.tables.push_back(collective_table(calls));
@@ -70,8 +75,7 @@ void add_notes(const CollectiveMatches& matches, std::span<const double> offsets
 }
 
 AnalysisResult combine_collectives(std::span<const RankResult> ranks, const AnalysisOptions& options) {
-  std::vector<std::vector<CollectiveCall>> calls;
-  for (const RankResult& rank : ranks) calls.push_back(stored_calls(rank.result));
+  const std::vector<std::vector<CollectiveCall>> calls = calls_of(ranks);
   const CollectiveMatches matches = match_collectives(calls);
   const std::vector<double> offsets = clock_offsets(ranks.size(), matches.matched);
   AnalysisResult result;
@@ -84,20 +88,12 @@ AnalysisResult combine_collectives(std::span<const RankResult> ranks, const Anal
   return result;
 }
 
-constexpr const char* kIterationTable = "iterations";
 constexpr double kMinShare = 0.01;
 
 /// The steps, else the whole trace as one.
-Iterations iterations_of(const TraceIndex& index, std::vector<std::string>& notes) {
-  const std::vector<Step>& all = index.steps().steps;
-  if (all.empty()) {
-    notes.emplace_back("no ProfilerStep in the file: the whole trace counts as one iteration");
-    const Extent extent = gpu_extent(index.trace());
-    return {extent.length_ns() > 0 ? 1 : 0, extent.start_ns, extent.length_ns()};
-  }
-  std::int64_t end = all.front().end_ns;
-  for (const Step& step : all) end = std::max(end, step.end_ns);
-  return {std::ssize(all), all.front().start_ns, end - all.front().start_ns};
+Iterations iterations_of(const RankSummary& summary) {
+  const std::int64_t length = summary.recorded.end - summary.recorded.start;
+  return {summary.steps > 0 ? summary.steps : length > 0 ? 1 : 0, summary.recorded.start, length};
 }
 
 double min_share_of(const AnalysisOptions& options) {
@@ -132,27 +128,15 @@ DataTable long_table(const std::vector<CollectiveCall>& calls, const Iterations&
 AnalysisResult analyze_stragglers(const TraceIndex& index, const AnalysisOptions& options) {
   AnalysisResult result;
   const double min_share = min_share_of(options);
-  const Iterations iterations = iterations_of(index, result.notes);
-  const std::vector<CollectiveCall>& calls = index.calls();
-  result.tables = {long_table(calls, iterations, min_share),
-                   {kIterationTable,
-                    "iterations",
-                    {{"count", "iterations", Kind::kCount},
-                     {"first_start_ns", "from", Kind::kInstantNs},
-                     {"total_ns", "time", Kind::kTimeNs}},
-                    {{iterations.count, iterations.first_start_ns, iterations.total_ns}},
-                    true},
-                   collective_table(calls)};
+  result.summary = std::make_shared<const RankSummary>(rank_summary(index));
+  if (result.summary->steps == 0)
+    result.notes.emplace_back("no ProfilerStep in the file: the whole trace counts as one iteration");
+  result.tables = {long_table(result.summary->calls, iterations_of(*result.summary), min_share)};
   result.headlines.push_back({"long_communication_kernels", Kind::kCount, true,
                               static_cast<double>(result.tables.front().rows.size()), ""});
   keep_top(result.tables.front(), options.top);
   result.notes.emplace_back("one rank has nobody to be compared with: give the traces of all ranks");
   return result;
-}
-
-Iterations stored_iterations(const AnalysisResult& result) {
-  const StoredRows rows(stored_table(result.tables, kIterationTable, 1));
-  return {rows.integer(0, "count"), rows.integer(0, "first_start_ns"), rows.integer(0, "total_ns")};
 }
 
 DataTable candidate_table(const StragglerSearch& search) {
@@ -176,20 +160,20 @@ std::map<std::int64_t, MatchedCollective> by_iteration(const StragglerSearch& se
   return found;
 }
 
-struct Lateness {
+struct LateStarts {
   std::vector<double> starts, late_ns, aligned_ns;
   std::int64_t last = 0;
 };
 
-std::vector<Lateness> lateness_of(const StragglerSearch& search, std::size_t ranks) {
-  std::vector<Lateness> found(ranks);
+std::vector<LateStarts> lateness_of(const StragglerSearch& search, std::size_t ranks) {
+  std::vector<LateStarts> found(ranks);
   std::vector<MatchedCollective> collectives;
   for (auto& [iteration, collective] : by_iteration(search)) collectives.push_back(std::move(collective));
   const std::vector<double> offsets = clock_offsets(ranks, collectives);
   for (const MatchedCollective& collective : collectives) {
     const Arrival raw = arrival_of(collective, {}), aligned = arrival_of(collective, offsets);
     for (std::size_t i = 0; i < collective.parts.size(); ++i) {
-      Lateness& rank = found[collective.parts[i].rank];
+      LateStarts& rank = found[collective.parts[i].rank];
       rank.starts.push_back(search.start_of({0, 0, collective.parts[i].call}));
       rank.late_ns.push_back(raw.skew_ns - raw.waits_ns[i]);
       rank.aligned_ns.push_back(aligned.skew_ns - aligned.waits_ns[i]);
@@ -199,7 +183,7 @@ std::vector<Lateness> lateness_of(const StragglerSearch& search, std::size_t ran
   return found;
 }
 
-DataTable lateness_table(const std::vector<Lateness>& late, std::span<const RankResult> ranks) {
+DataTable lateness_table(const std::vector<LateStarts>& late, std::span<const RankResult> ranks) {
   DataTable table{"lateness",
                   "by Holistic Trace Analysis' rule: how late each starts the last long one of an iteration",
                   {{"rank", "rank", Kind::kCount},
@@ -211,7 +195,7 @@ DataTable lateness_table(const std::vector<Lateness>& late, std::span<const Rank
                    {"last", "last to start", Kind::kCount}},
                   {}};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const Lateness& rank = late[i];
+    const LateStarts& rank = late[i];
     const bool has_any = !rank.starts.empty();
     const auto mean_cell = [&](const std::vector<double>& values) {
       return has_any ? Cell{mean(values)} : Cell{};
@@ -242,8 +226,8 @@ DataTable start_table(const StragglerSearch& search, std::span<const RankResult>
   return table;
 }
 
-/// The waits that each rank imposes, over all collectives.
-DataTable wait_table(const RankWaits& waits, double iterations, std::span<const RankResult> ranks) {
+/// What each rank costs the others, over all collectives.
+DataTable cost_table(const Lateness& late, double iterations, std::span<const RankResult> ranks) {
   DataTable table{"ranks",
                   "ranks by how long the others wait for them in an iteration",
                   {{"rank", "rank", Kind::kCount},
@@ -253,52 +237,58 @@ DataTable wait_table(const RankWaits& waits, double iterations, std::span<const 
                    {"last", "last to come", Kind::kCount}},
                   {}};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    table.rows.push_back({ranks[i].rank, ranks[i].source, waits.imposed_ns[i] / iterations,
-                          waits.waited_ns[i] / iterations, waits.last[i]});
+    table.rows.push_back({ranks[i].rank, ranks[i].source, late.cost_ns[i] / iterations,
+                          late.waited_ns[i] / iterations, late.last[i]});
   }
   std::ranges::stable_sort(table.rows, std::greater{},
                            [](const std::vector<Cell>& row) { return std::get<double>(row[2]); });
   return table;
 }
 
-void add_verdict(const RankWaits& waits, std::size_t collectives, double iterations, double iteration_ns,
+void add_verdict(const Lateness& late, double iterations, double iteration_ns,
                  std::span<const RankResult> ranks, AnalysisResult& result) {
-  const auto worst = std::ranges::max_element(waits.imposed_ns);
-  const auto rank = static_cast<std::size_t>(worst - waits.imposed_ns.begin());
+  const auto worst = std::ranges::max_element(late.cost_ns);
+  const auto rank = static_cast<std::size_t>(worst - late.cost_ns.begin());
   const double cost_ns = *worst / iterations;
   result.headlines = {{"straggler_cost", Kind::kTimeNs, true, cost_ns, ""},
                       {"straggler_cost_share", Kind::kShare, true, cost_ns / iteration_ns, ""}};
-  result.answer.push_back(fmt::format(
-      "the others wait {} of an iteration of {} ({}) for rank {}, which comes last to {} of {} collectives",
-      format_time_ns(cost_ns), format_time_ns(iteration_ns), format_percent(cost_ns / iteration_ns),
-      ranks[rank].rank, waits.last[rank], collectives));
+  if (cost_ns < kLeastStraggler * iteration_ns) {
+    result.answer.push_back(
+        fmt::format("no rank is late: without the latest, an iteration of {} would be {} shorter",
+                    format_time_ns(iteration_ns), format_time_ns(cost_ns)));
+  } else {
+    result.answer.push_back(fmt::format(
+        "the others wait {} of an iteration of {} ({}) for rank {}, which comes last to {} of {} collectives",
+        format_time_ns(cost_ns), format_time_ns(iteration_ns), format_percent(cost_ns / iteration_ns),
+        ranks[rank].rank, late.last[rank], late.collectives[rank]));
+  }
   result.notes.emplace_back(
-      "each collective counts by how much sooner it would have begun had the last rank come with the one "
-      "before it, as far "
-      "as no computing hides the wait; clocks are aligned by the ends of collectives");
+      "a rank counts by how much sooner the last collective would end had its own work between collectives "
+      "taken no longer than that of the ranks it meets; clocks are aligned by the ends of collectives");
 }
 
 AnalysisResult combine_stragglers(std::span<const RankResult> ranks, const AnalysisOptions& options) {
-  std::vector<std::vector<CollectiveCall>> calls;
+  const std::vector<std::vector<CollectiveCall>> calls = calls_of(ranks);
   std::vector<Iterations> iterations;
+  std::vector<RankRecord> records;
   AnalysisResult result;
-  for (const RankResult& rank : ranks) {
-    calls.push_back(stored_calls(rank.result));
-    iterations.push_back(stored_iterations(rank.result));
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const RankSummary& summary = summary_of(ranks[i]);
+    iterations.push_back(iterations_of(summary));
+    records.push_back({calls[i], summary.recorded});
   }
   const CollectiveMatches matches = match_collectives(calls);
-  const RankWaits waits =
-      rank_waits(ranks.size(), matches.matched, clock_offsets(ranks.size(), matches.matched));
   std::int64_t most = 1;
   for (const Iterations& one : iterations) most = std::max(most, one.count);
   const StragglerSearch search = search_stragglers(calls, iterations, min_share_of(options));
-  const std::vector<Lateness> late = lateness_of(search, ranks.size());
-  result.tables = {wait_table(waits, static_cast<double>(most), ranks), lateness_table(late, ranks),
+  const Lateness lateness = job_lateness(
+      records, matches.matched, clock_offsets(ranks.size(), matches.matched), search.mean_iteration_ns);
+  const std::vector<LateStarts> late = lateness_of(search, ranks.size());
+  result.tables = {cost_table(lateness, static_cast<double>(most), ranks), lateness_table(late, ranks),
                    candidate_table(search), start_table(search, ranks)};
   keep_top(result.tables[2], options.top);
   if (!matches.matched.empty() && search.mean_iteration_ns > 0)
-    add_verdict(waits, matches.matched.size(), static_cast<double>(most), search.mean_iteration_ns, ranks,
-                result);
+    add_verdict(lateness, static_cast<double>(most), search.mean_iteration_ns, ranks, result);
   if (search.candidates.empty()) {
     result.notes.push_back(fmt::format(
         "no communication kernel takes {} of an iteration on two ranks: Holistic Trace Analysis' rule "

@@ -5,6 +5,8 @@
 #include <array>
 #include <iterator>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom_trace/analysis.h"
+#include "headroom_trace/collectives/clock_offsets.h"
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/columns/kernel_names.h"
@@ -22,6 +25,7 @@
 #include "headroom_trace/critical_path/critical_path_graph.h"
 #include "headroom_trace/critical_path/job_path.h"
 #include "headroom_trace/index/trace_index.h"
+#include "headroom_trace/ranks/rank_summary.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
 
@@ -352,8 +356,10 @@ void keep_for_job(const TraceIndex& index, const Window& window, const PathGraph
       computing = unite(computing, unite(device.compute, device.memory));
     rank = rank_path(graph, path, span, computing);
   }
-  for (DataTable& table : rank_path_tables(rank, window.text)) result.tables.push_back(std::move(table));
-  result.tables.push_back(collective_table(calls));
+  RankSummary summary;
+  summary.calls = calls;
+  summary.path = NamedPath{window.text, std::move(rank)};
+  result.summary = std::make_shared<const RankSummary>(std::move(summary));
 }
 
 AnalysisResult analyze_critical_path(const TraceIndex& index, const AnalysisOptions& options) {
@@ -385,15 +391,21 @@ AnalysisResult analyze_critical_path(const TraceIndex& index, const AnalysisOpti
 }
 
 /// What may make the job's path another than it seems.
+const NamedPath& path_of(const RankResult& rank) {
+  const std::optional<NamedPath>& path = summary_of(rank).path;
+  if (!path) throw Error(fmt::format("the result of rank {} has no critical path", rank.rank));
+  return *path;
+}
+
 void add_job_notes(std::span<const RankResult> ranks, const CollectiveMatches& matches,
                    AnalysisResult& result) {
-  const std::string window = stored_window(ranks.front().result);
-  const auto other = std::ranges::find_if(
-      ranks, [&](const RankResult& rank) { return stored_window(rank.result) != window; });
+  const std::string& window = path_of(ranks.front()).window;
+  const auto other =
+      std::ranges::find_if(ranks, [&](const RankResult& rank) { return path_of(rank).window != window; });
   if (other != ranks.end())
     result.notes.push_back(fmt::format(
         "the windows of the ranks differ ({} of rank {}, {} of rank {}): give --step for one of all", window,
-        ranks.front().rank, stored_window(other->result), other->rank));
+        ranks.front().rank, path_of(*other).window, other->rank));
   for (const std::string& group : matches.groups_by_time)
     result.notes.push_back(
         fmt::format("group {}: the traces do not hold the same collectives, so that they are paired by time, "
@@ -404,12 +416,9 @@ void add_job_notes(std::span<const RankResult> ranks, const CollectiveMatches& m
 /// A row for each rank, and the path of the job from rank to rank.
 AnalysisResult combine(std::span<const RankResult> ranks, const AnalysisOptions& options) {
   AnalysisResult result = combine_headlines(ranks);
-  std::vector<std::vector<CollectiveCall>> calls;
+  const std::vector<std::vector<CollectiveCall>> calls = calls_of(ranks);
   std::vector<RankPath> paths;
-  for (const RankResult& rank : ranks) {
-    calls.push_back(stored_calls(rank.result));
-    paths.push_back(stored_rank_path(rank.result));
-  }
+  for (const RankResult& rank : ranks) paths.push_back(path_of(rank).path);
   const CollectiveMatches matches = match_collectives(calls);
   if (matches.matched.empty()) {
     result.notes.emplace_back(

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/findings/findings.h"
 #include "headroom_trace/index/trace_index.h"
+#include "headroom_trace/ranks/job_findings.h"
+#include "headroom_trace/ranks/rank_summary.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
 #include "headroom_trace/work/memory.h"
@@ -111,6 +115,10 @@ bool has_host(const Trace& trace) {
                              [](Category category) { return (mask_of(category) & kHost) != 0; });
 }
 
+void add_summary(const TraceIndex& index, TraceFindings found, AnalysisResult& result) {
+  result.summary = std::make_shared<const RankSummary>(rank_summary(index, std::move(found)));
+}
+
 AnalysisResult analyze_summary(const TraceIndex& index, const AnalysisOptions& options) {
   const Trace& trace = index.trace();
   AnalysisResult result;
@@ -126,7 +134,7 @@ AnalysisResult analyze_summary(const TraceIndex& index, const AnalysisOptions& o
   constexpr std::size_t kMostFindings = 5;
   if (trace.gpu.empty()) {
     result.notes.push_back(no_gpu_work(trace));
-    add_findings(index, kMostFindings, result);
+    add_summary(index, add_findings(index, kMostFindings, result), result);
     return result;
   }
   const std::vector<KernelType>& types = index.types();
@@ -151,12 +159,12 @@ AnalysisResult analyze_summary(const TraceIndex& index, const AnalysisOptions& o
         "needs memory for it");
     return result;
   }
-  add_findings(index, kMostFindings, result);
+  add_summary(index, add_findings(index, kMostFindings, result), result);
   return result;
 }
 
 bool has_findings(const RankResult& rank) {
-  return std::ranges::find(rank.result.tables, kFindingTable, &DataTable::key) != rank.result.tables.end();
+  return rank.result.summary != nullptr;
 }
 
 AnalysisResult combine_summary(std::span<const RankResult> ranks, const AnalysisOptions&) {
@@ -176,7 +184,7 @@ AnalysisResult analyze_findings(const TraceIndex& index, const AnalysisOptions& 
   AnalysisResult result;
   if (std::string missing = what_is_missing(trace); !missing.empty())
     result.notes.push_back(std::move(missing));
-  add_findings(index, options.top, result, options.text("without"));
+  add_summary(index, add_findings(index, options.top, result, options.text("without")), result);
   if (is_memory_alone(trace))
     result.answer = {"this file is about memory and has no times of work: `headroom trace memory` reads it"};
   return result;

@@ -173,7 +173,7 @@ std::vector<CollectiveCall> collective_calls(const Trace& trace, std::span<const
 }
 
 DataTable collective_table(const std::vector<CollectiveCall>& calls) {
-  DataTable table{kCollectiveTable,
+  DataTable table{"collective_calls",
                   "communication kernels",
                   {{"group", "group", Kind::kText},
                    {"group_ranks", "ranks", Kind::kText},
@@ -200,31 +200,6 @@ DataTable collective_table(const std::vector<CollectiveCall>& calls) {
                           call.duration_ns, call.exposed_ns});
   }
   return table;
-}
-
-std::vector<CollectiveCall> collective_calls(const DataTable& table) {
-  const StoredRows rows(table);
-  std::vector<CollectiveCall> calls(rows.size());
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    CollectiveCall& call = calls[i];
-    call.group = rows.text(i, "group");
-    call.group_ranks = rows.text(i, "group_ranks");
-    call.group_size = rows.integer(i, "group_size");
-    call.index = rows.integer(i, "index");
-    call.collective = rows.text(i, "collective");
-    call.kernel = rows.text(i, "kernel");
-    call.dtype = rows.text(i, "dtype");
-    call.elements_in = rows.number(i, "elements_in");
-    call.elements_out = rows.number(i, "elements_out");
-    call.bytes = rows.number(i, "bytes");
-    call.device = static_cast<std::int32_t>(rows.integer(i, "device"));
-    call.stream = rows.integer(i, "stream");
-    call.iteration = rows.integer(i, "iteration");
-    call.start_ns = rows.integer(i, "start_ns");
-    call.duration_ns = rows.integer(i, "duration_ns");
-    call.exposed_ns = rows.integer(i, "exposed_ns");
-  }
-  return calls;
 }
 
 std::string collective_name(std::string_view name) {

@@ -16,7 +16,7 @@ namespace headroom::trace {
 
 /// One communication kernel of one rank.
 struct CollectiveCall {
-  std::uint32_t event = kNone;  ///< row of Trace::events; kNone if read back from a table
+  std::uint32_t event = kNone;  ///< row of Trace::events; kNone if it comes from another process
   std::string group;            ///< name of the process group; "stream 20" if the file has no groups
   std::string group_ranks;      ///< "[0, 1]"; empty where the file does not say
   std::int64_t group_size = -1;
@@ -41,10 +41,8 @@ struct CollectiveCall {
 std::vector<CollectiveCall> collective_calls(const Trace& trace, std::span<const std::uint32_t> launch,
                                              std::span<const KernelType> types, std::span<const Step> steps);
 
-/// Converts calls to a table for Analysis::combine, and back. Throws Error for any other table.
+/// A row for each call; for scripts only.
 DataTable collective_table(const std::vector<CollectiveCall>& calls);
-std::vector<CollectiveCall> collective_calls(const DataTable& table);
-inline constexpr const char* kCollectiveTable = "collective_calls";
 
 /// Normalises a name: "all_reduce" for "allreduce", "allreduce_coalesced",
 /// "ncclDevKernel_AllReduce_Sum_f32_RING_LL"... Empty if the name does not tell ("ncclDevKernel_Generic").

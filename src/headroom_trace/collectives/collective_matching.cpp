@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
 
 #include "headroom/record/metrics.h"
 #include "headroom/stats/quantile.h"
+#include "headroom_trace/collectives/clock_offsets.h"
 
 namespace headroom::trace {
 namespace {
@@ -57,6 +59,17 @@ void reject(const MatchedCollective& collective, const char* reason, Pairing& pa
   for (const Part& part : collective.parts) pairing.bad.push_back({part, reason});
 }
 
+void keep_simultaneous(std::vector<MatchedCollective> complete, std::size_t ranks, Pairing& pairing) {
+  const std::vector<double> offsets = clock_offsets(ranks, complete);
+  for (MatchedCollective& collective : complete) {
+    if (is_at_one_time(collective, offsets)) {
+      pairing.good.push_back(std::move(collective));
+    } else {
+      reject(collective, "not at the same time on all ranks", pairing);
+    }
+  }
+}
+
 Pairing pair_by_index(const GroupCalls& group, std::size_t ranks) {
   Pairing pairing;
   std::vector<MatchedCollective> complete;
@@ -75,15 +88,49 @@ Pairing pair_by_index(const GroupCalls& group, std::size_t ranks) {
       complete.push_back(std::move(collective));
     }
   }
-  const std::vector<double> offsets = clock_offsets(ranks, complete);
-  for (MatchedCollective& collective : complete) {
-    if (is_at_one_time(collective, offsets)) {
-      pairing.good.push_back(std::move(collective));
-    } else {
-      reject(collective, "not at the same time on all ranks", pairing);
+  keep_simultaneous(std::move(complete), ranks, pairing);
+  return pairing;
+}
+
+bool has_steps(const GroupCalls& group) {
+  return std::ranges::any_of(group, [](const auto& entry) {
+    return std::ranges::any_of(entry.second, [](const CollectiveCall* call) { return call->iteration >= 0; });
+  });
+}
+
+/// By the step and the place in it, for recordings that begin with different steps. Empty if a step that all
+/// ranks have does not hold the same collectives on each.
+Pairing pair_by_step(const GroupCalls& group, std::size_t ranks) {
+  std::map<std::int64_t, GroupCalls> steps;
+  for (const auto& [rank, calls] : group) {
+    for (const CollectiveCall* call : calls) {
+      GroupCalls& step = steps[call->iteration];
+      if (step.empty() || step.back().first != rank) step.push_back({rank, {}});
+      step.back().second.push_back(call);
     }
   }
-  return pairing;
+  Pairing pairing;
+  std::vector<MatchedCollective> complete;
+  for (const auto& [number, step] : steps) {
+    const bool is_common = number >= 0 && step.size() == group.size();
+    for (std::size_t place = 0; place < step.front().second.size() && is_common; ++place) {
+      MatchedCollective collective;
+      for (const auto& [rank, calls] : step) {
+        if (calls.size() != step.front().second.size()) return {};
+        collective.parts.push_back({rank, calls[place]});
+      }
+      if (!is_one_collective(collective)) return {};
+      complete.push_back(std::move(collective));
+    }
+    if (is_common) continue;
+    for (const auto& [rank, calls] : step) {
+      for (const CollectiveCall* call : calls)
+        pairing.bad.push_back({{rank, call}, "not in the trace of every rank of the group"});
+    }
+  }
+  const std::size_t expected = complete.size();
+  keep_simultaneous(std::move(complete), ranks, pairing);
+  return pairing.good.size() < expected ? Pairing{} : pairing;
 }
 
 /// The next call of each rank together, when they overlap; else the one that ended first has no partner.
@@ -154,6 +201,9 @@ StragglerCandidate candidate_of(const CandidateKey& key, const LastCalls& calls,
   return candidate;
 }
 
+/// A rank that comes this much later than the one before it is last; less is the timestamps' resolution.
+constexpr double kLeastLeadNs = 1000;
+
 /// Collectives are compared within a group, kind, type and size.
 using KindKey = std::tuple<std::string, std::string, std::string, double>;
 KindKey key_of(const CollectiveCall& call) {
@@ -216,7 +266,11 @@ CollectiveMatches match_collectives(std::span<const std::vector<CollectiveCall>>
       continue;
     }
     Pairing pairing = pair_by_index(group, ranks.size());
-    if (!pairing.bad.empty()) {
+    Pairing by_step =
+        pairing.bad.empty() || !has_steps(group) ? Pairing{} : pair_by_step(group, ranks.size());
+    if (!by_step.good.empty() && by_step.good.size() >= pairing.good.size()) {
+      pairing = std::move(by_step);
+    } else if (!pairing.bad.empty()) {
       // Where both explain as much, the one that needs no offset of the clocks: collectives come at regular
       // times, so that an offset of one period makes up for an index that is off by one.
       Pairing by_time = pair_by_time(group);
@@ -234,25 +288,6 @@ CollectiveMatches match_collectives(std::span<const std::vector<CollectiveCall>>
   return matches;
 }
 
-std::vector<double> clock_offsets(std::size_t ranks, std::span<const MatchedCollective> matched) {
-  std::vector<std::vector<double>> differences(ranks);
-  std::vector<double> ends;
-  for (const MatchedCollective& collective : matched) {
-    const std::int64_t origin = collective.parts.front().call->end_ns();
-    ends.clear();
-    for (const Part& part : collective.parts)
-      ends.push_back(static_cast<double>(part.call->end_ns() - origin));
-    const double middle = median(ends);
-    for (std::size_t i = 0; i < ends.size(); ++i)
-      differences[collective.parts[i].rank].push_back(ends[i] - middle);
-  }
-  std::vector<double> offsets(ranks, 0);
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    if (!differences[rank].empty()) offsets[rank] = median(differences[rank]);
-  }
-  return offsets;
-}
-
 Arrival arrival_of(const MatchedCollective& collective, std::span<const double> offsets) {
   Arrival arrival;
   const std::int64_t origin = collective.parts.front().call->start_ns;
@@ -263,6 +298,11 @@ Arrival arrival_of(const MatchedCollective& collective, std::span<const double> 
   arrival.last_rank = collective.parts[static_cast<std::size_t>(latest - starts.begin())].rank;
   arrival.skew_ns = *latest - *std::ranges::min_element(starts);
   for (const double start : starts) arrival.waits_ns.push_back(*latest - start);
+  arrival.lead_ns = arrival.skew_ns;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    if (collective.parts[i].rank != arrival.last_rank)
+      arrival.lead_ns = std::min(arrival.lead_ns, arrival.waits_ns[i]);
+  }
   return arrival;
 }
 
@@ -270,36 +310,6 @@ std::int64_t latency_ns(const MatchedCollective& collective) {
   std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
   for (const Part& part : collective.parts) shortest = std::min(shortest, part.call->duration_ns);
   return shortest;
-}
-
-RankWaits rank_waits(std::size_t ranks, std::span<const MatchedCollective> matched,
-                     std::span<const double> offsets) {
-  RankWaits waits;
-  waits.imposed_ns.resize(ranks);
-  waits.waited_ns.resize(ranks);
-  waits.last.resize(ranks);
-  for (const MatchedCollective& collective : matched) {
-    const Arrival arrival = arrival_of(collective, offsets);
-    if (arrival.skew_ns > 0) ++waits.last[arrival.last_rank];
-    std::vector<double> open;  // the waits that nothing hides, of all but the last
-    for (std::size_t i = 0; i < collective.parts.size(); ++i) {
-      const Part& part = collective.parts[i];
-      if (part.rank == arrival.last_rank) continue;
-      const double wait = std::min(arrival.waits_ns[i], static_cast<double>(part.call->exposed_ns));
-      waits.waited_ns[part.rank] += wait;
-      open.push_back(wait);
-    }
-    if (open.empty()) continue;
-    // Had the last arrived with the one before it, all others would have waited less by that one's wait.
-    const double imposed = *std::ranges::min_element(open);
-    waits.imposed_ns[arrival.last_rank] += imposed;
-    std::vector<double>& by_rank = waits.imposed_by_iteration[collective.parts.front().call->iteration];
-    by_rank.resize(ranks);
-    by_rank[arrival.last_rank] += imposed;
-    open.push_back(0);
-    waits.joint_ns += std::max(0.0, median(open) - imposed);
-  }
-  return waits;
 }
 
 StragglerSearch search_stragglers(std::span<const std::vector<CollectiveCall>> ranks,
@@ -367,10 +377,6 @@ DataTable kinds_of_calls(const std::vector<CollectiveCall>& calls) {
   }
   sort_descending(table, 6);
   return table;
-}
-
-std::vector<CollectiveCall> stored_calls(const AnalysisResult& result) {
-  return collective_calls(stored_table(result.tables, kCollectiveTable));
 }
 
 DataTable kinds_of_matches(std::span<const MatchedCollective> matched, std::span<const double> offsets) {
@@ -449,7 +455,7 @@ DataTable rank_table(std::span<const MatchedCollective> matched, std::span<const
       sum.wait_ns += raw.waits_ns[i];
       sum.aligned_wait_ns += aligned.waits_ns[i];
     }
-    ++sums[aligned.last_rank].last;
+    if (aligned.lead_ns > kLeastLeadNs) ++sums[aligned.last_rank].last;
   }
   DataTable table{"ranks",
                   "who waits for whom",

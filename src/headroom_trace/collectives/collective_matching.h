@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,41 +38,21 @@ struct CollectiveMatches {
 /// Matches the calls of the ranks by process group and index in the group. A match needs the index on every
 /// rank of the group, the same collective (and size, for an all-reduce), and kernels that overlap in time
 /// once the clocks are corrected (clock_offsets). A trace that leaves collectives out shifts the indices:
-/// such a group is matched by time (in order, overlapping on the uncorrected clocks) if that explains more.
-/// The rest is unmatched, with the reason.
+/// such a group is matched by step and place in the step if all common steps agree, else by time (in order,
+/// overlapping on the uncorrected clocks) if that explains more. The rest is unmatched, with the reason.
 CollectiveMatches match_collectives(std::span<const std::vector<CollectiveCall>> ranks);
-
-/// Returns by rank how far its clock is ahead, ns: the median over collectives of its end minus the median
-/// end, because all parts of a collective end at about the same moment. A rank that always starts late keeps
-/// its lateness. 0 for a rank without matched collectives.
-std::vector<double> clock_offsets(std::size_t ranks, std::span<const MatchedCollective> matched);
 
 /// Arrivals at one collective, with `offset` subtracted from each rank's clock (empty: clocks as they are).
 struct Arrival {
   std::size_t last_rank = 0;     ///< the rank that started last
   double skew_ns = 0;            ///< latest start - earliest start: the longest wait
+  double lead_ns = 0;            ///< latest start - the one before it: the shortest wait of another rank
   std::vector<double> waits_ns;  ///< by part: latest start - own start
 };
 Arrival arrival_of(const MatchedCollective& collective, std::span<const double> offsets);
 
 /// Returns the shortest time of any rank in it: that of the last to arrive, which does not wait.
 std::int64_t latency_ns(const MatchedCollective& collective);
-
-/// Waits between the ranks in all collectives of a job, ns. Only waits without overlapping computation count.
-struct RankWaits {
-  /// By rank: how much sooner the collectives would have begun had it arrived with the rank before it.
-  std::vector<double> imposed_ns;
-  std::vector<double> waited_ns;   ///< by rank: time in collectives that others had not begun
-  std::vector<std::int64_t> last;  ///< by rank: collectives at which it arrived last
-  /// Sum of the median waits beyond what the last rank imposes: the ranks arrive spread out.
-  double joint_ns = 0;
-  /// By iteration and rank: imposed wait; iteration -1 without steps.
-  std::map<std::int64_t, std::vector<double>> imposed_by_iteration;
-};
-
-/// `offsets` are their clock_offsets; empty: clocks as they are.
-RankWaits rank_waits(std::size_t ranks, std::span<const MatchedCollective> matched,
-                     std::span<const double> offsets);
 
 /// The iterations of one rank.
 struct Iterations {
@@ -119,9 +98,6 @@ StragglerSearch search_stragglers(std::span<const std::vector<CollectiveCall>> r
 /// One rank's calls by group, collective, dtype and size, longest total first. Bandwidths of the shortest
 /// call.
 DataTable kinds_of_calls(const std::vector<CollectiveCall>& calls);
-
-/// Returns the calls stored in the result of one rank. Throws Error if there are none.
-std::vector<CollectiveCall> stored_calls(const AnalysisResult& result);
 
 /// Matched collectives by group, collective, dtype and size: latencies, skews (as the clocks are, and with
 /// `offsets` taken from them), bandwidths at the median latency.

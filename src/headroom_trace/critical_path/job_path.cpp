@@ -8,7 +8,6 @@
 #include <map>
 #include <utility>
 
-#include "headroom/base/error.h"
 #include "headroom/base/units.h"
 
 namespace headroom::trace {
@@ -197,9 +196,6 @@ class JobWalk {
   std::vector<std::vector<Crossing>> crossings_;  ///< by rank, in order of time
 };
 
-constexpr const char* kWindowTable = "path_window";
-constexpr const char* kStretchTable = "path_stretches";
-
 const char* class_name(std::size_t kind) {
   return kind < kPathClasses ? to_string(static_cast<PathClass>(kind)) : "outside its path";
 }
@@ -249,45 +245,6 @@ RankPath rank_path(const PathGraph& graph, const CriticalPath& path, Span window
 std::vector<JobStretch> job_path(std::span<const RankPath> ranks, std::span<const MatchedCollective> matched,
                                  std::span<const double> offsets) {
   return JobWalk(ranks, matched, offsets).walk();
-}
-
-std::vector<DataTable> rank_path_tables(const RankPath& path, const std::string& window) {
-  DataTable stretches{kStretchTable,
-                      "the critical path by time",
-                      {{"from_ns", "from", Kind::kInstantNs},
-                       {"to_ns", "to", Kind::kInstantNs},
-                       {"class", "class", Kind::kCount}},
-                      {},
-                      true};
-  for (const PathStretch& stretch : path.stretches)
-    stretches.rows.push_back({stretch.from_ns, stretch.to_ns, static_cast<std::int64_t>(stretch.kind)});
-  return {{kWindowTable,
-           "where the critical path lies",
-           {{"window", "window", Kind::kText},
-            {"start_ns", "from", Kind::kInstantNs},
-            {"end_ns", "to", Kind::kInstantNs}},
-           {{window, path.start_ns, path.end_ns}},
-           true},
-          std::move(stretches)};
-}
-
-RankPath stored_rank_path(const AnalysisResult& result) {
-  const StoredRows window(stored_table(result.tables, kWindowTable, 1)),
-      rows(stored_table(result.tables, kStretchTable));
-  RankPath path{window.integer(0, "start_ns"), window.integer(0, "end_ns"), {}};
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::int64_t kind = rows.integer(i, "class");
-    if (kind < 0 || kind >= static_cast<std::int64_t>(kPathClasses))
-      throw Error(fmt::format("the table {} of a rank has no class {}; was it made by another version?",
-                              kStretchTable, kind));
-    path.stretches.push_back(
-        {rows.integer(i, "from_ns"), rows.integer(i, "to_ns"), static_cast<PathClass>(kind)});
-  }
-  return path;
-}
-
-std::string stored_window(const AnalysisResult& result) {
-  return StoredRows(stored_table(result.tables, kWindowTable, 1)).text(0, "window");
 }
 
 std::int64_t length_ns(std::span<const JobStretch> path) {

@@ -49,12 +49,6 @@ struct JobStretch {
 std::vector<JobStretch> job_path(std::span<const RankPath> ranks, std::span<const MatchedCollective> matched,
                                  std::span<const double> offsets);
 
-/// Converts the path of one rank to tables for Analysis::combine.
-std::vector<DataTable> rank_path_tables(const RankPath& path, const std::string& window);
-/// Reads the path and the name of its window back. Throws Error if the result has none.
-RankPath stored_rank_path(const AnalysisResult& result);
-std::string stored_window(const AnalysisResult& result);
-
 /// A row per stretch of the job's path, in order; with more than `top` (0: all), the longest.
 DataTable job_path_table(std::span<const JobStretch> path, std::span<const RankResult> ranks,
                          std::size_t top);

@@ -20,7 +20,18 @@ constexpr std::array<const char*, kFindingKinds> kNames{
     "garbage_collection", "straggler",         "imbalance",
     "slow_step",          "kernel_below_roof", "fragmentation"};
 
-/// "step 3, aten::item, Linear_0, train.py(41): log_loss"
+}  // namespace
+
+const char* to_string(FindingKind kind) {
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+FindingKind finding_kind(std::string_view text) {
+  const auto found = std::ranges::find(kNames, text);
+  if (found == kNames.end()) throw Error(fmt::format("no kind of finding: {}", text));
+  return static_cast<FindingKind>(found - kNames.begin());
+}
+
 std::string place_text(const Finding& finding) {
   std::string text;
   const auto add = [&](const std::string& part) {
@@ -32,18 +43,6 @@ std::string place_text(const Finding& finding) {
   add(finding.module);
   if (finding.line != finding.op) add(finding.line);
   return text;
-}
-
-}  // namespace
-
-const char* to_string(FindingKind kind) {
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
-FindingKind finding_kind(std::string_view text) {
-  const auto found = std::ranges::find(kNames, text);
-  if (found == kNames.end()) throw Error(fmt::format("no kind of finding: {}", text));
-  return static_cast<FindingKind>(found - kNames.begin());
 }
 
 DataTable finding_table(std::span<const Finding> findings) {
@@ -69,27 +68,6 @@ DataTable finding_table(std::span<const Finding> findings) {
                           text_cell(finding.line), finding.evidence, finding.fix});
   }
   return table;
-}
-
-std::vector<Finding> findings_of(const DataTable& table) {
-  const StoredRows rows(table);
-  std::vector<Finding> findings;
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    Finding finding;
-    finding.kind = finding_kind(rows.text(row, "kind"));
-    finding.recoverable_ns = rows.number(row, "recoverable_ns");
-    finding.share = rows.number(row, "share");
-    finding.rank = rows.integer_or(row, "rank", -1);
-    finding.step = rows.integer_or(row, "step", -1);
-    finding.at_ns = rows.integer(row, "at_ns");
-    finding.op = rows.text(row, "op");
-    finding.module = rows.text(row, "module");
-    finding.line = rows.text(row, "line");
-    finding.evidence = rows.text(row, "evidence");
-    finding.fix = rows.text(row, "fix");
-    findings.push_back(std::move(finding));
-  }
-  return findings;
 }
 
 std::vector<std::string> finding_sentences(std::span<const Finding> findings, double step_ns,

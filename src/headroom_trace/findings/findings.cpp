@@ -8,7 +8,6 @@
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/findings/finding_search.h"
 #include "headroom_trace/findings/finding_text.h"
@@ -27,14 +26,6 @@ bool is_inside(const FindingSearch& search, const std::vector<bool>& fits, std::
     if (fits[search.trace().events.name[event]]) return true;
   }
   return false;
-}
-
-DataTable step_table(const FindingSearch& search) {
-  return {kFindingStepTable,
-          "steps",
-          {{"steps", "steps", Kind::kCount}, {"step_ns", "mean step", Kind::kTimeNs}},
-          {{count_cell(search.steps().size()), search.step_ns()}},
-          true};
 }
 
 /// Idle time before work without a launch in the file, which no finding can explain.
@@ -99,17 +90,15 @@ void sort_findings(std::vector<Finding>& findings) {
   std::ranges::stable_sort(findings, std::greater{}, &Finding::recoverable_ns);
 }
 
-void add_findings(const TraceIndex& index, std::size_t most, AnalysisResult& result,
-                  const std::string& without) {
+TraceFindings add_findings(const TraceIndex& index, std::size_t most, AnalysisResult& result,
+                           const std::string& without) {
   FindingSearch search(index);
-  const std::vector<Finding> findings = search_findings(search);
-  say_findings(findings, search.step_ns(), !search.steps().empty(), most, result);
+  TraceFindings found{search_findings(search), search.step_ns()};
+  say_findings(found.findings, found.step_ns, !search.steps().empty(), most, result);
   if (!without.empty()) add_without(search, without, result);
   if (std::string text = step_note(index.steps()); !text.empty()) result.notes.push_back(std::move(text));
   if (std::string text = unexplained(search); !text.empty()) result.notes.push_back(std::move(text));
-  result.tables.push_back(step_table(search));
-  if (std::ranges::find(result.tables, kCollectiveTable, &DataTable::key) == result.tables.end())
-    result.tables.push_back(collective_table(search.calls()));
+  return found;
 }
 
 }  // namespace headroom::trace

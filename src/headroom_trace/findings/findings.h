@@ -52,27 +52,28 @@ struct Finding {
 /// By gain, largest first.
 void sort_findings(std::vector<Finding>& findings);
 
-/// Converts findings to the table `findings`, in the order given, and back. Throws Error for another table.
+/// "rank 2, most in step 3, aten::item, Linear_0, train.py(41): log_loss"; empty if nothing is known.
+std::string place_text(const Finding& finding);
+
+/// The table `findings`, in the order given.
 DataTable finding_table(std::span<const Finding> findings);
-std::vector<Finding> findings_of(const DataTable& table);
 inline constexpr const char* kFindingTable = "findings";
-/// The table of a rank's steps that add_findings leaves for combine_findings.
-inline constexpr const char* kFindingStepTable = "finding_steps";
 
 /// Returns the findings as text: "1. data_loading costs 4.9 ms of 21.1 ms a step (23 %): ...", with place and
 /// fix on lines of their own; one sentence if nothing was found.
 std::vector<std::string> finding_sentences(std::span<const Finding> findings, double step_ns, bool has_steps);
 
-/// Adds the findings of a trace to a result: sentences in the answer, the table `findings`, and the rows that
-/// combine_findings needs. `most`: number of findings in sentences, 0: all. A non-empty `without` first adds
-/// the step time without what matches it (add_without).
-void add_findings(const TraceIndex& index, std::size_t most, AnalysisResult& result,
-                  const std::string& without = "");
+/// The findings of one trace.
+struct TraceFindings {
+  std::vector<Finding> findings;
+  double step_ns = 0;  ///< mean; without steps the whole trace
+};
 
-/// Combines the findings of the ranks of a job: the rank that the others wait for, with its activity
-/// meanwhile; losses common to all ranks, once, by the smallest loss; communication without waits for other
-/// ranks. Without matched collectives: the findings of the rank that loses most.
-void combine_findings(std::span<const RankResult> ranks, std::size_t most, AnalysisResult& result);
+/// Adds the findings of a trace to a result: sentences in the answer and the table `findings`. Returns them.
+/// `most`: number of findings in sentences, 0: all. A non-empty `without` first adds the step time without
+/// what matches it (add_without).
+TraceFindings add_findings(const TraceIndex& index, std::size_t most, AnalysisResult& result,
+                           const std::string& without = "");
 
 /// Minimum needs of the analyses that call add_findings.
 inline constexpr Needs kFindingNeeds = Needs::kLaunches | Needs::kOpEvents | Needs::kSyncs;

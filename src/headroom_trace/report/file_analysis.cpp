@@ -5,9 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <exception>
-#include <limits>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -20,6 +19,8 @@
 #include "headroom_trace/columns/process_spaces.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/readers/read.h"
+#include "headroom_trace/report/rank_summary_json.h"
+#include "headroom_trace/report/real_json.h"
 
 namespace headroom::trace {
 namespace {
@@ -132,19 +133,6 @@ class FileQueue {
   FilesProgress progress_;
 };
 
-/// JSON has no words for these; as text they would be the text of a cell.
-Json real_json(double value) {
-  if (std::isfinite(value)) return value;
-  return Json{{"real", std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"}};
-}
-
-double real_of(const Json& json) {
-  if (json.is_number()) return json.get<double>();
-  const auto text = json.at("real").get<std::string>();
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  return text == "nan" ? std::numeric_limits<double>::quiet_NaN() : text == "inf" ? kInfinity : -kInfinity;
-}
-
 Json cell_json(const Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   if (const auto* whole = std::get_if<std::int64_t>(&cell)) return *whole;
@@ -202,11 +190,13 @@ Json result_json(const AnalysisResult& result) {
   }
   Json files = Json::array();
   for (const OutputFile& file : result.files) files.push_back(Json::array({file.path, file.content}));
-  return {{"answer", result.answer},
-          {"tables", tables},
-          {"headlines", headlines},
-          {"notes", result.notes},
-          {"files", files}};
+  Json json{{"answer", result.answer},
+            {"tables", tables},
+            {"headlines", headlines},
+            {"notes", result.notes},
+            {"files", files}};
+  if (result.summary != nullptr) json["summary"] = rank_summary_json(*result.summary);
+  return json;
 }
 
 AnalysisResult result_of(const Json& json) {
@@ -221,6 +211,8 @@ AnalysisResult result_of(const Json& json) {
   result.notes = json.at("notes").get<std::vector<std::string>>();
   for (const Json& file : json.at("files"))
     result.files.push_back({file.at(0).string(), file.at(1).string()});
+  if (json.contains("summary"))
+    result.summary = std::make_shared<const RankSummary>(rank_summary_from(json.at("summary")));
   return result;
 }
 

@@ -3,9 +3,7 @@
 
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -75,7 +73,7 @@ struct DataTable {
   std::string title;  ///< "kernels by total time"
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;  ///< each of the columns' length
-  bool is_for_combining = false;        ///< raw rows for Analysis::combine: in JSON only
+  bool is_for_combining = false;        ///< raw rows for scripts: in JSON only
   bool is_in_answer = false;            ///< repeats AnalysisResult::answer: in JSON and CSV only
 };
 
@@ -115,27 +113,5 @@ struct TimeSpread {
 };
 /// All zero without times.
 TimeSpread time_spread(const std::vector<std::int64_t>& times_ns);
-
-/// Returns the table with that key. Throws Error if there is none, or if it has fewer rows.
-const DataTable& stored_table(std::span<const DataTable> tables, std::string_view key,
-                              std::size_t least_rows = 0);
-
-/// Reads a table kept for Analysis::combine by column key. It may have travelled as JSON, so a whole number
-/// is an integer or a double. Every access throws Error with the table and the column if the cell has another
-/// type.
-class StoredRows {
- public:
-  explicit StoredRows(const DataTable& table) : table_(table) {}
-  std::size_t size() const { return table_.rows.size(); }
-  std::string text(std::size_t row, std::string_view key) const;
-  std::int64_t integer(std::size_t row, std::string_view key) const;
-  /// `otherwise` for an empty cell.
-  std::int64_t integer_or(std::size_t row, std::string_view key, std::int64_t otherwise) const;
-  double number(std::size_t row, std::string_view key) const;
-
- private:
-  const Cell& cell(std::size_t row, std::string_view key) const;
-  const DataTable& table_;
-};
 
 }  // namespace headroom::trace

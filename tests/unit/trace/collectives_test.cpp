@@ -273,9 +273,6 @@ TEST(Collectives, NothingAndOneRankAreNoErrors) {
 TEST(Collectives, ResultsOfAnotherVersionAreRefused) {
   RankResult rank;
   EXPECT_THROW(collectives_analysis().combine(std::vector<RankResult>{rank}, {}), Error);
-  rank.result.tables.push_back(
-      {kCollectiveTable, "", {{"group", "group", Kind::kText}}, {{std::string("0")}}});
-  EXPECT_THROW(collectives_analysis().combine(std::vector<RankResult>{rank}, {}), Error);
 }
 
 const Analysis& stragglers_analysis() {

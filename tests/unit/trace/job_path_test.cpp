@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -12,7 +13,9 @@
 #include <vector>
 
 #include "headroom/base/error.h"
+#include "headroom_trace/collectives/clock_offsets.h"
 #include "headroom_trace/index/trace_index.h"
+#include "headroom_trace/ranks/rank_summary.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {
@@ -228,13 +231,9 @@ TEST(JobPath, WithoutCollectivesRanksHaveRowsOnly) {
 TEST(JobPath, ResultsOfAnotherVersionAreRefused) {
   const Analysis& analysis = *find_analysis("critical-path");
   EXPECT_THROW(analysis.combine(std::vector<RankResult>{{"a.json", 0, {}}}, {}), Error);
-  RankPath path{0, 10, {{2, 5, PathClass::kLaunch}}};
-  AnalysisResult result;
-  result.tables = rank_path_tables(path, "ProfilerStep#1");
-  EXPECT_EQ(stored_window(result), "ProfilerStep#1");
-  EXPECT_EQ(stored_rank_path(result).stretches[0].to_ns, 5);
-  result.tables[1].rows[0][2] = std::int64_t{99};
-  EXPECT_THROW(stored_rank_path(result), Error);
+  AnalysisResult without_path;
+  without_path.summary = std::make_shared<const RankSummary>();
+  EXPECT_THROW(analysis.combine(std::vector<RankResult>{{"a.json", 0, without_path}}, {}), Error);
 }
 
 }  // namespace

@@ -4,11 +4,13 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <set>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/tables/width.h"
+#include "headroom_trace/ranks/rank_summary.h"
 #include "headroom_trace/report/file_analysis.h"
 #include "headroom_trace/report/trace_diff.h"
 #include "headroom_trace/report/trace_report.h"
@@ -416,6 +418,88 @@ TEST(FileAnalysisJson, KeepsWhatKindOfCellEachIs) {
   for (std::size_t row = 0; row < a.rows.size(); ++row) {
     for (std::size_t i = 0; i < 2; ++i) expect_equal(a.rows[row][i], b.rows[row].at(i));
   }
+}
+
+RankSummary full_summary() {
+  RankSummary summary;
+  summary.steps = 4;
+  summary.step_ns = 0.1 + 0.2;
+  summary.recorded = {1'700'000'000'000'000'001, 1'700'000'000'000'000'009};
+  CollectiveCall call;
+  call.group = "tp \"0\"";
+  call.group_ranks = "[0, 1]";
+  call.collective = "all_reduce";
+  call.kernel = "ncclDevKernel_AllReduce";
+  call.dtype = "Float";
+  call.index = 7;
+  call.elements_in = std::numeric_limits<double>::infinity();
+  call.device = 3;
+  call.start_ns = 1'700'000'000'000'000'003;
+  call.duration_ns = 5;
+  call.exposed_ns = 2;
+  summary.calls = {call};
+  Finding finding;
+  finding.kind = FindingKind::kImbalance;
+  finding.recoverable_ns = 12.5;
+  finding.share = std::numeric_limits<double>::quiet_NaN();
+  finding.op = "aten::mm";
+  finding.line = "train.py(3): step";
+  finding.evidence = "numbers";
+  finding.fix = "do";
+  summary.findings = {finding};
+  summary.ops = {{"aten::bmm", 2.5, 0}, {"cudaFree", 0, 1}};
+  summary.path = NamedPath{"ProfilerStep#1", {0, 10, {{2, 5, PathClass::kLaunch}}}};
+  return summary;
+}
+
+TEST(FileAnalysisJson, KeepsTheSummaryOfARank) {
+  FileAnalysis before = full_analysis();
+  const RankSummary was = full_summary();
+  before.result.summary = std::make_shared<const RankSummary>(was);
+  const auto both = file_analyses_from_text(to_text(std::vector{before, full_analysis()}));
+  EXPECT_EQ(both.at(1).result.summary, nullptr);
+  ASSERT_NE(both[0].result.summary, nullptr);
+  const RankSummary& is = *both[0].result.summary;
+  EXPECT_EQ(is.steps, 4);
+  EXPECT_EQ(is.step_ns, was.step_ns);
+  EXPECT_EQ(is.recorded, was.recorded);
+  ASSERT_EQ(is.calls.size(), 1U);
+  EXPECT_EQ(is.calls[0].group, was.calls[0].group);
+  EXPECT_EQ(is.calls[0].index, 7);
+  EXPECT_EQ(is.calls[0].elements_in, was.calls[0].elements_in);
+  EXPECT_EQ(is.calls[0].bytes, -1);
+  EXPECT_EQ(is.calls[0].device, 3);
+  EXPECT_EQ(is.calls[0].end_ns(), was.calls[0].end_ns());
+  EXPECT_EQ(is.calls[0].exposed_ns, 2);
+  ASSERT_EQ(is.findings.size(), 1U);
+  EXPECT_EQ(is.findings[0].kind, FindingKind::kImbalance);
+  EXPECT_EQ(is.findings[0].recoverable_ns, 12.5);
+  EXPECT_TRUE(std::isnan(is.findings[0].share));
+  EXPECT_EQ(is.findings[0].rank, -1);
+  EXPECT_EQ(is.findings[0].line, was.findings[0].line);
+  EXPECT_EQ(is.findings[0].fix, "do");
+  ASSERT_EQ(is.ops.size(), 2U);
+  EXPECT_EQ(is.ops[0].name, "aten::bmm");
+  EXPECT_EQ(is.ops[1].host_ns, 1);
+  ASSERT_TRUE(is.path.has_value());
+  EXPECT_EQ(is.path->window, "ProfilerStep#1");
+  ASSERT_EQ(is.path->path.stretches.size(), 1U);
+  EXPECT_EQ(is.path->path.stretches[0].kind, PathClass::kLaunch);
+}
+
+TEST(FileAnalysisJson, RefusesASummaryOfAnotherVersion) {
+  FileAnalysis analysis = full_analysis();
+  analysis.result.summary = std::make_shared<const RankSummary>(full_summary());
+  std::string text = to_text(std::vector{analysis});
+  const auto with = [&](const std::string& was, const std::string& is) {
+    const std::size_t at = text.find(was);
+    EXPECT_NE(at, std::string::npos) << was;
+    return at == std::string::npos ? text : std::string(text).replace(at, was.size(), is);
+  };
+  EXPECT_NO_THROW(file_analyses_from_text(text));
+  EXPECT_THROW(file_analyses_from_text(with("\"stretches\":[[2,5,", "\"stretches\":[[2,5,9")), Error);
+  EXPECT_THROW(file_analyses_from_text(with("\"stretches\":[[2,5,", "\"stretches\":[[2,\"x\",")), Error);
+  EXPECT_THROW(file_analyses_from_text(with("\"ops\":", "\"operators\":")), Error);
 }
 
 TEST(FileAnalysisJson, RefusesWhatItDidNotWrite) {

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/ranks/job_findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+#include "headroom/base/units.h"
+#include "headroom/stats/quantile.h"
+#include "headroom_trace/collectives/clock_offsets.h"
+#include "headroom_trace/collectives/collective_matching.h"
+#include "headroom_trace/findings/finding_text.h"
+#include "headroom_trace/findings/findings.h"
+#include "headroom_trace/ranks/lateness.h"
+#include "headroom_trace/ranks/rank_summary.h"
+
+namespace headroom::trace {
+namespace {
+
+constexpr double kLeastImbalance = 0.02;
+/// A reason explains at least this share of what a late rank costs.
+constexpr double kLeastReason = 0.25;
+
+struct RankFindings {
+  std::int64_t rank = 0;
+  const RankSummary* summary = nullptr;
+  std::vector<Finding> findings;  ///< without waits for other ranks
+};
+
+/// The same cause in different ranks.
+std::pair<FindingKind, std::string> cause_of(const Finding& finding) {
+  const bool is_by_place =
+      finding.kind == FindingKind::kSynchronisation || finding.kind == FindingKind::kKernelBelowRoof;
+  return {finding.kind, is_by_place ? finding.op : ""};
+}
+
+/// What every rank loses for the same cause.
+std::vector<Finding> shared_findings(std::span<const RankFindings> ranks, bool do_wait) {
+  std::map<std::pair<FindingKind, std::string>, std::vector<Finding>> by_cause;
+  for (const RankFindings& rank : ranks) {
+    for (Finding finding : rank.findings) {
+      finding.rank = rank.rank;
+      by_cause[cause_of(finding)].push_back(std::move(finding));
+    }
+  }
+  std::vector<Finding> shared;
+  for (const auto& [cause, of_ranks] : by_cause) {
+    if (do_wait && of_ranks.size() < ranks.size()) continue;
+    const auto less = [](const Finding& a, const Finding& b) { return a.recoverable_ns < b.recoverable_ns; };
+    Finding finding =
+        *(do_wait ? std::ranges::min_element(of_ranks, less) : std::ranges::max_element(of_ranks, less));
+    if (do_wait) finding.rank = -1;
+    shared.push_back(std::move(finding));
+  }
+  return shared;
+}
+
+/// What a rank does longer than the others, ns per step.
+template <typename Reason>
+struct Excess {
+  const Reason* reason = nullptr;
+  double ns = 0, others_ns = 0;  ///< beyond the others' median; that median
+};
+
+/// The finding that costs the rank most beyond the others.
+Excess<Finding> own_finding(std::span<const RankFindings> ranks, std::size_t late) {
+  Excess<Finding> most;
+  for (const Finding& finding : ranks[late].findings) {
+    if (finding.kind == FindingKind::kExposedCommunication || finding.kind == FindingKind::kPipelineBubble)
+      continue;
+    std::vector<double> others;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      if (i == late) continue;
+      const auto same = std::ranges::find(ranks[i].findings, cause_of(finding), cause_of);
+      others.push_back(same == ranks[i].findings.end() ? 0 : same->recoverable_ns);
+    }
+    const double usual = quantile_in_place(others, 0.5);
+    if (finding.recoverable_ns - usual > most.ns) most = {&finding, finding.recoverable_ns - usual, usual};
+  }
+  return most;
+}
+
+/// The operator or activity that takes most beyond the others, by one of the times of OpTime.
+Excess<OpTime> own_op(std::span<const RankFindings> ranks, std::size_t late, double OpTime::*time) {
+  std::vector<std::unordered_map<std::string_view, double>> times(ranks.size());
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    for (const OpTime& op : ranks[i].summary->ops) times[i][op.name] = op.*time;
+  }
+  Excess<OpTime> most;
+  std::vector<double> others;
+  for (const OpTime& op : ranks[late].summary->ops) {
+    others.clear();
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      if (i == late) continue;
+      const auto same = times[i].find(op.name);
+      others.push_back(same == times[i].end() ? 0 : same->second);
+    }
+    const double usual = quantile_in_place(others, 0.5);
+    if (op.*time - usual > most.ns) most = {&op, op.*time - usual, usual};
+  }
+  return most;
+}
+
+/// Sets why the rank is late, as far as its trace differs from the others'.
+void add_reason(std::span<const RankFindings> ranks, std::size_t late, Finding& finding) {
+  const double least_ns = kLeastReason * finding.recoverable_ns;
+  const Excess<OpTime> device = own_op(ranks, late, &OpTime::device_ns),
+                       host = own_op(ranks, late, &OpTime::host_ns);
+  // A host that waits for a slow kernel takes as long as it.
+  const bool is_device = device.ns >= finding.recoverable_ns / 2 || device.ns >= host.ns;
+  const Excess<OpTime>& op = is_device ? device : host;
+  if (op.reason != nullptr && op.ns >= least_ns) {
+    finding.op = op.reason->name;
+    finding.evidence +=
+        fmt::format("; {} takes {} a step more there {} ({}; {} on the others)", op.reason->name,
+                    format_time_ns(op.ns), is_device ? "on the device" : "on the host",
+                    format_time_ns(op.ns + op.others_ns), format_time_ns(op.others_ns));
+    finding.fix = is_device ? fmt::format(
+                                  "compare the shapes, kernels and number of calls of {} between the ranks "
+                                  "(`headroom trace ops`); where they are equal, the devices' clocks",
+                                  op.reason->name)
+                            : fmt::format(
+                                  "look at why {} takes longer on this rank's host: its input, other "
+                                  "processes, the CPUs it is bound to",
+                                  op.reason->name);
+  }
+  // Findings are about idle devices.
+  if (is_device && op.ns >= finding.recoverable_ns / 2) return;
+  const Excess<Finding> own = own_finding(ranks, late);
+  if (own.reason == nullptr || own.ns < least_ns) return;
+  finding.evidence += fmt::format("; there, {}: {}", to_string(own.reason->kind), own.reason->evidence);
+  finding.op = own.reason->op;
+  finding.module = own.reason->module;
+  finding.line = own.reason->line;
+  finding.at_ns = own.reason->at_ns;
+  finding.fix = own.reason->fix;
+}
+
+Finding straggler(std::span<const RankFindings> ranks, std::size_t late, const Lateness& lateness,
+                  double cost_ns, double step_ns) {
+  Finding finding;
+  finding.kind = FindingKind::kStraggler;
+  finding.recoverable_ns = cost_ns;
+  finding.share = cost_ns / step_ns;
+  finding.rank = ranks[late].rank;
+  finding.step = lateness.worst_iteration[late];
+  finding.evidence =
+      fmt::format("the other ranks wait {} a step for rank {}, which comes last to {} of {} collectives",
+                  format_time_ns(cost_ns), finding.rank, lateness.last[late], lateness.collectives[late]);
+  finding.fix =
+      "look at what this rank does before it comes: its host, its input, its share of the work, its device's "
+      "clock";
+  add_reason(ranks, late, finding);
+  return finding;
+}
+
+/// Communication counts only without waits for other ranks.
+void take_waits_away(std::vector<RankFindings>& ranks, const Lateness& lateness, double steps) {
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    double waited = lateness.waited_ns[i] / steps;
+    for (Finding& finding : ranks[i].findings) {
+      if (finding.kind != FindingKind::kExposedCommunication && finding.kind != FindingKind::kPipelineBubble)
+        continue;
+      const double taken = std::min(waited, finding.recoverable_ns);
+      finding.recoverable_ns -= taken;
+      finding.share = finding.recoverable_ns / ranks[i].summary->step_ns;
+      waited -= taken;
+    }
+  }
+}
+
+std::vector<Finding> late_ranks(std::span<const RankFindings> ranks, const Lateness& lateness, double steps,
+                                double step_ns) {
+  std::vector<Finding> findings;
+  double joint = lateness.total_ns / steps;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const double cost = lateness.cost_ns[i] / steps;
+    if (cost < kLeastStraggler * step_ns) continue;
+    joint -= cost;
+    findings.push_back(straggler(ranks, i, lateness, cost, step_ns));
+  }
+  if (joint >= kLeastImbalance * step_ns) {
+    Finding finding;
+    finding.kind = FindingKind::kImbalance;
+    finding.recoverable_ns = joint;
+    finding.share = joint / step_ns;
+    finding.evidence =
+        fmt::format("ranks come to collectives {} a step apart, now these, now those", format_time_ns(joint));
+    finding.fix =
+        "give the ranks equal work (sequence lengths, experts, stages); `headroom trace collectives` has "
+        "each wait";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+/// A sentence if the recordings began at noticeably different times.
+std::string start_note(std::span<const RankFindings> ranks, const Lateness& lateness, bool has_steps,
+                       double step_ns) {
+  constexpr double kOfStep = 0.1, kOfTrace = 0.01;
+  if (lateness.start_spread_ns <= (has_steps ? kOfStep : kOfTrace) * step_ns) return "";
+  return fmt::format("rank {} began to record {} after rank {}: nobody counts as late for that time",
+                     ranks[lateness.last_to_start].rank, format_time_ns(lateness.start_spread_ns),
+                     ranks[lateness.first_to_start].rank);
+}
+
+}  // namespace
+
+void combine_findings(std::span<const RankResult> results, std::size_t most, AnalysisResult& result) {
+  std::vector<RankFindings> ranks;
+  std::vector<RankRecord> records;
+  double step_ns = 0, steps = 1;
+  bool has_steps = true;
+  const std::vector<std::vector<CollectiveCall>> calls = calls_of(results);
+  for (const RankResult& rank : results) {
+    const RankSummary& summary = summary_of(rank);
+    records.push_back({calls[ranks.size()], summary.recorded});
+    ranks.push_back({rank.rank, &summary, summary.findings});
+    step_ns += summary.step_ns / static_cast<double>(results.size());
+    steps = std::max(steps, static_cast<double>(summary.steps));
+    has_steps = has_steps && summary.steps > 0;
+  }
+  const CollectiveMatches matches = match_collectives(calls);
+  const Lateness lateness =
+      job_lateness(records, matches.matched, clock_offsets(ranks.size(), matches.matched), step_ns);
+  take_waits_away(ranks, lateness, steps);
+  RankSummary job;
+  job.findings = shared_findings(ranks, !matches.matched.empty());
+  std::erase_if(job.findings, [&](const Finding& finding) {
+    return finding.kind != FindingKind::kFragmentation && finding.share < 0.001;
+  });
+  std::ranges::move(late_ranks(ranks, lateness, steps, step_ns), std::back_inserter(job.findings));
+  sort_findings(job.findings);
+  say_findings(job.findings, step_ns, has_steps, most, result);
+  if (std::string note = start_note(ranks, lateness, has_steps, step_ns); !note.empty())
+    result.notes.push_back(std::move(note));
+  result.summary = std::make_shared<const RankSummary>(std::move(job));
+}
+
+}  // namespace headroom::trace
