@@ -230,8 +230,9 @@ void FindingSearch::set_place(std::uint32_t event, Finding& finding) const {
 
 std::vector<Finding> search_findings(FindingSearch& search) {
   using Cause = void (*)(FindingSearch&);
-  constexpr Cause kDirect[] = {find_data_loading,   find_recompilation,  find_garbage_collection,
-                               find_long_host_work, find_exposed_copies, find_exposed_communication};
+  constexpr Cause kDirect[] = {find_data_loading,   find_recompilation,        find_garbage_collection,
+                               find_slow_calls,     find_late_devices,         find_long_host_work,
+                               find_exposed_copies, find_exposed_communication};
   constexpr Cause kShared[] = {find_device_allocation, find_fusions, find_synchronisation, find_host_bound,
                                find_launch_bound};
   constexpr Cause kOthers[] = {find_slow_steps, find_kernels_below_roof, find_fragmentation};

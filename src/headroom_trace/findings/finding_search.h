@@ -141,6 +141,8 @@ void find_garbage_collection(FindingSearch& search);
 void find_exposed_copies(FindingSearch& search);
 void find_exposed_communication(FindingSearch& search);
 void find_fusions(FindingSearch& search);
+void find_slow_calls(FindingSearch& search);  ///< first_use, slow_launch
+void find_late_devices(FindingSearch& search);
 void find_long_host_work(FindingSearch& search);  ///< a single long host activity
 void find_synchronisation(FindingSearch& search);
 void find_host_bound(FindingSearch& search);

@@ -18,7 +18,8 @@ constexpr std::array<const char*, kFindingKinds> kNames{
     "pipeline_bubble",    "synchronisation",   "device_allocation",
     "launch_bound",       "host_bound",        "recompilation",
     "garbage_collection", "straggler",         "imbalance",
-    "slow_step",          "kernel_below_roof", "fragmentation"};
+    "slow_step",          "kernel_below_roof", "fragmentation",
+    "first_use",          "slow_launch",       "device_late"};
 
 }  // namespace
 

@@ -28,9 +28,12 @@ enum class FindingKind : std::uint8_t {
   kImbalance,             ///< several ranks come late, none alone
   kSlowStep,              ///< steps longer than the others for no other cause
   kKernelBelowRoof,       ///< an operator far below the roofline for its shapes
-  kFragmentation          ///< reserved memory that cannot be used, with allocations because of it
+  kFragmentation,         ///< reserved memory that cannot be used, with allocations because of it
+  kFirstUse,              ///< a library, module or kernel is loaded at its first use
+  kSlowLaunch,            ///< launch calls that take long themselves
+  kDeviceLate             ///< the device starts work long after its launch has returned
 };
-inline constexpr std::size_t kFindingKinds = 15;
+inline constexpr std::size_t kFindingKinds = 18;
 /// "data_loading"
 const char* to_string(FindingKind kind);
 /// Throws Error for an unknown text.

@@ -2,15 +2,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
+#include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/findings/finding_search.h"
 #include "headroom_trace/tables/data_table.h"
+#include "headroom_trace/work/launches.h"
 #include "headroom_trace/work/memory.h"
 
 namespace headroom::trace {
@@ -205,6 +209,209 @@ void find_synchronisation(FindingSearch& search) {
   for (const auto& [gain, i] : order) search.take(suspicion_of(search, sites[i], without(search, sites[i])));
 }
 
+// Causes between the begin of a launch call and the start of its work.
+
+namespace {
+
+/// A launch of a kernel that takes longer is slow; a graph has many to launch.
+constexpr std::int64_t kSlowCallNs = 100'000, kSlowGraphCallNs = 1'000'000;
+/// A launch call takes no longer if nothing is wrong.
+constexpr std::int64_t kMostOwnNs = 10'000;
+/// A first use takes longer.
+constexpr std::int64_t kFirstUseNs = 1'000'000;
+
+std::string_view call_name(const FindingSearch& search, std::uint32_t call) {
+  return search.trace().names[search.trace().events.name[call]];
+}
+
+/// True if the device waits for the launch call before the gap's end and the call is slow. Copies may wait
+/// for their own work.
+bool is_slow_call(const FindingSearch& search, const DeviceGap& gap) {
+  const Events& events = search.trace().events;
+  if (gap.call == kNone || gap.next == kNone ||
+      events.category[search.trace().gpu[gap.next].event] != Category::kKernel)
+    return false;
+  const bool is_graph = contains(call_name(search, gap.call), "GraphLaunch");
+  return gap.call_until_ns - gap.host_until_ns >= (is_graph ? kSlowGraphCallNs : kSlowCallNs);
+}
+
+/// Calls that load code or create a library's handles, once in a program.
+bool is_first_use_call(std::string_view name) {
+  constexpr std::array<std::string_view, 7> kParts{"ModuleLoad",   "LibraryLoad",  "GraphInstantiate",
+                                                   "EndCapture",   "cublasCreate", "cudnnCreate",
+                                                   "hipblasCreate"};
+  return std::ranges::any_of(kParts, [&](std::string_view part) { return contains(name, part); });
+}
+
+/// By row of Trace::gpu: the first of its name.
+std::vector<bool> first_rows(const Trace& trace) {
+  std::vector<std::uint32_t> first(trace.names.size(), kNone);
+  const auto start_of = [&](std::uint32_t row) { return trace.events.start_ns[trace.gpu[row].event]; };
+  for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
+    std::uint32_t& of_name = first[trace.events.name[trace.gpu[row].event]];
+    if (of_name == kNone || start_of(row) < start_of(of_name)) of_name = row;
+  }
+  std::vector<bool> is_first(trace.gpu.size());
+  for (const std::uint32_t row : first) {
+    if (row != kNone) is_first[row] = true;
+  }
+  return is_first;
+}
+
+/// Calls that keep a device waiting.
+struct SlowCalls {
+  std::vector<std::uint32_t> calls;
+  std::vector<Span> gone, idle;
+  std::int64_t total_ns = 0;
+  std::uint32_t longest = kNone;
+  WhatIf what_if;
+
+  void add(const FindingSearch& search, std::uint32_t call, std::int64_t own_ns, Span idle_time) {
+    const Events& events = search.trace().events;
+    calls.push_back(call);
+    gone.push_back({events.start_ns[call], events.end_ns(call) - own_ns});
+    idle.push_back(idle_time);
+    total_ns = saturating_add(total_ns, events.duration_ns[call]);
+    if (longest == kNone || events.duration_ns[call] > events.duration_ns[longest]) longest = call;
+  }
+  void add_launch(const FindingSearch& search, const DeviceGap& gap, std::int64_t own_ns) {
+    add(search, gap.call, own_ns, {gap.host_until_ns, gap.call_until_ns});
+    if (what_if.delays_gone.empty()) what_if.delays_gone.assign(search.trace().gpu.size(), false);
+    if (!gap.is_device_late()) what_if.delays_gone[gap.next] = true;
+  }
+};
+
+Suspicion suspicion_of(const FindingSearch& search, FindingKind kind, SlowCalls slow) {
+  Suspicion suspicion;
+  suspicion.kind = kind;
+  suspicion.least_gain = 0.02;
+  suspicion.event = slow.longest;
+  suspicion.time = merged(std::move(slow.idle));
+  suspicion.what_if = std::move(slow.what_if);
+  suspicion.what_if.host_gone = merged(std::move(slow.gone));
+  const auto longest_ns = static_cast<double>(search.trace().events.duration_ns[slow.longest]);
+  const bool is_one = slow.calls.size() == 1;
+  suspicion.evidence = is_one ? fmt::format("one call of {} takes {}", call_name(search, slow.longest),
+                                            format_time_ns(longest_ns))
+                              : fmt::format("{} calls take {}, the longest {} ({})", slow.calls.size(),
+                                            search.per_step(static_cast<double>(slow.total_ns)),
+                                            format_time_ns(longest_ns), call_name(search, slow.longest));
+  suspicion.evidence += "; meanwhile the device has nothing to do";
+  return suspicion;
+}
+
+}  // namespace
+
+void find_slow_calls(FindingSearch& search) {
+  constexpr std::int64_t kRare = 100, kTimesUsual = 20;
+  const Trace& trace = search.trace();
+  const Events& events = trace.events;
+  const IdleCulprits& culprits = search.culprits();
+  std::vector<const DeviceGap*> slow;
+  for (const DeviceGap& gap : culprits.gaps) {
+    if (is_slow_call(search, gap)) slow.push_back(&gap);
+  }
+  SlowCalls first_use, slow_launch;
+  if (!slow.empty()) {
+    const std::vector<std::int64_t> usual = usual_call_ns(trace, search.launch());
+    const std::vector<bool> is_first = first_rows(trace);
+    std::vector<const DeviceGap*> others;
+    const auto own_ns = [&](const DeviceGap& gap) {
+      return std::min({usual[events.name[gap.call]], kMostOwnNs, events.duration_ns[gap.call]});
+    };
+    const auto is_unusual = [&](const DeviceGap& gap) {
+      return events.duration_ns[gap.call] >=
+             std::max(kFirstUseNs, kTimesUsual * usual[events.name[gap.call]]);
+    };
+    for (const DeviceGap* gap : slow) {
+      if (is_unusual(*gap) && is_first[gap->next]) {
+        first_use.add_launch(search, *gap, own_ns(*gap));
+      } else {
+        others.push_back(gap);
+      }
+    }
+    // What happens once among many launches is no cost of launching.
+    const auto launches =
+        std::ranges::count_if(search.launch(), [](std::uint32_t call) { return call != kNone; });
+    const bool are_rare = std::ssize(others) <= std::max<std::int64_t>(1, launches / kRare);
+    for (const DeviceGap* gap : others)
+      (are_rare && is_unusual(*gap) ? first_use : slow_launch).add_launch(search, *gap, own_ns(*gap));
+  }
+  std::uint32_t last = kNone;
+  for (const IdlePart& part : culprits.parts) {
+    if (part.event == kNone || part.event == last || part.doing != HostDoing::kLaunch ||
+        !is_first_use_call(call_name(search, part.event)))
+      continue;
+    last = part.event;
+    first_use.add(search, part.event, 0, part.time);
+  }
+  if (!first_use.calls.empty()) {
+    Suspicion suspicion = suspicion_of(search, FindingKind::kFirstUse, std::move(first_use));
+    suspicion.evidence += "; it comes once: code or a library is loaded at its first use, or a graph is made";
+    suspicion.fix =
+        "warm up before measuring or serving: run each shape and kernel once, create handles and capture "
+        "graphs at the start; CUDA_MODULE_LOADING=EAGER loads kernels at the start";
+    search.take(std::move(suspicion));
+  }
+  if (!slow_launch.calls.empty()) {
+    Suspicion suspicion = suspicion_of(search, FindingKind::kSlowLaunch, std::move(slow_launch));
+    suspicion.fix =
+        "find what holds the calls up: few or busy CPU cores (affinity, CPU limits of the container), a lock "
+        "in "
+        "the driver that other threads or processes hold, a profiler or debugger that intercepts launches; "
+        "fewer launches (a graph) cost less";
+    search.take(std::move(suspicion));
+  }
+}
+
+void find_late_devices(FindingSearch& search) {
+  const Trace& trace = search.trace();
+  const Events& events = trace.events;
+  Suspicion suspicion;
+  suspicion.kind = FindingKind::kDeviceLate;
+  suspicion.least_gain = 0.02;
+  suspicion.what_if.delays_gone.assign(trace.gpu.size(), false);
+  const DeviceGap* longest = nullptr;
+  const auto late_ns = [](const DeviceGap& gap) { return gap.time.end - gap.late_from_ns; };
+  std::vector<Span> times;
+  std::int64_t total_ns = 0;
+  for (const DeviceGap& gap : search.culprits().gaps) {
+    if (gap.call == kNone || !gap.is_device_late()) continue;
+    suspicion.what_if.delays_gone[gap.next] = true;
+    times.push_back({gap.late_from_ns, gap.time.end});
+    total_ns = saturating_add(total_ns, late_ns(gap));
+    if (longest == nullptr || late_ns(gap) > late_ns(*longest)) longest = &gap;
+    // All streams of the device were late; of each the first work that was launched by then.
+    for (const StreamOrder& stream : search.replay().streams()) {
+      if (stream.device != gap.device) continue;
+      const auto row = std::ranges::lower_bound(stream.rows, gap.time.end, {}, [&](std::uint32_t of) {
+        return events.start_ns[trace.gpu[of].event];
+      });
+      if (row == stream.rows.end()) continue;
+      const std::uint32_t call = search.launch()[*row];
+      if (call != kNone && events.end_ns(call) <= gap.late_from_ns)
+        suspicion.what_if.delays_gone[*row] = true;
+    }
+  }
+  if (longest == nullptr) return;
+  suspicion.event = longest->call;
+  const std::string most =
+      fmt::format("{} before {}", format_time_ns(static_cast<double>(late_ns(*longest))),
+                  kernel_base_name(trace.names[events.name[trace.gpu[longest->next].event]]));
+  suspicion.evidence =
+      times.size() == 1
+          ? fmt::format("a launch has returned, and the idle device starts its work late: {}", most)
+          : fmt::format(
+                "{} launches have returned, and the idle device starts their work late: {}, the "
+                "longest {}",
+                times.size(), search.per_step(static_cast<double>(total_ns)), most);
+  suspicion.time = merged(std::move(times));
+  suspicion.fix =
+      "find what the device waits for: another process on it, an event of another stream or device, a host "
+      "function in the stream, its queue; faster launches would not help";
+  search.take(std::move(suspicion));
+}
+
 // Causes in host work while a device is idle.
 
 namespace {
@@ -375,6 +582,8 @@ void find_launch_bound(FindingSearch& search) {
     const DeviceGap& gap = culprits.gaps[i];
     const std::int64_t late_ns = gap.host_until_ns - gap.time.start;
     if (late_ns <= 0 || late_ns >= kShortGapNs || gap.next == kNone || follows_wait[i]) continue;
+    // Other causes: a slow call, a late device.
+    if (is_slow_call(search, gap) || gap.is_device_late()) continue;
     suspicion.what_if.launched_ahead[gap.next] = true;
     host.push_back({gap.time.start, gap.host_until_ns});
     idle.push_back(gap.time);
@@ -397,10 +606,14 @@ void find_launch_bound(FindingSearch& search) {
 
 namespace {
 
-/// Idle times in which the host was late: its activity then is another cause's.
+/// Idle times in which the host, the launch call or the device was late: another cause's.
 Spans late_host(const FindingSearch& search) {
   std::vector<Span> spans;
-  for (const DeviceGap& gap : search.culprits().gaps) spans.push_back({gap.time.start, gap.host_until_ns});
+  const bool is_device_late_found = search.has_found(FindingKind::kDeviceLate, "");
+  for (const DeviceGap& gap : search.culprits().gaps) {
+    const bool is_known = is_device_late_found && gap.is_device_late();
+    spans.push_back({gap.time.start, is_known ? gap.time.end : gap.call_until_ns});
+  }
   return merged(std::move(spans));
 }
 

@@ -142,6 +142,7 @@ class CulpritSearch {
       add_gaps(work, window);
     }
     times_.first.push_back(times_.times.size());
+    find_late_devices(times_.first.size() == 2);
     ask_threads();
     fill();
     return std::move(found_);
@@ -159,12 +160,13 @@ class CulpritSearch {
 
   void add_gap(const GpuWork& work, Span time, std::uint32_t before, std::uint32_t next) {
     if (time.end <= time.start) return;
-    DeviceGap gap{time, work.device, before, next, kNone, time.start};
+    DeviceGap gap{time, work.device, before, next, kNone, time.start, time.start, time.end};
     if (next == kNone) {
-      gap.host_until_ns = time.end;
+      gap.host_until_ns = gap.call_until_ns = time.end;
     } else if (launch_[next] != kNone) {
       gap.call = launch_[next];
       gap.host_until_ns = std::clamp(events_.start_ns[gap.call], time.start, time.end);
+      gap.call_until_ns = std::clamp(events_.end_ns(gap.call), time.start, time.end);
     }
     if (gap.host_until_ns > time.start) {
       const std::uint32_t thread = gap.call != kNone ? events_.thread[gap.call]
@@ -195,6 +197,31 @@ class CulpritSearch {
       if (events_.end_ns(trace_.gpu[row].event) >= events_.end_ns(trace_.gpu[last].event)) last = row;
     }
     add_gap(work, cut({events_.end_ns(trace_.gpu[last].event), window->end}), last, kNone);
+  }
+
+  /// Finds the work that started later than usual after its launch. With several devices, work that was
+  /// launched before the gap may wait for another device.
+  void find_late_devices(bool is_only_device) {
+    constexpr std::int64_t kLateNs = 100'000, kFarLateNs = 1'000'000, kOtherwiseNs = 6'000;
+    std::vector<std::int64_t> delays;
+    for (const DeviceGap& gap : found_.gaps) {
+      const std::int64_t delay = gap.time.end - gap.call_until_ns;
+      if (gap.call != kNone && gap.call_until_ns > gap.time.start && delay > 0 && delay < kFarLateNs)
+        delays.push_back(delay);
+    }
+    std::int64_t usual = kOtherwiseNs;
+    if (!delays.empty()) {
+      const auto quarter = delays.begin() + (std::ssize(delays) - 1) / 4;
+      std::ranges::nth_element(delays, quarter);
+      usual = *quarter;
+    }
+    for (DeviceGap& gap : found_.gaps) {
+      const bool is_launched_in_gap = gap.call_until_ns > gap.time.start;
+      if (gap.call == kNone || !(is_launched_in_gap || is_only_device) ||
+          gap.time.end - gap.call_until_ns < usual + kLateNs)
+        continue;
+      gap.late_from_ns = gap.call_until_ns + usual;
+    }
   }
 
   /// The activity of the launching threads in the requested times.
@@ -273,7 +300,6 @@ class CulpritSearch {
     std::size_t from = 0;
     std::uint32_t time = 0;
     for (std::uint32_t i = 0; i < found_.gaps.size(); ++i) {
-      const DeviceGap& gap = found_.gaps[i];
       // Times were asked for in the order of the gaps, of some of them.
       if (time < times_.times.size() && times_.times[time].gap == i) {
         std::size_t to = from;
@@ -281,12 +307,24 @@ class CulpritSearch {
         fill_time(time++, std::span(host_).subspan(from, to - from));
         from = to;
       }
-      if (gap.host_until_ns >= gap.time.end) continue;
-      const bool is_launch = gap.host_until_ns > gap.time.start;
-      found_.parts.push_back({{gap.host_until_ns, gap.time.end},
-                              is_launch ? HostDoing::kLaunch : HostDoing::kNotTheHost,
-                              is_launch ? gap.call : kNone,
-                              i});
+      fill_device_part(i);
+    }
+  }
+
+  /// From the launch on.
+  void fill_device_part(std::uint32_t index) {
+    const DeviceGap& gap = found_.gaps[index];
+    const auto add = [&](Span span, HostDoing doing, std::uint32_t event) {
+      if (span.end > span.start) found_.parts.push_back({span, doing, event, index});
+    };
+    const Span rest{gap.host_until_ns, gap.time.end};
+    if (gap.call == kNone) {
+      add(rest, HostDoing::kNotRecorded, kNone);
+    } else if (gap.call_until_ns <= gap.time.start) {
+      add(rest, HostDoing::kNotTheHost, kNone);
+    } else {
+      add({rest.start, gap.late_from_ns}, HostDoing::kLaunch, gap.call);
+      add({gap.late_from_ns, rest.end}, HostDoing::kDeviceLate, gap.call);
     }
   }
 
@@ -335,8 +373,8 @@ Spans times_of(const Trace& trace, Category category) {
 
 const char* to_string(HostDoing doing) {
   constexpr const char* kNames[kHostDoings] = {
-      "data loading", "allocation", "compilation", "garbage collector", "synchronisation",
-      "launch",       "operators",  "program",     "not recorded",      "not the host"};
+      "data loading", "allocation", "compilation",  "garbage collector", "synchronisation", "launch",
+      "operators",    "program",    "not recorded", "not the host",      "device late"};
   return kNames[static_cast<std::size_t>(doing)];
 }
 

@@ -35,13 +35,14 @@ enum class HostDoing : std::uint8_t {
   kCompilation,      ///< torch.compile at work
   kCollector,        ///< Python's garbage collector
   kSynchronisation,  ///< a call that waits for the device
-  kLaunch,           ///< a call of the runtime or driver; also from the launch to the start of its work
+  kLaunch,           ///< a call of the runtime or driver; also its usual delay until the work starts
   kOperator,         ///< an operator of the framework, outside its runtime calls
   kProgram,          ///< a Python function or an annotation of the program, outside operators
-  kNotRecorded,      ///< nothing of the thread is in the file
-  kNotTheHost        ///< launched in time: the device waited for another stream, an event, or itself
+  kNotRecorded,      ///< nothing of the thread is in the file, or no launch of the work
+  kNotTheHost,       ///< launched in time: the device waited for another stream, an event, or itself
+  kDeviceLate        ///< the launch has returned in the gap, and the work starts later than usual
 };
-inline constexpr std::size_t kHostDoings = 10;
+inline constexpr std::size_t kHostDoings = 11;
 /// "data loading"
 const char* to_string(HostDoing doing);
 
@@ -98,6 +99,9 @@ struct DeviceGap {
   std::uint32_t call = kNone;                  ///< that launched `next`
   /// End of the host's part: the launch of `next`, or the start of the gap.
   std::int64_t host_until_ns = 0;
+  std::int64_t call_until_ns = 0;  ///< end of the part inside the launch call
+  std::int64_t late_from_ns = 0;   ///< `next` usually starts by then; the end of the gap if it did
+  bool is_device_late() const { return late_from_ns < time.end; }
 };
 
 /// All idle times of the devices with their causes. The parts are in the order of the gaps and fill them

@@ -212,7 +212,8 @@ TEST(Findings, SendsAndReceivesThatNothingHidesAreABubble) {
   EXPECT_NO_THROW(row_with(found(run_analysis("findings", builder.trace)), "kind", "exposed_communication"));
 }
 
-TEST(Findings, AStepThatIsSlowForNoOtherReason) {
+/// Steps of 10 ms, of which the fifth takes 6 ms more before its kernel, which was launched in time.
+TraceBuilder one_late_step(bool does_host_wait) {
   TraceBuilder builder;
   std::int64_t at = 0;
   for (int i = 0; i < 6; ++i) {
@@ -220,11 +221,89 @@ TEST(Findings, AStepThatIsSlowForNoOtherReason) {
     builder.step(i, at, 10 * kMs + late);
     builder.op("aten::mm", at, 20 * kUs);
     builder.runtime("cudaLaunchKernel", at + 10 * kUs, 5 * kUs, i + 1);
-    builder.kernel("sgemm", at + 30 * kUs + late, 9'900 * kUs,
-                   i + 1);  // launched in time: something held it up
+    builder.kernel("sgemm", at + 30 * kUs + late, 9'900 * kUs, i + 1);
+    if (does_host_wait) builder.runtime("cudaDeviceSynchronize", at + 40 * kUs, 9'900 * kUs + late, 1000 + i);
     at += 10 * kMs + late;
   }
-  const AnalysisResult result = run_analysis("findings", builder.trace);
+  return builder;
+}
+
+TEST(Findings, WorkThatStartsLongAfterItsLaunchReturnedIsALateDevice) {
+  const AnalysisResult result = run_analysis("findings", one_late_step(true).trace);
+  ASSERT_EQ(found(result).rows.size(), 1U);
+  EXPECT_EQ(text(found(result), 0, "kind"), "device_late");
+  EXPECT_EQ(text(found(result), 0, "op"), "aten::mm");
+  EXPECT_EQ(integer(found(result), 0, "step"), 4);
+  EXPECT_NEAR(number(found(result), 0, "recoverable_ns"), 1e6, 50e3);
+}
+
+/// `kernels` of 300 us with launches of 5 us, all ahead of the device; the launch `slow` of them takes
+/// `call_ns`, and the device starts its work `late_ns` after that.
+TraceBuilder one_launch_of(int kernels, int slow, std::int64_t call_ns, std::int64_t late_ns) {
+  TraceBuilder builder;
+  std::int64_t host = 0, device = 0;
+  for (int i = 0; i < kernels; ++i) {
+    const std::int64_t call = i == slow ? call_ns : 5 * kUs;
+    builder.op("aten::mm", host, call + 4 * kUs);
+    builder.runtime("cudaLaunchKernel", host + 2 * kUs, call, i + 1);
+    device = std::max(device + kUs, host + 2 * kUs + call + 5 * kUs + (i == slow ? late_ns : 0));
+    builder.kernel("sgemm", device, 300 * kUs, i + 1);
+    device += 300 * kUs;
+    host += call + 6 * kUs;
+  }
+  builder.runtime("cudaDeviceSynchronize", host, device + 10 * kUs - host);
+  return builder;
+}
+
+TEST(Findings, ALaunchThatTakesLongOnceIsAFirstUse) {
+  const AnalysisResult result = run_analysis("findings", one_launch_of(30, 10, 494 * kMs, 0).trace);
+  ASSERT_EQ(found(result).rows.size(), 1U);
+  EXPECT_EQ(text(found(result), 0, "kind"), "first_use");
+  EXPECT_NEAR(number(found(result), 0, "recoverable_ns"), 491e6, 2e6);
+  EXPECT_THAT(text(found(result), 0, "evidence"), HasSubstr("one call of cudaLaunchKernel takes 494 ms"));
+  // Just as long, and long after it had returned.
+  const AnalysisResult late = run_analysis("findings", one_launch_of(30, 10, 5 * kUs, 494 * kMs).trace);
+  ASSERT_EQ(found(late).rows.size(), 1U);
+  EXPECT_EQ(text(found(late), 0, "kind"), "device_late");
+  EXPECT_NEAR(number(found(late), 0, "recoverable_ns"), 491e6, 2e6);
+  EXPECT_THAT(text(found(late), 0, "fix"), Not(HasSubstr("graph")));
+  // The device has enough to do meanwhile.
+  EXPECT_TRUE(found(run_analysis("findings", one_launch_of(30, 20, 2 * kMs, 0).trace)).rows.empty());
+}
+
+TEST(Findings, ALongCallThatLoadsAModuleIsAFirstUse) {
+  TraceBuilder builder = steady(5);
+  builder.runtime("cuModuleLoadData", 4 * 10 * kMs + 9 * kMs + 60 * kUs, 800 * kUs);
+  const AnalysisResult one = run_analysis("findings", builder.trace);
+  EXPECT_ANY_THROW(row_with(found(one), "kind", "first_use"));  // 160 us a step
+  builder.runtime("hipModuleLoadData", 3 * 10 * kMs + 9 * kMs + 60 * kUs, 900 * kUs);
+  const AnalysisResult both = run_analysis("findings", builder.trace);
+  const std::size_t row = row_with(found(both), "kind", "first_use");
+  EXPECT_EQ(text(found(both), row, "op"), "hipModuleLoadData");
+  EXPECT_NEAR(number(found(both), row, "recoverable_ns"), 340e3, 20e3);
+}
+
+TEST(Findings, LaunchesThatAllTakeLongAreSlowThemselves) {
+  for (const std::int64_t call_ns : {30 * kMs, 300 * kUs}) {
+    TraceBuilder builder;
+    std::int64_t at = 0;
+    for (int i = 0; i < 30; ++i) {
+      builder.runtime("cudaLaunchKernel", at, call_ns, i + 1);
+      builder.kernel("sgemm", at + call_ns + 5 * kUs, 100 * kUs, i + 1);
+      at += call_ns + 10 * kUs;
+    }
+    const AnalysisResult result = run_analysis("findings", builder.trace);
+    ASSERT_EQ(found(result).rows.size(), 1U);
+    EXPECT_EQ(text(found(result), 0, "kind"), "slow_launch");
+    // The kernels take 100 us each and would then bound it.
+    EXPECT_NEAR(number(found(result), 0, "recoverable_ns"), 30.0 * static_cast<double>(call_ns - 90 * kUs),
+                0.03 * 29.0 * static_cast<double>(call_ns));
+  }
+}
+
+TEST(Findings, AStepThatIsSlowForNoOtherReason) {
+  // The device is late, and no call of the host waits for it.
+  const AnalysisResult result = run_analysis("findings", one_late_step(false).trace);
   ASSERT_EQ(found(result).rows.size(), 1U);
   EXPECT_EQ(text(found(result), 0, "kind"), "slow_step");
   EXPECT_EQ(integer(found(result), 0, "step"), 4);

@@ -257,6 +257,21 @@ TEST(IdleCulprits, WorkLaunchedInTimeIsNotTheHosts) {
             (std::map<HostDoing, std::int64_t>{{HostDoing::kNotTheHost, 900}}));
 }
 
+TEST(IdleCulprits, TheLaunchIsACallUntilItReturnsThenTheDeviceIsLate) {
+  TraceBuilder builder;
+  builder.kernel("before", 0, 1'000);
+  builder.runtime("cudaLaunchKernel", 500, 4'500, 7);  // from before the gap
+  builder.kernel("after", 6'000, 1'000, 7);
+  builder.runtime("cudaLaunchKernel", 8'000, 2'000, 8);
+  builder.kernel("late", 511'000, 1'000, 8);
+  builder.kernel("unknown", 600'000, 1'000);
+  const std::map<HostDoing, std::int64_t> expected{
+      {HostDoing::kLaunch, 5'000 + 2'000 + 1'000},  // a usual delay is 1,000
+      {HostDoing::kDeviceLate, 500'000},
+      {HostDoing::kNotRecorded, 1'000 + 88'000}};
+  EXPECT_EQ(times_of_culprits(builder.trace), expected);
+}
+
 TEST(IdleCulprits, WhereTheLaunchingThreadRestsAnotherThatLaunchesWorked) {
   TraceBuilder builder = with_gap();
   builder.runtime("cudaLaunchKernel", 2000, 10, 8, "2");
