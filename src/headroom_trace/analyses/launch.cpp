@@ -13,6 +13,7 @@
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/findings/advice.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
@@ -63,8 +64,8 @@ void sum_up(const Launches& launches, AnalysisResult& result) {
     if (share > 0.5)
       result.notes.push_back(fmt::format(
           "{} of the kernels are shorter than the call that launches them: the CPU cannot keep the device "
-          "busy with them. Fuse them (torch.compile), or launch them as a CUDA graph",
-          format_percent(share)));
+          "busy with them; {}",
+          format_percent(share), advice(Advice::kFuseKernels, launches.trace.writer)));
   }
   if (early > 0)
     result.notes.push_back(fmt::format(

@@ -118,12 +118,7 @@ void take_communication(FindingSearch& search, FindingKind kind, const std::set<
   });
   if (exposed.times.empty()) return;
   Suspicion suspicion = suspicion_of(search, kind, exposed, "pieces of communication");
-  suspicion.fix =
-      of_stages
-          ? "more micro-batches, or an interleaved schedule: stages wait for each other"
-          : "overlap it with computing (smaller buckets, earlier all-reduce, prefetch in FSDP), send less "
-            "(gradient accumulation, a narrower type), or a faster link; over all ranks `headroom trace "
-            "collectives`";
+  suspicion.fix = search.advice(of_stages ? Advice::kFillPipeline : Advice::kOverlapCommunication);
   search.take(std::move(suspicion));
 }
 
@@ -234,11 +229,8 @@ void find_exposed_copies(FindingSearch& search) {
   if (exposed.bytes > 0)
     suspicion.evidence += fmt::format(", {} in all, {:.1f} GB/s", format_bytes(exposed.bytes),
                                       exposed.bytes / static_cast<double>(length(suspicion.time)));
-  suspicion.fix = exposed.pageable_ns > exposed.total_ns / 2
-                      ? "pin the host's memory (pin_memory=True) and copy with non_blocking=True, on a "
-                        "stream of its own, "
-                        "while the step before computes"
-                      : "copy on a stream of its own while the step before computes, or copy less";
+  suspicion.fix =
+      search.advice(exposed.pageable_ns > exposed.total_ns / 2 ? Advice::kPinMemory : Advice::kCopyAhead);
   search.take(std::move(suspicion));
 }
 
@@ -288,9 +280,7 @@ void find_fusions(FindingSearch& search) {
       kernels, format_time_ns(static_cast<double>(kTinyKernelNs)), runs.size(), longest->rows.size());
   suspicion.event = search.launch()[longest->rows.front()];
   name_sequences(search, runs, suspicion);
-  suspicion.fix =
-      "fuse them (torch.compile, foreach or fused optimizers, a kernel of your own), or capture the step in "
-      "a CUDA graph";
+  suspicion.fix = search.advice(Advice::kFuseKernels);
   search.allow_more(fused_ns);
   if (!search.take(std::move(suspicion))) search.allow_more(-fused_ns);
 }
@@ -395,9 +385,7 @@ Suspicion suspicion_of(const FindingSearch& search, FarOperator far) {
       row.compute_ns > row.memory_ns ? "arithmetic" : "memory", format_percent(far.roof_ns / far.device_ns),
       telling_name(trace.names[main_kernel(far)]), shapes_text(trace, row.dims));
   suspicion.time = merged(std::move(far.times));
-  suspicion.fix = row.is_product
-                      ? "another type (TF32, bf16), padding to multiples of 8, larger batches"
-                      : "fuse it with its neighbours (torch.compile), or a kernel made for these shapes";
+  suspicion.fix = search.advice(row.is_product ? Advice::kFasterProduct : Advice::kFuseNeighbours);
   return suspicion;
 }
 

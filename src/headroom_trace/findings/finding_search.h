@@ -13,6 +13,7 @@
 #include "headroom_trace/columns/trace.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/critical_path/replay.h"
+#include "headroom_trace/findings/advice.h"
 #include "headroom_trace/findings/findings.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/work/device_work.h"
@@ -67,6 +68,9 @@ class FindingSearch {
   /// Returns the event whose Python place (without Python: whose operator) takes most of the times, each
   /// given with its host event; else kNone.
   std::uint32_t main_event(std::span<const std::pair<std::uint32_t, std::int64_t>> times) const;
+
+  /// Returns the advice in the words of the trace's writer.
+  std::string advice(Advice what) const { return trace::advice(what, trace_.writer); }
 
   /// Returns the device idle times with that host activity; without devices, all its times for data loading.
   Spans idle_while(HostDoing doing) const;

@@ -39,10 +39,10 @@ std::string unexplained(const FindingSearch& search) {
   const double share = Breakdown::share_of(idle, window);
   if (share < kMuchIdle) return "";
   return fmt::format(
-      "devices have nothing to do for {} of the time before work whose launch is not in the file: record the "
-      "CPU, too "
-      "(ProfilerActivity.CPU), to learn why",
-      format_percent(share));
+      "devices have nothing to do for {} of the time before work whose launch is not in the file: {}, to "
+      "learn "
+      "why",
+      format_percent(share), search.advice(Advice::kRecordLaunches));
 }
 
 /// Adds first the step time if everything of a name took no time: host operators, calls, annotations and

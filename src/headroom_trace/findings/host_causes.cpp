@@ -152,10 +152,7 @@ Suspicion suspicion_of(const FindingSearch& search, const WaitSite& site, WhatIf
       "again",
       site_name(search, site.event), format_number(per_step), search.steps().empty() ? "" : " a step",
       search.per_step(static_cast<double>(site.idle_ns)));
-  suspicion.fix =
-      "keep the value on the device (no .item(), .cpu(), print, if on a tensor in the loop), read it every "
-      "so many steps, "
-      "or copy it with non_blocking=True and look later";
+  suspicion.fix = search.advice(Advice::kReadLater);
   return suspicion;
 }
 
@@ -185,10 +182,7 @@ void find_device_allocation(FindingSearch& search) {
       fmt::format("{} calls that allocate or free memory take {} of the host's time",
                   allocations.calls.size(), search.per_step(static_cast<double>(length(allocations.times))));
   if (followed > 0) suspicion.evidence += fmt::format(", {} of them wait for the device", followed);
-  suspicion.fix =
-      "keep shapes the same or allocate the largest first, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, "
-      "no "
-      "empty_cache() in the loop";
+  suspicion.fix = search.advice(Advice::kReuseMemory);
   search.take(std::move(suspicion));
 }
 
@@ -348,18 +342,12 @@ void find_slow_calls(FindingSearch& search) {
   if (!first_use.calls.empty()) {
     Suspicion suspicion = suspicion_of(search, FindingKind::kFirstUse, std::move(first_use));
     suspicion.evidence += "; it comes once: code or a library is loaded at its first use, or a graph is made";
-    suspicion.fix =
-        "warm up before measuring or serving: run each shape and kernel once, create handles and capture "
-        "graphs at the start; CUDA_MODULE_LOADING=EAGER loads kernels at the start";
+    suspicion.fix = search.advice(Advice::kWarmUp);
     search.take(std::move(suspicion));
   }
   if (!slow_launch.calls.empty()) {
     Suspicion suspicion = suspicion_of(search, FindingKind::kSlowLaunch, std::move(slow_launch));
-    suspicion.fix =
-        "find what holds the calls up: few or busy CPU cores (affinity, CPU limits of the container), a lock "
-        "in "
-        "the driver that other threads or processes hold, a profiler or debugger that intercepts launches; "
-        "fewer launches (a graph) cost less";
+    suspicion.fix = search.advice(Advice::kFreeHost);
     search.take(std::move(suspicion));
   }
 }
@@ -406,9 +394,7 @@ void find_late_devices(FindingSearch& search) {
                 "longest {}",
                 times.size(), search.per_step(static_cast<double>(total_ns)), most);
   suspicion.time = merged(std::move(times));
-  suspicion.fix =
-      "find what the device waits for: another process on it, an event of another stream or device, a host "
-      "function in the stream, its queue; faster launches would not help";
+  suspicion.fix = search.advice(Advice::kFindDeviceWait);
   search.take(std::move(suspicion));
 }
 
@@ -494,10 +480,7 @@ Suspicion host_suspicion(const FindingSearch& search, const Site& site, std::int
   suspicion.evidence =
       "the devices have nothing to do while the host does other things than to launch: " + what;
   suspicion.more = ", " + what;
-  suspicion.fix =
-      site.event == kNone
-          ? "record with_stack=True to see which Python it is; move it out of the step or to another thread"
-          : "move it out of the step, to another thread, or to the device";
+  suspicion.fix = search.advice(site.event == kNone ? Advice::kRecordHost : Advice::kMoveHostWork);
   return suspicion;
 }
 
@@ -507,27 +490,21 @@ void find_data_loading(FindingSearch& search) {
   Suspicion suspicion;
   suspicion.kind = FindingKind::kDataLoading;
   suspicion.least_gain = 0.03;
-  suspicion.fix =
-      "load ahead: more workers (num_workers), prefetch_factor, persistent_workers; make the input cheaper "
-      "or prepare it "
-      "once";
+  suspicion.fix = search.advice(Advice::kLoadAhead);
   try_doing(search, HostDoing::kDataLoading, std::move(suspicion), "waiting for its input");
 }
 
 void find_recompilation(FindingSearch& search) {
   Suspicion suspicion;
   suspicion.kind = FindingKind::kRecompilation;
-  suspicion.fix =
-      "warm up before measuring; keep shapes and arguments the same or mark them dynamic "
-      "(TORCH_LOGS=recompiles says "
-      "why)";
+  suspicion.fix = search.advice(Advice::kCompileOnce);
   try_doing(search, HostDoing::kCompilation, std::move(suspicion), "compiling (torch.compile)");
 }
 
 void find_garbage_collection(FindingSearch& search) {
   Suspicion suspicion;
   suspicion.kind = FindingKind::kGarbageCollection;
-  suspicion.fix = "gc.freeze() after the start, gc.disable() in the loop and gc.collect() between epochs";
+  suspicion.fix = search.advice(Advice::kCollectLater);
   try_doing(search, HostDoing::kCollector, std::move(suspicion), "collecting garbage");
 }
 
@@ -595,10 +572,7 @@ void find_launch_bound(FindingSearch& search) {
       "{} times the device had done all that was launched before the next launch came", idle.size());
   suspicion.more = "; " + suspicion.evidence;
   suspicion.time = merged(std::move(idle));
-  suspicion.fix =
-      "launch less often: torch.compile (mode=\"reduce-overhead\") or CUDA graphs, fused or foreach "
-      "optimizers, larger "
-      "batches";
+  suspicion.fix = search.advice(Advice::kLaunchLess);
   search.take(std::move(suspicion));
 }
 
@@ -672,9 +646,7 @@ void find_fragmentation(FindingSearch& search) {
     suspicion.evidence = fmt::format("device {} held {} of its {} and used {} of them then", memory.device,
                                      format_bytes(reserved), format_bytes(total), format_bytes(used));
     suspicion.time = {{memory.peak_reserved_at_ns, memory.peak_reserved_at_ns + 1}};
-    suspicion.fix =
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or sizes that repeat; it costs no time until "
-        "memory ends";
+    suspicion.fix = search.advice(Advice::kExpandSegments);
     search.add(std::move(suspicion), 0);
   }
 }

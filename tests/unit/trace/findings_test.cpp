@@ -5,6 +5,7 @@
 
 #include "analysis_run.h"
 #include "headroom/base/error.h"
+#include "headroom_trace/findings/advice.h"
 #include "headroom_trace/findings/findings.h"
 #include "trace_builder.h"
 
@@ -25,6 +26,7 @@ const DataTable& found(const AnalysisResult& result) {
 /// Steps of 10 ms, each with a launch at its start and a kernel of 9 ms, and a wait for it at the end.
 TraceBuilder steady(int steps, std::int64_t kernel_ns = 9 * kMs) {
   TraceBuilder builder;
+  builder.trace.writer = Writer::kPyTorch;
   for (int i = 0; i < steps; ++i) {
     const std::int64_t at = i * 10 * kMs;
     builder.step(i, at, 10 * kMs);
@@ -155,6 +157,42 @@ TEST(Findings, CopiesAreToBePinnedWhereMostOfThemAreNot) {
   EXPECT_THAT(fix_of(3, 1), HasSubstr("pin_memory=True"));
   EXPECT_THAT(fix_of(2, 2), Not(HasSubstr("pin_memory=True")));
   EXPECT_THAT(fix_of(0, 4), Not(HasSubstr("pin_memory=True")));
+}
+
+TEST(Findings, AdviceIsInTheWordsOfTheWriter) {
+  for (int what = 0; what <= static_cast<int>(Advice::kExpandSegments); ++what) {
+    for (int of = 0; of <= static_cast<int>(Writer::kChakra); ++of) {
+      const std::string text = advice(static_cast<Advice>(what), static_cast<Writer>(of));
+      EXPECT_FALSE(text.empty()) << what;
+      const bool is_torch = static_cast<Writer>(of) == Writer::kPyTorch;
+      const bool is_on_npu = static_cast<Writer>(of) == Writer::kAscend;
+      if (is_torch) continue;
+      for (const char* const word : {"with_stack", "PYTORCH_CUDA", "pin_memory", "FSDP"}) {
+        if (is_on_npu && std::string_view(word) != "with_stack" && std::string_view(word) != "PYTORCH_CUDA")
+          continue;
+        EXPECT_THAT(text, Not(HasSubstr(word))) << "of writer " << of;
+      }
+    }
+  }
+  EXPECT_THAT(advice(Advice::kRecordHost, Writer::kNsight), HasSubstr("nsys profile"));
+  EXPECT_THAT(advice(Advice::kRecordHost, Writer::kRocprof), HasSubstr("rocprofv3"));
+  EXPECT_THAT(advice(Advice::kLoadAhead, Writer::kJax), HasSubstr("jax.device_put"));
+  EXPECT_THAT(advice(Advice::kLoadAhead, Writer::kAscend), HasSubstr("num_workers"));
+  // A host that does what is not in the file.
+  const auto fix_of = [](Writer writer) {
+    TraceBuilder builder;
+    builder.trace.writer = writer;
+    for (int i = 0; i < 5; ++i) {
+      builder.step(i, i * 10 * kMs, 10 * kMs);
+      builder.runtime("cudaLaunchKernel", i * 10 * kMs + 10 * kUs, 5 * kUs, i + 1);
+      builder.kernel("sgemm", i * 10 * kMs + 30 * kUs, 5 * kMs, i + 1);
+    }
+    const AnalysisResult result = run_analysis("findings", builder.trace);
+    return text(found(result), row_with(found(result), "kind", "host_bound"), "fix");
+  };
+  EXPECT_THAT(fix_of(Writer::kPyTorch), HasSubstr("with_stack=True"));
+  EXPECT_THAT(fix_of(Writer::kNsight), HasSubstr("NVTX"));
+  EXPECT_THAT(fix_of(Writer::kUnknown), Not(HasSubstr("with_stack")));
 }
 
 /// Whether that much reserved memory of a device of 80 GB, of which so much was in use, is a finding.
