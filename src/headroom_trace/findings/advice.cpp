@@ -158,6 +158,11 @@ constexpr Words kWords[] = {
      "warm up before measuring or serving: run each shape and kernel once, create handles and capture graphs "
      "at the start (on CUDA, CUDA_MODULE_LOADING=EAGER loads kernels there)"},
 
+    {Advice::kFreeHost, Writer::kAscend,
+     "where calls compile operators (aclopCompileAndExecute), "
+     "torch_npu.npu.set_compile_mode(jit_compile=False); "
+     "else find what holds the calls up: few or busy CPU cores, a lock that other threads hold, the "
+     "profiler"},
     {Advice::kFreeHost, Writer::kUnknown,
      "find what holds the calls up: few or busy CPU cores (affinity, CPU limits of the container), a lock of "
      "the driver that other threads hold, a profiler that intercepts launches; fewer launches (a graph) cost "

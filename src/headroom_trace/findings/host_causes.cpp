@@ -341,7 +341,7 @@ void find_slow_calls(FindingSearch& search) {
   }
   if (!first_use.calls.empty()) {
     Suspicion suspicion = suspicion_of(search, FindingKind::kFirstUse, std::move(first_use));
-    suspicion.evidence += "; it comes once: code or a library is loaded at its first use, or a graph is made";
+    suspicion.evidence += ", as at a first use: code or a library is loaded, or a graph is made";
     suspicion.fix = search.advice(Advice::kWarmUp);
     search.take(std::move(suspicion));
   }

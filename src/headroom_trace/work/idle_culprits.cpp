@@ -200,7 +200,8 @@ class CulpritSearch {
   }
 
   /// Finds the work that started later than usual after its launch. With several devices, work that was
-  /// launched before the gap may wait for another device.
+  /// launched before the gap may wait for another device. Where work is missing from the file, the device may
+  /// have been busy with it: before the first work, and after launches without work.
   void find_late_devices(bool is_only_device) {
     constexpr std::int64_t kLateNs = 100'000, kFarLateNs = 1'000'000, kOtherwiseNs = 6'000;
     std::vector<std::int64_t> delays;
@@ -217,11 +218,40 @@ class CulpritSearch {
     }
     for (DeviceGap& gap : found_.gaps) {
       const bool is_launched_in_gap = gap.call_until_ns > gap.time.start;
-      if (gap.call == kNone || !(is_launched_in_gap || is_only_device) ||
+      if (gap.call == kNone || gap.before == kNone || !(is_launched_in_gap || is_only_device) ||
           gap.time.end - gap.call_until_ns < usual + kLateNs)
         continue;
-      gap.late_from_ns = gap.call_until_ns + usual;
+      if (!has_lost_work(gap)) gap.late_from_ns = gap.call_until_ns + usual;
     }
+  }
+
+  /// True if a launch between those of the work around the gap has no work in the file.
+  bool has_lost_work(const DeviceGap& gap) {
+    if (!has_lost_) find_lost();
+    const std::uint32_t before = launch_[gap.before];
+    const std::int64_t from = before == kNone ? gap.time.start : events_.start_ns[before];
+    const auto next = std::ranges::lower_bound(lost_, from);
+    return next != lost_.end() && *next < events_.start_ns[gap.call];
+  }
+
+  void find_lost() {
+    has_lost_ = true;
+    std::vector<bool> has_work(events_.size());
+    for (const std::uint32_t call : launch_) {
+      if (call != kNone) has_work[call] = true;
+    }
+    std::vector<std::int8_t> known(trace_.names.size(), -1);
+    for (const std::uint32_t event : order_.events) {
+      const Category category = events_.category[event];
+      if (has_work[event] || (category != Category::kRuntime && category != Category::kDriver)) continue;
+      std::int8_t& is_launch = known[events_.name[event]];
+      if (is_launch < 0) {
+        const std::string_view name = trace_.names[events_.name[event]];
+        is_launch = contains(name, "LaunchKernel") || contains(name, "GraphLaunch") ? 1 : 0;
+      }
+      if (is_launch == 1) lost_.push_back(events_.start_ns[event]);
+    }
+    std::ranges::sort(lost_);
   }
 
   /// The activity of the launching threads in the requested times.
@@ -335,6 +365,8 @@ class CulpritSearch {
   std::vector<HostDoing> doing_;
   HostTimes times_;
   std::vector<HostPart> host_;
+  bool has_lost_ = false;
+  std::vector<std::int64_t> lost_;  ///< starts of launches without work in the file
   IdleCulprits found_;
 };
 

@@ -272,6 +272,22 @@ TEST(IdleCulprits, TheLaunchIsACallUntilItReturnsThenTheDeviceIsLate) {
   EXPECT_EQ(times_of_culprits(builder.trace), expected);
 }
 
+TEST(IdleCulprits, ADeviceIsNotLateWhereItsWorkIsNotInTheFile) {
+  const auto late_of = [](bool has_before, const char* between) {
+    TraceBuilder builder;
+    if (has_before) builder.runtime("cudaLaunchKernel", 0, 1'000, 6);
+    if (has_before) builder.kernel("before", 5'000, 1'000, 6);
+    builder.runtime(between, 7'000, 1'000, 66);
+    builder.runtime("cudaLaunchKernel", 8'000, 2'000, 7);
+    builder.kernel("late", 511'000, 1'000, 7);
+    const Span window{0, 600'000};
+    return times_of_culprits(builder.trace, &window)[HostDoing::kDeviceLate];
+  };
+  EXPECT_EQ(late_of(true, "cudaStreamIsCapturing"), 511'000 - 14'000);
+  EXPECT_EQ(late_of(true, "cudaGraphLaunch"), 0);
+  EXPECT_EQ(late_of(false, "cudaStreamIsCapturing"), 0) << "busy with what came before the file";
+}
+
 TEST(IdleCulprits, WhereTheLaunchingThreadRestsAnotherThatLaunchesWorked) {
   TraceBuilder builder = with_gap();
   builder.runtime("cudaLaunchKernel", 2000, 10, 8, "2");
