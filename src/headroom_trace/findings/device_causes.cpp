@@ -102,10 +102,11 @@ Suspicion suspicion_of(const FindingSearch& search, FindingKind kind, const Expo
   suspicion.event = search.launch()[exposed.longest_row.at(name)];
   suspicion.time = merged(exposed.times);
   suspicion.what_if = exposed.what_if;
-  suspicion.evidence = fmt::format("{} {} run {} with {} beside them, most of it {}", exposed.times.size(),
-                                   what, search.per_step(static_cast<double>(exposed.total_ns)),
-                                   kind == FindingKind::kExposedCopy ? "nothing" : "no computing",
-                                   kernel_base_name(search.trace().names[name]));
+  suspicion.evidence =
+      fmt::format("{} {} run {}{} with {} beside them, most of it {}", exposed.times.size(), what,
+                  search.per_step(static_cast<double>(exposed.total_ns)), search.on_devices(),
+                  kind == FindingKind::kExposedCopy ? "nothing" : "no computing",
+                  kernel_base_name(search.trace().names[name]));
   return suspicion;
 }
 

@@ -62,6 +62,10 @@ std::string FindingSearch::per_step(double total_ns) const {
   return format_time_ns(total_ns / step_count()) + (steps().empty() ? "" : " a step");
 }
 
+std::string FindingSearch::on_devices() const {
+  return devices().size() < 2 ? "" : " on " + std::to_string(devices().size()) + " devices together";
+}
+
 bool FindingSearch::has_found(FindingKind kind, std::string_view place) const {
   for (std::size_t i = 0; i < findings_.size(); ++i) {
     if (findings_[i].kind == kind && std::ranges::find(parts_[i].places, place) != parts_[i].places.end())

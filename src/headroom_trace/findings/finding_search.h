@@ -60,6 +60,8 @@ class FindingSearch {
   double step_ns() const { return total_ns_ / step_count(); }
   /// "4.90 ms a step" for a time over all steps; "4.90 ms" without steps.
   std::string per_step(double total_ns) const;
+  /// " on 8 devices together" for a sum over several devices; "" for one.
+  std::string on_devices() const;
   /// True if a cause of that kind and place was taken.
   bool has_found(FindingKind kind, std::string_view place) const;
   /// "aten::randperm (train.py(12): augment)": the operator or function of an event, and the user's line

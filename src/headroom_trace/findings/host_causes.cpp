@@ -477,8 +477,8 @@ Suspicion host_suspicion(const FindingSearch& search, const Site& site, std::int
   suspicion.place = name_of(search, site_of(search.trace(), search.parent(), site.event));
   suspicion.time = merged(site.times);
   suspicion.what_if.host_gone = suspicion.time;
-  suspicion.evidence =
-      "the devices have nothing to do while the host does other things than to launch: " + what;
+  suspicion.evidence = "the devices have nothing to do while the host does other things than to launch" +
+                       (search.on_devices().empty() ? "" : "," + search.on_devices()) + ": " + what;
   suspicion.more = ", " + what;
   suspicion.fix = search.advice(site.event == kNone ? Advice::kRecordHost : Advice::kMoveHostWork);
   return suspicion;
@@ -623,9 +623,13 @@ void find_slow_steps(FindingSearch& search) {
   const double gain = std::min(lost / search.step_count(), search.allowed_ns());
   if (gain <= 0 || !search.is_enough(gain, 0.02)) return;
   suspicion.time = merged(std::move(suspicion.time));
+  const bool has_launches =
+      std::ranges::any_of(search.launch(), [](std::uint32_t call) { return call != kNone; });
   suspicion.evidence = fmt::format(
-      "{} of {} steps take over {} times the usual {}, and neither because of more computing nor of the host",
-      slow, steps.size(), kSlow, format_time_ns(usual));
+      "{} of {} steps take over {} times the usual {}, and {}", slow, steps.size(), kSlow,
+      format_time_ns(usual),
+      has_launches ? "neither because of more computing nor of the host"
+                   : "not because of more computing; without launches in the file the host is not known");
   suspicion.fix =
       "`headroom trace diff` of a slow step and a usual one (--step) shows which work is longer or more";
   search.add(std::move(suspicion), gain);

@@ -133,6 +133,7 @@ class CulpritSearch {
       : trace_(trace),
         events_(trace.events),
         launch_(launch),
+        has_launches_(std::ranges::any_of(launch, [](std::uint32_t call) { return call != kNone; })),
         order_(host),
         doing_(host_doings(trace, host)) {}
 
@@ -162,7 +163,7 @@ class CulpritSearch {
     if (time.end <= time.start) return;
     DeviceGap gap{time, work.device, before, next, kNone, time.start, time.start, time.end};
     if (next == kNone) {
-      gap.host_until_ns = gap.call_until_ns = time.end;
+      if (has_launches_) gap.host_until_ns = gap.call_until_ns = time.end;
     } else if (launch_[next] != kNone) {
       gap.call = launch_[next];
       gap.host_until_ns = std::clamp(events_.start_ns[gap.call], time.start, time.end);
@@ -361,6 +362,7 @@ class CulpritSearch {
   const Trace& trace_;
   const Events& events_;
   std::span<const std::uint32_t> launch_;
+  bool has_launches_;
   const HostOrder& order_;
   std::vector<HostDoing> doing_;
   HostTimes times_;

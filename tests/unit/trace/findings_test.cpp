@@ -339,6 +339,36 @@ TEST(Findings, LaunchesThatAllTakeLongAreSlowThemselves) {
   }
 }
 
+/// Steps of 10 ms without launches: computing, an all-reduce half of which nothing hides, a copy, nothing.
+TraceBuilder without_launches(int devices) {
+  TraceBuilder builder;
+  for (int i = 0; i < 5; ++i) {
+    const std::int64_t at = i * 10 * kMs;
+    builder.step(i, at, 10 * kMs);
+    for (int device = 0; device < devices; ++device) {
+      builder.kernel("sgemm", at, 4 * kMs, kNoCorrelation, device);
+      builder.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", at + 3 * kMs, 2 * kMs, kNoCorrelation, device,
+                     20);
+      builder.copy(at + 5 * kMs, 2 * kMs, kNoCorrelation, device);
+    }
+  }
+  return builder;
+}
+
+TEST(Findings, WithoutLaunchesTheHostIsNotToBlame) {
+  for (const int devices : {1, 2}) {
+    const AnalysisResult result = run_analysis("findings", without_launches(devices).trace);
+    ASSERT_EQ(found(result).rows.size(), 2U);
+    const std::size_t copy = row_with(found(result), "kind", "exposed_copy"),
+                      sum = row_with(found(result), "kind", "exposed_communication");
+    EXPECT_NEAR(number(found(result), copy, "recoverable_ns"), 2e6, 20e3);
+    EXPECT_NEAR(number(found(result), sum, "recoverable_ns"), 1e6, 20e3);
+    EXPECT_THAT(text(found(result), copy, "evidence"),
+                devices == 1 ? HasSubstr("run 2.00 ms a step with nothing beside them")
+                             : HasSubstr("run 4.00 ms a step on 2 devices together with nothing"));
+  }
+}
+
 TEST(Findings, AStepThatIsSlowForNoOtherReason) {
   // The device is late, and no call of the host waits for it.
   const AnalysisResult result = run_analysis("findings", one_late_step(false).trace);

@@ -310,6 +310,15 @@ TEST(IdleCulprits, OfAWindowTheBeginningAndTheEndCount) {
   EXPECT_EQ(sum, 1800 - 200);
 }
 
+TEST(IdleCulprits, WithoutLaunchesNothingIsKnownOfTheHost) {
+  TraceBuilder builder = with_gap();
+  builder.op("aten::mm", 90, 2'000);
+  builder.trace.events.correlation.assign(builder.trace.events.size(), kNoCorrelation);
+  const Span window{0, 3'000};
+  EXPECT_EQ(times_of_culprits(builder.trace, &window),
+            (std::map<HostDoing, std::int64_t>{{HostDoing::kNotRecorded, 900 + 1'900}}));
+}
+
 TEST(IdleCulprits, WhatOverlapsIsBesideNotInside) {
   TraceBuilder builder = with_gap();
   builder.op("aten::mm", 90, 20);
