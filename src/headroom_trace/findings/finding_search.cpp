@@ -62,6 +62,19 @@ std::string FindingSearch::per_step(double total_ns) const {
   return format_time_ns(total_ns / step_count()) + (steps().empty() ? "" : " a step");
 }
 
+std::vector<DeviceGap> FindingSearch::gaps_of_launched() const {
+  constexpr std::int64_t kLongAfterNs = 100'000;
+  const Span replayed{window().start, saturating_add(window().start, length_ns_)};
+  std::vector<DeviceGap> gaps =
+      replayed.end < saturating_add(window().end, kLongAfterNs)
+          ? culprits().gaps
+          : idle_culprits(trace_, index_.work(), launch(), index_.host(), &replayed).gaps;
+  std::erase_if(gaps, [&](const DeviceGap& gap) {
+    return gap.call == kNone || trace_.events.start_ns[gap.call] >= window().end;
+  });
+  return gaps;
+}
+
 std::string FindingSearch::on_devices() const {
   return devices().size() < 2 ? "" : " on " + std::to_string(devices().size()) + " devices together";
 }

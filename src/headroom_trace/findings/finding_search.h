@@ -60,6 +60,9 @@ class FindingSearch {
   double step_ns() const { return total_ns_ / step_count(); }
   /// "4.90 ms a step" for a time over all steps; "4.90 ms" without steps.
   std::string per_step(double total_ns) const;
+  /// Returns the idle times of the devices before the work launched in the window, which may run long after
+  /// it.
+  std::vector<DeviceGap> gaps_of_launched() const;
   /// " on 8 devices together" for a sum over several devices; "" for one.
   std::string on_devices() const;
   /// True if a cause of that kind and place was taken.

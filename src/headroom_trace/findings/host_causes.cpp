@@ -363,8 +363,9 @@ void find_late_devices(FindingSearch& search) {
   const auto late_ns = [](const DeviceGap& gap) { return gap.time.end - gap.late_from_ns; };
   std::vector<Span> times;
   std::int64_t total_ns = 0;
-  for (const DeviceGap& gap : search.culprits().gaps) {
-    if (gap.call == kNone || !gap.is_device_late()) continue;
+  const std::vector<DeviceGap> gaps = search.gaps_of_launched();
+  for (const DeviceGap& gap : gaps) {
+    if (!gap.is_device_late()) continue;
     suspicion.what_if.delays_gone[gap.next] = true;
     times.push_back({gap.late_from_ns, gap.time.end});
     total_ns = saturating_add(total_ns, late_ns(gap));
@@ -377,8 +378,7 @@ void find_late_devices(FindingSearch& search) {
       });
       if (row == stream.rows.end()) continue;
       const std::uint32_t call = search.launch()[*row];
-      if (call != kNone && events.end_ns(call) <= gap.late_from_ns)
-        suspicion.what_if.delays_gone[*row] = true;
+      if (call != kNone && events.end_ns(call) < gap.time.end) suspicion.what_if.delays_gone[*row] = true;
     }
   }
   if (longest == nullptr) return;

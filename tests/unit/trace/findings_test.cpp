@@ -275,6 +275,25 @@ TEST(Findings, WorkThatStartsLongAfterItsLaunchReturnedIsALateDevice) {
   EXPECT_NEAR(number(found(result), 0, "recoverable_ns"), 1e6, 50e3);
 }
 
+/// The host runs ahead of the device by all of its steps, and of two streams the second waits for the first.
+TEST(Findings, ADeviceThatIsLateAfterTheStepsIsFound) {
+  for (const std::int64_t stream : {7, 8}) {
+    TraceBuilder builder;
+    std::int64_t device = 10 * kUs;
+    for (int i = 0; i < 40; ++i) {
+      if (i % 10 == 0) builder.step(i / 10, i * 20 * kUs, 200 * kUs);
+      builder.runtime("cudaLaunchKernel", i * 20 * kUs, 5 * kUs, i + 1);
+      if (i == 30) device += 5 * kMs;
+      builder.kernel("sgemm", device, 100 * kUs, i + 1, 0, i < 30 ? 7 : stream);
+      device += 101 * kUs;
+    }
+    const AnalysisResult result = run_analysis("findings", builder.trace);
+    ASSERT_EQ(found(result).rows.size(), 1U);
+    EXPECT_EQ(text(found(result), 0, "kind"), "device_late");
+    EXPECT_NEAR(number(found(result), 0, "recoverable_ns"), 5e6 / 4, 30e3);
+  }
+}
+
 /// `kernels` of 300 us with launches of 5 us, all ahead of the device; the launch `slow` of them takes
 /// `call_ns`, and the device starts its work `late_ns` after that.
 TraceBuilder one_launch_of(int kernels, int slow, std::int64_t call_ns, std::int64_t late_ns) {
