@@ -294,43 +294,41 @@ Suspicion suspicion_of(const FindingSearch& search, FindingKind kind, SlowCalls 
   return suspicion;
 }
 
+/// Sorts the launches before the gaps. A first use takes far longer than the usual launch, and happens once
+/// for a kernel, or rarely.
+void add_slow_launches(const FindingSearch& search, const std::vector<const DeviceGap*>& slow,
+                       SlowCalls& first_use, SlowCalls& slow_launch) {
+  constexpr std::int64_t kRare = 100, kTimesUsual = 20;
+  if (slow.empty()) return;
+  const Events& events = search.trace().events;
+  const std::vector<std::int64_t> usual = usual_call_ns(search.trace(), search.launch());
+  const std::vector<bool> is_first = first_rows(search.trace());
+  std::vector<double> later;  // of kernels that ran before
+  for (const DeviceGap* gap : slow) {
+    if (!is_first[gap->next]) later.push_back(static_cast<double>(events.duration_ns[gap->call]));
+  }
+  const auto launches =
+      std::ranges::count_if(search.launch(), [](std::uint32_t call) { return call != kNone; });
+  const bool are_rare = std::ssize(later) <= std::max<std::int64_t>(1, launches / kRare);
+  const std::int64_t usual_slow = are_rare ? 0 : static_cast<std::int64_t>(median(std::move(later)));
+  for (const DeviceGap* gap : slow) {
+    const std::int64_t duration = events.duration_ns[gap->call], own = usual[events.name[gap->call]];
+    const bool is_first_use = (are_rare || is_first[gap->next]) && duration >= kFirstUseNs &&
+                              duration / kTimesUsual >= std::max(own, usual_slow);
+    (is_first_use ? first_use : slow_launch).add_launch(search, *gap, std::min({own, kMostOwnNs, duration}));
+  }
+}
+
 }  // namespace
 
 void find_slow_calls(FindingSearch& search) {
-  constexpr std::int64_t kRare = 100, kTimesUsual = 20;
-  const Trace& trace = search.trace();
-  const Events& events = trace.events;
   const IdleCulprits& culprits = search.culprits();
   std::vector<const DeviceGap*> slow;
   for (const DeviceGap& gap : culprits.gaps) {
     if (is_slow_call(search, gap)) slow.push_back(&gap);
   }
   SlowCalls first_use, slow_launch;
-  if (!slow.empty()) {
-    const std::vector<std::int64_t> usual = usual_call_ns(trace, search.launch());
-    const std::vector<bool> is_first = first_rows(trace);
-    std::vector<const DeviceGap*> others;
-    const auto own_ns = [&](const DeviceGap& gap) {
-      return std::min({usual[events.name[gap.call]], kMostOwnNs, events.duration_ns[gap.call]});
-    };
-    const auto is_unusual = [&](const DeviceGap& gap) {
-      return events.duration_ns[gap.call] >=
-             std::max(kFirstUseNs, kTimesUsual * usual[events.name[gap.call]]);
-    };
-    for (const DeviceGap* gap : slow) {
-      if (is_unusual(*gap) && is_first[gap->next]) {
-        first_use.add_launch(search, *gap, own_ns(*gap));
-      } else {
-        others.push_back(gap);
-      }
-    }
-    // What happens once among many launches is no cost of launching.
-    const auto launches =
-        std::ranges::count_if(search.launch(), [](std::uint32_t call) { return call != kNone; });
-    const bool are_rare = std::ssize(others) <= std::max<std::int64_t>(1, launches / kRare);
-    for (const DeviceGap* gap : others)
-      (are_rare && is_unusual(*gap) ? first_use : slow_launch).add_launch(search, *gap, own_ns(*gap));
-  }
+  add_slow_launches(search, slow, first_use, slow_launch);
   std::uint32_t last = kNone;
   for (const IdlePart& part : culprits.parts) {
     if (part.event == kNone || part.event == last || part.doing != HostDoing::kLaunch ||

@@ -388,6 +388,29 @@ TEST(Findings, WithoutLaunchesTheHostIsNotToBlame) {
   }
 }
 
+/// Every second launch takes 2 ms, that of the first kernel of its name too; one takes 400 ms.
+TEST(Findings, WhereManyLaunchesAreSlowAFirstUseIsFarSlower) {
+  for (const std::int64_t first_ns : {2 * kMs, 400 * kMs}) {
+    TraceBuilder builder;
+    std::int64_t at = 0;
+    for (int i = 0; i < 60; ++i) {
+      const std::int64_t call = i == 31 ? first_ns : i % 2 == 1 ? 2 * kMs : 5 * kUs;
+      builder.runtime("cudaLaunchKernel", at, call, i + 1);
+      builder.kernel(i == 31 ? "new" : "sgemm", at + call + 5 * kUs, 100 * kUs, i + 1);
+      at += call + 120 * kUs;
+    }
+    const AnalysisResult result = run_analysis("findings", builder.trace);
+    EXPECT_NEAR(number(found(result), row_with(found(result), "kind", "slow_launch"), "recoverable_ns"),
+                first_ns == 2 * kMs ? 60e6 : 58e6, 2e6);
+    if (first_ns == 2 * kMs) {
+      EXPECT_ANY_THROW(row_with(found(result), "kind", "first_use"));
+    } else {
+      EXPECT_NEAR(number(found(result), row_with(found(result), "kind", "first_use"), "recoverable_ns"),
+                  400e6, 1e6);
+    }
+  }
+}
+
 TEST(Findings, AStepThatIsSlowForNoOtherReason) {
   // The device is late, and no call of the host waits for it.
   const AnalysisResult result = run_analysis("findings", one_late_step(false).trace);
