@@ -204,12 +204,13 @@ class CulpritSearch {
   /// launched before the gap may wait for another device. Where work is missing from the file, the device may
   /// have been busy with it: before the first work, and after launches without work.
   void find_late_devices(bool is_only_device) {
-    constexpr std::int64_t kLateNs = 100'000, kFarLateNs = 1'000'000, kOtherwiseNs = 6'000;
+    constexpr std::int64_t kLateNs = 100'000, kMostUsualNs = 200'000, kOtherwiseNs = 6'000;
     std::vector<std::int64_t> delays;
     for (const DeviceGap& gap : found_.gaps) {
       const std::int64_t delay = gap.time.end - gap.call_until_ns;
-      if (gap.call != kNone && gap.call_until_ns > gap.time.start && delay > 0 && delay < kFarLateNs)
-        delays.push_back(delay);
+      const bool is_usual_case =
+          gap.call != kNone && gap.before != kNone && gap.call_until_ns > gap.time.start;
+      if (is_usual_case && delay > 0 && delay < kMostUsualNs) delays.push_back(delay);
     }
     std::int64_t usual = kOtherwiseNs;
     if (!delays.empty()) {
@@ -219,15 +220,18 @@ class CulpritSearch {
     }
     for (DeviceGap& gap : found_.gaps) {
       const bool is_launched_in_gap = gap.call_until_ns > gap.time.start;
-      if (gap.call == kNone || gap.before == kNone || !(is_launched_in_gap || is_only_device) ||
+      if (gap.call == kNone || !(is_launched_in_gap || is_only_device) ||
           gap.time.end - gap.call_until_ns < usual + kLateNs)
         continue;
-      if (!has_lost_work(gap)) gap.late_from_ns = gap.call_until_ns + usual;
+      gap.late_from_ns = gap.call_until_ns + usual;
+      gap.is_work_lost = has_lost_work(gap);
     }
   }
 
-  /// True if a launch between those of the work around the gap has no work in the file.
+  /// True before the first work, and if a launch between those of the work around the gap has no work in the
+  /// file.
   bool has_lost_work(const DeviceGap& gap) {
+    if (gap.before == kNone) return true;
     if (!has_lost_) find_lost();
     const std::uint32_t before = launch_[gap.before];
     const std::int64_t from = before == kNone ? gap.time.start : events_.start_ns[before];
@@ -352,10 +356,15 @@ class CulpritSearch {
     if (gap.call == kNone) {
       add(rest, HostDoing::kNotRecorded, kNone);
     } else if (gap.call_until_ns <= gap.time.start) {
-      add(rest, HostDoing::kNotTheHost, kNone);
+      add(rest, gap.is_work_lost ? HostDoing::kNotRecorded : HostDoing::kNotTheHost, kNone);
     } else {
       add({rest.start, gap.late_from_ns}, HostDoing::kLaunch, gap.call);
-      add({gap.late_from_ns, rest.end}, HostDoing::kDeviceLate, gap.call);
+      const Span late{gap.late_from_ns, rest.end};
+      if (gap.is_work_lost) {
+        add(late, HostDoing::kNotRecorded, kNone);
+      } else {
+        add(late, HostDoing::kDeviceLate, gap.call);
+      }
     }
   }
 

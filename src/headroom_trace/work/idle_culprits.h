@@ -101,7 +101,8 @@ struct DeviceGap {
   std::int64_t host_until_ns = 0;
   std::int64_t call_until_ns = 0;  ///< end of the part inside the launch call
   std::int64_t late_from_ns = 0;   ///< `next` usually starts by then; the end of the gap if it did
-  bool is_device_late() const { return late_from_ns < time.end; }
+  bool is_work_lost = false;       ///< the device may have been busy with work that is not in the file
+  bool is_device_late() const { return late_from_ns < time.end && !is_work_lost; }
 };
 
 /// All idle times of the devices with their causes. The parts are in the order of the gaps and fill them
