@@ -415,6 +415,14 @@ TEST(GoogleBenchmarkReader, ReadsCountersThatAreNotFinite) {
               ElementsAre(HasSubstr("counter 'b' is NaN"), HasSubstr("counter 'c' is NaN")));
 }
 
+TEST(GoogleBenchmarkReader, NotSkippedIsMeasured) {
+  for (const char* skipped : {"false", "null"}) {
+    const std::vector<Record> records = read_text(
+        file_with(run(fmt::format(R"("skipped": {}, "real_time": 1, "cpu_time": 1)", skipped))));
+    EXPECT_EQ(records[0].outcome.kind, Outcome::Kind::kMeasured) << skipped;
+  }
+}
+
 TEST(GoogleBenchmarkReader, AFailedBenchmarkIsAFailedCase) {
   const std::vector<Record> records = read_text(file_with(
       run(R"("error_occurred": true, "error_message": "no device", "real_time": 0, "cpu_time": 0)") +

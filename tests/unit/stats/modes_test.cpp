@@ -111,6 +111,15 @@ TEST(FindModes, TakesTheReadingsOfACoarseClockForOneGroup) {
   }
 }
 
+TEST(FindModes, PartsTheReadingsOfACoarseClockFarApart) {
+  Values values;
+  for (int i = 0; i < 40; ++i) {
+    values.push_back(100 + i % 2);
+    values.push_back(150 + i % 2);
+  }
+  EXPECT_EQ(find_modes(values).groups.size(), 2U) << "spread over a grain of 1, not of more";
+}
+
 TEST(FindModes, NeverPartsEqualReadings) {
   Noise noise(12);
   for (int i = 0; i < 2000; ++i) {
