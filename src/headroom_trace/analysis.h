@@ -38,7 +38,9 @@ struct RankSummary;
 
 /// The result of analysing one trace, unformatted.
 struct AnalysisResult {
-  std::vector<std::string> answer;  ///< the sentences shown first
+  std::vector<std::string> doubts;    ///< why figures may be wrong: "1 impossible duration left out"
+  std::vector<std::string> standing;  ///< sentences above the answer: where the time of a step goes
+  std::vector<std::string> answer;    ///< the sentences shown first
   std::vector<DataTable> tables;
   std::vector<Headline> headlines;
   std::vector<std::string> notes;  ///< sentences: warnings, assumptions, next steps

@@ -22,7 +22,7 @@ ANSWERS = {
     "dispatch": r"(of \d+ operators )?distribution adds ",
     "ddp": r"\S.*: an iteration of \d+ ranks? takes ",
     "ddp --collectives": r"\S+ of \S+ \S+ by \d+ ranks ",
-    "trace": r"1\. \w+: \S+ \S+ of \S+ \S+ a step|nothing found ",
+    "trace": r"step \S+ \S+ · GPU busy \S+ % · exposed communication \S+ % · ",
     "trace kernels": r"\d+ pieces of work of the devices, ",
     "trace diff": r"devices work .* in A, ",
     "history": r"(none|\d+) of \d+ series ",

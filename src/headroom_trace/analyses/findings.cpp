@@ -7,6 +7,7 @@
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/findings/findings.h"
+#include "headroom_trace/findings/step_shares.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/ranks/job_findings.h"
 #include "headroom_trace/ranks/rank_summary.h"
@@ -153,6 +154,10 @@ AnalysisResult analyze_summary(const TraceIndex& index, const AnalysisOptions& o
   result.notes.emplace_back(
       "matmul+conv is by kernel name here; `headroom trace utilization` asks the launching op");
   if (trace.json_bytes > kLargeTrace && !has_host(trace)) {
+    const Span window = index.window();
+    const double steps = std::max<double>(1, static_cast<double>(index.steps().measured().size()));
+    result.standing.push_back(
+        step_line(step_shares(index, static_cast<double>(window.end - window.start) / steps, false)));
     result.answer.emplace_back(
         "what to fix first: `headroom trace findings`, which reads what the host did, too, and of a file as "
         "large as this "
@@ -185,8 +190,10 @@ AnalysisResult analyze_findings(const TraceIndex& index, const AnalysisOptions& 
   if (std::string missing = what_is_missing(trace); !missing.empty())
     result.notes.push_back(std::move(missing));
   add_summary(index, add_findings(index, options.top, result, options.text("without")), result);
-  if (is_memory_alone(trace))
+  if (is_memory_alone(trace)) {
+    result.standing.clear();
     result.answer = {"this file is about memory and has no times of work: `headroom trace memory` reads it"};
+  }
   return result;
 }
 

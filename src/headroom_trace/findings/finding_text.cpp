@@ -91,10 +91,14 @@ std::vector<std::string> finding_sentences(std::span<const Finding> findings, do
   return say;
 }
 
-void say_findings(const std::vector<Finding>& findings, double step_ns, bool has_steps, std::size_t most,
+void say_findings(const std::vector<Finding>& findings, const StepShares& shares, std::size_t most,
                   AnalysisResult& result) {
   const std::size_t shown = most == 0 ? findings.size() : std::min(most, findings.size());
-  result.answer = finding_sentences(std::span(findings).first(shown), step_ns, has_steps);
+  result.standing = standing_lines(shares, findings);
+  // Nothing found, much lost: the standing lines have said so, with the reason.
+  const bool is_said = findings.empty() && unexplained(shares, findings) > kMuchLost;
+  if (!is_said)
+    result.answer = finding_sentences(std::span(findings).first(shown), shares.step_ns, shares.has_steps());
   if (shown < findings.size())
     result.answer.push_back(
         fmt::format("{} smaller ones: `headroom trace findings`", findings.size() - shown));

@@ -6,12 +6,13 @@
 
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/findings/findings.h"
+#include "headroom_trace/findings/step_shares.h"
 
 namespace headroom::trace {
 
-/// Sets the answer of a result to the first `most` findings (0: all) as sentences, and adds their table and
-/// the headline "recoverable_ns".
-void say_findings(const std::vector<Finding>& findings, double step_ns, bool has_steps, std::size_t most,
+/// Sets the answer of a result to the first `most` findings (0: all) as sentences, with the standing lines
+/// above, and adds their table and the headline "recoverable_ns".
+void say_findings(const std::vector<Finding>& findings, const StepShares& shares, std::size_t most,
                   AnalysisResult& result);
 
 }  // namespace headroom::trace

@@ -11,6 +11,7 @@
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/findings/finding_search.h"
 #include "headroom_trace/findings/finding_text.h"
+#include "headroom_trace/findings/step_shares.h"
 
 namespace headroom::trace {
 namespace {
@@ -29,7 +30,7 @@ bool is_inside(const FindingSearch& search, const std::vector<bool>& fits, std::
 }
 
 /// Idle time before work without a launch in the file, which no finding can explain.
-std::string unexplained(const FindingSearch& search) {
+std::string without_launch_note(const FindingSearch& search) {
   constexpr double kMuchIdle = 0.2;
   std::int64_t idle = 0;
   for (const DeviceGap& gap : search.culprits().gaps) {
@@ -93,11 +94,11 @@ void sort_findings(std::vector<Finding>& findings) {
 TraceFindings add_findings(const TraceIndex& index, std::size_t most, AnalysisResult& result,
                            const std::string& without) {
   FindingSearch search(index);
-  TraceFindings found{search_findings(search), search.step_ns()};
-  say_findings(found.findings, found.step_ns, !search.steps().empty(), most, result);
+  TraceFindings found{search_findings(search), step_shares(index, search.step_ns(), true)};
+  say_findings(found.findings, found.shares, most, result);
   if (!without.empty()) add_without(search, without, result);
   if (std::string text = step_note(index.steps()); !text.empty()) result.notes.push_back(std::move(text));
-  if (std::string text = unexplained(search); !text.empty()) result.notes.push_back(std::move(text));
+  if (std::string text = without_launch_note(search); !text.empty()) result.notes.push_back(std::move(text));
   return found;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "headroom_trace/analysis.h"
+#include "headroom_trace/findings/step_shares.h"
 #include "headroom_trace/tables/data_table.h"
 
 namespace headroom::trace {
@@ -69,7 +70,7 @@ std::vector<std::string> finding_sentences(std::span<const Finding> findings, do
 /// The findings of one trace.
 struct TraceFindings {
   std::vector<Finding> findings;
-  double step_ns = 0;  ///< mean; without steps the whole trace
+  StepShares shares;
 };
 
 /// Adds the findings of a trace to a result: sentences in the answer and the table `findings`. Returns them.

@@ -168,7 +168,7 @@ void take_waits_away(std::vector<RankFindings>& ranks, const Lateness& lateness,
         continue;
       const double taken = std::min(waited, finding.recoverable_ns);
       finding.recoverable_ns -= taken;
-      finding.share = finding.recoverable_ns / ranks[i].summary->step_ns;
+      finding.share = finding.recoverable_ns / ranks[i].summary->shares.step_ns;
       waited -= taken;
     }
   }
@@ -200,10 +200,10 @@ std::vector<Finding> late_ranks(std::span<const RankFindings> ranks, const Laten
 }
 
 /// A sentence if the recordings began at noticeably different times.
-std::string start_note(std::span<const RankFindings> ranks, const Lateness& lateness, bool has_steps,
-                       double step_ns) {
+std::string start_note(std::span<const RankFindings> ranks, const Lateness& lateness,
+                       const StepShares& shares) {
   constexpr double kOfStep = 0.1, kOfTrace = 0.01;
-  if (lateness.start_spread_ns <= (has_steps ? kOfStep : kOfTrace) * step_ns) return "";
+  if (lateness.start_spread_ns <= (shares.has_steps() ? kOfStep : kOfTrace) * shares.step_ns) return "";
   return fmt::format("rank {} began to record {} after rank {}: nobody counts as late for that time",
                      ranks[lateness.last_to_start].rank, format_time_ns(lateness.start_spread_ns),
                      ranks[lateness.first_to_start].rank);
@@ -214,30 +214,31 @@ std::string start_note(std::span<const RankFindings> ranks, const Lateness& late
 void combine_findings(std::span<const RankResult> results, std::size_t most, AnalysisResult& result) {
   std::vector<RankFindings> ranks;
   std::vector<RankRecord> records;
-  double step_ns = 0, steps = 1;
-  bool has_steps = true;
+  std::vector<StepShares> all_shares;
+  double steps = 1;
   const std::vector<std::vector<CollectiveCall>> calls = calls_of(results);
   for (const RankResult& rank : results) {
     const RankSummary& summary = summary_of(rank);
     records.push_back({calls[ranks.size()], summary.recorded});
     ranks.push_back({rank.rank, &summary, summary.findings});
-    step_ns += summary.step_ns / static_cast<double>(results.size());
+    all_shares.push_back(summary.shares);
     steps = std::max(steps, static_cast<double>(summary.steps));
-    has_steps = has_steps && summary.steps > 0;
   }
+  const StepShares shares = mean_of(all_shares);
   const CollectiveMatches matches = match_collectives(calls);
   const Lateness lateness =
-      job_lateness(records, matches.matched, clock_offsets(ranks.size(), matches.matched), step_ns);
+      job_lateness(records, matches.matched, clock_offsets(ranks.size(), matches.matched), shares.step_ns);
   take_waits_away(ranks, lateness, steps);
   RankSummary job;
   job.findings = shared_findings(ranks, !matches.matched.empty());
   std::erase_if(job.findings, [&](const Finding& finding) {
     return finding.kind != FindingKind::kFragmentation && finding.share < 0.001;
   });
-  std::ranges::move(late_ranks(ranks, lateness, steps, step_ns), std::back_inserter(job.findings));
+  std::ranges::move(late_ranks(ranks, lateness, steps, shares.step_ns), std::back_inserter(job.findings));
   sort_findings(job.findings);
-  say_findings(job.findings, step_ns, has_steps, most, result);
-  if (std::string note = start_note(ranks, lateness, has_steps, step_ns); !note.empty())
+  job.shares = shares;
+  say_findings(job.findings, shares, most, result);
+  if (std::string note = start_note(ranks, lateness, shares); !note.empty())
     result.notes.push_back(std::move(note));
   result.summary = std::make_shared<const RankSummary>(std::move(job));
 }

@@ -113,15 +113,13 @@ RankSummary rank_summary(const TraceIndex& index) {
   RankSummary summary;
   summary.steps = std::ssize(index.steps().steps);
   summary.recorded = recorded_span(index);
-  summary.step_ns = static_cast<double>(summary.recorded.end - summary.recorded.start) /
-                    static_cast<double>(std::max<std::int64_t>(1, summary.steps));
   summary.calls = index.calls();
   return summary;
 }
 
 RankSummary rank_summary(const TraceIndex& index, TraceFindings found) {
   RankSummary summary = rank_summary(index);
-  summary.step_ns = found.step_ns;
+  summary.shares = found.shares;
   summary.findings = std::move(found.findings);
   // A trace without collectives has no other ranks to be compared with.
   if (!summary.calls.empty()) summary.ops = OpTimes(index).longest();

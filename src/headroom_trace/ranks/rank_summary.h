@@ -12,6 +12,7 @@
 #include "headroom_trace/columns/spans.h"
 #include "headroom_trace/critical_path/job_path.h"
 #include "headroom_trace/findings/findings.h"
+#include "headroom_trace/findings/step_shares.h"
 #include "headroom_trace/index/trace_index.h"
 
 namespace headroom::trace {
@@ -33,8 +34,8 @@ struct NamedPath {
 /// What one rank tells Analysis::combine. An analysis fills in what its combine reads.
 struct RankSummary {
   std::int64_t steps = 0;  ///< 0: none in the trace
-  double step_ns = 0;      ///< mean; without steps the whole trace
   Span recorded;           ///< steps; without steps device work
+  StepShares shares;       ///< of the measured steps
   std::vector<CollectiveCall> calls;
   std::vector<Finding> findings;
   std::vector<OpTime> ops;  ///< longest first
@@ -43,7 +44,7 @@ struct RankSummary {
 
 /// Steps, extent and collective calls of a trace.
 RankSummary rank_summary(const TraceIndex& index);
-/// Same with its findings and operators.
+/// Same with its findings, operators and shares.
 RankSummary rank_summary(const TraceIndex& index, TraceFindings found);
 
 /// Throws Error if the result has no summary.

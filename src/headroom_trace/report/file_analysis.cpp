@@ -190,10 +190,8 @@ Json result_json(const AnalysisResult& result) {
   }
   Json files = Json::array();
   for (const OutputFile& file : result.files) files.push_back(Json::array({file.path, file.content}));
-  Json json{{"answer", result.answer},
-            {"tables", tables},
-            {"headlines", headlines},
-            {"notes", result.notes},
+  Json json{{"doubts", result.doubts}, {"standing", result.standing}, {"answer", result.answer},
+            {"tables", tables},        {"headlines", headlines},      {"notes", result.notes},
             {"files", files}};
   if (result.summary != nullptr) json["summary"] = rank_summary_json(*result.summary);
   return json;
@@ -201,6 +199,8 @@ Json result_json(const AnalysisResult& result) {
 
 AnalysisResult result_of(const Json& json) {
   AnalysisResult result;
+  result.doubts = json.at("doubts").get<std::vector<std::string>>();
+  result.standing = json.at("standing").get<std::vector<std::string>>();
   result.answer = json.at("answer").get<std::vector<std::string>>();
   for (const Json& table : json.at("tables")) result.tables.push_back(table_of(table));
   for (const Json& headline : json.at("headlines")) {

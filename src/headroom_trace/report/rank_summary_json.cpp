@@ -18,6 +18,9 @@ constexpr std::size_t count_of(FindingKind) {
 constexpr std::size_t count_of(PathClass) {
   return kPathClasses;
 }
+constexpr std::size_t count_of(DeviceTimeKnown) {
+  return kDeviceTimesKnown;
+}
 
 /// Writes fields as an array, in the order in which they come.
 class FieldWriter {
@@ -94,13 +97,24 @@ void fields(Value& stretch, auto& visit) {
 }
 
 template <typename Value>
+requires std::is_same_v<std::remove_const_t<Value>, StepShares>
+void fields(Value& shares, auto& visit) {
+  visit(shares.step_ns, shares.steps, shares.known, shares.busy, shares.exposed_communication,
+        shares.exposed_copies, shares.not_recorded);
+  for (auto& share : shares.idle_while) visit(share);
+}
+
+template <typename Value>
+Json fields_json(const Value& value) {
+  FieldWriter writer;
+  fields(value, writer);
+  return writer.list();
+}
+
+template <typename Value>
 Json list_json(const std::vector<Value>& values) {
   Json list = Json::array();
-  for (const Value& value : values) {
-    FieldWriter writer;
-    fields(value, writer);
-    list.push_back(writer.list());
-  }
+  for (const Value& value : values) list.push_back(fields_json(value));
   return list;
 }
 
@@ -118,9 +132,9 @@ std::vector<Value> list_from(const Json& json) {
 
 Json rank_summary_json(const RankSummary& summary) {
   Json json{{"steps", summary.steps},
-            {"step_ns", real_json(summary.step_ns)},
             {"start_ns", summary.recorded.start},
             {"end_ns", summary.recorded.end},
+            {"shares", fields_json(summary.shares)},
             {"calls", list_json(summary.calls)},
             {"findings", list_json(summary.findings)},
             {"ops", list_json(summary.ops)}};
@@ -136,9 +150,10 @@ Json rank_summary_json(const RankSummary& summary) {
 RankSummary rank_summary_from(const Json& json) {
   RankSummary summary;
   json.at("steps").get_to(summary.steps);
-  summary.step_ns = real_of(json.at("step_ns"));
   json.at("start_ns").get_to(summary.recorded.start);
   json.at("end_ns").get_to(summary.recorded.end);
+  FieldReader shares(json.at("shares"));
+  fields(summary.shares, shares);
   summary.calls = list_from<CollectiveCall>(json.at("calls"));
   summary.findings = list_from<Finding>(json.at("findings"));
   summary.ops = list_from<OpTime>(json.at("ops"));

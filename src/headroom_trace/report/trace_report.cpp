@@ -510,15 +510,21 @@ Sheet trace_sheet(const trace::AnalysisResult& result, const TraceTextOptions& o
 }
 
 std::vector<std::string> trace_answer(const TraceReport& report) {
-  if (!report.result.answer.empty()) return report.result.answer;
   std::vector<std::string> answer;
+  if (!report.result.doubts.empty()) answer.push_back("trust: " + join(report.result.doubts, "; "));
+  answer.insert(answer.end(), report.result.standing.begin(), report.result.standing.end());
+  if (!report.result.answer.empty() || !report.result.standing.empty()) {
+    answer.insert(answer.end(), report.result.answer.begin(), report.result.answer.end());
+    return answer;
+  }
+  const std::size_t above = answer.size();
   if (std::string text = phrases_text(report); !text.empty()) answer.push_back(std::move(text));
   for (const Leader& leader : kLeaders) {
     if (leader.analysis != report.analysis) continue;
     if (std::string text = leader_text(report.result, leader); !text.empty())
       answer.push_back(std::move(text));
   }
-  if (answer.empty() && !report.result.notes.empty()) answer.push_back(report.result.notes.front());
+  if (answer.size() == above && !report.result.notes.empty()) answer.push_back(report.result.notes.front());
   return answer;
 }
 

@@ -46,7 +46,8 @@ Table trace_table(const trace::DataTable& data, const TraceTextOptions& options 
 /// The answer, every table under its title, then the notes. A result without tables shows its headlines.
 Sheet trace_sheet(const trace::AnalysisResult& result, const TraceTextOptions& options = {});
 
-/// Returns the answer of a report whose analysis gave none: the headlines as sentences (over several ranks
+/// Returns the doubts, the standing sentences and the answer of a report; if the analysis gave none, the
+/// headlines as sentences (over several ranks
 /// from minimum to maximum), and the first row of a table of names by share. Without both, the first note.
 std::vector<std::string> trace_answer(const TraceReport& report);
 

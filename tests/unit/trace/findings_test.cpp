@@ -6,7 +6,9 @@
 #include "analysis_run.h"
 #include "headroom/base/error.h"
 #include "headroom_trace/findings/advice.h"
+#include "headroom_trace/findings/finding_text.h"
 #include "headroom_trace/findings/findings.h"
+#include "headroom_trace/findings/step_shares.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {
@@ -561,6 +563,72 @@ TEST(Findings, SentencesHaveTheNumbersThePlaceAndWhatToDo) {
                                 HasSubstr("train.py(12): load")),
                           HasSubstr("the host loads"), HasSubstr("to do: load ahead")));
   EXPECT_THAT(finding_sentences({}, 21.1e6, false), ElementsAre(HasSubstr("nothing found")));
+}
+
+// A step of 10 ms: the device works for 6 ms, and for 2 ms of them at communication that nothing hides.
+StepShares shares_of_a_step() {
+  StepShares shares;
+  shares.step_ns = 10e6;
+  shares.steps = 3;
+  shares.known = DeviceTimeKnown::kYes;
+  shares.busy = 0.6;
+  shares.exposed_communication = 0.2;
+  shares.not_recorded = 0.1;
+  shares.idle_while[static_cast<std::size_t>(HostDoing::kOperator)] = 0.3;
+  return shares;
+}
+
+TEST(StandingLines, SayWhatIsLostExplainedAndNotRecorded) {
+  std::vector<Finding> findings(4);
+  for (Finding& finding : findings) finding.recoverable_ns = 1.2e6;
+  EXPECT_THAT(
+      standing_lines(shares_of_a_step(), findings),
+      ElementsAre("step 10.0 ms · GPU busy 60.0 % · exposed communication 20.0 % · first three findings "
+                  "save 36.0 %",
+                  "GPU idle or exposed 60.0 % of the step; findings explain 80.0 % of it; 16.7 % is not "
+                  "recorded",
+                  HasSubstr("no cause is known for 12.0 % of the step; all that is lost: idle, host: "
+                            "operators 30.0 %, exposed communication 20.0 %, ")));
+  // What is explained is not also missing; a slow kernel explains no idle time.
+  findings.resize(1);
+  findings[0].recoverable_ns = 9e6;
+  EXPECT_THAT(
+      standing_lines(shares_of_a_step(), findings),
+      ElementsAre(HasSubstr("the finding saves 90.0 %"), HasSubstr("explain 100 % of it; 0 % is not")));
+  findings[0].kind = FindingKind::kKernelBelowRoof;
+  EXPECT_THAT(standing_lines(shares_of_a_step(), findings)[1], HasSubstr("explain 0 % of it"));
+}
+
+TEST(StandingLines, NoAllClearAboveMuchIdleTime) {
+  AnalysisResult result;
+  say_findings({}, shares_of_a_step(), 5, result);
+  EXPECT_THAT(result.answer, testing::IsEmpty());
+  EXPECT_THAT(result.standing, Contains(HasSubstr("no cause is known for 60.0 % of the step")));
+  StepShares busy = shares_of_a_step();
+  busy.busy = 0.95;
+  busy.exposed_communication = 0.01;
+  say_findings({}, busy, 5, result);
+  EXPECT_THAT(result.answer, ElementsAre(HasSubstr("nothing found")));
+  EXPECT_EQ(result.standing.size(), 2U);
+}
+
+TEST(StandingLines, SayWhyTheDevicesTimeIsNotKnown) {
+  TraceBuilder host;
+  host.op("aten::mm", 0, 1000);
+  EXPECT_THAT(run_analysis("findings", host.trace).standing, Contains(HasSubstr("no work of a device")));
+  TraceBuilder behind;
+  for (int i = 0; i < 3; ++i) behind.step(i, i * kMs, kMs);
+  for (int i = 0; i < 9; ++i) behind.kernel("k", 10 * kMs + i * kMs, kMs);
+  EXPECT_THAT(run_analysis("findings", behind.trace).standing, Contains(HasSubstr("after the last step")));
+}
+
+TEST(StandingLines, OfRanksAreTheMean) {
+  StepShares other = shares_of_a_step();
+  other.busy = 1;
+  other.step_ns = 20e6;
+  const StepShares mean = mean_of(std::vector{shares_of_a_step(), other});
+  EXPECT_DOUBLE_EQ(mean.busy, 0.8);
+  EXPECT_DOUBLE_EQ(mean.step_ns, 15e6);
 }
 
 TEST(Findings, TheTableKeepsThem) {

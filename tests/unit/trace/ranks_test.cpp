@@ -308,6 +308,13 @@ TEST(JobFindings, SayWhatTheLateRankDoesLonger) {
               HasSubstr("aten::randperm takes 1.50 ms a step more there on the host"));
 }
 
+TEST(JobFindings, BeginWithTheMeanStepOfTheRanks) {
+  const AnalysisResult result = job_findings({{500 * kUs, 0}, {500 * kUs, 1500 * kUs}});
+  ASSERT_GE(result.standing.size(), 2U);
+  EXPECT_THAT(result.standing[0], HasSubstr("step 5.00 ms · GPU busy 64.0 % · exposed communication "));
+  EXPECT_THAT(result.standing[1], HasSubstr("GPU idle or exposed "));
+}
+
 TEST(JobFindings, OfEqualRanksNameNoStraggler) {
   const AnalysisResult result = job_findings({{500 * kUs, 0}, {500 * kUs, 0}, {500 * kUs, 0}});
   for (const std::vector<Cell>& row : table_of(result, "findings").rows)

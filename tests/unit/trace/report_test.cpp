@@ -423,7 +423,12 @@ TEST(FileAnalysisJson, KeepsWhatKindOfCellEachIs) {
 RankSummary full_summary() {
   RankSummary summary;
   summary.steps = 4;
-  summary.step_ns = 0.1 + 0.2;
+  summary.shares.step_ns = 0.1 + 0.2;
+  summary.shares.steps = 3;
+  summary.shares.known = DeviceTimeKnown::kAfterSteps;
+  summary.shares.busy = 0.7;
+  summary.shares.not_recorded = 0.1;
+  summary.shares.idle_while.back() = 1.0 / 3;
   summary.recorded = {1'700'000'000'000'000'001, 1'700'000'000'000'000'009};
   CollectiveCall call;
   call.group = "tp \"0\"";
@@ -461,7 +466,12 @@ TEST(FileAnalysisJson, KeepsTheSummaryOfARank) {
   ASSERT_NE(both[0].result.summary, nullptr);
   const RankSummary& is = *both[0].result.summary;
   EXPECT_EQ(is.steps, 4);
-  EXPECT_EQ(is.step_ns, was.step_ns);
+  EXPECT_EQ(is.shares.step_ns, was.shares.step_ns);
+  EXPECT_EQ(is.shares.steps, 3);
+  EXPECT_EQ(is.shares.known, DeviceTimeKnown::kAfterSteps);
+  EXPECT_EQ(is.shares.busy, 0.7);
+  EXPECT_EQ(is.shares.not_recorded, 0.1);
+  EXPECT_EQ(is.shares.idle_while, was.shares.idle_while);
   EXPECT_EQ(is.recorded, was.recorded);
   ASSERT_EQ(is.calls.size(), 1U);
   EXPECT_EQ(is.calls[0].group, was.calls[0].group);
