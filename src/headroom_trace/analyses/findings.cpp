@@ -180,6 +180,10 @@ AnalysisResult combine_summary(std::span<const RankResult> ranks, const Analysis
   return result;
 }
 
+/// Of the summary as well: what it finds is what `findings` finds.
+constexpr Needs kSearchNeeds = kFindingNeeds | Needs::kOpIds | Needs::kPython | Needs::kOpArguments |
+                               Needs::kGpuArguments | Needs::kMemory;
+
 constexpr AnalysisOption kFindingOptions[] = {
     {"without", "NAME", "",
      "also say what a step would take if nothing of that name took any time (* fits anything)"}};
@@ -207,27 +211,20 @@ AnalysisResult combine_job_findings(std::span<const RankResult> ranks, const Ana
 
 namespace analysis {
 
-extern const Analysis summary{"summary",
-                              "what to fix first, utilization, where the time goes, top kernels",
-                              kFindingNeeds | Needs::kMemory,
-                              analyze_summary,
-                              {},
-                              combine_summary,
-                              nullptr,
-                              Needs::kGpuWork};
+extern const Analysis summary{
+    "summary",    "what to fix first, utilization, where the time goes, top kernels",
+    kSearchNeeds, analyze_summary,
+    {},           combine_summary,
+    nullptr,      Needs::kGpuWork};
 
 }  // namespace analysis
 
 namespace analysis {
 
 extern const Analysis findings{
-    "findings",
-    "what to fix first: each cause of lost time with what a step would gain without it",
-    kFindingNeeds | Needs::kOpIds | Needs::kPython | Needs::kOpArguments | Needs::kGpuArguments |
-        Needs::kMemory,
-    analyze_findings,
-    kFindingOptions,
-    combine_job_findings};
+    "findings",      "what to fix first: each cause of lost time with what a step would gain without it",
+    kSearchNeeds,    analyze_findings,
+    kFindingOptions, combine_job_findings};
 
 }  // namespace analysis
 

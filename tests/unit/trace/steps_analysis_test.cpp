@@ -235,6 +235,10 @@ TEST(SummaryAnalysis, BeginsWithTheFindings) {
   EXPECT_THAT(result.answer.front(), HasSubstr("1. data_loading: 900 µs of 2.00 ms a step (45.0 %)"));
 }
 
+TEST(SummaryAnalysis, ReadsWhatTheFindingsRead) {
+  EXPECT_EQ(find_analysis("summary")->needs, find_analysis("findings")->needs);
+}
+
 TEST(SummaryAnalysis, SaysWhereIdleTimeHasNoLaunchToExplainIt) {
   TraceBuilder builder;
   for (int i = 0; i < 200; ++i) builder.kernel("k", i * 30'000, 10'000);
