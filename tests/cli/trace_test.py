@@ -118,6 +118,25 @@ class OneTrace(CommandLineTest):
         self.assert_exit(default, 0)
         self.assertIn("utili", default.stdout)
 
+    def test_every_analysis_says_first_what_is_wrong_with_the_file(self):
+        events = [kernel("gemm", 10 * i, 8, i + 1) for i in range(40)]
+        events[20]["dur"] = 5_000_000
+        file = write_trace(self.folder / "overrun.json", events)
+        names = [entry["name"] for entry in json.loads(headroom("trace", "--list", "--json", "-").stdout)]
+        for name in names:
+            with self.subTest(name):
+                shown = trace(name, file)
+                first = shown.stdout.splitlines()[0]
+                if name == "validate":
+                    self.assertNotIn("trust", shown.stdout)
+                else:
+                    self.assertEqual(first[:46], "trust: 1 impossible duration left out (5.00 s ")
+        busy = json.loads(trace("utilization", file, "--json", "-").stdout)["trace"]
+        self.assertIn("trust: 1 impossible duration", busy["answer"][0])
+        # Twice the file: two ranks with the same fault say it once.
+        both = trace("kernels", file, write_trace(self.folder / "other.json", events), "--json", "-")
+        self.assertEqual(sum("trust" in line for line in json.loads(both.stdout)["trace"]["answer"]), 1)
+
     def test_list_and_help(self):
         listed = headroom("trace", "--list")
         self.assert_exit(listed, 0)

@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "headroom_trace/columns/subset.h"
+
 namespace headroom::trace {
 namespace {
 
@@ -229,58 +231,20 @@ ProcessSpaces process_spaces(const Trace& trace) {
 }
 
 Trace rank_of(const Trace& trace, const ProcessSpaces& spaces, std::uint32_t space) {
-  Trace rank;
-  rank.source = trace.source;
-  rank.writer = trace.writer;
-  for (NameId name = 0; name < trace.names.size(); ++name) rank.names.intern(trace.names[name]);
-  rank.threads = trace.threads;
-  rank.collectives = trace.collectives;
-  rank.devices = trace.devices;
-  rank.communication_patterns = trace.communication_patterns;
-  rank.base_time_ns = trace.base_time_ns;
+  const auto is_other = [&](std::uint32_t thread) {
+    return thread == kNone || spaces.of_thread[thread] != space;
+  };
+  std::vector<bool> is_own(trace.events.size());
+  for (std::uint32_t event = 0; event < trace.events.size(); ++event)
+    is_own[event] = !is_other(trace.events.thread[event]);
+  Trace rank = subset(trace, is_own);
+  std::erase_if(rank.memory, [&](const MemoryEvent& one) { return is_other(one.thread); });
+  std::erase_if(rank.flows, [&](const Flow& one) { return is_other(one.thread); });
   rank.rank = spaces.rank[space];
   rank.world_size = spaces.count;
-  rank.communication_backend = trace.communication_backend;
-  rank.schema_version = trace.schema_version;
-  rank.is_complete = trace.is_complete;
-  const auto is_own = [&](std::uint32_t thread) {
-    return thread != kNone && spaces.of_thread[thread] == space;
-  };
-  std::vector<std::uint32_t> new_rows(trace.events.size(), kNone);
-  const auto keep_detail = [](const auto& all, auto& kept, std::uint32_t detail, std::uint32_t row) {
-    kept.push_back(all[detail]);
-    kept.back().event = row;
-    return static_cast<std::uint32_t>(kept.size() - 1);
-  };
-  for (std::uint32_t event = 0; event < trace.events.size(); ++event) {
-    if (!is_own(trace.events.thread[event])) continue;
-    const auto row = static_cast<std::uint32_t>(rank.events.size());
-    new_rows[event] = row;
-    const Category category = trace.events.category[event];
-    std::uint32_t detail = trace.events.detail[event];
-    if (detail != kNone) {
-      detail = is_gpu_work(category)            ? keep_detail(trace.gpu, rank.gpu, detail, row)
-               : category == Category::kGpuSync ? keep_detail(trace.syncs, rank.syncs, detail, row)
-                                                : keep_detail(trace.ops, rank.ops, detail, row);
-    }
-    rank.events.start_ns.push_back(trace.events.start_ns[event]);
-    rank.events.duration_ns.push_back(trace.events.duration_ns[event]);
-    rank.events.name.push_back(trace.events.name[event]);
-    rank.events.thread.push_back(trace.events.thread[event]);
-    rank.events.category.push_back(category);
-    rank.events.correlation.push_back(trace.events.correlation[event]);
-    rank.events.detail.push_back(detail);
-  }
-  for (const MemoryEvent& one : trace.memory) {
-    if (is_own(one.thread)) rank.memory.push_back(one);
-  }
-  for (const Flow& one : trace.flows) {
-    if (is_own(one.thread)) rank.flows.push_back(one);
-  }
-  for (PreciseTime time : trace.precise_times) {
-    time.event = new_rows[time.event];
-    if (time.event != kNone) rank.precise_times.push_back(time);
-  }
+  rank.events_skipped_by_need = rank.events_without_columns = 0;
+  rank.problems = {};
+  rank.memory_pools.clear();
   rank.events_seen = rank.events.size() + rank.memory.size() + rank.flows.size();
   return rank;
 }

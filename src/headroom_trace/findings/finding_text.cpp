@@ -95,8 +95,9 @@ void say_findings(const std::vector<Finding>& findings, const StepShares& shares
                   AnalysisResult& result) {
   const std::size_t shown = most == 0 ? findings.size() : std::min(most, findings.size());
   result.standing = standing_lines(shares, findings);
-  // Nothing found, much lost: the standing lines have said so, with the reason.
-  const bool is_said = findings.empty() && unexplained(shares, findings) > kMuchLost;
+  // Nothing found, and much lost or unknown: the standing lines have said so, with the reason.
+  const bool is_said = findings.empty() && (unexplained(shares, findings) > kMuchLost ||
+                                            shares.known == DeviceTimeKnown::kIncomplete);
   if (!is_said)
     result.answer = finding_sentences(std::span(findings).first(shown), shares.step_ns, shares.has_steps());
   if (shown < findings.size())

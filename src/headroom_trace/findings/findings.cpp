@@ -94,7 +94,9 @@ void sort_findings(std::vector<Finding>& findings) {
 TraceFindings add_findings(const TraceIndex& index, std::size_t most, AnalysisResult& result,
                            const std::string& without) {
   FindingSearch search(index);
-  TraceFindings found{search_findings(search), step_shares(index, search.step_ns(), true)};
+  TraceFindings found{{}, step_shares(index, search.step_ns(), true)};
+  // Where every step lacks work no idle time has a cause.
+  if (found.shares.known != DeviceTimeKnown::kIncomplete) found.findings = search_findings(search);
   say_findings(found.findings, found.shares, most, result);
   if (!without.empty()) add_without(search, without, result);
   if (std::string text = step_note(index.steps()); !text.empty()) result.notes.push_back(std::move(text));

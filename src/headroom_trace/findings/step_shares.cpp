@@ -87,6 +87,9 @@ StepShares step_shares(const TraceIndex& index, double step_ns, bool has_host) {
   if (index.trace().gpu.empty()) return shares;
   shares.known = DeviceTimeKnown::kAfterSteps;
   if (index.steps().is_device_behind()) return shares;
+  shares.known = DeviceTimeKnown::kIncomplete;
+  const std::vector<bool>& is_whole = index.steps().is_whole;
+  if (!is_whole.empty() && std::ranges::find(is_whole, true) == is_whole.end()) return shares;
   const Span window = index.window();
   const double whole_ns =
       static_cast<double>(window.end - window.start) * static_cast<double>(index.devices().size());
@@ -138,10 +141,11 @@ std::vector<std::string> standing_lines(const StepShares& shares, std::span<cons
   if (shares.step_ns <= 0) return {};
   std::vector<std::string> lines{step_line(shares) + " · " + savings_text(shares, findings)};
   if (!shares.is_known()) {
-    lines.push_back(fmt::format("how much of the {} the devices are idle is not known: {}", unit_of(shares),
-                                shares.known == DeviceTimeKnown::kNoWork
-                                    ? "no work of a device is in the file"
-                                    : "their work comes after the last step"));
+    lines.push_back(fmt::format(
+        "how much of the {} the devices are idle is not known: {}", unit_of(shares),
+        shares.known == DeviceTimeKnown::kNoWork       ? "no work of a device is in the file"
+        : shares.known == DeviceTimeKnown::kAfterSteps ? "their work comes after the last step"
+                                                       : "work that the steps launch is not in the file"));
     return lines;
   }
   const double lost = shares.lost(), found = explained(shares, findings);

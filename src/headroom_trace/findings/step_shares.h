@@ -17,10 +17,11 @@ struct Finding;
 /// Whether the time of the devices in a step is known.
 enum class DeviceTimeKnown : std::uint8_t {
   kYes,
-  kNoWork,     ///< no device work in the file
-  kAfterSteps  ///< hardly any of it inside the steps (StepSet::is_device_behind)
+  kNoWork,      ///< no device work in the file
+  kAfterSteps,  ///< hardly any of it inside the steps (StepSet::is_device_behind)
+  kIncomplete   ///< every step lacks work that it launches
 };
-inline constexpr std::size_t kDeviceTimesKnown = 3;
+inline constexpr std::size_t kDeviceTimesKnown = 4;
 
 /// Where the time of a step goes, as the mean of the devices; of the whole trace where it has no steps.
 struct StepShares {

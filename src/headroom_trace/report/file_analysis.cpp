@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -17,7 +18,9 @@
 #include "headroom/base/text.h"
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/process_spaces.h"
+#include "headroom_trace/columns/subset.h"
 #include "headroom_trace/index/trace_index.h"
+#include "headroom_trace/index/trace_trust.h"
 #include "headroom_trace/readers/read.h"
 #include "headroom_trace/report/rank_summary_json.h"
 #include "headroom_trace/report/real_json.h"
@@ -284,21 +287,64 @@ TraceFacts facts_from(const Json& json) {
 
 /// The analysis of a trace. Of one merged from several ranks, as that of their files, where the analysis says
 /// something of ranks together.
-AnalysisResult analyzed(const Trace& trace, const Analysis& analysis, const AnalysisOptions& options) {
-  const bool may_have_ranks = analysis.combine != nullptr && !TraceIndex(trace).steps().steps.empty();
+AnalysisResult analyzed_ranks(const TraceIndex& index, const Analysis& analysis,
+                              const AnalysisOptions& options) {
+  const Trace& trace = index.trace();
+  const bool may_have_ranks = analysis.combine != nullptr && !index.steps().steps.empty();
   const ProcessSpaces spaces = may_have_ranks ? process_spaces(trace) : ProcessSpaces{};
-  if (spaces.count < 2) return analysis.analyze(TraceIndex(trace), options);
+  if (spaces.count < 2) return analysis.analyze(index, options);
   std::vector<RankResult> ranks;
   for (std::uint32_t space = 0; space < spaces.count; ++space) {
     const Trace rank = rank_of(trace, spaces, space);
     ranks.push_back({trace.source, spaces.rank[space], analysis.analyze(TraceIndex(rank), options)});
     // A file that the user asked for is about the whole trace.
-    if (!ranks.back().result.files.empty()) return analysis.analyze(TraceIndex(trace), options);
+    if (!ranks.back().result.files.empty()) return analysis.analyze(index, options);
   }
   return combined(ranks, analysis, options);
 }
 
+/// What is said of some ranks of a job: once if of all.
+std::vector<std::string> joined_doubts(std::span<const RankResult> ranks) {
+  std::map<std::string, std::vector<std::int64_t>> by_text;
+  for (const RankResult& rank : ranks) {
+    for (const std::string& doubt : rank.result.doubts) by_text[doubt].push_back(rank.rank);
+  }
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> doubts;
+  for (const auto& [text, of_ranks] : by_text) {
+    if (of_ranks.size() == ranks.size()) {
+      doubts.push_back(text);
+    } else if (doubts.size() < kMost) {
+      doubts.push_back(fmt::format("rank {}: {}", of_ranks.front(), text));
+    }
+  }
+  if (by_text.size() > doubts.size())
+    doubts.push_back(fmt::format("{} more", by_text.size() - doubts.size()));
+  return doubts;
+}
+
 }  // namespace
+
+AnalysisResult analyze_trace(const Trace& trace, const Analysis& analysis, const AnalysisOptions& options) {
+  const TraceIndex index(trace);
+  if (has(analysis.needs, Needs::kSyntax)) return analyzed_ranks(index, analysis, options);
+  const ImpossibleEvents impossible = impossible_events(index);
+  const auto add_doubts = [](const std::vector<Doubt>& doubts, AnalysisResult& result) {
+    for (const Doubt& doubt : doubts) result.doubts.push_back(doubt_text(doubt));
+  };
+  const auto trusted = [&](const TraceIndex& of) {
+    AnalysisResult result = analyzed_ranks(of, analysis, options);
+    result.doubts.clear();  // of the ranks of one file: those of the whole file are said
+    add_doubts(impossible.doubts, result);
+    add_doubts(missing_parts(of), result);
+    return result;
+  };
+  if (impossible.rows.empty()) return trusted(index);
+  std::vector<bool> is_kept(trace.events.size(), true);
+  for (const std::uint32_t row : impossible.rows) is_kept[row] = false;
+  const Trace kept = subset(trace, is_kept);
+  return trusted(TraceIndex(kept));
+}
 
 std::vector<std::string> read_files(std::span<const fs::path> files, const NeedsOfFile& needs,
                                     const FilesOptions& how, const UseTrace& use) {
@@ -333,7 +379,7 @@ std::vector<FileAnalysis> analyze_files(std::span<const fs::path> files, const A
   std::vector<std::string> errors =
       read_files(files, needs_of_file, how, [&](std::size_t i, const Trace& trace) {
         analyses[i].facts = facts_of(trace);
-        analyses[i].result = analyzed(trace, analysis, options);
+        analyses[i].result = analyze_trace(trace, analysis, options);
         note_unused_patterns(trace, analyses[i].result);
       });
   for (std::size_t i = 0; i < analyses.size(); ++i) {
@@ -345,7 +391,10 @@ std::vector<FileAnalysis> analyze_files(std::span<const fs::path> files, const A
 
 AnalysisResult combined(std::span<const RankResult> ranks, const Analysis& analysis,
                         const AnalysisOptions& options) {
-  return analysis.combine != nullptr ? analysis.combine(ranks, options) : combine_headlines(ranks);
+  AnalysisResult result =
+      analysis.combine != nullptr ? analysis.combine(ranks, options) : combine_headlines(ranks);
+  result.doubts = joined_doubts(ranks);
+  return result;
 }
 
 std::string to_text(std::span<const FileAnalysis> analyses) {

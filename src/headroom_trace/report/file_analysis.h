@@ -55,6 +55,10 @@ std::vector<FileAnalysis> analyze_files(std::span<const std::filesystem::path> f
                                         const Analysis& analysis, const AnalysisOptions& options,
                                         const FilesOptions& how = {});
 
+/// Analyses a trace without its impossible events and says in `doubts` how many those are and what the file
+/// lacks; validate has all events.
+AnalysisResult analyze_trace(const Trace& trace, const Analysis& analysis, const AnalysisOptions& options);
+
 /// Combines the results of the ranks of one job.
 AnalysisResult combined(std::span<const RankResult> ranks, const Analysis& analysis,
                         const AnalysisOptions& options);

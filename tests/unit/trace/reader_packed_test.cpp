@@ -293,16 +293,16 @@ TEST_P(ReaderForms, GivesTheSameColumns) {
   const Form& form = GetParam();
   write_file_atomically(path_, form.bytes);
   const Trace trace = read(path_);
-  using Row = std::tuple<std::string, std::int64_t, std::int64_t, Category, std::int64_t, std::string>;
-  std::vector<Row> rows;
+  using Event = std::tuple<std::string, std::int64_t, std::int64_t, Category, std::int64_t, std::string>;
+  std::vector<Event> rows;
   const Events& events = trace.events;
   for (std::size_t i = 0; i < events.size(); ++i) {
     rows.emplace_back(trace.names[events.name[i]], events.start_ns[i], events.duration_ns[i],
                       events.category[i], events.correlation[i], trace.threads[events.thread[i]].tid);
   }
-  EXPECT_EQ(rows, (std::vector<Row>{{"gemm", 12500, 4000, Category::kKernel, 9, "7"},
-                                    {"cudaLaunchKernel", 10000, 1000, Category::kRuntime, 9, "1"},
-                                    {"aten::mm", 9999, 3000, Category::kCpuOp, kNoCorrelation, "1"}}));
+  EXPECT_EQ(rows, (std::vector<Event>{{"gemm", 12500, 4000, Category::kKernel, 9, "7"},
+                                      {"cudaLaunchKernel", 10000, 1000, Category::kRuntime, 9, "1"},
+                                      {"aten::mm", 9999, 3000, Category::kCpuOp, kNoCorrelation, "1"}}));
   ASSERT_EQ(trace.gpu.size(), 1U);
   EXPECT_EQ(trace.gpu[0].device, 0);
   EXPECT_EQ(trace.gpu[0].stream, 7);

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_trace/index/trace_trust.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+
+namespace headroom::trace {
+namespace {
+
+constexpr double kLeastShare = 0.05;  ///< of launches or work: fewer are usual at the ends of a recording
+constexpr std::size_t kLeastCount = 3;
+constexpr std::size_t kMostName = 40;
+
+void count_event(const Trace& trace, std::uint32_t event, Doubt& doubt) {
+  if (doubt.count++ == 0) doubt.example = trace.names[trace.events.name[event]];
+  doubt.longest_ns = std::max(doubt.longest_ns, trace.events.duration_ns[event]);
+}
+
+/// The time around which the middle 80 % of the events start, by a sample; nothing may start further from it
+/// than `reach`.
+struct UsualTimes {
+  std::int64_t low = 0, high = 0;
+  double reach = 0;
+  bool is_far(std::int64_t start_ns) const {
+    const double below = static_cast<double>(low) - static_cast<double>(start_ns);
+    const double above = static_cast<double>(start_ns) - static_cast<double>(high);
+    return std::max(below, above) > reach;
+  }
+};
+
+UsualTimes usual_times(const std::vector<std::int64_t>& starts) {
+  constexpr std::size_t kSample = 4096;
+  constexpr double kFar = 100, kSecond = 1e9;
+  std::vector<std::int64_t> sample;
+  const std::size_t stride = starts.size() / kSample + 1;
+  for (std::size_t i = 0; i < starts.size(); i += stride) sample.push_back(starts[i]);
+  std::ranges::sort(sample);
+  UsualTimes usual{sample[sample.size() / 10], sample[sample.size() - 1 - sample.size() / 10]};
+  usual.reach = kFar * std::max(static_cast<double>(usual.high) - static_cast<double>(usual.low), kSecond);
+  return usual;
+}
+
+std::vector<std::uint32_t> far_events(const Trace& trace) {
+  constexpr std::size_t kFewest = 10;
+  const std::vector<std::int64_t>& starts = trace.events.start_ns;
+  std::vector<std::uint32_t> far;
+  if (starts.size() < kFewest) return far;
+  const UsualTimes usual = usual_times(starts);
+  for (std::uint32_t event = 0; event < starts.size(); ++event) {
+    if (usual.is_far(starts[event])) far.push_back(event);
+  }
+  return far;
+}
+
+std::int64_t median_duration(const Trace& trace, NameId name) {
+  std::vector<std::int64_t> durations;
+  for (const GpuDetail& work : trace.gpu) {
+    if (trace.events.name[work.event] == name) durations.push_back(trace.events.duration_ns[work.event]);
+  }
+  const auto middle = durations.begin() + std::ssize(durations) / 2;
+  std::ranges::nth_element(durations, middle);
+  return *middle;
+}
+
+/// Work with two or more later pieces of its stream inside.
+std::vector<std::uint32_t> enclosing_work(const TraceIndex& index) {
+  struct Stream {
+    std::uint32_t last = kNone;  ///< the event that ends last so far
+    std::size_t inside = 0;      ///< later pieces that end before it
+  };
+  constexpr std::size_t kLeastInside = 2;
+  const Trace& trace = index.trace();
+  std::map<std::pair<std::uint32_t, std::int64_t>, Stream> streams;
+  std::vector<std::uint32_t> enclosing;
+  std::pair<std::uint32_t, std::int64_t> key;
+  Stream* stream = nullptr;  // neighbours are of one stream, mostly
+  for (const DeviceWork::Item& item : index.work().items) {
+    const GpuDetail& work = trace.gpu[item.row];
+    const std::pair own{item.device, work.stream};
+    if (stream == nullptr || own != key) stream = &streams[own];
+    key = own;
+    if (stream->last != kNone && trace.events.end_ns(work.event) < trace.events.end_ns(stream->last)) {
+      if (++stream->inside == kLeastInside) enclosing.push_back(stream->last);
+      continue;
+    }
+    *stream = {work.event, 0};
+  }
+  return enclosing;
+}
+
+std::vector<std::uint32_t> overruns(const TraceIndex& index) {
+  constexpr std::int64_t kLonger = 100;
+  const Trace& trace = index.trace();
+  std::map<NameId, std::int64_t> medians;
+  std::vector<std::uint32_t> found;
+  for (const std::uint32_t event : enclosing_work(index)) {
+    const NameId name = trace.events.name[event];
+    const auto [median, is_new] = medians.try_emplace(name, 0);
+    if (is_new) median->second = median_duration(trace, name);
+    if (trace.events.duration_ns[event] / kLonger > median->second) found.push_back(event);
+  }
+  return found;
+}
+
+bool is_launch_name(std::string_view name) {
+  return contains(name, "Launch") && !contains(name, "HostFunc");
+}
+
+/// The launches, and those of them without work.
+struct LaunchCount {
+  Doubt launches{DoubtKind::kLaunchesWithoutWork};
+  bool has_calls = false;
+};
+
+LaunchCount count_launches(const Trace& trace) {
+  const Events& events = trace.events;
+  std::vector<std::int64_t> launched;
+  for (const GpuDetail& work : trace.gpu) {
+    if (events.correlation[work.event] != kNoCorrelation) launched.push_back(events.correlation[work.event]);
+  }
+  merge_runs(std::span(launched), std::less<>());
+  LaunchCount counted;
+  std::vector<signed char> is_launch(trace.names.size(), -1);
+  for (std::uint32_t event = 0; event < events.size(); ++event) {
+    if (events.category[event] != Category::kRuntime && events.category[event] != Category::kDriver) continue;
+    counted.has_calls = true;
+    if (events.correlation[event] == kNoCorrelation) continue;
+    signed char& known = is_launch[events.name[event]];
+    if (known < 0) known = is_launch_name(trace.names[events.name[event]]) ? 1 : 0;
+    if (known == 0) continue;
+    ++counted.launches.of;
+    if (!std::ranges::binary_search(launched, events.correlation[event]))
+      count_event(trace, event, counted.launches);
+  }
+  return counted;
+}
+
+bool is_much(const Doubt& doubt) {
+  return doubt.count >= kLeastCount &&
+         static_cast<double>(doubt.count) > kLeastShare * static_cast<double>(doubt.of);
+}
+
+}  // namespace
+
+std::string doubt_text(const Doubt& doubt) {
+  const std::string example = in_quotes(
+      doubt.example.size() > kMostName ? doubt.example.substr(0, kMostName) + "..." : doubt.example);
+  const char* const plural = doubt.count == 1 ? "" : "s";
+  switch (doubt.kind) {
+    case DoubtKind::kOverrun:
+      return fmt::format("{} impossible duration{} left out ({} of {}, with later work of its stream inside)",
+                         doubt.count, plural, format_time_ns(static_cast<double>(doubt.longest_ns)), example);
+    case DoubtKind::kFarTime:
+      return fmt::format("{} event{} left out, at times of another clock (the first is {})", doubt.count,
+                         plural, example);
+    case DoubtKind::kLaunchesWithoutWork:
+      return fmt::format(
+          "{} of {} launches have no work in the file, so that idle time is not known (the first is {})",
+          doubt.count, doubt.of, example);
+    case DoubtKind::kWorkWithoutLaunches:
+      return fmt::format(
+          "{} of {} pieces of work have no launch in the file: why they came so late is not known",
+          doubt.count, doubt.of);
+    case DoubtKind::kNoDevice:
+      return fmt::format("{} launches are in the file, but no work of a device", doubt.of);
+    case DoubtKind::kStepsNotWhole:
+      return fmt::format("{} of {} steps lack work that they launch", doubt.count, doubt.of);
+  }
+  return "";
+}
+
+ImpossibleEvents impossible_events(const TraceIndex& index) {
+  const Trace& trace = index.trace();
+  ImpossibleEvents found;
+  const auto take = [&](DoubtKind kind, const std::vector<std::uint32_t>& rows) {
+    if (rows.empty()) return;
+    Doubt doubt{kind};
+    doubt.of = trace.events.size();
+    for (const std::uint32_t row : rows) count_event(trace, row, doubt);
+    found.doubts.push_back(std::move(doubt));
+    found.rows.insert(found.rows.end(), rows.begin(), rows.end());
+  };
+  take(DoubtKind::kOverrun, overruns(index));
+  take(DoubtKind::kFarTime, far_events(trace));
+  std::ranges::sort(found.rows);
+  const auto repeated = std::ranges::unique(found.rows);
+  found.rows.erase(repeated.begin(), repeated.end());
+  return found;
+}
+
+std::vector<Doubt> missing_parts(const TraceIndex& index) {
+  const Trace& trace = index.trace();
+  const LaunchCount counted = count_launches(trace);
+  std::vector<Doubt> doubts;
+  if (!counted.has_calls) return doubts;
+  if (trace.gpu.empty()) {
+    if (counted.launches.of > 0) doubts.push_back({DoubtKind::kNoDevice, 0, counted.launches.of});
+    return doubts;
+  }
+  if (is_much(counted.launches)) doubts.push_back(counted.launches);
+  Doubt work{DoubtKind::kWorkWithoutLaunches};
+  const Span window = index.window();  // work launched before the recording is no doubt of what comes later
+  for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
+    const std::uint32_t event = trace.gpu[row].event;
+    if (trace.events.start_ns[event] < window.start || trace.events.start_ns[event] >= window.end) continue;
+    ++work.of;
+    if (index.launches()[row] == kNone) count_event(trace, event, work);
+  }
+  if (is_much(work)) doubts.push_back(work);
+  const std::vector<bool>& is_whole = index.steps().is_whole;
+  Doubt steps{DoubtKind::kStepsNotWhole};
+  steps.of = is_whole.size();
+  steps.count = static_cast<std::size_t>(std::ranges::count(is_whole, false));
+  if (steps.count > 0) doubts.push_back(steps);
+  return doubts;
+}
+
+}  // namespace headroom::trace
