@@ -141,6 +141,20 @@ LaunchCount count_launches(const Trace& trace) {
   return counted;
 }
 
+/// Functions of a thread nest or are apart; else a time is wrong, and with it the line that costs are put to.
+Doubt crossing_functions(const TraceIndex& index) {
+  const Events& events = index.trace().events;
+  Doubt crossing{DoubtKind::kCrossing};
+  for (std::uint32_t event = 0; event < events.size(); ++event) {
+    if (events.category[event] != Category::kPython) continue;
+    ++crossing.of;
+    const std::uint32_t around = index.host().parent[event];
+    if (around == kNone || events.category[around] != Category::kPython) continue;
+    if (events.end_ns(event) > events.end_ns(around)) count_event(index.trace(), event, crossing);
+  }
+  return crossing;
+}
+
 bool is_much(const Doubt& doubt) {
   return doubt.count >= kLeastCount &&
          static_cast<double>(doubt.count) > kLeastShare * static_cast<double>(doubt.of);
@@ -171,6 +185,10 @@ std::string doubt_text(const Doubt& doubt) {
       return fmt::format("{} launches are in the file, but no work of a device", doubt.of);
     case DoubtKind::kStepsNotWhole:
       return fmt::format("{} of {} steps lack work that they launch", doubt.count, doubt.of);
+    case DoubtKind::kCrossing:
+      return fmt::format(
+          "{} of {} functions of Python end after the one around them: lines may be wrong (the first is {})",
+          doubt.count, doubt.of, example);
   }
   return "";
 }
@@ -218,6 +236,7 @@ std::vector<Doubt> missing_parts(const TraceIndex& index) {
   steps.of = is_whole.size();
   steps.count = static_cast<std::size_t>(std::ranges::count(is_whole, false));
   if (steps.count > 0) doubts.push_back(steps);
+  if (Doubt crossing = crossing_functions(index); crossing.count > 0) doubts.push_back(std::move(crossing));
   return doubts;
 }
 

@@ -17,7 +17,8 @@ enum class DoubtKind : std::uint8_t {
   kLaunchesWithoutWork,  ///< the device's side of them is missing
   kWorkWithoutLaunches,  ///< in a file that has launches
   kNoDevice,             ///< launches, but no work of a device at all
-  kStepsNotWhole         ///< steps that lack work for their launches
+  kStepsNotWhole,        ///< steps that lack work for their launches
+  kCrossing              ///< functions of Python that end after the one around them
 };
 
 struct Doubt {

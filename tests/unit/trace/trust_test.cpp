@@ -118,6 +118,19 @@ TEST(Trust, WorkWithoutLaunchesIsSaidInAFileWithLaunches) {
               ElementsAre(HasSubstr("10 of 70 pieces of work have no launch in the file")));
 }
 
+TEST(Trust, FunctionsOfPythonThatCrossAreSaid) {
+  TraceBuilder builder = healthy();
+  const std::uint32_t thread = builder.thread(TraceBuilder::kHostPid, "1");
+  builder.event(Category::kPython, "train.py(20): run", kBegin, 50 * kUs, thread);
+  builder.event(Category::kPython, "train.py(30): inside", kBegin + 10 * kUs, 20 * kUs, thread);
+  EXPECT_THAT(analyzed_trace(builder.trace).doubts, IsEmpty());
+  builder.event(Category::kPython, "train.py(40): crosses", kBegin + 40 * kUs, 20 * kUs, thread);
+  EXPECT_THAT(
+      analyzed_trace(builder.trace).doubts,
+      ElementsAre(HasSubstr("1 of 3 functions of Python end after the one around them: lines may be wrong "
+                            "(the first is 'train.py(40): crosses')")));
+}
+
 TEST(Trust, LaunchesWithoutADeviceAreSaid) {
   TraceBuilder builder;
   builder.runtime("cudaLaunchKernel", kBegin, kUs, 1);
