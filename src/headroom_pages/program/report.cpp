@@ -28,10 +28,10 @@
 #include "headroom_pages/sections.h"
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/columns/trace_facts.h"
-#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/merge/trace_merge.h"
 #include "headroom_trace/program/trace_files.h"
 #include "headroom_trace/program/trace_options.h"
+#include "headroom_trace/report/file_analysis.h"
 #include "headroom_trace/report/trace_report.h"
 #include "headroom_trace/timeline/rank_timeline.h"
 #include "headroom_trace/timeline/timeline.h"
@@ -66,7 +66,7 @@ ReadTraces read_traces(const std::vector<std::filesystem::path>& files, const tr
       files, needs_of, files_options(reading, terminal), [&](std::size_t i, const trace::Trace& trace) {
         // What to fix is looked for while the picture is made.
         auto result =
-            std::async(std::launch::async, [&] { return analysis.analyze(trace::TraceIndex(trace), {}); });
+            std::async(std::launch::async, [&] { return trace::analyze_trace(trace, analysis, {}); });
         read.clocks[i] = trace::rank_clock(trace);
         read.clocks[i].file = files[i];
         read.timelines[i] = trace::rank_timeline(trace, read.clocks[i].calls, limits);

@@ -9,6 +9,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom_trace/columns/subset.h"
 
 namespace headroom::trace {
 namespace {
@@ -210,6 +211,12 @@ ImpossibleEvents impossible_events(const TraceIndex& index) {
   const auto repeated = std::ranges::unique(found.rows);
   found.rows.erase(repeated.begin(), repeated.end());
   return found;
+}
+
+Trace without(const Trace& trace, const ImpossibleEvents& impossible) {
+  std::vector<bool> is_kept(trace.events.size(), true);
+  for (const std::uint32_t row : impossible.rows) is_kept[row] = false;
+  return subset(trace, is_kept);
 }
 
 std::vector<Doubt> missing_parts(const TraceIndex& index) {

@@ -42,6 +42,9 @@ struct ImpossibleEvents {
 /// stream wholly inside. O(n) for healthy traces.
 ImpossibleEvents impossible_events(const TraceIndex& index);
 
+/// The trace without them.
+Trace without(const Trace& trace, const ImpossibleEvents& impossible);
+
 /// The other doubts, about what is missing. Launches are only judged where the host's calls were read.
 std::vector<Doubt> missing_parts(const TraceIndex& index);
 

@@ -115,6 +115,7 @@ ExitCode trace_diff(const Arguments& arguments) {
   if (before.profile.traces == 0 || after.profile.traces == 0) return ExitCode::kCannot;
   warn_of_problems(report.files);
   report.result = trace::diff(before.profile, after.profile, options->diff);
+  report.result.answer = trace_answer(report);
   write_report(report, options->outputs);
   return before.any_failed || after.any_failed ? ExitCode::kCannot : ExitCode::kFine;
 }

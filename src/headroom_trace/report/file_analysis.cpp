@@ -18,7 +18,6 @@
 #include "headroom/base/text.h"
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/process_spaces.h"
-#include "headroom_trace/columns/subset.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/index/trace_trust.h"
 #include "headroom_trace/readers/read.h"
@@ -340,9 +339,7 @@ AnalysisResult analyze_trace(const Trace& trace, const Analysis& analysis, const
     return result;
   };
   if (impossible.rows.empty()) return trusted(index);
-  std::vector<bool> is_kept(trace.events.size(), true);
-  for (const std::uint32_t row : impossible.rows) is_kept[row] = false;
-  const Trace kept = subset(trace, is_kept);
+  const Trace kept = without(trace, impossible);
   return trusted(TraceIndex(kept));
 }
 

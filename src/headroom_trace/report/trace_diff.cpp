@@ -17,6 +17,8 @@
 #include "headroom_trace/columns/spans.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/index/steps.h"
+#include "headroom_trace/index/trace_index.h"
+#include "headroom_trace/index/trace_trust.h"
 
 namespace headroom::trace {
 namespace {
@@ -345,9 +347,7 @@ std::string answer_of(const std::vector<DiffLine>& kernels, const Scale& scale) 
                      format_time_ns(std::abs(delta)), most->name);
 }
 
-}  // namespace
-
-TraceProfile profile_of(const Trace& trace, const ProfileOptions& options) {
+TraceProfile sums_of(const Trace& trace, const ProfileOptions& options) {
   const Span span = span_of(trace, options);
   TraceProfile profile;
   sum_cpu(trace, span, profile);
@@ -357,12 +357,23 @@ TraceProfile profile_of(const Trace& trace, const ProfileOptions& options) {
   return profile;
 }
 
+}  // namespace
+
+TraceProfile profile_of(const Trace& trace, const ProfileOptions& options) {
+  const ImpossibleEvents impossible = impossible_events(TraceIndex(trace));
+  if (impossible.rows.empty()) return sums_of(trace, options);
+  TraceProfile profile = sums_of(without(trace, impossible), options);
+  for (const Doubt& doubt : impossible.doubts) profile.doubts.push_back(doubt_text(doubt));
+  return profile;
+}
+
 void add(TraceProfile& sum, const TraceProfile& other) {
   for (WorkByName TraceProfile::*const part :
        {&TraceProfile::kernels, &TraceProfile::ops, &TraceProfile::annotations, &TraceProfile::calls,
         &TraceProfile::places}) {
     for (const auto& [name, work] : other.*part) (sum.*part)[name] += work;
   }
+  sum.doubts.insert(sum.doubts.end(), other.doubts.begin(), other.doubts.end());
   sum.without_step += other.without_step;
   sum.steps += other.steps;
   sum.traces += other.traces;
@@ -396,6 +407,8 @@ AnalysisResult diff(const TraceProfile& before, const TraceProfile& after, const
   const Scale scale = scale_of(before, after, options.per_step);
   const std::vector<DiffLine> kernels = joined(before.kernels, after.kernels, scale.before, scale.after);
   AnalysisResult result;
+  for (const std::string& doubt : before.doubts) result.doubts.push_back("A: " + doubt);
+  for (const std::string& doubt : after.doubts) result.doubts.push_back("B: " + doubt);
   result.answer = {answer_of(kernels, scale)};
   result.tables.push_back(changes_table(kernels, scale));
   const auto add = [&](const char* key, const char* title, std::vector<Labelled> lines) {

@@ -36,7 +36,8 @@ struct TraceProfile {
   WorkByName places;
   std::int64_t steps = 0;  ///< of the profiler
   std::int64_t traces = 0;
-  std::int64_t without_step = 0;  ///< device work outside the steps: its launch is not in the file
+  std::vector<std::string> doubts;  ///< impossible events that are left out
+  std::int64_t without_step = 0;    ///< device work outside the steps: its launch is not in the file
 };
 
 struct ProfileOptions {

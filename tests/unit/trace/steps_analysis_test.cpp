@@ -253,6 +253,8 @@ TEST(SummaryAnalysis, OfALargeTraceTheHostIsNotReadAndThatIsSaid) {
   const AnalysisResult large = run_analysis("summary", builder.trace);
   EXPECT_FALSE(has_table(large, "findings"));
   EXPECT_THAT(large.answer.front(), HasSubstr("`headroom trace findings`"));
+  EXPECT_THAT(large.standing,
+              testing::ElementsAre("trace 100 ns · GPU busy 100 % · exposed communication 0 %"));
   // Several ranks of which one is large have what all of them have.
   const std::vector<RankResult> ranks{{"a", 0, large}, {"b", 1, large}};
   EXPECT_FALSE(has_table(find_analysis("summary")->combine(ranks, {}), "findings"));

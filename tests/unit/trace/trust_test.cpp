@@ -4,6 +4,7 @@
 #include "headroom_trace/columns/subset.h"
 #include "headroom_trace/index/trace_trust.h"
 #include "headroom_trace/report/file_analysis.h"
+#include "headroom_trace/report/trace_diff.h"
 #include "headroom_trace/report/trace_report.h"
 #include "trace_builder.h"
 
@@ -68,6 +69,15 @@ TEST(Trust, WorkThatOverrunsItsStreamIsLeftOutOfAllFigures) {
   EXPECT_DOUBLE_EQ(value(result, "busy_ns"), value(clean, "busy_ns") - 480e3);
   EXPECT_GT(value(analyzed_trace(builder.trace, "validate"), "anomalies"), 0);
   EXPECT_THAT(analyzed_trace(builder.trace, "validate").doubts, IsEmpty());
+}
+
+TEST(Trust, ADiffLeavesThemOutToo) {
+  TraceBuilder builder = healthy();
+  builder.trace.events.duration_ns[builder.trace.gpu[25].event] = 3'400 * kMs;
+  const TraceProfile clean = profile_of(healthy().trace), profile = profile_of(builder.trace);
+  EXPECT_EQ(profile.kernels.at("add").total_ns, clean.kernels.at("add").total_ns - 480 * kUs);
+  EXPECT_THAT(diff(clean, profile).doubts, ElementsAre(HasSubstr("B: 1 impossible duration left out")));
+  EXPECT_THAT(diff(clean, clean).doubts, IsEmpty());
 }
 
 TEST(Trust, TimesFarFromTheRestAreLeftOut) {
