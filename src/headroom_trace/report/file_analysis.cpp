@@ -326,7 +326,9 @@ std::vector<std::string> joined_doubts(std::span<const RankResult> ranks) {
 
 AnalysisResult analyze_trace(const Trace& trace, const Analysis& analysis, const AnalysisOptions& options) {
   const TraceIndex index(trace);
-  if (has(analysis.needs, Needs::kSyntax)) return analyzed_ranks(index, analysis, options);
+  // `validate` shows them all; PyTorch's function knows none that are impossible.
+  if (has(analysis.needs, Needs::kSyntax) || options.flag("pytorch-compat"))
+    return analyzed_ranks(index, analysis, options);
   const ImpossibleEvents impossible = impossible_events(index);
   const auto add_doubts = [](const std::vector<Doubt>& doubts, AnalysisResult& result) {
     for (const Doubt& doubt : doubts) result.doubts.push_back(doubt_text(doubt));

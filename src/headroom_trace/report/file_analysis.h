@@ -56,7 +56,7 @@ std::vector<FileAnalysis> analyze_files(std::span<const std::filesystem::path> f
                                         const FilesOptions& how = {});
 
 /// Analyses a trace without its impossible events and says in `doubts` how many those are and what the file
-/// lacks; validate has all events.
+/// lacks; `validate` and `--pytorch-compat` have all events.
 AnalysisResult analyze_trace(const Trace& trace, const Analysis& analysis, const AnalysisOptions& options);
 
 /// Combines the results of the ranks of one job.

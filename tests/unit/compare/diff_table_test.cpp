@@ -72,6 +72,13 @@ TEST_F(DiffReportTest, ColoursTheVerdicts) {
   EXPECT_THAT(text, HasSubstr(toned("improvement", Tone::kGood, true)));
 }
 
+TEST_F(DiffReportTest, CountsEachComparisonOnce) {
+  after_[1].outcome = {Outcome::Kind::kFailed, "crashed"};
+  Sheet sheet;
+  answer_diff(sheet, report());
+  EXPECT_THAT(sheet.text(), HasSubstr("of 3 comparisons 2 are inconclusive, 1 failed\n"));
+}
+
 TEST_F(DiffReportTest, ListsWhatHasNoPartner) {
   const std::string text = diff_summary(report());
   EXPECT_THAT(text, HasSubstr("only in before.json (1):\n  gone native, latency\n"));

@@ -360,6 +360,23 @@ TEST(Findings, LaunchesThatAllTakeLongAreSlowThemselves) {
   }
 }
 
+TEST(Findings, GapsBeforeLaunchesCostTheirOwnTimeAlone) {
+  TraceBuilder builder;
+  std::int64_t at = 0, correlation = 1;
+  for (int i = 0; i < 40; ++i) {  // 60 us of work every 100 us, launched when the one before has ended
+    builder.runtime("cudaLaunchKernel", at, 5 * kUs, correlation);
+    builder.kernel("sgemm", at + 10 * kUs, 60 * kUs, correlation++);
+    at += 100 * kUs;
+  }
+  builder.op("aten::item", at, 5 * kMs);
+  at += 5 * kMs;
+  builder.runtime("cudaLaunchKernel", at, 5 * kUs, correlation);
+  builder.kernel("sgemm", at + 10 * kUs, 1 * kMs, correlation);
+  const AnalysisResult result = run_analysis("findings", builder.trace);
+  const std::size_t row = row_with(found(result), "kind", "launch_bound");
+  EXPECT_NEAR(number(found(result), row, "recoverable_ns"), 39 * 30e3, 10e3);
+}
+
 /// Steps of 10 ms without launches: computing, an all-reduce half of which nothing hides, a copy, nothing.
 TraceBuilder without_launches(int devices) {
   TraceBuilder builder;
