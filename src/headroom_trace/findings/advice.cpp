@@ -24,16 +24,14 @@ constexpr Words kWords[] = {
      "load ahead: more workers, a prefetch of the next batch; make the input cheaper or prepare it once"},
 
     {Advice::kReuseMemory, Writer::kPyTorch,
-     "keep shapes the same or allocate the largest first, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, "
-     "no "
+     "keep shapes the same or allocate the largest first, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, no "
      "empty_cache() in the loop"},
     {Advice::kReuseMemory, Writer::kJax,
      "keep shapes the same, leave XLA_PYTHON_CLIENT_PREALLOCATE on, donate buffers (donate_argnums)"},
     {Advice::kReuseMemory, Writer::kRocprof,
      "allocate before the loop and keep the memory, or allocate from a pool (hipMallocAsync)"},
     {Advice::kReuseMemory, Writer::kAscend,
-     "keep shapes the same or allocate the largest first, PYTORCH_NPU_ALLOC_CONF=expandable_segments:True, "
-     "no "
+     "keep shapes the same or allocate the largest first, PYTORCH_NPU_ALLOC_CONF=expandable_segments:True, no "
      "empty_cache() in the loop"},
     {Advice::kReuseMemory, Writer::kUnknown,
      "allocate before the loop and keep the memory, or allocate from a pool (cudaMallocAsync)"},
@@ -42,8 +40,7 @@ constexpr Words kWords[] = {
      "keep the value on the device (no .item(), .cpu(), print, if on a tensor in the loop), read it every so "
      "many steps, or copy it with non_blocking=True and look later"},
     {Advice::kReadLater, Writer::kJax,
-     "keep the value on the device (no float(), np.asarray(), print, block_until_ready() in the loop), read "
-     "it "
+     "keep the value on the device (no float(), np.asarray(), print, block_until_ready() in the loop), read it "
      "every so many steps, or copy_to_host_async() and look later"},
     {Advice::kReadLater, Writer::kRocprof,
      "keep the value on the device, read it every so many steps, or hipMemcpyAsync to pinned memory and look "
@@ -58,12 +55,10 @@ constexpr Words kWords[] = {
      "record with a higher host_tracer_level or python_tracer_level, or put jax.profiler.TraceAnnotation "
      "around it, to see what it is; move it out of the step or to another thread"},
     {Advice::kRecordHost, Writer::kNsight,
-     "record with nsys profile --trace=cuda,nvtx,osrt (--python-backtrace=cuda for Python), or put NVTX "
-     "ranges "
+     "record with nsys profile --trace=cuda,nvtx,osrt (--python-backtrace=cuda for Python), or put NVTX ranges "
      "around it, to see what it is; move it out of the step or to another thread"},
     {Advice::kRecordHost, Writer::kRocprof,
-     "record with rocprofv3 --hip-trace --marker-trace and put roctx ranges around it, to see what it is; "
-     "move "
+     "record with rocprofv3 --hip-trace --marker-trace and put roctx ranges around it, to see what it is; move "
      "it out of the step or to another thread"},
     {Advice::kRecordHost, Writer::kAscend,
      "record the host's functions, too, to see what it is; move it out of the step or to another thread"},
@@ -144,8 +139,7 @@ constexpr Words kWords[] = {
      "more micro-batches, or an interleaved schedule: stages wait for each other"},
 
     {Advice::kWarmUp, Writer::kJax,
-     "warm up before measuring or serving: compile and run each shape once (jit(f).lower(...).compile()), "
-     "keep "
+     "warm up before measuring or serving: compile and run each shape once (jit(f).lower(...).compile()), keep "
      "compiled code (jax_compilation_cache_dir)"},
     {Advice::kWarmUp, Writer::kNsight,
      "warm up before measuring or serving: run each kernel once, create handles and capture graphs at the "
@@ -168,8 +162,7 @@ constexpr Words kWords[] = {
      "the driver that other threads hold, a profiler that intercepts launches; fewer launches (a graph) cost "
      "less"},
     {Advice::kFindDeviceWait, Writer::kNsight,
-     "find what the device waits for: another process on it (nsys profile --gpuctxsw=true shows them), an "
-     "event "
+     "find what the device waits for: another process on it (nsys profile --gpuctxsw=true shows them), an event "
      "of another stream or device (--cuda-event-trace=true), a host function in the stream; faster launches "
      "would not help"},
     {Advice::kFindDeviceWait, Writer::kUnknown,
