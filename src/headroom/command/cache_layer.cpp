@@ -222,8 +222,8 @@ void add_file(LayerContent& content, const fs::path& file) {
 }
 
 void rename_file(const fs::path& from, const fs::path& to) {
+  make_folders_above(to);
   std::error_code error;
-  fs::create_directories(to.parent_path(), error);
   fs::rename(from, to, error);
   if (error) {
     throw Error("cannot move " + in_quotes(from.string()) + " to " + in_quotes(to.string()) + ": " +
