@@ -19,6 +19,7 @@
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/base/wording.h"
 #include "headroom/console/interrupt.h"
 #include "headroom/console/option_table.h"
 #include "headroom/console/output.h"
@@ -95,7 +96,7 @@ std::string cell(const std::vector<SweepPoint>& points, const std::string& limit
 /// The columns of one number of threads; a GPU has no such number.
 std::string threads_title(const std::string& before, int threads, bool on_cpu) {
   if (!on_cpu) return before.empty() ? "rate" : before;
-  const std::string count = fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
+  const std::string count = counted(threads, "thread");
   return before.empty() ? count : before + ", " + count;
 }
 
@@ -306,7 +307,7 @@ std::string devices_text(const MachineDevices& found) {
   const GpuFiles files = read_gpu_files();
   if (files.kinds.empty()) return "";
   const std::vector<std::string>& names = files.names.empty() ? files.kinds : files.names;
-  text = fmt::format("  {} GPU{}: {}\n", names.size(), names.size() == 1 ? "" : "s", join(names, ", "));
+  text = fmt::format("  {}: {}\n", counted(names.size(), "GPU"), join(names, ", "));
   if (!found.problem.empty()) text += "    " + found.problem + "\n";
   return text;
 }

@@ -13,6 +13,7 @@
 #include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/base/wording.h"
 #include "headroom/command/measured_command.h"
 #include "headroom/compare/verdict.h"
 #include "headroom/record/disturbance.h"
@@ -355,7 +356,7 @@ void answer_times(Sheet& sheet, const std::vector<const Record*>& measured) {
   const std::string value = value_text(longest.metric.value, longest.metric.unit, longest.metric.name);
   const std::string spread = longest.interval ? " ±" + spread_text(longest) : ", without an interval";
   const std::string runs =
-      fmt::format("median of {} run{}", sample_count(longest), sample_count(longest) == 1 ? "" : "s");
+      "median of " + counted(sample_count(longest), "run");
   const std::string lead = measured.size() == 1 ? "" : fmt::format("of {} commands ", measured.size());
   sheet.answer(fmt::format("{}{} takes {}{}{} ({})", lead, title_of(longest),
                            measured.size() == 1 ? "" : "longest: ", value, spread, runs));

@@ -11,6 +11,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/base/wording.h"
 #include "headroom/record/metric_direction.h"
 #include "headroom/record/record_json.h"
 #include "headroom/report/case_rows.h"
@@ -437,7 +438,7 @@ void answer_verdicts(Sheet& sheet, const DiffReport& report) {
   if (failed > 0) parts.push_back(fmt::format("{} failed", failed));
   if (not_compared > 0) parts.push_back(fmt::format("{} not compared", not_compared));
   if (parts.empty()) return;
-  sheet.answer(fmt::format("of {} comparison{} {}", all, all == 1 ? "" : "s", join(parts, ", ")),
+  sheet.answer(fmt::format("of {} {}", counted(all, "comparison"), join(parts, ", ")),
                worse > 0    ? Tone::kBad
                : better > 0 ? Tone::kGood
                             : Tone::kPlain);

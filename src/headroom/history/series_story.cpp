@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headroom/base/text.h"
+#include "headroom/base/wording.h"
 #include "headroom/compare/environment_differences.h"
 #include "headroom/record/formats.h"
 #include "headroom/record/record_json.h"
@@ -190,7 +191,7 @@ std::string changes_answer(const SeriesStory& story) {
   }
   if (changes == 0 && last.drift) return drift;
   if (changes == 0) return fmt::format("no change found in {} values", story.values.size());
-  const std::string count = fmt::format("{} change{} found", changes, changes == 1 ? "" : "s");
+  const std::string count = counted(changes, "change") + " found";
   return fmt::format("{}, the last at @{} ({}): {} {}{}", count, story.values[last.first].run,
                      format_utc(story.values[last.first].time), change_text(last.ratio, last.ratio_interval),
                      verdict(last, story.series.direction), last.drift ? "; since then it " + drift : "");

@@ -10,6 +10,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/base/wording.h"
 #include "headroom/stats/interval.h"
 
 namespace headroom {
@@ -106,7 +107,7 @@ std::string modes_text(const Record& record) {
   const std::size_t changes = record.modes.changes;
   return fmt::format(
       "modes: {}, {}", groups_text(record.modes.groups, record.metric.unit, record.metric.name),
-      record.modes.in_stretches ? fmt::format("in stretches ({} change{})", changes, changes == 1 ? "" : "s")
+      record.modes.in_stretches ? fmt::format("in stretches ({})", counted(changes, "change"))
                                 : "mixed");
 }
 

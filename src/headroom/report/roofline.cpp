@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "headroom/base/units.h"
+#include "headroom/base/wording.h"
 #include "headroom/record/metrics.h"
 #include "headroom/record/noise.h"
 #include "headroom/record/record_json.h"
@@ -396,7 +397,7 @@ std::string name_of(const Roof& roof) {
   std::string what = roof.kind == Roof::Kind::kPeak ? roof.what + " peak" : roof.level + " " + roof.what;
   if (roof.device.starts_with("cuda")) what = roof.device + " " + what;
   if (roof.threads == 0) return what;
-  return fmt::format("{}, {} thread{}", what, roof.threads, roof.threads == 1 ? "" : "s");
+  return fmt::format("{}, {}", what, counted(roof.threads, "thread"));
 }
 
 Roofline roofline_of(const std::vector<Record>& records, const std::vector<Record>& limits) {

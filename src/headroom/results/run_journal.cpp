@@ -14,6 +14,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/secrets.h"
 #include "headroom/base/text.h"
+#include "headroom/base/wording.h"
 #include "headroom/record/formats.h"
 #include "headroom/record/record_json.h"
 #include "headroom/results/record_files.h"
@@ -181,7 +182,7 @@ std::string UnfinishedRun::sentence() const {
   std::string text = fmt::format(
       "`{}` of {:%Y-%m-%d %H:%M} did not end: ", join(environment.command, " "),
       fmt::localtime(std::chrono::system_clock::time_point(std::chrono::seconds(environment.timestamp))));
-  text += fmt::format("{} group{} finished", finished.size(), finished.size() == 1 ? "" : "s");
+  text += counted(finished.size(), "group") + " finished";
   if (!at_work.empty()) text += fmt::format(", and {} rounds of the next", most_samples(at_work));
   if (damaged > 0) text += fmt::format("; {} bytes at its end are damaged", damaged);
   return text;

@@ -15,6 +15,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/base/wording.h"
 #include "headroom/ranks/collectives/collectives.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
@@ -284,7 +285,7 @@ std::string title(const DdpSeries& series, bool compares) {
   if (record.model.backend == "c10d") text += ", reduced by c10d";
   if (compares) text += ", by " + series.runner;
   if (record.threads == 0) return text;
-  return text + fmt::format(", {} thread{} a rank", record.threads, record.threads == 1 ? "" : "s");
+  return text + fmt::format(", {} a rank", counted(record.threads, "thread"));
 }
 
 /// `first`: the runner that others are compared with; empty where there are none.
