@@ -317,14 +317,11 @@ void GroupRun::run_process(int process) {
   }
   announce("preparing");
   tracks_.prepare_all();
-  if (process == 0 && tracks_.any_case_alive()) {
-    tune_all();
-    refuse_coarse_sums();
-    if (settings_.limits) add_limits();
-    calibrate_all();
-  } else {
-    refuse_coarse_sums();
-  }
+  const bool is_first = process == 0 && tracks_.any_case_alive();
+  if (is_first) tune_all();
+  refuse_coarse_sums();
+  if (is_first && settings_.limits) add_limits();
+  if (is_first) calibrate_all();
   warm_up();
   if (tracks_.any_case_alive()) sample_rounds();
   count_cases();

@@ -183,6 +183,7 @@ TEST(NvbenchReader, ReadsTheSamplesBesideTheFile) {
   EXPECT_FLOAT_EQ(static_cast<float>(records[0].metric.value), 0.00101F);
   EXPECT_DOUBLE_EQ(records[2].metric.value, 1200);
   EXPECT_EQ(records[0].environment->command.front(), "./copy");
+  EXPECT_EQ(records[0].environment->machines.at(0).gpu_info, "NVIDIA A100-SXM4-80GB");
 }
 
 TEST(NvbenchReader, TellsSkippedStatesAndMissingSamples) {
@@ -289,6 +290,7 @@ TEST(LlamaBenchReader, ReadsRatesAndTimes) {
   EXPECT_EQ(records[0].model.backend, "CPU");
   EXPECT_EQ(records[0].environment, records[2].environment);
   EXPECT_EQ(records[0].environment->dependencies.at("llama.cpp").sha, "3a4fb2e1");
+  EXPECT_EQ(records[0].environment->machines.at(0).cpu_info, "Intel(R) Xeon(R)");
 }
 
 TEST(LlamaBenchReader, ReadsAListAndAnAverageWithoutSamples) {
@@ -606,6 +608,21 @@ TEST(OssV3Reader, PrefersTheSamplesOfOurWriterToTheValues) {
   ASSERT_EQ(records[0].samples.size(), 2U);
   EXPECT_THAT(records[0].samples[0].values, ElementsAre(1, 2));
   EXPECT_THAT(records[0].samples[1].values, ElementsAre(3));
+}
+
+TEST(OssV3Reader, AnIntervalNeedsBothEndsAndItsConfidence) {
+  const auto interval = [](const std::string& fields) {
+    return read_text(
+               R"({"benchmark": {"name": "b"}, "model": {"name": "m"}, "metric": {"name": "latency",)"
+               R"("benchmark_values": [2], "extra_info": {)" +
+               fields + "}}}")
+        .at(0)
+        .interval;
+  };
+  const std::string ends = R"("interval_low": "1", "interval_high": "3")";
+  EXPECT_TRUE(interval(ends + R"(, "interval_confidence": "0.95")"));
+  EXPECT_FALSE(interval(ends));
+  EXPECT_FALSE(interval(R"("interval_low": "1", "interval_confidence": "0.95")"));
 }
 
 TEST(OssV3Reader, ReadsTheLinesOfTheGptFastBenchmark) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -122,6 +123,17 @@ TEST(RatioSeries, IntervalsLieInOneAnotherAndWidenForCorrelation) {
   const auto before = series.at(0.95).interval;
   series.expect_correlation(0.8);
   EXPECT_GT(log_width(series.at(0.95).interval), log_width(before));
+}
+
+TEST(RatioSeries, UnpairedSidesAreAsCorrelatedAsTheyAreOnAverage) {
+  Noise noise(34);
+  std::vector<double> rising(60), level(60);
+  std::iota(rising.begin(), rising.end(), 1.0);
+  for (double& value : level) value = std::exp(0.01 * noise.normal());
+  const double both = RatioSeries::unpaired(rising, {}, rising, {}).neighbour_correlation();
+  const double one = RatioSeries::unpaired(rising, {}, level, {}).neighbour_correlation();
+  EXPECT_GT(both, 0.8);
+  EXPECT_NEAR(one, 0.5 * both, 0.15);
 }
 
 TEST(PairedRatio, RefusesWhatHasNoRatio) {

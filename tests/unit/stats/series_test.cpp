@@ -349,6 +349,7 @@ TEST(SamplesNeeded, IsUnboundedWhereThereIsNoAnswer) {
   EXPECT_EQ(samples_needed(40, std::nan(""), 0.01), kMost);
   EXPECT_EQ(samples_needed(40, 0.1, 0), kMost);
   EXPECT_EQ(samples_needed(40, 1e200, 1e-200), kMost);
+  EXPECT_EQ(samples_needed(1, 0x1p32, 1), kMost);  // 2^64, the first number beyond
 }
 
 }  // namespace

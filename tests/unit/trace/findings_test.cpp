@@ -296,6 +296,16 @@ TEST(Findings, ADeviceThatIsLateAfterTheStepsIsFound) {
   }
 }
 
+TEST(Findings, ALateDeviceIsFoundBesideWorkWhoseLaunchIsNotInTheFile) {
+  TraceBuilder builder = one_late_step(true);
+  for (int i = 0; i < 6; ++i)
+    builder.kernel("fill", (i < 5 ? i * 10 : 56) * kMs + 9 * kMs, 10 * kUs, kNoCorrelation, 0, 20);
+  const AnalysisResult result = run_analysis("findings", builder.trace);
+  ASSERT_FALSE(found(result).rows.empty());
+  EXPECT_EQ(text(found(result), 0, "kind"), "device_late");
+  EXPECT_NEAR(number(found(result), 0, "recoverable_ns"), 1e6, 50e3);
+}
+
 /// `kernels` of 300 us with launches of 5 us, all ahead of the device; the launch `slow` of them takes
 /// `call_ns`, and the device starts its work `late_ns` after that.
 TraceBuilder one_launch_of(int kernels, int slow, std::int64_t call_ns, std::int64_t late_ns) {
