@@ -169,6 +169,7 @@ headroom_module(stats LEVEL -O2
         self.clean("src/headroom_trace/analyses/idle.cpp", '#include "headroom_trace/analysis.h"')
         self.breach_of("src/headroom_trace/columns/trace.cpp", '#include "headroom_trace/work/idle_gaps.h"', "layer")
         self.breach_of("src/headroom_trace/analysis.cpp", '#include "headroom_trace/work/idle_gaps.h"', "layer")
+        self.breach_of("src/headroom_trace/findings/findings.cpp", '#include "headroom_trace/peers/hta_idle.h"', "layer")
         self.breach_of("src/headroom_trace/extras/thing.cpp", '#include "headroom_trace/columns/trace.h"', "layer")
 
     def test_the_parts_of_ranks_and_of_runners_have_an_order(self):

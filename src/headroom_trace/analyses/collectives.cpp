@@ -16,6 +16,7 @@
 #include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/index/trace_index.h"
+#include "headroom_trace/peers/hta_stragglers.h"
 #include "headroom_trace/ranks/lateness.h"
 #include "headroom_trace/ranks/rank_summary.h"
 #include "headroom_trace/tables/data_table.h"
@@ -139,93 +140,6 @@ AnalysisResult analyze_stragglers(const TraceIndex& index, const AnalysisOptions
   return result;
 }
 
-DataTable candidate_table(const StragglerSearch& search) {
-  DataTable table{"candidates",
-                  "kernels by how much their time differs between ranks",
-                  {{"stream", "stream", Kind::kCount},
-                   {"kernel", "kernel", Kind::kText},
-                   {"iterations", "iterations", Kind::kCount},
-                   {"spread", "deviation, of the mean iteration", Kind::kShare}},
-                  {}};
-  for (const StragglerCandidate& one : search.candidates)
-    table.rows.push_back({number_cell(one.stream), one.kernel, one.iterations, one.spread});
-  return table;
-}
-
-/// The chosen kernel in each iteration as one collective, of the ranks that have it.
-std::map<std::int64_t, MatchedCollective> by_iteration(const StragglerSearch& search) {
-  std::map<std::int64_t, MatchedCollective> found;
-  for (const LongCall& call : search.calls) found[call.iteration].parts.push_back({call.rank, call.call});
-  std::erase_if(found, [](const auto& entry) { return entry.second.parts.size() < 2; });
-  return found;
-}
-
-struct LateStarts {
-  std::vector<double> starts, late_ns, aligned_ns;
-  std::int64_t last = 0;
-};
-
-std::vector<LateStarts> lateness_of(const StragglerSearch& search, std::size_t ranks) {
-  std::vector<LateStarts> found(ranks);
-  std::vector<MatchedCollective> collectives;
-  for (auto& [iteration, collective] : by_iteration(search)) collectives.push_back(std::move(collective));
-  const std::vector<double> offsets = clock_offsets(ranks, collectives);
-  for (const MatchedCollective& collective : collectives) {
-    const Arrival raw = arrival_of(collective, {}), aligned = arrival_of(collective, offsets);
-    for (std::size_t i = 0; i < collective.parts.size(); ++i) {
-      LateStarts& rank = found[collective.parts[i].rank];
-      rank.starts.push_back(search.start_of({0, 0, collective.parts[i].call}));
-      rank.late_ns.push_back(raw.skew_ns - raw.waits_ns[i]);
-      rank.aligned_ns.push_back(aligned.skew_ns - aligned.waits_ns[i]);
-    }
-    ++found[raw.last_rank].last;
-  }
-  return found;
-}
-
-DataTable lateness_table(const std::vector<LateStarts>& late, std::span<const RankResult> ranks) {
-  DataTable table{"lateness",
-                  "by Holistic Trace Analysis' rule: how late each starts the last long one of an iteration",
-                  {{"rank", "rank", Kind::kCount},
-                   {"file", "file", Kind::kText},
-                   {"iterations", "iterations", Kind::kCount},
-                   {"normalized_start", "start / mean iteration", Kind::kNumber},
-                   {"late_ns", "after the first rank", Kind::kTimeNs},
-                   {"aligned_late_ns", "the same, clocks aligned", Kind::kTimeNs},
-                   {"last", "last to start", Kind::kCount}},
-                  {}};
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const LateStarts& rank = late[i];
-    const bool has_any = !rank.starts.empty();
-    const auto mean_cell = [&](const std::vector<double>& values) {
-      return has_any ? Cell{mean(values)} : Cell{};
-    };
-    table.rows.push_back({ranks[i].rank, ranks[i].source, count_cell(rank.starts.size()),
-                          mean_cell(rank.starts), mean_cell(rank.late_ns), mean_cell(rank.aligned_ns),
-                          rank.last});
-  }
-  std::ranges::stable_sort(table.rows, std::greater{}, [](const std::vector<Cell>& row) {
-    const auto* late_ns = std::get_if<double>(&row[4]);
-    return late_ns != nullptr ? *late_ns : -1.0;
-  });
-  return table;
-}
-
-DataTable start_table(const StragglerSearch& search, std::span<const RankResult> ranks) {
-  DataTable table{"starts",
-                  "its starts",
-                  {{"iteration", "iteration", Kind::kCount},
-                   {"rank", "rank", Kind::kCount},
-                   {"start_ns", "at", Kind::kInstantNs},
-                   {"duration_ns", "time", Kind::kTimeNs},
-                   {"normalized_start", "start / mean iteration", Kind::kNumber}},
-                  {}};
-  for (const LongCall& one : search.calls)
-    table.rows.push_back({number_cell(one.iteration), ranks[one.rank].rank, one.call->start_ns,
-                          one.call->duration_ns, search.start_of(one)});
-  return table;
-}
-
 /// What each rank costs the others, over all collectives.
 DataTable cost_table(const Lateness& late, double iterations, std::span<const RankResult> ranks) {
   DataTable table{"ranks",
@@ -280,12 +194,12 @@ AnalysisResult combine_stragglers(std::span<const RankResult> ranks, const Analy
   const CollectiveMatches matches = match_collectives(calls);
   std::int64_t most = 1;
   for (const Iterations& one : iterations) most = std::max(most, one.count);
-  const StragglerSearch search = search_stragglers(calls, iterations, min_share_of(options));
+  const HtaStragglerSearch search = hta_straggler_search(calls, iterations, min_share_of(options));
   const Lateness lateness = job_lateness(
       records, matches.matched, clock_offsets(ranks.size(), matches.matched), search.mean_iteration_ns);
-  const std::vector<LateStarts> late = lateness_of(search, ranks.size());
-  result.tables = {cost_table(lateness, static_cast<double>(most), ranks), lateness_table(late, ranks),
-                   candidate_table(search), start_table(search, ranks)};
+  const std::vector<HtaLateStarts> late = hta_late_starts(search, ranks.size());
+  result.tables = {cost_table(lateness, static_cast<double>(most), ranks), hta_lateness_table(late, ranks),
+                   hta_candidate_table(search), hta_start_table(search, ranks)};
   keep_top(result.tables[2], options.top);
   if (!matches.matched.empty() && search.mean_iteration_ns > 0)
     add_verdict(lateness, static_cast<double>(most), search.mean_iteration_ns, ranks, result);

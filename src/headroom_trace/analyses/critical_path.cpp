@@ -22,9 +22,9 @@
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/trace.h"
 #include "headroom_trace/columns/trace_facts.h"
-#include "headroom_trace/critical_path/critical_path_graph.h"
 #include "headroom_trace/critical_path/job_path.h"
 #include "headroom_trace/index/trace_index.h"
+#include "headroom_trace/peers/hta_critical_path.h"
 #include "headroom_trace/ranks/rank_summary.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
@@ -366,8 +366,8 @@ AnalysisResult analyze_critical_path(const TraceIndex& index, const AnalysisOpti
   const Trace& trace = index.trace();
   AnalysisResult result;
   const Window window = window_of(index, options, result.notes);
-  const PathGraph graph = critical_path_graph(trace, window.span);
-  const CriticalPath path = critical_path(graph);
+  const PathGraph graph = hta_path_graph(trace, window.span);
+  const CriticalPath path = hta_critical_path(graph);
   const ClassSums sums = sums_of(graph, path);
   if (path.edges.empty())
     result.notes.emplace_back("no operator, runtime call or GPU work in it: there is no path");

@@ -19,6 +19,7 @@
 #include "headroom_trace/columns/trace.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/index/trace_index.h"
+#include "headroom_trace/peers/hta_idle.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
 #include "headroom_trace/work/idle_culprits.h"
@@ -113,13 +114,14 @@ std::vector<StepCulprit> culprits_of(const Trace& trace, const HostOrder& host,
   return sorted;
 }
 
-constexpr std::size_t kCauses = 3;
-// What HTA's default of 30 comes to: its help calls it nanoseconds, its times are microseconds.
-constexpr std::int64_t kDefaultThresholdNs = 30'000;
-
 constexpr AnalysisOption kIdleOptions[] = {
     {"threshold", "TIME", "30us",
      "a gap below it, launched in time, is kernel wait; from it on it is other"}};
+
+/// A gap and HTA's cause of it.
+struct CausedGap : IdleGap {
+  HtaIdleCause cause = HtaIdleCause::kOther;
+};
 
 struct CauseSum {
   std::size_t gaps = 0;
@@ -130,20 +132,21 @@ struct CauseSum {
 struct IdleWork {
   const GpuWork* work = nullptr;
   std::int64_t span_ns = 0, idle_ns = 0;
-  std::vector<IdleGap> gaps;
-  std::array<CauseSum, kCauses> causes{};
+  std::vector<CausedGap> gaps;
+  std::array<CauseSum, kHtaIdleCauses> causes{};
 };
 
 IdleWork idle_work(const Trace& trace, const GpuWork& work, const std::vector<std::uint32_t>& launch,
                    std::int64_t threshold_ns) {
   IdleWork idle;
   idle.work = &work;
-  idle.gaps = idle_gaps(trace, work.rows, launch, threshold_ns);
+  for (const IdleGap& gap : idle_gaps(trace, work.rows))
+    idle.gaps.push_back({gap, hta_idle_cause(trace, gap, launch, threshold_ns)});
   const Events& events = trace.events;
   std::int64_t end = events.end_ns(trace.gpu[work.rows.front()].event);
   for (const std::uint32_t row : work.rows) end = std::max(end, events.end_ns(trace.gpu[row].event));
   idle.span_ns = end - events.start_ns[trace.gpu[work.rows.front()].event];
-  for (const IdleGap& gap : idle.gaps) {
+  for (const CausedGap& gap : idle.gaps) {
     CauseSum& cause = idle.causes[static_cast<std::size_t>(gap.cause)];
     ++cause.gaps;
     cause.time_ns = saturating_add(cause.time_ns, gap.length_ns());
@@ -193,16 +196,16 @@ DataTable work_table(const std::vector<IdleWork>& works, bool by_stream) {
 }
 
 void add_causes(DataTable& table, const char* scope, const std::vector<IdleWork>& works) {
-  std::array<std::vector<std::int64_t>, kCauses> lengths;
+  std::array<std::vector<std::int64_t>, kHtaIdleCauses> lengths;
   std::int64_t idle_ns = 0;
   for (const IdleWork& idle : works) {
     idle_ns = saturating_add(idle_ns, idle.idle_ns);
-    for (const IdleGap& gap : idle.gaps)
+    for (const CausedGap& gap : idle.gaps)
       lengths[static_cast<std::size_t>(gap.cause)].push_back(gap.length_ns());
   }
-  for (std::size_t cause = 0; cause < kCauses; ++cause) {
+  for (std::size_t cause = 0; cause < kHtaIdleCauses; ++cause) {
     const TimeSpread spread = time_spread(lengths[cause]);
-    std::vector<Cell> row{std::string(scope), std::string(to_string(static_cast<IdleCause>(cause))),
+    std::vector<Cell> row{std::string(scope), std::string(to_string(static_cast<HtaIdleCause>(cause))),
                           count_cell(spread.count), spread.total_ns, share_cell(spread.total_ns, idle_ns)};
     if (spread.count > 0) row.insert(row.end(), {spread.median_ns, spread.p95_ns, spread.max_ns});
     row.resize(8);
@@ -231,13 +234,13 @@ DataTable causes_table(const std::vector<IdleWork>& devices, const std::vector<I
 
 struct PlacedGap {
   const GpuWork* work;
-  IdleGap gap;
+  CausedGap gap;
 };
 
 std::vector<PlacedGap> longest_gaps(const std::vector<IdleWork>& works, std::size_t top) {
   std::vector<PlacedGap> all;
   for (const IdleWork& idle : works) {
-    for (const IdleGap& gap : idle.gaps) all.push_back({idle.work, gap});
+    for (const CausedGap& gap : idle.gaps) all.push_back({idle.work, gap});
   }
   const std::size_t kept = top == 0 ? all.size() : std::min(top, all.size());
   std::ranges::partial_sort(all, all.begin() + static_cast<std::ptrdiff_t>(kept),
@@ -287,12 +290,12 @@ DataTable ops_table(const Trace& trace, const std::vector<IdleWork>& devices,
   std::int64_t idle_ns = 0;
   for (const IdleWork& idle : devices) {
     idle_ns = saturating_add(idle_ns, idle.idle_ns);
-    for (const IdleGap& gap : idle.gaps) {
+    for (const CausedGap& gap : idle.gaps) {
       const std::uint32_t event = op[gap.next];
       Sum& sum = by_op[event == kNone ? kNoName : trace.events.name[event]];
       ++sum.gaps;
       sum.idle_ns = saturating_add(sum.idle_ns, gap.length_ns());
-      if (gap.cause == IdleCause::kHostWait)
+      if (gap.cause == HtaIdleCause::kHostWait)
         sum.host_wait_ns = saturating_add(sum.host_wait_ns, gap.length_ns());
     }
   }
@@ -314,7 +317,7 @@ DataTable ops_table(const Trace& trace, const std::vector<IdleWork>& devices,
 }
 
 void add_headlines(AnalysisResult& result, const std::string& device, std::int64_t span_ns,
-                   const std::array<std::int64_t, kCauses>& causes) {
+                   const std::array<std::int64_t, kHtaIdleCauses>& causes) {
   if (span_ns <= 0) return;
   const auto share = [&](std::int64_t time) {
     return static_cast<double>(time) / static_cast<double>(span_ns);
@@ -323,17 +326,17 @@ void add_headlines(AnalysisResult& result, const std::string& device, std::int64
   std::int64_t idle_ns = 0;
   for (const std::int64_t time : causes) idle_ns = saturating_add(idle_ns, time);
   result.headlines.push_back({"idle_share", Kind::kShare, true, share(idle_ns), device});
-  for (std::size_t cause = 0; cause < kCauses; ++cause)
+  for (std::size_t cause = 0; cause < kHtaIdleCauses; ++cause)
     result.headlines.push_back({kMetrics[cause], Kind::kShare, true, share(causes[cause]), device});
 }
 
 void sum_up(const Trace& trace, const std::vector<IdleWork>& devices,
             const std::vector<std::uint32_t>& launch, AnalysisResult& result) {
-  std::array<std::int64_t, kCauses> all{};
+  std::array<std::int64_t, kHtaIdleCauses> all{};
   std::int64_t span_ns = 0;
   for (const IdleWork& idle : devices) {
-    std::array<std::int64_t, kCauses> causes{};
-    for (std::size_t cause = 0; cause < kCauses; ++cause) {
+    std::array<std::int64_t, kHtaIdleCauses> causes{};
+    for (std::size_t cause = 0; cause < kHtaIdleCauses; ++cause) {
       causes[cause] = idle.causes[cause].time_ns;
       all[cause] = saturating_add(all[cause], causes[cause]);
     }
@@ -427,7 +430,7 @@ AnalysisResult analyze_idle(const TraceIndex& index, const AnalysisOptions& opti
     result.notes.push_back(no_gpu_work(trace));
     return result;
   }
-  const auto threshold_ns = options.whole_time_ns("threshold", kDefaultThresholdNs);
+  const auto threshold_ns = options.whole_time_ns("threshold", kHtaThresholdNs);
   const std::vector<std::uint32_t>& launch = index.launches();
   const std::vector<std::uint32_t>& op = index.ops();
   const std::vector<GpuWork> on_devices = work_by_device(index.work()), on_streams = work_by_stream(trace);

@@ -12,7 +12,7 @@
 #include "headroom_trace/columns/spans.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/index/trace_index.h"
-#include "headroom_trace/recording/measure_utilization.h"
+#include "headroom_trace/peers/pytorch_utilization.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
 
@@ -28,24 +28,24 @@ std::int64_t total_length(std::span<const Spans> by_device) {
 AnalysisResult pytorch_compatible(const Trace& trace, const AnalysisOptions& options) {
   if (!options.flag("length"))
     throw Error("--pytorch-compat: give --length SECONDS, what the run takes without the profiler");
-  const SeedUtilization seed = seed_utilization(trace, options.number("length", 0));
+  const PyTorchUtilization pytorch = pytorch_utilization(trace, options.number("length", 0));
   AnalysisResult result;
   result.tables.push_back({"pytorch",
                            "as PyTorch's compute_utilization",
                            {{"utilization", "utilization", Kind::kNumber},
                             {"mm_conv_utilization", "mm_conv_utilization", Kind::kNumber}},
-                           {{seed.utilization, seed.mm_conv_utilization}}});
-  result.headlines = {{"utilization", Kind::kNumber, false, seed.utilization, ""},
-                      {"mm_conv_utilization", Kind::kNumber, false, seed.mm_conv_utilization, ""}};
+                           {{pytorch.utilization, pytorch.mm_conv_utilization}}});
+  result.headlines = {{"utilization", Kind::kNumber, false, pytorch.utilization, ""},
+                      {"mm_conv_utilization", Kind::kNumber, false, pytorch.mm_conv_utilization, ""}};
   return result;
 }
 
 /// The matrix products and convolutions by each rule that there is, over all devices.
 DataTable matmul_table(const Trace& trace, const DeviceWork& work, std::int64_t by_op_ns,
                        const Breakdown& sum) {
-  std::vector<bool> by_seed(trace.gpu.size());
-  for (std::size_t row = 0; row < by_seed.size(); ++row)
-    by_seed[row] = is_seed_matmul_or_convolution(trace.names[trace.events.name[trace.gpu[row].event]]);
+  std::vector<bool> by_pytorch(trace.gpu.size());
+  for (std::size_t row = 0; row < by_pytorch.size(); ++row)
+    by_pytorch[row] = is_pytorch_matmul_or_convolution(trace.names[trace.events.name[trace.gpu[row].event]]);
   DataTable table{"matmul_convolution",
                   "matrix products and convolutions, by rule",
                   {{"rule", "rule", Kind::kText},
@@ -58,7 +58,7 @@ DataTable matmul_table(const Trace& trace, const DeviceWork& work, std::int64_t 
   };
   add("launching op", by_op_ns);
   add("kernel name", total_length(busy_times(trace, work, matmul_or_convolution_by_name(trace))));
-  add("gemm|conv|cutlass|wgrad", total_length(busy_times(trace, work, by_seed)));
+  add("gemm|conv|cutlass|wgrad", total_length(busy_times(trace, work, by_pytorch)));
   return table;
 }
 
@@ -135,7 +135,7 @@ AnalysisResult analyze_utilization(const TraceIndex& index, const AnalysisOption
 }
 
 Needs needs_with_utilization(const AnalysisOptions& options) {
-  return options.flag("pytorch-compat") ? kSeedUtilizationNeeds : Needs::kGpuWork;
+  return options.flag("pytorch-compat") ? kPyTorchUtilizationNeeds : Needs::kGpuWork;
 }
 
 constexpr AnalysisOption kUtilizationOptions[] = {

@@ -54,47 +54,6 @@ Arrival arrival_of(const MatchedCollective& collective, std::span<const double> 
 /// Returns the shortest time of any rank in it: that of the last to arrive, which does not wait.
 std::int64_t latency_ns(const MatchedCollective& collective);
 
-/// The iterations of one rank.
-struct Iterations {
-  std::int64_t count = 0;
-  std::int64_t first_start_ns = 0;
-  std::int64_t total_ns = 0;
-};
-
-/// A stream and a kernel that may reveal a straggler.
-struct StragglerCandidate {
-  std::int64_t stream = -1;
-  std::string kernel;
-  std::int64_t iterations = 0;  ///< in which several ranks have it
-  double spread = 0;            ///< mean over these of the deviation of its durations / mean iteration
-};
-
-/// The last long call of a rank in an iteration.
-struct LongCall {
-  std::int64_t iteration = -1;
-  std::size_t rank = 0;  ///< index among those given
-  const CollectiveCall* call = nullptr;
-};
-
-struct StragglerSearch {
-  double mean_iteration_ns = 0;
-  std::int64_t origin_ns = 0;                  ///< start of the first iteration of any rank
-  std::vector<StragglerCandidate> candidates;  ///< by spread, largest first
-  std::vector<LongCall> calls;                 ///< of the first candidate, by iteration and rank
-  /// (start - origin) / mean iteration.
-  double start_of(const LongCall& call) const {
-    return static_cast<double>(call.call->start_ns - origin_ns) / mean_iteration_ns;
-  }
-};
-
-/// Searches for stragglers as Holistic Trace Analysis does: of the communication kernels that take at least
-/// `min_share` of the mean iteration, the last one per rank, stream, iteration and name; of these the
-/// (stream, name) whose durations differ most between ranks (sample standard deviation, mean over
-/// iterations). All ranks of a blocking collective end together, so the last to start delayed the others.
-/// Calls outside all iterations (-1) count only if no rank has steps.
-StragglerSearch search_stragglers(std::span<const std::vector<CollectiveCall>> ranks,
-                                  std::span<const Iterations> iterations, double min_share);
-
 /// One rank's calls by group, collective, dtype and size, longest total first. Bandwidths of the shortest
 /// call.
 DataTable kinds_of_calls(const std::vector<CollectiveCall>& calls);

@@ -10,7 +10,7 @@
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/columns/spans.h"
-#include "headroom_trace/critical_path/critical_path_graph.h"
+#include "headroom_trace/peers/hta_critical_path.h"
 #include "headroom_trace/tables/data_table.h"
 
 namespace headroom::trace {

@@ -8,21 +8,21 @@
 #include "headroom/console/output.h"
 #include "headroom/console/program.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/peers/pytorch_utilization.h"
 #include "headroom_trace/program/trace.h"
 #include "headroom_trace/program/trace_files.h"
-#include "headroom_trace/recording/measure_utilization.h"
 
 namespace headroom::cli {
 namespace {
 
 Json recorded_utilization(const std::string& file, double length_s) {
   trace::ReadOptions options;
-  options.needs = trace::kSeedUtilizationNeeds;
+  options.needs = trace::kPyTorchUtilizationNeeds;
   const trace::Trace trace = trace::read(file, options);
   // The trace is a moment old: what is missing in it is missing in its figures.
   if (const std::string missing = trace::what_is_missing(trace); !missing.empty())
     return {{"error", missing}};
-  const trace::SeedUtilization busy = trace::seed_utilization(trace, length_s);
+  const trace::PyTorchUtilization busy = trace::pytorch_utilization(trace, length_s);
   return {{"utilization", busy.utilization}, {"mm_conv_utilization", busy.mm_conv_utilization}};
 }
 

@@ -1,86 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_trace/recording/measure_utilization.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <string_view>
-#include <unordered_set>
-#include <vector>
+#include <filesystem>
+#include <utility>
+#include <variant>
 
 #include "headroom/base/error.h"
-#include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/readers/read.h"
 
 namespace headroom::trace {
 namespace {
-
-struct Event {
-  double ts = 0, dur = 0;  // microseconds, as Python's float
-  bool is_matmul_or_convolution = false;
-};
-
-/// The double nearest to ns / 1000, as Python reads it from the file's decimal microseconds. A long double
-/// holds every int64, and its quotient cannot round to the wrong side of a tie: a multiple of 1/1000 that is
-/// not a tie is at least 1/125 of a double's half step away from one.
-double to_microseconds(std::int64_t ns) {
-  static_assert(std::numeric_limits<long double>::digits >= 64);
-  return static_cast<double>(static_cast<long double>(ns) / 1000.0L);
-}
-
-/// A process as Python compares it: 1, 1.0 and true are equal.
-std::string python_pid(const std::string& pid) {
-  if (pid == "true") return "1";
-  if (pid == "false") return "0";
-  double number = 0;
-  const char* const end = pid.data() + pid.size();
-  const auto [stop, error] = std::from_chars(pid.data(), end, number);
-  constexpr double kExact = 9'007'199'254'740'992;  // doubles below have every whole number
-  const bool is_whole =
-      error == std::errc{} && stop == end && std::abs(number) < kExact && number == std::trunc(number);
-  return is_whole ? fmt::format("{}", static_cast<std::int64_t>(number)) : pid;
-}
-
-/// The rows of trace.threads whose process is labelled as a GPU.
-std::vector<bool> gpu_threads(const Trace& trace) {
-  std::unordered_set<std::string> pids;
-  for (const Thread& thread : trace.threads) {
-    if (thread.process_labels.find("GPU") != std::string::npos) pids.insert(python_pid(thread.pid));
-  }
-  std::vector<bool> is_gpu;
-  for (const Thread& thread : trace.threads) is_gpu.push_back(pids.contains(python_pid(thread.pid)));
-  return is_gpu;
-}
-
-/// The times of each event; those that are no whole nanoseconds as the file has them.
-std::vector<Event> timed_events(const Trace& trace) {
-  std::vector<Event> events(trace.events.size());
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    events[i].ts = to_microseconds(trace.events.start_ns[i] - trace.base_time_ns);
-    events[i].dur = to_microseconds(trace.events.duration_ns[i]);
-  }
-  for (const PreciseTime& time : trace.precise_times) {
-    events[time.event].ts = time.start_us;
-    events[time.event].dur = time.duration_us;
-  }
-  return events;
-}
-
-/// The union as the original sums it: rounded after each event, in the order of the starts.
-double busy_microseconds(const std::vector<Event>& by_start, bool only_matmul_or_convolution) {
-  double total = 0, end = -std::numeric_limits<double>::infinity();
-  for (const Event& event : by_start) {
-    if (only_matmul_or_convolution && !event.is_matmul_or_convolution) continue;
-    const double event_end = event.ts + event.dur;
-    total += std::isinf(end) ? event.dur : std::max(event_end - std::max(event.ts, end), 0.0);
-    end = std::max(end, event_end);
-  }
-  return total;
-}
 
 void call(const std::function<void()>& function) {
   if (function) function();
@@ -111,36 +41,11 @@ Trace record(const std::function<void()>& function, Recorder& recorder, const Me
   Recording recording = recorder.stop();
   if (auto* const trace = std::get_if<Trace>(&recording)) return std::move(*trace);
   ReadOptions reading;
-  reading.needs = kSeedUtilizationNeeds;
+  reading.needs = kPyTorchUtilizationNeeds;
   return read(std::get<std::filesystem::path>(recording), reading);
 }
 
 }  // namespace
-
-bool is_seed_matmul_or_convolution(std::string_view name) {
-  constexpr std::string_view kParts[] = {"gemm", "conv", "cutlass", "wgrad"};
-  return std::ranges::any_of(
-      kParts, [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
-}
-
-SeedUtilization seed_utilization(const Trace& trace, double length_s) {
-  if (!(length_s > 0) || std::isinf(length_s))
-    throw Error(fmt::format(
-        "a length of {} s: give the seconds that the run takes without the profiler, above 0", length_s));
-  const Events& events = trace.events;
-  const std::vector<bool> is_gpu = gpu_threads(trace);
-  std::vector<Event> found = timed_events(trace);
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    if (!is_gpu[events.thread[i]]) continue;
-    found[kept] = found[i];
-    found[kept++].is_matmul_or_convolution = is_seed_matmul_or_convolution(trace.names[events.name[i]]);
-  }
-  found.resize(kept);
-  std::ranges::stable_sort(found, {}, &Event::ts);
-  const double length_us = length_s * 1e6;
-  return {busy_microseconds(found, false) / length_us, busy_microseconds(found, true) / length_us};
-}
 
 MeasuredUtilization measure_utilization(const std::function<void()>& function, Recorder& recorder,
                                         const MeasureOptions& options) {
@@ -157,7 +62,7 @@ MeasuredUtilization measure_utilization(const std::function<void()>& function, R
   if (!(measured.length_s > 0))
     throw Error("measure_utilization: the runs took no time that the clock can tell: give more of them");
   measured.trace = record(function, recorder, options);
-  measured.as_pytorch = seed_utilization(measured.trace, measured.length_s);
+  measured.as_pytorch = pytorch_utilization(measured.trace, measured.length_s);
   measured.devices = breakdown(measured.trace);
   return measured;
 }

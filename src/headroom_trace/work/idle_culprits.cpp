@@ -189,8 +189,7 @@ class CulpritSearch {
     const auto start_of = [&](std::uint32_t row) { return events_.start_ns[trace_.gpu[row].event]; };
     if (window != nullptr)
       add_gap(work, cut({window->start, start_of(work.rows.front())}), kNone, work.rows.front());
-    // Why there is a gap is found here in another way: the threshold of idle_gaps plays no part.
-    for (const IdleGap& gap : idle_gaps(trace_, work.rows, launch_, 0))
+    for (const IdleGap& gap : idle_gaps(trace_, work.rows))
       add_gap(work, cut({gap.start_ns, gap.end_ns}), gap.before, gap.next);
     if (window == nullptr) return;
     std::uint32_t last = work.rows.front();
@@ -471,13 +470,7 @@ std::uint32_t site_of(const Trace& trace, const std::vector<std::uint32_t>& pare
   return op != kNone ? op : program;
 }
 
-const char* to_string(IdleCause cause) {
-  constexpr const char* kNames[] = {"host wait", "kernel wait", "other"};
-  return kNames[static_cast<std::size_t>(cause)];
-}
-
-std::vector<IdleGap> idle_gaps(const Trace& trace, std::span<const std::uint32_t> rows,
-                               std::span<const std::uint32_t> launch, std::int64_t threshold_ns) {
+std::vector<IdleGap> idle_gaps(const Trace& trace, std::span<const std::uint32_t> rows) {
   const Events& events = trace.events;
   std::vector<IdleGap> gaps;
   if (rows.empty()) return gaps;
@@ -485,15 +478,7 @@ std::vector<IdleGap> idle_gaps(const Trace& trace, std::span<const std::uint32_t
   for (const std::uint32_t row : rows.subspan(1)) {
     const std::int64_t busy_until = events.end_ns(trace.gpu[latest].event);
     const std::int64_t start = events.start_ns[trace.gpu[row].event];
-    if (start > busy_until) {
-      IdleGap gap{busy_until, start, latest, row, IdleCause::kOther};
-      if (launch[row] != kNone && events.start_ns[launch[row]] > busy_until) {
-        gap.cause = IdleCause::kHostWait;
-      } else if (gap.length_ns() < threshold_ns) {
-        gap.cause = IdleCause::kKernelWait;
-      }
-      gaps.push_back(gap);
-    }
+    if (start > busy_until) gaps.push_back({busy_until, start, latest, row});
     if (events.end_ns(trace.gpu[row].event) >= busy_until) latest = row;
   }
   return gaps;

@@ -58,29 +58,17 @@ std::uint32_t site_of(const Trace& trace, const std::vector<std::uint32_t>& pare
 /// True for the calls that allocate or free memory of a device, or pinned memory.
 bool is_allocation_call(std::string_view name);
 
-/// Why the device was idle before a piece of work, by what the host did.
-enum class IdleCause : std::uint8_t {
-  kHostWait,    ///< its launch began after the work before it had ended: the host was late
-  kKernelWait,  ///< launched in time, and the gap is shorter than the threshold: the cost of one after
-                ///< another
-  kOther        ///< launched in time, a longer gap: it waited for another stream, an event, a copy
-};
-const char* to_string(IdleCause cause);
-
 /// An idle time between two of some rows.
 struct IdleGap {
   std::int64_t start_ns = 0, end_ns = 0;
   std::uint32_t before = 0;  ///< row of Trace::gpu that ended at start_ns
   std::uint32_t next = 0;    ///< row of Trace::gpu that starts at end_ns
-  IdleCause cause = IdleCause::kOther;
   std::int64_t length_ns() const { return end_ns - start_ns; }
 };
 
 /// Returns the gaps between `rows` (of Trace::gpu, by start): from the latest end so far to the next start,
-/// so that work inside longer work makes no gap. `launch` is launches(trace). Work without a launch in the
-/// file is never kHostWait; the length alone decides between the other two causes.
-std::vector<IdleGap> idle_gaps(const Trace& trace, std::span<const std::uint32_t> rows,
-                               std::span<const std::uint32_t> launch, std::int64_t threshold_ns);
+/// so that work inside longer work makes no gap.
+std::vector<IdleGap> idle_gaps(const Trace& trace, std::span<const std::uint32_t> rows);
 
 /// Part of a device's idle time.
 struct IdlePart {

@@ -14,8 +14,8 @@
 #include "headroom_cuda_device/cuda_check.h"
 #include "headroom_cuda_device/cupti/cupti_library.h"
 #include "headroom_cuda_device/cupti/cupti_recorder.h"
+#include "headroom_trace/peers/pytorch_utilization.h"
 #include "headroom_trace/readers/read.h"
-#include "headroom_trace/recording/measure_utilization.h"
 #include "headroom_trace/work/trace_checks.h"
 
 namespace headroom::cuda {
@@ -331,7 +331,7 @@ TEST_F(Recorded, WorkIsFoundWithItsCallsWithinTheStep) {
       ++calls;
   }
   EXPECT_EQ(calls, 2U);
-  EXPECT_GT(trace::seed_utilization(trace, 1e-3).utilization, 0);
+  EXPECT_GT(trace::pytorch_utilization(trace, 1e-3).utilization, 0);
 }
 
 trace::DeviceDescription hopper() {

@@ -22,8 +22,8 @@
 #include "headroom/base/json.h"
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/peers/pytorch_utilization.h"
 #include "headroom_trace/readers/read.h"
-#include "headroom_trace/recording/measure_utilization.h"
 #include "headroom_trace/work/device_work.h"
 #include "headroom_trace/work/launches.h"
 #include "headroom_trace/work/memory.h"
@@ -308,78 +308,78 @@ TEST_P(TracelensGolden, FollowsFromOurColumnsAndWithoutItsWaysIsOurs) {
 INSTANTIATE_TEST_SUITE_P(RealFiles, TracelensGolden, testing::ValuesIn(kTracelensFiles),
                          [](const auto& tested) { return "file_" + std::to_string(tested.index); });
 
-TEST(SeedUtilization, CountsEveryEventOfALabelledProcess) {
+TEST(PyTorchUtilization, CountsEveryEventOfALabelledProcess) {
   TraceBuilder builder;
   builder.kernel("volta_sgemm", 1000, 4000);                                                        // 1..5 us
   builder.event(Category::kGpuAnnotation, "ProfilerStep#1", 2000, 8000, builder.thread("0", "7"));  // ..10 us
   builder.event(Category::kPython, "conv(): a Python function", 20000, 1000, builder.thread("0", "python"));
   builder.kernel("volta_sgemm", 30000, 5000, kNoCorrelation, 1);
   builder.op("aten::mm", 0, 100000);  // its process is labelled CPU
-  const SeedUtilization seed = seed_utilization(builder.trace, 1e-3);
+  const PyTorchUtilization seed = pytorch_utilization(builder.trace, 1e-3);
   EXPECT_DOUBLE_EQ(seed.utilization, (9 + 1 + 5) / 1000.0);
   EXPECT_DOUBLE_EQ(seed.mm_conv_utilization, (4 + 1 + 5) / 1000.0);
 }
 
-TEST(SeedUtilization, NoLabelNoAnswer) {
+TEST(PyTorchUtilization, NoLabelNoAnswer) {
   TraceBuilder builder;
   builder.kernel("volta_sgemm", 1000, 4000);
   for (Thread& thread : builder.trace.threads) thread.process_labels.clear();
-  EXPECT_EQ(seed_utilization(builder.trace, 1).utilization, 0.0);
+  EXPECT_EQ(pytorch_utilization(builder.trace, 1).utilization, 0.0);
 }
 
 // With a clock of 2e15 us a Python float holds quarters of a microsecond: the original's sums are rounded so.
-TEST(SeedUtilization, RoundsAsPythonDoes) {
+TEST(PyTorchUtilization, RoundsAsPythonDoes) {
   TraceBuilder builder;
   constexpr std::int64_t kNow = 1'669'000'000'000'000'000;
   builder.trace.base_time_ns = 0;
   builder.kernel("a", kNow + 100, 1000);  // end 1.1 us rounds to 1.0: the union has 1.0
   builder.kernel("b", kNow + 600, 1000);  // from 1.0 to 1.6, which rounds to 1.5
-  EXPECT_DOUBLE_EQ(seed_utilization(builder.trace, 1e-6).utilization, 1.5);
+  EXPECT_DOUBLE_EQ(pytorch_utilization(builder.trace, 1e-6).utilization, 1.5);
   builder.trace.base_time_ns = kNow;  // the file's own times are small: exact but for the last bit
-  EXPECT_NEAR(seed_utilization(builder.trace, 1e-6).utilization, 1.5, 1e-12);
+  EXPECT_NEAR(pytorch_utilization(builder.trace, 1e-6).utilization, 1.5, 1e-12);
 }
 
-TEST(SeedUtilization, TimesOfMoreDecimalsThanNanosecondsAreTakenAsWritten) {
+TEST(PyTorchUtilization, TimesOfMoreDecimalsThanNanosecondsAreTakenAsWritten) {
   TraceBuilder builder;
   builder.kernel("a", 1000, 4000);
   builder.trace.precise_times = {{0, 1.0004, 4.00049}};
-  EXPECT_EQ(seed_utilization(builder.trace, 1e-6).utilization, 4.00049);
+  EXPECT_EQ(pytorch_utilization(builder.trace, 1e-6).utilization, 4.00049);
 }
 
-TEST(SeedUtilization, ProcessesAreComparedAsPythonDoes) {
+TEST(PyTorchUtilization, ProcessesAreComparedAsPythonDoes) {
   for (const auto& [labelled, used] :
        {std::pair("true", "1"), {"1.0", "1"}, {"false", "0"}, {"2", "2.0"}, {"1e1", "10"}}) {
     TraceBuilder builder;
     builder.thread(labelled, "0", "GPU 0");
     builder.event(Category::kKernel, "a", 0, 1000, builder.thread(used, "7"));
-    EXPECT_DOUBLE_EQ(seed_utilization(builder.trace, 1e-6).utilization, 1) << labelled << " " << used;
+    EXPECT_DOUBLE_EQ(pytorch_utilization(builder.trace, 1e-6).utilization, 1) << labelled << " " << used;
   }
   TraceBuilder builder;
   builder.thread("1.5", "0", "GPU 0");
   builder.event(Category::kKernel, "a", 0, 1000, builder.thread("1", "7"));
-  EXPECT_EQ(seed_utilization(builder.trace, 1e-6).utilization, 0);
+  EXPECT_EQ(pytorch_utilization(builder.trace, 1e-6).utilization, 0);
 }
 
-TEST(SeedUtilization, LabelsCountInAnEventOfAnyPhase) {
+TEST(PyTorchUtilization, LabelsCountInAnEventOfAnyPhase) {
   ReadOptions options;
-  options.needs = kSeedUtilizationNeeds;
+  options.needs = kPyTorchUtilizationNeeds;
   const Trace trace = read_text(
       R"([{"ph": "X", "name": "process_labels", "pid": 0, "tid": 0, "ts": 0, "dur": 0, "args": {"labels": "GPU 0"}},
           {"ph": "M", "name": "process_labels", "pid": 0, "tid": 0, "ts": 0, "args": {"labels": "other"}},
           {"ph": "X", "name": "a", "cat": "kernel", "pid": 0, "tid": 7, "ts": 1, "dur": 2}])",
       "test.json", options);
-  EXPECT_DOUBLE_EQ(seed_utilization(trace, 1e-6).utilization, 2);
+  EXPECT_DOUBLE_EQ(pytorch_utilization(trace, 1e-6).utilization, 2);
 }
 
-TEST(SeedUtilization, ALengthMustBeATime) {
+TEST(PyTorchUtilization, ALengthMustBeATime) {
   const TraceBuilder builder;
-  EXPECT_THROW(seed_utilization(builder.trace, 0), Error);
-  EXPECT_THROW(seed_utilization(builder.trace, -1), Error);
-  EXPECT_THROW(seed_utilization(builder.trace, std::numeric_limits<double>::quiet_NaN()), Error);
+  EXPECT_THROW(pytorch_utilization(builder.trace, 0), Error);
+  EXPECT_THROW(pytorch_utilization(builder.trace, -1), Error);
+  EXPECT_THROW(pytorch_utilization(builder.trace, std::numeric_limits<double>::quiet_NaN()), Error);
 }
 
 // parity/trace/expected.json: what the original answered for each file.
-TEST(SeedUtilization, EqualsTheOriginalOnEveryRealFile) {
+TEST(PyTorchUtilization, EqualsTheOriginalOnEveryRealFile) {
   const std::filesystem::path shared = HEADROOM_SHARED;
   if (!std::filesystem::exists(shared / "parity/trace/expected.json"))
     GTEST_SKIP() << "needs " << shared / "parity/trace/expected.json";
@@ -388,10 +388,10 @@ TEST(SeedUtilization, EqualsTheOriginalOnEveryRealFile) {
   const Json expected = parse_json(text, "expected.json");
   EXPECT_GE(expected.size(), 20U);
   ReadOptions options;
-  options.needs = kSeedUtilizationNeeds;
+  options.needs = kPyTorchUtilizationNeeds;
   for (const auto& [name, figures] : expected.items()) {
-    const SeedUtilization seed = seed_utilization(read(shared / "traces" / name, options),
-                                                  json_number(figures, "total_length_s", name));
+    const PyTorchUtilization seed = pytorch_utilization(read(shared / "traces" / name, options),
+                                                        json_number(figures, "total_length_s", name));
     EXPECT_NEAR(seed.utilization, json_number(figures, "utilization", name), 1e-9) << name;
     EXPECT_NEAR(seed.mm_conv_utilization, json_number(figures, "mm_conv_utilization", name), 1e-9) << name;
   }

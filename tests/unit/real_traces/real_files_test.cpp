@@ -19,10 +19,10 @@
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/columns/trace_facts.h"
-#include "headroom_trace/critical_path/critical_path_graph.h"
 #include "headroom_trace/findings/finding_search.h"
 #include "headroom_trace/index/steps.h"
 #include "headroom_trace/index/trace_index.h"
+#include "headroom_trace/peers/hta_critical_path.h"
 #include "headroom_trace/readers/read.h"
 #include "headroom_trace/work/idle_culprits.h"
 
@@ -492,7 +492,7 @@ TEST_F(CriticalPathRealFiles, AlexnetAgreesWithHta) {
     if (trace.names[trace.events.name[i]] == "[param|pytorch.model.alex_net|0|0|0|measure|forward]")
       window = {trace.events.start_ns[i], trace.events.end_ns(i)};
   }
-  const CriticalPath path = critical_path(critical_path_graph(trace, window));
+  const CriticalPath path = hta_critical_path(hta_path_graph(trace, window));
   const Sums sums(path);
   EXPECT_EQ(sums.of(PathClass::kCpu), 32'042'000 + 14'000);
   EXPECT_EQ(sums.of(PathClass::kGpuCompute), 3'712'000);
@@ -506,7 +506,7 @@ TEST_F(CriticalPathRealFiles, AlexnetAgreesWithHta) {
 TEST_F(CriticalPathRealFiles, EventSyncAgreesWithHta) {
   const Trace trace = read_file("hta__critical_path_cuda_event_sync_multi_stream_event_sync_trace.json.gz");
   const Extent extent = whole_extent(trace);
-  const CriticalPath path = critical_path(critical_path_graph(trace, {extent.start_ns, extent.end_ns + 1}));
+  const CriticalPath path = hta_critical_path(hta_path_graph(trace, {extent.start_ns, extent.end_ns + 1}));
   const Sums sums(path);
   EXPECT_EQ(sums.of(PathClass::kCpu), 1'025'000 + 16'000);
   EXPECT_EQ(sums.of(PathClass::kGpuCompute), 124'000);
@@ -521,7 +521,7 @@ TEST_F(CriticalPathRealFiles, SeesTheThreadOfTheBackwardPass) {
   const Trace trace = read_file("hta__nccl_parser_config_nccl_data.json.gz");
   const std::vector<Step> all = step_set(trace).steps;
   const Step& middle = all[all.size() / 2];
-  const CriticalPath path = critical_path(critical_path_graph(trace, {middle.start_ns, middle.end_ns}));
+  const CriticalPath path = hta_critical_path(hta_path_graph(trace, {middle.start_ns, middle.end_ns}));
   EXPECT_NEAR(static_cast<double>(path.length_ns) / 1e6, 188.9, 1.5);
 }
 
@@ -538,8 +538,8 @@ TEST_F(CriticalPathRealFiles, IsNeverLongerThanItsTime) {
     std::vector<Span> windows{{extent.start_ns, extent.end_ns + 1}};
     if (!all.empty()) windows.push_back({all[all.size() / 2].start_ns, all[all.size() / 2].end_ns});
     for (const Span& window : windows) {
-      const PathGraph graph = critical_path_graph(trace, window);
-      const CriticalPath path = critical_path(graph);
+      const PathGraph graph = hta_path_graph(trace, window);
+      const CriticalPath path = hta_critical_path(graph);
       if (window == windows.front()) {  // the last step of one file holds nothing
         EXPECT_GT(path.length_ns, 0) << name;
       }

@@ -13,6 +13,7 @@
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/index/trace_index.h"
+#include "headroom_trace/peers/hta_stragglers.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {
@@ -300,7 +301,7 @@ TEST(Stragglers, TakesTheLastLongKernelOfEachIterationWithTheLargestSpread) {
       {call(5, 7, "reduce", 2000, 500), call(5, 7, "reduce", 4000, 400), call(5, 7, "reduce", 6000, 99),
        call(6, 7, "reduce", 14'000, 300), call(5, 8, "gather", 3000, 1000)},
       {call(5, 7, "reduce", 4100, 300), call(6, 7, "reduce", 14'200, 100), call(5, 8, "gather", 3000, 1010)}};
-  const StragglerSearch search = search_stragglers(ranks, kIterations, 0.01);
+  const HtaStragglerSearch search = hta_straggler_search(ranks, kIterations, 0.01);
   EXPECT_DOUBLE_EQ(search.mean_iteration_ns, 10'000);
   EXPECT_EQ(search.origin_ns, 1000);
   ASSERT_EQ(search.candidates.size(), 2U);
@@ -319,15 +320,15 @@ TEST(Stragglers, TakesTheLastLongKernelOfEachIterationWithTheLargestSpread) {
 TEST(Stragglers, AKernelOfOneRankTellsNothing) {
   const std::vector<std::vector<CollectiveCall>> ranks{{call(5, 7, "reduce", 2000, 500)},
                                                        {call(6, 7, "reduce", 14'000, 500)}};
-  EXPECT_TRUE(search_stragglers(ranks, kIterations, 0.01).candidates.empty());
-  EXPECT_TRUE(search_stragglers({}, {}, 0.01).candidates.empty());
+  EXPECT_TRUE(hta_straggler_search(ranks, kIterations, 0.01).candidates.empty());
+  EXPECT_TRUE(hta_straggler_search({}, {}, 0.01).candidates.empty());
 }
 
 TEST(Stragglers, CallsOutsideOfAllStepsDoNotCount) {
   const std::vector<std::vector<CollectiveCall>> ranks{
       {call(5, 7, "reduce", 2000, 500), call(-1, 7, "other", 90'000, 900)},
       {call(5, 7, "reduce", 2100, 400), call(-1, 7, "other", 90'000, 100)}};
-  const StragglerSearch search = search_stragglers(ranks, kIterations, 0.01);
+  const HtaStragglerSearch search = hta_straggler_search(ranks, kIterations, 0.01);
   ASSERT_EQ(search.candidates.size(), 1U);
   EXPECT_EQ(search.candidates[0].kernel, "reduce");
 }

@@ -11,9 +11,9 @@
 #include "headroom/base/json.h"
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/columns/attribution.h"
-#include "headroom_trace/critical_path/critical_path_graph.h"
 #include "headroom_trace/critical_path/replay.h"
 #include "headroom_trace/index/trace_index.h"
+#include "headroom_trace/peers/hta_critical_path.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {
@@ -30,7 +30,7 @@ Times by_class(const CriticalPath& path) {
 }
 
 CriticalPath path_of(const TraceBuilder& builder, Span window = kAnyTime) {
-  return critical_path(critical_path_graph(builder.trace, window));
+  return hta_critical_path(hta_path_graph(builder.trace, window));
 }
 
 /// Expects that every edge runs forward, and that the path is connected, no longer than its time, and the
@@ -49,7 +49,7 @@ void expect_sound(const PathGraph& graph) {
     }
     best = std::max(best, longest[node]);
   }
-  const CriticalPath path = critical_path(graph);
+  const CriticalPath path = hta_critical_path(graph);
   EXPECT_EQ(path.length_ns, best);
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < path.edges.size(); ++i) {
@@ -184,9 +184,9 @@ TEST(CriticalPath, OverlappingKernelsOfAStreamAreNoChain) {
   builder.kernel("long", 20, 100);
   builder.kernel("beside", 30, 40);
   builder.kernel("after", 125, 10);
-  const PathGraph graph = critical_path_graph(builder.trace, kAnyTime);
+  const PathGraph graph = hta_path_graph(builder.trace, kAnyTime);
   expect_sound(graph);
-  EXPECT_EQ(critical_path(graph).length_ns, 135);
+  EXPECT_EQ(hta_critical_path(graph).length_ns, 135);
 }
 
 TEST(CriticalPath, CommunicationAndDataLoadingAreClassesOfTheirOwn) {
@@ -230,9 +230,9 @@ TEST(CriticalPath, ClocksThatDisagreeDoNotLengthenThePath) {
   builder.kernel("gemm", 60, 1000, 1);  // by the device's clock before its launch
   builder.runtime("cudaDeviceSynchronize", 120, 960, 2);
   builder.op("after", 1080, 100);
-  const PathGraph graph = critical_path_graph(builder.trace, kAnyTime);
+  const PathGraph graph = hta_path_graph(builder.trace, kAnyTime);
   expect_sound(graph);
-  const CriticalPath path = critical_path(graph);
+  const CriticalPath path = hta_critical_path(graph);
   EXPECT_EQ(path.edges.back().kind, PathClass::kCpu);
   EXPECT_EQ(path.length_ns, 1000 + 100);
   EXPECT_EQ(path.end_ns - path.start_ns, 1180 - 60);
@@ -269,7 +269,7 @@ TEST(CriticalPath, RandomTracesStayAcyclicAndTheirPathsLongest) {
       sync.wait_on_stream = 7 + upto(2);
       sync.wait_on_event_record_correlation = upto(10);
     }
-    expect_sound(critical_path_graph(builder.trace, round % 2 == 0 ? kAnyTime : Span{50, 150}));
+    expect_sound(hta_path_graph(builder.trace, round % 2 == 0 ? kAnyTime : Span{50, 150}));
     if (HasFatalFailure()) FAIL() << "round " << round;
   }
 }
@@ -306,7 +306,7 @@ TEST(CriticalPathSyncs, AnEventSyncWaitsForWhatWasQueuedBeforeTheRecord) {
   waiting.builder.kernel("behind the record", 1021, 70, 4);
   waiting.builder.sync("Event Sync", 101, 999, 2).wait_on_stream = 7;
   waiting.builder.trace.syncs.back().wait_on_event_record_correlation = 3;
-  const PathGraph graph = critical_path_graph(waiting.builder.trace, kAnyTime);
+  const PathGraph graph = hta_path_graph(waiting.builder.trace, kAnyTime);
   expect_sound(graph);
   const auto edge = std::ranges::find_if(
       graph.edges, [](const PathEdge& one) { return one.kind == PathClass::kSync && one.to % 2 == 1; });
@@ -364,7 +364,7 @@ TEST(CriticalPathSyncs, WithoutSyncEventsTheNamesOfTheCallsTell) {
   for (const char* call : {"cudaDeviceSynchronize", "hipStreamSynchronize", "cudaEventSynchronize"}) {
     const Waiting waiting(call);
     EXPECT_EQ(waiting.times(), kWaited) << call;
-    EXPECT_TRUE(critical_path_graph(waiting.builder.trace, kAnyTime).syncs_are_inferred);
+    EXPECT_TRUE(hta_path_graph(waiting.builder.trace, kAnyTime).syncs_are_inferred);
   }
   const Waiting other("cudaMalloc");
   EXPECT_EQ(other.times(), (Times{{"cpu", 1060}, {"between operators", 0}}));
@@ -392,7 +392,7 @@ TEST(CriticalPathSyncs, DependenciesAgainstTheOrderOfLaunchesAreLeftOutAndCounte
   SyncDetail& sync = builder.sync("Stream Wait Event", 51, 1, 2, 0, 8);
   sync.wait_on_stream = 7;
   sync.wait_on_event_record_correlation = 4;
-  const PathGraph graph = critical_path_graph(builder.trace, kAnyTime);
+  const PathGraph graph = hta_path_graph(builder.trace, kAnyTime);
   EXPECT_EQ(graph.edges_left_out, 1U);
   expect_sound(graph);
 }
@@ -401,7 +401,7 @@ TEST(CriticalPathSyncs, ASyncWithoutItsCallIsCounted) {
   TraceBuilder builder;
   builder.op("op", 0, 10);
   builder.sync("Stream Sync", 5, 1, 99, 0, 7);
-  const PathGraph graph = critical_path_graph(builder.trace, kAnyTime);
+  const PathGraph graph = hta_path_graph(builder.trace, kAnyTime);
   EXPECT_EQ(graph.syncs, 1U);
   EXPECT_EQ(graph.syncs_unmatched, 1U);
 }

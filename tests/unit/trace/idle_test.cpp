@@ -7,6 +7,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom_trace/columns/attribution.h"
+#include "headroom_trace/peers/hta_idle.h"
 #include "headroom_trace/work/device_work.h"
 #include "headroom_trace/work/idle_culprits.h"
 #include "headroom_trace/work/launches.h"
@@ -19,15 +20,15 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-std::vector<IdleGap> gaps_of(const Trace& trace, std::int64_t threshold_ns = 30'000) {
+std::vector<IdleGap> gaps_of(const Trace& trace) {
   const std::vector<GpuWork> work = work_by_stream(trace);
-  return work.empty() ? std::vector<IdleGap>{}
-                      : idle_gaps(trace, work.front().rows, launches(trace), threshold_ns);
+  return work.empty() ? std::vector<IdleGap>{} : idle_gaps(trace, work.front().rows);
 }
 
-std::vector<IdleCause> causes_of(const Trace& trace, std::int64_t threshold_ns = 30'000) {
-  std::vector<IdleCause> causes;
-  for (const IdleGap& gap : gaps_of(trace, threshold_ns)) causes.push_back(gap.cause);
+std::vector<HtaIdleCause> causes_of(const Trace& trace, std::int64_t threshold_ns = kHtaThresholdNs) {
+  std::vector<HtaIdleCause> causes;
+  for (const IdleGap& gap : gaps_of(trace))
+    causes.push_back(hta_idle_cause(trace, gap, launches(trace), threshold_ns));
   return causes;
 }
 
@@ -41,7 +42,7 @@ TEST(IdleGaps, CauseIsTheHostWhereItsLaunchBeganAfterTheGap) {
   builder.runtime("cudaLaunchKernel", 100, 10, 3);
   builder.kernel("long ago", 40'000, 100, 3);
   EXPECT_THAT(causes_of(builder.trace),
-              ElementsAre(IdleCause::kHostWait, IdleCause::kKernelWait, IdleCause::kOther));
+              ElementsAre(HtaIdleCause::kHostWait, HtaIdleCause::kKernelWait, HtaIdleCause::kOther));
 }
 
 TEST(IdleGaps, ThresholdItselfIsNoKernelWait) {
@@ -49,8 +50,8 @@ TEST(IdleGaps, ThresholdItselfIsNoKernelWait) {
   builder.kernel("a", 0, 100);
   builder.kernel("b", 199, 100);
   builder.kernel("c", 399, 100);
-  EXPECT_THAT(causes_of(builder.trace, 100), ElementsAre(IdleCause::kKernelWait, IdleCause::kOther));
-  EXPECT_THAT(causes_of(builder.trace, 0), ElementsAre(IdleCause::kOther, IdleCause::kOther));
+  EXPECT_THAT(causes_of(builder.trace, 100), ElementsAre(HtaIdleCause::kKernelWait, HtaIdleCause::kOther));
+  EXPECT_THAT(causes_of(builder.trace, 0), ElementsAre(HtaIdleCause::kOther, HtaIdleCause::kOther));
 }
 
 TEST(IdleGaps, WorkInsideLongerWorkMakesNoGap) {

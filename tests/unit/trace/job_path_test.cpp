@@ -198,8 +198,8 @@ TEST(JobPath, BesideItsOwnPathARankDoesWhatItsDeviceDoes) {
   builder.kernel("gemm", 15, 100, 1);
   builder.kernel("ncclDevKernel_AllReduce_Sum_f32", 30, 1'999'970, 2, 0, 20);
   builder.kernel("gemm", 2'000'010, 400, 3);
-  const PathGraph graph = critical_path_graph(builder.trace, {0, 2'001'000});
-  const CriticalPath own = critical_path(graph);
+  const PathGraph graph = hta_path_graph(builder.trace, {0, 2'001'000});
+  const CriticalPath own = hta_critical_path(graph);
   ASSERT_EQ(own.end_ns, 2'000'000);
   const RankPath path = rank_path(graph, own, {0, 2'001'000}, {{15, 115}, {2'000'010, 2'000'410}});
   EXPECT_EQ(path.start_ns, 0);

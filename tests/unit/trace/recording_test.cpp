@@ -9,6 +9,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
+#include "headroom_trace/peers/pytorch_utilization.h"
 #include "headroom_trace/readers/read.h"
 #include "headroom_trace/recording/measure_utilization.h"
 #include "headroom_trace/recording/recorder.h"
@@ -202,7 +203,7 @@ TEST_F(Written, ArrowsLeadFromEachCallToItsWork) {
 TEST_F(Written, TheSeedsUtilizationIsTheUnionOfTheWork) {
   const Trace trace = written(small_run());
   constexpr double kLengthS = 100e-6;
-  const SeedUtilization seed = seed_utilization(trace, kLengthS);
+  const PyTorchUtilization seed = pytorch_utilization(trace, kLengthS);
   const double busy_us = 2.048 + (45.25 - 20) + 1 + 0.001;
   EXPECT_NEAR(seed.utilization, busy_us / 100, 1e-9);
   EXPECT_NEAR(seed.mm_conv_utilization, 15.25 / 100, 1e-9) << "of what is named gemm";

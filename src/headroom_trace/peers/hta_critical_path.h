@@ -61,7 +61,7 @@ struct PathGraph {
 /// there (or, without a known launch, started there). The rules are Holistic Trace Analysis' ("Lightweight
 /// critical path analysis"); docs/trace.md lists the differences. Needs kLaunches, kOps and kSyncs. O(n log
 /// n).
-PathGraph critical_path_graph(const Trace& trace, Span window);
+PathGraph hta_path_graph(const Trace& trace, Span window);
 
 /// A longest path through the graph.
 struct CriticalPath {
@@ -69,6 +69,6 @@ struct CriticalPath {
   std::int64_t length_ns = 0;   ///< the sum of the weights
   std::int64_t start_ns = 0, end_ns = 0;
 };
-CriticalPath critical_path(const PathGraph& graph);
+CriticalPath hta_critical_path(const PathGraph& graph);
 
 }  // namespace headroom::trace

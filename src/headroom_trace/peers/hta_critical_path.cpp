@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_trace/critical_path/critical_path_graph.h"
+#include "headroom_trace/peers/hta_critical_path.h"
 
 #include <algorithm>
 #include <limits>
@@ -381,11 +381,11 @@ const char* to_string(PathClass kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-PathGraph critical_path_graph(const Trace& trace, Span window) {
+PathGraph hta_path_graph(const Trace& trace, Span window) {
   return GraphBuilder(trace, window).build();
 }
 
-CriticalPath critical_path(const PathGraph& graph) {
+CriticalPath hta_critical_path(const PathGraph& graph) {
   std::vector<std::int64_t> length(graph.at_ns.size(), 0);
   std::vector<std::uint32_t> last_edge(graph.at_ns.size(), kNone);
   for (std::uint32_t i = 0; i < graph.edges.size(); ++i) {
