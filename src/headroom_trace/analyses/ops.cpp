@@ -152,18 +152,11 @@ std::string top_frames(std::string_view stack, std::size_t frames) {
 OpTree op_tree(const Trace& trace) {
   const Events& events = trace.events;
   OpTree tree;
-  tree.calls = nesting_order(trace, kCalls);
-  tree.parent = parents(trace, kCalls, kCalls);
-  tree.self_ns.assign(events.size(), 0);
+  HostOrder host = host_order(trace, kCalls);
+  tree.self_ns = self_times(trace, host);
+  tree.calls = std::move(host.events);
+  tree.parent = std::move(host.parent);
   tree.device_ns.assign(events.size(), 0);
-  for (const std::uint32_t call : tree.calls) tree.self_ns[call] = events.duration_ns[call];
-  for (const std::uint32_t call : tree.calls) {
-    const std::uint32_t parent = tree.parent[call];
-    if (parent == kNone) continue;
-    // What ends after its parent, by rounding, has the rest of its time outside of it.
-    const std::int64_t inside = std::min(events.end_ns(call), events.end_ns(parent)) - events.start_ns[call];
-    tree.self_ns[parent] = saturating_add(tree.self_ns[parent], -inside);
-  }
   add_device_times(trace, tree);
   find_stand_ins(trace, tree);
   std::erase_if(tree.calls, [&](std::uint32_t call) {

@@ -3,14 +3,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
-#include <span>
 #include <unordered_map>
 
 #include "headroom/base/text.h"
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/process_spaces.h"
-#include "headroom_trace/columns/spans.h"
 
 namespace headroom::trace {
 namespace {
@@ -108,67 +105,6 @@ std::vector<std::uint32_t> launches(const Trace& trace) {
     if (correlation != kNoCorrelation) launch[row] = *calls[spaces.of(trace, event)].find(correlation);
   }
   return launch;
-}
-
-std::vector<std::uint32_t> nesting_order(const Trace& trace, CategoryMask categories) {
-  const Events& events = trace.events;
-  // Thread by thread in file order; the counts give the starts.
-  std::vector<std::size_t> end(trace.threads.size(), 0);
-  std::size_t count = 0;
-  const auto is_wanted = [&](std::uint32_t event) {
-    return (mask_of(events.category[event]) & categories) != 0;
-  };
-  for (std::uint32_t event = 0; event < events.size(); ++event) {
-    if (!is_wanted(event)) continue;
-    ++end[events.thread[event]];
-    ++count;
-  }
-  std::exclusive_scan(end.begin(), end.end(), end.begin(), std::size_t{0});
-  std::vector<std::uint32_t> order(count);
-  for (std::uint32_t event = 0; event < events.size(); ++event) {
-    if (is_wanted(event)) order[end[events.thread[event]]++] = event;
-  }
-  // Of two that begin and end together the first in the file stays the first.
-  const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
-    if (events.start_ns[a] != events.start_ns[b]) return events.start_ns[a] < events.start_ns[b];
-    return events.duration_ns[a] > events.duration_ns[b];
-  };
-  std::size_t start = 0;
-  for (const std::size_t thread_end : end) {
-    merge_runs(std::span(order).subspan(start, thread_end - start), is_before);
-    start = thread_end;
-  }
-  return order;
-}
-
-namespace {
-
-std::vector<std::uint32_t> parents_in(const Trace& trace, std::span<const std::uint32_t> order,
-                                      CategoryMask categories) {
-  const Events& events = trace.events;
-  std::vector<std::uint32_t> parent(events.size(), kNone);
-  std::vector<std::uint32_t> open;
-  for (const std::uint32_t event : order) {
-    while (!open.empty() && (events.thread[open.back()] != events.thread[event] ||
-                             events.end_ns(open.back()) <= events.start_ns[event])) {
-      open.pop_back();
-    }
-    if (!open.empty()) parent[event] = open.back();
-    if ((mask_of(events.category[event]) & categories) != 0) open.push_back(event);
-  }
-  return parent;
-}
-
-}  // namespace
-
-std::vector<std::uint32_t> parents(const Trace& trace, CategoryMask categories, CategoryMask of) {
-  return parents_in(trace, nesting_order(trace, categories | of), categories);
-}
-
-HostOrder host_order(const Trace& trace) {
-  HostOrder order{nesting_order(trace, kOnCpu), {}};
-  order.parent = parents_in(trace, order.events, kOnCpu);
-  return order;
 }
 
 std::vector<std::uint32_t> launching_ops(const Trace& trace) {

@@ -66,18 +66,10 @@ class OpTimes {
     return start >= window_.start && start < window_.end && trace_.events.name[event] != kNoName;
   }
 
-  /// The time of an event is its parent's no more.
   void add_host() {
-    const Events& events = trace_.events;
-    const HostOrder& host = index_.host();
-    for (const std::uint32_t event : host.events) {
-      if (!is_inside(event)) continue;
-      host_ns_[events.name[event]] += events.duration_ns[event];
-      const std::uint32_t parent = host.parent[event];
-      if (parent == kNone || !is_inside(parent)) continue;
-      const std::int64_t within =
-          std::min(events.end_ns(event), events.end_ns(parent)) - events.start_ns[event];
-      host_ns_[events.name[parent]] -= within;
+    const std::vector<std::int64_t> self_ns = self_times(trace_, index_.host());
+    for (const std::uint32_t event : index_.host().events) {
+      if (is_inside(event)) host_ns_[trace_.events.name[event]] += self_ns[event];
     }
     for (NameId name = 0; name < host_ns_.size(); ++name) {
       if (host_ns_[name] > 0 && is_no_own_work(trace_.names[name])) host_ns_[name] = 0;

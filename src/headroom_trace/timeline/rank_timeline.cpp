@@ -83,23 +83,6 @@ FlameTree bounded(FlameTree whole, std::size_t most) {
   return tree;
 }
 
-/// A call that has not ended.
-struct OpenCall {
-  std::int64_t end_ns;
-  std::uint32_t node;
-};
-
-/// What an event is in: the innermost that most of it lies in. A step begins within the function that begins
-/// it, and goes on long after that has returned; a launch may end a little after its operator, by another
-/// clock.
-std::uint32_t node_around(const std::vector<OpenCall>& open, const LaneEvent& event) {
-  const std::int64_t middle = saturating_add(event.start_ns, event.duration_ns / 2);
-  for (std::size_t i = open.size(); i-- > 0;) {
-    if (open[i].end_ns >= middle) return open[i].node;
-  }
-  return kNone;
-}
-
 /// What runs at once on a stream is little; the look for a free lane goes over all of them.
 constexpr std::size_t kMostSideBySide = 16;
 static_assert(kMostSideBySide <= kMostLanes);
@@ -399,14 +382,13 @@ void number_names(const TrackDrafts& drafts, const Names& of_trace, RankTimeline
   }
 }
 
-void make_tracks(TrackDrafts drafts, const Names& of_trace, const TimelineLimits& limits, StackSums& stacks,
+void make_tracks(TrackDrafts drafts, const Names& of_trace, const TimelineLimits& limits,
                  RankTimeline& timeline) {
   leave_tracks_out(drafts.tracks, limits.tracks, timeline);
   std::vector<std::vector<std::vector<LaneEvent>>> lanes;
   std::vector<EventLane> all;
   for (TrackDraft& draft : drafts.tracks) {
     sort_lane_events(draft.events);
-    if (draft.track.kind == TrackKind::kThread) stacks.add_thread(draft.events);
     lanes.push_back(draft.nests() ? nested_lanes(draft.events) : side_by_side_lanes(draft.events));
     all.insert(all.end(), lanes.back().begin(), lanes.back().end());
     draft.events = {};
@@ -427,11 +409,13 @@ void make_tracks(TrackDrafts drafts, const Names& of_trace, const TimelineLimits
 
 }  // namespace
 
-StackSums::StackSums(const Trace& trace)
+StackSums::StackSums(const Trace& trace, const HostOrder& host)
     : trace_(trace),
       slots_(1024, kNone),
       names_(trace.names.size(), kNone),
-      node_of_event_(trace.events.size(), kNone) {}
+      node_of_event_(trace.events.size(), kNone) {
+  for (const std::uint32_t event : host.events) add(event, host);
+}
 
 std::uint32_t StackSums::name_of(std::uint32_t event) {
   const NameId id = trace_.events.name[event];
@@ -472,22 +456,20 @@ std::uint32_t StackSums::child(std::uint32_t parent, std::uint32_t event) {
   return slots_[slot];
 }
 
-void StackSums::add_thread(std::span<const LaneEvent> events) {
+void StackSums::add(std::uint32_t event, const HostOrder& host) {
   // Deeper than any Python stack, and than a page can show.
-  constexpr std::size_t kMostDeep = 1000;
-  std::vector<OpenCall> open;
-  for (const LaneEvent& event : events) {
-    if (event.row == kNone || (mask_of(trace_.events.category[event.row]) & kOnCpu) == 0) continue;
-    while (!open.empty() && open.back().end_ns <= event.start_ns) open.pop_back();
-    const std::uint32_t parent = node_around(open, event);
-    node_of_event_[event.row] = parent;
-    if (open.size() >= kMostDeep) continue;
-    const std::uint32_t node = child(parent, event.row);
-    ++tree_.nodes[node].calls;
-    tree_.nodes[node].host_ns = saturating_add(tree_.nodes[node].host_ns, event.duration_ns);
-    node_of_event_[event.row] = node;
-    open.push_back({saturating_add(event.start_ns, event.duration_ns), node});
-  }
+  constexpr std::uint32_t kMostDeep = 1000;
+  std::uint32_t around = host.parent[event];
+  while (around != kNone && !is_mostly_in(trace_.events, event, around)) around = host.parent[around];
+  const std::uint32_t parent = around == kNone ? kNone : node_of_event_[around];
+  node_of_event_[event] = parent;
+  const std::uint32_t depth = parent == kNone ? 0 : depth_[parent] + 1;
+  if (depth >= kMostDeep) return;
+  const std::uint32_t node = child(parent, event);
+  depth_.resize(tree_.nodes.size(), depth);
+  ++tree_.nodes[node].calls;
+  tree_.nodes[node].host_ns = saturating_add(tree_.nodes[node].host_ns, trace_.events.duration_ns[event]);
+  node_of_event_[event] = node;
 }
 
 FlameTree StackSums::take_tree(std::span<const std::uint32_t> launch, std::size_t most) {
@@ -690,11 +672,10 @@ RankTimeline rank_timeline(const Trace& trace, std::span<const CollectiveCall> c
   const Extent extent = whole_extent(trace);
   timeline.start_ns = extent.start_ns;
   timeline.end_ns = extent.end_ns;
-  StackSums stacks(trace);
-  make_tracks(track_drafts(trace, calls), trace.names, limits, stacks, timeline);
+  make_tracks(track_drafts(trace, calls), trace.names, limits, timeline);
   const std::vector<std::uint32_t> launch = launches(trace);
   timeline.counters = counters_of(trace, launch, extent, limits.counter_points);
-  timeline.stacks = stacks.take_tree(launch, limits.flame_nodes);
+  timeline.stacks = StackSums(trace, host_order(trace)).take_tree(launch, limits.flame_nodes);
   timeline.modules = module_tree(trace, limits.flame_nodes);
   return timeline;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headroom_trace/collectives/collective_calls.h"
+#include "headroom_trace/columns/host_order.h"
 #include "headroom_trace/columns/trace.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/readers/read.h"
@@ -104,21 +105,21 @@ TrackDrafts track_drafts(const Trace& trace, std::span<const CollectiveCall> cal
 /// Sums host time by stacks of open names: a node for each path of names, over all threads and steps.
 class StackSums {
  public:
-  explicit StackSums(const Trace& trace);
-
-  /// Adds the events of one thread, sorted. Counts only operators, calls, annotations and Python functions.
-  void add_thread(std::span<const LaneEvent> events);
+  /// An event counts in the innermost one around it that most of it lies in.
+  StackSums(const Trace& trace, const HostOrder& host);
   /// Returns the tree with device time where it was launched. `launch` is launches(trace). Of more than
   /// `most` nodes, keeps those with the largest share of either time, and their ancestors.
   FlameTree take_tree(std::span<const std::uint32_t> launch, std::size_t most);
 
  private:
+  void add(std::uint32_t event, const HostOrder& host);
   std::uint32_t child(std::uint32_t parent, std::uint32_t event);
   std::uint32_t name_of(std::uint32_t event);
   void grow();
 
   const Trace& trace_;
   FlameTree tree_;
+  std::vector<std::uint32_t> depth_;  ///< of each node
   std::vector<std::uint32_t> slots_;  ///< nodes by parent and name; open addressing, kNone: free
   std::vector<std::uint32_t> names_;  ///< by name of the trace: name in the tree; kNone: not seen
   std::unordered_map<std::string, std::uint32_t> changed_;  ///< names that differ from the trace's

@@ -66,67 +66,6 @@ struct HostTimes {
   std::vector<std::size_t> first;  ///< of each device in `times`, and the end
 };
 
-/// Walks over the open events of each thread and reports their parts within the requested times.
-class ThreadWalk {
- public:
-  ThreadWalk(const Trace& trace, const HostTimes& times) : events_(trace.events), times_(times) {}
-
-  /// `take(time, part)`: an index of times and the part of it that the event is the innermost in.
-  template <typename Take>
-  void walk(std::span<const std::uint32_t> of_thread, Take take) {
-    open_.clear();
-    next_ = times_.first;
-    std::int64_t at = 0;
-    const auto emit = [&](std::int64_t until) {
-      if (!open_.empty() && until > at) hand_out({at, until}, open_.back().event, take);
-      at = std::max(at, until);
-    };
-    for (const std::uint32_t event : of_thread) {
-      const std::int64_t start = events_.start_ns[event];
-      while (!open_.empty() && open_.back().end <= start) {
-        emit(open_.back().end);
-        open_.pop_back();
-      }
-      emit(start);
-      at = open_.empty() ? start : std::max(at, start);
-      // An event that outlives its enclosing event is its sibling: profilers write such pairs.
-      const std::int64_t end = events_.end_ns(event);
-      while (!open_.empty() && open_.back().end < end) open_.pop_back();
-      open_.push_back({event, end});
-    }
-    while (!open_.empty()) {
-      emit(open_.back().end);
-      open_.pop_back();
-    }
-  }
-
- private:
-  struct Open {
-    std::uint32_t event;
-    std::int64_t end;
-  };
-
-  template <typename Take>
-  void hand_out(Span span, std::uint32_t event, Take take) {
-    // Spans come one after the other: times that end before one are behind all that follow.
-    for (std::size_t device = 0; device + 1 < times_.first.size(); ++device) {
-      const std::size_t end = times_.first[device + 1];
-      std::size_t& next = next_[device];
-      while (next < end && times_.times[next].span.end <= span.start) ++next;
-      for (std::size_t at = next; at < end && times_.times[at].span.start < span.end; ++at) {
-        const Span asked = times_.times[at].span;
-        take(static_cast<std::uint32_t>(at),
-             Span{std::max(span.start, asked.start), std::min(span.end, asked.end)}, event);
-      }
-    }
-  }
-
-  const Events& events_;
-  const HostTimes& times_;
-  std::vector<Open> open_;
-  std::vector<std::size_t> next_;  ///< of each device: the first of its times that is not over
-};
-
 class CulpritSearch {
  public:
   CulpritSearch(const Trace& trace, std::span<const std::uint32_t> launch, const HostOrder& host)
@@ -264,21 +203,28 @@ class CulpritSearch {
     for (const std::uint32_t call : launch_) {
       if (call != kNone) launches_work[events_.thread[call]] = true;
     }
-    const std::vector<std::uint32_t>& order = order_.events;
-    ThreadWalk walk(trace_, times_);
-    host_.reserve(order.size());
-    for (std::size_t from = 0; from < order.size();) {
-      const std::uint32_t thread = events_.thread[order[from]];
-      std::size_t to = from;
-      while (to < order.size() && events_.thread[order[to]] == thread) ++to;
-      if (launches_work[thread]) {
-        walk.walk(std::span(order).subspan(from, to - from),
-                  [&](std::uint32_t time, Span span, std::uint32_t event) {
-                    if (doing_[event] == HostDoing::kNotRecorded) return;
-                    host_.push_back({span, time, event});
-                  });
+    std::vector<std::size_t> next;  // of each device: the first of its times that is not over
+    std::uint32_t thread = kNone;
+    host_.reserve(order_.events.size());
+    for_each_innermost(trace_, order_, [&](Span span, std::uint32_t event) {
+      if (!launches_work[events_.thread[event]]) return;
+      if (std::exchange(thread, events_.thread[event]) != events_.thread[event]) next = times_.first;
+      if (doing_[event] != HostDoing::kNotRecorded) hand_out(span, event, next);
+    });
+  }
+
+  void hand_out(Span span, std::uint32_t event, std::vector<std::size_t>& next_of_device) {
+    // Spans come one after the other: times that end before one are behind all that follow.
+    for (std::size_t device = 0; device + 1 < times_.first.size(); ++device) {
+      const std::size_t end = times_.first[device + 1];
+      std::size_t& next = next_of_device[device];
+      while (next < end && times_.times[next].span.end <= span.start) ++next;
+      for (std::size_t at = next; at < end && times_.times[at].span.start < span.end; ++at) {
+        const Span asked = times_.times[at].span;
+        host_.push_back({{std::max(span.start, asked.start), std::min(span.end, asked.end)},
+                         static_cast<std::uint32_t>(at),
+                         event});
       }
-      from = to;
     }
   }
 

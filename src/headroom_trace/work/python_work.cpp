@@ -54,27 +54,15 @@ std::vector<std::uint32_t> around_allocations(const Trace& trace, const HostOrde
   std::ranges::stable_sort(order, {}, [&](std::uint32_t row) {
     return std::tuple(trace.memory[row].thread, trace.memory[row].at_ns);
   });
-  std::vector<std::uint32_t> open;
-  std::size_t next = 0;
-  for (const std::uint32_t row : order) {
-    const MemoryEvent& memory = trace.memory[row];
-    const auto is_before = [&](std::uint32_t event) {
-      return std::tuple(events.thread[event], events.start_ns[event]) <=
-             std::tuple(memory.thread, memory.at_ns);
+  auto row = order.begin();
+  for_each_innermost(trace, host, [&](Span span, std::uint32_t event) {
+    const auto is_before = [&](std::int64_t at_ns) {
+      return row != order.end() && std::tuple(trace.memory[*row].thread, trace.memory[*row].at_ns) <
+                                       std::tuple(events.thread[event], at_ns);
     };
-    for (; next < host.events.size() && is_before(host.events[next]); ++next) {
-      const std::uint32_t event = host.events[next];
-      // An event of another thread, or one that has ended, encloses no later event.
-      while (!open.empty() && (events.thread[open.back()] != events.thread[event] ||
-                               events.end_ns(open.back()) <= events.start_ns[event]))
-        open.pop_back();
-      open.push_back(event);
-    }
-    while (!open.empty() &&
-           (events.thread[open.back()] != memory.thread || events.end_ns(open.back()) <= memory.at_ns))
-      open.pop_back();
-    if (!open.empty()) around[row] = open.back();
-  }
+    while (is_before(span.start)) ++row;
+    for (; is_before(span.end); ++row) around[*row] = event;
+  });
   return around;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "headroom_trace/columns/attribution.h"
+#include "headroom_trace/columns/host_order.h"
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/process_spaces.h"
 #include "headroom_trace/columns/spans.h"
@@ -435,6 +436,55 @@ TEST(Parents, WhatEndsAfterItsParentIsStillItsChild) {
   const std::uint32_t op = builder.op("rounded down", 10, 10).event;
   const std::uint32_t launch = builder.runtime("cudaLaunchKernel", 15, 6, 1);
   EXPECT_EQ(parents(builder.trace, kOps)[launch], op);
+}
+
+TEST(HostOrder, AMomentBelongsToTheOpenEventThatBeganLast) {
+  TraceBuilder builder;
+  const std::uint32_t outer = builder.op("outer", 0, 100).event;
+  const std::uint32_t inner = builder.op("inner", 10, 40).event;
+  const std::uint32_t crossing = builder.op("begins in inner, ends after it", 40, 40).event;
+  const std::uint32_t beyond = builder.op("ends after outer", 90, 30).event;
+  const std::uint32_t empty = builder.op("takes no time", 95, 0).event;
+  const std::uint32_t other = builder.op("other thread", 0, 7, -1, "2").event;
+  const HostOrder host = host_order(builder.trace);
+  std::vector<Span> of_outer, of_beyond;
+  for_each_innermost(builder.trace, host, [&](Span span, std::uint32_t event) {
+    if (event == outer) of_outer.push_back(span);
+    if (event == beyond) of_beyond.push_back(span);
+  });
+  EXPECT_THAT(of_outer, ElementsAre(Span{0, 10}, Span{80, 90}));
+  EXPECT_THAT(of_beyond, ElementsAre(Span{90, 95}, Span{95, 120}));
+  const std::vector<std::int64_t> self = self_times(builder.trace, host);
+  EXPECT_EQ(self[inner], 30);
+  EXPECT_EQ(self[crossing], 40);
+  EXPECT_EQ(self[empty], 0);
+  EXPECT_EQ(self[other], 7);
+  EXPECT_EQ(host.parent[crossing], inner);
+  EXPECT_EQ(host.parent[beyond], outer);
+}
+
+TEST(HostOrder, SelfTimesOfAnyEventsSumToTheTimesOfTheirThreads) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 50; ++round) {
+    TraceBuilder builder;
+    std::vector<std::int64_t> expected;
+    for (int i = 0; i < 12; ++i)
+      builder.op("op", random() % 30, random() % 20, -1, random() % 2 == 0 ? "1" : "2");
+    const Events& events = builder.trace.events;
+    const HostOrder host = host_order(builder.trace);
+    expected.assign(events.size(), 0);
+    for (std::uint32_t thread = 0; thread < builder.trace.threads.size(); ++thread) {
+      for (std::int64_t at = 0; at < 50; ++at) {
+        std::uint32_t last = kNone;
+        for (const std::uint32_t event : host.events) {
+          if (events.thread[event] == thread && events.start_ns[event] <= at && at < events.end_ns(event))
+            last = event;
+        }
+        if (last != kNone) ++expected[last];
+      }
+    }
+    EXPECT_EQ(self_times(builder.trace, host), expected) << round;
+  }
 }
 
 TEST(LaunchingOps, ByTheLaunchElseByTheExternalId) {

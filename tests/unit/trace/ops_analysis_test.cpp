@@ -121,6 +121,18 @@ TEST(OpsAnalysis, ThreadsDoNotNest) {
   EXPECT_EQ(integer(ops, row_with(ops, "name", "forward"), "self_cpu_ns"), 100);
 }
 
+TEST(OpsAnalysis, NoMomentOfAThreadCountsTwiceWhereCallsCross) {
+  TraceBuilder builder;
+  builder.op("outer", 0, 100);
+  builder.op("first", 10, 40);
+  builder.op("begins in first, ends after it", 40, 40);
+  const AnalysisResult result = run_analysis("ops", builder.trace);
+  const DataTable& ops = table_of(result, "ops");
+  EXPECT_EQ(integer(ops, row_with(ops, "name", "outer"), "self_cpu_ns"), 30);
+  EXPECT_EQ(integer(ops, row_with(ops, "name", "first"), "self_cpu_ns"), 30);
+  EXPECT_DOUBLE_EQ(headline(result, "self_cpu_ns"), 100);
+}
+
 TEST(OpsAnalysis, ByShapeAndStack) {
   TraceBuilder builder;
   for (int i = 0; i < 3; ++i) {
