@@ -406,9 +406,7 @@ std::uint32_t site_of(const Trace& trace, const std::vector<std::uint32_t>& pare
   std::uint32_t op = kNone, program = kNone;
   for (std::uint32_t at = event; at != kNone; at = parent[at]) {
     const Category category = trace.events.category[at];
-    // What ends earlier was only overlapped by it.
-    const bool is_around = trace.events.end_ns(at) >= trace.events.end_ns(event);
-    if (!is_around || is_step_name(trace.names[trace.events.name[at]])) continue;
+    if (!is_mostly_in(trace.events, event, at) || is_step_name(trace.names[trace.events.name[at]])) continue;
     if (category == Category::kCpuOp) op = at;
     if (program == kNone && (category == Category::kPython || category == Category::kUserAnnotation))
       program = at;

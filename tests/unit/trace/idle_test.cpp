@@ -333,6 +333,16 @@ TEST(IdleCulprits, WhatOverlapsIsBesideNotInside) {
   EXPECT_EQ(times_of_culprits(builder.trace)[HostDoing::kSynchronisation], 100);
 }
 
+TEST(IdleCulprits, ACallThatEndsALittleAfterItsOperatorIsInIt) {
+  TraceBuilder builder;
+  const std::uint32_t op = builder.op("aten::mm", 0, 100).event;
+  const std::uint32_t launch = builder.runtime("cudaLaunchKernel", 90, 12, 1);  // by another clock
+  const std::uint32_t beyond = builder.runtime("cudaStreamSynchronize", 95, 500);
+  const HostOrder order = host_order(builder.trace);
+  EXPECT_EQ(site_of(builder.trace, order.parent, launch), op);
+  EXPECT_EQ(site_of(builder.trace, order.parent, beyond), kNone);
+}
+
 TEST(IdleCulprits, CallsThatAllocate) {
   for (const char* name :
        {"cudaMalloc", "cudaFree", "cudaHostAlloc", "hipMalloc", "cuMemCreate", "cudaMallocHost"})
