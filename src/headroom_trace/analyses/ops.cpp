@@ -9,7 +9,6 @@
 #include <numeric>
 #include <string_view>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -71,19 +70,14 @@ std::vector<std::uint32_t> owners(const Trace& trace, const OpTree& tree) {
   return owner;
 }
 
-/// By the launch; where none is in the file, by the external id.
-void add_device_times(const Trace& trace, OpTree& tree) {
-  const std::vector<std::uint32_t> launch = launches(trace), owner = owners(trace, tree);
-  std::unordered_map<std::int64_t, std::uint32_t> by_external_id;
-  for (const OpDetail& op : trace.ops) {
-    if (op.external_id > 0) by_external_id.emplace(op.external_id, op.event);
-  }
+/// By the launch; without an owner there, as launching_ops.
+void add_device_times(const TraceIndex& index, OpTree& tree) {
+  const Trace& trace = index.trace();
+  const std::vector<std::uint32_t>& launch = index.launches();
+  const std::vector<std::uint32_t> owner = owners(trace, tree);
   for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
     std::uint32_t call = launch[row] == kNone ? kNone : owner[launch[row]];
-    if (call == kNone) {
-      const auto found = by_external_id.find(trace.gpu[row].external_id);
-      if (found != by_external_id.end()) call = found->second;
-    }
+    if (call == kNone) call = index.ops()[row];
     const std::int64_t duration = trace.events.duration_ns[trace.gpu[row].event];
     std::int64_t& time = call == kNone ? tree.unattributed_device_ns : tree.device_ns[call];
     time = saturating_add(time, duration);
@@ -149,7 +143,8 @@ std::string top_frames(std::string_view stack, std::size_t frames) {
 }
 
 /// Needs kLaunches and kOps.
-OpTree op_tree(const Trace& trace) {
+OpTree op_tree(const TraceIndex& index) {
+  const Trace& trace = index.trace();
   const Events& events = trace.events;
   OpTree tree;
   HostOrder host = host_order(trace, kCalls);
@@ -157,7 +152,7 @@ OpTree op_tree(const Trace& trace) {
   tree.calls = std::move(host.events);
   tree.parent = std::move(host.parent);
   tree.device_ns.assign(events.size(), 0);
-  add_device_times(trace, tree);
+  add_device_times(index, tree);
   find_stand_ins(trace, tree);
   std::erase_if(tree.calls, [&](std::uint32_t call) {
     return tree.parent[call] == kNone && is_of_profiler(trace.names[events.name[call]]);
@@ -167,9 +162,13 @@ OpTree op_tree(const Trace& trace) {
 
 class Averages {
  public:
-  Averages(const Trace& trace, OpsBy by, std::size_t frames)
-      : trace_(trace), tree_(op_tree(trace)), by_(by), frames_(frames), group_(trace.events.size(), kNone) {
-    if (by == OpsBy::kStack) frame_ = parents(trace, mask_of(Category::kPython));
+  Averages(const TraceIndex& index, OpsBy by, std::size_t frames)
+      : trace_(index.trace()),
+        tree_(op_tree(index)),
+        by_(by),
+        frames_(frames),
+        group_(trace_.events.size(), kNone) {
+    if (by == OpsBy::kStack) frame_ = parents(trace_, mask_of(Category::kPython));
     for (const std::uint32_t call : tree_.calls) add(call);
   }
   std::vector<OpGroup> groups;
@@ -302,11 +301,10 @@ DataTable op_table(const std::vector<OpGroup>& groups, OpsBy by, std::int64_t se
 }
 
 AnalysisResult analyze_ops(const TraceIndex& index, const AnalysisOptions& options) {
-  const Trace& trace = index.trace();
   const OpsBy by = ops_by(options);
   const double frames = options.number("frames", 5);
   if (!(frames >= 1)) throw Error("--frames: give at least 1");
-  Averages averages(trace, by, static_cast<std::size_t>(std::min(frames, 1e6)));
+  Averages averages(index, by, static_cast<std::size_t>(std::min(frames, 1e6)));
   std::vector<OpGroup> groups = std::move(averages.groups);
   AnalysisResult result;
   if (groups.empty()) {

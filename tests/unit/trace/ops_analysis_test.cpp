@@ -133,6 +133,19 @@ TEST(OpsAnalysis, NoMomentOfAThreadCountsTwiceWhereCallsCross) {
   EXPECT_DOUBLE_EQ(headline(result, "self_cpu_ns"), 100);
 }
 
+TEST(OpsAnalysis, NodesOfAGraphAreNotTheOperatorsWhoseIdTheyShare) {
+  TraceBuilder builder;
+  builder.op("aten::mm", 0, 10, 77);
+  builder.runtime("cudaGraphLaunch", 20, 5, 1);
+  builder.kernel("node", 100, 30, 1).external_id = 77;
+  builder.kernel("node", 130, 30, 1).external_id = 77;
+  builder.kernel("its launch is not in the file", 200, 7, 9).external_id = 77;
+  const AnalysisResult result = run_analysis("ops", builder.trace);
+  const DataTable& ops = table_of(result, "ops");
+  EXPECT_EQ(integer(ops, row_with(ops, "name", "aten::mm"), "self_device_ns"), 7);
+  EXPECT_THAT(result.notes, Contains(HasSubstr("60.0 ns of the devices' time")));
+}
+
 TEST(OpsAnalysis, ByShapeAndStack) {
   TraceBuilder builder;
   for (int i = 0; i < 3; ++i) {
