@@ -151,18 +151,10 @@ bool is_in_host_nest(const Trace& trace, std::uint32_t event) {
 /// that call the device and take turns (the main thread and autograd's). O(n log n).
 HostNest host_nest(const Trace& trace, Span window, const std::vector<bool>& waiting) {
   const Events& events = trace.events;
-  std::vector<std::uint32_t> chosen;
-  for (std::uint32_t event = 0; event < events.size(); ++event) {
-    if (events.start_ns[event] >= window.start && events.start_ns[event] < window.end &&
-        is_in_host_nest(trace, event)) {
-      chosen.push_back(event);
-    }
-  }
-  std::ranges::sort(chosen, [&](std::uint32_t a, std::uint32_t b) {
-    if (events.thread[a] != events.thread[b]) return events.thread[a] < events.thread[b];
-    if (events.start_ns[a] != events.start_ns[b]) return events.start_ns[a] < events.start_ns[b];
-    if (events.duration_ns[a] != events.duration_ns[b]) return events.duration_ns[a] > events.duration_ns[b];
-    return a < b;
+  std::vector<std::uint32_t> chosen = nesting_order(trace, kOnCpu);
+  std::erase_if(chosen, [&](std::uint32_t event) {
+    return events.start_ns[event] < window.start || events.start_ns[event] >= window.end ||
+           !is_in_host_nest(trace, event);
   });
   NestWalk walk(trace, waiting);
   for (std::size_t i = 0; i < chosen.size(); ++i) {
