@@ -323,8 +323,9 @@ AnalysisResult analyze_ops(const TraceIndex& index, const AnalysisOptions& optio
   if (const std::size_t left_out = keep_top(table, options.top); left_out > 0)
     result.notes.push_back(fmt::format("{} more rows: --top 0 shows all", left_out));
   if (const std::int64_t lost = averages.unattributed_device_ns(); lost > 0) {
-    result.notes.push_back(fmt::format("{} of the devices' time was launched by no call that is in the file",
-                                       format_time_ns(static_cast<double>(lost))));
+    result.notes.push_back(
+        fmt::format("{} of the devices' time was launched inside no operator or annotation of the file",
+                    format_time_ns(static_cast<double>(lost))));
   }
   result.tables.push_back(std::move(table));
   result.headlines = {{"calls", Kind::kCount, true, static_cast<double>(calls), ""},
