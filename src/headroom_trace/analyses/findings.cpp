@@ -6,6 +6,7 @@
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/findings/advice.h"
 #include "headroom_trace/findings/findings.h"
 #include "headroom_trace/findings/step_shares.h"
 #include "headroom_trace/index/trace_index.h"
@@ -196,7 +197,7 @@ AnalysisResult analyze_findings(const TraceIndex& index, const AnalysisOptions& 
   add_summary(index, add_findings(index, options.top, result, options.text("without")), result);
   if (is_memory_alone(trace)) {
     result.standing.clear();
-    result.answer = {"this file is about memory and has no times of work: `headroom trace memory` reads it"};
+    result.answer = {no_gpu_work(trace)};
   }
   return result;
 }

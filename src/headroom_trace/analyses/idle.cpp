@@ -18,6 +18,7 @@
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/trace.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/findings/advice.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/peers/hta_idle.h"
 #include "headroom_trace/tables/data_table.h"
@@ -496,8 +497,8 @@ std::vector<Step> steps_or_all(const TraceIndex& index, std::vector<std::string>
   if (std::string text = step_note(set); !text.empty()) notes.push_back(std::move(text));
   if (!set.steps.empty()) return set.steps;
   notes.emplace_back(index.trace().gpu.empty()
-                         ? "the file has no ProfilerStep: all of it is shown as one step"
-                         : "the file has no ProfilerStep: the time of the devices is shown as one step");
+                         ? "no steps in the file: all of it is shown as one step"
+                         : "no steps in the file: the time of the devices is shown as one step");
   return {{-1, "all", index.window().start, index.window().end}};
 }
 
@@ -576,17 +577,25 @@ AnalysisResult analyze_steps(const TraceIndex& index, const AnalysisOptions& opt
     for (const DeviceTimes& times : devices) busy = unite(*busy, times.busy());
   }
   DataTable table = step_table(found, exclusive_parts(index), busy);
+  const StepSet& set = index.steps();
+  const bool is_any_whole = set.steps.empty() || std::ranges::find(set.is_whole, true) != set.is_whole.end();
   std::vector<double> walls, utilizations;
-  for (const Step& step : found) {
+  for (const Step& step : set.steps.empty() ? std::span<const Step>(found) : set.measured()) {
     const auto wall = static_cast<double>(step.end_ns - step.start_ns);
     walls.push_back(wall);
-    if (wall > 0 && busy)
+    if (wall > 0 && busy && is_any_whole)
       utilizations.push_back(static_cast<double>(length_within(*busy, {step.start_ns, step.end_ns})) / wall);
   }
   result.headlines.push_back({"steps", Kind::kCount, false, static_cast<double>(found.size()), ""});
   result.headlines.push_back({"step_time_ns", Kind::kTimeNs, true, median(walls), ""});
   if (!utilizations.empty())
     result.headlines.push_back({"step_utilization", Kind::kShare, false, median(utilizations), ""});
+  if (set.steps.empty()) {
+    result.answer = {fmt::format("no steps in the file: {} in all", format_time_ns(walls.front()))};
+    if (!trace.gpu.empty() && !utilizations.empty())
+      result.answer.front() +=
+          fmt::format(", in which the devices work {} of the time", format_percent(utilizations.front()));
+  }
   if (const std::size_t left_out = keep_top(table, options.top); left_out > 0)
     result.notes.push_back(fmt::format("{} more steps: --top 0 shows all", left_out));
   result.tables.push_back(std::move(table));

@@ -13,6 +13,7 @@
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/findings/advice.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"

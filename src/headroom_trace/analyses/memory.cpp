@@ -14,6 +14,7 @@
 
 #include "headroom/base/units.h"
 #include "headroom_trace/analysis.h"
+#include "headroom_trace/findings/advice.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
@@ -534,9 +535,11 @@ AnalysisResult analyze_memory(const TraceIndex& index, const AnalysisOptions& op
     result.tables.push_back(leaks_table(trace, history, options.top));
     answer_peak(history, *(result.tables.end() - 2), result);
   } else if (!trace.memory.empty()) {
-    result.notes.emplace_back(
-        "which module and line of Python holds it: `headroom trace modules` of a trace with_stack=True, or a "
-        "memory snapshot");
+    if (trace.writer == Writer::kPyTorch)
+      result.notes.emplace_back(
+          "which module and line of Python holds it: `headroom trace modules` of a trace with_stack=True, or "
+          "a "
+          "memory snapshot");
   }
   if (options.flag("series")) {
     result.tables.push_back(bandwidth_series_table(series));

@@ -19,6 +19,7 @@
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/trace.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/findings/advice.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/python_work.h"
@@ -526,9 +527,8 @@ AnalysisResult analyze_modules(const TraceIndex& index, const AnalysisOptions& o
   AnalysisResult result;
   const PythonWork work = python_work(trace);
   if (work.source == StackSource::kNothing) {
-    result.notes.emplace_back(
-        "no function of Python and no call stack is in the file: record it with with_stack=True, and with "
-        "with_modules=True");
+    result.notes.push_back("no function of Python and no call stack is in the file: " +
+                           advice(Advice::kRecordLines, trace.writer));
     return result;
   }
   std::size_t left_out = 0;

@@ -12,6 +12,7 @@
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/columns/tensor_arguments.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/findings/advice.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"

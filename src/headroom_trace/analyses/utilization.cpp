@@ -11,6 +11,7 @@
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/spans.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/findings/advice.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/peers/pytorch_utilization.h"
 #include "headroom_trace/tables/data_table.h"
@@ -126,7 +127,7 @@ AnalysisResult analyze_utilization(const TraceIndex& index, const AnalysisOption
   if (DataTable within = steps_table(index.steps(), devices); within.rows.empty()) {
     result.notes.push_back(index.steps().is_device_behind()
                                ? behind_note(index.steps())
-                               : "the file has no ProfilerStep: nothing is said of steps");
+                               : "no steps in the file: nothing is said of steps");
   } else {
     result.tables.push_back(std::move(within));
   }
@@ -304,7 +305,7 @@ std::vector<Spans> windows_of(const TraceIndex& index, std::vector<std::string>&
   if (Spans stepped = merged(std::move(spans)); !stepped.empty())
     return std::vector<Spans>(index.work().devices.size(), stepped);
   notes.push_back(is_behind ? behind_note(index.steps()) + "; shares are of each device's own span"
-                            : "the file has no ProfilerStep: shares are of each device's own span");
+                            : "no steps in the file: shares are of each device's own span");
   std::vector<Spans> windows;
   for (const DeviceTimes& times : index.devices())
     windows.push_back(merged({{times.extent.start_ns, times.extent.end_ns}}));

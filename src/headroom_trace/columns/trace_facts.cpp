@@ -241,14 +241,6 @@ RankNumbers rank_numbers(std::span<const TraceFacts> traces) {
   return numbers;
 }
 
-std::string no_gpu_work(const Trace& trace) {
-  if (trace.events_seen == 0) return "the file holds no events";
-  return fmt::format(
-      "no kernel, copy or set of a device among {} events: was the profiler told to record the device "
-      "(ProfilerActivity.CUDA), and did the work run while it recorded?",
-      trace.events_seen);
-}
-
 std::string what_is_missing(const Trace& trace) {
   std::string text;
   if (!trace.is_complete)

@@ -70,9 +70,6 @@ struct RankNumbers {
 /// If several files claim a rank, the first keeps it.
 RankNumbers rank_numbers(std::span<const TraceFacts> traces);
 
-/// Returns a sentence for a trace without GPU work: why, and what to do.
-std::string no_gpu_work(const Trace& trace);
-
 /// Describes what is missing or unreadable in the file; empty if nothing.
 std::string what_is_missing(const Trace& trace);
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_trace/findings/advice.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
+
+#include "headroom_trace/work/memory.h"
 
 namespace headroom::trace {
 namespace {
@@ -24,14 +28,16 @@ constexpr Words kWords[] = {
      "load ahead: more workers, a prefetch of the next batch; make the input cheaper or prepare it once"},
 
     {Advice::kReuseMemory, Writer::kPyTorch,
-     "keep shapes the same or allocate the largest first, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, no "
+     "keep shapes the same or allocate the largest first, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, "
+     "no "
      "empty_cache() in the loop"},
     {Advice::kReuseMemory, Writer::kJax,
      "keep shapes the same, leave XLA_PYTHON_CLIENT_PREALLOCATE on, donate buffers (donate_argnums)"},
     {Advice::kReuseMemory, Writer::kRocprof,
      "allocate before the loop and keep the memory, or allocate from a pool (hipMallocAsync)"},
     {Advice::kReuseMemory, Writer::kAscend,
-     "keep shapes the same or allocate the largest first, PYTORCH_NPU_ALLOC_CONF=expandable_segments:True, no "
+     "keep shapes the same or allocate the largest first, PYTORCH_NPU_ALLOC_CONF=expandable_segments:True, "
+     "no "
      "empty_cache() in the loop"},
     {Advice::kReuseMemory, Writer::kUnknown,
      "allocate before the loop and keep the memory, or allocate from a pool (cudaMallocAsync)"},
@@ -40,7 +46,8 @@ constexpr Words kWords[] = {
      "keep the value on the device (no .item(), .cpu(), print, if on a tensor in the loop), read it every so "
      "many steps, or copy it with non_blocking=True and look later"},
     {Advice::kReadLater, Writer::kJax,
-     "keep the value on the device (no float(), np.asarray(), print, block_until_ready() in the loop), read it "
+     "keep the value on the device (no float(), np.asarray(), print, block_until_ready() in the loop), read "
+     "it "
      "every so many steps, or copy_to_host_async() and look later"},
     {Advice::kReadLater, Writer::kRocprof,
      "keep the value on the device, read it every so many steps, or hipMemcpyAsync to pinned memory and look "
@@ -55,10 +62,12 @@ constexpr Words kWords[] = {
      "record with a higher host_tracer_level or python_tracer_level, or put jax.profiler.TraceAnnotation "
      "around it, to see what it is; move it out of the step or to another thread"},
     {Advice::kRecordHost, Writer::kNsight,
-     "record with nsys profile --trace=cuda,nvtx,osrt (--python-backtrace=cuda for Python), or put NVTX ranges "
+     "record with nsys profile --trace=cuda,nvtx,osrt (--python-backtrace=cuda for Python), or put NVTX "
+     "ranges "
      "around it, to see what it is; move it out of the step or to another thread"},
     {Advice::kRecordHost, Writer::kRocprof,
-     "record with rocprofv3 --hip-trace --marker-trace and put roctx ranges around it, to see what it is; move "
+     "record with rocprofv3 --hip-trace --marker-trace and put roctx ranges around it, to see what it is; "
+     "move "
      "it out of the step or to another thread"},
     {Advice::kRecordHost, Writer::kAscend,
      "record the host's functions, too, to see what it is; move it out of the step or to another thread"},
@@ -71,6 +80,23 @@ constexpr Words kWords[] = {
     {Advice::kRecordLaunches, Writer::kRocprof, "record the runtime's calls, too (rocprofv3 --hip-trace)"},
     {Advice::kRecordLaunches, Writer::kAscend, "record the CPU, too (ProfilerActivity.CPU)"},
     {Advice::kRecordLaunches, Writer::kUnknown, "record the host's launch calls, too"},
+
+    {Advice::kRecordDevice, Writer::kPyTorch,
+     "was the profiler told to record the device (ProfilerActivity.CUDA)"},
+    {Advice::kRecordDevice, Writer::kAscend,
+     "was the profiler told to record the device (ProfilerActivity.NPU)"},
+    {Advice::kRecordDevice, Writer::kNsight, "were calls and kernels recorded (nsys profile --trace=cuda)"},
+    {Advice::kRecordDevice, Writer::kRocprof,
+     "were kernels and copies recorded (rocprofv3 --kernel-trace --memory-copy-trace)"},
+    {Advice::kRecordDevice, Writer::kChakra,
+     "was the trace linked with one of the device (chakra_trace_link)"},
+    {Advice::kRecordDevice, Writer::kUnknown, "was the profiler told to record the device"},
+
+    {Advice::kRecordLines, Writer::kPyTorch, "record it with with_stack=True, and with with_modules=True"},
+    {Advice::kRecordLines, Writer::kJax, "record it with a python_tracer_level of 1"},
+    {Advice::kRecordLines, Writer::kNsight, "record it with nsys profile --python-backtrace=cuda"},
+    {Advice::kRecordLines, Writer::kAscend, "record the call stacks of operators, too"},
+    {Advice::kRecordLines, Writer::kUnknown, "record the host's functions, too"},
 
     {Advice::kMoveHostWork, Writer::kUnknown, "move it out of the step, to another thread, or to the device"},
 
@@ -139,7 +165,8 @@ constexpr Words kWords[] = {
      "more micro-batches, or an interleaved schedule: stages wait for each other"},
 
     {Advice::kWarmUp, Writer::kJax,
-     "warm up before measuring or serving: compile and run each shape once (jit(f).lower(...).compile()), keep "
+     "warm up before measuring or serving: compile and run each shape once (jit(f).lower(...).compile()), "
+     "keep "
      "compiled code (jax_compilation_cache_dir)"},
     {Advice::kWarmUp, Writer::kNsight,
      "warm up before measuring or serving: run each kernel once, create handles and capture graphs at the "
@@ -162,7 +189,8 @@ constexpr Words kWords[] = {
      "the driver that other threads hold, a profiler that intercepts launches; fewer launches (a graph) cost "
      "less"},
     {Advice::kFindDeviceWait, Writer::kNsight,
-     "find what the device waits for: another process on it (nsys profile --gpuctxsw=true shows them), an event "
+     "find what the device waits for: another process on it (nsys profile --gpuctxsw=true shows them), an "
+     "event "
      "of another stream or device (--cuda-event-trace=true), a host function in the stream; faster launches "
      "would not help"},
     {Advice::kFindDeviceWait, Writer::kUnknown,
@@ -190,6 +218,16 @@ std::string advice(Advice what, Writer writer) {
   // Ascend's profiler records PyTorch programs.
   if (text.empty() && writer == Writer::kAscend) text = text_for(Writer::kPyTorch);
   return std::string(text.empty() ? text_for(Writer::kUnknown) : text);
+}
+
+std::string no_gpu_work(const Trace& trace) {
+  if (trace.events_seen == 0) return "the file holds no events";
+  if (is_memory_alone(trace))
+    return "this file is about memory and has no times of work: `headroom trace memory` reads it";
+  return fmt::format(
+      "no kernel, copy or set of a device among {} events: {}, and did the work run while it "
+      "recorded?",
+      trace.events_seen, advice(Advice::kRecordDevice, trace.writer));
 }
 
 }  // namespace headroom::trace

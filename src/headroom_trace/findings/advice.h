@@ -15,6 +15,8 @@ enum class Advice : std::uint8_t {
   kReadLater,       ///< values that the host waits for
   kRecordHost,      ///< host work that is not in the file
   kRecordLaunches,  ///< device work whose launch is not in the file
+  kRecordDevice,    ///< no device work is in the file
+  kRecordLines,     ///< neither functions of Python nor call stacks are in the file
   kMoveHostWork,    ///< host work that is in the file
   kCompileOnce,
   kCollectLater,  ///< Python's garbage
@@ -34,5 +36,8 @@ enum class Advice : std::uint8_t {
 
 /// Returns the advice in the words of the tool that wrote the trace.
 std::string advice(Advice what, Writer writer);
+
+/// Returns why the file may have no work of a device.
+std::string no_gpu_work(const Trace& trace);
 
 }  // namespace headroom::trace

@@ -15,6 +15,7 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(OpsAnalysis, SelfAndTotalTimes) {
   TraceBuilder builder;
@@ -411,11 +412,17 @@ TEST(ModulesAnalysis, StacksOfAllocationsAreEnough) {
 }
 
 TEST(ModulesAnalysis, SaysWhatToRecordWhereThereIsNothing) {
-  TraceBuilder builder;
-  builder.kernel("k", 0, 1);
-  const AnalysisResult result = run_analysis("modules", builder.trace);
-  EXPECT_TRUE(result.tables.empty());
-  EXPECT_THAT(result.notes, Contains(HasSubstr("with_stack=True")));
+  const auto notes_of = [](Writer writer) {
+    TraceBuilder builder;
+    builder.trace.writer = writer;
+    builder.kernel("k", 0, 1);
+    const AnalysisResult result = run_analysis("modules", builder.trace);
+    EXPECT_TRUE(result.tables.empty());
+    return result.notes;
+  };
+  EXPECT_THAT(notes_of(Writer::kPyTorch), Contains(HasSubstr("with_stack=True")));
+  EXPECT_THAT(notes_of(Writer::kNsight), Contains(HasSubstr("nsys profile")));
+  EXPECT_THAT(notes_of(Writer::kUnknown), Not(Contains(HasSubstr("with_stack"))));
 }
 
 TEST(ModulesAnalysis, DepthOfABrokenFileEndsSomewhere) {

@@ -90,7 +90,7 @@ TEST(StepsAnalysis, WithoutStepsOrDevicesTheWholeFileIsOne) {
   EXPECT_EQ(text(table_of(result, "steps"), 0, "step"), "all");
   EXPECT_EQ(integer(table_of(result, "steps"), 0, "wall_ns"), 50);
   EXPECT_EQ(integer(table_of(result, "steps"), 0, "other_ns"), 20);
-  EXPECT_THAT(result.notes, testing::Contains(testing::HasSubstr("no ProfilerStep")));
+  EXPECT_THAT(result.notes, testing::Contains(testing::HasSubstr("no steps in the file")));
 }
 
 TEST(StepsAnalysis, WithoutStepsTheTimeOfTheDevicesIsOne) {
@@ -103,7 +103,7 @@ TEST(StepsAnalysis, WithoutStepsTheTimeOfTheDevicesIsOne) {
   EXPECT_EQ(text(table_of(result, "steps"), 0, "step"), "all");
   EXPECT_EQ(integer(table_of(result, "steps"), 0, "wall_ns"), 50);
   EXPECT_EQ(integer(table_of(result, "steps"), 0, "other_ns"), 20);
-  EXPECT_THAT(result.notes, testing::Contains(testing::HasSubstr("no ProfilerStep")));
+  EXPECT_THAT(result.notes, testing::Contains(testing::HasSubstr("no steps in the file")));
 }
 
 TEST(StepsAnalysis, SeveralDevicesHaveATableOfTheirOwn) {
