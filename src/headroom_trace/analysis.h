@@ -45,6 +45,7 @@ struct AnalysisResult {
   std::vector<Headline> headlines;
   std::vector<std::string> notes;  ///< sentences: warnings, assumptions, next steps
   std::vector<OutputFile> files;   ///< only for a single trace; combine ignores them
+  std::size_t ranks = 0;           ///< combined in it; 0: of one trace
   /// For Analysis::combine, and the findings for pages; null if the analysis has none.
   std::shared_ptr<const RankSummary> summary;
 };

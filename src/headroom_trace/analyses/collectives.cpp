@@ -131,7 +131,7 @@ AnalysisResult analyze_stragglers(const TraceIndex& index, const AnalysisOptions
   const double min_share = min_share_of(options);
   result.summary = std::make_shared<const RankSummary>(rank_summary(index));
   if (result.summary->steps == 0)
-    result.notes.emplace_back("no ProfilerStep in the file: the whole trace counts as one iteration");
+    result.notes.emplace_back("no steps in the file: the whole trace counts as one iteration");
   result.tables = {long_table(result.summary->calls, iterations_of(*result.summary), min_share)};
   result.headlines.push_back({"long_communication_kernels", Kind::kCount, true,
                               static_cast<double>(result.tables.front().rows.size()), ""});
@@ -201,6 +201,10 @@ AnalysisResult combine_stragglers(std::span<const RankResult> ranks, const Analy
   result.tables = {cost_table(lateness, static_cast<double>(most), ranks), hta_lateness_table(late, ranks),
                    hta_candidate_table(search), hta_start_table(search, ranks)};
   keep_top(result.tables[2], options.top);
+  const bool have_steps =
+      std::ranges::all_of(ranks, [](const RankResult& rank) { return summary_of(rank).steps > 0; });
+  if (std::string note = start_note(lateness, ranks, search.mean_iteration_ns, have_steps); !note.empty())
+    result.notes.push_back(std::move(note));
   if (!matches.matched.empty() && search.mean_iteration_ns > 0)
     add_verdict(lateness, static_cast<double>(most), search.mean_iteration_ns, ranks, result);
   if (search.candidates.empty()) {

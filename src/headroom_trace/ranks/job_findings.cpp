@@ -199,16 +199,6 @@ std::vector<Finding> late_ranks(std::span<const RankFindings> ranks, const Laten
   return findings;
 }
 
-/// A sentence if the recordings began at noticeably different times.
-std::string start_note(std::span<const RankFindings> ranks, const Lateness& lateness,
-                       const StepShares& shares) {
-  constexpr double kOfStep = 0.1, kOfTrace = 0.01;
-  if (lateness.start_spread_ns <= (shares.has_steps() ? kOfStep : kOfTrace) * shares.step_ns) return "";
-  return fmt::format("rank {} began to record {} after rank {}: nobody counts as late for that time",
-                     ranks[lateness.last_to_start].rank, format_time_ns(lateness.start_spread_ns),
-                     ranks[lateness.first_to_start].rank);
-}
-
 }  // namespace
 
 void combine_findings(std::span<const RankResult> results, std::size_t most, AnalysisResult& result) {
@@ -238,7 +228,7 @@ void combine_findings(std::span<const RankResult> results, std::size_t most, Ana
   sort_findings(job.findings);
   job.shares = shares;
   say_findings(job.findings, shares, most, result);
-  if (std::string note = start_note(ranks, lateness, shares); !note.empty())
+  if (std::string note = start_note(lateness, results, shares.step_ns, shares.has_steps()); !note.empty())
     result.notes.push_back(std::move(note));
   result.summary = std::make_shared<const RankSummary>(std::move(job));
 }

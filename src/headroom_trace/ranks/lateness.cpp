@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_trace/ranks/lateness.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -9,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom::trace {
@@ -278,6 +281,15 @@ class JobReplay {
 Lateness job_lateness(std::span<const RankRecord> ranks, std::span<const MatchedCollective> matched,
                       std::span<const double> offsets, double step_ns) {
   return JobReplay(ranks, matched, offsets, step_ns).lateness();
+}
+
+std::string start_note(const Lateness& lateness, std::span<const RankResult> ranks, double step_ns,
+                       bool has_steps) {
+  constexpr double kOfStep = 0.1, kOfTrace = 0.01;
+  if (lateness.start_spread_ns <= (has_steps ? kOfStep : kOfTrace) * step_ns) return "";
+  return fmt::format("rank {} began to record {} after rank {}: nobody counts as late for that time",
+                     ranks[lateness.last_to_start].rank, format_time_ns(lateness.start_spread_ns),
+                     ranks[lateness.first_to_start].rank);
 }
 
 }  // namespace headroom::trace

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "headroom_trace/analysis.h"
 #include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/columns/spans.h"
 
@@ -42,5 +44,9 @@ struct Lateness {
 /// step.
 Lateness job_lateness(std::span<const RankRecord> ranks, std::span<const MatchedCollective> matched,
                       std::span<const double> offsets, double step_ns);
+
+/// A sentence if the recordings began at noticeably different times, else empty.
+std::string start_note(const Lateness& lateness, std::span<const RankResult> ranks, double step_ns,
+                       bool has_steps);
 
 }  // namespace headroom::trace

@@ -393,6 +393,7 @@ AnalysisResult combined(std::span<const RankResult> ranks, const Analysis& analy
   AnalysisResult result =
       analysis.combine != nullptr ? analysis.combine(ranks, options) : combine_headlines(ranks);
   result.doubts = joined_doubts(ranks);
+  result.ranks = ranks.size();
   return result;
 }
 

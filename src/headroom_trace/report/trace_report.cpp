@@ -255,7 +255,7 @@ std::string phrases_text(const TraceReport& report) {
     parts.push_back(text.replace(text.find('#'), 1, *value));
   }
   if (parts.empty()) return {};
-  const std::string of = report.ranks.empty() ? "" : fmt::format("{} ranks: ", report.ranks.size());
+  const std::string of = report.result.ranks == 0 ? "" : fmt::format("{} ranks: ", report.result.ranks);
   return of + join(parts, ", ");
 }
 
@@ -598,6 +598,8 @@ Json trace_json(const TraceReport& report) {
             {"headlines", headlines_json(report.result)},
             {"tables", std::move(tables)},
             {"columns", std::move(columns)},
+            {"trust", report.result.doubts},
+            {"standing", report.result.standing},
             {"answer", report.result.answer},
             {"notes", report.result.notes}};
   if (report.ranks.empty()) return json;
