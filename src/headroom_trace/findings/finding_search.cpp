@@ -12,25 +12,27 @@
 namespace headroom::trace {
 namespace {
 
-/// Time of the window, or of the device that takes longest for what was launched in it: the host may run
-/// ahead of the devices by more than a step, and end before they begin.
-std::int64_t length_of(const TraceIndex& index) {
+/// By device: from its first to its last work that was launched in the window. The host may run ahead of the
+/// devices by more than a step, and end before they begin. Work without a launch in the file counts as of the
+/// window where its device has no other: some of it is of earlier steps.
+std::vector<Span> launched_spans(const TraceIndex& index) {
   const Trace& trace = index.trace();
   const Span window = index.window();
-  std::map<std::int32_t, Span> by_device;
+  std::vector<Span> spans(index.devices().size());
+  std::vector<bool> have_launches(spans.size());
   for (const DeviceWork::Item& item : index.work().items) {
     const std::uint32_t call = index.launches()[item.row];
-    const std::int64_t queued = call == kNone ? item.start_ns : trace.events.start_ns[call];
-    if (queued < window.start || queued >= window.end) continue;
+    const bool has_launch = call != kNone;
+    const std::int64_t queued = has_launch ? trace.events.start_ns[call] : item.start_ns;
+    if (queued < window.start || queued >= window.end || has_launch < have_launches[item.device]) continue;
     // Nothing starts before its launch, whatever the clocks of host and device say.
     const Span own{std::max(item.start_ns, queued), end_of(trace, item)};
-    Span& span = by_device.try_emplace(item.device, own).first->second;
-    span.start = std::min(span.start, own.start);
-    span.end = std::max(span.end, own.end);
+    Span& span = spans[item.device];
+    const bool is_first = span.end == span.start || has_launch > have_launches[item.device];
+    span = is_first ? own : Span{std::min(span.start, own.start), std::max(span.end, own.end)};
+    have_launches[item.device] = has_launch;
   }
-  std::int64_t length = window.end - window.start;
-  for (const auto& [device, span] : by_device) length = std::max(length, span.end - span.start);
-  return length;
+  return spans;
 }
 
 }  // namespace
@@ -42,11 +44,14 @@ FindingSearch::FindingSearch(const TraceIndex& index)
       python_(trace_) {
   for (const std::string_view line : python_.lines()) is_own_.push_back(is_own_line(line));
   length_ns_ = now_ns_ = replay_.length_ns();
-  const std::int64_t total = length_of(index);
-  const Span replayed{window().start, window().start + length_ns_};
+  const std::vector<Span> launched = launched_spans(index);
+  std::int64_t total = window().end - window().start;
+  for (const Span& span : launched) total = std::max(total, span.end - span.start);
   std::int64_t computing = 0, allowed = 0;
-  for (const DeviceTimes& device : devices()) {
-    const std::int64_t compute = length_within(device.compute, replayed);
+  for (std::size_t device = 0; device < launched.size(); ++device) {
+    const bool is_behind = launched[device].end > window().end;
+    const std::int64_t compute =
+        length_within(devices()[device].compute, is_behind ? launched[device] : window());
     computing = std::max(computing, compute);
     allowed = std::max(allowed, total - compute);
   }

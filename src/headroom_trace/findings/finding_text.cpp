@@ -96,8 +96,7 @@ void say_findings(const std::vector<Finding>& findings, const StepShares& shares
   const std::size_t shown = most == 0 ? findings.size() : std::min(most, findings.size());
   result.standing = standing_lines(shares, findings);
   // Nothing found, and much lost or unknown: the standing lines have said so, with the reason.
-  const bool is_said = findings.empty() && (unexplained(shares, findings) > kMuchLost ||
-                                            shares.known == DeviceTimeKnown::kIncomplete);
+  const bool is_said = findings.empty() && (unexplained(shares, findings) > kMuchLost || !shares.is_known());
   if (!is_said)
     result.answer = finding_sentences(std::span(findings).first(shown), shares.step_ns, shares.has_steps());
   if (shown < findings.size())

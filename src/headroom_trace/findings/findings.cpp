@@ -29,6 +29,11 @@ bool is_inside(const FindingSearch& search, const std::vector<bool>& fits, std::
   return false;
 }
 
+/// False for execution traces, whose events stand in their order, a nanosecond each.
+bool has_times(const Trace& trace) {
+  return whole_extent(trace).length_ns() > 2 * std::ssize(trace.events.start_ns);
+}
+
 /// Idle time before work without a launch in the file, which no finding can explain.
 std::string without_launch_note(const FindingSearch& search) {
   constexpr double kMuchIdle = 0.2;
@@ -93,6 +98,11 @@ void sort_findings(std::vector<Finding>& findings) {
 
 TraceFindings add_findings(const TraceIndex& index, std::size_t most, AnalysisResult& result,
                            const std::string& without) {
+  if (!has_times(index.trace())) {
+    result.answer.emplace_back(
+        "the file has no times of operators, calls or work of devices: nothing tells what takes long");
+    return {};
+  }
   FindingSearch search(index);
   TraceFindings found{{}, step_shares(index, search.step_ns(), true)};
   // Where every step lacks work no idle time has a cause.

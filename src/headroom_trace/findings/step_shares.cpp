@@ -155,7 +155,7 @@ std::vector<std::string> standing_lines(const StepShares& shares, std::span<cons
                   format_percent(lost), unit_of(shares), format_percent(lost > 0 ? found / lost : 0),
                   format_percent(lost > 0 ? not_recorded / lost : 0)));
   if (lost - found > kMuchLost)
-    lines.push_back(fmt::format("no cause is known for {} of the {}; all that is lost: {}",
+    lines.push_back(fmt::format("no finding saves the other {} of the {}; all that is lost: {}",
                                 format_percent(lost - found), unit_of(shares), parts_text(shares)));
   return lines;
 }

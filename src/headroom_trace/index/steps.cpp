@@ -207,12 +207,12 @@ StepSet step_set(const Trace& trace) {
 }
 
 std::span<const Step> StepSet::measured() const {
-  const auto first = std::ranges::find(is_whole, true);
-  if (first == is_whole.end()) return steps;
-  std::size_t end = is_whole.size();
-  while (!is_whole[end - 1]) --end;
-  const auto from = static_cast<std::size_t>(first - is_whole.begin());
-  return std::span(steps).subspan(from, end - from);
+  std::span<const Step> longest;
+  for (std::size_t from = 0, end = 0; from < is_whole.size(); from = end + 1) {
+    for (end = from; end < is_whole.size() && is_whole[end];) ++end;
+    if (end - from > longest.size()) longest = std::span(steps).subspan(from, end - from);
+  }
+  return longest.empty() ? std::span(steps) : longest;
 }
 
 void find_whole_steps(const Trace& trace, StepSet& set) {

@@ -35,7 +35,7 @@ struct StepSet {
   /// Time of those inside as a share of the time from the first step to the last, on the device with most.
   double share_inside = 0;
 
-  /// The steps that figures per step use: from the first whole one to the last; all if none is whole.
+  /// The steps that figures per step use: the longest run of whole ones; all if none is whole.
   std::span<const Step> measured() const;
   /// True if the devices do little until the steps are over, and most of their work then: their time in a
   /// step tells nothing about the step.

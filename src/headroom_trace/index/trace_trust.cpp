@@ -185,7 +185,8 @@ std::string doubt_text(const Doubt& doubt) {
     case DoubtKind::kNoDevice:
       return fmt::format("{} launches are in the file, but no work of a device", doubt.of);
     case DoubtKind::kStepsNotWhole:
-      return fmt::format("{} of {} steps lack work that they launch", doubt.count, doubt.of);
+      return fmt::format("{} of {} steps lack work that they launch{}", doubt.count, doubt.of,
+                         doubt.count < doubt.of ? " and are not in figures per step" : "");
     case DoubtKind::kCrossing:
       return fmt::format(
           "{} of {} functions of Python end after the one around them: lines may be wrong (the first is {})",

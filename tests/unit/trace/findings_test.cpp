@@ -614,7 +614,7 @@ TEST(StandingLines, SayWhatIsLostExplainedAndNotRecorded) {
                   "save 36.0 %",
                   "GPU idle or exposed 60.0 % of the step; findings explain 80.0 % of it; 16.7 % is not "
                   "recorded",
-                  HasSubstr("no cause is known for 12.0 % of the step; all that is lost: idle, host: "
+                  HasSubstr("no finding saves the other 12.0 % of the step; all that is lost: idle, host: "
                             "operators 30.0 %, exposed communication 20.0 %, ")));
   // What is explained is not also missing; a slow kernel explains no idle time.
   findings.resize(1);
@@ -630,7 +630,7 @@ TEST(StandingLines, NoAllClearAboveMuchIdleTime) {
   AnalysisResult result;
   say_findings({}, shares_of_a_step(), 5, result);
   EXPECT_THAT(result.answer, testing::IsEmpty());
-  EXPECT_THAT(result.standing, Contains(HasSubstr("no cause is known for 60.0 % of the step")));
+  EXPECT_THAT(result.standing, Contains(HasSubstr("no finding saves the other 60.0 % of the step")));
   StepShares busy = shares_of_a_step();
   busy.busy = 0.95;
   busy.exposed_communication = 0.01;

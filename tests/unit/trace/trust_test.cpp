@@ -101,7 +101,7 @@ TEST(Trust, LaunchesWithoutWorkAreSaidWithTheirSteps) {
       analyzed_trace(builder.trace).doubts,
       ElementsAre(HasSubstr("10 of 70 launches have no work in the file, so that idle time is not known (the "
                             "first is 'cudaGraphLaunch')"),
-                  "1 of 3 steps lack work that they launch"));
+                  "1 of 3 steps lack work that they launch and are not in figures per step"));
   // A few at the end are usual.
   TraceBuilder few = healthy();
   for (int i = 0; i < 2; ++i) few.runtime("cudaGraphLaunch", kBegin + 29 * kMs + i * kUs, 500, 900 + i);
