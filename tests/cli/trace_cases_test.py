@@ -7,7 +7,7 @@ import re
 import unittest
 
 from command_line import CommandLineTest, headroom
-from trace_files import SHARED, tables_of, trace
+from trace_files import SHARED, kernel, trace, write_trace
 
 CASES = SHARED.parent / "cases" / "trace"
 MS = 1e6
@@ -319,6 +319,18 @@ class MergedRanks(Case):
                 self.assertRegex(trace("steps", CASES / name).stdout, "^2 ranks: 2 steps, 9.90 ms each")
         self.assertEqual(self.findings("f1_collide.json"), self.findings("f1b_apart.json"))
 
+    def test_shares_are_of_the_step_of_the_job(self):
+        last = max(e["ts"] for e in events_of("f1b_apart.json")["traceEvents"] if e["name"].startswith("ProfilerStep"))
+
+        def longer(event):
+            if event["name"].startswith("ProfilerStep") and event["ts"] == last and event["pid"] == 200:
+                event["dur"] += 3000
+            return event
+        path = self.changed("f1b_apart.json", longer)
+        step_ns = self.standing(path)[1]
+        for found in self.findings(path):
+            self.assertAlmostEqual(found["share"], found["recoverable_ns"] / step_ns, delta=0.005)
+
     def test_our_own_merged_files(self):
         for name in ("j2b_one_clock", "j2d_dp_major", "k1"):
             with self.subTest(name):
@@ -391,12 +403,13 @@ class OtherFiles(Case):
             {"name": f"aten::op{i}", "id": i + 2, "rf_id": i, "parent": 1, "fw_parent": 0, "seq_id": -1, "scope": 0, "tid": 1,
              "fw_tid": 0, "op_schema": "", "inputs": [], "input_shapes": [], "input_types": [], "outputs": [],
              "output_shapes": [], "output_types": []} for i in range(5)]}))
-        for path in (events, nodes):
+        at_once = write_trace(self.folder / "durations.json", [kernel(f"gemm{i}", 0, 100 + i, i) for i in range(20)])
+        for path in (events, nodes, at_once):
             with self.subTest(path.name):
                 result = trace(path)
                 self.assert_exit(result, 0)
-                self.assertRegex(result.stdout, "^the file has no times of operators")
-                self.assertNotRegex(result.stdout, "nothing found| ns ")
+                self.assertRegex(result.stdout, "^when operators, calls and work of devices began is not in the file")
+                self.assertNotRegex(result.stdout, "nothing found|GPU busy")
 
 
 if __name__ == "__main__":

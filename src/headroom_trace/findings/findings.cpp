@@ -29,9 +29,13 @@ bool is_inside(const FindingSearch& search, const std::vector<bool>& fits, std::
   return false;
 }
 
-/// False for execution traces, whose events stand in their order, a nanosecond each.
+/// False for execution traces, whose events stand in their order, a nanosecond each, or all at one time.
 bool has_times(const Trace& trace) {
-  return whole_extent(trace).length_ns() > 2 * std::ssize(trace.events.start_ns);
+  constexpr std::int64_t kFew = 10;
+  const std::vector<std::int64_t>& starts = trace.events.start_ns;
+  const Extent extent = whole_extent(trace);
+  return extent.length_ns() > 2 * std::ssize(starts) &&
+         std::ranges::count(starts, extent.start_ns) <= std::max(kFew, std::ssize(starts) / 2);
 }
 
 /// Idle time before work without a launch in the file, which no finding can explain.
@@ -100,7 +104,8 @@ TraceFindings add_findings(const TraceIndex& index, std::size_t most, AnalysisRe
                            const std::string& without) {
   if (!has_times(index.trace())) {
     result.answer.emplace_back(
-        "the file has no times of operators, calls or work of devices: nothing tells what takes long");
+        "when operators, calls and work of devices began is not in the file: nothing tells what waits for "
+        "what");
     return {};
   }
   FindingSearch search(index);

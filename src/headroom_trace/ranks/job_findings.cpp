@@ -221,6 +221,7 @@ void combine_findings(std::span<const RankResult> results, std::size_t most, Ana
   take_waits_away(ranks, lateness, steps);
   RankSummary job;
   job.findings = shared_findings(ranks, !matches.matched.empty());
+  for (Finding& finding : job.findings) finding.share = finding.recoverable_ns / shares.step_ns;
   std::erase_if(job.findings, [&](const Finding& finding) {
     return finding.kind != FindingKind::kFragmentation && finding.share < 0.001;
   });
