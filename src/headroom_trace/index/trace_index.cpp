@@ -24,6 +24,7 @@ Span window_of(std::span<const Step> steps) {
 /// From the launch of the first device work, but at most the usual launch delay before that work, to the end
 /// of the last.
 Span device_window(const Trace& trace, const DeviceWork& work, std::span<const std::uint32_t> launch) {
+  constexpr std::int64_t kMostAfterCallNs = 100'000;  // what takes longer waits in a queue
   const Events& events = trace.events;
   const Extent extent = gpu_extent(trace);
   std::vector<std::int64_t> delays;
@@ -35,7 +36,8 @@ Span device_window(const Trace& trace, const DeviceWork& work, std::span<const s
   if (call == kNone) return {extent.start_ns, extent.end_ns};
   const auto middle = delays.begin() + std::ssize(delays) / 2;
   std::ranges::nth_element(delays, middle);
-  const std::int64_t delay = std::min(*middle, extent.start_ns - events.start_ns[call]);
+  const std::int64_t delay = std::min({*middle, extent.start_ns - events.start_ns[call],
+                                       saturating_add(events.duration_ns[call], kMostAfterCallNs)});
   return {extent.start_ns - std::max<std::int64_t>(0, delay), extent.end_ns};
 }
 

@@ -89,6 +89,13 @@ TEST(Window, DoesNotBeginWithALaunchThatWaitedForLong) {
   EXPECT_EQ(TraceIndex(builder.trace).window().start, 40'000 - 20);
 }
 
+// All that the file has was launched behind work that it does not have.
+TEST(Window, DoesNotBeginWithAQueueWhoseWorkIsNotInTheFile) {
+  TraceBuilder builder;
+  for (int i = 0; i < 10; ++i) launched(builder, i + 1, 1000 * i, 8'000'000 + 1000 * i, 900);
+  EXPECT_EQ(TraceIndex(builder.trace).window().start, 8'000'000 - 100'005);
+}
+
 TEST(Window, WithoutLaunchesBeginsWithTheFirstWork) {
   TraceBuilder builder;
   builder.op("aten::mm", 0, 10);
