@@ -54,14 +54,14 @@ std::string json_of_list(std::string_view text) {
 
 class ChakraReader {
  public:
-  explicit ChakraReader(EventWriter& events) : events_(events) {}
+  explicit ChakraReader(EventSink& events) : events_(events) {}
   void read(FormatInput& input);
 
  private:
   void take_node(std::string_view bytes, std::uint64_t offset);
   void take_inputs(std::string_view bytes);
 
-  EventWriter& events_;
+  EventSink& events_;
   JsonMembers arguments_;
   std::int64_t order_ = 0;
 };
@@ -145,7 +145,7 @@ void ChakraReader::take_node(std::string_view bytes, std::uint64_t offset) {
                .place = {category == Category::kKernel ? "0" : "1", tid},
                .start_ns = has_time ? static_cast<std::int64_t>(start_us * 1000) : order_++,
                .duration_ns = static_cast<std::int64_t>(length_us * 1000),
-               .arguments = arguments_.text(),
+               .arguments = EventArguments::of_members(arguments_.text()),
                .offset = offset});
 }
 
@@ -204,7 +204,7 @@ namespace format {
 
 extern const FileFormat chakra{
     "a Chakra execution trace", is_chakra,
-    [](FormatInput& input, EventWriter& events) { ChakraReader(events).read(input); }, Writer::kChakra};
+    [](FormatInput& input, EventSink& events) { ChakraReader(events).read(input); }, Writer::kChakra};
 
 }  // namespace format
 }  // namespace headroom::trace::readers

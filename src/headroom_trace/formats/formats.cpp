@@ -173,9 +173,10 @@ void read_as_what_it_is(readers::PeekedSource& bytes, const std::filesystem::pat
   }
   ReadOptions own = options;
   own.needs = own.needs | format->always;
-  readers::EventWriter events(trace, own, sink);
+  const auto events =
+      sink == nullptr ? readers::column_sink(trace, own) : readers::chrome_json_sink(trace, own, *sink);
   readers::FormatInput input{bytes, bytes.first(), path, bytes.size() > 0 ? again : nullptr};
-  with_context(fmt::format("as {}", format->name), [&] { format->read(input, events); });
+  with_context(fmt::format("as {}", format->name), [&] { format->read(input, *events); });
   if (format->writer != Writer::kUnknown) trace.writer = format->writer;
 }
 

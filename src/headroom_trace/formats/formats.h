@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "headroom_trace/bytes/byte_source.h"
-#include "headroom_trace/readers/event_writer.h"
+#include "headroom_trace/readers/event_sink.h"
 
 namespace headroom::trace::readers {
 
@@ -27,8 +27,8 @@ struct FileFormat {
   const char* name;  ///< "a Perfetto trace"
   /// Whether a file with these first bytes has the format.
   bool (*is)(std::string_view first);
-  /// Throws Error if nothing can be read; other problems go to the writer.
-  void (*read)(FormatInput& input, EventWriter& events);
+  /// Throws Error if nothing can be read; other problems go to the sink.
+  void (*read)(FormatInput& input, EventSink& events);
   Writer writer = Writer::kUnknown;  ///< kUnknown: the events tell
   /// Read whatever the caller needs: the file is about nothing else.
   Needs always = Needs::kGpuWork;

@@ -171,7 +171,7 @@ bool is_of_python(std::string_view file) {
 
 class SnapshotReader {
  public:
-  SnapshotReader(const Pickle& pickle, EventWriter& events)
+  SnapshotReader(const Pickle& pickle, EventSink& events)
       : pickle_(pickle), events_(events), segments_(pickle, kMostDevices) {}
   void read();
 
@@ -218,7 +218,7 @@ class SnapshotReader {
   const std::string& stack_json(Id frames);
 
   const Pickle& pickle_;
-  EventWriter& events_;
+  EventSink& events_;
   SnapshotSegments segments_;
   std::uint64_t entry_ = 0;                       ///< locates problems: values have no byte offset
   std::unordered_map<Id, std::string> stacks_;    ///< entries with the same stack share a list of frames
@@ -248,7 +248,7 @@ void SnapshotReader::read() {
       note_failures(device, entries);
     }
   }
-  if (segments_.devices() > 0) events_.member("memory_pools", segments_.pools_json(failures_), 0);
+  if (segments_.devices() > 0) events_.json_member("memory_pools", segments_.pools_json(failures_), 0);
 }
 
 /// In requested bytes, as in the history and in the blocks.
@@ -371,10 +371,10 @@ void SnapshotReader::add(std::int64_t device, const Block& block, std::int64_t a
   events_.add({.name = "[memory]",
                .place = {number, number},
                .start_ns = at_ns,
-               .arguments = arguments.text(),
+               .arguments = EventArguments::of_members(arguments.text()),
                .offset = entry_,
-               .is_instant = true,
-               .stack_json = stack_json(block.frames)});
+               .is_allocation = true,
+               .stack = clean_text(without_quotes(stack_json(block.frames))).text});
 }
 
 /// The stack as Kineto writes those of operators. Frames of C++ are dropped if there are any of Python.
@@ -409,7 +409,7 @@ bool is_snapshot(std::string_view first) {
   return contains(first, "segments") || contains(first, "device_traces");
 }
 
-void read_snapshot(FormatInput& input, EventWriter& events) {
+void read_snapshot(FormatInput& input, EventSink& events) {
   const Pickle pickle(input.bytes);
   SnapshotReader(pickle, events).read();
   events.finish(pickle.bytes_read());

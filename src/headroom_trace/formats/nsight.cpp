@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "headroom/base/error.h"
+#include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom_trace/bytes/byte_source.h"
 #include "headroom_trace/formats/formats.h"
 #include "headroom_trace/json/json_text.h"
-#include "headroom_trace/json/strict_json.h"
 
 namespace headroom::trace::readers {
 namespace {
@@ -236,7 +236,7 @@ struct HostThread {
 
 class NsightReader {
  public:
-  NsightReader(NsightDatabase& database, EventWriter& events) : database_(database), events_(events) {}
+  NsightReader(NsightDatabase& database, EventSink& events) : database_(database), events_(events) {}
   void read();
 
  private:
@@ -258,10 +258,10 @@ class NsightReader {
   bool has_time(const Rows& rows);
 
   NsightDatabase& database_;
-  EventWriter& events_;
+  EventSink& events_;
   std::unordered_map<std::int64_t, std::string> texts_;
   std::unordered_set<std::string> named_;
-  JsonMembers arguments_;
+  EventArguments arguments_;
   std::uint64_t row_ = 0;
 };
 
@@ -309,22 +309,22 @@ void NsightReader::read_devices() {
   std::unordered_map<std::int64_t, std::int64_t> numbers;
   each_row("TARGET_INFO_CUDA_DEVICE", {"gpuId", "cudaId"},
            [&](const Rows& rows) { numbers.emplace(rows.whole(0), rows.whole(1)); });
-  std::string list;
+  Json list = Json::array();
   each_row("TARGET_INFO_GPU", {"id", "name", "totalMemory", "smCount", "maxWarpsPerSm", "threadsPerWarp"},
            [&](const Rows& rows) {
              const std::int64_t id = rows.whole(0);
              const auto number = numbers.find(id);
-             arguments_.add("id", number == numbers.end() ? id : number->second);
-             arguments_.add("name", rows.text(1));
-             arguments_.add("totalGlobalMem", rows.whole(2, 0));
-             arguments_.add("numSms", rows.whole(3, 0));
+             Json device = {{"id", number == numbers.end() ? id : number->second},
+                            {"name", rows.text(1)},
+                            {"totalGlobalMem", rows.whole(2, 0)},
+                            {"numSms", rows.whole(3, 0)}};
              const std::int64_t warp = rows.whole(5, 32), warps = rows.whole(4, 0);
              if (warp > 0 && warp <= 1024 && warps > 0 && warps <= 1024)
-               arguments_.add("maxThreadsPerMultiprocessor", warp * warps);
-             arguments_.add("warpSize", warp);
-             list += (list.empty() ? "{" : ",{") + arguments_.text() + "}";
+               device["maxThreadsPerMultiprocessor"] = warp * warps;
+             device["warpSize"] = warp;
+             list.push_back(std::move(device));
            });
-  if (!list.empty()) events_.member("deviceProperties", "[" + list + "]", 0);
+  if (!list.empty()) events_.member("deviceProperties", list, 0);
 }
 
 void NsightReader::read_names() {
@@ -352,15 +352,15 @@ void NsightReader::add_work(Category category, std::string_view name, const Rows
   const std::string device = std::to_string(rows.whole(2)), stream = std::to_string(rows.whole(3));
   if (named_.insert(device).second) events_.name_process(device, "CUDA", "GPU " + device);
   if (named_.insert(device + ' ' + stream).second) events_.name_thread({device, stream}, "stream " + stream);
-  arguments_.add("device", rows.whole(2));
-  arguments_.add("stream", rows.whole(3));
-  if (!rows.is_null(4)) arguments_.add("correlation", rows.whole(4));
+  arguments_.add(Argument::kDevice, rows.whole(2));
+  arguments_.add(Argument::kStream, rows.whole(3));
+  if (!rows.is_null(4)) arguments_.add(Argument::kCorrelation, rows.whole(4));
   events_.add({.category = category,
                .name = name,
                .place = {device, stream},
                .start_ns = rows.whole(0),
                .duration_ns = rows.whole(1) - rows.whole(0),
-               .arguments = arguments_.text(),
+               .arguments = arguments_,
                .offset = row_});
 }
 
@@ -369,10 +369,10 @@ void NsightReader::read_kernels() {
            {"start", "end", "deviceId", "streamId", "correlationId", "demangledName", "shortName", "gridX",
             "gridY", "gridZ", "blockX", "blockY", "blockZ", "registersPerThread"},
            [&](const Rows& rows) {
-             if (!rows.is_null(7)) arguments_.add_extent("grid", rows.whole(7), rows.whole(8), rows.whole(9));
+             if (!rows.is_null(7)) arguments_.add(Argument::kGrid, {rows.whole(7), rows.whole(8), rows.whole(9)});
              if (!rows.is_null(10))
-               arguments_.add_extent("block", rows.whole(10), rows.whole(11), rows.whole(12));
-             if (!rows.is_null(13)) arguments_.add("registers per thread", rows.whole(13));
+               arguments_.add(Argument::kBlock, {rows.whole(10), rows.whole(11), rows.whole(12)});
+             if (!rows.is_null(13)) arguments_.add(Argument::kRegisters, rows.whole(13));
              std::string_view name = text(rows.whole(5));
              if (name.empty()) name = text(rows.whole(6));
              if (name.empty()) events_.problem(row_, "a kernel whose name is not in StringIds");
@@ -394,10 +394,10 @@ void NsightReader::read_copies() {
       {"start", "end", "deviceId", "streamId", "correlationId", "bytes", "copyKind", "srcKind", "dstKind"},
       [&](const Rows& rows) {
         const std::int64_t bytes = rows.whole(5);
-        if (bytes >= 0) arguments_.add("bytes", bytes);
+        if (bytes >= 0) arguments_.add(Argument::kBytes, bytes);
         const double length = static_cast<double>(rows.whole(1)) - static_cast<double>(rows.whole(0));
         if (bytes >= 0 && length > 0)
-          arguments_.add("memory bandwidth (GB/s)", static_cast<double>(bytes) / length);
+          arguments_.add(Argument::kBandwidth, static_cast<double>(bytes) / length);
         std::string name = fmt::format("Memcpy {}", copy_kind(rows.whole(6)));
         if (!rows.is_null(7))
           name += fmt::format(" ({} -> {})", memory_kind(rows.whole(7)), memory_kind(rows.whole(8)));
@@ -409,7 +409,7 @@ void NsightReader::read_sets() {
   each_row(
       "CUPTI_ACTIVITY_KIND_MEMSET",
       {"start", "end", "deviceId", "streamId", "correlationId", "bytes", "memKind"}, [&](const Rows& rows) {
-        if (!rows.is_null(5)) arguments_.add("bytes", rows.whole(5));
+        if (!rows.is_null(5)) arguments_.add(Argument::kBytes, rows.whole(5));
         add_work(Category::kGpuMemset,
                  rows.is_null(6) ? "Memset" : fmt::format("Memset ({})", memory_kind(rows.whole(6))), rows);
       });
@@ -423,7 +423,7 @@ void NsightReader::add_host(Category category, std::string_view name, std::int64
                .place = thread.place(),
                .start_ns = rows.whole(0),
                .duration_ns = rows.whole(1) - rows.whole(0),
-               .arguments = arguments_.text(),
+               .arguments = arguments_,
                .offset = row_});
 }
 
@@ -439,7 +439,7 @@ void NsightReader::read_calls() {
              if (version != name.npos && version + 2 < name.size() &&
                  name.find_first_not_of("0123456789", version + 2) == name.npos)
                name = name.substr(0, version);
-             if (!rows.is_null(3)) arguments_.add("correlation", rows.whole(3));
+             if (!rows.is_null(3)) arguments_.add(Argument::kCorrelation, rows.whole(3));
              const bool is_driver = name.starts_with("cu") && !name.starts_with("cuda");
              add_host(is_driver ? Category::kDriver : Category::kRuntime, name, rows.whole(2, 0), rows);
            });
@@ -453,14 +453,14 @@ void NsightReader::read_syncs() {
   each_row("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
            {"start", "end", "deviceId", "streamId", "correlationId", "syncType"}, [&](const Rows& rows) {
              const std::string_view kind = sync_kind(rows.whole(5));
-             arguments_.add("cuda_sync_kind", kind);
+             arguments_.add(Argument::kSyncKind, kind);
              add_work(Category::kGpuSync, kind, rows);
            });
 }
 
 /// Parses the text that torch.autograd.profiler.emit_nvtx writes for an operator: "aten::mm, seq = 5, sizes =
 /// [...]".
-std::string_view take_operator(std::string_view name, JsonMembers& arguments) {
+std::string_view take_operator(std::string_view name, EventArguments& arguments) {
   const std::size_t comma = name.find(", ");
   const std::string_view own = name.substr(0, comma);
   if (!contains(own, "::") || contains(own, " ")) return {};
@@ -468,7 +468,7 @@ std::string_view take_operator(std::string_view name, JsonMembers& arguments) {
   if (const std::size_t at = name.find(kSequence); at != name.npos) {
     std::int64_t number = -1;
     std::from_chars(name.data() + at + kSequence.size(), name.data() + name.size(), number);
-    if (number >= 0) arguments.add("Sequence number", number);
+    if (number >= 0) arguments.add(Argument::kSequence, number);
   }
   return own;
 }
@@ -510,7 +510,7 @@ bool is_report(const NsightDatabase& database) {
                   tables.empty() ? "no tables" : "the tables " + join(tables, ", ")));
 }
 
-void read_nsight(FormatInput& input, EventWriter& events) {
+void read_nsight(FormatInput& input, EventSink& events) {
   // An unpacked file is read in place.
   const bool is_plain = !input.path.empty() && open_file(input.path)->size() == input.bytes.size() &&
                         PeekedSource(open_file(input.path), kMagic.size()).first() == kMagic && input.again;

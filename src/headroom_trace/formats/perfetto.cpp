@@ -870,7 +870,7 @@ Packet packet_of(std::string_view bytes, std::uint64_t offset) {
 /// them.
 class PerfettoReader {
  public:
-  PerfettoReader(FormatInput& input, EventWriter& events) : input_(input), events_(events) {}
+  PerfettoReader(FormatInput& input, EventSink& events) : input_(input), events_(events) {}
   void read();
 
  private:
@@ -894,7 +894,7 @@ class PerfettoReader {
   const PerfettoTrack& track_of(std::uint64_t uuid);
 
   FormatInput& input_;
-  EventWriter& events_;
+  EventSink& events_;
   PerfettoTracks tracks_;
   PerfettoClocks clocks_;
   std::unordered_map<std::uint64_t, PerfettoSequence> sequences_;
@@ -1063,20 +1063,21 @@ void PerfettoReader::instant(const PerfettoEvent& event, std::int64_t at_ns, std
   }
   events_.count_without_columns();
   event.each_metadata([&](std::string_view key, std::string_view json) {
-    if (is_metadata_key(key) && key != "baseTimeNanoseconds") events_.member(key, json, offset);
+    if (is_metadata_key(key) && key != "baseTimeNanoseconds") events_.json_member(key, json, offset);
   });
 }
 
 void PerfettoReader::add(const OpenSlice& slice, std::uint64_t uuid, std::int64_t end_ns) {
   const PerfettoTrack& track = track_of(uuid);
-  WrittenEvent event{.category = slice.category,
+  const EventArguments arguments = EventArguments::of_members(slice.arguments);
+  TypedEvent event{.category = slice.category,
                      .name = slice.name,
                      .place = {track.pid, track.tid},
                      .start_ns = slice.start_ns,
                      .duration_ns = end_ns - slice.start_ns,
-                     .arguments = slice.arguments,
+                     .arguments = arguments,
                      .offset = slice.offset,
-                     .is_instant = slice.is_memory,
+                     .is_allocation = slice.is_memory,
                      .category_text = slice.category_text};
   if (event.duration_ns < 0) {
     events_.problem(slice.offset, "a slice that ends before it begins; its duration is read as 0");
@@ -1133,7 +1134,7 @@ bool is_perfetto(std::string_view first) {
   return guess == Guess::kYes;
 }
 
-void read_perfetto(FormatInput& input, EventWriter& events) {
+void read_perfetto(FormatInput& input, EventSink& events) {
   PerfettoReader(input, events).read();
 }
 

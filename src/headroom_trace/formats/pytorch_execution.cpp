@@ -17,7 +17,7 @@ namespace {
 
 class ExecutionReader {
  public:
-  explicit ExecutionReader(EventWriter& events) : events_(events) {}
+  explicit ExecutionReader(EventSink& events) : events_(events) {}
   void read(FormatInput& input);
 
  private:
@@ -26,7 +26,7 @@ class ExecutionReader {
   void take_inputs(const Json& node);
   void add(const Json& node, Category category, std::uint64_t offset);
 
-  EventWriter& events_;
+  EventSink& events_;
   JsonMembers arguments_;
   std::string pid_ = "0";
   std::int64_t scope_ = 0, thread_ = 0, order_ = 0;
@@ -141,7 +141,7 @@ void ExecutionReader::add(const Json& node, Category category, std::uint64_t off
                .place = {is_gpu_work(category) ? "0" : pid_, tid},
                .start_ns = start ? *start : order_++,
                .duration_ns = start && length && *length >= 0 ? *length : 0,
-               .arguments = arguments_.text(),
+               .arguments = EventArguments::of_members(arguments_.text()),
                .offset = offset});
 }
 
@@ -157,7 +157,7 @@ namespace format {
 
 extern const FileFormat pytorch_execution{
     "an execution trace of PyTorch", is_execution,
-    [](FormatInput& input, EventWriter& events) { ExecutionReader(events).read(input); }, Writer::kPyTorch};
+    [](FormatInput& input, EventSink& events) { ExecutionReader(events).read(input); }, Writer::kPyTorch};
 
 }  // namespace format
 }  // namespace headroom::trace::readers

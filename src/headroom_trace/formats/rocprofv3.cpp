@@ -40,7 +40,7 @@ std::int64_t handle_at(const Json& object, std::string_view key) {
 
 class RocprofReader {
  public:
-  RocprofReader(FormatInput& input, EventWriter& events) : input_(input), events_(events) {}
+  RocprofReader(FormatInput& input, EventSink& events) : input_(input), events_(events) {}
   void read();
 
  private:
@@ -59,7 +59,7 @@ class RocprofReader {
   std::string operation_of(const Json& record, const RocprofProcess& process) const;
 
   FormatInput& input_;
-  EventWriter& events_;
+  EventSink& events_;
   std::vector<RocprofProcess> processes_;
   std::unordered_set<std::string> named_;
   JsonMembers arguments_;
@@ -81,7 +81,7 @@ void RocprofReader::read_processes(ByteSource& source, bool takes_tables, bool t
       if (at >= processes_.size()) return;
       RocprofProcess& process = processes_[at++];
       if (takes_records && !process.devices.empty())
-        events_.member("deviceProperties", "[" + process.devices + "]", json.offset());
+        events_.json_member("deviceProperties", "[" + process.devices + "]", json.offset());
       json.object([&](const std::string& key) {
         if (takes_tables) read_table(json, key, process);
         if (takes_records && key == "buffer_records") read_records(json, process);
@@ -249,7 +249,7 @@ void RocprofReader::add_work(Category category, std::string_view name, std::int6
                .place = {pid, tid},
                .start_ns = whole_at(record, "start_timestamp"),
                .duration_ns = whole_at(record, "end_timestamp") - whole_at(record, "start_timestamp"),
-               .arguments = arguments_.text(),
+               .arguments = EventArguments::of_members(arguments_.text()),
                .offset = offset_});
 }
 
@@ -269,7 +269,7 @@ void RocprofReader::add_call(Category category, const Json& record, const Rocpro
                .place = {process.pid, thread},
                .start_ns = whole_at(record, "start_timestamp"),
                .duration_ns = whole_at(record, "end_timestamp") - whole_at(record, "start_timestamp"),
-               .arguments = arguments_.text(),
+               .arguments = EventArguments::of_members(arguments_.text()),
                .offset = offset_});
 }
 
@@ -280,7 +280,7 @@ bool is_rocprof(std::string_view first) {
   return key != first.npos && first.substr(key).starts_with("\"rocprofiler-sdk-tool\"");
 }
 
-void read_rocprof(FormatInput& input, EventWriter& events) {
+void read_rocprof(FormatInput& input, EventSink& events) {
   RocprofReader(input, events).read();
 }
 

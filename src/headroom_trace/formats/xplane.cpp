@@ -102,7 +102,7 @@ Device device_of_plane(std::string_view name) {
 
 class XplaneReader {
  public:
-  XplaneReader(FormatInput& input, EventWriter& events) : input_(input), events_(events) {}
+  XplaneReader(FormatInput& input, EventSink& events) : input_(input), events_(events) {}
   void read();
 
  private:
@@ -122,7 +122,7 @@ class XplaneReader {
   void describe_devices();
 
   FormatInput& input_;
-  EventWriter& events_;
+  EventSink& events_;
   std::vector<Plane> planes_;
   std::size_t plane_ = 0;
   Device device_;
@@ -298,7 +298,7 @@ void XplaneReader::describe_devices() {
     }
     list += (list.empty() ? "{" : ",{") + device.text() + "}";
   }
-  if (!list.empty()) events_.member("deviceProperties", "[" + list + "]", 0);
+  if (!list.empty()) events_.json_member("deviceProperties", "[" + list + "]", 0);
 }
 
 bool XplaneReader::read_events(WireStream& stream, std::uint64_t end, const Line& line) {
@@ -420,7 +420,7 @@ void XplaneReader::add_event(std::string_view bytes, const Line& line, std::uint
                .place = {plane.name, std::to_string(line.id)},
                .start_ns = line.start_ns + start,
                .duration_ns = end - start,
-               .arguments = arguments_.text(),
+               .arguments = EventArguments::of_members(arguments_.text()),
                .offset = offset});
 }
 
@@ -446,7 +446,7 @@ bool is_xplane(std::string_view first) {
   return has_name;
 }
 
-void read_xplane(FormatInput& input, EventWriter& events) {
+void read_xplane(FormatInput& input, EventSink& events) {
   XplaneReader(input, events).read();
 }
 

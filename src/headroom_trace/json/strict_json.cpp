@@ -140,6 +140,17 @@ void append_json_string(std::string_view text, std::string& out) {
   out += '"';
 }
 
+void append_microseconds(std::int64_t ns, std::string& out) {
+  const std::uint64_t size = ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
+  if (ns < 0) out += '-';
+  const fmt::format_int whole(size / 1000);
+  out.append(whole.data(), whole.size());
+  if (size % 1000 == 0) return;
+  out += '.';
+  const auto decimals = static_cast<unsigned>(size % 1000);
+  for (const unsigned unit : {100U, 10U, 1U}) out += static_cast<char>('0' + decimals / unit % 10);
+}
+
 void append_clean_scalar(Raw value, std::string& out) {
   if (value.front() == '"') {
     const std::string_view inside = without_quotes(value);
@@ -158,6 +169,15 @@ void append_clean_scalar(Raw value, std::string& out) {
 
 Walk append_clean_value(Walk walk, std::string& out) {
   return ValueCopy(walk, out).run();
+}
+
+std::string clean_json(std::string_view value) {
+  const std::string text(trimmed(value));  // a walk needs a zero after the end
+  Structurals tokens;
+  const Scan scan = scan_value(text, 0, tokens);
+  if (scan.end != Scan::End::kComplete || scan.at != text.size()) return {};
+  std::string json;
+  return append_clean_value({text.data(), tokens.data()}, json).at != nullptr ? json : std::string();
 }
 
 void JsonMembers::add_key(std::string_view key) {
@@ -184,17 +204,12 @@ bool JsonMembers::add_members(std::string_view json) {
   std::string object = "{";
   object += json;
   object += '}';
-  const std::size_t size = object.size();
-  object.append(8, '\0');
-  Structurals tokens;
-  const Scan scan = scan_value(std::string_view(object).substr(0, size), 0, tokens);
-  if (scan.end != Scan::End::kComplete || scan.at != size) return false;
-  std::string clean;
-  if (append_clean_value({object.data(), tokens.data()}, clean).at == nullptr) return false;
-  if (clean.size() <= 2) return true;
-  if (!text_.empty()) text_ += ',';
-  text_ += std::string_view(clean).substr(1, clean.size() - 2);
-  return true;
+  const std::string clean = clean_json(object);
+  if (clean.size() > 2) {
+    if (!text_.empty()) text_ += ',';
+    text_ += std::string_view(clean).substr(1, clean.size() - 2);
+  }
+  return !clean.empty();
 }
 
 void JsonMembers::add_extent(std::string_view key, std::int64_t x, std::int64_t y, std::int64_t z) {

@@ -9,11 +9,11 @@
 namespace headroom::trace::readers {
 namespace {
 
-CleanText meaning(std::string_view raw, LocalNames::Form form) {
-  if (form == LocalNames::Form::kText) return clean_text(raw);
-  CleanText json;
-  json.is_clean = append_valid_utf8(raw, json.text);
-  return json;
+CleanText clean(std::string_view raw, LocalNames::Form form) {
+  if (form == LocalNames::Form::kEscaped) return clean_text(raw);
+  CleanText plain;
+  plain.is_clean = append_valid_utf8(raw, plain.text);
+  return plain;
 }
 
 constexpr char kBetween = '\x1f';  // valid JSON contains none unescaped
@@ -40,7 +40,7 @@ NameId LocalNames::intern(std::string_view raw) {
 NameId LocalNames::intern_slowly(std::string_view raw) {
   const NameId id = raw_.intern(raw);
   if (id == dirty_.size()) {
-    dirty_.push_back(!meaning(raw, form_).is_clean);
+    dirty_.push_back(!clean(raw, form_).is_clean);
     any_dirty_ = any_dirty_ || dirty_.back();
   }
   return id;
@@ -55,8 +55,12 @@ void NameTranslation::learn(const std::vector<std::string_view>& raws) {
   translated_.resize(raws_.size(), kNoName);
 }
 
+std::string NameTranslation::meaning(std::string_view raw) const {
+  return clean(raw, form_).text;
+}
+
 NameId NameTranslation::translate_new(NameId id, Names& names) {
-  return translated_[id] = names.intern(meaning(raws_[id], form_).text);
+  return translated_[id] = names.intern(meaning(raws_[id]));
 }
 
 bool LocalThreads::is_recent(std::string_view pid, std::string_view tid) const {

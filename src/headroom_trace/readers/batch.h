@@ -16,8 +16,8 @@ namespace headroom::trace::readers {
 class LocalNames {
  public:
   enum class Form {
-    kText,  ///< the inside of a string, escapes not yet resolved
-    kJson   ///< a value kept as JSON
+    kEscaped,  ///< the inside of a string, escapes not yet resolved
+    kPlain     ///< text as it is, also a value kept as JSON
   };
   explicit LocalNames(Form form) : form_(form) {}
 
@@ -46,6 +46,8 @@ class NameTranslation {
  public:
   explicit NameTranslation(LocalNames::Form form) : form_(form) {}
   void learn(const std::vector<std::string_view>& raws);
+  /// The text that `raw` stands for, as valid UTF-8.
+  std::string meaning(std::string_view raw) const;
   NameId translate(NameId id, Names& names) {
     if (id == kNoName) return kNoName;
     return translated_[id] == kNoName ? translate_new(id, names) : translated_[id];
@@ -59,7 +61,7 @@ class NameTranslation {
   std::vector<NameId> translated_;
 };
 
-/// The (pid, tid) pairs met by one reading thread, as in the file but without quotes.
+/// The (pid, tid) pairs met by one reading thread, in the form of its texts.
 class LocalThreads {
  public:
   /// Eight bytes of each must be readable.
@@ -87,8 +89,9 @@ ThreadKey split_key(std::string_view key);
 
 /// The tables of one reading thread; they live until the trace is built.
 struct LocalTables {
-  LocalNames texts{LocalNames::Form::kText};
-  LocalNames json{LocalNames::Form::kJson};  ///< dims, types, strides and values of ops
+  explicit LocalTables(LocalNames::Form form = LocalNames::Form::kEscaped) : texts(form) {}
+  LocalNames texts;
+  LocalNames json{LocalNames::Form::kPlain};  ///< dims, types, strides and values of ops
   LocalThreads threads;
 };
 
@@ -125,8 +128,9 @@ struct RewrittenProcess {
 
 /// The trace's numbers for those of a reading thread; used by the appending thread.
 struct Translations {
-  NameTranslation texts{LocalNames::Form::kText};
-  NameTranslation json{LocalNames::Form::kJson};
+  explicit Translations(LocalNames::Form form = LocalNames::Form::kEscaped) : texts(form) {}
+  NameTranslation texts;
+  NameTranslation json{LocalNames::Form::kPlain};
   std::vector<std::string_view> thread_keys;
   std::vector<std::uint32_t> thread_rows;
 };

@@ -48,15 +48,6 @@ std::size_t find_list(std::string_view text) {
   return text.npos;
 }
 
-/// A whole value as strict JSON; empty if its tokens form no value.
-std::string strict(std::string_view value) {
-  const std::string text(value);  // a walk needs a zero after the end
-  Structurals tokens;
-  if (scan_value(text, 0, tokens).end != Scan::End::kComplete) return {};
-  std::string json;
-  return append_clean_value({text.data(), tokens.data()}, json).at != nullptr ? json : std::string();
-}
-
 }  // namespace
 
 EventList::End EventList::read(std::uint32_t at) {
@@ -400,7 +391,7 @@ bool Document::read_member() {
                             value.end == Scan::End::kBroken ? value.what : "it has no end"));
     return false;
   }
-  if (sink_ != nullptr) sink_->member(clean_text(name).text, strict(feed_.text().substr(0, value.at)));
+  if (sink_ != nullptr) sink_->member(clean_text(name).text, clean_json(feed_.text().substr(0, value.at)));
   read_metadata(name, feed_.text().substr(0, value.at), feed_.offset(), trace_);
   feed_.consume(value.at);
   return true;
@@ -410,7 +401,7 @@ bool Document::read_member() {
 bool Document::rewrite_member(const std::string& name) {
   const Scan value = feed_.scan_whole(kLongestMetadata);
   if (value.end != Scan::End::kComplete) return false;
-  const std::string json = strict(feed_.text().substr(0, value.at));
+  const std::string json = clean_json(feed_.text().substr(0, value.at));
   if (json.empty()) return false;
   sink_->member(clean_text(name).text, json);
   feed_.consume(value.at);

@@ -48,7 +48,7 @@ struct Key {
   Argument argument;
 };
 
-// Spellings of old and new Kineto, ROCm, XPU (sycl queue), JAX (correlation_id) and Ascend (connection_id).
+// Spellings of new Kineto first, then of old Kineto, ROCm, XPU (sycl queue), JAX (correlation_id) and Ascend (connection_id).
 constexpr std::array kKeys{
     Key{"External id", Argument::kExternalId},
     Key{"external id", Argument::kExternalId},
@@ -140,6 +140,15 @@ Category category_of(std::string_view text) {
     if (spelling.text == text) return spelling.category;
   }
   return Category::kOther;
+}
+
+Argument argument_of(std::string_view name) {
+  const Key* const key = find_key(name);
+  return key == nullptr ? Argument::kCount : key->argument;
+}
+
+std::string_view spelling_of(Argument argument) {
+  return std::ranges::find(kKeys, argument, &Key::argument)->text;
 }
 
 Needs need_of(Category category) {

@@ -93,6 +93,11 @@ enum class Argument : std::uint8_t {
   kCount
 };
 
+/// The argument of a name, in the spelling of any known writer; kCount for all others.
+Argument argument_of(std::string_view name);
+/// Kineto's spelling.
+std::string_view spelling_of(Argument argument);
+
 /// A set of Argument.
 using ArgumentMask = std::uint64_t;
 constexpr ArgumentMask mask_of(Argument argument) {

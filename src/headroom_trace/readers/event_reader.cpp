@@ -8,18 +8,6 @@
 namespace headroom::trace::readers {
 namespace {
 
-/// Parses "[24, 1, 1]" into three numbers; missing ones keep their value.
-void read_triple(Raw value, std::uint32_t (&triple)[3]) {
-  if (value.size() < 2 || value.front() != '[') return;
-  const char* at = value.data() + 1;
-  const char* const end = value.data() + value.size() - 1;
-  for (std::uint32_t& number : triple) {
-    while (at < end && (*at < '0' || *at > '9')) ++at;
-    if (at == end) return;
-    at = std::from_chars(at, end, number).ptr;
-  }
-}
-
 constexpr ArgumentMask kCollectiveArguments =
     mask_of(Argument::kCollectiveName, Argument::kGroupName, Argument::kGroupRanks, Argument::kGroupSize,
             Argument::kDtype, Argument::kElementsIn, Argument::kElementsOut);
@@ -29,94 +17,13 @@ constexpr ArgumentMask kGpuArguments =
 constexpr ArgumentMask kOpArguments =
     mask_of(Argument::kDims, Argument::kTypes, Argument::kStrides, Argument::kValues, Argument::kStack);
 
-std::uint32_t add_collective(EventValues& values, Batch& batch) {
-  Collective& collective = batch.collectives.emplace_back();
-  const auto name_of = [&](Argument argument, NameId& id) {
-    if (values.arguments.has(argument)) id = values.text(values.arguments[argument], batch);
-  };
-  name_of(Argument::kCollectiveName, collective.name);
-  name_of(Argument::kGroupName, collective.group);
-  name_of(Argument::kGroupRanks, collective.ranks);
-  name_of(Argument::kDtype, collective.dtype);
-  collective.elements_in = values.real(Argument::kElementsIn, -1);
-  collective.elements_out = values.real(Argument::kElementsOut, -1);
-  collective.group_size = values.whole<std::int32_t>(Argument::kGroupSize, -1);
-  return static_cast<std::uint32_t>(batch.collectives.size() - 1);
-}
-
-std::uint32_t add_gpu_detail(Needs needs, EventValues& values, std::uint32_t row, Batch& batch) {
-  GpuDetail& detail = batch.gpu.emplace_back();
-  detail.event = row;
-  detail.device = values.whole<std::int32_t>(Argument::kDevice, -1);
-  detail.stream = values.whole<std::int64_t>(Argument::kStream, -1);
-  detail.external_id = values.whole<std::int64_t>(Argument::kExternalId, -1);
-  if (has(needs, Needs::kGpuArguments)) {
-    detail.bytes = values.real(Argument::kBytes, -1);
-    detail.bandwidth_gb_s = values.real(Argument::kBandwidth, -1);
-    detail.blocks_per_sm = static_cast<float>(values.real(Argument::kBlocksPerSm, -1));
-    detail.warps_per_sm = static_cast<float>(values.real(Argument::kWarpsPerSm, -1));
-    detail.occupancy_percent = static_cast<float>(values.real(Argument::kOccupancy, -1));
-    detail.registers_per_thread = values.whole<std::int32_t>(Argument::kRegisters, -1);
-    read_triple(values.arguments[Argument::kGrid], detail.grid);
-    read_triple(values.arguments[Argument::kBlock], detail.block);
-    if (values.arguments.has(Argument::kCollectiveName)) detail.collective = add_collective(values, batch);
-  }
-  return static_cast<std::uint32_t>(batch.gpu.size() - 1);
-}
-
-std::uint32_t add_op_detail(Needs needs, EventValues& values, std::uint32_t row, Batch& batch) {
-  OpDetail detail{.event = row};
-  bool has_any = false;
-  const auto number = [&](Argument argument, std::int64_t& value) {
-    if (!values.arguments.has(argument)) return;
-    value = values.whole<std::int64_t>(argument, -1);
-    has_any = true;
-  };
-  number(Argument::kExternalId, detail.external_id);
-  number(Argument::kSequence, detail.sequence);
-  number(Argument::kForwardThread, detail.forward_thread);
-  const auto value = [&](Argument argument, NameId& id) {
-    if (!values.arguments.has(argument)) return;
-    id = values.json(values.arguments[argument], batch);
-    has_any = true;
-  };
-  if (has(needs, Needs::kOpArguments)) {
-    value(Argument::kDims, detail.dims);
-    value(Argument::kTypes, detail.types);
-    value(Argument::kStrides, detail.strides);
-    value(Argument::kValues, detail.values);
-    if (!without_quotes(values.arguments[Argument::kStack]).empty()) {
-      detail.stack = values.text(values.arguments[Argument::kStack], batch);
-      has_any = true;
-    }
-    if (values.arguments.has(Argument::kCollectiveName)) {
-      detail.collective = add_collective(values, batch);
-      has_any = true;
-    }
-  }
-  if (!has_any) return kNone;
-  batch.ops.push_back(detail);
-  return static_cast<std::uint32_t>(batch.ops.size() - 1);
-}
-
-std::uint32_t add_sync_detail(EventValues& values, std::uint32_t row, Batch& batch) {
-  SyncDetail& detail = batch.syncs.emplace_back();
-  detail.event = row;
-  if (values.arguments.has(Argument::kSyncKind))
-    detail.kind = values.text(values.arguments[Argument::kSyncKind], batch);
-  detail.device = values.whole<std::int32_t>(Argument::kDevice, -1);
-  detail.stream = values.whole<std::int64_t>(Argument::kStream, -1);
-  detail.wait_on_stream = values.whole<std::int64_t>(Argument::kWaitOnStream, -1);
-  detail.wait_on_event_record_correlation = values.whole<std::int64_t>(Argument::kWaitOnRecord, -1);
-  detail.wait_on_event_id = values.whole<std::int64_t>(Argument::kWaitOnEvent, -1);
-  return static_cast<std::uint32_t>(batch.syncs.size() - 1);
-}
-
 /// Phases that no column holds: counters, asynchronous events, objects, marks, samples, memory dumps,
 /// contexts, clocks.
 bool is_without_column(char phase) {
   return phase != '\0' && std::string_view("RCbneSTpFtNODPvVc(),").find(phase) != std::string_view::npos;
 }
+
+}  // namespace
 
 /// The arguments to read for events of a category.
 ArgumentMask arguments_of(Category category, Needs needs) {
@@ -147,30 +54,6 @@ ArgumentMask arguments_of(Category category, Needs needs) {
   return 0;
 }
 
-/// Adds the arguments of the event of `row` to the batch's table for its category. Returns the row there, or
-/// kNone if the arguments hold nothing.
-std::uint32_t add_detail(Category category, Needs needs, EventValues& values, std::uint32_t row,
-                         Batch& batch) {
-  switch (category) {
-    case Category::kKernel:
-    case Category::kGpuMemcpy:
-    case Category::kGpuMemset:
-      return add_gpu_detail(needs, values, row, batch);
-    case Category::kCpuOp:
-    case Category::kUserAnnotation:
-      return add_op_detail(needs, values, row, batch);
-    case Category::kGpuSync:
-      // MTIA's name no call.
-      if (!values.arguments.has(Argument::kSyncKind) && !values.arguments.has(Argument::kCorrelation))
-        return kNone;
-      return add_sync_detail(values, row, batch);
-    default:
-      return kNone;
-  }
-}
-
-}  // namespace
-
 NameId EventValues::text(Raw value, Batch& batch) {
   const NameId id = tables.texts.intern(without_quotes(value));
   if (tables.texts.is_dirty(id)) {
@@ -180,7 +63,19 @@ NameId EventValues::text(Raw value, Batch& batch) {
   return id;
 }
 
-NameId EventValues::json(Raw value, Batch& batch) {
+void read_extent(Raw value, std::uint32_t (&size)[3]) {
+  if (value.size() < 2 || value.front() != '[') return;
+  const char* at = value.data() + 1;
+  const char* const end = value.data() + value.size() - 1;
+  for (std::uint32_t& number : size) {
+    while (at < end && (*at < '0' || *at > '9')) ++at;
+    if (at == end) return;
+    at = std::from_chars(at, end, number).ptr;
+  }
+}
+
+NameId EventValues::json(Argument argument, Batch& batch) {
+  const Raw value = arguments[argument];
   const NameId id = tables.json.intern(value);
   if (tables.json.is_dirty(id)) {
     batch.add_problem(offset, fmt::format("an argument with bytes that are no UTF-8: {}", shown(value)));
@@ -346,7 +241,7 @@ void EventReader::add_duration(Batch& batch) {
   EventRow event;
   event.start_ns = *at;
   if (phase_ == 'X') event.duration_ns = duration(batch);
-  event.correlation = values_.whole<std::int64_t>(Argument::kCorrelation, kNoCorrelation);
+  values_.take(Argument::kCorrelation, event.correlation);
   event.name = values_.text(fields_.name, batch);
   event.thread = thread();
   event.category = category_;
@@ -374,18 +269,7 @@ void EventReader::add_instant(Batch& batch) {
   }
   const auto at = start(batch);
   if (!at) return;
-  MemoryEvent event{.at_ns = *at};
-  event.device_type = values_.whole<std::int32_t>(Argument::kDeviceType, -1);
-  event.device = values_.whole<std::int32_t>(Argument::kDeviceId, -1);
-  event.bytes = values_.whole<std::int64_t>(Argument::kBytes, 0);
-  event.address = values_.whole<std::int64_t>(Argument::kAddress, 0);
-  event.total_allocated = values_.whole<std::int64_t>(Argument::kTotalAllocated, -1);
-  event.total_reserved = values_.whole<std::int64_t>(Argument::kTotalReserved, -1);
-  event.is_held_before = values_.whole<std::int64_t>(Argument::kHeldBefore, 0) == 1;
-  event.thread = thread();
-  if (!without_quotes(values_.arguments[Argument::kStack]).empty())
-    event.stack = values_.text(values_.arguments[Argument::kStack], batch);
-  batch.memory.push_back(event);
+  add_memory_event({.at_ns = *at, .thread = thread()}, values_, batch);
 }
 
 void EventReader::add_flow(Batch& batch) {

@@ -4,9 +4,11 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 
 #include "headroom_trace/json/json_text.h"
 #include "headroom_trace/readers/batch.h"
+#include "headroom_trace/readers/event_details.h"
 #include "headroom_trace/readers/event_fields.h"
 #include "headroom_trace/readers/read.h"
 
@@ -19,23 +21,26 @@ struct EventValues {
   std::uint64_t offset = 0;  ///< of the event in the file
 
   NameId text(Raw value, Batch& batch);
-  NameId json(Raw value, Batch& batch);
+  NameId text(Argument argument, Batch& batch) { return text(arguments[argument], batch); }
+  NameId json(Argument argument, Batch& batch);
 
-  template <typename Integer>
-  Integer whole(Argument argument, Integer absent) const {
-    const auto value = arguments.has(argument) ? quick_whole(arguments[argument]) : std::nullopt;
-    return value ? static_cast<Integer>(*value) : absent;
-  }
-  double real(Argument argument, double absent) const {
-    return arguments.has(argument) ? parse_real(arguments[argument]).value_or(absent) : absent;
+  bool has(Argument argument) const { return arguments.has(argument); }
+  bool has_text(Argument argument) const { return !without_quotes(arguments[argument]).empty(); }
+  void extent(Argument argument, std::uint32_t (&size)[3]) const { read_extent(arguments[argument], size); }
+
+  /// Reads a number; one that is absent or unreadable keeps its value.
+  template <typename Number>
+  void take(Argument argument, Number& number) const {
+    if (!has(argument)) return;
+    if constexpr (std::is_integral_v<Number>) {
+      if (const auto whole = quick_whole(arguments[argument])) number = static_cast<Number>(*whole);
+    } else {
+      if (const auto real = parse_real(arguments[argument])) number = static_cast<Number>(*real);
+    }
   }
 };
 
 inline constexpr std::size_t kCategories = static_cast<std::size_t>(Category::kOther) + 1;
-
-inline constexpr ArgumentMask kMemoryArguments =
-    mask_of(Argument::kDeviceType, Argument::kDeviceId, Argument::kBytes, Argument::kAddress,
-            Argument::kTotalAllocated, Argument::kTotalReserved, Argument::kHeldBefore, Argument::kStack);
 
 /// Turns the tokens of events into rows of a batch. One for each reading thread.
 class EventReader {

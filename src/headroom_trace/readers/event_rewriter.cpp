@@ -51,17 +51,16 @@ std::optional<std::int64_t> number_in(std::string_view text, int base) {
   return error == std::errc{} && at == end && number >= 0 ? std::optional(number) : std::nullopt;
 }
 
-void append_microseconds(std::string_view key, std::int64_t ns, std::string& out) {
-  const std::uint64_t size = ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
-  fmt::format_to(std::back_inserter(out), ",\"{}\":{}{}", key, ns < 0 ? "-" : "", size / 1000);
-  if (size % 1000 != 0) fmt::format_to(std::back_inserter(out), ".{:03}", size % 1000);
+void append_time_member(std::string_view key, std::int64_t ns, std::string& out) {
+  fmt::format_to(std::back_inserter(out), ",\"{}\":", key);
+  append_microseconds(ns, out);
 }
 
 /// Appends a number unchanged. A string, or a number behind a control character, is converted to
 /// microseconds, with three decimals if it has any.
 void append_time(std::string_view key, Raw value, std::string& out) {
   const bool is_number = is_digit(value.front()) || value.front() == '-';
-  if (!is_number) return append_microseconds(key, parse_microseconds(value).value_or(0), out);
+  if (!is_number) return append_time_member(key, parse_microseconds(value).value_or(0), out);
   fmt::format_to(std::back_inserter(out), ",\"{}\":", key);
   append_clean_scalar(value, out);
 }
@@ -308,7 +307,7 @@ void EventRewriter::append_event(bool has_time, std::uint64_t offset, Batch& bat
   out += phase_;
   out += '"';
   if (has_time && mark_ == nullptr) append_time("ts", fields_.ts, out);
-  if (has_time && mark_ != nullptr) append_microseconds("ts", *moved_time(), out);
+  if (has_time && mark_ != nullptr) append_time_member("ts", *moved_time(), out);
   const auto length = fields_.dur.empty() ? std::nullopt : parse_microseconds(fields_.dur);
   if (length && *length >= 0) {
     append_time("dur", fields_.dur, out);

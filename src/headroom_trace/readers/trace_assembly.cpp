@@ -151,6 +151,10 @@ void read_distributed(const Json& info, Trace& trace) {
   trace.communication_backend = text(info, "backend");
 }
 
+void note_metadata(std::string_view key, const char* what, std::uint64_t offset, Trace& trace) {
+  append(trace.problems, {1, 0, {{offset, fmt::format("{} is {}", in_quotes(key), what)}}});
+}
+
 /// headroom's recorders count records dropped for lack of space or times.
 std::string dropped_records_text(std::int64_t dropped) {
   return fmt::format(
@@ -369,7 +373,7 @@ void TraceAssembly::append_namings(const Batch& batch, Translations& known) {
       trace_.threads[thread_row(naming.thread, known)].thread_name = text;
       continue;
     }
-    const std::string pid = clean_text(split_key(known.thread_keys[naming.thread]).pid).text;
+    const std::string pid = known.texts.meaning(split_key(known.thread_keys[naming.thread]).pid);
     if (naming.what == Naming::What::kProcess) {
       process_names_[pid] = text;
     } else if (std::string& labels = process_labels_[pid]; labels.find(text) == std::string::npos) {
@@ -383,7 +387,7 @@ std::uint32_t TraceAssembly::thread_row(std::uint32_t local, Translations& known
   std::uint32_t& row = known.thread_rows[local];
   if (row != kNone) return row;
   const ThreadKey key = split_key(known.thread_keys[local]);
-  Thread thread{clean_text(key.pid).text, clean_text(key.tid).text, "", "", ""};
+  Thread thread{known.texts.meaning(key.pid), known.texts.meaning(key.tid), "", "", ""};
   const auto [entry, is_new] =
       thread_rows_.emplace(thread.pid + '\x1f' + thread.tid, size_of(trace_.threads));
   if (is_new) trace_.threads.push_back(std::move(thread));
@@ -443,9 +447,7 @@ bool is_metadata_key(std::string_view key) {
 }
 
 void read_metadata(std::string_view key, std::string_view value, std::uint64_t offset, Trace& trace) {
-  const auto amiss = [&](const char* what) {
-    append(trace.problems, {1, 0, {{offset, fmt::format("{} is {}", in_quotes(key), what)}}});
-  };
+  const auto amiss = [&](const char* what) { note_metadata(key, what, offset, trace); };
   if (key == "schemaVersion") {
     trace.schema_version = parse_whole(value);
   } else if (key == "dropped_records") {
@@ -458,12 +460,16 @@ void read_metadata(std::string_view key, std::string_view value, std::uint64_t o
     trace.base_time_ns = *base;
   } else {
     if (!is_json(value)) return amiss("not JSON, and left out");
-    const Json json = parse_json(value, trace.source);
-    if (key == "distributedInfo" && json.is_object()) return read_distributed(json, trace);
-    if (key == "memory_pools" && json.is_array()) return read_pools(json, trace);
-    if (key != "distributedInfo" && json.is_array()) return read_devices(json, trace);
-    amiss(key == "distributedInfo" ? "no object, and left out" : "no array, and left out");
+    take_metadata(key, parse_json(value, trace.source), offset, trace);
   }
+}
+
+void take_metadata(std::string_view key, const Json& value, std::uint64_t offset, Trace& trace) {
+  if (key == "distributedInfo" && value.is_object()) return read_distributed(value, trace);
+  if (key == "memory_pools" && value.is_array()) return read_pools(value, trace);
+  if (key != "distributedInfo" && value.is_array()) return read_devices(value, trace);
+  note_metadata(key, key == "distributedInfo" ? "no object, and left out" : "no array, and left out", offset,
+                trace);
 }
 
 void read_rank_from_name(Trace& trace) {

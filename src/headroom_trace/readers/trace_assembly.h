@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "headroom/base/json.h"
 #include "headroom_trace/columns/trace.h"
 #include "headroom_trace/readers/batch.h"
 #include "headroom_trace/readers/read.h"
@@ -76,6 +77,8 @@ bool is_metadata_key(std::string_view key);
 
 /// Stores such a member in the trace, and its faults in the problems. `offset` is its position in the file.
 void read_metadata(std::string_view key, std::string_view value, std::uint64_t offset, Trace& trace);
+/// The same for a list or an object that needs no parsing.
+void take_metadata(std::string_view key, const Json& value, std::uint64_t offset, Trace& trace);
 
 /// Sets trace.rank from the file's name (headroom_trace/columns/trace_facts.h) if the file itself did not.
 void read_rank_from_name(Trace& trace);

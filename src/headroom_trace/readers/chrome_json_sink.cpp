@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <array>
+
+#include "headroom/base/text.h"
+#include "headroom_trace/json/strict_json.h"
+#include "headroom_trace/readers/event_sink.h"
+
+namespace headroom::trace::readers {
+namespace {
+
+/// Kineto's spellings, in the order of Category.
+constexpr std::array<std::string_view, 12> kCategoryTexts{
+    "kernel",      "gpu_memcpy", "gpu_memset",      "gpu_user_annotation", "cuda_sync", "cuda_runtime",
+    "cuda_driver", "cpu_op",     "user_annotation", "python_function",     "overhead",  "other"};
+static_assert(kCategoryTexts.size() == static_cast<std::size_t>(Category::kOther) + 1);
+
+class ChromeJsonSink final : public EventSink {
+ public:
+  ChromeJsonSink(Trace& trace, const ReadOptions& options, const RewriteSink& sink)
+      : EventSink(trace, options, Needs::kAll), sink_(sink), text_(batch_.rewritten) {}
+
+  void member(std::string_view key, const Json& value, std::uint64_t offset) override {
+    json_member(key, dump_json(value), offset);
+  }
+  void json_member(std::string_view key, std::string_view json, std::uint64_t offset) override {
+    sink_.member(key, json);
+    read_metadata(key, json, offset, trace_);
+  }
+
+ protected:
+  void take(const TypedEvent& event) override {
+    text_ += event.is_allocation ? R"({"ph":"i","ts":)" : R"({"ph":"X","ts":)";
+    append_microseconds(event.start_ns, text_);
+    if (!event.is_allocation) {
+      text_ += ",\"dur\":";
+      append_microseconds(event.duration_ns, text_);
+    }
+    text_ += ",\"cat\":";
+    add_text(event.category == Category::kOther && !event.category_text.empty()
+                 ? event.category_text
+                 : kCategoryTexts[static_cast<std::size_t>(event.category)]);
+    text_ += ",\"name\":";
+    add_text(event.name);
+    add_place(event.place);
+    if (!event.arguments.empty() || !event.stack.empty()) add_arguments(event);
+    text_ += "},\n";
+  }
+
+  void take_name(Naming::What what, Place place, std::string_view name) override {
+    const bool is_label = what == Naming::What::kLabels;
+    text_ += R"({"ph":"M","name":")";
+    text_ += is_label ? "process_labels" : what == Naming::What::kThread ? "thread_name" : "process_name";
+    text_ += '"';
+    add_place(place);
+    text_ += is_label ? R"(,"args":{"labels":)" : R"(,"args":{"name":)";
+    add_text(name);
+    text_ += "}},\n";
+  }
+
+  void complete() override {
+    if (!text_.empty()) sink_.events(text_);
+  }
+
+ private:
+  void add_text(std::string_view text) {
+    valid_.clear();
+    append_valid_utf8(text, valid_);
+    append_json_string(valid_, text_);
+  }
+
+  /// A number as a number, other text as a string.
+  void add_id(std::string_view text) {
+    if (const auto number = to_integer(text); number && std::to_string(*number) == text) {
+      text_ += text;
+    } else {
+      add_text(text);
+    }
+  }
+
+  void add_place(Place place) {
+    text_ += ",\"pid\":";
+    add_id(place.pid);
+    text_ += ",\"tid\":";
+    add_id(place.tid);
+  }
+
+  void add_arguments(const TypedEvent& event) {
+    text_ += ",\"args\":";
+    char before = '{';
+    const auto add_name = [&](std::string_view name) {
+      text_ += before;
+      add_text(name);
+      text_ += ':';
+      before = ',';
+    };
+    for (const EventArguments::One& one : event.arguments.all()) {
+      add_name(event.arguments.text(one.name));
+      if (std::holds_alternative<EventArguments::Text>(one.value)) {
+        add_text(event.arguments.text(one));
+      } else if (std::holds_alternative<EventArguments::Json>(one.value)) {
+        text_ += clean_json(event.arguments.text(one));
+      } else {
+        event.arguments.append_json(one, text_);
+      }
+    }
+    if (!event.stack.empty()) {
+      add_name(spelling_of(Argument::kStack));
+      add_text(event.stack);
+    }
+    text_ += '}';
+  }
+
+  const RewriteSink& sink_;
+  std::string& text_;
+  std::string valid_;
+};
+
+}  // namespace
+
+std::unique_ptr<EventSink> chrome_json_sink(Trace& trace, const ReadOptions& options,
+                                            const RewriteSink& out) {
+  return std::make_unique<ChromeJsonSink>(trace, options, out);
+}
+
+}  // namespace headroom::trace::readers

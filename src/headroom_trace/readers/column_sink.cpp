@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <concepts>
+#include <cstring>
+#include <type_traits>
+#include <variant>
+
+#include "headroom_trace/json/strict_json.h"
+#include "headroom_trace/readers/event_details.h"
+#include "headroom_trace/readers/event_sink.h"
+
+namespace headroom::trace::readers {
+namespace {
+
+/// Text of which eight bytes are readable.
+class ReadableText {
+ public:
+  explicit ReadableText(std::string_view text) : text_(text) {
+    if (text.size() < few_.size()) text_ = {few_.data(), text.copy(few_.data(), text.size())};
+  }
+  ReadableText(const ReadableText&) = delete;
+  ReadableText& operator=(const ReadableText&) = delete;
+  operator std::string_view() const { return text_; }
+
+ private:
+  std::array<char, 8> few_{};
+  std::string_view text_;
+};
+
+/// The typed arguments of the current event, and the tables of texts: as EventValues for those of a text.
+class TypedValues {
+ public:
+  /// Of two arguments of one column the last counts, up to the last column wanted.
+  void read(const EventArguments& arguments, ArgumentMask wanted, std::uint64_t offset) {
+    arguments_ = &arguments;
+    begin(offset);
+    for (const EventArguments::One& one : arguments.all()) {
+      if (one.column == Argument::kCount || (wanted & mask_of(one.column)) == 0) continue;
+      values_[static_cast<unsigned>(one.column)] = &one;
+      present_ |= mask_of(one.column);
+      if (present_ == wanted) break;
+    }
+  }
+
+  /// An event without arguments.
+  void begin(std::uint64_t offset) {
+    offset_ = offset;
+    present_ = 0;
+  }
+
+  bool has(Argument argument) const { return (present_ & mask_of(argument)) != 0; }
+  bool has_text(Argument argument) const { return has(argument) && !spelling(argument).empty(); }
+
+  template <typename Number>
+  void take(Argument argument, Number& number) const {
+    if (!has(argument)) return;
+    std::visit(
+        [&](const auto& value) {
+          using Value = std::decay_t<decltype(value)>;
+          if constexpr (std::integral<Value>) {
+            number = static_cast<Number>(value);
+          } else if constexpr (std::floating_point<Value>) {
+            const bool fits = std::floating_point<Number> ? std::isfinite(value) : std::abs(value) < 0x1p63;
+            if (fits) number = static_cast<Number>(value);
+          } else if constexpr (!std::same_as<Value, EventArguments::Extent>) {
+            take_text(arguments_->text(value.part), number);
+          }
+        },
+        of(argument).value);
+  }
+
+  NameId text(std::string_view text, Batch& batch) {
+    const NameId id = tables_.texts.intern(ReadableText(text));
+    if (tables_.texts.is_dirty(id)) {
+      std::string json;
+      append_json_string(text, json);
+      batch.add_problem(
+          offset_, fmt::format("text with a bad escape or bytes that are no UTF-8: {}", shown(json)));
+    }
+    return id;
+  }
+  NameId text(Argument argument, Batch& batch) { return text(spelling(argument), batch); }
+
+  NameId json(Argument argument, Batch& batch) {
+    json_.clear();
+    arguments_->append_json(of(argument), json_);
+    const NameId id = tables_.json.intern(ReadableText(json_));
+    if (tables_.json.is_dirty(id)) {
+      batch.add_problem(offset_,
+                        fmt::format("an argument with bytes that are no UTF-8: {}", shown(json_)));
+    }
+    return id;
+  }
+
+  /// A negative number counts as its size, as in a text.
+  void extent(Argument argument, std::uint32_t (&size)[3]) const {
+    if (!has(argument)) return;
+    if (const auto* const json = std::get_if<EventArguments::Json>(&of(argument).value))
+      return read_extent(arguments_->text(json->part), size);
+    const auto* const given = std::get_if<EventArguments::Extent>(&of(argument).value);
+    for (std::size_t i = 0; given != nullptr && i < given->size(); ++i) {
+      const std::int64_t number = std::abs((*given)[i]);
+      if (std::in_range<std::uint32_t>(number)) size[i] = static_cast<std::uint32_t>(number);
+    }
+  }
+
+  std::uint32_t thread(Place place) {
+    return tables_.threads.intern(ReadableText(place.pid), ReadableText(place.tid));
+  }
+
+  void explain(Batch& batch) {
+    tables_.texts.take_new(batch.new_texts);
+    tables_.json.take_new(batch.new_json);
+    tables_.threads.take_new(batch.new_threads);
+  }
+
+ private:
+  const EventArguments::One& of(Argument argument) const { return *values_[static_cast<unsigned>(argument)]; }
+
+  template <typename Number>
+  static void take_text(std::string_view text, Number& number) {
+    if constexpr (std::integral<Number>) {
+      if (const auto whole = parse_whole(text)) number = static_cast<Number>(*whole);
+    } else {
+      if (const auto real = parse_real(text)) number = static_cast<Number>(*real);
+    }
+  }
+
+  /// The text of a text, the JSON of other values.
+  std::string spelling(Argument argument) const {
+    const EventArguments::One& one = of(argument);
+    if (std::holds_alternative<EventArguments::Text>(one.value)) return std::string(arguments_->text(one));
+    std::string json;
+    arguments_->append_json(one, json);
+    return json;
+  }
+
+  LocalTables tables_{LocalNames::Form::kPlain};
+  const EventArguments* arguments_ = nullptr;
+  std::uint64_t offset_ = 0;
+  ArgumentMask present_ = 0;
+  std::array<const EventArguments::One*, static_cast<std::size_t>(Argument::kCount)> values_{};
+  std::string json_;
+};
+
+class ColumnSink final : public EventSink {
+ public:
+  ColumnSink(Trace& trace, const ReadOptions& options) : EventSink(trace, options, options.needs) {}
+
+  void member(std::string_view key, const Json& value, std::uint64_t offset) override {
+    take_metadata(key, value, offset, trace_);
+  }
+  void json_member(std::string_view key, std::string_view json, std::uint64_t offset) override {
+    read_metadata(key, json, offset, trace_);
+  }
+
+ protected:
+  void take(const TypedEvent& event) override {
+    if (event.is_allocation) return take_allocation(event);
+    values_.read(event.arguments, arguments_of(event.category, needs_), event.offset);
+    const auto row = static_cast<std::uint32_t>(batch_.events.size());
+    EventRow one{.start_ns = event.start_ns, .duration_ns = event.duration_ns, .category = event.category};
+    values_.take(Argument::kCorrelation, one.correlation);
+    one.name = values_.text(event.name, batch_);
+    one.thread = values_.thread(event.place);
+    one.detail = add_detail(event.category, needs_, values_, row, batch_);
+    batch_.events.push_back(one);
+  }
+
+  void take_name(Naming::What what, Place place, std::string_view name) override {
+    values_.begin(0);
+    ++batch_.without_columns;
+    batch_.namings.push_back({what, values_.thread(place), values_.text(name, batch_)});
+  }
+
+  void complete() override { values_.explain(batch_); }
+
+ private:
+  void take_allocation(const TypedEvent& event) {
+    values_.read(event.arguments, kMemoryArguments, event.offset);
+    add_memory_event({.at_ns = event.start_ns, .thread = values_.thread(event.place)}, values_, batch_);
+    if (!event.stack.empty()) batch_.memory.back().stack = values_.text(event.stack, batch_);
+  }
+
+  TypedValues values_;
+};
+
+}  // namespace
+
+std::unique_ptr<EventSink> column_sink(Trace& trace, const ReadOptions& options) {
+  return std::make_unique<ColumnSink>(trace, options);
+}
+
+}  // namespace headroom::trace::readers

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "headroom_trace/json/json_text.h"
+#include "headroom_trace/readers/event_fields.h"
+
+namespace headroom::trace::readers {
+
+/// The name of an argument: one that a column holds, in Kineto's spelling, or any other.
+struct ArgumentName {
+  ArgumentName(Argument of) : column(of), text(spelling_of(of)) {}
+  template <std::convertible_to<std::string_view> Name>
+  ArgumentName(const Name& name) : column(argument_of(name)), text(name) {}
+  Argument column;  ///< kCount: none
+  std::string_view text;
+};
+
+/// Typed arguments of an event, in the order in which a file in JSON has them. Copies all texts.
+class EventArguments {
+ public:
+  using Extent = std::array<std::int64_t, 3>;  ///< of a grid or a block
+
+  template <std::integral Integer>
+  void add(ArgumentName name, Integer value) {
+    if constexpr (std::is_signed_v<Integer>) {
+      append(name, std::int64_t{value});
+    } else {
+      append(name, std::uint64_t{value});
+    }
+  }
+  void add(ArgumentName name, double value) { append(name, value); }
+  void add(ArgumentName name, const Extent& value) { append(name, value); }
+  void add(ArgumentName name, std::string_view text) { append(name, Text{keep(text)}); }
+  /// Adds a value of the file that is JSON already.
+  void add_json(ArgumentName name, std::string_view json) { append(name, Json{keep(json)}); }
+  /// Adds members that are JSON, "a":1,"b":[2]. Returns false, and adds nothing, if they are not.
+  bool add_members(std::string_view json);
+
+  static EventArguments of_members(std::string_view json) {
+    EventArguments arguments;
+    arguments.add_members(json);
+    return arguments;
+  }
+
+  bool empty() const { return all_.empty(); }
+  void clear();
+
+  struct Part {
+    std::uint32_t at = 0, size = 0;
+  };
+  struct Text {
+    Part part;
+  };
+  struct Json {
+    Part part;
+  };
+  struct One {
+    Argument column;
+    Part name;
+    std::variant<std::int64_t, std::uint64_t, double, Extent, Text, Json> value;
+  };
+  const std::vector<One>& all() const { return all_; }
+  std::string_view text(Part part) const { return std::string_view(texts_).substr(part.at, part.size); }
+  /// The text, or the JSON, of the value; empty for others.
+  std::string_view text(const One& one) const;
+  /// Appends the value as JSON.
+  void append_json(const One& one, std::string& out) const;
+
+ private:
+  template <typename Value>
+  void append(const ArgumentName& name, const Value& value) {
+    all_.push_back({name.column, keep(name.text), value});
+  }
+  Part keep(std::string_view text);
+
+  std::vector<One> all_;
+  std::string texts_;
+};
+
+}  // namespace headroom::trace::readers

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "headroom/base/json.h"
+#include "headroom_trace/columns/trace.h"
+#include "headroom_trace/readers/batch.h"
+#include "headroom_trace/readers/event_arguments.h"
+#include "headroom_trace/readers/event_fields.h"
+#include "headroom_trace/readers/event_rewriter.h"
+#include "headroom_trace/readers/read.h"
+#include "headroom_trace/readers/trace_assembly.h"
+
+namespace headroom::trace::readers {
+
+/// Where an event is drawn: numbers, or text.
+struct Place {
+  std::string_view pid, tid;
+};
+
+/// An event of a format other than Chrome's. Its category tells which arguments have columns.
+struct TypedEvent {
+  Category category = Category::kOther;
+  std::string_view name{};
+  Place place{};
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;  ///< ignored for allocations
+  const EventArguments& arguments;
+  std::uint64_t offset = 0;          ///< byte of the (unpacked) file
+  bool is_allocation = false;        ///< or a free: the instant "[memory]"
+  std::string_view stack{};          ///< of an allocation: long and often repeated
+  std::string_view category_text{};  ///< for kOther, as in the file
+};
+
+/// Takes the events of formats other than Chrome's. One place decides what is skipped and what is reported,
+/// and any format can be converted.
+class EventSink {
+ public:
+  EventSink(const EventSink&) = delete;
+  EventSink& operator=(const EventSink&) = delete;
+  virtual ~EventSink() = default;
+
+  /// Whether events of the category are kept; report the others to count_unneeded().
+  bool wants(Category category) const { return has(needs_, need_of(category)); }
+
+  void add(const TypedEvent& event);
+  void name_process(std::string_view pid, std::string_view name, std::string_view labels = {});
+  void name_thread(Place place, std::string_view name);
+  /// Adds a top-level member of a Chrome trace: deviceProperties, memory_pools.
+  virtual void member(std::string_view key, const Json& value, std::uint64_t offset) = 0;
+  /// The same, as the file's own JSON.
+  virtual void json_member(std::string_view key, std::string_view json, std::uint64_t offset) = 0;
+
+  /// Counts events that nobody needs or no column holds.
+  void count_unneeded(std::uint64_t count = 1);
+  void count_without_columns(std::uint64_t count = 1);
+  /// Reports an event that cannot be read.
+  void skip(std::uint64_t offset, std::string what) {
+    ++batch_.seen;
+    batch_.skip_event(offset, std::move(what));
+  }
+  /// Reports any other problem.
+  void problem(std::uint64_t offset, std::string what) { batch_.add_problem(offset, std::move(what)); }
+  /// Reports that the file is truncated.
+  void cut_off(std::uint64_t offset, std::string what);
+
+  /// Throws Error "interrupted" if the caller asked for it.
+  void progress(std::uint64_t done, std::uint64_t size);
+  /// Call after the last event; `bytes` is the size of the unpacked file.
+  void finish(std::uint64_t bytes);
+
+ protected:
+  EventSink(Trace& trace, const ReadOptions& options, Needs needs);
+  /// Takes an event that is needed and has sound times.
+  virtual void take(const TypedEvent& event) = 0;
+  virtual void take_name(Naming::What what, Place place, std::string_view name) = 0;
+  /// Completes the batch before it is handed on.
+  virtual void complete() = 0;
+
+  Trace& trace_;
+  const Needs needs_;
+  Batch batch_;
+
+ private:
+  void take_name_and_count(Naming::What what, Place place, std::string_view name);
+  void flush_full();
+  void flush();
+
+  const ReadOptions& options_;
+  TraceAssembly assembly_;
+  Translations known_{LocalNames::Form::kPlain};
+};
+
+/// Fills the columns of the trace.
+std::unique_ptr<EventSink> column_sink(Trace& trace, const ReadOptions& options);
+/// Passes all events on as the JSON that Kineto would have written; the trace gets only facts about the file.
+std::unique_ptr<EventSink> chrome_json_sink(Trace& trace, const ReadOptions& options, const RewriteSink& out);
+
+}  // namespace headroom::trace::readers
