@@ -14,7 +14,6 @@
 #include "headroom/base/text.h"
 #include "headroom_trace/formats/formats.h"
 #include "headroom_trace/json/json_text.h"
-#include "headroom_trace/json/strict_json.h"
 #include "headroom_trace/json/text_feed.h"
 
 namespace headroom::trace::readers {
@@ -30,7 +29,7 @@ struct RocprofProcess {
   std::unordered_map<std::int64_t, Agent> agents;
   std::vector<std::vector<std::string>> operations;  ///< names by kind and operation
   std::unordered_map<std::int64_t, std::string> kernels, markers;
-  std::string devices;  ///< as deviceProperties
+  Json devices = Json::array();  ///< as deviceProperties
   std::int64_t gpus = 0;
 };
 
@@ -62,7 +61,7 @@ class RocprofReader {
   EventSink& events_;
   std::vector<RocprofProcess> processes_;
   std::unordered_set<std::string> named_;
-  JsonMembers arguments_;
+  EventArguments arguments_;
   std::uint64_t offset_ = 0;
 };
 
@@ -81,7 +80,7 @@ void RocprofReader::read_processes(ByteSource& source, bool takes_tables, bool t
       if (at >= processes_.size()) return;
       RocprofProcess& process = processes_[at++];
       if (takes_records && !process.devices.empty())
-        events_.json_member("deviceProperties", "[" + process.devices + "]", json.offset());
+        events_.member("deviceProperties", process.devices, json.offset());
       json.object([&](const std::string& key) {
         if (takes_tables) read_table(json, key, process);
         if (takes_records && key == "buffer_records") read_records(json, process);
@@ -144,14 +143,13 @@ void RocprofReader::take_agent(const Json& agent, RocprofProcess& process) {
   const std::string_view product = text_at(agent, "product_name");
   const std::int64_t wave = whole_at(agent, "wave_front_size", 64),
                      waves = whole_at(agent, "max_waves_per_cu", 0);
-  JsonMembers device;
-  device.add("id", number);
-  device.add("name", product.empty() ? text_at(agent, "name") : product);
-  device.add("numSms", whole_at(agent, "cu_count", 0));
-  device.add("warpSize", wave);
+  Json device = {{"id", number},
+                 {"name", product.empty() ? text_at(agent, "name") : product},
+                 {"numSms", whole_at(agent, "cu_count", 0)},
+                 {"warpSize", wave}};
   if (wave > 0 && wave <= 1024 && waves > 0 && waves <= 1024)
-    device.add("maxThreadsPerMultiprocessor", wave * waves);
-  process.devices += (process.devices.empty() ? "{" : ",{") + device.text() + "}";
+    device["maxThreadsPerMultiprocessor"] = wave * waves;
+  process.devices.push_back(std::move(device));
 }
 
 void RocprofReader::read_records(JsonDescent& json, const RocprofProcess& process) {
@@ -215,8 +213,9 @@ void RocprofReader::add_kernel(const Json& record, const RocprofProcess& process
       return std::max<std::int64_t>(whole_at(grid, axis), 0) / size +
              (whole_at(grid, axis) % size > 0 ? 1 : 0);
     };
-    arguments_.add_extent("grid", groups("x"), groups("y"), groups("z"));
-    arguments_.add_extent("block", whole_at(group, "x"), whole_at(group, "y"), whole_at(group, "z"));
+    arguments_.add(Argument::kGrid, {groups("x"), groups("y"), groups("z")});
+    arguments_.add(Argument::kBlock,
+                   {whole_at(group, "x"), whole_at(group, "y"), whole_at(group, "z")});
   }
   add_work(Category::kKernel, name, handle_at(info, "agent_id"), record, process);
 }
@@ -224,9 +223,9 @@ void RocprofReader::add_kernel(const Json& record, const RocprofProcess& process
 void RocprofReader::add_copy(const Json& record, const RocprofProcess& process) {
   const std::int64_t bytes = whole_at(record, "bytes");
   const std::int64_t length = whole_at(record, "end_timestamp") - whole_at(record, "start_timestamp");
-  if (bytes >= 0) arguments_.add("bytes", bytes);
+  if (bytes >= 0) arguments_.add(Argument::kBytes, bytes);
   if (bytes >= 0 && length > 0)
-    arguments_.add("memory bandwidth (GB/s)", static_cast<double>(bytes) / static_cast<double>(length));
+    arguments_.add(Argument::kBandwidth, static_cast<double>(bytes) / static_cast<double>(length));
   const std::int64_t to = handle_at(record, "dst_agent_id"), from = handle_at(record, "src_agent_id");
   add_work(Category::kGpuMemcpy, operation_of(record, process), process.agents.contains(to) ? to : from,
            record, process);
@@ -241,15 +240,15 @@ void RocprofReader::add_work(Category category, std::string_view name, std::int6
   const std::string pid = std::to_string(device), tid = std::to_string(stream);
   if (named_.insert(pid).second) events_.name_process(pid, "HIP", "GPU " + pid);
   if (named_.insert(pid + ' ' + tid).second) events_.name_thread({pid, tid}, "stream " + tid);
-  arguments_.add("device", device);
-  arguments_.add("stream", stream);
-  arguments_.add("correlation", whole_at(member_at(record, "correlation_id"), "internal"));
+  arguments_.add(Argument::kDevice, device);
+  arguments_.add(Argument::kStream, stream);
+  arguments_.add(Argument::kCorrelation, whole_at(member_at(record, "correlation_id"), "internal"));
   events_.add({.category = category,
                .name = name,
                .place = {pid, tid},
                .start_ns = whole_at(record, "start_timestamp"),
                .duration_ns = whole_at(record, "end_timestamp") - whole_at(record, "start_timestamp"),
-               .arguments = EventArguments::of_members(arguments_.text()),
+               .arguments = arguments_,
                .offset = offset_});
 }
 
@@ -262,14 +261,14 @@ void RocprofReader::add_call(Category category, const Json& record, const Rocpro
     if (const auto marker = process.markers.find(correlation); marker != process.markers.end())
       name = marker->second;
   }
-  arguments_.add("correlation", correlation);
+  arguments_.add(Argument::kCorrelation, correlation);
   const std::string thread = std::to_string(whole_at(record, "thread_id", 0));
   events_.add({.category = category,
                .name = name,
                .place = {process.pid, thread},
                .start_ns = whole_at(record, "start_timestamp"),
                .duration_ns = whole_at(record, "end_timestamp") - whole_at(record, "start_timestamp"),
-               .arguments = EventArguments::of_members(arguments_.text()),
+               .arguments = arguments_,
                .offset = offset_});
 }
 

@@ -96,7 +96,7 @@ class ChromeJsonSink final : public EventSink {
       before = ',';
     };
     for (const EventArguments::One& one : event.arguments.all()) {
-      add_name(event.arguments.text(one.name));
+      add_name(event.arguments.name(one));
       if (std::holds_alternative<EventArguments::Text>(one.value)) {
         add_text(event.arguments.text(one));
       } else if (std::holds_alternative<EventArguments::Json>(one.value)) {

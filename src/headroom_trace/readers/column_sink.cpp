@@ -66,7 +66,7 @@ class TypedValues {
             const bool fits = std::floating_point<Number> ? std::isfinite(value) : std::abs(value) < 0x1p63;
             if (fits) number = static_cast<Number>(value);
           } else if constexpr (!std::same_as<Value, EventArguments::Extent>) {
-            take_text(arguments_->text(value.part), number);
+            take_text(arguments_->text(of(argument)), number);
           }
         },
         of(argument).value);
@@ -98,8 +98,8 @@ class TypedValues {
   /// A negative number counts as its size, as in a text.
   void extent(Argument argument, std::uint32_t (&size)[3]) const {
     if (!has(argument)) return;
-    if (const auto* const json = std::get_if<EventArguments::Json>(&of(argument).value))
-      return read_extent(arguments_->text(json->part), size);
+    if (std::holds_alternative<EventArguments::Json>(of(argument).value))
+      return read_extent(arguments_->text(of(argument)), size);
     const auto* const given = std::get_if<EventArguments::Extent>(&of(argument).value);
     for (std::size_t i = 0; given != nullptr && i < given->size(); ++i) {
       const std::int64_t number = std::abs((*given)[i]);

@@ -11,12 +11,6 @@
 
 namespace headroom::trace::readers {
 
-EventArguments::Part EventArguments::keep(std::string_view text) {
-  const auto at = static_cast<std::uint32_t>(texts_.size());
-  texts_ += text;
-  return {at, static_cast<std::uint32_t>(text.size())};
-}
-
 void EventArguments::clear() {
   all_.clear();
   texts_.clear();
@@ -45,21 +39,15 @@ bool EventArguments::add_members(std::string_view json) {
   return true;
 }
 
-std::string_view EventArguments::text(const One& one) const {
-  if (const auto* const own = std::get_if<Text>(&one.value)) return text(own->part);
-  if (const auto* const json = std::get_if<Json>(&one.value)) return text(json->part);
-  return {};
-}
-
 void EventArguments::append_json(const One& one, std::string& out) const {
   std::visit(
       [&](const auto& value) {
         using Value = std::decay_t<decltype(value)>;
         auto to = std::back_inserter(out);
         if constexpr (std::same_as<Value, Text>) {
-          append_json_string(text(value.part), out);
+          append_json_string(text(one), out);
         } else if constexpr (std::same_as<Value, Json>) {
-          out += text(value.part);
+          out += text(one);
         } else if constexpr (std::same_as<Value, Extent>) {
           fmt::format_to(to, "[{},{},{}]", value[0], value[1], value[2]);
         } else if constexpr (std::same_as<Value, double>) {

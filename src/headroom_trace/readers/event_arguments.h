@@ -41,9 +41,9 @@ class EventArguments {
   }
   void add(ArgumentName name, double value) { append(name, value); }
   void add(ArgumentName name, const Extent& value) { append(name, value); }
-  void add(ArgumentName name, std::string_view text) { append(name, Text{keep(text)}); }
+  void add(ArgumentName name, std::string_view text) { append(name, Text{}, text); }
   /// Adds a value of the file that is JSON already.
-  void add_json(ArgumentName name, std::string_view json) { append(name, Json{keep(json)}); }
+  void add_json(ArgumentName name, std::string_view json) { append(name, Json{}, json); }
   /// Adds members that are JSON, "a":1,"b":[2]. Returns false, and adds nothing, if they are not.
   bool add_members(std::string_view json);
 
@@ -56,33 +56,32 @@ class EventArguments {
   bool empty() const { return all_.empty(); }
   void clear();
 
-  struct Part {
-    std::uint32_t at = 0, size = 0;
-  };
-  struct Text {
-    Part part;
-  };
-  struct Json {
-    Part part;
-  };
+  struct Text {};
+  struct Json {};
   struct One {
     Argument column;
-    Part name;
     std::variant<std::int64_t, std::uint64_t, double, Extent, Text, Json> value;
+    std::uint32_t name_at, name_end, text_end;
   };
   const std::vector<One>& all() const { return all_; }
-  std::string_view text(Part part) const { return std::string_view(texts_).substr(part.at, part.size); }
+  std::string_view name(const One& one) const { return part(one.name_at, one.name_end); }
   /// The text, or the JSON, of the value; empty for others.
-  std::string_view text(const One& one) const;
+  std::string_view text(const One& one) const { return part(one.name_end, one.text_end); }
   /// Appends the value as JSON.
   void append_json(const One& one, std::string& out) const;
 
  private:
   template <typename Value>
-  void append(const ArgumentName& name, const Value& value) {
-    all_.push_back({name.column, keep(name.text), value});
+  void append(const ArgumentName& name, const Value& value, std::string_view text = {}) {
+    const auto at = static_cast<std::uint32_t>(texts_.size());
+    texts_ += name.text;
+    const auto name_end = static_cast<std::uint32_t>(texts_.size());
+    texts_ += text;
+    all_.push_back({name.column, value, at, name_end, static_cast<std::uint32_t>(texts_.size())});
   }
-  Part keep(std::string_view text);
+  std::string_view part(std::uint32_t at, std::uint32_t end) const {
+    return std::string_view(texts_).substr(at, end - at);
+  }
 
   std::vector<One> all_;
   std::string texts_;
