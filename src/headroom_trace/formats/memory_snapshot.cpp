@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "headroom/base/error.h"
+#include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom_trace/columns/trace.h"
 #include "headroom_trace/formats/formats.h"
 #include "headroom_trace/formats/pickle.h"
 #include "headroom_trace/json/json_text.h"
-#include "headroom_trace/json/strict_json.h"
 
 namespace headroom::trace::readers {
 namespace {
@@ -43,13 +43,12 @@ class SnapshotSegments {
   /// The bytes requested if the file has them, otherwise the rounded size.
   std::int64_t requested_bytes(Id block) const;
   std::int64_t bytes(Id object, std::string_view key) const;
-  /// The trace's member memory_pools: a JSON list with a MemoryPool for each device; `more` adds members by
-  /// device.
-  std::string pools_json(const std::map<std::int64_t, std::string>& more) const;
+  /// The trace's member memory_pools: a MemoryPool for each device; `more` adds members by device.
+  Json pools(const std::map<std::int64_t, Json>& more) const;
 
  private:
   const std::vector<Id>& of(std::int64_t device) const;
-  std::string pool_json(std::int64_t device) const;
+  Json pool(std::int64_t device) const;
 
   const Pickle& pickle_;
   std::map<std::int64_t, std::vector<Id>> by_device_;
@@ -112,7 +111,7 @@ std::size_t SnapshotSegments::block_count(std::int64_t device) const {
   return count;
 }
 
-std::string SnapshotSegments::pool_json(std::int64_t device) const {
+Json SnapshotSegments::pool(std::int64_t device) const {
   MemoryPool pool;
   for (const Id segment : of(device)) {
     std::int64_t active = 0;
@@ -131,29 +130,27 @@ std::string SnapshotSegments::pool_json(std::int64_t device) const {
     add_bytes(pool.active_bytes, active);
     add_bytes(pool.reserved_bytes, total);
   }
-  JsonMembers members;
-  members.add("device_type", kSnapshotDeviceType);
-  members.add("device", device);
-  members.add("segments", of(device).size());
-  members.add("reserved_bytes", pool.reserved_bytes);
-  members.add("active_bytes", pool.active_bytes);
-  members.add("requested_bytes", pool.requested_bytes);
-  members.add("waiting_bytes", pool.waiting_bytes);
-  members.add("free_whole_bytes", pool.free_whole_bytes);
-  members.add("inactive_split_bytes", pool.inactive_split_bytes);
-  members.add("largest_free_bytes", pool.largest_free_bytes);
-  return members.text();
+  return {{"device_type", kSnapshotDeviceType},
+          {"device", device},
+          {"segments", of(device).size()},
+          {"reserved_bytes", pool.reserved_bytes},
+          {"active_bytes", pool.active_bytes},
+          {"requested_bytes", pool.requested_bytes},
+          {"waiting_bytes", pool.waiting_bytes},
+          {"free_whole_bytes", pool.free_whole_bytes},
+          {"inactive_split_bytes", pool.inactive_split_bytes},
+          {"largest_free_bytes", pool.largest_free_bytes}};
 }
 
-std::string SnapshotSegments::pools_json(const std::map<std::int64_t, std::string>& more) const {
-  std::string pools;
+Json SnapshotSegments::pools(const std::map<std::int64_t, Json>& more) const {
+  Json pools = Json::array();
   for (const auto& [device, segments] : by_device_) {
-    const auto found = more.find(device);
-    pools += (pools.empty() ? "[{" : ",{") + pool_json(device);
-    if (found != more.end()) pools += "," + found->second;
-    pools += '}';
+    Json one = pool(device);
+    if (const auto found = more.find(device); found != more.end())
+      for (const auto& [key, value] : found->second.items()) one[key] = value;
+    pools.push_back(std::move(one));
   }
-  return pools.empty() ? "[]" : pools + "]";
+  return pools;
 }
 
 using Id = Pickle::Id;
@@ -215,15 +212,16 @@ class SnapshotReader {
     const std::vector<Id>& history = pickle_.list(pickle_.at(entry, "history"));
     return own != Pickle::kAbsent || history.empty() ? own : pickle_.at(history.front(), "frames");
   }
-  const std::string& stack_json(Id frames);
+  const std::string& stack(Id frames);
 
   const Pickle& pickle_;
   EventSink& events_;
   SnapshotSegments segments_;
+  EventArguments arguments_;
   std::uint64_t entry_ = 0;                       ///< locates problems: values have no byte offset
   std::unordered_map<Id, std::string> stacks_;    ///< entries with the same stack share a list of frames
   std::size_t stacks_text_ = 0;                   ///< bytes of stacks_
-  std::map<std::int64_t, std::string> failures_;  ///< members about failed allocations, by device
+  std::map<std::int64_t, Json> failures_;         ///< members about failed allocations, by device
 };
 
 void SnapshotReader::read() {
@@ -248,7 +246,7 @@ void SnapshotReader::read() {
       note_failures(device, entries);
     }
   }
-  if (segments_.devices() > 0) events_.json_member("memory_pools", segments_.pools_json(failures_), 0);
+  if (segments_.devices() > 0) events_.member("memory_pools", segments_.pools(failures_), 0);
 }
 
 /// In requested bytes, as in the history and in the blocks.
@@ -325,13 +323,10 @@ void SnapshotReader::note_failures(std::int64_t device, const std::vector<Id>& e
     last = entry;
   }
   if (count == 0) return;
-  JsonMembers members;
-  members.add("out_of_memory", count);
-  members.add("wanted_bytes", segments_.bytes(last, "size"));
-  members.add("device_free_bytes", segments_.bytes(last, "device_free"));
-  if (const std::string& stack = stack_json(frames_of(last)); !stack.empty())
-    members.add_json("wanted_stack", stack);
-  failures_[device] = members.text();
+  Json& members = failures_[device] = {{"out_of_memory", count},
+                                       {"wanted_bytes", segments_.bytes(last, "size")},
+                                       {"device_free_bytes", segments_.bytes(last, "device_free")}};
+  if (const std::string& text = stack(frames_of(last)); !text.empty()) members["wanted_stack"] = text;
 }
 
 /// Without a history: the blocks held at the end.
@@ -359,30 +354,29 @@ void SnapshotReader::add_blocks(std::int64_t device, const std::vector<Block>& b
 
 void SnapshotReader::add(std::int64_t device, const Block& block, std::int64_t at_ns, const Totals& totals,
                          bool is_held_before) {
-  JsonMembers arguments;
-  arguments.add("Device Type", kSnapshotDeviceType);
-  arguments.add("Device Id", device);
-  arguments.add("Bytes", block.bytes);
-  arguments.add("Addr", block.address);
-  arguments.add("Total Allocated", std::max<std::int64_t>(totals.allocated, 0));
-  arguments.add("Total Reserved", std::max<std::int64_t>(totals.reserved, 0));
-  if (is_held_before) arguments.add("Is Held Before", 1);
+  arguments_.clear();
+  arguments_.add(Argument::kDeviceType, kSnapshotDeviceType);
+  arguments_.add(Argument::kDeviceId, device);
+  arguments_.add("Bytes", block.bytes);
+  arguments_.add(Argument::kAddress, block.address);
+  arguments_.add(Argument::kTotalAllocated, std::max<std::int64_t>(totals.allocated, 0));
+  arguments_.add(Argument::kTotalReserved, std::max<std::int64_t>(totals.reserved, 0));
+  if (is_held_before) arguments_.add(Argument::kHeldBefore, 1);
   const std::string number = std::to_string(device);
   events_.add({.name = "[memory]",
                .place = {number, number},
                .start_ns = at_ns,
-               .arguments = EventArguments::of_members(arguments.text()),
+               .arguments = arguments_,
                .offset = entry_,
                .is_allocation = true,
-               .stack = clean_text(without_quotes(stack_json(block.frames))).text});
+               .stack = stack(block.frames)});
 }
 
 /// The stack as Kineto writes those of operators. Frames of C++ are dropped if there are any of Python.
-const std::string& SnapshotReader::stack_json(Id frames) {
+const std::string& SnapshotReader::stack(Id frames) {
   const auto [place, is_new] = stacks_.try_emplace(frames);
-  std::string& json = place->second;
-  if (!is_new || stacks_text_ > kMostStacksText) return json;
-  std::string text;
+  std::string& text = place->second;
+  if (!is_new || stacks_text_ > kMostStacksText) return text;
   const std::vector<Id>& all = pickle_.list(frames);
   const auto file_of = [&](Id frame) { return pickle_.text(pickle_.at(frame, "filename")); };
   const bool has_python = std::ranges::any_of(all, [&](Id frame) { return is_of_python(file_of(frame)); });
@@ -395,11 +389,10 @@ const std::string& SnapshotReader::stack_json(Id frames) {
     if (++count > kMostFrames || text.size() + one.size() > kMostStackText) break;
     text += (text.empty() ? "" : ";") + one;
   }
-  if (!text.empty()) append_json_string(text, json);
-  stacks_text_ += json.size();
+  stacks_text_ += text.size();
   if (stacks_text_ > kMostStacksText)
     events_.problem(entry_, "more than 256 MiB of stacks: those from here on are left out");
-  return json;
+  return text;
 }
 
 bool is_snapshot(std::string_view first) {

@@ -95,8 +95,10 @@ std::optional<std::int64_t> whole(const Json& object, std::initializer_list<cons
 }
 
 std::string text(const Json& object, const char* key) {
+  std::string valid;
   const Json* member = object.find(key);
-  return member != nullptr && member->is_string() ? member->string() : std::string();
+  if (member != nullptr && member->is_string()) append_valid_utf8(member->string(), valid);
+  return valid;
 }
 
 /// Kineto's deviceProperties, and computeProperties of its earliest files.
