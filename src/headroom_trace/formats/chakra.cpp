@@ -45,11 +45,11 @@ Attribute attribute_of(std::string_view bytes) {
   return attribute;
 }
 
-/// Converts a list as Python prints it, with single quotes, to JSON.
+/// Converts a list as Python prints it, with single quotes, to JSON; empty if it is none.
 std::string json_of_list(std::string_view text) {
   std::string json(text);
   for (char& c : json) c = c == '\'' ? '"' : c;
-  return json;
+  return clean_json(json);
 }
 
 class ChakraReader {
@@ -62,7 +62,7 @@ class ChakraReader {
   void take_inputs(std::string_view bytes);
 
   EventSink& events_;
-  JsonMembers arguments_;
+  EventArguments arguments_;
   std::int64_t order_ = 0;
 };
 
@@ -90,13 +90,13 @@ void ChakraReader::read(FormatInput& input) {
 
 void ChakraReader::take_inputs(std::string_view bytes) {
   WireMessage message(bytes);
-  const auto add = [&](std::string_view key, std::string_view list) {
-    if (!list.empty()) arguments_.add_members(fmt::format("\"{}\":{}", key, json_of_list(list)));
+  const auto add = [&](Argument of, std::string_view list) {
+    if (const std::string json = json_of_list(list); !json.empty()) arguments_.add_json(of, json);
   };
   for (WireField field; message.next(field);) {
-    if (field.is_bytes(kShapes)) add("Input Dims", field.bytes);
-    if (field.is_bytes(kTypes)) add("Input type", field.bytes);
-    if (field.is_bytes(kValues)) add("Concrete Inputs", field.bytes);
+    if (field.is_bytes(kShapes)) add(Argument::kDims, field.bytes);
+    if (field.is_bytes(kTypes)) add(Argument::kTypes, field.bytes);
+    if (field.is_bytes(kValues)) add(Argument::kValues, field.bytes);
   }
 }
 
@@ -118,8 +118,8 @@ void ChakraReader::take_node(std::string_view bytes, std::uint64_t offset) {
     if (attribute.name == "is_cpu_op") is_cpu = attribute.whole;
     if (attribute.name == "stream") stream = attribute.whole;
     if (attribute.name == "seq_id" && attribute.whole >= 0)
-      arguments_.add("Sequence number", attribute.whole);
-    if (attribute.name == "pg_name") arguments_.add("Process Group Name", attribute.text);
+      arguments_.add(Argument::kSequence, attribute.whole);
+    if (attribute.name == "pg_name") arguments_.add(Argument::kGroupName, attribute.text);
     if (attribute.name == "comm_size" && attribute.whole >= 0) arguments_.add("comm_size", attribute.whole);
   }
   if (!message.is_whole()) return events_.skip(offset, "a node with bytes that are no field");
@@ -127,15 +127,15 @@ void ChakraReader::take_node(std::string_view bytes, std::uint64_t offset) {
   constexpr auto kMostUs = static_cast<std::uint64_t>(kMostNs) / 1000;
   if (start_us > kMostUs || length_us > kMostUs) return events_.skip(offset, "its time is out of range");
   const bool is_collective = type >= kFirstCommunication && type <= kLastCommunication;
-  if (is_collective) arguments_.add("Collective name", name);
+  if (is_collective) arguments_.add(Argument::kCollectiveName, name);
   // Device work is marked as not of the CPU; everything else ran on the host.
   const Category category = is_cpu == 0 && !is_collective ? Category::kKernel : Category::kCpuOp;
   if (!events_.wants(category)) return events_.count_unneeded();
   if (category == Category::kKernel) {
-    arguments_.add("device", 0);
-    arguments_.add("stream", stream);
+    arguments_.add(Argument::kDevice, 0);
+    arguments_.add(Argument::kStream, stream);
   } else {
-    arguments_.add("External id", id);
+    arguments_.add(Argument::kExternalId, id);
   }
   const std::string tid = std::to_string(category == Category::kKernel ? stream : 1);
   // Without times only the order is known.
@@ -145,7 +145,7 @@ void ChakraReader::take_node(std::string_view bytes, std::uint64_t offset) {
                .place = {category == Category::kKernel ? "0" : "1", tid},
                .start_ns = has_time ? static_cast<std::int64_t>(start_us * 1000) : order_++,
                .duration_ns = static_cast<std::int64_t>(length_us * 1000),
-               .arguments = EventArguments::of_members(arguments_.text()),
+               .arguments = arguments_,
                .offset = offset});
 }
 

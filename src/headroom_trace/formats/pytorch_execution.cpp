@@ -8,7 +8,6 @@
 #include "headroom/base/text.h"
 #include "headroom_trace/formats/formats.h"
 #include "headroom_trace/json/json_text.h"
-#include "headroom_trace/json/strict_json.h"
 #include "headroom_trace/json/text_feed.h"
 #include "headroom_trace/readers/event_fields.h"
 
@@ -27,7 +26,7 @@ class ExecutionReader {
   void add(const Json& node, Category category, std::uint64_t offset);
 
   EventSink& events_;
-  JsonMembers arguments_;
+  EventArguments arguments_;
   std::string pid_ = "0";
   std::int64_t scope_ = 0, thread_ = 0, order_ = 0;
 };
@@ -57,9 +56,9 @@ void ExecutionReader::take_attributes(const Json& node) {
     const std::int64_t value = whole_at(holder, key);
     if (name == "tid") thread_ = value;
     if (name == "scope") scope_ = value;
-    if (name == "seq_id" && value >= 0) arguments_.add("Sequence number", value);
-    if (name == "fw_tid" && value > 0) arguments_.add("Fwd thread id", value);
-    if (name == "rf_id" && value > 0) arguments_.add("External id", value);
+    if (name == "seq_id" && value >= 0) arguments_.add(Argument::kSequence, value);
+    if (name == "fw_tid" && value > 0) arguments_.add(Argument::kForwardThread, value);
+    if (name == "rf_id" && value > 0) arguments_.add(Argument::kExternalId, value);
   };
   for (const std::string_view name : {"tid", "scope", "seq_id", "fw_tid", "rf_id"}) take(name, node, name);
   const Json& attributes = member_at(node, "attrs");
@@ -75,9 +74,9 @@ void ExecutionReader::take_inputs(const Json& node) {
   const Json& types = is_new ? member_at(inputs, "types") : member_at(node, "input_types");
   const Json& shapes = is_new ? member_at(inputs, "shapes") : member_at(node, "input_shapes");
   const Json& values = is_new ? member_at(inputs, "values") : inputs;
-  if (shapes.is_array()) arguments_.add_json("Input Dims", dump_json(shapes));
+  if (shapes.is_array()) arguments_.add_json(Argument::kDims, dump_json(shapes));
   if (is_new && member_at(inputs, "strides").is_array())
-    arguments_.add_json("Input Strides", dump_json(member_at(inputs, "strides")));
+    arguments_.add_json(Argument::kStrides, dump_json(member_at(inputs, "strides")));
   if (types.is_array()) {
     Json kineto = Json::array();
     for (const Json& type : types) {
@@ -89,7 +88,7 @@ void ExecutionReader::take_inputs(const Json& node) {
       }
       kineto.push_back(text);
     }
-    arguments_.add_json("Input type", dump_json(kineto));
+    arguments_.add_json(Argument::kTypes, dump_json(kineto));
   }
   if (values.is_array()) {
     Json kineto = Json::array();
@@ -100,7 +99,7 @@ void ExecutionReader::take_inputs(const Json& node) {
       kineto.push_back(is_tensor ? std::string() : value.is_string() ? value.string() : dump_json(value));
       ++i;
     }
-    arguments_.add_json("Concrete Inputs", dump_json(kineto));
+    arguments_.add_json(Argument::kValues, dump_json(kineto));
   }
 }
 
@@ -133,15 +132,15 @@ void ExecutionReader::add(const Json& node, Category category, std::uint64_t off
   std::string tid = std::to_string(thread_);
   if (is_gpu_work(category)) {
     tid = std::to_string(whole_at(node, "stream", 0));
-    arguments_.add("stream", whole_at(node, "stream", 0));
-    arguments_.add("device", 0);
+    arguments_.add(Argument::kStream, whole_at(node, "stream", 0));
+    arguments_.add(Argument::kDevice, 0);
   }
   events_.add({.category = category,
                .name = text_at(node, "name"),
                .place = {is_gpu_work(category) ? "0" : pid_, tid},
                .start_ns = start ? *start : order_++,
                .duration_ns = start && length && *length >= 0 ? *length : 0,
-               .arguments = EventArguments::of_members(arguments_.text()),
+               .arguments = arguments_,
                .offset = offset});
 }
 
