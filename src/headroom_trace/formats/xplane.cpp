@@ -12,12 +12,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom_trace/bytes/wire.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/formats/formats.h"
 #include "headroom_trace/json/json_text.h"
-#include "headroom_trace/json/strict_json.h"
 
 namespace headroom::trace::readers {
 namespace {
@@ -128,7 +128,7 @@ class XplaneReader {
   Device device_;
   bool is_done_ = false;
   // State of the current event.
-  JsonMembers arguments_;
+  EventArguments arguments_;
   std::optional<std::int64_t> step_;
   bool has_correlation_ = false, is_copy_ = false, is_set_ = false;
 };
@@ -284,21 +284,20 @@ void XplaneReader::describe(const Plane& plane) {
 
 /// Writes the properties of all devices as one member.
 void XplaneReader::describe_devices() {
-  std::string list;
+  Json list = Json::array();
   for (const Plane& plane : planes_) {
     const Device of = device_of_plane(plane.name);
     if (of.number < 0) continue;
-    JsonMembers device;
-    device.add("id", of.number);
+    Json device = {{"id", of.number}};
     for (const std::string& bytes : plane.stats) {
       const Stat stat = stat_of(bytes, plane);
-      if (stat.name == "device_type_string") device.add("name", stat.text);
-      if (stat.name == "memory_size" && stat.whole) device.add("totalGlobalMem", *stat.whole);
-      if (stat.name == "core_count" && stat.whole) device.add("numSms", *stat.whole);
+      if (stat.name == "device_type_string") device["name"] = stat.text;
+      if (stat.name == "memory_size" && stat.whole) device["totalGlobalMem"] = *stat.whole;
+      if (stat.name == "core_count" && stat.whole) device["numSms"] = *stat.whole;
     }
-    list += (list.empty() ? "{" : ",{") + device.text() + "}";
+    list.push_back(std::move(device));
   }
-  if (!list.empty()) events_.json_member("deviceProperties", "[" + list + "]", 0);
+  if (!list.empty()) events_.member("deviceProperties", list, 0);
 }
 
 bool XplaneReader::read_events(WireStream& stream, std::uint64_t end, const Line& line) {
@@ -334,24 +333,24 @@ void XplaneReader::take_stats(std::string_view event, const Plane& plane) {
     if (stat.name.empty()) continue;
     if (stat.name == "correlation_id" && stat.whole) {
       has_correlation_ = true;
-      arguments_.add("correlation", *stat.whole);
+      arguments_.add(Argument::kCorrelation, *stat.whole);
       continue;
     }
     if (stat.name == "step_num") step_ = stat.whole;
     if (stat.name == "kernel_details") {
       const auto grid = numbers_after(stat.text, "grid:"), block = numbers_after(stat.text, "block:");
-      if (grid[2] >= 0) arguments_.add_extent("grid", grid[0], grid[1], grid[2]);
-      if (block[2] >= 0) arguments_.add_extent("block", block[0], block[1], block[2]);
+      if (grid[2] >= 0) arguments_.add(Argument::kGrid, grid);
+      if (block[2] >= 0) arguments_.add(Argument::kBlock, block);
       if (const auto registers = numbers_after(stat.text, "regs:")[0]; registers >= 0)
-        arguments_.add("registers per thread", registers);
+        arguments_.add(Argument::kRegisters, registers);
       if (const auto occupancy = numbers_after(stat.text, "occ_pct:")[0]; occupancy >= 0)
-        arguments_.add("est. achieved occupancy %", occupancy);
+        arguments_.add(Argument::kOccupancy, occupancy);
     }
     is_copy_ = is_copy_ || stat.name == "memcpy_details";
     is_set_ = is_set_ || stat.name == "memset_details";
     if (stat.name == "memcpy_details" || stat.name == "memset_details") {
       const auto size = numbers_after(stat.text, stat.name == "memcpy_details" ? "size:" : "num_bytes:")[0];
-      if (size >= 0) arguments_.add("bytes", size);
+      if (size >= 0) arguments_.add(Argument::kBytes, size);
     }
     if (stat.whole) {
       arguments_.add(stat.name, *stat.whole);
@@ -405,13 +404,13 @@ void XplaneReader::add_event(std::string_view bytes, const Line& line, std::uint
     name = fmt::format("{}{}", kStepNumName, *step_);
   }
   if (device_.number >= 0) {
-    arguments_.add("device", device_.number);
+    arguments_.add(Argument::kDevice, device_.number);
     if (const std::size_t at = line.name.find("Stream #"); at != line.name.npos) {
       std::int64_t stream = -1;
       std::from_chars(line.name.data() + at + 8, line.name.data() + line.name.size(), stream);
-      arguments_.add("stream", stream);
+      arguments_.add(Argument::kStream, stream);
     } else {
-      arguments_.add("stream", line.id);
+      arguments_.add(Argument::kStream, line.id);
     }
   }
   const std::int64_t start = offset_ps / kPicoseconds, end = (offset_ps + duration_ps) / kPicoseconds;
@@ -420,7 +419,7 @@ void XplaneReader::add_event(std::string_view bytes, const Line& line, std::uint
                .place = {plane.name, std::to_string(line.id)},
                .start_ns = line.start_ns + start,
                .duration_ns = end - start,
-               .arguments = EventArguments::of_members(arguments_.text()),
+               .arguments = arguments_,
                .offset = offset});
 }
 
