@@ -330,14 +330,14 @@ struct PerfettoEvent {
   std::string_view name, category_text;
   std::int64_t duration_ns = 0;  ///< for kComplete, of versions before slices
   std::optional<std::int64_t> delta_us, absolute_us;
-  JsonMembers arguments;  ///< with Kineto's names
+  EventArguments arguments;  ///< with Kineto's names
   bool is_whole = false;
 
   /// The category given by a known writer (Kineto, rocprofv3), otherwise derived from name and arguments:
   /// Kineto writes none.
   Category category(const PerfettoTrack& on) const;
-  /// arguments.text() and what the category and the track add: external id, device and stream.
-  std::string arguments_of(Category category, const PerfettoTrack& on) const;
+  /// The arguments and what the category and the track add: external id, device and stream.
+  EventArguments arguments_of(Category category, const PerfettoTrack& on) const;
   /// Whether the event is an allocation.
   bool is_memory() const;
 
@@ -415,12 +415,6 @@ void append(std::string& list, std::string_view json) {
   list += json;
 }
 
-/// The text if it is JSON, otherwise as a JSON string.
-std::string checked(std::string_view json) {
-  JsonMembers members;
-  return members.add_members(fmt::format("\"v\":{}", json)) ? members.text().substr(4) : quoted(json);
-}
-
 std::string nested_json(std::string_view bytes, int depth) {
   if (depth > kDeepest) return "null";
   std::vector<std::string_view> keys;
@@ -446,40 +440,47 @@ std::string nested_json(std::string_view bytes, int depth) {
   return type == kDict ? '{' + members + '}' : type == kArray ? '[' + elements + ']' : value;
 }
 
-std::string json_of(std::string_view annotation, const PerfettoSequence& sequence, int depth) {
-  if (depth > kDeepest) return "null";
-  std::string value, elements, members;
-  bool is_array = false, is_dict = false;
+/// Adds the value of a DebugAnnotation, if it has one; lists and dictionaries become JSON.
+void add_annotation(const ArgumentName& name, std::string_view annotation, const PerfettoSequence& sequence,
+                    int depth, EventArguments& arguments) {
+  const std::size_t before = arguments.size();
+  const auto set = [&](const auto& value) {
+    arguments.keep_first(before);
+    arguments.add(name, value);
+  };
+  const auto set_json = [&](std::string_view json) {
+    arguments.keep_first(before);
+    arguments.add_json(name, json);
+  };
+  if (depth > kDeepest) return set_json("null");
+  EventArguments elements, members;
   WireMessage message(annotation);
   for (WireField field; message.next(field);) {
-    if (field.is_varint(kBool)) value = field.value != 0 ? "true" : "false";
-    if (field.is_varint(kUnsigned) || field.is_varint(kPointer)) value = std::to_string(field.value);
-    if (field.is_varint(kSigned)) value = std::to_string(field.whole());
-    if (field.is(kDouble, WireType::kFixed64)) value = number(field.real());
-    if (field.is_bytes(kText)) value = quoted(field.bytes);
-    if (field.is_varint(kTextNumber)) value = quoted(text_of(sequence.annotation_texts, field.value));
-    if (field.is_bytes(kJson)) value = checked(field.bytes);
-    if (field.is_bytes(kNested)) value = nested_json(field.bytes, depth + 1);
-    if (field.is_bytes(kElements)) {
-      is_array = true;
-      const std::string element = json_of(field.bytes, sequence, depth + 1);
-      append(elements, element.empty() ? "null" : element);
-    } else if (field.is_bytes(kEntries)) {
-      is_dict = true;
-      const std::string member = json_of(field.bytes, sequence, depth + 1);
-      append(members,
-             quoted(annotation_name(field.bytes, sequence)) + ':' + (member.empty() ? "null" : member));
+    if (field.is_varint(kBool)) set_json(field.value != 0 ? "true" : "false");
+    if (field.is_varint(kUnsigned) || field.is_varint(kPointer)) set(field.value);
+    if (field.is_varint(kSigned)) set(field.whole());
+    if (field.is(kDouble, WireType::kFixed64)) set(field.real());
+    if (field.is_bytes(kNested)) set_json(nested_json(field.bytes, depth + 1));
+    if (field.is_bytes(kText) || field.is_bytes(kJson) || field.is_varint(kTextNumber)) {
+      const std::string_view text =
+          field.number == kTextNumber ? text_of(sequence.annotation_texts, field.value) : field.bytes;
+      // Converters of Chrome JSON turn lists into text: turn them back.
+      const bool is_list = depth == 0 && text.starts_with('[') && text.ends_with(']');
+      const std::string json = field.number == kJson || is_list ? clean_json(text) : std::string();
+      json.empty() ? set(text) : set_json(json);
     }
+    if (!field.is_bytes(kElements) && !field.is_bytes(kEntries)) continue;
+    EventArguments& parts = field.number == kElements ? elements : members;
+    const std::size_t parts_before = parts.size();
+    const std::string_view part_name = annotation_name(field.bytes, sequence);
+    add_annotation(part_name, field.bytes, sequence, depth + 1, parts);
+    if (parts.size() == parts_before) parts.add_json(part_name, "null");
   }
-  return is_dict ? '{' + members + '}' : is_array ? '[' + elements + ']' : value;
-}
-
-/// The value as JSON, including nested lists and dictionaries; "" if there is none.
-std::string annotation_json(std::string_view annotation, const PerfettoSequence& sequence) {
-  // Converters of Chrome JSON turn lists into text: turn them back.
-  const std::string_view text = annotation_text(annotation, sequence);
-  if (text.starts_with('[') && text.ends_with(']')) return checked(text);
-  return json_of(annotation, sequence, 0);
+  if (!members.empty()) {
+    set_json(members.json_object());
+  } else if (!elements.empty()) {
+    set_json(elements.json_array());
+  }
 }
 
 // ClockSnapshot and its Clock.
@@ -712,8 +713,8 @@ void PerfettoEvent::read_annotation(std::string_view bytes, const PerfettoSequen
   if (!text.empty()) texts_.emplace_back(key, text);
   if (key == "metadata" && !text.empty()) {
     metadata_ = text;
-  } else if (const std::string json = annotation_json(bytes, sequence); !json.empty()) {
-    arguments.add_json(renamed(key), json);
+  } else {
+    add_annotation(renamed(key), bytes, sequence, 0, arguments);
   }
 }
 
@@ -789,25 +790,19 @@ Category PerfettoEvent::category(const PerfettoTrack& on) const {
              : Category::kOther;
 }
 
-std::string PerfettoEvent::arguments_of(Category category, const PerfettoTrack& on) const {
-  JsonMembers added;
-  if (is_gpu_work(category)) {
-    if (on.device >= 0 && !has("device")) added.add("device", on.device);
-    if (on.stream >= 0 && !has("stream")) added.add("stream", on.stream);
-  }
-  JsonMembers all;
+EventArguments PerfettoEvent::arguments_of(Category category, const PerfettoTrack& on) const {
+  EventArguments all;
   // Text that is not JSON stays text.
   if (!metadata_.empty() && !all.add_members(metadata_)) all.add("metadata", metadata_);
-  std::string text = all.text();
-  if (!text.empty() && !arguments.text().empty()) text += ',';
-  text += arguments.text();
+  all.append(arguments);
   // Kineto identifies an operator by its correlation id, which the work it launched has as external id.
-  const std::string_view key = "\"correlation_id\":";
   const bool is_host = category == Category::kCpuOp || category == Category::kUserAnnotation;
-  if (const std::size_t at = text.find(key); is_host && at != text.npos && !has("External id"))
-    text.replace(at, key.size(), "\"External id\":");
-  if (!text.empty() && !added.text().empty()) text += ',';
-  return text + added.text();
+  if (is_host && !all.has("External id")) all.rename("correlation_id", Argument::kExternalId);
+  if (is_gpu_work(category)) {
+    if (on.device >= 0 && !has("device")) all.add(Argument::kDevice, on.device);
+    if (on.stream >= 0 && !has("stream")) all.add(Argument::kStream, on.stream);
+  }
+  return all;
 }
 
 // TracePacket.
@@ -879,7 +874,8 @@ class PerfettoReader {
     std::int64_t start_ns = 0;
     Category category = Category::kOther;
     bool is_kept = true, is_memory = false;
-    std::string name{}, arguments{}, category_text{};
+    std::string name{}, category_text{};
+    EventArguments arguments{};
   };
 
   void read_packets(ByteSource& source, bool is_inner);
@@ -1042,10 +1038,7 @@ void PerfettoReader::end(const PerfettoEvent& event, std::int64_t at_ns, std::ui
   if (slices.empty()) open_.erase(event.track);
   if (!slice.is_kept) return events_.count_unneeded();
   // Arguments of an end belong to its slice.
-  if (!event.arguments.text().empty()) {
-    if (!slice.arguments.empty()) slice.arguments += ',';
-    slice.arguments += event.arguments.text();
-  }
+  slice.arguments.append(event.arguments);
   add(slice, event.track, at_ns);
 }
 
@@ -1057,8 +1050,8 @@ void PerfettoReader::instant(const PerfettoEvent& event, std::int64_t at_ns, std
                 true,
                 true,
                 std::string(event.name),
-                event.arguments_of(Category::kOther, track_of(event.track)),
-                {}},
+                {},
+                event.arguments_of(Category::kOther, track_of(event.track))},
                event.track, at_ns);
   }
   events_.count_without_columns();
@@ -1069,13 +1062,12 @@ void PerfettoReader::instant(const PerfettoEvent& event, std::int64_t at_ns, std
 
 void PerfettoReader::add(const OpenSlice& slice, std::uint64_t uuid, std::int64_t end_ns) {
   const PerfettoTrack& track = track_of(uuid);
-  const EventArguments arguments = EventArguments::of_members(slice.arguments);
   TypedEvent event{.category = slice.category,
                      .name = slice.name,
                      .place = {track.pid, track.tid},
                      .start_ns = slice.start_ns,
                      .duration_ns = end_ns - slice.start_ns,
-                     .arguments = arguments,
+                     .arguments = slice.arguments,
                      .offset = slice.offset,
                      .is_allocation = slice.is_memory,
                      .category_text = slice.category_text};

@@ -180,42 +180,6 @@ std::string clean_json(std::string_view value) {
   return append_clean_value({text.data(), tokens.data()}, json).at != nullptr ? json : std::string();
 }
 
-void JsonMembers::add_key(std::string_view key) {
-  if (!text_.empty()) text_ += ',';
-  append_json_string(key, text_);
-  text_ += ':';
-}
-
-void JsonMembers::add(std::string_view key, double value) {
-  add_json(key, std::isfinite(value) ? fmt::format("{}", value) : "null");
-}
-
-void JsonMembers::add(std::string_view key, std::string_view text) {
-  add_key(key);
-  append_json_string(text, text_);
-}
-
-void JsonMembers::add_json(std::string_view key, std::string_view json) {
-  add_key(key);
-  text_ += json;
-}
-
-bool JsonMembers::add_members(std::string_view json) {
-  std::string object = "{";
-  object += json;
-  object += '}';
-  const std::string clean = clean_json(object);
-  if (clean.size() > 2) {
-    if (!text_.empty()) text_ += ',';
-    text_ += std::string_view(clean).substr(1, clean.size() - 2);
-  }
-  return !clean.empty();
-}
-
-void JsonMembers::add_extent(std::string_view key, std::int64_t x, std::int64_t y, std::int64_t z) {
-  add_json(key, fmt::format("[{},{},{}]", x, y, z));
-}
-
 bool has_key(std::string_view members, std::string_view key) {
   for (std::size_t at = members.find(key); at != members.npos; at = members.find(key, at + 1)) {
     const std::size_t end = at + key.size();

@@ -31,29 +31,4 @@ std::string clean_json(std::string_view value);
 /// Whether `"key":` occurs in a text of members.
 bool has_key(std::string_view members, std::string_view key);
 
-/// Builds the members of a JSON object.
-class JsonMembers {
- public:
-  template <std::integral Integer>
-  void add(std::string_view key, Integer value) {
-    add_json(key, std::to_string(value));
-  }
-  void add(std::string_view key, double value);
-  void add(std::string_view key, std::string_view text);
-  /// Adds a value that is already JSON.
-  void add_json(std::string_view key, std::string_view json);
-  /// Adds members that are already JSON, "a":1,"b":[2]. Returns false, and adds nothing, if they are not.
-  bool add_members(std::string_view json);
-  /// Adds three numbers, as Kineto writes grid sizes.
-  void add_extent(std::string_view key, std::int64_t x, std::int64_t y, std::int64_t z);
-
-  bool has(std::string_view key) const { return has_key(text_, key); }
-  const std::string& text() const { return text_; }
-  void clear() { text_.clear(); }
-
- private:
-  void add_key(std::string_view key);
-  std::string text_;
-};
-
 }  // namespace headroom::trace::readers

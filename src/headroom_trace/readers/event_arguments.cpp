@@ -20,12 +20,12 @@ bool EventArguments::add_members(std::string_view json) {
   std::string object = "{";
   object += json;
   object += '}';
-  const std::string clean = clean_json(object);
-  if (clean.empty()) return false;
   Structurals tokens;
-  scan_value(clean, 0, tokens);
+  const Scan scan = scan_value(object, 0, tokens);
+  if (scan.end != Scan::End::kComplete || scan.at != object.size()) return false;
+  const std::size_t before = size();
   std::string value;
-  walk_object({clean.data(), tokens.data()}, [&](Raw key, Walk at) -> AfterMember {
+  const Walk after = walk_object({object.data(), tokens.data()}, [&](Raw key, Walk at) -> AfterMember {
     const std::string name = clean_text(key).text;
     value.clear();
     at = append_clean_value(at, value);
@@ -36,7 +36,53 @@ bool EventArguments::add_members(std::string_view json) {
     }
     return {at};
   });
-  return true;
+  if (after.at == nullptr) keep_first(before);
+  return after.at != nullptr;
+}
+
+void EventArguments::append(const EventArguments& more) {
+  const auto shift = static_cast<std::uint32_t>(texts_.size());
+  texts_ += more.texts_;
+  for (One one : more.all_) {
+    for (std::uint32_t* const at : {&one.name_at, &one.name_end, &one.text_at, &one.text_end}) *at += shift;
+    all_.push_back(one);
+  }
+}
+
+std::size_t EventArguments::find(std::string_view name) const {
+  std::size_t at = 0;
+  while (at < all_.size() && this->name(all_[at]) != name) ++at;
+  return at;
+}
+
+void EventArguments::rename(std::string_view from, ArgumentName to) {
+  const std::size_t at = find(from);
+  if (at == all_.size()) return;
+  One& one = all_[at];
+  one.column = to.column;
+  one.name_at = static_cast<std::uint32_t>(texts_.size());
+  texts_ += to.text;
+  one.name_end = static_cast<std::uint32_t>(texts_.size());
+}
+
+std::string EventArguments::json_object() const {
+  std::string json;
+  for (const One& one : all_) {
+    json += json.empty() ? '{' : ',';
+    append_json_string(name(one), json);
+    json += ':';
+    append_json(one, json);
+  }
+  return json.empty() ? "{}" : json + '}';
+}
+
+std::string EventArguments::json_array() const {
+  std::string json;
+  for (const One& one : all_) {
+    json += json.empty() ? '[' : ',';
+    append_json(one, json);
+  }
+  return json.empty() ? "[]" : json + ']';
 }
 
 void EventArguments::append_json(const One& one, std::string& out) const {

@@ -47,13 +47,14 @@ class EventArguments {
   /// Adds members that are JSON, "a":1,"b":[2]. Returns false, and adds nothing, if they are not.
   bool add_members(std::string_view json);
 
-  static EventArguments of_members(std::string_view json) {
-    EventArguments arguments;
-    arguments.add_members(json);
-    return arguments;
-  }
+  void append(const EventArguments& more);
+  /// Renames the first argument of a name, if there is one.
+  void rename(std::string_view from, ArgumentName to);
+  void keep_first(std::size_t count) { all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(count), all_.end()); }
 
+  bool has(std::string_view name) const { return find(name) < all_.size(); }
   bool empty() const { return all_.empty(); }
+  std::size_t size() const { return all_.size(); }
   void clear();
 
   struct Text {};
@@ -61,14 +62,16 @@ class EventArguments {
   struct One {
     Argument column;
     std::variant<std::int64_t, std::uint64_t, double, Extent, Text, Json> value;
-    std::uint32_t name_at, name_end, text_end;
+    std::uint32_t name_at, name_end, text_at, text_end;
   };
   const std::vector<One>& all() const { return all_; }
   std::string_view name(const One& one) const { return part(one.name_at, one.name_end); }
   /// The text, or the JSON, of the value; empty for others.
-  std::string_view text(const One& one) const { return part(one.name_end, one.text_end); }
+  std::string_view text(const One& one) const { return part(one.text_at, one.text_end); }
   /// Appends the value as JSON.
   void append_json(const One& one, std::string& out) const;
+  std::string json_object() const;
+  std::string json_array() const;
 
  private:
   template <typename Value>
@@ -77,8 +80,9 @@ class EventArguments {
     texts_ += name.text;
     const auto name_end = static_cast<std::uint32_t>(texts_.size());
     texts_ += text;
-    all_.push_back({name.column, value, at, name_end, static_cast<std::uint32_t>(texts_.size())});
+    all_.push_back({name.column, value, at, name_end, name_end, static_cast<std::uint32_t>(texts_.size())});
   }
+  std::size_t find(std::string_view name) const;
   std::string_view part(std::uint32_t at, std::uint32_t end) const {
     return std::string_view(texts_).substr(at, end - at);
   }
