@@ -218,10 +218,10 @@ class SnapshotReader {
   EventSink& events_;
   SnapshotSegments segments_;
   EventArguments arguments_;
-  std::uint64_t entry_ = 0;                       ///< locates problems: values have no byte offset
-  std::unordered_map<Id, std::string> stacks_;    ///< entries with the same stack share a list of frames
-  std::size_t stacks_text_ = 0;                   ///< bytes of stacks_
-  std::map<std::int64_t, Json> failures_;         ///< members about failed allocations, by device
+  std::uint64_t entry_ = 0;                     ///< locates problems: values have no byte offset
+  std::unordered_map<Id, std::string> stacks_;  ///< entries with the same stack share a list of frames
+  std::size_t stacks_text_ = 0;                 ///< bytes of stacks_
+  std::map<std::int64_t, Json> failures_;       ///< members about failed allocations, by device
 };
 
 void SnapshotReader::read() {

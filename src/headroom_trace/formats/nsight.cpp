@@ -369,7 +369,8 @@ void NsightReader::read_kernels() {
            {"start", "end", "deviceId", "streamId", "correlationId", "demangledName", "shortName", "gridX",
             "gridY", "gridZ", "blockX", "blockY", "blockZ", "registersPerThread"},
            [&](const Rows& rows) {
-             if (!rows.is_null(7)) arguments_.add(Argument::kGrid, {rows.whole(7), rows.whole(8), rows.whole(9)});
+             if (!rows.is_null(7))
+               arguments_.add(Argument::kGrid, {rows.whole(7), rows.whole(8), rows.whole(9)});
              if (!rows.is_null(10))
                arguments_.add(Argument::kBlock, {rows.whole(10), rows.whole(11), rows.whole(12)});
              if (!rows.is_null(13)) arguments_.add(Argument::kRegisters, rows.whole(13));

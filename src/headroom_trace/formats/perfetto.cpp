@@ -400,44 +400,38 @@ std::string_view annotation_text(std::string_view annotation, const PerfettoSequ
   return text;
 }
 
-std::string quoted(std::string_view text) {
-  std::string json;
-  append_json_string(text, json);
-  return json;
-}
-
-std::string number(double real) {
-  return std::isfinite(real) ? fmt::format("{}", real) : "null";
-}
-
-void append(std::string& list, std::string_view json) {
-  if (!list.empty()) list += ',';
-  list += json;
-}
-
-std::string nested_json(std::string_view bytes, int depth) {
-  if (depth > kDeepest) return "null";
+/// Adds a NestedValue; lists and dictionaries become JSON.
+void add_nested(const ArgumentName& name, std::string_view bytes, int depth, EventArguments& arguments) {
   std::vector<std::string_view> keys;
-  std::string elements, members, value = "null";
   std::uint64_t type = 0;
-  std::size_t entry = 0;
   WireMessage message(bytes);
   for (WireField field; message.next(field);) {
     if (field.is_varint(kNestedType)) type = field.value;
     if (field.is_bytes(kDictKey)) keys.push_back(field.bytes);
-    if (field.is_bytes(kElement)) append(elements, nested_json(field.bytes, depth + 1));
-    if (field.is_varint(kNestedWhole)) value = std::to_string(field.whole());
-    if (field.is(kNestedReal, WireType::kFixed64)) value = number(field.real());
-    if (field.is_varint(kNestedBool)) value = field.value != 0 ? "true" : "false";
-    if (field.is_bytes(kNestedText)) value = quoted(field.bytes);
-  }
-  WireMessage again(bytes);
-  for (WireField field; again.next(field);) {
-    if (field.is_bytes(kDictValue) && entry < keys.size())
-      append(members, quoted(keys[entry++]) + ':' + nested_json(field.bytes, depth + 1));
   }
   constexpr std::uint64_t kDict = 1, kArray = 2;
-  return type == kDict ? '{' + members + '}' : type == kArray ? '[' + elements + ']' : value;
+  EventArguments value, parts;
+  std::size_t entry = 0;
+  value.add_json(name, "null");
+  const auto set = [&](const auto& one) {
+    value.clear();
+    value.add(name, one);
+  };
+  WireMessage again(bytes);
+  for (WireField field; depth <= kDeepest && again.next(field);) {
+    if (field.is_bytes(kDictValue) && type == kDict && entry < keys.size())
+      add_nested(keys[entry++], field.bytes, depth + 1, parts);
+    if (field.is_bytes(kElement) && type == kArray) add_nested("", field.bytes, depth + 1, parts);
+    if (field.is_varint(kNestedWhole)) set(field.whole());
+    if (field.is(kNestedReal, WireType::kFixed64)) set(field.real());
+    if (field.is_varint(kNestedBool)) set(field.value != 0);
+    if (field.is_bytes(kNestedText)) set(field.bytes);
+  }
+  if (depth <= kDeepest && (type == kDict || type == kArray)) {
+    arguments.add_json(name, type == kDict ? parts.json_object() : parts.json_array());
+  } else {
+    arguments.append(value);
+  }
 }
 
 /// Adds the value of a DebugAnnotation, if it has one; lists and dictionaries become JSON.
@@ -456,11 +450,14 @@ void add_annotation(const ArgumentName& name, std::string_view annotation, const
   EventArguments elements, members;
   WireMessage message(annotation);
   for (WireField field; message.next(field);) {
-    if (field.is_varint(kBool)) set_json(field.value != 0 ? "true" : "false");
+    if (field.is_varint(kBool)) set(field.value != 0);
     if (field.is_varint(kUnsigned) || field.is_varint(kPointer)) set(field.value);
     if (field.is_varint(kSigned)) set(field.whole());
     if (field.is(kDouble, WireType::kFixed64)) set(field.real());
-    if (field.is_bytes(kNested)) set_json(nested_json(field.bytes, depth + 1));
+    if (field.is_bytes(kNested)) {
+      arguments.keep_first(before);
+      add_nested(name, field.bytes, depth + 1, arguments);
+    }
     if (field.is_bytes(kText) || field.is_bytes(kJson) || field.is_varint(kTextNumber)) {
       const std::string_view text =
           field.number == kTextNumber ? text_of(sequence.annotation_texts, field.value) : field.bytes;
@@ -1063,14 +1060,14 @@ void PerfettoReader::instant(const PerfettoEvent& event, std::int64_t at_ns, std
 void PerfettoReader::add(const OpenSlice& slice, std::uint64_t uuid, std::int64_t end_ns) {
   const PerfettoTrack& track = track_of(uuid);
   TypedEvent event{.category = slice.category,
-                     .name = slice.name,
-                     .place = {track.pid, track.tid},
-                     .start_ns = slice.start_ns,
-                     .duration_ns = end_ns - slice.start_ns,
-                     .arguments = slice.arguments,
-                     .offset = slice.offset,
-                     .is_allocation = slice.is_memory,
-                     .category_text = slice.category_text};
+                   .name = slice.name,
+                   .place = {track.pid, track.tid},
+                   .start_ns = slice.start_ns,
+                   .duration_ns = end_ns - slice.start_ns,
+                   .arguments = slice.arguments,
+                   .offset = slice.offset,
+                   .is_allocation = slice.is_memory,
+                   .category_text = slice.category_text};
   if (event.duration_ns < 0) {
     events_.problem(slice.offset, "a slice that ends before it begins; its duration is read as 0");
     event.duration_ns = 0;

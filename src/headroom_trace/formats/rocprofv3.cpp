@@ -214,8 +214,7 @@ void RocprofReader::add_kernel(const Json& record, const RocprofProcess& process
              (whole_at(grid, axis) % size > 0 ? 1 : 0);
     };
     arguments_.add(Argument::kGrid, {groups("x"), groups("y"), groups("z")});
-    arguments_.add(Argument::kBlock,
-                   {whole_at(group, "x"), whole_at(group, "y"), whole_at(group, "z")});
+    arguments_.add(Argument::kBlock, {whole_at(group, "x"), whole_at(group, "y"), whole_at(group, "z")});
   }
   add_work(Category::kKernel, name, handle_at(info, "agent_id"), record, process);
 }

@@ -27,7 +27,8 @@ constexpr std::uint32_t kPlane = 1;
 constexpr std::uint32_t kPlaneName = 2, kLine = 3, kEventNames = 4, kStatNames = 5, kPlaneStat = 6;
 constexpr std::uint32_t kLineId = 1, kLineName = 2, kLineStart = 3, kEvent = 4, kLineShownName = 11;
 constexpr std::uint32_t kEventNameId = 1, kOffset = 2, kDuration = 3, kStat = 4, kOccurrences = 5;
-constexpr std::uint32_t kStatName = 1, kStatDouble = 2, kStatUnsigned = 3, kStatSigned = 4, kStatText = 5, kStatReference = 7;
+constexpr std::uint32_t kStatName = 1, kStatDouble = 2, kStatUnsigned = 3, kStatSigned = 4, kStatText = 5,
+                        kStatReference = 7;
 constexpr std::uint32_t kEntryValue = 2, kEntryKey = 1, kName = 2, kShownName = 4;
 
 struct Line {

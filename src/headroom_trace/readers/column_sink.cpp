@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <concepts>
-#include <cstring>
 #include <type_traits>
 #include <variant>
 
@@ -15,20 +14,11 @@
 namespace headroom::trace::readers {
 namespace {
 
-/// Text of which eight bytes are readable.
-class ReadableText {
- public:
-  explicit ReadableText(std::string_view text) : text_(text) {
-    if (text.size() < few_.size()) text_ = {few_.data(), text.copy(few_.data(), text.size())};
-  }
-  ReadableText(const ReadableText&) = delete;
-  ReadableText& operator=(const ReadableText&) = delete;
-  operator std::string_view() const { return text_; }
-
- private:
-  std::array<char, 8> few_{};
-  std::string_view text_;
-};
+/// The text with eight readable bytes; `room` holds a short one.
+std::string_view readable(std::string_view text, std::array<char, 8>& room) {
+  return text.size() < room.size() ? std::string_view(room.data(), text.copy(room.data(), text.size()))
+                                   : text;
+}
 
 /// The typed arguments of the current event, and the tables of texts: as EventValues for those of a text.
 class TypedValues {
@@ -73,12 +63,12 @@ class TypedValues {
   }
 
   NameId text(std::string_view text, Batch& batch) {
-    const NameId id = tables_.texts.intern(ReadableText(text));
+    const NameId id = tables_.texts.intern(readable(text, room_));
     if (tables_.texts.is_dirty(id)) {
       std::string json;
       append_json_string(text, json);
-      batch.add_problem(
-          offset_, fmt::format("text with a bad escape or bytes that are no UTF-8: {}", shown(json)));
+      batch.add_problem(offset_,
+                        fmt::format("text with a bad escape or bytes that are no UTF-8: {}", shown(json)));
     }
     return id;
   }
@@ -87,10 +77,9 @@ class TypedValues {
   NameId json(Argument argument, Batch& batch) {
     json_.clear();
     arguments_->append_json(of(argument), json_);
-    const NameId id = tables_.json.intern(ReadableText(json_));
+    const NameId id = tables_.json.intern(readable(json_, room_));
     if (tables_.json.is_dirty(id)) {
-      batch.add_problem(offset_,
-                        fmt::format("an argument with bytes that are no UTF-8: {}", shown(json_)));
+      batch.add_problem(offset_, fmt::format("an argument with bytes that are no UTF-8: {}", shown(json_)));
     }
     return id;
   }
@@ -108,7 +97,7 @@ class TypedValues {
   }
 
   std::uint32_t thread(Place place) {
-    return tables_.threads.intern(ReadableText(place.pid), ReadableText(place.tid));
+    return tables_.threads.intern(readable(place.pid, room_), readable(place.tid, room_of_tid_));
   }
 
   void explain(Batch& batch) {
@@ -135,7 +124,7 @@ class TypedValues {
     if (std::holds_alternative<EventArguments::Text>(one.value)) return std::string(arguments_->text(one));
     std::string json;
     arguments_->append_json(one, json);
-    return json;
+    return clean_text(without_quotes(json)).text;
   }
 
   LocalTables tables_{LocalNames::Form::kPlain};
@@ -144,6 +133,7 @@ class TypedValues {
   ArgumentMask present_ = 0;
   std::array<const EventArguments::One*, static_cast<std::size_t>(Argument::kCount)> values_{};
   std::string json_;
+  std::array<char, 8> room_{}, room_of_tid_{};
 };
 
 class ColumnSink final : public EventSink {

@@ -5,7 +5,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -33,7 +32,9 @@ class EventArguments {
 
   template <std::integral Integer>
   void add(ArgumentName name, Integer value) {
-    if constexpr (std::is_signed_v<Integer>) {
+    if constexpr (std::same_as<Integer, bool>) {
+      append(name, Json{}, value ? "true" : "false");
+    } else if constexpr (std::is_signed_v<Integer>) {
       append(name, std::int64_t{value});
     } else {
       append(name, std::uint64_t{value});
@@ -50,7 +51,9 @@ class EventArguments {
   void append(const EventArguments& more);
   /// Renames the first argument of a name, if there is one.
   void rename(std::string_view from, ArgumentName to);
-  void keep_first(std::size_t count) { all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(count), all_.end()); }
+  void keep_first(std::size_t count) {
+    all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(count), all_.end());
+  }
 
   bool has(std::string_view name) const { return find(name) < all_.size(); }
   bool empty() const { return all_.empty(); }

@@ -48,7 +48,8 @@ struct Key {
   Argument argument;
 };
 
-// Spellings of new Kineto first, then of old Kineto, ROCm, XPU (sycl queue), JAX (correlation_id) and Ascend (connection_id).
+// Spellings of new Kineto first, then of old Kineto, ROCm, XPU (sycl queue), JAX (correlation_id) and Ascend
+// (connection_id).
 constexpr std::array kKeys{
     Key{"External id", Argument::kExternalId},
     Key{"external id", Argument::kExternalId},
