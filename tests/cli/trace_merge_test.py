@@ -4,6 +4,8 @@ import collections
 import gzip
 import json
 import os
+import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import unittest
 from command_line import HEADROOM, CommandLineTest, headroom
 from trace_files import SHARED, document, kernel, launch, op, tables_of, trace
 
+FORMATS = pathlib.Path(__file__).parent.parent / "data" / "trace" / "formats"
 PLANT = SHARED.parent / "planted" / "plant.py"
 
 
@@ -104,6 +107,29 @@ class Merge(CommandLineTest):
             self.assertEqual({id - 10**12 for id in second}, first)
         flows = [[e["id"] for e in events if e["ph"] in "sf"] for events in of_rank]
         self.assertEqual(flows[1], [id + 10**12 for id in flows[0]])
+
+    def test_ranks_of_other_formats_share_nothing_either(self):
+        for kind in ("nsight.sqlite", "rocprofv3.json", "kineto.pftrace", "gpu.xplane.pb"):
+            files = [self.folder / f"rank{rank}.{kind}" for rank in range(2)]
+            for file in files:
+                shutil.copy(FORMATS / kind, file)
+            merged, _ = self.merged(*files)
+            by_rank = [[event for event in merged["traceEvents"] if event["ph"] == "X" and self.is_of(event, rank)]
+                       for rank in range(2)]
+            with self.subTest(kind):
+                self.assertTrue(by_rank[0])
+                self.assertEqual([event["name"] for event in by_rank[0]], [event["name"] for event in by_rank[1]])
+                for key in ("correlation", "device"):
+                    values = [{event["args"][key] for event in events if key in event.get("args", {})} for events in by_rank]
+                    self.assertTrue(values[0])
+                    self.assertFalse(values[0] & values[1], key)
+                names = {event["args"]["name"] for event in merged["traceEvents"]
+                         if event["ph"] == "M" and event["name"] == "process_name"}
+                self.assertEqual(len({name.split(":")[0] for name in names}), 2, names)
+
+    def is_of(self, event, rank):
+        pid = event["pid"]
+        return rank == (pid // 10_000_000 if isinstance(pid, int) else int(pid.split()[1]))
 
     def test_ranks_stand_under_each_other_by_name(self):
         merged, _ = self.merged(*self.job())

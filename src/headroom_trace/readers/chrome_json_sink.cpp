@@ -19,7 +19,7 @@ static_assert(kCategoryTexts.size() == static_cast<std::size_t>(Category::kOther
 class ChromeJsonSink final : public EventSink {
  public:
   ChromeJsonSink(Trace& trace, const ReadOptions& options, const RewriteSink& sink)
-      : EventSink(trace, options, Needs::kAll), sink_(sink), text_(batch_.rewritten) {}
+      : EventSink(trace, options, Needs::kAll), sink_(sink), mark_(sink.mark), text_(batch_.rewritten) {}
 
   void member(std::string_view key, const Json& value, std::uint64_t offset) override {
     json_member(key, dump_json(value), offset);
@@ -31,12 +31,15 @@ class ChromeJsonSink final : public EventSink {
 
  protected:
   void take(const TypedEvent& event) override {
+    const std::int64_t start_ns = event.start_ns + (mark_ == nullptr ? 0 : mark_->shift_ns);
+    if (start_ns > kMostNs || start_ns < -kMostNs) return skip_time(event);
     text_ += event.is_allocation ? R"({"ph":"i","ts":)" : R"({"ph":"X","ts":)";
-    append_microseconds(event.start_ns, text_);
+    append_microseconds(start_ns, text_);
     if (!event.is_allocation) {
       text_ += ",\"dur\":";
       append_microseconds(event.duration_ns, text_);
     }
+    if (mark_ != nullptr) append_process(*mark_, event.place.pid, {}, batch_);
     text_ += ",\"cat\":";
     add_text(event.category == Category::kOther && !event.category_text.empty()
                  ? event.category_text
@@ -50,16 +53,19 @@ class ChromeJsonSink final : public EventSink {
 
   void take_name(Naming::What what, Place place, std::string_view name) override {
     const bool is_label = what == Naming::What::kLabels;
-    text_ += R"({"ph":"M","name":")";
-    text_ += is_label ? "process_labels" : what == Naming::What::kThread ? "thread_name" : "process_name";
-    text_ += '"';
+    const bool is_name = what == Naming::What::kProcess;
+    text_ += R"({"ph":"M")";
+    if (mark_ != nullptr) append_process(*mark_, place.pid, {.pid = {}, .is_named = is_name}, batch_);
+    text_ += ",\"name\":";
+    text_ += is_label ? "\"process_labels\"" : is_name ? "\"process_name\"" : "\"thread_name\"";
     add_place(place);
     text_ += is_label ? R"(,"args":{"labels":)" : R"(,"args":{"name":)";
-    add_text(name);
+    add_text(mark_ != nullptr && is_name ? marked_process_name(*mark_, name) : name);
     text_ += "}},\n";
   }
 
   void complete() override {
+    if (!batch_.processes.empty()) sink_.processes(batch_.processes);
     if (!text_.empty()) sink_.events(text_);
   }
 
@@ -80,10 +86,16 @@ class ChromeJsonSink final : public EventSink {
   }
 
   void add_place(Place place) {
-    text_ += ",\"pid\":";
-    add_id(place.pid);
+    if (mark_ == nullptr) {
+      text_ += ",\"pid\":";
+      add_id(place.pid);
+    }
     text_ += ",\"tid\":";
     add_id(place.tid);
+  }
+
+  std::optional<std::int64_t> marked(std::string_view name, std::string_view value) const {
+    return mark_ == nullptr ? std::nullopt : marked_argument(*mark_, name, value);
   }
 
   void add_arguments(const TypedEvent& event) {
@@ -95,8 +107,12 @@ class ChromeJsonSink final : public EventSink {
       text_ += ':';
       before = ',';
     };
+    bool has_device = false;
     for (const EventArguments::One& one : event.arguments.all()) {
-      add_name(event.arguments.name(one));
+      const std::string_view name = event.arguments.name(one);
+      has_device = has_device || one.column == Argument::kDevice;
+      add_name(name);
+      const std::size_t at = text_.size();
       if (std::holds_alternative<EventArguments::Text>(one.value)) {
         add_text(event.arguments.text(one));
       } else if (std::holds_alternative<EventArguments::Json>(one.value)) {
@@ -104,6 +120,15 @@ class ChromeJsonSink final : public EventSink {
       } else {
         event.arguments.append_json(one, text_);
       }
+      if (const auto moved = marked(name, std::string_view(text_).substr(at)))
+        text_.replace(at, text_.npos, std::to_string(*moved));
+    }
+    // Device work without a device belongs to that of its process, whose number has changed.
+    const auto device =
+        has_device || !is_gpu_work(event.category) ? std::nullopt : marked("device", event.place.pid);
+    if (device) {
+      add_name("device");
+      text_ += std::to_string(*device);
     }
     if (!event.stack.empty()) {
       add_name(spelling_of(Argument::kStack));
@@ -113,6 +138,7 @@ class ChromeJsonSink final : public EventSink {
   }
 
   const RewriteSink& sink_;
+  const RankMark* const mark_;
   std::string& text_;
   std::string valid_;
 };

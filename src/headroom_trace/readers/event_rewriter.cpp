@@ -91,6 +91,21 @@ void append_process(const RankMark& mark, Raw pid, std::string& out) {
   }
 }
 
+void append_process(const RankMark& mark, Raw pid, RewrittenProcess process, Batch& batch) {
+  append_process(mark, pid, process.pid);
+  batch.rewritten += ",\"pid\":";
+  batch.rewritten += process.pid;
+  // Adjacent events are often of one process.
+  const auto known = std::ranges::find(batch.processes.rbegin(), batch.processes.rend(), process.pid,
+                                       &RewrittenProcess::pid);
+  if (known == batch.processes.rend()) {
+    batch.processes.push_back(std::move(process));
+  } else {
+    known->is_named |= process.is_named;
+    known->is_sorted |= process.is_sorted;
+  }
+}
+
 void append_id(const RankMark& mark, Raw id, std::string& out) {
   if (mark.place == 0) return append_clean_scalar(id, out);
   const std::string_view text = without_quotes(id);
@@ -286,21 +301,6 @@ void EventRewriter::append_device() {
   fmt::format_to(std::back_inserter(members_), "{}\"device\":{}}}", comma, *device);
 }
 
-void EventRewriter::append_process_to(Batch& batch) {
-  append_process(*mark_, fields_.pid, process_.pid);
-  batch.rewritten += ",\"pid\":";
-  batch.rewritten += process_.pid;
-  // Adjacent events are often of one process.
-  const auto known = std::ranges::find(batch.processes.rbegin(), batch.processes.rend(), process_.pid,
-                                       &RewrittenProcess::pid);
-  if (known == batch.processes.rend()) {
-    batch.processes.push_back(process_);
-  } else {
-    known->is_named |= process_.is_named;
-    known->is_sorted |= process_.is_sorted;
-  }
-}
-
 void EventRewriter::append_event(bool has_time, std::uint64_t offset, Batch& batch) {
   std::string& out = batch.rewritten;
   out += "{\"ph\":\"";
@@ -315,7 +315,7 @@ void EventRewriter::append_event(bool has_time, std::uint64_t offset, Batch& bat
     batch.add_problem(offset, no_duration(fields_.dur));
     out += ",\"dur\":0";
   }
-  if (mark_ != nullptr) append_process_to(batch);
+  if (mark_ != nullptr) append_process(*mark_, fields_.pid, process_, batch);
   out += members_;
   out += "},\n";
 }

@@ -34,6 +34,9 @@ struct RankMark {
 /// Spans". A missing one becomes "rank 3".
 void append_process(const RankMark& mark, Raw pid, std::string& out);
 
+/// Appends `,"pid":` and the process to the batch's rewritten event, and notes the process there.
+void append_process(const RankMark& mark, Raw pid, RewrittenProcess process, Batch& batch);
+
 /// Appends an id of the event (a flow, an asynchronous event) as JSON: numbers, and hexadecimal ones in
 /// strings, are moved; other text gets the rank in front.
 void append_id(const RankMark& mark, Raw id, std::string& out);
@@ -81,7 +84,6 @@ class EventRewriter {
   Walk copy_argument(Raw key, Walk walk);
   bool is_of_device() const;
   void append_device();
-  void append_process_to(Batch& batch);
   void append_event(bool has_time, std::uint64_t offset, Batch& batch);
 
   const RankMark* mark_;

@@ -25,7 +25,7 @@ void EventSink::add(const TypedEvent& event) {
   if (event.is_allocation ? !has(needs_, Needs::kMemory) : !wants(event.category)) {
     ++batch_.skipped_by_need;
   } else if (event.start_ns > kMostNs || event.start_ns < -kMostNs) {
-    batch_.skip_event(event.offset, no_time(microseconds(event.start_ns)));
+    skip_time(event);
   } else if (!event.is_allocation && (event.duration_ns < 0 || event.duration_ns > kMostNs)) {
     batch_.add_problem(event.offset, no_duration(microseconds(event.duration_ns)));
     TypedEvent sound = event;
@@ -35,6 +35,10 @@ void EventSink::add(const TypedEvent& event) {
     take(event);
   }
   flush_full();
+}
+
+void EventSink::skip_time(const TypedEvent& event) {
+  batch_.skip_event(event.offset, no_time(microseconds(event.start_ns)));
 }
 
 void EventSink::name_process(std::string_view pid, std::string_view name, std::string_view labels) {

@@ -79,6 +79,8 @@ class EventSink {
   /// Takes an event that is needed and has sound times.
   virtual void take(const TypedEvent& event) = 0;
   virtual void take_name(Naming::What what, Place place, std::string_view name) = 0;
+  /// Reports an event whose time is out of range.
+  void skip_time(const TypedEvent& event);
   /// Completes the batch before it is handed on.
   virtual void complete() = 0;
 
