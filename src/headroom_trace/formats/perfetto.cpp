@@ -428,7 +428,7 @@ void add_nested(const ArgumentName& name, std::string_view bytes, int depth, Eve
     if (field.is_bytes(kNestedText)) set(field.bytes);
   }
   if (depth <= kDeepest && (type == kDict || type == kArray)) {
-    arguments.add_json(name, type == kDict ? parts.json_object() : parts.json_array());
+    arguments.add_json(name, parts.json(type == kDict));
   } else {
     arguments.append(value);
   }
@@ -474,9 +474,9 @@ void add_annotation(const ArgumentName& name, std::string_view annotation, const
     if (parts.size() == parts_before) parts.add_json(part_name, "null");
   }
   if (!members.empty()) {
-    set_json(members.json_object());
+    set_json(members.json(true));
   } else if (!elements.empty()) {
-    set_json(elements.json_array());
+    set_json(elements.json(false));
   }
 }
 

@@ -91,7 +91,9 @@ class TypedValues {
       return read_extent(arguments_->text(of(argument)), size);
     const auto* const given = std::get_if<EventArguments::Extent>(&of(argument).value);
     for (std::size_t i = 0; given != nullptr && i < given->size(); ++i) {
-      const std::int64_t number = std::abs((*given)[i]);
+      const std::int64_t one = (*given)[i];
+      const std::uint64_t number =
+          one < 0 ? 0 - static_cast<std::uint64_t>(one) : static_cast<std::uint64_t>(one);
       if (std::in_range<std::uint32_t>(number)) size[i] = static_cast<std::uint32_t>(number);
     }
   }

@@ -65,24 +65,18 @@ void EventArguments::rename(std::string_view from, ArgumentName to) {
   one.name_end = static_cast<std::uint32_t>(texts_.size());
 }
 
-std::string EventArguments::json_object() const {
-  std::string json;
+std::string EventArguments::json(bool is_object) const {
+  std::string out;
   for (const One& one : all_) {
-    json += json.empty() ? '{' : ',';
-    append_json_string(name(one), json);
-    json += ':';
-    append_json(one, json);
+    out += !out.empty() ? ',' : is_object ? '{' : '[';
+    if (is_object) {
+      append_json_string(name(one), out);
+      out += ':';
+    }
+    append_json(one, out);
   }
-  return json.empty() ? "{}" : json + '}';
-}
-
-std::string EventArguments::json_array() const {
-  std::string json;
-  for (const One& one : all_) {
-    json += json.empty() ? '[' : ',';
-    append_json(one, json);
-  }
-  return json.empty() ? "[]" : json + ']';
+  if (out.empty()) return is_object ? "{}" : "[]";
+  return out + (is_object ? '}' : ']');
 }
 
 void EventArguments::append_json(const One& one, std::string& out) const {

@@ -73,8 +73,8 @@ class EventArguments {
   std::string_view text(const One& one) const { return part(one.text_at, one.text_end); }
   /// Appends the value as JSON.
   void append_json(const One& one, std::string& out) const;
-  std::string json_object() const;
-  std::string json_array() const;
+  /// All of them as an object, or their values as an array.
+  std::string json(bool is_object) const;
 
  private:
   template <typename Value>

@@ -56,16 +56,6 @@ void EventSink::take_name_and_count(Naming::What what, Place place, std::string_
   flush_full();
 }
 
-void EventSink::count_unneeded(std::uint64_t count) {
-  batch_.seen += count;
-  batch_.skipped_by_need += count;
-}
-
-void EventSink::count_without_columns(std::uint64_t count) {
-  batch_.seen += count;
-  batch_.without_columns += count;
-}
-
 void EventSink::cut_off(std::uint64_t offset, std::string what) {
   trace_.is_complete = false;
   batch_.add_problem(offset, std::move(what));

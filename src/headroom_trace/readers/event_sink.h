@@ -57,8 +57,8 @@ class EventSink {
   virtual void json_member(std::string_view key, std::string_view json, std::uint64_t offset) = 0;
 
   /// Counts events that nobody needs or no column holds.
-  void count_unneeded(std::uint64_t count = 1);
-  void count_without_columns(std::uint64_t count = 1);
+  void count_unneeded() { ++batch_.seen, ++batch_.skipped_by_need; }
+  void count_without_columns() { ++batch_.seen, ++batch_.without_columns; }
   /// Reports an event that cannot be read.
   void skip(std::uint64_t offset, std::string what) {
     ++batch_.seen;
