@@ -139,6 +139,7 @@ std::string reason_of(const CaseParts& parts) {
 RooflineCase point_of(const CaseParts& parts) {
   const Record& flops = *parts.flops;
   RooflineCase point{case_text(flops),
+                     flops.model.name,
                      flops.model.backend,
                      flops.runner,
                      flops.benchmark.dtype,

@@ -37,7 +37,7 @@ std::string name_of(const Roof& roof);
 
 /// A case as a point in the plot.
 struct RooflineCase {
-  std::string name, backend, runner, dtype, device, caches;
+  std::string name, experiment, backend, runner, dtype, device, caches;
   int threads = 0;
   double intensity = 0;              ///< FLOP/byte
   double gflops = 0;                 ///< 1e9 operations/s; the median

@@ -257,10 +257,10 @@ class Legend {
 
 /// Returns each case's colour, one for each experiment and backend.
 std::vector<std::size_t> colours_of(const std::vector<RooflineCase>& cases) {
-  std::map<std::string, std::size_t> known;
+  std::map<std::pair<std::string, std::string>, std::size_t> known;
   std::vector<std::size_t> colours;
   for (const RooflineCase& one : cases) {
-    const std::string kind = one.name.substr(0, one.name.find(' ')) + " " + one.backend;
+    const std::pair kind(one.experiment, one.backend);
     colours.push_back(known.try_emplace(kind, known.size()).first->second % kColours.size());
   }
   return colours;

@@ -273,6 +273,7 @@ Roofline crowd(int cases, int roofs) {
   for (int i = 0; i < cases; ++i) {
     RooflineCase one;
     one.name = "gather_gemv D=" + std::to_string(1000 + i);
+    one.experiment = "gather_gemv";
     one.backend = "native";
     one.dtype = "bf16";
     one.intensity = 1 + 0.02 * (i % 7);
@@ -293,6 +294,17 @@ Roofline crowd(int cases, int roofs) {
     }
   }
   return roofline;
+}
+
+TEST(RooflineSvg, ExperimentsHaveColoursOfTheirOwnWhateverBlanksTheyHave) {
+  Roofline roofline = crowd(3, 1);
+  roofline.cases[0].name = "two words D=1";
+  roofline.cases[0].experiment = "two words";
+  roofline.cases[1].name = "two others D=1";
+  roofline.cases[1].experiment = "two others";
+  const std::string svg = roofline_svg(roofline, "");
+  for (const char* colour : {"f0", "f1", "f2"})
+    EXPECT_THAT(svg, HasSubstr(std::string("<circle class=\"") + colour + "\"")) << colour;
 }
 
 TEST(RooflineSvg, AllOfItIsInsideAndNoLabelsOverlapInTheWidestFont) {
