@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -155,11 +156,26 @@ std::vector<std::string> words_of(const StoredSeries& series) {
   return words;
 }
 
+/// The texts of its identity, whatever blanks they have: "make -j 4", "D=64", "native".
+std::vector<std::string> parts_of(const StoredSeries& series) {
+  std::vector<std::string> parts;
+  const auto add = [&](const Json& part) {
+    if (part.is_string()) parts.push_back(part.string());
+  };
+  for (const Json& part :
+       parse_json(series.identity, "the identity of series " + std::to_string(series.id))) {
+    add(part);
+    if (part.is_array()) std::ranges::for_each(part, add);
+  }
+  return parts;
+}
+
 /// Every word has to be found: as a whole word of the name, the metric, the unit or the machine (latency is
-/// not in latency_p99); with '*' or '?' in it, as a pattern for the whole of name and metric, or for one
-/// word.
+/// not in latency_p99), or as a part of the identity; with '*' or '?' in it, as a pattern for the whole of
+/// name and metric, for one word, or for one part.
 bool matches(const StoredSeries& series, const std::vector<std::string>& wanted) {
-  const std::vector<std::string> words = words_of(series);
+  std::vector<std::string> words = words_of(series);
+  std::ranges::move(parts_of(series), std::back_inserter(words));
   const std::string whole = series.name + " " + series.metric;
   return std::ranges::all_of(wanted, [&](const std::string& pattern) {
     return fits_glob(pattern, whole) ||
@@ -169,11 +185,15 @@ bool matches(const StoredSeries& series, const std::vector<std::string>& wanted)
 
 std::vector<StoredSeries> select(std::vector<StoredSeries> all, const HistoryOptions& options,
                                  const std::string& store) {
+  std::set<std::string> parts;
+  for (const StoredSeries& series : all) {
+    for (const std::string& part : parts_of(series)) parts.insert(part);
+  }
   std::vector<std::string> wanted;
   for (const std::string& word : options.words) {
-    // Blanks in a pattern are part of it; in plain words they part them.
-    const bool is_pattern = word.find_first_of("*?") != std::string::npos;
-    for (const std::string& part : is_pattern ? std::vector{word} : split(word, ' ')) {
+    // Blanks in a pattern, or in a name, are part of it; in plain words they part them.
+    const bool is_whole = word.find_first_of("*?") != std::string::npos || parts.contains(word);
+    for (const std::string& part : is_whole ? std::vector{word} : split(word, ' ')) {
       if (!part.empty()) wanted.push_back(part);
     }
   }

@@ -162,6 +162,16 @@ class HistoryTest(CommandLineTest):
         self.assert_refused(self.history("gemv", "bandwidth"), "no series that fits")
         self.assert_refused(self.history("--series", "99"), "no series 99")
 
+    def test_a_name_with_blanks_is_one_word(self):
+        self.history("import", self.write_run(1, [record("make -j 4", 1), record("make -l 4 -j 8", 1)]))
+        for words in (["make -j 4"], ["make -j ?"], ["make -j 4", "D=64"]):
+            shown = self.history(*words)
+            self.assert_exit(shown, 0)
+            self.assertEqual(shown.stdout.count("series "), 1, words)
+            self.assertIn("make -j 4 D=64", shown.stdout)
+        for words in (["make"], ["native make"], ["make 4"]):
+            self.assertEqual(self.history(*words).stdout.count("machine machine-a"), 2, words)
+
     def test_many_series_are_listed_rather_than_plotted(self):
         self.history("import", self.write_run(1, [record(f"gemv{i}", 1) for i in range(6)]))
         listed = self.history("native")
