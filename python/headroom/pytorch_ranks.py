@@ -172,7 +172,7 @@ def main() -> None:
     _declare_training(declarations, rank)
     _declare_collectives(declarations, rank)
     conversation = _door.conversation(declarations.registry)
-    say(json.dumps({"rank": rank.rank, "size": rank.size, "pid": os.getpid(), "library": f"PyTorch {torch.__version__}",
+    say(json.dumps({"rank": rank.rank, "size": rank.size, "pid": os.getpid(), "library": {"name": "PyTorch", "version": str(torch.__version__)},
                     "no_counters": "PyTorch's ranks count none", "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", ""),
                     "host": socket.gethostname(), "cores": [], "ids": True}))
     for text in lines:

@@ -514,9 +514,7 @@ std::shared_ptr<const Environment> environment_of(const std::vector<std::string>
   shown.margin = options.margin;
   shown.counters = CounterScope::kAll;
   if (!counters.any()) {
-    shown.counters = CounterScope::kNone;
-    shown.no_counters = counters.absence();
-    environment.extra_info["hardware_counters"] = "none: " + shown.no_counters;
+    set_no_counters(environment, counters.absence());
   } else if (counters.of_user_space()) {
     shown.counters = CounterScope::kUserSpace;
     environment.extra_info["hardware_counters"] = "user space only";

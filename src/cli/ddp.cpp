@@ -458,7 +458,7 @@ class DdpMeasurement final : public RankMeasurement {
 
   bool writes_report() const { return !options_.report.empty() && options_.report != "-"; }
   std::string seed_report() const {
-    return ddp_seed_report(records(), ranks().ranks.front().library, options_.backend);
+    return ddp_seed_report(records(), ranks().ranks.front().library.version, options_.backend);
   }
 
   bool uses_stdout() const override { return RankMeasurement::uses_stdout() || options_.report == "-"; }

@@ -239,7 +239,10 @@ std::vector<Record> measure(const MachineOptions& options, const Arguments& argu
   const int threads = options.threads > 0 ? options.threads : static_cast<int>(allowed_cpus().size());
   const auto busy = warn_when_busy(threads);
   Environment environment = read_environment(line);
-  environment.extra_info["hardware_counters"] = ProcessCounters().text();
+  const ProcessCounters counters;
+  environment.options.counters = counters.scope();
+  environment.options.no_counters = counters.absence();
+  environment.extra_info["hardware_counters"] = counters.text();
   Session session(request, std::make_shared<const Environment>(std::move(environment)), interrupted);
   std::vector<Record> records;
   TerminalProgress progress([&](const std::vector<Record>& finished) {

@@ -458,8 +458,14 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments, co
   environment.extra_info["seed"] = std::to_string(options.request.selection.seed);
   environment.extra_info["precision"] = fmt::format("{:g}", options.request.stop.precision);
   environment.extra_info["max_time_s"] = fmt::format("{:g}", options.request.stop.max_time_ns / 1e9);
-  environment.extra_info["hardware_counters"] =
-      options.request.counts ? ProcessCounters().text() : "not asked for (--no-counters)";
+  if (options.request.counts) {
+    const ProcessCounters counters;
+    environment.options.counters = counters.scope();
+    environment.options.no_counters = counters.absence();
+    environment.extra_info["hardware_counters"] = counters.text();
+  } else {
+    environment.extra_info["hardware_counters"] = "not asked for (--no-counters)";
+  }
   environment.extra_info["huge_pages"] = huge_pages_of(options.request);
   if (options.request.subtracts_overhead) environment.extra_info[kOverheadTakenOff] = "yes";
   if (before != nullptr) note_resumed(*before, environment);

@@ -107,11 +107,15 @@ bool is_trace(const Record& record) {
   return record.instrument == Instrument::kTrace;
 }
 
-/// A trace as `headroom trace ARGUMENTS` shows it, or as a page; the last of the arguments is its file.
-ExitCode show_trace(Arguments arguments, const ShowOptions& options) {
+/// Traces as `headroom trace ARGUMENTS` shows them, or as a page.
+ExitCode show_traces(Arguments arguments, const std::vector<std::string>& traces,
+                     const ShowOptions& options) {
   const ShownForm* form = options.form();
   const bool is_page = form != nullptr && !form->is_of_trace_command;
-  if (is_page) arguments = {"report", arguments.back(), "-o", "-"};
+  if (is_page) {
+    arguments = {"report", "-o", "-"};
+    arguments.insert(arguments.end(), traces.begin(), traces.end());
+  }
   if (!options.max_memory.empty()) arguments.insert(arguments.end(), {"--max-memory", options.max_memory});
   if (is_page) return run_program("headroom-pages", arguments);
   if (form != nullptr) arguments.emplace_back(form->option);
@@ -132,13 +136,15 @@ bool is_trace_file(const std::string& operand) {
 /// Nothing where they are gone, or where the analysis wrote a file beside its tables.
 std::optional<ExitCode> show_traces_again(const std::vector<Record>& records, const ShowOptions& options) {
   const auto& environment = records.front().environment;
-  if (!environment || environment->command.size() < 4 || environment->command[1] != "trace")
-    return std::nullopt;
-  const Arguments arguments(environment->command.begin() + 2, environment->command.end());
-  std::error_code ignored;
-  if (!std::filesystem::exists(arguments.back(), ignored)) return std::nullopt;
-  if (std::ranges::find(arguments, "--overlay") != arguments.end()) return std::nullopt;
-  return show_trace(arguments, options);
+  if (!environment || environment->command.size() < 3) return std::nullopt;
+  const std::vector<std::string>& traces = environment->options.traces;
+  const auto is_there = [](const std::string& trace) {
+    std::error_code ignored;
+    return std::filesystem::exists(trace, ignored);
+  };
+  if (traces.empty() || !std::ranges::all_of(traces, is_there)) return std::nullopt;
+  if (environment->options.writes_file) return std::nullopt;
+  return show_traces({environment->command.begin() + 2, environment->command.end()}, traces, options);
 }
 
 /// The numbers that sum an analysis up, which are all that records hold of it.
@@ -207,7 +213,7 @@ ExitCode show_all(const ShowOptions& options) {
   const bool writes = !options.json.empty() || !options.oss.empty();
   if (is_one && options.from.empty() && is_trace_file(options.operands.front())) {
     if (!options.oss.empty()) throw Error("--oss is of results: " + options.operands.front() + " is a trace");
-    return show_trace({"summary", options.operands.front()}, options);
+    return show_traces({"summary", options.operands.front()}, options.operands, options);
   }
   OperandRecords found = read_operands(options);
   const bool are_traces = std::ranges::all_of(

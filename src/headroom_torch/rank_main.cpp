@@ -41,7 +41,7 @@ RankHello hello_of(const RankPlace& place) {
   hello.rank = place.rank;
   hello.size = place.size;
   hello.pid = ::getpid();
-  hello.library = fmt::format("libtorch {}", kTorchVersion);
+  hello.library = {"libtorch", kTorchVersion};
   hello.no_counters = InstructionCounter().absence();
   hello.arguments = environment_variable(kRankArgumentsVariable).value_or("");
   hello.host = host_name();

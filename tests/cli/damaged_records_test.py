@@ -72,6 +72,8 @@ NEW_MEMBERS = [
 NEW_OPTIONS = [
     ("per_rank", FLAGS),
     ("margin", NUMBERS),
+    ("traces", [1, "x", {}, [1]]),
+    ("writes_file", FLAGS),
     ("counters", ["some", *TEXTS]),
     ("no_counters", TEXTS),
     ("expectations", [1, "x", {}, [1]]),
@@ -96,7 +98,8 @@ def newest():
     record["note_values"][0]["text"] = ""
     document["environments"][0]["options"] = {
         "per_rank": False, "margin": 0.01, "counters": "none", "no_counters": "why",
-        "expectations": [{"op": "add", "metric": "hit", "us": 5.0, "tolerance": 0.2}], "cache_run": {}}
+        "expectations": [{"op": "add", "metric": "hit", "us": 5.0, "tolerance": 0.2}], "cache_run": {},
+        "traces": ["a.json"], "writes_file": False}
     return document
 
 

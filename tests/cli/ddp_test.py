@@ -44,6 +44,21 @@ class DdpTest(CommandLineTest):
         self.assertRegex(result.stdout, r"(?m)^1 +4 MiB +9 +15\.0 ms +35\.0 ms +20\.0 ms")
         self.assertRegex(result.stdout, r"(?m)^4 ranks .* (70\.0|69\.9|70\.1) % \[(69|70)\.\d %, 70\.\d %\]")
 
+    def test_ranks_of_an_older_build_are_read(self):
+        file = self.folder / "report.json"
+        result = ddp("--ranks", "1,2", "--json", file, SCRIPTED_RANK="old")
+        self.assert_exit(result, 0)
+        self.assertRegex(result.stdout, r"(?m)^1 +4 MiB +9 +15\.0 ms +35\.0 ms +20\.0 ms")
+        self.assertEqual(json.loads(file.read_text())["pytorch_version"], "1.0")
+
+    def test_facts_of_the_ranks_are_values(self):
+        file = self.folder / "records.json"
+        self.assert_exit(ddp("--ranks", "1,2", "--records", file, SCRIPTED_RANK="uncounted"), 0)
+        content = json.loads(file.read_text())
+        environment = content["environments"][0]
+        self.assertEqual((environment["options"]["counters"], environment["options"]["no_counters"]), ("none", "it has none"))
+        self.assertEqual(environment["dependencies"]["scripted ranks"]["version"], "1.0 beta")
+
     def test_the_sweep_of_pytorch_is_the_default(self):
         result = ddp("--world", "4")
         self.assert_exit(result, 0)
@@ -55,7 +70,7 @@ class DdpTest(CommandLineTest):
         file = self.folder / "report.json"
         self.assert_exit(ddp("--ranks", "1,2", "--model", "resnet18,mlp", "--json", file), 0)
         report = json.loads(file.read_text())
-        self.assertEqual(report["pytorch_version"], "1.0")
+        self.assertEqual(report["pytorch_version"], "1.0 beta")
         self.assertEqual((report["distributed_backend"], report["bucket_size"], report["cuda_version"]), ("gloo", 25, None))
         self.assertEqual([entry["model"] for entry in report["benchmark_results"]], ["resnet18", "mlp"])
         entry = report["benchmark_results"][0]

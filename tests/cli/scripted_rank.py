@@ -178,7 +178,8 @@ def rank_answer(request, cases, values, is_faulty):
 def main():
     values = random.Random(RANK)
     fail_at("start")
-    say({"rank": RANK, "size": SIZE, "pid": os.getpid(), "library": "scripted 1.0", "no_counters": "",
+    say({"rank": RANK, "size": SIZE, "pid": os.getpid(), "no_counters": "it has none" if WHAT == "uncounted" else "",
+         "library": "scripted 1.0" if WHAT == "old" else {"name": "scripted ranks", "version": "1.0 beta"},
          "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", ""), "host": "here",
          "cores": [int(os.environ.get("SCRIPTED_CORE", RANK))], "ids": WHAT != "old"})
     cases, times, last = {}, {}, {}

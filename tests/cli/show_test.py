@@ -111,6 +111,29 @@ class ShowTest(CommandLineTest):
         self.assertIn("utilization", shown.stdout)
         self.assertIn("its traces are not read here", shown.stdout)
 
+    def test_traces_of_a_job_are_shown_again_only_where_all_are_there(self):
+        traces = [write_trace(self.folder / f"{name}.json") for name in "ab"]
+        measured = headroom("trace", "utilization", *traces, "--store", self.store)
+        self.assert_exit(measured, 0)
+        self.assertEqual(headroom("show", "@last", "--store", self.store).stdout, measured.stdout)
+        page = headroom("show", "@last", "--html", "--store", self.store)
+        self.assert_exit(page, 0)
+        for trace in traces:
+            self.assertIn(trace.name, page.stdout)
+        traces[0].unlink()
+        shown = headroom("show", "@last", "--store", self.store)
+        self.assert_exit(shown, 0)
+        self.assertIn("its traces are not read here", shown.stdout)
+
+    def test_an_analysis_that_wrote_a_file_is_not_repeated(self):
+        trace, overlay = write_trace(self.folder / "run.json"), self.folder / "overlay.json"
+        self.assert_exit(headroom("trace", "critical-path", trace, "--overlay", overlay, "--store", self.store), 0)
+        overlay.unlink()
+        shown = headroom("show", "@last", "--store", self.store)
+        self.assert_exit(shown, 0)
+        self.assertIn("its traces are not read here", shown.stdout)
+        self.assertFalse(overlay.exists())
+
     def test_a_trace_is_shown_by_its_summary(self):
         trace = write_trace(self.folder / "run.json")
         packed = self.folder / "run.json.gz"

@@ -236,6 +236,11 @@ std::string ProcessCounters::text() const {
   return text + "; memory controllers: " + controllers_absence_;
 }
 
+CounterScope ProcessCounters::scope() const {
+  if (std::ranges::find(available_, true) == available_.end()) return CounterScope::kNone;
+  return user_space_ ? CounterScope::kUserSpace : CounterScope::kAll;
+}
+
 WorkCounts ProcessCounters::count(const std::function<void()>& run) const {
   Opened counters(*this);
   const auto began = Clock::now();

@@ -8,6 +8,7 @@
 
 #include "headroom/experiment/state.h"
 #include "headroom/machine/perf_event.h"
+#include "headroom/record/instrument.h"
 
 namespace headroom {
 
@@ -28,6 +29,10 @@ class ProcessCounters {
   /// What is counted, and of what is not why, and what would change that, as one line: "none: this machine
   /// does not offer them", "instructions, cycles (user space only); memory controllers: ...".
   std::string text() const;
+  /// What the events are counted of; kNone where none is counted.
+  CounterScope scope() const;
+  /// Why none of the events is counted; empty if any is.
+  std::string absence() const { return scope() == CounterScope::kNone ? absence_ : ""; }
 
   /// Counts while `run` runs; what that throws is passed on. Counters are open in this call only, so that
   /// nothing of them is in what is timed before or after it. Throws Error where a counter that was there is

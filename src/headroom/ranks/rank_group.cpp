@@ -99,6 +99,23 @@ ReservedPort::ReservedPort(std::uint16_t wanted) : socket_(::socket(AF_INET, SOC
   number_ = bound_port(socket_);
 }
 
+/// {"name": "libtorch", "version": "1.13.1"}. Ranks of older builds say "libtorch 1.13.1".
+template <>
+struct JsonCodec<RankLibrary> {
+  static Json write(const RankLibrary& library) {
+    return {{"name", library.name}, {"version", library.version}};
+  }
+  static RankLibrary read(const Json& json, const JsonPath& path) {
+    if (json.is_string()) {
+      const std::string& text = json.string();
+      const std::size_t blank = text.find(' ');
+      return {text.substr(0, blank), blank == std::string::npos ? "" : text.substr(blank + 1)};
+    }
+    return {json_member_as<std::string>(json, "name", path.text()),
+            json_member_as<std::string>(json, "version", path.text())};
+  }
+};
+
 template <>
 struct JsonMembers<RankHello> {
   static constexpr std::tuple kTable{required("rank", &RankHello::rank),

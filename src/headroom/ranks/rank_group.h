@@ -49,10 +49,17 @@ class ReservedPort {
 /// Variable with the value of RankHello::arguments.
 inline constexpr const char* kRankArgumentsVariable = "HEADROOM_RANK_ARGUMENTS";
 
+struct RankLibrary {
+  std::string name;     ///< "libtorch"
+  std::string version;  ///< "1.13.1"
+
+  bool operator==(const RankLibrary&) const = default;
+};
+
 struct RankHello {
   int rank = 0, size = 1;
   std::int64_t pid = 0;
-  std::string library;                ///< "libtorch 1.13.1"
+  RankLibrary library{};
   std::string no_counters;            ///< reason why instructions are not counted; empty if they are
   std::string arguments;              ///< from kRankArgumentsVariable; the leader compares them
   std::string host{};                 ///< host name

@@ -23,6 +23,12 @@ std::string repository_of(const std::string& name) {
 
 }  // namespace
 
+void set_no_counters(Environment& environment, const std::string& why) {
+  environment.options.counters = CounterScope::kNone;
+  environment.options.no_counters = why;
+  environment.extra_info["hardware_counters"] = "none: " + why;
+}
+
 void add_blas(Environment& environment, const BlasLibrary& blas, const std::string& runner) {
   Environment::Dependency dependency;
   dependency.repo = repository_of(blas.name);

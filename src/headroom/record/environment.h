@@ -69,6 +69,9 @@ void add_sources(Facts& facts, const Environment& environment) {
   facts.add("git revision", environment.git_sha);
 }
 
+/// Says in the options, and for readers in extra_info, that nothing counts instructions.
+void set_no_counters(Environment& environment, const std::string& why);
+
 /// Adds `blas` to the dependencies as "BLAS", or as "BLAS of RUNNER" if another runner uses a different one.
 /// Its extra_info holds `name`, `file` and `runner`.
 void add_blas(Environment& environment, const BlasLibrary& blas, const std::string& runner);

@@ -38,6 +38,8 @@ struct InstrumentOptions {
   std::string no_counters{};                        ///< why, with kNone
   std::vector<DispatchExpectation> expectations{};  ///< of `dispatch`
   Json cache_run{};                                 ///< of `cache`, as cache_run_json(); null: none
+  std::vector<std::string> traces{};                ///< of `trace`: files and folders that it read
+  bool writes_file = false;                         ///< of `trace`: it wrote a file beside its tables
 
   bool operator==(const InstrumentOptions&) const = default;
 };

@@ -269,13 +269,8 @@ void complete_old_environment(Environment& environment, const JsonPath& path) {
   const JsonPath texts(path, "extra_info");
   options.per_rank = std::ranges::find(environment.command, "--per-rank") != environment.command.end();
   options.margin = to_number(text_in(environment.extra_info, "margin"));
-  const std::string counters = text_in(environment.extra_info, "hardware_counters");
-  constexpr std::string_view kNone = "none: ";
-  if (counters.starts_with(kNone)) {
-    options.counters = CounterScope::kNone;
-    options.no_counters = counters.substr(kNone.size());
-  }
-  if (counters == "user space only") options.counters = CounterScope::kUserSpace;
+  if (text_in(environment.extra_info, "hardware_counters") == "user space only")
+    options.counters = CounterScope::kUserSpace;
   if (std::string text; take_text(environment.extra_info, "cache_run", text))
     options.cache_run = parse_json(text, JsonPath(texts, "cache_run").text());
   if (std::string text; take_text(environment.extra_info, "dispatch_expectations", text))
@@ -285,6 +280,20 @@ void complete_old_environment(Environment& environment, const JsonPath& path) {
     const std::vector<std::int64_t> l2 = sizes_in(text_in(machine.extra_info, "gpu_l2"));
     if (l2.size() == 1) machine.gpu_l2_bytes = l2.front();
   }
+}
+
+void complete_early_options(Environment& environment) {
+  InstrumentOptions& options = environment.options;
+  const std::string counters = text_in(environment.extra_info, "hardware_counters");
+  constexpr std::string_view kNone = "none: ";
+  if (options.counters == CounterScope::kUnknown && counters.starts_with(kNone)) {
+    options.counters = CounterScope::kNone;
+    options.no_counters = counters.substr(kNone.size());
+  }
+  const std::vector<std::string>& command = environment.command;
+  if (!options.traces.empty() || command.size() < 4 || command[1] != "trace") return;
+  options.traces = {command.back()};
+  options.writes_file = std::ranges::find(command, "--overlay") != command.end();
 }
 
 StringMap texts_of_members(const Record& record) {

@@ -24,6 +24,9 @@ void complete_old_record(Record& record, const std::vector<std::string>& notes);
 /// a stored run does not parse.
 void complete_old_environment(Environment& environment, const JsonPath& path);
 
+/// Sets the options that the first files of schema 4 lack, from the command and texts.
+void complete_early_options(Environment& environment);
+
 /// Returns the instrument that a record of another format is of: by its names, as nothing else tells it.
 Instrument instrument_by_names(const Record& record);
 

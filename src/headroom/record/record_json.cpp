@@ -92,6 +92,7 @@ Json JsonCodec<Environment>::write(const Environment& environment) {
 Environment JsonCodec<Environment>::read(const Json& json, const JsonPath& path) {
   Environment environment = read_members<Environment>(json, path);
   if (!json.contains("options")) record_json::complete_old_environment(environment, path);
+  record_json::complete_early_options(environment);
   return environment;
 }
 

@@ -88,10 +88,14 @@ struct JsonMembers<DispatchExpectation> {
 template <>
 struct JsonMembers<InstrumentOptions> {
   using O = InstrumentOptions;
-  static constexpr std::tuple kTable{
-      sparse("per_rank", &O::per_rank),         sparse("margin", &O::margin),
-      sparse("counters", &O::counters),         sparse("no_counters", &O::no_counters),
-      sparse("expectations", &O::expectations), sparse("cache_run", &O::cache_run)};
+  static constexpr std::tuple kTable{sparse("per_rank", &O::per_rank),
+                                     sparse("margin", &O::margin),
+                                     sparse("counters", &O::counters),
+                                     sparse("no_counters", &O::no_counters),
+                                     sparse("expectations", &O::expectations),
+                                     sparse("cache_run", &O::cache_run),
+                                     sparse("traces", &O::traces),
+                                     sparse("writes_file", &O::writes_file)};
 };
 
 template <>

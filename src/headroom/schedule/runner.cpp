@@ -58,6 +58,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kChildSocket = 3;
 constexpr milliseconds kLookForInterrupt{200};
+
+/// "libtorch 1.13.1".
+std::string library_text(const RankLibrary& library) {
+  return library.name + (library.version.empty() ? "" : " " + library.version);
+}
 constexpr std::size_t kLastWords = 3;
 constexpr const char* kEnded = "closed its socket";
 constexpr const char* kUnasked = "broke the protocol: it said something that it was not asked";
@@ -297,7 +302,7 @@ std::string RunnerProcess::last_words() const {
 RankRunner::RankRunner(RankGroup ranks, RankPatience patience, const std::atomic<bool>& interrupted)
     : ranks_(std::move(ranks)),
       conversation_(ranks_, patience, [&interrupted] { return interrupted.load(); }),
-      hello_{"torch-rank", conversation_.hellos().front().library, kProtocolVersion, true} {}
+      hello_{"torch-rank", library_text(conversation_.hellos().front().library), kProtocolVersion, true} {}
 
 std::vector<Json> RankRunner::ask(const Json& request, const std::string& awaited) {
   try {

@@ -55,20 +55,21 @@ double steady_now_ns() {
       .count();
 }
 
-/// The library of the ranks ("libtorch 1.13.1"), and that they cannot count instructions, where that is so.
+/// The libraries of the ranks, and that none of them can count instructions, where that is so.
 std::shared_ptr<const Environment> with_rank_library(std::shared_ptr<const Environment> environment,
                                                      const std::vector<RunnerOffer>& offers) {
+  std::vector<const RankHello*> leaders;
   for (const RunnerOffer& offer : offers) {
-    if (offer.ranks.empty() || !environment) continue;
-    const std::string& library = offer.ranks.front().library;
-    const std::size_t space = library.find(' ');
-    auto completed = std::make_shared<Environment>(*environment);
-    completed->dependencies[library.substr(0, space)].version = library.substr(space + 1);
-    const std::string& no_counters = offer.ranks.front().no_counters;
-    if (!no_counters.empty()) completed->extra_info["hardware_counters"] = "none: " + no_counters;
-    environment = completed;
+    if (!offer.ranks.empty()) leaders.push_back(&offer.ranks.front());
   }
-  return environment;
+  if (leaders.empty() || !environment) return environment;
+  auto completed = std::make_shared<Environment>(*environment);
+  for (const RankHello* leader : leaders)
+    completed->dependencies[leader->library.name].version = leader->library.version;
+  const bool any_counts =
+      std::ranges::any_of(leaders, [](const RankHello* leader) { return leader->no_counters.empty(); });
+  if (!any_counts) set_no_counters(*completed, leaders.front()->no_counters);
+  return completed;
 }
 
 }  // namespace

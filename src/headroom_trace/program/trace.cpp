@@ -72,6 +72,7 @@ TraceReport report_of(std::vector<FileAnalysis> analyses, const Paths& files, co
   report.command.insert(report.command.end(), options.given.begin(), options.given.end());
   report.command.insert(report.command.end(), options.operands.begin(), options.operands.end());
   report.command = without_secrets(std::move(report.command));
+  report.operands = options.operands;
   for (const FileAnalysis& analysis : analyses) report.files.push_back(analysis.facts);
   if (files.size() == 1) {
     report.result = std::move(analyses.front().result);

@@ -332,11 +332,18 @@ std::map<std::string, Device> devices_of(const TraceReport& report) {
   return devices;
 }
 
+bool writes_file(const TraceReport& report) {
+  const auto writes = [](const trace::AnalysisResult& result) { return !result.files.empty(); };
+  return writes(report.result) || std::ranges::any_of(report.ranks, writes, &trace::RankResult::result);
+}
+
 EnvironmentPointer environment_of(const TraceReport& report) {
   constexpr double kGibibyte = 1024.0 * 1024 * 1024;
   Environment environment;
   environment.headroom_version = HEADROOM_VERSION;
   environment.command = report.command;
+  environment.options.traces = report.operands;
+  environment.options.writes_file = writes_file(report);
   for (const trace::TraceFacts& facts : report.files) {
     environment.timestamp = std::max(environment.timestamp, facts.recorded_at_s);
   }

@@ -19,6 +19,7 @@ struct TraceReport {
   std::string name;                      ///< of the traced program; the name of its records
   std::string analysis;                  ///< "idle"
   std::vector<std::string> command;      ///< reproduces this result
+  std::vector<std::string> operands{};   ///< the files and folders in `command`
   std::vector<trace::TraceFacts> files;  ///< the readable ones
   std::vector<trace::RankResult> ranks;  ///< one for each of `files`; empty for a single trace
   trace::AnalysisResult result;

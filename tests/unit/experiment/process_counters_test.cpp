@@ -185,6 +185,8 @@ TEST(ProcessCounters, SayWhyThereAreNone) {
     const ProcessCounters counters(kernel, work_events(), {});
     EXPECT_FALSE(counters.any());
     EXPECT_TRUE(kernel.counters.empty());
+    EXPECT_EQ(counters.scope(), CounterScope::kNone);
+    EXPECT_EQ("none: " + counters.absence(), counters.text());
     return counters.text();
   };
   EXPECT_EQ(text(ENOENT), "none: this machine does not offer them (virtual machines often do not)");
@@ -205,6 +207,8 @@ TEST(ProcessCounters, CountUserSpaceWhereTheKernelsWorkIsNotToBeSeen) {
       "instructions, cycles (user space only); not the others: this machine does not offer them (virtual "
       "machines often do not); memory controllers: not permitted, for they count all programs; lower "
       "/proc/sys/kernel/perf_event_paranoid to 0 or less, or give the program CAP_PERFMON");
+  EXPECT_EQ(counters.scope(), CounterScope::kUserSpace);
+  EXPECT_EQ(counters.absence(), "") << "some are";
   const WorkCounts counts = counters.count([&] { kernel.happen(plain); });
   EXPECT_EQ(counts.instructions, 220);
   EXPECT_FALSE(counts.cache_misses);

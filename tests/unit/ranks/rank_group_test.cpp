@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "../error_message.h"
 #include "../file_tree.h"
 #include "headroom/base/error.h"
 #include "headroom/process/affinity.h"
@@ -243,13 +244,24 @@ TEST(ReservedPort, OnlyWhoSaysSoMayListenThere) {
 }
 
 TEST(RankHello, SurvivesTheWayThroughJson) {
-  const RankHello hello{3, 4, 99, "libtorch 2.1", "why not", "--seed 1", "a", {3, 5}};
+  const RankHello hello{3, 4, 99, {"libtorch", "2.1"}, "why not", "--seed 1", "a", {3, 5}};
   const RankHello said = rank_hello_from_json(parse_json(dump_json(to_json(hello)), "a hello"));
   EXPECT_EQ(said.rank, 3);
   EXPECT_EQ(said.library, hello.library);
   EXPECT_EQ(said.arguments, "--seed 1");
   EXPECT_EQ(said.host, "a");
   EXPECT_EQ(said.cores, hello.cores);
+}
+
+TEST(RankHello, ALibraryIsOfOneNameWhateverBlanksItHas) {
+  RankHello hello;
+  hello.library = {"Intel MPI", "2021.9 beta 1"};
+  Json json = to_json(hello);
+  EXPECT_EQ(rank_hello_from_json(json).library, hello.library);
+  json["library"] = "libtorch 1.13.1";  // of an older build
+  EXPECT_EQ(rank_hello_from_json(json).library, (RankLibrary{"libtorch", "1.13.1"}));
+  json["library"] = {{"name", "libtorch"}};
+  EXPECT_THAT(test::message_of([&] { rank_hello_from_json(json); }), HasSubstr("/library/version"));
 }
 
 TEST(RankHello, NonsenseIsAnErrorThatNamesIt) {

@@ -31,6 +31,8 @@ inline std::shared_ptr<Environment> full_environment() {
   environment->machines[0].gpu_l2_bytes = 52428800;
   environment->options = {true, 0.02, CounterScope::kNone, "no counters", {}, Json{{"parts", Json::array()}}};
   environment->options.expectations = {{"add", "hit", "2", "S(0)", "8", "f32", 12.5, 0.1, "a note"}};
+  environment->options.traces = {"a trace.json", "folder"};
+  environment->options.writes_file = true;
   return environment;
 }
 

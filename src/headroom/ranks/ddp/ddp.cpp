@@ -551,7 +551,7 @@ Table scaling_table(const DiffReport& report) {
   return table;
 }
 
-std::string ddp_seed_report(const std::vector<Record>& records, const std::string& library,
+std::string ddp_seed_report(const std::vector<Record>& records, const std::string& pytorch_version,
                             const std::string& backend) {
   const std::vector<DdpSeries> all = ddp_series(records);
   std::set<std::string> buckets, runners;
@@ -563,7 +563,7 @@ std::string ddp_seed_report(const std::vector<Record>& records, const std::strin
   for (const DdpSeries& series : all) {
     if (series.without_ddp() != nullptr) results.push_back(result_of(series, buckets, runners));
   }
-  Json report = {{"pytorch_version", library.substr(library.find(' ') + 1)},
+  Json report = {{"pytorch_version", pytorch_version},
                  {"cuda_version", nullptr},
                  {"distributed_backend", backend}};
   if (buckets.size() == 1) report["bucket_size"] = number_or_text(*buckets.begin());
