@@ -25,15 +25,15 @@ class Cached:
         self.records = Records(told["records"], told["environments"])
         rows = list(self.records.rows())
 
-        def value(beginning: str) -> float:
-            return next((float(row["value"]) for row in rows if str(row["metric"]).startswith(beginning)), float("nan"))
-        self.cold_s, self.warm_s = value("Cold "), value("Warm ")
+        def value(caches: str) -> float:
+            return next((float(record["metric"]["value"]) for record in told["records"] if record["caches"] == caches), float("nan"))
+        self.cold_s, self.warm_s = value("cold"), value("hot")
         gain = next((row for row in rows if row["metric"] == "speedup"), None)
         self.speed_up = float("nan") if gain is None else float(gain["value"])
         self.interval = (gain["low"], gain["high"]) if gain is not None and gain["low"] is not None else None
-        without = [record["metric"] for record in told["records"] if record["metric"]["name"].startswith("Without ")]
+        without = [record["metric"] for record in told["records"] if "saves" in record["metric"].get("numbers", {})]
         self.without_s = {metric["extra_info"]["cache"]: float(metric["value"]) for metric in without}
-        self.saved_s = {metric["extra_info"]["cache"]: float(metric["extra_info"]["saves"]) for metric in without}
+        self.saved_s = {metric["extra_info"]["cache"]: float(metric["numbers"]["saves"]) for metric in without}
 
     def __repr__(self) -> str:
         spread = "" if self.interval is None else f" ({self.interval[0]:.3g} to {self.interval[1]:.3g})"

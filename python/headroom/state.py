@@ -104,7 +104,7 @@ class State:
         """A number that the body measures itself in each iteration, with samples and an interval as the time has."""
         return Column(self._case, self._case.column(name, unit, higher_is_better))
 
-    def series(self, name: str, unit: str, values: Iterable[float], info: Mapping[str, str] | None = None) -> None:
+    def series(self, name: str, unit: str, values: Iterable[float], info: Mapping[str, str | float] | None = None) -> None:
         """Numbers of the iterations whose names were not known before they ran: after measure(), where is_concluding."""
         self._case.series(name, unit, list(values), dict(info or {}))
 

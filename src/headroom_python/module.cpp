@@ -436,7 +436,7 @@ Ref add(Case& made, PyObject* arguments) {
   return none();
 }
 
-/// series(name, unit, [value], {name: text})
+/// series(name, unit, [value], {name: text or number})
 Ref series(Case& made, PyObject* arguments) {
   const auto items = taken(arguments, 4);
   ToldSeries told{to_text(items[0]), to_text(items[1]), {}};
@@ -444,9 +444,13 @@ Ref series(Case& made, PyObject* arguments) {
   while (PyObject* item = PyIter_Next(iterator.get()))
     told.values.push_back(to_double(Ref::owned(item).get()));
   if (PyErr_Occurred() != nullptr) throw PythonError{};
-  PyObject *key = nullptr, *text = nullptr;
-  for (Py_ssize_t at = 0; PyDict_Next(items[3], &at, &key, &text) != 0;)
-    told.info[to_text(key)] = to_text(text);
+  PyObject *key = nullptr, *about = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(items[3], &at, &key, &about) != 0;) {
+    if (PyUnicode_Check(about))
+      told.info[to_text(key)] = to_text(about);
+    else
+      told.numbers[to_text(key)] = to_double(about);
+  }
   made.state->series(std::move(told));
   return none();
 }

@@ -76,7 +76,7 @@ class PartsTest(CommandLineTest):
         code = records["speedup by inductor.code"]
         for value in (code["metric"]["value"], code["interval"]["low"], code["interval"]["high"]):
             self.assertAlmostEqual(value, 5)
-        saved = {record["metric"]["extra_info"]["cache"]: float(record["metric"]["extra_info"]["saves"])
+        saved = {record["metric"]["extra_info"]["cache"]: record["metric"]["numbers"]["saves"]
                  for name, record in records.items() if name.startswith("Without")}
         self.assertEqual(saved["inductor.code"], 4)
         self.assertRegex(result.stdout, r"inductor\.code +9.*B +5.*s +5\.00x +5\.00x to 5\.00x +4.*s")

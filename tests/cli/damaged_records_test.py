@@ -64,16 +64,18 @@ NEW_MEMBERS = [
     ("slowest", OBJECTS),
     ("slowest/rank", [GONE, None, *COUNTS]),
     ("slowest/share", [GONE, None, *NUMBERS]),
+    ("metric/numbers", OBJECTS),
+    ("metric/numbers/bytes", NUMBERS),
     ("note_values", [1, "x", {}, [1]]),
     ("note_values/0/kind", [GONE, None, "gossip", *TEXTS]),
     ("note_values/0/samples", [GONE, None, *NUMBERS]),
     ("note_values/0/text", TEXTS),
 ]
 NEW_OPTIONS = [
-    ("per_rank", FLAGS),
-    ("margin", NUMBERS),
     ("traces", [1, "x", {}, [1]]),
     ("writes_file", FLAGS),
+    ("per_rank", FLAGS),
+    ("margin", NUMBERS),
     ("counters", ["some", *TEXTS]),
     ("no_counters", TEXTS),
     ("expectations", [1, "x", {}, [1]]),
@@ -96,6 +98,7 @@ def newest():
     record.update(kept_wrong=False, above_limit=False, busy_cpus=0.5, tool="a tool", look="last", huge_pages=0.5,
                   slowest={"rank": 1, "share": 0.5})
     record["note_values"][0]["text"] = ""
+    record["metric"]["numbers"] = {"bytes": 4096}
     document["environments"][0]["options"] = {
         "per_rank": False, "margin": 0.01, "counters": "none", "no_counters": "why",
         "expectations": [{"op": "add", "metric": "hit", "us": 5.0, "tolerance": 0.2}], "cache_run": {},

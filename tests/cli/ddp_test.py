@@ -58,6 +58,9 @@ class DdpTest(CommandLineTest):
         environment = content["environments"][0]
         self.assertEqual((environment["options"]["counters"], environment["options"]["no_counters"]), ("none", "it has none"))
         self.assertEqual(environment["dependencies"]["scripted ranks"]["version"], "1.0 beta")
+        buckets = {record["metric"]["name"]: record["metric"] for record in content["records"] if "bucket" in record["metric"]["name"]}
+        self.assertEqual(buckets["bucket 1 launched"]["numbers"], {"bytes": 4 << 20, "tensors": 9})
+        self.assertEqual(buckets["bucket 1 launched"]["extra_info"], {})
 
     def test_the_sweep_of_pytorch_is_the_default(self):
         result = ddp("--world", "4")

@@ -57,7 +57,7 @@ class DdpTorchTest(CommandLineTest):
         self.assertIn(limit["parts"][0]["kind"], ("peak", "read", "write", "copy", "exchange"))
         self.assertTrue(0 < limit["fraction"] < 1.5, limit)
         self.assertGreater(of_two["GFLOP/s"]["metric"]["value"], 0)
-        buckets = [int(record["metric"]["extra_info"]["bytes"]) for name, record in of_two.items()
+        buckets = [record["metric"]["numbers"]["bytes"] for name, record in of_two.items()
                    if name.endswith(" launched")]
         self.assertEqual(sum(buckets), 4 * 5_223_400)
         self.assertTrue(0 <= of_two["overlap"]["metric"]["value"] <= 1)

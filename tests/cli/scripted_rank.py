@@ -77,7 +77,8 @@ def conclusion(axes):
     if axes["ddp"] == "yes" and int(axes["ranks"]) > 1:
         for i, (size, tensors, launched, completed) in enumerate(((1 << 20, 3, 5e3, 9e3), (4 << 20, 9, 15e3, 35e3))):
             series += [{"name": f"bucket {i} {what}", "unit": "us", "values": [us] * 20,
-                        "info": {"bytes": str(size), "tensors": str(tensors)}}
+                        **({"info": {"bytes": str(size), "tensors": str(tensors)}} if WHAT == "old" else
+                           {"info": {}, "numbers": {"bytes": size, "tensors": tensors}})}
                        for what, us in (("launched", launched), ("completed", completed))]
     return {"notes": notes, "series": series}
 

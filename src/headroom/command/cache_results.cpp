@@ -183,7 +183,7 @@ class RecordMaker {
     without.metric.extra_info["cache"] = run_.parts[part];
     without.metric.extra_info["held"] =
         fmt::format("files {}, bytes {}", of_part.held.files, of_part.held.bytes);
-    without.metric.extra_info["saves"] = fmt::format("{}", saved_by_part(of_part, metric.direction));
+    without.metric.numbers["saves"] = saved_by_part(of_part, metric.direction);
     records.push_back(std::move(without));
     const auto worth = worth_of_part(model, part, metric.direction);
     if (!worth || worth->count != of_part.without.size()) return;

@@ -119,7 +119,8 @@ struct ToldSeries {
   std::string name;            ///< "bucket 0 launched"
   std::string unit;            ///< "us"
   std::vector<double> values;  ///< by iteration, the last sampled one last
-  StringMap info{};            ///< further properties: "bytes" -> "4096"
+  StringMap info{};            ///< further properties as text
+  NumberMap numbers{};         ///< further properties: "bytes" -> 4096
 };
 
 /// The report of a case after its last sample.

@@ -262,6 +262,7 @@ void complete_old_record(Record& record, const std::vector<std::string>& notes) 
   if (std::string look; take_text(record.metric.extra_info, "look", look))
     record.look = look == "last" ? Look::kLast : Look::kRunning;
   if (record.ratio) complete_ratio(*record.ratio);
+  take_numbers_from_texts(record);
 }
 
 void complete_old_environment(Environment& environment, const JsonPath& path) {
@@ -296,8 +297,20 @@ void complete_early_options(Environment& environment) {
   options.writes_file = std::ranges::find(command, "--overlay") != command.end();
 }
 
+void take_numbers_from_texts(Record& record) {
+  if (record.instrument != Instrument::kDdp && record.instrument != Instrument::kCache) return;
+  for (const char* name : {"bytes", "tensors", "saves"}) {
+    StringMap& texts = record.metric.extra_info;
+    const auto number = to_number(text_in(texts, name));
+    if (!number) continue;
+    record.metric.numbers.emplace(name, *number);
+    texts.erase(name);
+  }
+}
+
 StringMap texts_of_members(const Record& record) {
   StringMap texts;
+  for (const auto& [name, number] : record.metric.numbers) texts[name] = fmt::format("{}", number);
   if (record.metric.headline) texts["headline"] = "true";
   if (record.metric.target_share) texts["target_share"] = fmt::format("{}", *record.metric.target_share);
   if (record.ratio) {

@@ -20,6 +20,9 @@ Note note_of_sentence(const std::string& sentence);
 /// `notes`: the sentences.
 void complete_old_record(Record& record, const std::vector<std::string>& notes);
 
+/// Moves texts of metric.extra_info that were numbers before Metric::numbers, of `ddp` and `cache`, there.
+void take_numbers_from_texts(Record& record);
+
 /// Sets Environment::options and the cache sizes from the command and texts. Throws Error, with the path, if
 /// a stored run does not parse.
 void complete_old_environment(Environment& environment, const JsonPath& path);

@@ -61,6 +61,7 @@ class AxisValue {
 using AxisValues = std::vector<std::pair<std::string, AxisValue>>;
 
 using StringMap = std::map<std::string, std::string>;
+using NumberMap = std::map<std::string, double>;
 /// Axis values as text, as users write them and runners receive them: {"D", "1024"}, {"dtype", "int8"}.
 using AxisTexts = std::vector<std::pair<std::string, std::string>>;
 
@@ -180,6 +181,7 @@ struct Record {
     std::optional<double> target_share{};  ///< the target as a share of the limit, if given so
     bool headline = false;                 ///< whether tables show this metric for the case
     StringMap extra_info{};
+    NumberMap numbers{};  ///< further quantities: "bytes" of a bucket, what a cache "saves" in `unit`
   } metric;
 
   Instrument instrument = Instrument::kRun;

@@ -259,7 +259,8 @@ struct JsonMembers<Record::Metric> {
       required("name", &M::name),           optional("unit", &M::unit),
       required("direction", &M::direction), or_nan("value", &M::value),
       sparse("target", &M::target),         sparse("target_share", &M::target_share),
-      sparse("headline", &M::headline),     optional("extra_info", &M::extra_info)};
+      sparse("headline", &M::headline),     optional("extra_info", &M::extra_info),
+      sparse("numbers", &M::numbers)};
 };
 
 /// A number as such, a size as {"bytes": N}, text as text. In schemas 1 and 2 all values are text.
@@ -785,7 +786,8 @@ void RecordMembers::finish(const Json& rest, const JsonPath& path) {
     static_cast<void>(json_member_or<bool>(rest, "above_limit", false, path.text()));
   if (const Json* notes = rest.find("notes"); notes != nullptr && !notes->is_null())
     sentences_ = json_to<std::vector<std::string>>(*notes, JsonPath(path, "notes"));
-  if (!is_current_) complete_old_record(record_, sentences_);
+  if (!is_current_) return complete_old_record(record_, sentences_);
+  take_numbers_from_texts(record_);  // of the first files of schema 4
 }
 
 std::vector<ProcessSamples> read_samples(JsonStream& stream, const JsonPath& record) {

@@ -98,7 +98,8 @@ template <>
 struct JsonMembers<ToldSeries> {
   static constexpr std::tuple kTable{required("name", &ToldSeries::name), required("unit", &ToldSeries::unit),
                                      required("values", &ToldSeries::values),
-                                     required("info", &ToldSeries::info)};
+                                     required("info", &ToldSeries::info),
+                                     sparse("numbers", &ToldSeries::numbers)};
 };
 
 template <>

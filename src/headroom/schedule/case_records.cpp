@@ -510,6 +510,7 @@ void append_records(const Track& track, const GroupResult& result, Record base,
     record.metric.name = told.name;
     record.metric.unit = told.unit;
     record.metric.extra_info = told.info;
+    record.metric.numbers = told.numbers;
     record.samples = samples_told(track, i);
     if (record.samples.front().values.empty()) continue;
     estimate(record);

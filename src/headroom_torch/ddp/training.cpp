@@ -203,10 +203,10 @@ void conclude(const Training& training, State& state) {
   };
   for (std::size_t i = 0; i < training.buckets().size(); ++i) {
     const BucketHistory& bucket = training.buckets()[i];
-    const StringMap info{{"bytes", std::to_string(bucket.bytes)},
-                         {"tensors", std::to_string(bucket.tensors)}};
-    state.series({fmt::format("bucket {} launched", i), "us", told(bucket.launched_ns), info});
-    state.series({fmt::format("bucket {} completed", i), "us", told(bucket.completed_ns), info});
+    const NumberMap numbers{{"bytes", static_cast<double>(bucket.bytes)},
+                            {"tensors", static_cast<double>(bucket.tensors)}};
+    state.series({fmt::format("bucket {} launched", i), "us", told(bucket.launched_ns), {}, numbers});
+    state.series({fmt::format("bucket {} completed", i), "us", told(bucket.completed_ns), {}, numbers});
   }
 }
 

@@ -404,15 +404,25 @@ TEST(Codec, ReadsSchema3WhoseNotesAndOptionsWereTexts) {
     EXPECT_EQ(again["records"][i]["notes"], json["records"][i]["notes"]) << "scripts read the sentences";
 }
 
-TEST(Codec, ReadsTheFirstFilesOfSchema4WhoseTracesAndCountersWereTexts) {
-  const auto read = [](const std::string& instrument, const std::string& about, const std::string& environment) {
+TEST(Codec, ReadsTheFirstFilesOfSchema4WhoseNumbersAndTracesWereTexts) {
+  const auto read = [](const std::string& instrument, const std::string& about,
+                       const std::string& environment) {
     const std::string text = R"({"headroom": {"schema": 4}, "environments": [)" + environment +
                              R"(], "records": [{"benchmark": {"name": "b"}, "model": {"name": "m"},
         "metric": {"name": "n", "direction": "lower", "value": 1, "extra_info": )" +
-                             about + R"(}, "outcome": {"kind": "measured"}, "environment": 0, "instrument": ")" +
+                             about +
+                             R"(}, "outcome": {"kind": "measured"}, "environment": 0, "instrument": ")" +
                              instrument + R"("}]})";
     return records_from_json_text(text, "t").at(0);
   };
+  const Record bucket = read("ddp", R"({"bytes": "4096", "tensors": "3"})", "{}");
+  EXPECT_EQ(bucket.metric.numbers, (NumberMap{{"bytes", 4096}, {"tensors", 3}}));
+  EXPECT_TRUE(bucket.metric.extra_info.empty());
+  const Record cache = read("cache", R"({"saves": "0.25", "cache": "inductor.code"})", "{}");
+  EXPECT_EQ(cache.metric.numbers, (NumberMap{{"saves", 0.25}}));
+  EXPECT_EQ(cache.metric.extra_info, (StringMap{{"cache", "inductor.code"}}));
+  EXPECT_TRUE(read("ddp", R"({"bytes": "many"})", "{}").metric.extra_info.contains("bytes")) << "kept";
+  EXPECT_TRUE(read("import", R"({"bytes": "4096"})", "{}").metric.numbers.empty()) << "another tool's";
   const auto options_of = [&](const std::string& environment) {
     return read("trace", "{}", environment).environment->options;
   };
@@ -420,8 +430,10 @@ TEST(Codec, ReadsTheFirstFilesOfSchema4WhoseTracesAndCountersWereTexts) {
       R"({"command": ["headroom", "trace", "critical_path", "--overlay", "o.json", "a.json"], "options": {}})");
   EXPECT_EQ(path.traces, std::vector<std::string>{"a.json"});
   EXPECT_TRUE(path.writes_file);
-  EXPECT_FALSE(options_of(R"({"command": ["headroom", "trace", "ops", "a.json"], "options": {}})").writes_file);
-  EXPECT_TRUE(options_of(R"({"command": ["headroom", "run", "trace", "--overlay"], "options": {}})").traces.empty());
+  EXPECT_FALSE(
+      options_of(R"({"command": ["headroom", "trace", "ops", "a.json"], "options": {}})").writes_file);
+  EXPECT_TRUE(
+      options_of(R"({"command": ["headroom", "run", "trace", "--overlay"], "options": {}})").traces.empty());
   const InstrumentOptions ranks =
       options_of(R"({"extra_info": {"hardware_counters": "none: a reason"}, "options": {}})");
   EXPECT_EQ(ranks.counters, CounterScope::kNone);

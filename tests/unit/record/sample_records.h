@@ -41,8 +41,15 @@ inline Record full_record() {
   Record record;
   record.benchmark = {"my benchmark", "inference", "int8", {{"b", "1"}}};
   record.model = {"gemv", "kernel", "native", {"pytorch", "ours"}, {{"m", "2"}}};
-  record.metric = {"memory_bandwidth(GB/s)", "GB/s", Direction::kHigherIsBetter, 12.25, 14.5, 0.9, true,
-                   {{"note", "x"}}};
+  record.metric = {"memory_bandwidth(GB/s)",
+                   "GB/s",
+                   Direction::kHigherIsBetter,
+                   12.25,
+                   14.5,
+                   0.9,
+                   true,
+                   {{"note", "x"}},
+                   {{"bytes", 4096}, {"saves", 0.1}}};
   record.axes = {{"D", "1024"}, {"a", "x"}, {"dtype", "int8"}};
   record.device = "cpu";
   record.runner = "native";

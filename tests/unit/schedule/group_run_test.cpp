@@ -59,11 +59,13 @@ TEST(GroupRun, WhatACaseSaysInTheEndIsOfItsRecords) {
   GroupFixture fixture(1);
   fixture.settings.stop.min_samples = fixture.settings.stop.max_samples = 8;
   const std::vector<double> values{9, 1, 2, 3, 4, 5, 6, 7, 8};
-  fixture.workers.cases["dot/a@0"].told = {{"", {{"end", "well"}}, {{"depth", "1", values, {{"of", "it"}}}}}};
+  fixture.workers.cases["dot/a@0"].told = {
+      {"", {{"end", "well"}}, {{"depth", "1", values, {{"of", "it"}}, {{"bytes", 4096}}}}}};
   const auto records = case_records(fixture.run({planned_case("a")}), {"fake"}, nullptr);
   const Record& told = records.back();
   EXPECT_EQ(told.metric.name, "depth");
   EXPECT_EQ(told.metric.extra_info.at("of"), "it");
+  EXPECT_EQ(told.metric.numbers, (NumberMap{{"bytes", 4096}}));
   EXPECT_EQ(told.model.extra_info.at("end"), "well");
   EXPECT_THAT(told.samples.at(0).values, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
 }

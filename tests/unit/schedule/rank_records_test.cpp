@@ -188,7 +188,7 @@ GroupResult two_training_ranks() {
   const std::vector<double> launched{9, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   for (int rank = 0; rank < 2; ++rank) {
     track.told.push_back(
-        {"", {}, {{"bucket 0 launched", "us", launched, {{"bytes", "4096"}, {"tensors", "3"}}}}});
+        {"", {}, {{"bucket 0 launched", "us", launched, {}, {{"bytes", 4096}, {"tensors", 3}}}}});
   }
   result.cases.push_back(std::move(track));
   return result;
@@ -226,7 +226,7 @@ TEST(DdpRecords, TellBucketsOfTheIterationsThatCount) {
   const auto records = ddp_records_of(two_training_ranks());
   const Record* launched = record_of(records, "bucket 0 launched");
   ASSERT_NE(launched, nullptr);
-  EXPECT_EQ(launched->metric.extra_info.at("bytes"), "4096");
+  EXPECT_EQ(launched->metric.numbers.at("bytes"), 4096);
   ASSERT_EQ(launched->samples.size(), 2U);
   EXPECT_THAT(launched->samples[0].values, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
   EXPECT_EQ(launched->samples[0].rounds.size(), 10U);

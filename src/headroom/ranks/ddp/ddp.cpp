@@ -17,6 +17,7 @@
 #include "headroom/base/units.h"
 #include "headroom/base/wording.h"
 #include "headroom/ranks/collectives/collectives.h"
+#include "headroom/record/older_schemas.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
 #include "headroom/report/run_sheet.h"
@@ -43,6 +44,8 @@ struct DdpSeries {
   std::vector<DdpStepRecords> steps;
 
   bool has_images() const { return !image_size.empty(); }
+  /// Of the most ranks, with the axes of them all.
+  const Record& record() const { return *steps.back().first; }
   /// The step without DDP where it was measured.
   const DdpStepRecords* without_ddp() const;
 };
@@ -170,7 +173,7 @@ Table percentile_table(const DdpSeries& series) {
   }
   columns.push_back({"samples", Align::kRight});
   Table table(std::move(columns));
-  const double batch = to_number(series.batch_size).value_or(0);
+  const double batch = static_cast<double>(whole_axis(series.record(), "batch_size").value_or(0));
   for (const DdpStepRecords& step : series.steps) {
     const Record* latency = step.find("latency");
     if (latency == nullptr) continue;
@@ -268,9 +271,11 @@ Table bucket_table(const DdpStepRecords& step) {
     const Record *launched = step.find(fmt::format("bucket {} launched", i)),
                  *completed = step.find(fmt::format("bucket {} completed", i));
     if (launched == nullptr || completed == nullptr) break;
-    const double bytes = to_number(launched->metric.extra_info.at("bytes")).value_or(0);
+    const NumberMap& numbers = launched->metric.numbers;
+    if (!numbers.contains("bytes") || !numbers.contains("tensors")) break;
+    const double bytes = numbers.at("bytes");
     const double takes = completed->metric.value - launched->metric.value;
-    table.row({std::to_string(i), format_bytes(bytes), launched->metric.extra_info.at("tensors"),
+    table.row({std::to_string(i), format_bytes(bytes), fmt::format("{:.0f}", numbers.at("tensors")),
                metric_time(launched), metric_time(completed), signed_time(takes * kNsPerUs),
                bandwidth_text(bytes, takes)});
   }
@@ -278,7 +283,7 @@ Table bucket_table(const DdpStepRecords& step) {
 }
 
 std::string title(const DdpSeries& series, bool compares) {
-  const Record& record = *series.steps.back().first;
+  const Record& record = series.record();
   std::string text = fmt::format("Benchmark: {} with batch size {}", series.model, series.batch_size);
   if (series.has_images()) text += fmt::format(", {0}x{0} pixels", series.image_size);
   if (!series.bucket.empty()) text += ", buckets of " + series.bucket + " MiB";
@@ -366,10 +371,12 @@ void append_series(Table& table, const std::string& name, const RanksSeries& ser
 /// What PyTorch's benchmark trains on, and does not say.
 constexpr const char* kUsualImage = "224";
 
-Json number_or_text(const std::string& text) {
-  if (const auto whole = to_integer(text)) return *whole;
-  const auto number = to_number(text);
-  return number ? Json(*number) : Json(text);
+Json axis_json(const DdpSeries& series, const char* name) {
+  const AxisValue* value = axis(series.record(), name);
+  if (value == nullptr) return nullptr;
+  if (const auto whole = value->integer()) return *whole;
+  const auto number = value->number();
+  return number ? Json(*number) : Json(value->text());
 }
 
 Json round_of(const DdpStepRecords& step) {
@@ -384,12 +391,12 @@ Json round_of(const DdpStepRecords& step) {
 /// `buckets`, `runners`: of all series; what differs between them is told of each.
 Json result_of(const DdpSeries& series, const std::set<std::string>& buckets,
                const std::set<std::string>& runners) {
-  Json result = {{"model", series.model}, {"batch_size", number_or_text(series.batch_size)}};
+  Json result = {{"model", series.model}, {"batch_size", axis_json(series, "batch_size")}};
   if (series.has_images() && series.image_size != kUsualImage) {
-    result["image_size"] = number_or_text(series.image_size);
+    result["image_size"] = axis_json(series, "image_size");
   }
   if (runners.size() > 1) result["runner"] = series.runner;
-  if (buckets.size() > 1 && !series.bucket.empty()) result["bucket_size"] = number_or_text(series.bucket);
+  if (buckets.size() > 1 && !series.bucket.empty()) result["bucket_size"] = axis_json(series, "bucket_size");
   Json rounds = Json::array();
   for (const DdpStepRecords& step : series.steps) {
     if (step.find("latency") != nullptr) rounds.push_back(round_of(step));
@@ -468,6 +475,7 @@ std::vector<Record> ddp_records(std::vector<Record> records, const std::vector<D
     const bool ddp = axis_text(record, "ddp") == "yes";
     record.benchmark.name = "ddp";
     record.instrument = Instrument::kDdp;
+    record_json::take_numbers_from_texts(record);  // from ranks of older builds
     record.benchmark.mode = "training";
     record.benchmark.dtype = "f32";
     if (record.model.name.starts_with(kDdpPrefix))
@@ -563,10 +571,12 @@ std::string ddp_seed_report(const std::vector<Record>& records, const std::strin
   for (const DdpSeries& series : all) {
     if (series.without_ddp() != nullptr) results.push_back(result_of(series, buckets, runners));
   }
-  Json report = {{"pytorch_version", pytorch_version},
-                 {"cuda_version", nullptr},
-                 {"distributed_backend", backend}};
-  if (buckets.size() == 1) report["bucket_size"] = number_or_text(*buckets.begin());
+  Json report = {
+      {"pytorch_version", pytorch_version}, {"cuda_version", nullptr}, {"distributed_backend", backend}};
+  if (buckets.size() == 1) {
+    report["bucket_size"] = axis_json(
+        *std::ranges::find_if(all, [](const DdpSeries& one) { return !one.bucket.empty(); }), "bucket_size");
+  }
   report["benchmark_results"] = std::move(results);
   return dump_json(report) + "\n";
 }

@@ -45,8 +45,8 @@ inline constexpr const char* kDdpPrefix = "ddp.";
 /// also "without reduction", "exposed communication" (the difference of the two in the same round) and
 /// "communication" (while any bucket was on its way). "overlap" is the share of it that the backward pass
 /// hides, "throughput" the examples a second of all ranks together. In us, since the backward pass began:
-/// "bucket 0 launched", "bucket 0 completed", with "bytes" and "tensors" in extra_info. The ratio of a case
-/// is its time over that without DDP in the same rounds. `steps` are those of the plan.
+/// "bucket 0 launched", "bucket 0 completed", with "bytes" and "tensors" in Metric::numbers. The ratio of a
+/// case is its time over that without DDP in the same rounds. `steps` are those of the plan.
 std::vector<Record> ddp_records(std::vector<Record> records, const std::vector<DdpStep>& steps);
 
 /// What `headroom ddp` shows of its records: how well each model scales; for each model and bucket size the
