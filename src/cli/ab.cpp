@@ -24,6 +24,7 @@
 #include "headroom/base/secrets.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/base/wording.h"
 #include "headroom/command/command_line.h"
 #include "headroom/command/command_records.h"
 #include "headroom/command/command_rounds.h"
@@ -291,8 +292,8 @@ std::string of_command(const std::vector<std::string>& texts, std::size_t i) {
 
 void require_fit(const char* option, const std::vector<std::string>& texts, std::size_t commands) {
   if (texts.size() <= 1 || texts.size() == commands) return;
-  throw Error(fmt::format("{} is given {} times for {} command{}: give it once for all, or once for each",
-                          option, texts.size(), commands, commands == 1 ? "" : "s"));
+  throw Error(fmt::format("{} is given {} times for {}: give it once for all, or once for each", option,
+                          texts.size(), counted(commands, "command")));
 }
 
 std::vector<GivenCommand> given_commands(const CommandOptions& options) {

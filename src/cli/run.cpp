@@ -28,6 +28,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/base/wording.h"
 #include "headroom/compare/match.h"
 #include "headroom/console/command.h"
 #include "headroom/console/interrupt.h"
@@ -155,7 +156,7 @@ Table distribution_table(const std::vector<Record>& records) {
 std::string where_text(const Progress& at) {
   std::string text = fmt::format("[{}/{}] {}", at.group + 1, at.groups, at.title);
   if (at.processes > 1) text += fmt::format(", process {} of {}", at.process + 1, at.processes);
-  text += fmt::format(", {} round{}, {:.1f} of at most {:.0f} s", at.rounds, at.rounds == 1 ? "" : "s",
+  text += fmt::format(", {}, {:.1f} of at most {:.0f} s", counted(at.rounds, "round"),
                       at.elapsed_ns / kNsPerSecond, at.max_time_ns / kNsPerSecond);
   return at.worst_half_width ? text + fmt::format(", ±{} (goal {})", format_percent(*at.worst_half_width),
                                                   format_percent(at.goal))
@@ -322,8 +323,8 @@ void report_traces(const std::string& folder, const std::vector<Record>& records
     if (said.insert(what).second) say_sentence(what);
   }
   if (files.empty()) return;
-  say("{} trace{} in {}; for example: headroom trace {} {}", files.size(), files.size() == 1 ? "" : "s",
-      folder, of_gpu.empty() ? "ops" : "kernels", in_quotes(of_gpu.empty() ? *files.begin() : of_gpu));
+  say("{} in {}; for example: headroom trace {} {}", counted(files.size(), "trace"), folder,
+      of_gpu.empty() ? "ops" : "kernels", in_quotes(of_gpu.empty() ? *files.begin() : of_gpu));
 }
 
 /// Appends to the records of a run, for each case whose trace has work of a GPU, what PyTorch's

@@ -15,6 +15,10 @@ std::string counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+const char* is_or_are(std::size_t count) {
+  return count == 1 ? "is" : "are";
+}
+
 std::string abridged(std::string_view text, std::size_t longest) {
   if (text.size() <= longest) return std::string(text);
   const std::size_t kept = longest / 2;

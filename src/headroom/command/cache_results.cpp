@@ -12,6 +12,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/base/wording.h"
 #include "headroom/stats/quantile.h"
 #include "headroom/tables/width.h"
 
@@ -428,9 +429,8 @@ std::string left_over_text(const CacheRun& run) {
   if (most == nullptr || most->content.files == 0) return "";
   const std::string where = most->where.empty() ? "" : ", most of it in TMPDIR/" + most->where;
   return fmt::format(
-      "in no layer: commands left {} file{}, {}, in their TMPDIR{}; it was empty before each cold run, too\n",
-      most->content.files, most->content.files == 1 ? "" : "s",
-      format_bytes(static_cast<double>(most->content.bytes)), where);
+      "in no layer: commands left {}, {}, in their TMPDIR{}; it was empty before each cold run, too\n",
+      counted(most->content.files, "file"), format_bytes(static_cast<double>(most->content.bytes)), where);
 }
 
 /// Whether any pair shows `holds` for the layer.
@@ -680,8 +680,8 @@ Sheet cache_sheet(const CacheRequest& request, const CacheRun& run) {
   const auto failed =
       std::ranges::count_if(run.models, [](const ModelRun& model) { return !model.failure.empty(); });
   if (failed > 0) {
-    sheet.answer(fmt::format("{} of {} model{} failed: the last lines say why", failed, run.models.size(),
-                             run.models.size() == 1 ? "" : "s"),
+    sheet.answer(fmt::format("{} of {} failed: the last lines say why", failed,
+                             counted(run.models.size(), "model")),
                  Tone::kBad);
   }
   if (pair_count(run) > 0) {

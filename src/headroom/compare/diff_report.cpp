@@ -175,8 +175,7 @@ std::string remark(const Comparison& comparison, const std::vector<std::string>&
   // More samples of the same runs do not tell how far runs lie apart.
   if (comparison.within_runs && comparison.verdict == Verdict::kInconclusive) return {};
   if (!comparison.ratio->interval) {
-    return fmt::format("at least {} more sample{} for an interval", comparison.more_pairs,
-                       comparison.more_pairs == 1 ? "" : "s");
+    return fmt::format("at least {} for an interval", counted(comparison.more_pairs, "more sample"));
   }
   // Two digits: a guess, as the noise of further samples is unknown.
   double rough = static_cast<double>(comparison.more_pairs);
@@ -432,9 +431,9 @@ void answer_verdicts(Sheet& sheet, const DiffReport& report) {
   std::vector<std::string> parts;
   if (worse > 0) parts.push_back(fmt::format("{} regressed", worse));
   if (better > 0) parts.push_back(fmt::format("{} improved", better));
-  if (same > 0) parts.push_back(fmt::format("{} {} the same", same, same == 1 ? "is" : "are"));
+  if (same > 0) parts.push_back(fmt::format("{} {} the same", same, is_or_are(same)));
   if (changed > 0) parts.push_back(fmt::format("{} changed", changed));
-  if (open > 0) parts.push_back(fmt::format("{} {} inconclusive", open, open == 1 ? "is" : "are"));
+  if (open > 0) parts.push_back(fmt::format("{} {} inconclusive", open, is_or_are(open)));
   if (failed > 0) parts.push_back(fmt::format("{} failed", failed));
   if (not_compared > 0) parts.push_back(fmt::format("{} not compared", not_compared));
   if (parts.empty()) return;

@@ -14,6 +14,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/base/wording.h"
 
 namespace headroom {
 namespace {
@@ -228,8 +229,7 @@ std::string ProcessCounters::text() const {
     std::set<std::string> units;
     for (const ControllerEvent& event : controllers_)
       units.insert(fmt::format("{}@{}", event.unit, event.cpu));
-    return text +
-           fmt::format("; bytes of {} memory controller{}", units.size(), units.size() == 1 ? "" : "s");
+    return text + "; bytes of " + counted(units.size(), "memory controller");
   }
   // Where nothing is counted at all that there is no controller either says nothing more.
   if (names.empty() && controllers_absence_ == kNoController) return text;

@@ -17,6 +17,7 @@
 
 #include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
+#include "headroom/base/wording.h"
 #include "headroom/runner/protocol.h"
 
 namespace headroom {
@@ -449,8 +450,8 @@ std::string core_sharing(const std::vector<RankHello>& hellos, int threads, std:
   }
   const auto here = std::ranges::count(hellos, hellos.front().host, &RankHello::host);
   if (shared.empty() && static_cast<std::size_t>(here * threads) > cpus) {
-    shared.push_back(fmt::format("{} ranks of {} thread{} share {} CPU{}", here, threads,
-                                 threads == 1 ? "" : "s", cpus, cpus == 1 ? "" : "s"));
+    shared.push_back(fmt::format("{} ranks of {} share {}", here,
+                                 counted(static_cast<std::size_t>(threads), "thread"), counted(cpus, "CPU")));
   }
   if (shared.empty()) return "";
   return join(shared, " and ") +

@@ -13,6 +13,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/base/wording.h"
 #include "headroom/record/metrics.h"
 #include "headroom/stats/quantile.h"
 
@@ -149,7 +150,7 @@ std::string limit_name(const Limit& limit) {
     if (!part.pattern.empty()) name += " " + part.pattern;
   }
   const int threads = limit.parts.empty() ? 0 : limit.parts.front().threads;
-  if (threads > 0) name += fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s");
+  if (threads > 0) name += ", " + counted(static_cast<std::size_t>(threads), "thread");
   return name;
 }
 

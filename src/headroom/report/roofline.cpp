@@ -316,9 +316,8 @@ void answer_cases(Sheet& sheet, const std::vector<RooflineCase>& cases) {
   }
   if (furthest == nullptr) {
     sheet.answer(
-        fmt::format("{} case{} stand{} under the roofs; how near cannot be said: no limit was sampled "
-                    "beside them",
-                    cases.size(), cases.size() == 1 ? "" : "s", cases.size() == 1 ? "s" : ""));
+        fmt::format("{} stand{} under the roofs; how near cannot be said: no limit was sampled beside them",
+                    counted(cases.size(), "case"), cases.size() == 1 ? "s" : ""));
     return;
   }
   const std::string share = share_with_interval(furthest->limit->fraction, furthest->limit->interval);

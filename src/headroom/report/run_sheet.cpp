@@ -128,10 +128,6 @@ class MeasuredRows {
   std::vector<const CaseRow*> rows_;
 };
 
-const char* is_or_are(std::size_t count) {
-  return count == 1 ? "is" : "are";
-}
-
 void answer_failures(Sheet& sheet, const MeasuredRows& rows) {
   const CaseRow* first = nullptr;
   std::size_t failed = 0, skipped = 0;

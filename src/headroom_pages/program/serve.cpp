@@ -32,6 +32,7 @@
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
+#include "headroom/base/wording.h"
 #include "headroom/compare/verdict.h"
 #include "headroom/console/interrupt.h"
 #include "headroom/console/option_table.h"
@@ -613,9 +614,8 @@ ExitCode site(const Arguments& arguments) {
     write_file_atomically(json == "-" ? "/dev/stdout" : json, dump_json_pretty(what) + "\n");
     if (json == "-") return ExitCode::kFine;
   }
-  const auto pages = [](std::size_t count) { return fmt::format("{} page{}", count, count == 1 ? "" : "s"); };
   print_text(fmt::format("{} series in {}/index.html: {} written, {} removed\n", result.series, folder,
-                         pages(result.written), pages(result.removed)),
+                         counted(result.written, "page"), counted(result.removed, "page")),
              stdout);
   return ExitCode::kFine;
 }

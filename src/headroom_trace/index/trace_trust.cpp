@@ -9,6 +9,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/base/wording.h"
 #include "headroom_trace/columns/subset.h"
 
 namespace headroom::trace {
@@ -166,14 +167,14 @@ bool is_much(const Doubt& doubt) {
 std::string doubt_text(const Doubt& doubt) {
   const std::string example = in_quotes(
       doubt.example.size() > kMostName ? doubt.example.substr(0, kMostName) + "..." : doubt.example);
-  const char* const plural = doubt.count == 1 ? "" : "s";
   switch (doubt.kind) {
     case DoubtKind::kOverrun:
-      return fmt::format("{} impossible duration{} left out ({} of {}, with later work of its stream inside)",
-                         doubt.count, plural, format_time_ns(static_cast<double>(doubt.longest_ns)), example);
+      return fmt::format("{} left out ({} of {}, with later work of its stream inside)",
+                         counted(doubt.count, "impossible duration"),
+                         format_time_ns(static_cast<double>(doubt.longest_ns)), example);
     case DoubtKind::kFarTime:
-      return fmt::format("{} event{} left out, at times of another clock (the first is {})", doubt.count,
-                         plural, example);
+      return fmt::format("{} left out, at times of another clock (the first is {})",
+                         counted(doubt.count, "event"), example);
     case DoubtKind::kLaunchesWithoutWork:
       return fmt::format(
           "{} of {} launches have no work in the file, so that idle time is not known (the first is {})",

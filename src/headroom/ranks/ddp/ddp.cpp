@@ -313,7 +313,7 @@ void answer_series(Sheet& sheet, const DdpSeries& series, const std::string& fir
   std::string text = series.model;
   if (!series.bucket.empty()) text += " with buckets of " + series.bucket + " MiB";
   if (!first.empty()) text += ", by " + series.runner;
-  text += fmt::format(": an iteration of {} rank{} takes {}", step.ranks(), step.ranks() == 1 ? "" : "s",
+  text += fmt::format(": an iteration of {} takes {}", counted(static_cast<std::size_t>(step.ranks()), "rank"),
                       metric_time_with_interval(latency));
   const std::string share = is_compared ? "" : efficiency(series, step);
   if (!share.empty()) text += fmt::format(", {} of the speed without DDP", share);

@@ -13,6 +13,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/base/wording.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
 #include "headroom/report/run_sheet.h"
@@ -257,7 +258,7 @@ void require_fit(const DispatchSetup& setup, int ranks) {
   const auto product = std::accumulate(setup.mesh.begin(), setup.mesh.end(), 1LL, std::multiplies<>());
   if (product != ranks) {
     throw Error(fmt::format("a mesh of {} has {} ranks, but there {} {}: change --mesh or --ranks",
-                            fmt::join(setup.mesh, "x"), product, ranks == 1 ? "is" : "are", ranks));
+                            fmt::join(setup.mesh, "x"), product, is_or_are(static_cast<std::size_t>(ranks)), ranks));
   }
   if (setup.placements.size() != setup.mesh.size()) {
     throw Error(fmt::format("{} placement(s) ({}) for a mesh of {} dimension(s): give one for each",
