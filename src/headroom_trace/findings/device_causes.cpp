@@ -69,7 +69,7 @@ Exposed exposed_rows(const FindingSearch& search, bool is_communication, Wanted 
   for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
     const std::uint32_t event = trace.gpu[row].event;
     const Span span{trace.events.start_ns[event], trace.events.end_ns(event)};
-    if (span.end <= search.window().start || span.start >= search.window().end || !wanted(row)) continue;
+    if (!search.is_of_window(row) || !wanted(row)) continue;
     const std::int64_t hidden = length_within(hiding[device_of(trace, trace.gpu[row])], span);
     const std::int64_t open = span.end - span.start - hidden;
     if (open <= 0) continue;
@@ -149,11 +149,10 @@ std::vector<Run> fusible_runs(const FindingSearch& search) {
   for (const StreamOrder& stream : search.replay().streams()) {
     for (const std::uint32_t row : stream.rows) {
       const std::int64_t start = trace.events.start_ns[trace.gpu[row].event];
-      const bool is_inside = start >= search.window().start && start < search.window().end;
       // Kernels of a captured graph have no launches of their own.
       const bool is_of_graph = !run.rows.empty() && search.launch()[row] != kNone &&
                                search.launch()[row] == search.launch()[run.rows.back()];
-      if (!is_inside || is_of_graph || !is_fusible(row)) {
+      if (!search.is_of_window(row) || is_of_graph || !is_fusible(row)) {
         end_run();
         continue;
       }

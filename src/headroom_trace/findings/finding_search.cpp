@@ -10,48 +10,18 @@
 #include "headroom_trace/tables/data_table.h"
 
 namespace headroom::trace {
-namespace {
-
-/// By device: from its first to its last work that was launched in the window. The host may run ahead of the
-/// devices by more than a step, and end before they begin. Work without a launch in the file counts as of the
-/// window where its device has no other: some of it is of earlier steps.
-std::vector<Span> launched_spans(const TraceIndex& index) {
-  const Trace& trace = index.trace();
-  const Span window = index.window();
-  std::vector<Span> spans(index.devices().size());
-  std::vector<bool> have_launches(spans.size());
-  for (const DeviceWork::Item& item : index.work().items) {
-    const std::uint32_t call = index.launches()[item.row];
-    const bool has_launch = call != kNone;
-    const std::int64_t queued = has_launch ? trace.events.start_ns[call] : item.start_ns;
-    if (queued < window.start || queued >= window.end || has_launch < have_launches[item.device]) continue;
-    // Nothing starts before its launch, whatever the clocks of host and device say.
-    const Span own{std::max(item.start_ns, queued), end_of(trace, item)};
-    Span& span = spans[item.device];
-    const bool is_first = span.end == span.start || has_launch > have_launches[item.device];
-    span = is_first ? own : Span{std::min(span.start, own.start), std::max(span.end, own.end)};
-    have_launches[item.device] = has_launch;
-  }
-  return spans;
-}
-
-}  // namespace
-
 FindingSearch::FindingSearch(const TraceIndex& index)
     : index_(index),
       trace_(index.trace()),
       replay_(trace_, index.window(), index.work(), index.launches()),
       python_(trace_) {
   for (const std::string_view line : python_.lines()) is_own_.push_back(is_own_line(line));
-  length_ns_ = now_ns_ = replay_.length_ns();
-  const std::vector<Span> launched = launched_spans(index);
-  std::int64_t total = window().end - window().start;
-  for (const Span& span : launched) total = std::max(total, span.end - span.start);
-  std::int64_t computing = 0, allowed = 0;
-  for (std::size_t device = 0; device < launched.size(); ++device) {
-    const bool is_behind = launched[device].end > window().end;
-    const std::int64_t compute =
-        length_within(devices()[device].compute, is_behind ? launched[device] : window());
+  now_ns_ = replay_.length_ns();
+  // The host may run ahead of the devices by more than a step, and end before they begin.
+  std::int64_t total = window().end - window().start, computing = 0, allowed = 0;
+  for (const Span& span : index.device_windows()) total = std::max(total, span.end - span.start);
+  for (std::size_t i = 0; i < devices().size(); ++i) {
+    const std::int64_t compute = length_within(devices()[i].compute, index.device_windows()[i]);
     computing = std::max(computing, compute);
     allowed = std::max(allowed, total - compute);
   }
@@ -67,16 +37,16 @@ std::string FindingSearch::per_step(double total_ns) const {
   return format_time_ns(total_ns / step_count()) + (steps().empty() ? "" : " a step");
 }
 
+bool FindingSearch::is_of_window(std::uint32_t row) const {
+  const std::uint32_t event = trace_.gpu[row].event, call = launch()[row];
+  const auto& start_ns = trace_.events.start_ns;
+  if (call != kNone) return start_ns[call] >= window().start && start_ns[call] < window().end;
+  return trace_.events.end_ns(event) > window().start && start_ns[event] < window().end;
+}
+
 std::vector<DeviceGap> FindingSearch::gaps_of_launched() const {
-  constexpr std::int64_t kLongAfterNs = 100'000;
-  const Span replayed{window().start, saturating_add(window().start, length_ns_)};
-  std::vector<DeviceGap> gaps =
-      replayed.end < saturating_add(window().end, kLongAfterNs)
-          ? culprits().gaps
-          : idle_culprits(trace_, index_.work(), launch(), index_.host(), &replayed).gaps;
-  std::erase_if(gaps, [&](const DeviceGap& gap) {
-    return gap.call == kNone || trace_.events.start_ns[gap.call] >= window().end;
-  });
+  std::vector<DeviceGap> gaps = culprits().gaps;
+  std::erase_if(gaps, [&](const DeviceGap& gap) { return gap.call == kNone || !is_of_window(gap.next); });
   return gaps;
 }
 

@@ -56,12 +56,15 @@ class FindingSearch {
   const std::vector<CollectiveCall>& calls() const { return index_.calls(); }
   std::span<const Step> steps() const { return index_.steps().measured(); }
   Span window() const { return replay_.window(); }
+  const std::vector<Span>& device_windows() const { return index_.device_windows(); }
   double step_count() const { return steps().empty() ? 1.0 : static_cast<double>(steps().size()); }
   double step_ns() const { return total_ns_ / step_count(); }
   /// "4.90 ms a step" for a time over all steps; "4.90 ms" without steps.
   std::string per_step(double total_ns) const;
-  /// Returns the idle times of the devices before the work launched in the window, which may run long after
-  /// it.
+  /// True if a row of Trace::gpu was launched in the window, however long after it it runs; without a launch
+  /// in the file, if it runs in it.
+  bool is_of_window(std::uint32_t row) const;
+  /// Returns the idle times of the devices before work launched in the window.
   std::vector<DeviceGap> gaps_of_launched() const;
   /// " on 8 devices together" for a sum over several devices; "" for one.
   std::string on_devices() const;
@@ -113,7 +116,6 @@ class FindingSearch {
   const TraceIndex& index_;
   const Trace& trace_;
   Replay replay_;
-  std::int64_t length_ns_ = 0;                ///< of the replay, as it was
   double total_ns_ = 0;                       ///< of the steps
   std::int64_t now_ns_ = 0;                   ///< without what was found
   double reference_ns_ = 0, allowed_ns_ = 0;  ///< per step

@@ -45,8 +45,9 @@ std::string without_launch_note(const FindingSearch& search) {
   for (const DeviceGap& gap : search.culprits().gaps) {
     if (gap.next != kNone && gap.call == kNone) idle = saturating_add(idle, gap.time.end - gap.time.start);
   }
-  const std::int64_t window = search.window().end - search.window().start;
-  const double share = Breakdown::share_of(idle, window);
+  std::int64_t whole = 0;
+  for (const Span& span : search.device_windows()) whole = saturating_add(whole, span.end - span.start);
+  const double share = Breakdown::share_of(idle, whole);
   if (share < kMuchIdle) return "";
   return fmt::format(
       "devices have nothing to do for {} of the time before work whose launch is not in the file: {}, to "

@@ -84,6 +84,34 @@ std::string site_name(const FindingSearch& search, std::uint32_t call) {
   return name;
 }
 
+/// True for a call in the same operator as an earlier one, or right after it where no operator is recorded.
+bool is_part_of(const FindingSearch& search, std::uint32_t call, std::uint32_t earlier) {
+  const Events& events = search.trace().events;
+  const std::uint32_t site = site_of(search.trace(), search.parent(), call);
+  if (site != site_of(search.trace(), search.parent(), earlier)) return false;
+  if (site != kNone && events.category[site] == Category::kCpuOp) return true;
+  const std::int64_t since = events.start_ns[call] - events.end_ns(earlier);
+  return events.thread[call] == events.thread[earlier] && since >= 0 && since <= kAtOnceNs;
+}
+
+/// Adds waits that returned at once because a wait of that place had waited for the same work: without it,
+/// they would wait. A copy to pageable memory waits in its call, and the synchronisation after it does not.
+void add_repeated_waits(const FindingSearch& search, std::map<std::string, WaitSite>& sites) {
+  const std::vector<Replay::Wait>& waits = search.replay().waits();
+  std::map<std::uint32_t, std::pair<WaitSite*, std::uint32_t>> by_row;  // the place, and its wait's call
+  for (auto& [name, site] : sites) {
+    for (const std::uint32_t wait : site.waits) {
+      for (const std::uint32_t row : waits[wait].rows) by_row[row] = {&site, waits[wait].call};
+    }
+  }
+  for (std::uint32_t i = 0; i < waits.size(); ++i) {
+    if (waits[i].has_waited || waits[i].rows.empty()) continue;
+    const auto before = by_row.find(waits[i].rows.front());
+    if (before == by_row.end() || !is_part_of(search, waits[i].call, before->second.second)) continue;
+    before->second.first->waits.push_back(i);
+  }
+}
+
 /// Each place with the device idle time in which its waits return, for which it may be responsible.
 std::vector<WaitSite> wait_sites(const FindingSearch& search, const AllocationCalls& allocations) {
   const std::vector<Replay::Wait>& waits = search.replay().waits();
@@ -111,6 +139,7 @@ std::vector<WaitSite> wait_sites(const FindingSearch& search, const AllocationCa
       site.longest_ns = idle;
     }
   }
+  add_repeated_waits(search, by_name);
   std::vector<WaitSite> sites;
   for (auto& [name, site] : by_name) {
     if (site.event != kNone) sites.push_back(std::move(site));
@@ -137,11 +166,24 @@ WhatIf without(const FindingSearch& search, const WaitSite& site) {
   return what_if;
 }
 
+/// True if the call waits for its own copy, from pageable memory.
+bool is_copy_from_host(const FindingSearch& search, const WaitSite& site) {
+  const Trace& trace = search.trace();
+  const Replay::Wait& wait = search.replay().waits()[site.waits.front()];
+  return std::ranges::any_of(wait.rows, [&](std::uint32_t row) {
+    return search.launch()[row] == wait.call &&
+           contains(trace.names[trace.events.name[trace.gpu[row].event]], "HtoD");
+  });
+}
+
 Suspicion suspicion_of(const FindingSearch& search, const WaitSite& site, WhatIf what_if) {
   Suspicion suspicion;
   suspicion.kind = FindingKind::kSynchronisation;
   // Once a step is customary, and cheap unless the host has much to do before its next launch.
-  const double per_step = static_cast<double>(site.waits.size()) / search.step_count();
+  const std::vector<Replay::Wait>& waits = search.replay().waits();
+  const auto count =
+      std::ranges::count_if(site.waits, [&](std::uint32_t wait) { return waits[wait].has_waited; });
+  const double per_step = static_cast<double>(count) / search.step_count();
   suspicion.least_gain = per_step > 1 ? 0.01 : 0.03;
   suspicion.event = site.event;
   suspicion.what_if = std::move(what_if);
@@ -152,7 +194,7 @@ Suspicion suspicion_of(const FindingSearch& search, const WaitSite& site, WhatIf
       "again",
       site_name(search, site.event), format_number(per_step), search.steps().empty() ? "" : " a step",
       search.per_step(static_cast<double>(site.idle_ns)));
-  suspicion.fix = search.advice(Advice::kReadLater);
+  suspicion.fix = search.advice(is_copy_from_host(search, site) ? Advice::kPinMemory : Advice::kReadLater);
   return suspicion;
 }
 

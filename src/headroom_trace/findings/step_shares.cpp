@@ -90,15 +90,16 @@ StepShares step_shares(const TraceIndex& index, double step_ns, bool has_host) {
   shares.known = DeviceTimeKnown::kIncomplete;
   const std::vector<bool>& is_whole = index.steps().is_whole;
   if (!is_whole.empty() && std::ranges::find(is_whole, true) == is_whole.end()) return shares;
-  const Span window = index.window();
-  const double whole_ns =
-      static_cast<double>(window.end - window.start) * static_cast<double>(index.devices().size());
+  const std::vector<Span>& windows = index.device_windows();
+  double whole_ns = 0;
+  for (const Span& window : windows) whole_ns += static_cast<double>(window.end - window.start);
   if (whole_ns <= 0) return shares;
   shares.known = DeviceTimeKnown::kYes;
-  for (const DeviceTimes& device : index.devices()) {
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    const DeviceTimes& device = index.devices()[i];
     const Spans working = unite(device.compute, device.communication);
     const auto share_of = [&](const Spans& spans) {
-      return static_cast<double>(length_within(spans, window)) / whole_ns;
+      return static_cast<double>(length_within(spans, windows[i])) / whole_ns;
     };
     shares.busy += share_of(device.busy());
     shares.exposed_communication += share_of(subtract(device.communication, device.compute));

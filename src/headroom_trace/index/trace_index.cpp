@@ -41,6 +41,44 @@ Span device_window(const Trace& trace, const DeviceWork& work, std::span<const s
   return {extent.start_ns - std::max<std::int64_t>(0, delay), extent.end_ns};
 }
 
+std::vector<Span> windows_of_devices(const Trace& trace, Span window, const DeviceWork& work,
+                                     std::span<const std::uint32_t> launch) {
+  const std::vector<std::int64_t>& start_ns = trace.events.start_ns;
+  std::vector<Span> launched(work.devices.size(), {window.end, window.start});
+  std::vector<bool> has_launches(work.devices.size()), has_work(work.devices.size()),
+      is_behind(work.devices.size());
+  for (const DeviceWork::Item& item : work.items) {
+    const std::uint32_t call = launch[item.row];
+    if (call != kNone && start_ns[call] >= window.start && start_ns[call] < window.end)
+      has_launches[item.device] = true;
+  }
+  for (const DeviceWork::Item& item : work.items) {
+    const std::uint32_t call = launch[item.row];
+    // Some of the work without a launch is of earlier steps.
+    if (call == kNone && has_launches[item.device]) continue;
+    const std::int64_t queued = call == kNone ? item.start_ns : start_ns[call];
+    if (queued >= window.end) continue;
+    if (queued < window.start) {
+      if (end_of(trace, item) > window.start) is_behind[item.device] = true;
+      continue;
+    }
+    // Nothing starts before its launch, whatever the clocks of host and device say.
+    const Span own{std::max(item.start_ns, queued), end_of(trace, item)};
+    Span& all = launched[item.device];
+    all = has_work[item.device] ? Span{std::min(all.start, own.start), std::max(all.end, own.end)} : own;
+    has_work[item.device] = true;
+  }
+  for (std::size_t device = 0; device < launched.size(); ++device) {
+    Span& span = launched[device];
+    if (has_work[device] && !is_behind[device] && span.start < window.end) {
+      span = {window.start, std::max(window.end, span.end)};
+    } else if (!has_work[device] || span.end - span.start < window.end - window.start) {
+      span = window;
+    }
+  }
+  return launched;
+}
+
 }  // namespace
 
 const std::vector<std::uint32_t>& TraceIndex::launches() const {
@@ -99,11 +137,12 @@ Span TraceIndex::window() const {
   });
 }
 
+const std::vector<Span>& TraceIndex::device_windows() const {
+  return once(device_windows_, [&] { return windows_of_devices(trace_, window(), work(), launches()); });
+}
+
 const IdleCulprits& TraceIndex::idle() const {
-  return once(idle_, [&] {
-    const Span within = window();
-    return idle_culprits(trace_, work(), launches(), host(), &within);
-  });
+  return once(idle_, [&] { return idle_culprits(trace_, work(), launches(), host(), device_windows()); });
 }
 
 }  // namespace headroom::trace

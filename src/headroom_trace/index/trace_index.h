@@ -40,7 +40,12 @@ class TraceIndex {
   /// steps; without steps from the launch of the first device work (at most the median launch delay before
   /// it) to the end of the last; without devices the whole trace.
   Span window() const;
-  const IdleCulprits& idle() const;  ///< idle_culprits(...) in window()
+  /// By index of work().devices: the time of a device that belongs to the window. From the window's start to
+  /// its end, or to the end of the last work launched in it where the host ran ahead. For a device that is
+  /// still busy with earlier work: from the first to the last work launched in the window, if that is longer.
+  /// Needs kLaunches.
+  const std::vector<Span>& device_windows() const;
+  const IdleCulprits& idle() const;  ///< idle_culprits(...) in device_windows()
 
  private:
   const Trace& trace_;
@@ -54,6 +59,7 @@ class TraceIndex {
   mutable std::optional<std::vector<CollectiveCall>> calls_;
   mutable std::optional<StepSet> steps_;
   mutable std::optional<Span> window_;
+  mutable std::optional<std::vector<Span>> device_windows_;
   mutable std::optional<IdleCulprits> idle_;
 };
 

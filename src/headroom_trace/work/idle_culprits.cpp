@@ -76,10 +76,11 @@ class CulpritSearch {
         order_(host),
         doing_(host_doings(trace, host)) {}
 
-  IdleCulprits search(const DeviceWork& all, const Span* window) {
+  IdleCulprits search(const DeviceWork& all, std::span<const Span> windows) {
     for (const GpuWork& work : work_by_device(all)) {
+      const std::size_t device = times_.first.size();
       times_.first.push_back(times_.times.size());
-      add_gaps(work, window);
+      add_gaps(work, windows.empty() ? nullptr : &windows[device]);
     }
     times_.first.push_back(times_.times.size());
     find_late_devices(times_.first.size() == 2);
@@ -429,8 +430,8 @@ std::vector<IdleGap> idle_gaps(const Trace& trace, std::span<const std::uint32_t
 }
 
 IdleCulprits idle_culprits(const Trace& trace, const DeviceWork& work, std::span<const std::uint32_t> launch,
-                           const HostOrder& host, const Span* window) {
-  return CulpritSearch(trace, launch, host).search(work, window);
+                           const HostOrder& host, std::span<const Span> windows) {
+  return CulpritSearch(trace, launch, host).search(work, windows);
 }
 
 }  // namespace headroom::trace

@@ -100,12 +100,13 @@ struct IdleCulprits {
   std::vector<IdlePart> parts;
 };
 
-/// Covers each device from its first to its last work; with a window, exactly the window. The thread that
+/// Covers each device from its first to its last work; with windows (by index of `work.devices`), exactly its
+/// own. The thread that
 /// launches the next work is to blame until it launches; while nothing of that thread is recorded, another
 /// thread that launches work (autograd's, while the main thread waits for it). `work` is device_work(trace),
 /// `launch` launches(trace), `host` host_order(trace). Needs kLaunches and kOps; kPython adds functions. O(n
 /// log n).
 IdleCulprits idle_culprits(const Trace& trace, const DeviceWork& work, std::span<const std::uint32_t> launch,
-                           const HostOrder& host, const Span* window = nullptr);
+                           const HostOrder& host, std::span<const Span> windows = {});
 
 }  // namespace headroom::trace

@@ -303,7 +303,10 @@ bool is_synchronous_copy(const Trace& trace, std::uint32_t row, std::uint32_t ca
   const std::uint32_t event = trace.gpu[row].event;
   if (events.category[event] != Category::kGpuMemcpy) return false;
   const std::string_view copy = trace.names[events.name[event]], name = trace.names[events.name[call]];
-  return (contains(copy, "DtoH") && contains(copy, "Pageable")) ||
+  constexpr std::int64_t kStagedNs = 20'000;
+  const bool is_staged = contains(copy, "HtoD") && events.end_ns(call) > events.start_ns[event] &&
+                         events.end_ns(call) > events.end_ns(event) - kStagedNs;
+  return (contains(copy, "Pageable") && (contains(copy, "DtoH") || is_staged)) ||
          (contains(name, "Memcpy") && !contains(name, "Async"));
 }
 

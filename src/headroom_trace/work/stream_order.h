@@ -55,8 +55,9 @@ struct StreamWait {
 /// True for a call that only waits for the device: cudaDeviceSynchronize, hipEventSynchronize...
 bool is_blocking_call(std::string_view name);
 
-/// True if the call that launched a row of Trace::gpu cannot return before it: a copy to pageable memory, or
-/// of a synchronous call.
+/// True if the call that launched a row of Trace::gpu cannot return before it: a copy to pageable memory; one
+/// from it whose call lasts until the copy is almost done (small ones are staged, and their calls return at
+/// once); a copy of a synchronous call.
 bool is_synchronous_copy(const Trace& trace, std::uint32_t row, std::uint32_t call);
 
 struct SyncWaits {
@@ -73,7 +74,7 @@ struct SyncWaits {
 /// that. A query (cudaEventQuery) waits for nothing that ended after it. Without cuda_sync events:
 /// cudaDeviceSynchronize and similar calls wait for all streams; cudaStreamSynchronize and
 /// cudaEventSynchronize for the stream that the thread launched to last, if its last work had ended by then.
-/// Always: a copy to pageable memory, or of a synchronous call, ends before the call returns.
+/// Always: a copy to or from pageable memory, or of a synchronous call, that ends before the call returns.
 SyncWaits sync_waits(const Trace& trace, std::span<const std::uint32_t> launch,
                      std::span<const StreamOrder> streams);
 

@@ -344,9 +344,12 @@ void check_findings(const Trace& trace) {
   if (first_queued < window.end && first_start >= window.end && first_start - first_queued > of_host / 2)
     length = of_host;
   EXPECT_EQ(before.replay().length_ns(), length);
-  for (const DeviceTimes& device : before.devices()) {
-    computing = std::max(computing, length_within(device.compute, window));
-    idle += window.end - window.start - length_within(device.busy(), window);
+  for (std::size_t i = 0; i < before.devices().size(); ++i) {
+    const DeviceTimes& device = before.devices()[i];
+    const Span& own = index.device_windows()[i];
+    EXPECT_GE(own.end - own.start, of_host);
+    computing = std::max(computing, length_within(device.compute, own));
+    idle += own.end - own.start - length_within(device.busy(), own);
   }
   FindingSearch search(index);
   double gains = 0;

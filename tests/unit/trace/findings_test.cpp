@@ -161,6 +161,126 @@ TEST(Findings, CopiesAreToBePinnedWhereMostOfThemAreNot) {
   EXPECT_THAT(fix_of(0, 4), Not(HasSubstr("pin_memory=True")));
 }
 
+/// Three steps in which a host launches all at once and runs ahead of the device: a copy or collective and a
+/// kernel each. `loading_ns` of a step it waits for its input, with the device done.
+TraceBuilder running_ahead(const std::string& long_work, std::int64_t long_ns, std::int64_t loading_ns = 0) {
+  TraceBuilder builder;
+  std::int64_t host = 0, device = 0, correlation = 0;
+  const auto launch = [&](Category category, const std::string& name, std::int64_t length) {
+    builder.runtime("cudaLaunchKernel", host, 5 * kUs, ++correlation);
+    device = std::max(host + 8 * kUs, device + kUs);
+    builder.gpu(category, name, device, length, correlation);
+    device += length;
+    host += 10 * kUs;
+  };
+  for (int step = 0; step < 3; ++step) {
+    const std::int64_t begin = host;
+    if (loading_ns > 0) {
+      builder.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", host, loading_ns);
+      host += loading_ns;
+    }
+    const bool is_copy = long_work.starts_with("Memcpy");
+    if (long_ns > 0) launch(is_copy ? Category::kGpuMemcpy : Category::kKernel, long_work, long_ns);
+    launch(Category::kKernel, "gemm", 9 * kMs);
+    builder.step(step, begin, host - begin);
+  }
+  return builder;
+}
+
+TEST(Findings, WorkThatRunsAfterTheStepsIsTheirs) {
+  for (const auto& [name, kind] : {std::pair{"Memcpy HtoD (Pinned -> Device)", "exposed_copy"},
+                                   std::pair{"ncclDevKernel_AllReduce_Sum_f32", "exposed_communication"}}) {
+    TraceBuilder builder = running_ahead(name, 2 * kMs);
+    const AnalysisResult result = run_analysis("findings", builder.trace);
+    const std::size_t row = row_with(found(result), "kind", kind);
+    EXPECT_NEAR(number(found(result), row, "recoverable_ns"), 2e6, 5e3);
+    EXPECT_NEAR(number(found(result), row, "share"), 2.0 / 11, 0.002);
+    EXPECT_THAT(result.answer.front(), ::testing::HasSubstr("2.00 ms of 11.0 ms a step"));
+    // What is launched after the last step is no part of them.
+    builder.runtime("cudaLaunchKernel", 900 * kUs, 5 * kUs, 77);
+    builder.gpu(name[0] == 'M' ? Category::kGpuMemcpy : Category::kKernel, name, 40 * kMs, 5 * kMs, 77);
+    EXPECT_NEAR(number(found(run_analysis("findings", builder.trace)), row, "recoverable_ns"), 2e6, 5e3);
+  }
+}
+
+TEST(Findings, ALoaderCostsItsWaitInTheFirstStepToo) {
+  const TraceBuilder builder = running_ahead("", 0, 20 * kMs);
+  const AnalysisResult result = run_analysis("findings", builder.trace);
+  // 20 ms before the first kernel, 11 ms before each of the others; the last ends after the host.
+  EXPECT_NEAR(number(found(result), row_with(found(result), "kind", "data_loading"), "recoverable_ns"),
+              42e6 / 3, 0.1e6);
+}
+
+/// Steps that each begin with a copy from the host of that length, whose call takes so long.
+double claimed_of_copies(const std::string& memory, std::int64_t copy_ns, std::int64_t call_ns) {
+  TraceBuilder builder;
+  std::int64_t host = 0;
+  for (int step = 0; step < 4; ++step) {
+    const std::int64_t begin = host;
+    builder.runtime("cudaMemcpyAsync", host, call_ns, 10 + step);
+    builder.gpu(Category::kGpuMemcpy, "Memcpy HtoD (" + memory + " -> Device)", host + 6 * kUs, copy_ns,
+                10 + step);
+    const std::int64_t copied = host + 6 * kUs + copy_ns;
+    host += call_ns + 2 * kUs;
+    builder.runtime("cudaLaunchKernel", host, 5 * kUs, 50 + step);
+    const std::int64_t start = std::max(host + 6 * kUs, copied + kUs);
+    builder.kernel("gemm", start, 9 * kMs, 50 + step);
+    builder.runtime("cudaDeviceSynchronize", host + 6 * kUs, start + 9 * kMs - host, 90 + step);
+    host = start + 9 * kMs + 8 * kUs;
+    builder.step(step, begin, host - begin);
+  }
+  const AnalysisResult result = run_analysis("findings", builder.trace);
+  for (std::size_t row = 0; row < found(result).rows.size(); ++row) {
+    if (text(found(result), row, "kind") == "exposed_copy")
+      return number(found(result), row, "recoverable_ns");
+  }
+  return 0;
+}
+
+TEST(Findings, ACopyFromPageableMemoryHoldsItsCall) {
+  EXPECT_NEAR(claimed_of_copies("Pageable", 3 * kMs, 3 * kMs + 10 * kUs), 3e6, 20e3);
+  EXPECT_NEAR(claimed_of_copies("Pageable", 3 * kMs, 3 * kMs), 3e6, 20e3) << "staged, and not quite done";
+  EXPECT_NEAR(claimed_of_copies("Pinned", 3 * kMs, 5 * kUs), 3e6, 20e3);
+  // A call that takes long although the memory is pinned is work of the host.
+  EXPECT_NEAR(claimed_of_copies("Pinned", 3 * kMs, 3 * kMs + 10 * kUs), 0, 20e3);
+}
+
+/// Steps of five values that the host reads: the copy to pageable memory waits in its call, and a
+/// synchronisation behind it returns at once, in the same operator or not.
+TraceBuilder reading_values(bool has_ops, std::int64_t until_second_wait_ns) {
+  TraceBuilder builder;
+  std::int64_t host = 0, correlation = 0;
+  for (int step = 0; step < 3; ++step) {
+    const std::int64_t begin = host;
+    for (int value = 0; value < 5; ++value) {
+      builder.runtime("cudaLaunchKernel", host, 5 * kUs, ++correlation);
+      builder.kernel("gemm", host + 8 * kUs, kMs, correlation);
+      const std::int64_t end = host + 8 * kUs + kMs;
+      if (has_ops) builder.op("aten::item", host + 10 * kUs, end + 20 * kUs - host - 10 * kUs);
+      builder.runtime("cudaMemcpyAsync", host + 11 * kUs, end + 5 * kUs - host - 11 * kUs, ++correlation);
+      builder.gpu(Category::kGpuMemcpy, "Memcpy DtoH (Device -> Pageable)", end + kUs, 2 * kUs, correlation);
+      builder.runtime("cudaStreamSynchronize", end + 5 * kUs + until_second_wait_ns, 3 * kUs, ++correlation);
+      host = end + 90 * kUs;
+    }
+    builder.step(step, begin, host - begin);
+  }
+  return builder;
+}
+
+TEST(Findings, AWaitForWhatWasWaitedForIsPartOfTheFirst) {
+  for (const bool has_ops : {true, false}) {
+    const AnalysisResult result = run_analysis("findings", reading_values(has_ops, 4 * kUs).trace);
+    const std::size_t row = row_with(found(result), "kind", "synchronisation");
+    // The host's 0.1 ms before each launch are hidden then.
+    EXPECT_NEAR(number(found(result), row, "recoverable_ns"), 5 * 98e3, 40e3);
+    EXPECT_THAT(text(found(result), row, "evidence"), HasSubstr("5.00 times a step"));
+    // A wait elsewhere stays.
+    const AnalysisResult apart = run_analysis("findings", reading_values(has_ops, 30 * kUs).trace);
+    EXPECT_LT(number(found(apart), row_with(found(apart), "kind", "synchronisation"), "recoverable_ns"),
+              5 * 60e3);
+  }
+}
+
 TEST(Findings, AdviceIsInTheWordsOfTheWriter) {
   for (int what = 0; what <= static_cast<int>(Advice::kExpandSegments); ++what) {
     for (int of = 0; of <= static_cast<int>(Writer::kChakra); ++of) {

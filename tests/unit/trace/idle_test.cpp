@@ -200,7 +200,9 @@ TEST(IdleAnalysis, TheTreeOfCulpritsHasAllOfTheIdleTime) {
 std::map<HostDoing, std::int64_t> times_of_culprits(const Trace& trace, const Span* window = nullptr) {
   std::map<HostDoing, std::int64_t> times;
   const IdleCulprits found =
-      idle_culprits(trace, device_work(trace), launches(trace), host_order(trace), window);
+      window == nullptr ? idle_culprits(trace, device_work(trace), launches(trace), host_order(trace))
+                        : idle_culprits(trace, device_work(trace), launches(trace), host_order(trace),
+                                        std::span(window, 1));
   for (const IdlePart& part : found.parts) times[part.doing] += part.length_ns();
   return times;
 }

@@ -111,6 +111,30 @@ TEST(Window, OfAHostAloneIsTheWholeTrace) {
   EXPECT_EQ(TraceIndex(builder.trace).window(), (Span{10, 100}));
 }
 
+/// Two steps on the host, from 1,000 to 3,000, that launch one piece of work each.
+TraceBuilder two_steps(std::int64_t first_start, std::int64_t second_end) {
+  TraceBuilder builder;
+  builder.step(1, 1000, 1000);
+  builder.step(2, 2000, 1000);
+  launched(builder, 1, 1100, first_start, 100);
+  launched(builder, 2, 2100, second_end - 100, 100);
+  return builder;
+}
+
+TEST(DeviceWindows, GoOnToTheEndOfWhatWasLaunched) {
+  EXPECT_THAT(TraceIndex(two_steps(1110, 2300).trace).device_windows(), ElementsAre(Span{1000, 3000}));
+  TraceBuilder builder = two_steps(1110, 9000);
+  EXPECT_THAT(TraceIndex(builder.trace).device_windows(), ElementsAre(Span{1000, 9000}));
+  launched(builder, 3, 3500, 9500, 100);  // after the steps
+  EXPECT_THAT(TraceIndex(builder.trace).device_windows(), ElementsAre(Span{1000, 9000}));
+}
+
+TEST(DeviceWindows, OfADeviceThatIsBehindBeginWithItsOwnWork) {
+  TraceBuilder builder = two_steps(4000, 9000);
+  launched(builder, 3, 100, 200, 3700);  // before the steps
+  EXPECT_THAT(TraceIndex(builder.trace).device_windows(), ElementsAre(Span{4000, 9000}));
+}
+
 TEST(StepSet, TakesTheProfilersStepsBeforeAllOthers) {
   TraceBuilder builder;
   many_launches(builder, 30, 100);
