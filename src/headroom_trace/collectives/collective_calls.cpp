@@ -96,13 +96,21 @@ class CallList {
         steps_(steps),
         types_(types) {
     std::map<std::int32_t, std::vector<Span>> computing;
+    std::map<std::int32_t, std::vector<Launched>> launched;
     for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
       if (types_[row] != KernelType::kCompute) continue;
       const std::uint32_t event = trace.gpu[row].event;
-      computing[device_of(trace, trace.gpu[row])].push_back(
-          {trace.events.start_ns[event], trace.events.end_ns(event)});
+      const std::int32_t device = device_of(trace, trace.gpu[row]);
+      computing[device].push_back({trace.events.start_ns[event], trace.events.end_ns(event)});
+      if (launch_[row] != kNone)
+        launched[device].push_back({trace.events.start_ns[launch_[row]], trace.events.end_ns(event)});
     }
     for (auto& [device, spans] : computing) computing_[device] = merged(std::move(spans));
+    for (auto& [device, all] : launched) {
+      std::ranges::stable_sort(all, {}, &Launched::at_ns);
+      for (std::size_t i = 1; i < all.size(); ++i) all[i].end_ns = std::max(all[i].end_ns, all[i - 1].end_ns);
+      launched_[device] = std::move(all);
+    }
   }
 
   std::vector<CollectiveCall> calls() {
@@ -123,6 +131,29 @@ class CallList {
   }
 
  private:
+  /// When computing was launched, and the end of the last that was launched by then.
+  struct Launched {
+    std::int64_t at_ns, end_ns;
+  };
+
+  void set_computing_around(std::uint32_t launch, CollectiveCall& call) const {
+    call.exposed_ns = call.exposed_tail_ns = call.duration_ns;
+    if (const auto found = computing_.find(call.device); found != computing_.end()) {
+      const Spans& computing = found->second;
+      call.exposed_ns -= length_within(computing, {call.start_ns, call.end_ns()});
+      const auto after = std::ranges::upper_bound(computing, call.end_ns(), {}, &Span::start);
+      if (after != computing.begin())
+        call.exposed_tail_ns =
+            std::clamp<std::int64_t>(call.end_ns() - std::prev(after)->end, 0, call.duration_ns);
+    }
+    const auto launched = launched_.find(call.device);
+    if (launch == kNone || launched == launched_.end()) return;
+    const auto later =
+        std::ranges::upper_bound(launched->second, trace_.events.start_ns[launch], {}, &Launched::at_ns);
+    if (later != launched->second.begin())
+      call.ready_for_ns = std::max<std::int64_t>(0, call.start_ns - std::prev(later)->end_ns);
+  }
+
   /// `is_alone`: the call launched no other communication kernel, so that its sizes are this kernel's.
   CollectiveCall call_of(std::uint32_t row, const Around& where, bool is_alone) const {
     const GpuDetail& work = trace_.gpu[row];
@@ -133,11 +164,7 @@ class CallList {
     call.stream = work.stream;
     call.start_ns = trace_.events.start_ns[work.event];
     call.duration_ns = trace_.events.duration_ns[work.event];
-    const auto computing = computing_.find(call.device);
-    call.exposed_ns =
-        call.duration_ns - (computing == computing_.end()
-                                ? 0
-                                : length_within(computing->second, {call.start_ns, call.end_ns()}));
+    set_computing_around(launch_[row], call);
     fill(trace_, work.collective, call);
     CollectiveCall around_it = call;
     fill(trace_, where.collective, around_it);
@@ -162,6 +189,7 @@ class CallList {
   std::span<const Step> steps_;
   std::span<const KernelType> types_;
   std::map<std::int32_t, Spans> computing_;  ///< by device
+  std::map<std::int32_t, std::vector<Launched>> launched_;
 };
 
 }  // namespace

@@ -31,6 +31,11 @@ struct CollectiveCall {
   std::int64_t iteration = -1;  ///< the number of the step that launched it (else: started in); -1 for none
   std::int64_t start_ns = 0, duration_ns = 0;
   std::int64_t exposed_ns = 0;  ///< part of the duration without a computing kernel on the device
+  /// From the end of the computing launched before it to its start; 0 if that runs on. If it is long, the
+  /// call waited for its stream, or was launched later.
+  std::int64_t ready_for_ns = 0;
+  /// Its last part without a computing kernel, which may wait for it. 0 if one runs at its end.
+  std::int64_t exposed_tail_ns = 0;
   std::int64_t end_ns() const { return start_ns + duration_ns; }
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -22,17 +23,35 @@ constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
 /// a step.
 constexpr double kLeastLateNs = 1000, kLeastLateShare = 0.01;
 
-/// A rank in a collective: it works on its own from the end of its previous one, arrives, and leaves.
-/// Times count from the first collective, on aligned clocks.
+/// A collective that starts so soon after the one before it on its stream may have waited for it; usually it
+/// starts so soon after it.
+constexpr double kNeighbourNs = 30'000, kUsualNeighbourNs = 1'000;
+
+/// Work of a rank on its own since a collective that its computing waited for.
+struct OwnWork {
+  std::size_t since = kNowhere;  ///< visit of that collective
+  double from_ns = 0;            ///< without it: when the work began
+  double ns = 0, peers_ns = 0;   ///< its length; the median of the others that meet at its end
+};
+
+/// A rank in a collective. It arrives when its computing has come there, and the collective before it on its
+/// stream has ended. Times count from the first collective, on aligned clocks.
 struct Visit {
   std::size_t rank = 0;
   std::int64_t iteration = -1;
-  std::size_t previous = kNowhere;  ///< its visit of the last collective that ended before
-  double from_ns = 0;               ///< without `previous`: when its own work began
-  double own_ns = 0, peers_ns = 0;  ///< own work; the median of the others that meet here
+  OwnWork before;                          ///< to the arrival
+  OwnWork beside;                          ///< to the end of the computing that hides it
+  std::size_t ahead_on_stream = kNowhere;  ///< visit of the collective before it on its stream
+  double stream_delay_ns = 0;              ///< from the end of that to the start
   double start_ns = 0, end_ns = 0;
-  double exposed_ns = 0, hidden_ns = 0;  ///< of the stay: without and with computing beside it
-  double after_ns = 0;                   ///< from the last rank's arrival to the end
+  double exposed_ns = 0, tail_ns = 0;  ///< of the stay without computing: all, and the last part
+  double ready_for_ns = 0;             ///< until the start
+  double after_ns = 0;                 ///< from the last rank's arrival to the end
+
+  bool waits_for_stream() const {
+    return ahead_on_stream != kNowhere && stream_delay_ns < kNeighbourNs && ready_for_ns > stream_delay_ns;
+  }
+  bool is_partly_hidden() const { return tail_ns < end_ns - start_ns; }
 };
 
 /// Consecutive visits.
@@ -66,7 +85,10 @@ class JobReplay {
     set_starts();
     is_first_.resize(visits_.size());
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) set_own_work(rank);
-    for (const Meeting& meeting : meetings_) set_peers(meeting);
+    for (const Meeting& meeting : meetings_) {
+      set_peers(meeting, &Visit::before);
+      set_peers(meeting, &Visit::beside);
+    }
   }
 
   Lateness lateness() const {
@@ -90,7 +112,7 @@ class JobReplay {
         found.waited_ns[visit.rank] += std::min(visits_[last].start_ns - visit.start_ns, visit.exposed_ns);
       }
       const Visit& visit = visits_[last];
-      const double late = std::min(visit.own_ns - visit.peers_ns, lead);
+      const double late = std::min(visit.before.ns - visit.before.peers_ns, lead);
       if (late <= 0) continue;
       if (late > std::max(kLeastLateNs, kLeastLateShare * step_ns_)) ++found.last[visit.rank];
       excess[visit.rank] += late;
@@ -143,7 +165,8 @@ class JobReplay {
         visit.start_ns = aligned(part.rank, call.start_ns);
         visit.end_ns = aligned(part.rank, call.end_ns());
         visit.exposed_ns = static_cast<double>(call.exposed_ns);
-        visit.hidden_ns = static_cast<double>(call.duration_ns - call.exposed_ns);
+        visit.tail_ns = static_cast<double>(call.exposed_tail_ns);
+        visit.ready_for_ns = static_cast<double>(call.ready_for_ns);
         visit.after_ns = visit.end_ns - latest;
         visit_of_[&call] = visits_.size();
         visits_.push_back(visit);
@@ -153,31 +176,51 @@ class JobReplay {
     }
   }
 
-  /// Finds where each visit of the rank comes from: its last call that ended before.
+  /// Finds what each visit of the rank follows.
   void set_own_work(std::size_t rank) {
-    std::vector<const CollectiveCall*> by_end, by_start;
-    for (const CollectiveCall& call : ranks_[rank].calls) by_start.push_back(&call);
-    by_end = by_start;
-    std::ranges::stable_sort(by_end, {}, &CollectiveCall::end_ns);
-    std::ranges::stable_sort(by_start, {}, &CollectiveCall::start_ns);
-    std::size_t ended = 0;
-    for (const CollectiveCall* call : by_start) {
-      while (ended < by_end.size() && by_end[ended]->end_ns() <= call->start_ns) ++ended;
-      const auto found = visit_of_.find(call);
+    std::vector<std::size_t> visits, held;  // of the rank; of those the ones that its computing waits for
+    for (const CollectiveCall& call : ranks_[rank].calls) {
+      if (const auto found = visit_of_.find(&call); found != visit_of_.end()) visits.push_back(found->second);
+    }
+    std::ranges::stable_sort(visits, {}, [&](std::size_t visit) { return visits_[visit].end_ns; });
+    std::ranges::copy_if(visits, std::back_inserter(held),
+                         [&](std::size_t visit) { return visits_[visit].tail_ns > 0; });
+    std::map<std::pair<std::int32_t, std::int64_t>, std::size_t> latest;
+    for (const CollectiveCall& call : ranks_[rank].calls) {
+      const auto found = visit_of_.find(&call);
       if (found == visit_of_.end()) continue;
       Visit& visit = visits_[found->second];
-      if (ended == 0) {
-        visit.from_ns = first_work(rank, visit.start_ns);
-      } else {
-        const auto previous = visit_of_.find(by_end[ended - 1]);
-        // An earlier collective that lies later after alignment cannot be followed.
-        if (previous != visit_of_.end() && previous->second < found->second)
-          visit.previous = previous->second;
-        visit.from_ns = aligned(rank, by_end[ended - 1]->end_ns());
-      }
-      visit.own_ns = visit.start_ns - visit.from_ns;
-      is_first_[found->second] = ended == 0;
+      const auto [ahead, is_first_on_stream] = latest.try_emplace({call.device, call.stream}, found->second);
+      if (!is_first_on_stream) follow(found->second, std::exchange(ahead->second, found->second));
+      visit.before =
+          own_work(found->second, held, visit.start_ns - (visit.waits_for_stream() ? visit.ready_for_ns : 0));
+      if (visit.is_partly_hidden())
+        visit.beside = own_work(found->second, held, visit.end_ns - visit.tail_ns);
+      is_first_[found->second] = visit.before.since == kNowhere;
     }
+  }
+
+  void follow(std::size_t visit, std::size_t ahead) {
+    const double delay = visits_[visit].start_ns - visits_[ahead].end_ns;
+    if (ahead > visit || delay < 0) return;
+    visits_[visit].ahead_on_stream = ahead;
+    visits_[visit].stream_delay_ns = delay;
+  }
+
+  /// The work of a visit's rank until a moment. `held` by end.
+  OwnWork own_work(std::size_t visit, std::span<const std::size_t> held, double until) const {
+    const std::size_t rank = visits_[visit].rank;
+    auto at = std::ranges::upper_bound(held, until, {}, [&](std::size_t one) { return visits_[one].end_ns; });
+    if (at != held.begin() && *std::prev(at) == visit) --at;
+    OwnWork work;
+    if (at == held.begin()) {
+      work.from_ns = first_work(rank, until);
+    } else {
+      work.from_ns = visits_[*std::prev(at)].end_ns;
+      work.since = *std::prev(at);
+    }
+    work.ns = work.peers_ns = until - work.from_ns;
+    return work;
   }
 
   /// When the work before a rank's first collective began. A rank with nothing recorded before it counts from
@@ -187,17 +230,16 @@ class JobReplay {
     return begin < start ? begin : std::min(start, begin_of(first_to_start_));
   }
 
-  void set_peers(const Meeting& meeting) {
+  void set_peers(const Meeting& meeting, OwnWork Visit::*work) {
     std::vector<double> own;
-    bool shows_lateness = true;
     for (std::size_t i = meeting.first; i < meeting.end; ++i) {
-      own.push_back(visits_[i].own_ns);
-      shows_lateness = shows_lateness && (!is_first_[i] || start_spread_ns_ <= step_ns_);
+      if (is_first_[i] && start_spread_ns_ > step_ns_) return;
+      own.push_back((visits_[i].*work).ns);
     }
     const std::vector<double> others =
         own.size() <= kLargeGroup ? medians_of_others(own) : std::vector<double>(own.size(), median(own));
     for (std::size_t i = meeting.first; i < meeting.end; ++i)
-      visits_[i].peers_ns = shows_lateness ? others[i - meeting.first] : visits_[i].own_ns;
+      (visits_[i].*work).peers_ns = others[i - meeting.first];
   }
 
   /// The last to arrive, and by how much after the one before it.
@@ -234,26 +276,58 @@ class JobReplay {
     }
   }
 
-  /// By root of connected ranks: the end of their last collective if this rank (number of ranks: any) took no
-  /// longer than its peers; kNowhere: as recorded. A rank goes on when the collective has ended, and the
-  /// computing that hid it.
-  std::vector<double> lengths(std::size_t prompt) const {
-    std::vector<double> start(visits_.size()), done(visits_.size());
-    std::vector<double> lengths(ranks_.size(), -std::numeric_limits<double>::infinity());
-    for (const Meeting& meeting : meetings_) {
+  /// One simulation in which this rank (number of ranks: any) takes no longer than its peers; kNowhere: as
+  /// recorded.
+  class Run {
+   public:
+    Run(const JobReplay& job, std::size_t prompt)
+        : job_(job), prompt_(prompt), end_(job.visits_.size(), kNotYet), goes_on_(end_) {
+      for (const Meeting& meeting : job.meetings_) meet(meeting);
+    }
+    /// When the rank of a visit goes on: at the end, and after the computing that hid it.
+    double goes_on(std::size_t index) {
+      const Visit& visit = job_.visits_[index];
+      // An earlier collective that lies later after alignment cannot be followed.
+      if (end_[index] == kNotYet) return visit.end_ns;
+      double& at = goes_on_[index];
+      if (at == kNotYet)
+        at = visit.is_partly_hidden() ? std::max(end_[index], end_of(visit, visit.beside)) : end_[index];
+      return at;
+    }
+
+   private:
+    static constexpr double kNotYet = std::numeric_limits<double>::infinity();
+
+    void meet(const Meeting& meeting) {
       double latest = -std::numeric_limits<double>::infinity();
       for (std::size_t i = meeting.first; i < meeting.end; ++i) {
-        const Visit& visit = visits_[i];
-        const bool is_prompt = prompt == visit.rank || prompt == ranks_.size();
-        const double from = visit.previous == kNowhere ? visit.from_ns : done[visit.previous];
-        start[i] = from + (is_prompt ? std::min(visit.own_ns, visit.peers_ns) : visit.own_ns);
-        latest = std::max(latest, start[i]);
+        const Visit& visit = job_.visits_[i];
+        latest = std::max(latest, end_of(visit, visit.before));
+        if (visit.ahead_on_stream == kNowhere) continue;
+        const double delay = visit.waits_for_stream() ? visit.stream_delay_ns
+                                                      : std::min(visit.stream_delay_ns, kUsualNeighbourNs);
+        latest = std::max(latest, end_[visit.ahead_on_stream] + delay);
       }
-      for (std::size_t i = meeting.first; i < meeting.end; ++i) {
-        done[i] = std::max(latest + visits_[i].after_ns, start[i] + visits_[i].hidden_ns);
-        double& length = lengths[root_of(visits_[i].rank)];
-        length = std::max(length, done[i]);
-      }
+      for (std::size_t i = meeting.first; i < meeting.end; ++i) end_[i] = latest + job_.visits_[i].after_ns;
+    }
+    double end_of(const Visit& visit, const OwnWork& work) {
+      const bool is_prompt = prompt_ == visit.rank || prompt_ == job_.ranks_.size();
+      const double from = work.since == kNowhere ? work.from_ns : goes_on(work.since);
+      return from + (is_prompt ? std::min(work.ns, work.peers_ns) : work.ns);
+    }
+
+    const JobReplay& job_;
+    std::size_t prompt_;
+    std::vector<double> end_, goes_on_;  ///< by visit
+  };
+
+  /// By root of connected ranks: when the last of them goes on after its last collective.
+  std::vector<double> lengths(std::size_t prompt) const {
+    std::vector<double> lengths(ranks_.size(), -std::numeric_limits<double>::infinity());
+    Run run(*this, prompt);
+    for (std::size_t i = 0; i < visits_.size(); ++i) {
+      double& length = lengths[root_of(visits_[i].rank)];
+      length = std::max(length, run.goes_on(i));
     }
     return lengths;
   }

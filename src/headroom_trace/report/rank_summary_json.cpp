@@ -77,7 +77,7 @@ requires std::is_same_v<std::remove_const_t<Value>, CollectiveCall>
 void fields(Value& call, auto& visit) {
   visit(call.group, call.group_ranks, call.group_size, call.index, call.collective, call.kernel, call.dtype,
         call.elements_in, call.elements_out, call.bytes, call.device, call.stream, call.iteration,
-        call.start_ns, call.duration_ns, call.exposed_ns);
+        call.start_ns, call.duration_ns, call.exposed_ns, call.ready_for_ns, call.exposed_tail_ns);
 }
 template <typename Value>
 requires std::is_same_v<std::remove_const_t<Value>, Finding>

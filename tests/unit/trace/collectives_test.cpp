@@ -401,6 +401,30 @@ TEST(Stragglers, TheFirstWaitOfAStepCountsAlthoughTheRanksHaveMetAgain) {
   EXPECT_DOUBLE_EQ(std::get<double>(result.tables[0].rows[1][2]), 40);
 }
 
+TEST(CollectiveCalls, SayHowLongTheyWereReadyAndWhatWaitsForThem) {
+  TraceBuilder builder;
+  const auto launch = [&](const std::string& name, std::int64_t at, std::int64_t start, std::int64_t length,
+                          std::int64_t stream) {
+    builder.runtime("cudaLaunchKernel", at, 5, at + 1);
+    builder.kernel(name, start, length, at + 1, 0, stream);
+  };
+  launch("gemm", 0, 100, 1000, 7);
+  launch("ncclDevKernel_AllReduce", 10, 1110, 500, 20);  // behind the first kernel, beside the second
+  launch("gemm", 20, 1101, 2000, 7);
+  launch("ncclDevKernel_AllReduce", 30, 3105, 500, 20);  // nothing beside it
+  launch("ncclDevKernel_AllReduce", 40, 3610, 500, 20);  // ready as long as the one before
+  launch("gemm", 50, 3800, 100, 7);
+  const TraceIndex index(builder.trace);
+  const std::vector<CollectiveCall>& calls = index.calls();
+  ASSERT_EQ(calls.size(), 3U);
+  EXPECT_EQ(calls[0].ready_for_ns, 10);
+  EXPECT_EQ(calls[0].exposed_tail_ns, 0);
+  EXPECT_EQ(calls[1].ready_for_ns, 4);
+  EXPECT_EQ(calls[1].exposed_tail_ns, 500);
+  EXPECT_EQ(calls[2].ready_for_ns, 509);
+  EXPECT_EQ(calls[2].exposed_tail_ns, 210);
+}
+
 TEST(Stragglers, AWaitBehindComputingCostsNothing) {
   TraceBuilder prompt = rank_that_is(0);
   const TraceBuilder slow = rank_that_is(1500);

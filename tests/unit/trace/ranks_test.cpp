@@ -51,7 +51,7 @@ class RunningJob {
         for (const CollectiveCall& other : calls_[rank]) call.index += other.group == group ? 1 : 0;
         call.start_ns = now_[rank] + clock_[rank];
         call.duration_ns = end - now_[rank];
-        call.exposed_ns = call.duration_ns;
+        call.exposed_ns = call.exposed_tail_ns = call.duration_ns;
         calls_[rank].push_back(call);
       }
       now_[rank] = end;
@@ -217,12 +217,106 @@ TEST(Lateness, BehindComputingCostsNothing) {
     job.next_step();
   }
   std::vector<std::vector<CollectiveCall>> calls = job.calls();
-  for (CollectiveCall& call : calls[0]) call.exposed_ns = 0;
+  for (CollectiveCall& call : calls[0]) call.exposed_ns = call.exposed_tail_ns = 0;
   const CollectiveMatches matches = match_collectives(calls);
   const std::vector<RankRecord> records{{calls[0], {0, job.length_ns()}}, {calls[1], {0, job.length_ns()}}};
   const Lateness lateness = job_lateness(records, matches.matched, clock_offsets(2, matches.matched), 1.5e6);
   EXPECT_EQ(lateness.cost_ns[1], 0);
   EXPECT_EQ(lateness.waited_ns[0], 0);
+}
+
+/// Four ranks that compute and meet in pairs: in tensor-parallel collectives that computing waits for, and in
+/// data-parallel ones beside it, for which it waits at the end of a step.
+class HidingJob {
+ public:
+  HidingJob(int late, std::int64_t late_ns, std::int64_t data_ns) : late_(late), late_ns_(late_ns) {
+    for (int step = 0; step < 4; ++step) {
+      for (int layer = 0; layer < 5; ++layer) {
+        compute(500 * kUs);
+        meet("tp", {{0, 1}, {2, 3}}, 60 * kUs, step, true);
+        compute(300 * kUs);
+        meet("dp", {{0, 2}, {1, 3}}, data_ns, step, false);
+      }
+      for (std::size_t rank = 0; rank < kRanks; ++rank) now_[rank] = std::max(now_[rank], stream_[rank]);
+      compute(100 * kUs);
+    }
+  }
+  std::int64_t length_ns() const { return std::ranges::max(now_); }
+  Lateness lateness() {
+    for (std::size_t rank = 0; rank < kRanks; ++rank) {
+      for (CollectiveCall& call : calls_[rank]) {
+        call.exposed_ns = call.duration_ns - length_within(computing_[rank], {call.start_ns, call.end_ns()});
+        std::int64_t last = call.start_ns;
+        for (const Span& span : computing_[rank]) {
+          if (span.start < call.end_ns()) last = std::max(last, std::min(span.end, call.end_ns()));
+        }
+        call.exposed_tail_ns = call.end_ns() - last;
+      }
+      std::ranges::stable_sort(calls_[rank], {}, &CollectiveCall::start_ns);
+    }
+    const CollectiveMatches matches = match_collectives(calls_);
+    std::vector<RankRecord> records;
+    for (std::size_t rank = 0; rank < kRanks; ++rank) records.push_back({calls_[rank], {0, now_[rank]}});
+    return job_lateness(records, matches.matched, clock_offsets(kRanks, matches.matched),
+                        static_cast<double>(length_ns()) / 4);
+  }
+
+ private:
+  static constexpr std::size_t kRanks = 4;
+
+  void compute(std::int64_t time_ns) {
+    for (std::size_t rank = 0; rank < kRanks; ++rank) {
+      const std::int64_t length = time_ns + (std::cmp_equal(rank, late_) ? late_ns_ : 0);
+      computing_[rank].push_back({now_[rank], now_[rank] + length});
+      now_[rank] += length;
+    }
+  }
+  void meet(const std::string& kind, const std::vector<std::vector<std::size_t>>& groups,
+            std::int64_t time_ns, int step, bool waits) {
+    for (std::size_t number = 0; number < groups.size(); ++number) {
+      std::vector<std::int64_t> starts;
+      for (const std::size_t rank : groups[number])
+        starts.push_back(waits ? now_[rank] : std::max(now_[rank], stream_[rank] + kUs));
+      const std::int64_t end = std::ranges::max(starts) + time_ns;
+      for (std::size_t i = 0; i < starts.size(); ++i) {
+        const std::size_t rank = groups[number][i];
+        CollectiveCall call;
+        call.group = kind + std::to_string(number);
+        call.collective = "all_reduce";
+        call.iteration = step;
+        for (const CollectiveCall& other : calls_[rank]) call.index += other.group == call.group ? 1 : 0;
+        call.stream = waits ? 20 : 24;
+        call.start_ns = starts[i];
+        call.duration_ns = end - starts[i];
+        call.ready_for_ns = starts[i] - now_[rank];
+        calls_[rank].push_back(call);
+        (waits ? now_ : stream_)[rank] = end;
+      }
+    }
+  }
+
+  int late_;
+  std::int64_t late_ns_;
+  std::vector<std::int64_t> now_ = std::vector<std::int64_t>(kRanks), stream_ = now_;
+  std::vector<std::vector<CollectiveCall>> calls_{kRanks};
+  std::vector<Spans> computing_{kRanks};
+};
+
+TEST(Lateness, BesideHiddenCollectivesCostsWhatTheJobIsLonger) {
+  // Data-parallel collectives that are wholly hidden, that end after the computing, and that take longest.
+  for (const std::int64_t data_ns : {200 * kUs, 800 * kUs, 1500 * kUs}) {
+    EXPECT_THAT(HidingJob(-1, 0, data_ns).lateness().cost_ns, Each(::testing::Lt(1.0))) << data_ns;
+    for (const int late : {0, 3}) {
+      HidingJob job(late, 100 * kUs, data_ns);
+      const auto truth = static_cast<double>(job.length_ns() - HidingJob(-1, 0, data_ns).length_ns());
+      const Lateness lateness = job.lateness();
+      EXPECT_NEAR(lateness.cost_ns[static_cast<std::size_t>(late)], truth, 0.05 * truth + 110e3) << data_ns;
+      for (int other = 0; other < 4; ++other) {
+        if (other == late) continue;
+        EXPECT_LT(lateness.cost_ns[static_cast<std::size_t>(other)], 1) << other;
+      }
+    }
+  }
 }
 
 TEST(Lateness, OfTheRecorderIsNobodys) {

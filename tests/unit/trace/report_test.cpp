@@ -442,6 +442,8 @@ RankSummary full_summary() {
   call.start_ns = 1'700'000'000'000'000'003;
   call.duration_ns = 5;
   call.exposed_ns = 2;
+  call.ready_for_ns = 7;
+  call.exposed_tail_ns = 1;
   summary.calls = {call};
   Finding finding;
   finding.kind = FindingKind::kImbalance;
@@ -481,6 +483,8 @@ TEST(FileAnalysisJson, KeepsTheSummaryOfARank) {
   EXPECT_EQ(is.calls[0].device, 3);
   EXPECT_EQ(is.calls[0].end_ns(), was.calls[0].end_ns());
   EXPECT_EQ(is.calls[0].exposed_ns, 2);
+  EXPECT_EQ(is.calls[0].ready_for_ns, 7);
+  EXPECT_EQ(is.calls[0].exposed_tail_ns, 1);
   ASSERT_EQ(is.findings.size(), 1U);
   EXPECT_EQ(is.findings[0].kind, FindingKind::kImbalance);
   EXPECT_EQ(is.findings[0].recoverable_ns, 12.5);
