@@ -12,7 +12,7 @@ The simulation is event by event and shares nothing with headroom. What it takes
 - A launch call enqueues and returns after its own cost. When `depth` pieces of its stream wait it first blocks until one has started.
 - A stream runs its commands in order, with about 1 us between two kernels; the device sees a command some microseconds after the call.
 - cudaEventRecord completes when the work before it on its stream has; cudaStreamWaitEvent holds back the commands behind it.
-- A copy from pageable memory returns when it is done; cudaStreamSynchronize some microseconds after its stream has run empty.
+- A copy from or to pageable memory returns when it is done; cudaStreamSynchronize some microseconds after its stream has run empty.
 - The kernel of a collective starts on each rank when its stream gets there; all end together, `us` after the last has started.
 - A DataLoader's workers fetch ahead, at most `prefetch` batches each; without workers the main thread fetches.
 - A rank's clock is off by a constant in its whole file.
@@ -32,10 +32,8 @@ import sys
 import tempfile
 
 COMPUTE, COPIES, NODE, ACROSS = 7, 17, 20, 24  # streams
-CAUSES = {  # the row: the kind of finding it must be
-    "copy": "exposed_copy", "all-reduce": "exposed_communication", "late device": "device_late", "blocked, depth 256": None,
-    "blocked, depth 1024": None, "blocked, depth 4096": None, "first use": "first_use", "DataLoader": "data_loading",
-    "synchronisation": "synchronisation", "straggler, one group": "straggler", "straggler, two groups": "straggler"}
+CAUSES = ["copy", "all-reduce", "late device", "blocked, depth 256", "blocked, depth 1024", "blocked, depth 4096", "first use", "DataLoader",
+          "synchronisation", "straggler, one group", "straggler, two groups"]
 LEAST_SHARE = 0.05  # of the step: a smaller cause is drawn again
 WITHIN, RIGHT, HEALTHY_SHARE, HEALTHY_RIGHT = 0.10, 0.95, 0.02, 0.99
 
@@ -49,8 +47,8 @@ class Stream:
 
 
 class Event:
-    def __init__(self):
-        self.done_at, self.streams = None, []
+    def __init__(self, recorded_on):
+        self.done_at, self.streams, self.recorded_on, self.correlation = None, [], recorded_on, -1
 
 
 class Machine:
@@ -156,6 +154,13 @@ class Machine:
     def call(self, rank, tid, name, begin, end, cat="cuda_runtime"):
         self.correlation += 1
         self.span(rank, cat, name, begin, end, 100, tid, {"correlation": self.correlation})
+        return self.correlation
+
+    def sync(self, rank, kind, begin, end, correlation, stream=-1, **more):
+        """What Kineto adds of a synchronisation if it was asked to (`enable_cuda_sync_events`)."""
+        if self.program["sync_events"]:
+            arguments = {"cuda_sync_kind": kind, "stream": stream, "correlation": correlation, "device": rank, "context": 1, **more}
+            self.span(rank, "cuda_sync", kind, begin, end, rank, stream, arguments)
 
     def host(self, rank, script):
         """One rank's threads, which hand over to one another."""
@@ -189,12 +194,18 @@ class Machine:
                 now = yield now
                 stream = self.stream(rank, action["stream"])
                 if what == "record":
-                    events[action["event"]] = Event()
+                    events[action["event"]] = Event(action["stream"])
                 if action["event"] not in events:
                     continue
-                stream.queue.append({"what": what, "event": events[action["event"]], "visible": now + action["us"] + 2.0})
-                self.call(rank, tid, "cudaEventRecord" if what == "record" else "cudaStreamWaitEvent", now, now + action["us"])
-                now += action["us"]
+                event, end = events[action["event"]], now + action["us"]
+                stream.queue.append({"what": what, "event": event, "visible": end + 2.0})
+                correlation = self.call(rank, tid, "cudaEventRecord" if what == "record" else "cudaStreamWaitEvent", now, end)
+                if what == "record":
+                    event.correlation = correlation
+                else:
+                    self.sync(rank, "Stream Wait Event", now, end, correlation, stream.number, wait_on_stream=event.recorded_on,
+                              wait_on_cuda_event_record_corr_id=event.correlation)
+                now = end
                 self.at(now + 2.0, self.advance, stream)
             elif what == "synchronise":
                 begin = now = yield now
@@ -203,7 +214,8 @@ class Machine:
                     while stream.queue or stream.running:
                         now = yield stream.idle_waiters
                 now += self.WAKE
-                self.call(rank, tid, "cudaStreamSynchronize" if "stream" in action else "cudaDeviceSynchronize", begin, now)
+                correlation = self.call(rank, tid, "cudaStreamSynchronize" if "stream" in action else "cudaDeviceSynchronize", begin, now)
+                self.sync(rank, "Stream Sync" if "stream" in action else "Context Sync", begin, now, correlation, action.get("stream", -1))
             elif what == "launch":
                 op_begin = now
                 begin = now = yield now + action["before"]
@@ -264,6 +276,7 @@ class Script:
 
     def __init__(self, draw, fast=1.0):
         self.draw, self.actions, self.events, self.fast = draw, [], 0, fast
+        self.pageable_items = draw.random() < 0.5
 
     def add(self, what, **more):
         self.actions.append({"what": what, **more})
@@ -302,10 +315,13 @@ class Script:
             "Group size": len(ranks), "dtype": "BFloat16", "Process Group Name": group, "Process Group Ranks": str(list(ranks))}, **more)
 
     def item(self, **more):
+        """A value on the host: by way of pinned memory, or (PyTorch before that) to pageable memory, where the copy's call waits."""
         self.add("open", name="aten::item", cat="cpu_op", **more)
-        self.launch("aten::_local_scalar_dense", "Memcpy DtoH (Device -> Pageable)", 1.5, call="cudaMemcpyAsync", cat="gpu_memcpy",
-                    arguments={"bytes": 4}, **more)
+        target = "Pageable" if self.pageable_items else "Pinned"
+        self.launch("aten::_local_scalar_dense", f"Memcpy DtoH (Device -> {target})", 1.5, call="cudaMemcpyAsync", cat="gpu_memcpy",
+                    blocking=self.pageable_items, arguments={"bytes": 4}, **more)
         self.add("synchronise", stream=COMPUTE, **more)
+        self.work(self.draw.uniform(1, 3), **more)
         self.add("close", **more)
 
 
@@ -322,7 +338,7 @@ def shape(draw, smallest=60.0, largest=500.0):
             "backward_thread": draw.random() < 0.5, "batch_copy": draw.random() < 0.5, "loss_each_step": draw.random() < 0.5}
 
 
-def new_program(steps, script_of=None, ranks=1):
+def new_program(steps, ranks=1):
     return {"steps": steps, "ranks": [], "starts": [0.0] * ranks, "depth": 1024, "groups": {}, "offsets": [0.0] * ranks,
             "loader": {"workers": 4, "prefetch": 2, "behind": False, "times": [500.0] * (steps + 1)}}
 
@@ -499,12 +515,12 @@ def loader_program(draw):
 
 
 def synchronisation_program(draw):
-    s = shape(draw, 15.0, 90.0)
+    s = shape(draw, 30.0, 120.0)
     s["loss_each_step"] = False
-    every, host = draw.choice([1, 2]), draw.uniform(5, 250)
+    every, host, places = draw.choice([1, 2]), draw.uniform(5, 60), draw.choice([("forward",), ("forward", "backward")])
 
     def hooks(script, step, place, layer):
-        if place == "forward" and layer % every == 0:
+        if place in places and layer % every == 0:
             script.item(without=None)
             script.work(host)
     return single(draw, s, hooks), "synchronisation"
@@ -609,13 +625,17 @@ def healthy_program(draw):
 
 
 def draw_program(row, seed):
+    """A program, and the kind of finding that it must have."""
     draw = random.Random(seed)
+    sync_events = draw.random() < 0.3
     if row.startswith("blocked"):
-        return blocked_program(draw, int(row.split()[-1]))
-    if row.startswith("straggler"):
-        return straggler_program(draw, row.endswith("two groups"))
-    return {"copy": copy_program, "all-reduce": all_reduce_program, "late device": late_program, "first use": first_use_program,
-            "DataLoader": loader_program, "synchronisation": synchronisation_program, "healthy": healthy_program}[row](draw)
+        program, kind = blocked_program(draw, int(row.split()[-1]))
+    elif row.startswith("straggler"):
+        program, kind = straggler_program(draw, row.endswith("two groups"))
+    else:
+        program, kind = {"copy": copy_program, "all-reduce": all_reduce_program, "late device": late_program, "first use": first_use_program,
+                         "DataLoader": loader_program, "synchronisation": synchronisation_program, "healthy": healthy_program}[row](draw)
+    return {**program, "sync_events": sync_events}, kind
 
 
 def without_cause(program):
