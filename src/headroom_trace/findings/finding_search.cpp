@@ -17,13 +17,13 @@ FindingSearch::FindingSearch(const TraceIndex& index)
       python_(trace_) {
   for (const std::string_view line : python_.lines()) is_own_.push_back(is_own_line(line));
   now_ns_ = replay_.length_ns();
-  // The host may run ahead of the devices by more than a step, and end before they begin.
-  std::int64_t total = window().end - window().start, computing = 0, allowed = 0;
-  for (const Span& span : index.device_windows()) total = std::max(total, span.end - span.start);
+  const std::int64_t total = index.device_windows().length_ns;
+  std::int64_t computing = 0, allowed = 0;
   for (std::size_t i = 0; i < devices().size(); ++i) {
-    const std::int64_t compute = length_within(devices()[i].compute, index.device_windows()[i]);
+    const Span window = device_windows()[i];
+    const std::int64_t compute = length_within(devices()[i].compute, window);
     computing = std::max(computing, compute);
-    allowed = std::max(allowed, total - compute);
+    allowed = std::max(allowed, window.end - window.start - compute);
   }
   if (devices().empty()) allowed = total;  // the host is all there is
   total_ns_ = static_cast<double>(total);

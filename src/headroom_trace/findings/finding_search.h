@@ -56,7 +56,7 @@ class FindingSearch {
   const std::vector<CollectiveCall>& calls() const { return index_.calls(); }
   std::span<const Step> steps() const { return index_.steps().measured(); }
   Span window() const { return replay_.window(); }
-  const std::vector<Span>& device_windows() const { return index_.device_windows(); }
+  const std::vector<Span>& device_windows() const { return index_.device_windows().by_device; }
   double step_count() const { return steps().empty() ? 1.0 : static_cast<double>(steps().size()); }
   double step_ns() const { return total_ns_ / step_count(); }
   /// "4.90 ms a step" for a time over all steps; "4.90 ms" without steps.

@@ -90,7 +90,7 @@ StepShares step_shares(const TraceIndex& index, double step_ns, bool has_host) {
   shares.known = DeviceTimeKnown::kIncomplete;
   const std::vector<bool>& is_whole = index.steps().is_whole;
   if (!is_whole.empty() && std::ranges::find(is_whole, true) == is_whole.end()) return shares;
-  const std::vector<Span>& windows = index.device_windows();
+  const std::vector<Span>& windows = index.device_windows().by_device;
   double whole_ns = 0;
   for (const Span& window : windows) whole_ns += static_cast<double>(window.end - window.start);
   if (whole_ns <= 0) return shares;

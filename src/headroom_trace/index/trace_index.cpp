@@ -41,10 +41,12 @@ Span device_window(const Trace& trace, const DeviceWork& work, std::span<const s
   return {extent.start_ns - std::max<std::int64_t>(0, delay), extent.end_ns};
 }
 
-std::vector<Span> windows_of_devices(const Trace& trace, Span window, const DeviceWork& work,
-                                     std::span<const std::uint32_t> launch) {
+DeviceWindows windows_of_devices(const Trace& trace, Span window, const DeviceWork& work,
+                                 std::span<const std::uint32_t> launch) {
   const std::vector<std::int64_t>& start_ns = trace.events.start_ns;
-  std::vector<Span> launched(work.devices.size(), {window.end, window.start});
+  DeviceWindows windows{std::vector<Span>(work.devices.size(), {window.end, window.start}),
+                        window.end - window.start};
+  std::vector<Span>& launched = windows.by_device;
   std::vector<bool> has_launches(work.devices.size()), has_work(work.devices.size()),
       is_behind(work.devices.size());
   for (const DeviceWork::Item& item : work.items) {
@@ -70,13 +72,14 @@ std::vector<Span> windows_of_devices(const Trace& trace, Span window, const Devi
   }
   for (std::size_t device = 0; device < launched.size(); ++device) {
     Span& span = launched[device];
+    windows.length_ns = std::max(windows.length_ns, span.end - span.start);
     if (has_work[device] && !is_behind[device] && span.start < window.end) {
       span = {window.start, std::max(window.end, span.end)};
     } else if (!has_work[device] || span.end - span.start < window.end - window.start) {
       span = window;
     }
   }
-  return launched;
+  return windows;
 }
 
 }  // namespace
@@ -137,12 +140,13 @@ Span TraceIndex::window() const {
   });
 }
 
-const std::vector<Span>& TraceIndex::device_windows() const {
+const DeviceWindows& TraceIndex::device_windows() const {
   return once(device_windows_, [&] { return windows_of_devices(trace_, window(), work(), launches()); });
 }
 
 const IdleCulprits& TraceIndex::idle() const {
-  return once(idle_, [&] { return idle_culprits(trace_, work(), launches(), host(), device_windows()); });
+  return once(idle_,
+              [&] { return idle_culprits(trace_, work(), launches(), host(), device_windows().by_device); });
 }
 
 }  // namespace headroom::trace

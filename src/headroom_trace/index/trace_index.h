@@ -17,6 +17,17 @@
 
 namespace headroom::trace {
 
+/// What of the time of the devices belongs to the window.
+struct DeviceWindows {
+  /// By index of TraceIndex::work().devices. From the window's start to its end, or to the end of the last
+  /// work launched in it where the host ran ahead. For a device that is still busy with earlier work: from
+  /// the first to the last work launched in the window, if that is longer.
+  std::vector<Span> by_device;
+  /// The window's, or from the first to the last work launched in it on the device that takes longest: the
+  /// host may run ahead by more than a step, and end before the devices begin.
+  std::int64_t length_ns = 0;
+};
+
 /// What several analyses derive from one trace, each computed on first use and kept. The trace must outlive
 /// it unchanged. For one thread. Each part needs what the function named beside it needs.
 class TraceIndex {
@@ -40,12 +51,8 @@ class TraceIndex {
   /// steps; without steps from the launch of the first device work (at most the median launch delay before
   /// it) to the end of the last; without devices the whole trace.
   Span window() const;
-  /// By index of work().devices: the time of a device that belongs to the window. From the window's start to
-  /// its end, or to the end of the last work launched in it where the host ran ahead. For a device that is
-  /// still busy with earlier work: from the first to the last work launched in the window, if that is longer.
-  /// Needs kLaunches.
-  const std::vector<Span>& device_windows() const;
-  const IdleCulprits& idle() const;  ///< idle_culprits(...) in device_windows()
+  const DeviceWindows& device_windows() const;  ///< needs kLaunches
+  const IdleCulprits& idle() const;             ///< idle_culprits(...) in device_windows().by_device
 
  private:
   const Trace& trace_;
@@ -59,7 +66,7 @@ class TraceIndex {
   mutable std::optional<std::vector<CollectiveCall>> calls_;
   mutable std::optional<StepSet> steps_;
   mutable std::optional<Span> window_;
-  mutable std::optional<std::vector<Span>> device_windows_;
+  mutable std::optional<DeviceWindows> device_windows_;
   mutable std::optional<IdleCulprits> idle_;
 };
 

@@ -346,7 +346,7 @@ void check_findings(const Trace& trace) {
   EXPECT_EQ(before.replay().length_ns(), length);
   for (std::size_t i = 0; i < before.devices().size(); ++i) {
     const DeviceTimes& device = before.devices()[i];
-    const Span& own = index.device_windows()[i];
+    const Span& own = index.device_windows().by_device[i];
     EXPECT_GE(own.end - own.start, of_host);
     computing = std::max(computing, length_within(device.compute, own));
     idle += own.end - own.start - length_within(device.busy(), own);

@@ -122,17 +122,24 @@ TraceBuilder two_steps(std::int64_t first_start, std::int64_t second_end) {
 }
 
 TEST(DeviceWindows, GoOnToTheEndOfWhatWasLaunched) {
-  EXPECT_THAT(TraceIndex(two_steps(1110, 2300).trace).device_windows(), ElementsAre(Span{1000, 3000}));
+  EXPECT_THAT(TraceIndex(two_steps(1110, 2300).trace).device_windows().by_device,
+              ElementsAre(Span{1000, 3000}));
   TraceBuilder builder = two_steps(1110, 9000);
-  EXPECT_THAT(TraceIndex(builder.trace).device_windows(), ElementsAre(Span{1000, 9000}));
+  EXPECT_THAT(TraceIndex(builder.trace).device_windows().by_device, ElementsAre(Span{1000, 9000}));
   launched(builder, 3, 3500, 9500, 100);  // after the steps
-  EXPECT_THAT(TraceIndex(builder.trace).device_windows(), ElementsAre(Span{1000, 9000}));
+  EXPECT_THAT(TraceIndex(builder.trace).device_windows().by_device, ElementsAre(Span{1000, 9000}));
+}
+
+TEST(DeviceWindows, LastAsLongAsTheStepsOrAsTheirWork) {
+  EXPECT_EQ(TraceIndex(two_steps(1110, 2300).trace).device_windows().length_ns, 2000);
+  EXPECT_EQ(TraceIndex(two_steps(1800, 3500).trace).device_windows().length_ns, 2000);
+  EXPECT_EQ(TraceIndex(two_steps(1110, 9000).trace).device_windows().length_ns, 7890);
 }
 
 TEST(DeviceWindows, OfADeviceThatIsBehindBeginWithItsOwnWork) {
   TraceBuilder builder = two_steps(4000, 9000);
   launched(builder, 3, 100, 200, 3700);  // before the steps
-  EXPECT_THAT(TraceIndex(builder.trace).device_windows(), ElementsAre(Span{4000, 9000}));
+  EXPECT_THAT(TraceIndex(builder.trace).device_windows().by_device, ElementsAre(Span{4000, 9000}));
 }
 
 TEST(StepSet, TakesTheProfilersStepsBeforeAllOthers) {
