@@ -126,7 +126,7 @@ Json metric_json(const Record& record) {
             {"high", high_of(record.interval)},
             {"n", sample_count(record)}};
   if (record.samples.size() > 1) json["ranks"] = process_medians(record);
-  if (!record.metric.extra_info.empty()) json["about"] = record.metric.extra_info;
+  if (!record.metric.numbers.empty()) json["numbers"] = record.metric.numbers;
   if (record.limit) json["limit"] = limit_json(*record.limit);
   return json;
 }

@@ -345,7 +345,15 @@ TEST(EnvironmentDifferences, LeaveOutWhatBelongsToTheRun) {
   auto other = environment_of(2, "m");
   other->command = {"headroom", "run"};
   other->extra_info["seed"] = "8";
+  other->machines.emplace_back().extra_info["hostname"] = "another";
   EXPECT_TRUE(environment_differences(measured_in(environment_of(1, "m")), measured_in(other)).list.empty());
+}
+
+TEST(EnvironmentDifferences, SayWhatIsKnownOfTheMachineBesides) {
+  auto other = environment_of(1, "m");
+  other->machines.emplace_back().extra_info["container"] = "docker";
+  EXPECT_THAT(names(environment_differences(measured_in(environment_of(1, "m")), measured_in(other))),
+              testing::ElementsAre("container"));
 }
 
 TEST(EnvironmentDifferences, SayTwoMachines) {

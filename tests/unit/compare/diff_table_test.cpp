@@ -72,6 +72,23 @@ TEST_F(DiffReportTest, ColoursTheVerdicts) {
   EXPECT_THAT(text, HasSubstr(toned("improvement", Tone::kGood, true)));
 }
 
+TEST_F(DiffReportTest, AnswersWithTheLargestChangeInItsOwnWords) {
+  const auto answer = [&](const char* metric, const char* unit, Direction direction, double after) {
+    before_ = {timed("one", 100, 40)};
+    after_ = {timed("one", after, 40)};
+    for (Record* record : {&before_[0], &after_[0]}) record->metric = {metric, unit, direction, 0, {}, {}};
+    Sheet sheet;
+    answer_diff(sheet, report());
+    return sheet.text();
+  };
+  constexpr auto kLower = Direction::kLowerIsBetter, kHigher = Direction::kHigherIsBetter;
+  EXPECT_THAT(answer("latency", "us", kLower, 200), HasSubstr("x slower"));
+  EXPECT_THAT(answer("latency", "us", kLower, 50), HasSubstr("x faster"));
+  EXPECT_THAT(answer("memory_bandwidth(GB/s)", "GB/s", kHigher, 50), HasSubstr("x slower"));
+  EXPECT_THAT(answer("peak_memory", "B", kLower, 200), HasSubstr("x worse"));
+  EXPECT_THAT(answer("peak_memory", "B", kLower, 50), HasSubstr("x better"));
+}
+
 TEST_F(DiffReportTest, CountsEachComparisonOnce) {
   after_[1].outcome = {Outcome::Kind::kFailed, "crashed"};
   Sheet sheet;

@@ -265,6 +265,9 @@ TEST_P(StoreTest, RunsThatWaitedAreDeliveredOnceAndTheirFilesRemoved) {
   EXPECT_THAT(deliver_outbox(*store), testing::IsEmpty()) << "none waits";
   const std::string first = put_into_outbox(run_at(1000, 10), place_.url());
   EXPECT_EQ(put_into_outbox(run_at(1000, 10), place_.url()), first) << "the same run";
+  using Perms = std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(first).permissions() & (Perms::group_all | Perms::others_all),
+            Perms::none);
   const std::string second = put_into_outbox(run_at(2000, 20), place_.url());
   const std::string broken = first + ".json";
   std::ofstream(broken) << "no run";

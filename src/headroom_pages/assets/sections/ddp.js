@@ -37,9 +37,9 @@
     if (!step) return null;
     const rows = [];
     for (let i = 0; step.metrics[`bucket ${i} launched`] && step.metrics[`bucket ${i} completed`]; ++i) {
-      const launched = step.metrics[`bucket ${i} launched`], about = launched.about || {};
-      rows.push({ name: `bucket ${i}, ${axes.bytes(Number(about.bytes))}`, from: launched.value, to: step.metrics[`bucket ${i} completed`].value,
-        detail: about.tensors && `${about.tensors} gradients` });
+      const launched = step.metrics[`bucket ${i} launched`], { bytes, tensors } = launched.numbers || {};
+      rows.push({ name: `bucket ${i}, ${axes.bytes(bytes)}`, from: launched.value, to: step.metrics[`bucket ${i} completed`].value,
+        detail: tensors && `${tensors} gradients` });
     }
     return headroom.figure("spans", { rows, unit: step.metrics["bucket 0 launched"].unit, title: "since the backward pass began" },
       { title: `When buckets travel, ${label(step)}` });
