@@ -86,8 +86,14 @@ class NameAnswers {
 
 }  // namespace
 
+bool has_launchers(const Trace& trace) {
+  return std::ranges::any_of(trace.events.category,
+                             [](Category category) { return (mask_of(category) & kLaunchers) != 0; });
+}
+
 std::vector<std::uint32_t> launches(const Trace& trace) {
   const Events& events = trace.events;
+  if (!has_launchers(trace)) return std::vector<std::uint32_t>(trace.gpu.size(), kNone);
   const ProcessSpaces spaces = process_spaces(trace);
   std::vector<CallsByCorrelation> calls;
   for (std::uint32_t space = 0; space < spaces.count; ++space) calls.emplace_back(trace, spaces, space);

@@ -9,6 +9,9 @@
 
 namespace headroom::trace {
 
+/// True if the trace has calls of the runtime or driver.
+bool has_launchers(const Trace& trace);
+
 /// Returns, by row of trace.gpu, the runtime or driver event with the same correlation; kNone if absent. A
 /// graph launch has many rows. Needs kLaunches.
 std::vector<std::uint32_t> launches(const Trace& trace);

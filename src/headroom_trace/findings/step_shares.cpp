@@ -97,13 +97,14 @@ StepShares step_shares(const TraceIndex& index, double step_ns, bool has_host) {
   shares.known = DeviceTimeKnown::kYes;
   for (std::size_t i = 0; i < windows.size(); ++i) {
     const DeviceTimes& device = index.devices()[i];
-    const Spans working = unite(device.compute, device.communication);
     const auto share_of = [&](const Spans& spans) {
       return static_cast<double>(length_within(spans, windows[i])) / whole_ns;
     };
-    shares.busy += share_of(device.busy());
-    shares.exposed_communication += share_of(subtract(device.communication, device.compute));
-    shares.exposed_copies += share_of(subtract(device.memory, working));
+    const double communication = share_of(subtract(device.communication, device.compute));
+    const double copies = share_of(subtract(subtract(device.memory, device.compute), device.communication));
+    shares.exposed_communication += communication;
+    shares.exposed_copies += copies;
+    shares.busy += share_of(device.compute) + communication + copies;
   }
   if (has_host) add_idle(index.idle(), whole_ns, shares);
   return shares;

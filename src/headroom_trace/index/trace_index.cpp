@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/trace_facts.h"
 
 namespace headroom::trace {
@@ -41,6 +42,7 @@ Span device_window(const Trace& trace, const DeviceWork& work, std::span<const s
   return {extent.start_ns - std::max<std::int64_t>(0, delay), extent.end_ns};
 }
 
+/// `launch` is empty for a trace without calls.
 DeviceWindows windows_of_devices(const Trace& trace, Span window, const DeviceWork& work,
                                  std::span<const std::uint32_t> launch) {
   const std::vector<std::int64_t>& start_ns = trace.events.start_ns;
@@ -49,13 +51,14 @@ DeviceWindows windows_of_devices(const Trace& trace, Span window, const DeviceWo
   std::vector<Span>& launched = windows.by_device;
   std::vector<bool> has_launches(work.devices.size()), has_work(work.devices.size()),
       is_behind(work.devices.size());
+  const auto call_of = [&](std::uint32_t row) { return launch.empty() ? kNone : launch[row]; };
   for (const DeviceWork::Item& item : work.items) {
-    const std::uint32_t call = launch[item.row];
+    const std::uint32_t call = call_of(item.row);
     if (call != kNone && start_ns[call] >= window.start && start_ns[call] < window.end)
       has_launches[item.device] = true;
   }
   for (const DeviceWork::Item& item : work.items) {
-    const std::uint32_t call = launch[item.row];
+    const std::uint32_t call = call_of(item.row);
     // Some of the work without a launch is of earlier steps.
     if (call == kNone && has_launches[item.device]) continue;
     const std::int64_t queued = call == kNone ? item.start_ns : start_ns[call];
@@ -141,7 +144,10 @@ Span TraceIndex::window() const {
 }
 
 const DeviceWindows& TraceIndex::device_windows() const {
-  return once(device_windows_, [&] { return windows_of_devices(trace_, window(), work(), launches()); });
+  return once(device_windows_, [&] {
+    const std::span<const std::uint32_t> none;
+    return windows_of_devices(trace_, window(), work(), has_launchers(trace_) ? launches() : none);
+  });
 }
 
 const IdleCulprits& TraceIndex::idle() const {

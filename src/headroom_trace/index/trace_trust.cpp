@@ -115,30 +115,23 @@ bool is_launch_name(std::string_view name) {
 }
 
 /// The launches, and those of them without work.
-struct LaunchCount {
-  Doubt launches{DoubtKind::kLaunchesWithoutWork};
-  bool has_calls = false;
-};
-
-LaunchCount count_launches(const Trace& trace) {
+Doubt count_launches(const Trace& trace) {
   const Events& events = trace.events;
   std::vector<std::int64_t> launched;
   for (const GpuDetail& work : trace.gpu) {
     if (events.correlation[work.event] != kNoCorrelation) launched.push_back(events.correlation[work.event]);
   }
   merge_runs(std::span(launched), std::less<>());
-  LaunchCount counted;
+  Doubt counted{DoubtKind::kLaunchesWithoutWork};
   std::vector<signed char> is_launch(trace.names.size(), -1);
   for (std::uint32_t event = 0; event < events.size(); ++event) {
     if (events.category[event] != Category::kRuntime && events.category[event] != Category::kDriver) continue;
-    counted.has_calls = true;
     if (events.correlation[event] == kNoCorrelation) continue;
     signed char& known = is_launch[events.name[event]];
     if (known < 0) known = is_launch_name(trace.names[events.name[event]]) ? 1 : 0;
     if (known == 0) continue;
-    ++counted.launches.of;
-    if (!std::ranges::binary_search(launched, events.correlation[event]))
-      count_event(trace, event, counted.launches);
+    ++counted.of;
+    if (!std::ranges::binary_search(launched, events.correlation[event])) count_event(trace, event, counted);
   }
   return counted;
 }
@@ -223,14 +216,14 @@ Trace without(const Trace& trace, const ImpossibleEvents& impossible) {
 
 std::vector<Doubt> missing_parts(const TraceIndex& index) {
   const Trace& trace = index.trace();
-  const LaunchCount counted = count_launches(trace);
   std::vector<Doubt> doubts;
-  if (!counted.has_calls) return doubts;
+  if (!has_launchers(trace)) return doubts;
+  const Doubt counted = count_launches(trace);
   if (trace.gpu.empty()) {
-    if (counted.launches.of > 0) doubts.push_back({DoubtKind::kNoDevice, 0, counted.launches.of});
+    if (counted.of > 0) doubts.push_back({DoubtKind::kNoDevice, 0, counted.of});
     return doubts;
   }
-  if (is_much(counted.launches)) doubts.push_back(counted.launches);
+  if (is_much(counted)) doubts.push_back(counted);
   Doubt work{DoubtKind::kWorkWithoutLaunches};
   const Span window = index.window();  // work launched before the recording is no doubt of what comes later
   for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
