@@ -27,6 +27,58 @@ namespace {
 constexpr std::int64_t kAtOnceNs = 10'000;
 /// A copy up to this size is made for its waiter: a loss, a token, a flag.
 constexpr std::int64_t kSmallCopyNs = 10'000;
+/// A first use takes longer, and so many times as long as the usual call.
+constexpr std::int64_t kFirstUseNs = 1'000'000, kTimesUsual = 20;
+
+/// By name: the call that starts first, if it takes as long as a first use and launches nothing.
+std::vector<std::uint32_t> first_calls(const FindingSearch& search) {
+  const Trace& trace = search.trace();
+  const Events& events = trace.events;
+  std::vector<bool> launches(events.size());
+  for (const std::uint32_t call : search.launch()) {
+    if (call != kNone) launches[call] = true;
+  }
+  std::vector<std::uint32_t> first(trace.names.size(), kNone);
+  for (std::uint32_t event = 0; event < events.size(); ++event) {
+    if (events.category[event] != Category::kRuntime && events.category[event] != Category::kDriver) continue;
+    std::uint32_t& of_name = first[events.name[event]];
+    if (of_name == kNone || events.start_ns[event] < events.start_ns[of_name]) of_name = event;
+  }
+  std::erase_if(first, [&](std::uint32_t event) {
+    return event == kNone || launches[event] || events.duration_ns[event] < kFirstUseNs;
+  });
+  return first;
+}
+
+/// First calls of a name that make a context or load a library (cudaFree, cudaStreamCreate): far longer than
+/// the later calls of the name, or the only one and before all work of the devices; and the devices are idle.
+std::vector<std::uint32_t> first_uses(const FindingSearch& search) {
+  constexpr std::int64_t kBusyPart = 10;
+  const Trace& trace = search.trace();
+  const Events& events = trace.events;
+  std::vector<std::uint32_t> found = first_calls(search);
+  if (found.empty()) return found;
+  std::map<NameId, std::vector<double>> later;
+  for (const std::uint32_t event : found) later[events.name[event]];
+  for (std::uint32_t event = 0; event < events.size(); ++event) {
+    if (events.category[event] != Category::kRuntime && events.category[event] != Category::kDriver) continue;
+    const auto of_name = later.find(events.name[event]);
+    if (of_name != later.end() && std::ranges::find(found, event) == found.end())
+      of_name->second.push_back(static_cast<double>(events.duration_ns[event]));
+  }
+  Spans busy;
+  for (const DeviceTimes& device : search.devices()) busy = unite(busy, device.busy());
+  std::erase_if(found, [&](std::uint32_t event) {
+    const std::vector<double>& others = later[events.name[event]];
+    const std::int64_t duration = events.duration_ns[event];
+    const bool is_far_longer =
+        others.empty() ? busy.empty() || events.start_ns[event] < busy.front().start
+                       : static_cast<double>(duration) >= static_cast<double>(kTimesUsual) * median(others);
+    return !is_far_longer ||
+           length_within(busy, {events.start_ns[event], events.end_ns(event)}) > duration / kBusyPart;
+  });
+  return found;
+}
 
 struct AllocationCalls {
   std::vector<std::uint32_t> calls;  ///< by thread and start
@@ -39,8 +91,11 @@ AllocationCalls allocation_calls(const FindingSearch& search) {
   AllocationCalls found;
   std::vector<Span> times;
   std::vector<std::int8_t> known(trace.names.size(), -1);
+  const std::vector<std::uint32_t> others =
+      search.has_found(FindingKind::kFirstUse, "") ? first_uses(search) : std::vector<std::uint32_t>{};
   for (std::uint32_t event = 0; event < events.size(); ++event) {
     if (events.category[event] != Category::kRuntime && events.category[event] != Category::kDriver) continue;
+    if (std::ranges::find(others, event) != others.end()) continue;
     if (events.start_ns[event] < search.window().start || events.end_ns(event) > search.window().end)
       continue;
     std::int8_t& is_allocation = known[events.name[event]];
@@ -176,7 +231,33 @@ bool is_copy_from_host(const FindingSearch& search, const WaitSite& site) {
   });
 }
 
-Suspicion suspicion_of(const FindingSearch& search, const WaitSite& site, WhatIf what_if) {
+/// "3.93 ms a step, the longest 4.00 ms for sgemm": how long the calls of a place wait, and for which work.
+std::string waited_text(const FindingSearch& search, const WaitSite& site) {
+  const Trace& trace = search.trace();
+  const Events& events = trace.events;
+  const auto end_of_row = [&](std::uint32_t row) { return events.end_ns(trace.gpu[row].event); };
+  std::int64_t total_ns = 0, longest_ns = -1;
+  std::uint32_t last = kNone;  // work that the longest of the waits ends with
+  for (const std::uint32_t i : site.waits) {
+    const Replay::Wait& wait = search.replay().waits()[i];
+    if (!wait.has_waited || wait.rows.empty()) continue;
+    const std::uint32_t row = *std::ranges::max_element(wait.rows, {}, end_of_row);
+    const std::int64_t waited_ns =
+        std::min(events.end_ns(wait.call), end_of_row(row)) - events.start_ns[wait.call];
+    total_ns = saturating_add(total_ns, waited_ns);
+    if (waited_ns <= longest_ns) continue;
+    longest_ns = waited_ns;
+    last = trace.gpu[row].event;
+  }
+  if (last == kNone) return "";
+  return fmt::format(" ({}, the longest {} for {})", search.per_step(static_cast<double>(total_ns)),
+                     format_time_ns(static_cast<double>(longest_ns)),
+                     kernel_base_name(trace.names[events.name[last]]));
+}
+
+/// `gain_ns`: what a step would gain without the waits.
+Suspicion suspicion_of(const FindingSearch& search, const WaitSite& site, WhatIf what_if, double gain_ns) {
+  constexpr double kFarMore = 2;
   Suspicion suspicion;
   suspicion.kind = FindingKind::kSynchronisation;
   // Once a step is customary, and cheap unless the host has much to do before its next launch.
@@ -189,11 +270,13 @@ Suspicion suspicion_of(const FindingSearch& search, const WaitSite& site, WhatIf
   suspicion.what_if = std::move(what_if);
   suspicion.time = merged(site.idle);
   suspicion.evidence = fmt::format(
-      "{} waits for the device {} times{}; after that the device has nothing to do for {}, until the host "
+      "{} waits for the device {} times{}{}; after that the device has nothing to do for {}, until the host "
       "has launched "
       "again",
       site_name(search, site.event), format_number(per_step), search.steps().empty() ? "" : " a step",
-      search.per_step(static_cast<double>(site.idle_ns)));
+      waited_text(search, site), search.per_step(static_cast<double>(site.idle_ns)));
+  if (gain_ns * search.step_count() > kFarMore * static_cast<double>(site.idle_ns))
+    suspicion.evidence += "; without the waits the host would run ahead, and its later launches come in time";
   suspicion.fix = search.advice(is_copy_from_host(search, site) ? Advice::kPinMemory : Advice::kReadLater);
   return suspicion;
 }
@@ -242,7 +325,8 @@ void find_synchronisation(FindingSearch& search) {
   for (std::size_t i = 0; i < sites.size(); ++i)
     order.emplace_back(search.gain_ns(without(search, sites[i])), i);
   std::ranges::sort(order, std::greater{});
-  for (const auto& [gain, i] : order) search.take(suspicion_of(search, sites[i], without(search, sites[i])));
+  for (const auto& [gain, i] : order)
+    search.take(suspicion_of(search, sites[i], without(search, sites[i]), gain));
 }
 
 // Causes between the begin of a launch call and the start of its work.
@@ -253,8 +337,6 @@ namespace {
 constexpr std::int64_t kSlowCallNs = 100'000, kSlowGraphCallNs = 1'000'000;
 /// A launch call takes no longer if nothing is wrong.
 constexpr std::int64_t kMostOwnNs = 10'000;
-/// A first use takes longer.
-constexpr std::int64_t kFirstUseNs = 1'000'000;
 
 std::string_view call_name(const FindingSearch& search, std::uint32_t call) {
   return search.trace().names[search.trace().events.name[call]];
@@ -340,7 +422,7 @@ Suspicion suspicion_of(const FindingSearch& search, FindingKind kind, SlowCalls 
 /// for a kernel, or rarely.
 void add_slow_launches(const FindingSearch& search, const std::vector<const DeviceGap*>& slow,
                        SlowCalls& first_use, SlowCalls& slow_launch) {
-  constexpr std::int64_t kRare = 100, kTimesUsual = 20;
+  constexpr std::int64_t kRare = 100;
   if (slow.empty()) return;
   const Events& events = search.trace().events;
   const std::vector<std::int64_t> usual = usual_call_ns(search.trace(), search.launch());
@@ -371,10 +453,13 @@ void find_slow_calls(FindingSearch& search) {
   }
   SlowCalls first_use, slow_launch;
   add_slow_launches(search, slow, first_use, slow_launch);
+  const std::vector<std::uint32_t> first = first_uses(search);
   std::uint32_t last = kNone;
   for (const IdlePart& part : culprits.parts) {
-    if (part.event == kNone || part.event == last || part.doing != HostDoing::kLaunch ||
-        !is_first_use_call(call_name(search, part.event)))
+    if (part.event == kNone || part.event == last) continue;
+    const bool is_call = part.doing == HostDoing::kLaunch || part.doing == HostDoing::kAllocation;
+    if (!is_call || (!is_first_use_call(call_name(search, part.event)) &&
+                     std::ranges::find(first, part.event) == first.end()))
       continue;
     last = part.event;
     first_use.add(search, part.event, 0, part.time);

@@ -121,9 +121,33 @@ TEST(Findings, AValueThatTheHostReadsIsASynchronisation) {
   const std::size_t row = row_with(found(result), "kind", "synchronisation");
   EXPECT_EQ(text(found(result), row, "op"), "aten::item");
   EXPECT_THAT(text(found(result), row, "evidence"),
-              HasSubstr("cudaStreamSynchronize in aten::item waits for the device 1.00 times a step"));
+              AllOf(HasSubstr("cudaStreamSynchronize in aten::item waits for the device 1.00 times a step "
+                              "(3.91 ms a step, the longest 3.91 ms for Memcpy DtoH (Device -> Pinned)); "),
+                    Not(HasSubstr("run ahead"))));
   // Of the 10 ms there remain the 8.9 ms that the device computes.
   EXPECT_NEAR(number(found(result), row, "recoverable_ns"), 1.1e6, 20e3);
+}
+
+/// Behind the wait the host launches 40 short kernels, each when the device has done the one before.
+TEST(Findings, AWaitThatKeepsTheHostFromRunningAheadSaysSo) {
+  TraceBuilder builder;
+  for (int i = 0; i < 5; ++i) {
+    const std::int64_t at = i * 10 * kMs, woken = at + 4 * kMs + 50 * kUs;
+    builder.step(i, at, 10 * kMs);
+    builder.runtime("cudaLaunchKernel", at + 10 * kUs, 5 * kUs, 1000 * i + 1);
+    builder.kernel("sgemm", at + 30 * kUs, 4 * kMs, 1000 * i + 1);
+    builder.runtime("cudaDeviceSynchronize", at + 100 * kUs, woken - at - 100 * kUs, 1000 * i + 2);
+    for (int one = 0; one < 40; ++one) {
+      builder.runtime("cudaLaunchKernel", woken + (100 + 60 * one) * kUs, 5 * kUs, 1000 * i + 10 + one);
+      builder.kernel("add", woken + (110 + 60 * one) * kUs, 20 * kUs, 1000 * i + 10 + one);
+    }
+  }
+  const AnalysisResult many = run_analysis("findings", builder.trace);
+  const std::size_t row = row_with(found(many), "kind", "synchronisation");
+  EXPECT_GT(number(found(many), row, "recoverable_ns"), 500e3);
+  EXPECT_THAT(text(found(many), row, "evidence"),
+              AllOf(HasSubstr("the longest 3.93 ms for sgemm"), HasSubstr("nothing to do for 130 µs a step"),
+                    HasSubstr("without the waits the host would run ahead")));
 }
 
 TEST(Findings, AWaitRightBehindAnAllocationIsTheAllocations) {
@@ -470,6 +494,51 @@ TEST(Findings, ALongCallThatLoadsAModuleIsAFirstUse) {
   const std::size_t row = row_with(found(both), "kind", "first_use");
   EXPECT_EQ(text(found(both), row, "op"), "hipModuleLoadData");
   EXPECT_NEAR(number(found(both), row, "recoverable_ns"), 340e3, 20e3);
+}
+
+struct TimedCall {
+  const char* name;
+  std::int64_t at_ns, duration_ns;  ///< from the start of the first step
+  std::int64_t later_ns;            ///< of the same call in the later steps; 0: none
+};
+
+/// Five steps of 10 ms, each with a kernel of 4 ms in its middle and idle before it, and the call.
+AnalysisResult around_call(const TimedCall& call) {
+  TraceBuilder builder;
+  for (int i = 0; i < 5; ++i) {
+    const std::int64_t at = i * 10 * kMs;
+    builder.step(i, at, 10 * kMs);
+    if (i == 0) builder.runtime(call.name, call.at_ns, call.duration_ns);
+    if (i > 0 && call.later_ns > 0) builder.runtime(call.name, at + kMs, call.later_ns);
+    builder.runtime("cudaLaunchKernel", at + 4 * kMs, 5 * kUs, i + 1);
+    builder.kernel("sgemm", at + 4 * kMs + 10 * kUs, 4 * kMs, i + 1);
+    builder.runtime("cudaDeviceSynchronize", at + 9 * kMs, 5 * kUs, 1000 + i);
+  }
+  return run_analysis("findings", builder.trace);
+}
+
+TEST(Findings, AFirstCallThatTakesLongIsAFirstUseWhateverItsName) {
+  for (const TimedCall& call : {TimedCall{"cudaFree", kMs, 2500 * kUs, kUs},
+                                TimedCall{"cudaStreamCreateWithFlags", kMs, 2500 * kUs, kUs},
+                                TimedCall{"cudaHostAlloc", kMs, 2500 * kUs, 0}}) {
+    const AnalysisResult result = around_call(call);
+    const std::size_t row = row_with(found(result), "kind", "first_use");
+    EXPECT_NEAR(number(found(result), row, "recoverable_ns"), 500e3, 5e3) << call.name;
+    EXPECT_THAT(text(found(result), row, "evidence"),
+                HasSubstr(std::string("one call of ") + call.name + " takes 2.50 ms"));
+    EXPECT_THAT(text(found(result), row, "fix"), HasSubstr("warm up"));
+    EXPECT_ANY_THROW(row_with(found(result), "kind", "device_allocation")) << call.name;
+  }
+}
+
+TEST(Findings, AnAllocationThatIsOftenSlowOrWaitsIsNoFirstUse) {
+  for (const TimedCall& call : {TimedCall{"cudaFree", kMs, 2500 * kUs, 200 * kUs},     // 12 times the later
+                                TimedCall{"cudaFree", 5 * kMs, 2500 * kUs, 50 * kUs},  // waits for the kernel
+                                TimedCall{"cudaHostAlloc", 11 * kMs, 2500 * kUs, 0}}) {  // after work
+    const AnalysisResult result = around_call(call);
+    EXPECT_ANY_THROW(row_with(found(result), "kind", "first_use")) << call.name << call.at_ns;
+    EXPECT_NO_THROW(row_with(found(result), "kind", "device_allocation")) << call.name << call.at_ns;
+  }
 }
 
 TEST(Findings, LaunchesThatAllTakeLongAreSlowThemselves) {
