@@ -525,7 +525,7 @@ void add_notes(const PythonWork& work, std::size_t left_out, AnalysisResult& res
 AnalysisResult analyze_modules(const TraceIndex& index, const AnalysisOptions& options) {
   const Trace& trace = index.trace();
   AnalysisResult result;
-  const PythonWork work = python_work(trace);
+  const PythonWork work = python_work(trace, index.launches(), index.ops(), index.host());
   if (work.source == StackSource::kNothing) {
     result.notes.push_back("no function of Python and no call stack is in the file: " +
                            advice(Advice::kRecordLines, trace.writer));

@@ -18,6 +18,7 @@
 #include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/index/steps.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/launches.h"
 #include "headroom_trace/work/memory.h"
@@ -482,8 +483,8 @@ FlameTree StackSums::take_tree(std::span<const std::uint32_t> launch, std::size_
   return bounded(std::move(tree_), most);
 }
 
-FlameTree module_tree(const Trace& trace, std::size_t most) {
-  const PythonWork work = python_work(trace);
+FlameTree module_tree(const TraceIndex& index, std::size_t most) {
+  const PythonWork work = python_work(index.trace(), index.launches(), index.ops(), index.host());
   FlameTree tree;
   std::map<std::string_view, std::uint32_t> names;
   for (std::size_t i = 0; i < work.modules.size(); ++i) {
@@ -673,10 +674,10 @@ RankTimeline rank_timeline(const Trace& trace, std::span<const CollectiveCall> c
   timeline.start_ns = extent.start_ns;
   timeline.end_ns = extent.end_ns;
   make_tracks(track_drafts(trace, calls), trace.names, limits, timeline);
-  const std::vector<std::uint32_t> launch = launches(trace);
-  timeline.counters = counters_of(trace, launch, extent, limits.counter_points);
-  timeline.stacks = StackSums(trace, host_order(trace)).take_tree(launch, limits.flame_nodes);
-  timeline.modules = module_tree(trace, limits.flame_nodes);
+  const TraceIndex index(trace);
+  timeline.counters = counters_of(trace, index.launches(), extent, limits.counter_points);
+  timeline.stacks = StackSums(trace, index.host()).take_tree(index.launches(), limits.flame_nodes);
+  timeline.modules = module_tree(index, limits.flame_nodes);
   return timeline;
 }
 

@@ -12,6 +12,7 @@
 #include "headroom_trace/columns/host_order.h"
 #include "headroom_trace/columns/trace.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/readers/read.h"
 #include "headroom_trace/timeline/timeline.h"
 
@@ -129,7 +130,7 @@ class StackSums {
 /// Returns the modules (nn.Module) of a trace with the host time of their calls and the device time below
 /// them; autograd's counts at its forward operator (python_work). Empty without modules. Needs those of
 /// python_work.
-FlameTree module_tree(const Trace& trace, std::size_t most);
+FlameTree module_tree(const TraceIndex& index, std::size_t most);
 
 /// Needs of a complete timeline. Categories that were not read are not drawn.
 inline constexpr Needs kTimelineNeeds =

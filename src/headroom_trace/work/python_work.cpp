@@ -68,7 +68,9 @@ std::vector<std::uint32_t> around_allocations(const Trace& trace, const HostOrde
 
 class PythonWorkBuilder {
  public:
-  explicit PythonWorkBuilder(const Trace& trace) : trace_(trace), places_(trace) {}
+  PythonWorkBuilder(const Trace& trace, std::span<const std::uint32_t> launch,
+                    std::span<const std::uint32_t> op, const HostOrder& host)
+      : trace_(trace), launch_(launch), op_(op), host_(host), places_(trace) {}
 
   PythonWork build() {
     work_.source = places_.source();
@@ -79,12 +81,10 @@ class PythonWorkBuilder {
     last_stack_.assign(work_.lines.size(), 0);
     if (work_.source == StackSource::kNothing) return std::move(work_);
     if (work_.source == StackSource::kFunctions) add_calls();
-    const std::vector<std::uint32_t> launch = launches(trace_);
-    const HostOrder host = host_order(trace_);
-    add_device_work(launch);
+    add_device_work();
     add_flops();
-    add_idle_times(launch, host);
-    add_memory(host);
+    add_idle_times();
+    add_memory();
     for (const auto& [key, amounts] : sums_) add_to_stack(places_.stack_of(key), amounts);
     return std::move(work_);
   }
@@ -137,14 +137,13 @@ class PythonWorkBuilder {
     if (!is_inside) times.host_ns = saturating_add(times.host_ns, trace_.events.duration_ns[event]);
   }
 
-  void add_device_work(const std::vector<std::uint32_t>& launch) {
-    const std::vector<std::uint32_t> op = launching_ops(trace_);
+  void add_device_work() {
     std::unordered_set<std::uint32_t> known;  // launches: a graph has many kernels
     for (std::size_t row = 0; row < trace_.gpu.size(); ++row) {
-      PythonPlaces::Place place = places_.place_of(launch[row]);
-      if (place.key == kNone) place = places_.place_of(op[row]);
+      PythonPlaces::Place place = places_.place_of(launch_[row]);
+      if (place.key == kNone) place = places_.place_of(op_[row]);
       PythonAmounts amounts;
-      amounts.launches = launch[row] == kNone || known.insert(launch[row]).second ? 1 : 0;
+      amounts.launches = launch_[row] == kNone || known.insert(launch_[row]).second ? 1 : 0;
       amounts.device_ns = trace_.events.duration_ns[trace_.gpu[row].event];
       add(place, amounts);
     }
@@ -158,20 +157,20 @@ class PythonWorkBuilder {
     }
   }
 
-  void add_idle_times(const std::vector<std::uint32_t>& launch, const HostOrder& host) {
-    for (const IdlePart& part : idle_culprits(trace_, device_work(trace_), launch, host).parts) {
+  void add_idle_times() {
+    for (const IdlePart& part : idle_culprits(trace_, device_work(trace_), launch_, host_).parts) {
       PythonAmounts amounts;
       amounts.idle_ns = part.length_ns();
       add(places_.place_of(part.event), amounts);
     }
   }
 
-  void add_memory(const HostOrder& host) {
+  void add_memory() {
     const MemoryHistory history = memory_history(trace_);
     const bool has_devices = std::ranges::any_of(
         history.devices, [](const DeviceMemory& memory) { return memory.device_type != 0; });
     const auto is_counted = [&](std::int32_t type) { return (type != 0) == has_devices; };
-    const std::vector<std::uint32_t> around = around_allocations(trace_, host);
+    const std::vector<std::uint32_t> around = around_allocations(trace_, host_);
     const auto place_of = [&](std::uint32_t row) {
       const PythonPlaces::Place place = places_.place_of_stack(trace_.memory[row].stack);
       return place.key == kNone ? places_.place_of(around[row]) : place;
@@ -202,6 +201,8 @@ class PythonWorkBuilder {
   }
 
   const Trace& trace_;
+  std::span<const std::uint32_t> launch_, op_;
+  const HostOrder& host_;
   PythonPlaces places_;
   PythonWork work_;
   std::vector<std::pair<std::uint32_t, PythonAmounts>>
@@ -389,8 +390,9 @@ void PythonAmounts::add(const PythonAmounts& more) {
   peak_bytes = saturating_add(peak_bytes, more.peak_bytes);
 }
 
-PythonWork python_work(const Trace& trace) {
-  return PythonWorkBuilder(trace).build();
+PythonWork python_work(const Trace& trace, std::span<const std::uint32_t> launch,
+                       std::span<const std::uint32_t> op, const HostOrder& host) {
+  return PythonWorkBuilder(trace, launch, op, host).build();
 }
 
 }  // namespace headroom::trace

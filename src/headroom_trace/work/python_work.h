@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "headroom_trace/columns/host_order.h"
 #include "headroom_trace/columns/trace.h"
 
 namespace headroom::trace {
@@ -129,8 +131,9 @@ struct PythonWork {
 /// operator, the host activity or the allocation; for autograd's threads, around the forward operator with
 /// the same sequence number; else to the call stacks of the enclosing operators. Memory is that of the
 /// devices, or of the CPU if the file has none of devices. Idle times sum to those of idle_culprits, FLOPs to
-/// those of roofline, the peak to the devices' own. Needs kLaunches, kOps, kOpArguments, kPython and, for
-/// memory, kMemory.
-PythonWork python_work(const Trace& trace);
+/// those of roofline, the peak to the devices' own. `launch` launches(trace), `op` launching_ops(trace),
+/// `host` host_order(trace). Needs kLaunches, kOps, kOpArguments, kPython and, for memory, kMemory.
+PythonWork python_work(const Trace& trace, std::span<const std::uint32_t> launch,
+                       std::span<const std::uint32_t> op, const HostOrder& host);
 
 }  // namespace headroom::trace
