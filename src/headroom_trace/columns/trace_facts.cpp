@@ -7,6 +7,7 @@
 #include <charconv>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -163,6 +164,39 @@ std::vector<std::string> notes_of(std::span<const Placed> placed) {
   return notes;
 }
 
+/// Files that say the same rank, each with another one in its name: they go by their names. Only where no
+/// other file says one of these.
+struct NamedRanks {
+  std::vector<std::optional<std::int64_t>> ranks;  ///< by trace
+  std::vector<std::string> notes;
+};
+
+NamedRanks ranks_by_name_of_equals(std::span<const TraceFacts> traces) {
+  std::map<std::int64_t, std::vector<std::size_t>> by_rank;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    if (traces[i].rank) by_rank[*traces[i].rank].push_back(i);
+  }
+  NamedRanks named{std::vector<std::optional<std::int64_t>>(traces.size()), {}};
+  std::set<std::int64_t> taken;
+  for (const auto& [rank, files] : by_rank) {
+    std::set<std::int64_t> of_names;
+    for (const std::size_t i : files) {
+      const auto name = rank_in_name(traces[i].source);
+      if (name && !taken.contains(*name) && (*name == rank || !by_rank.contains(*name)))
+        of_names.insert(*name);
+    }
+    if (files.size() < 2 || of_names.size() < files.size()) continue;
+    for (const std::size_t i : files) named.ranks[i] = rank_in_name(traces[i].source);
+    taken.merge(of_names);
+    named.notes.push_back(
+        fmt::format("{} files say that they are rank {} ({} and {}): they are taken as the ranks in their "
+                    "names; are they "
+                    "of one job?",
+                    files.size(), rank, traces[files[0]].source, traces[files[1]].source));
+  }
+  return named;
+}
+
 template <typename Wanted>
 Extent extent_of(const Events& events, Wanted wanted) {
   Extent extent{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
@@ -216,10 +250,14 @@ std::optional<std::int64_t> rank_in_name(std::string_view path) {
 }
 
 RankNumbers rank_numbers(std::span<const TraceFacts> traces) {
-  std::vector<std::optional<std::int64_t>> chosen(traces.size());
+  NamedRanks named = ranks_by_name_of_equals(traces);
+  std::vector<std::optional<std::int64_t>>& chosen = named.ranks;
   std::map<std::int64_t, const TraceFacts*> owner;
   for (std::size_t i = 0; i < traces.size(); ++i) {
-    if (!traces[i].rank) continue;
+    if (chosen[i]) owner.emplace(*chosen[i], &traces[i]);
+  }
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    if (!traces[i].rank || chosen[i]) continue;
     const bool is_new = owner.try_emplace(*traces[i].rank, &traces[i]).second;
     if (is_new) chosen[i] = traces[i].rank;
   }
@@ -236,7 +274,8 @@ RankNumbers rank_numbers(std::span<const TraceFacts> traces) {
     chosen[i] = free;
   }
   RankNumbers numbers;
-  numbers.notes = notes_of(placed);
+  numbers.notes = std::move(named.notes);
+  std::ranges::move(notes_of(placed), std::back_inserter(numbers.notes));
   for (const auto& rank : chosen) numbers.ranks.push_back(*rank);
   return numbers;
 }

@@ -67,7 +67,7 @@ struct RankNumbers {
 
 /// Returns the ranks of the traces of one job: from the trace or its name, else the number in which alone the
 /// names of the others differ ("trace_0.json", "trace_1.json"), else the lowest free numbers in file order.
-/// If several files claim a rank, the first keeps it.
+/// If several files claim a rank, they go by the ranks in their names, else the first keeps it.
 RankNumbers rank_numbers(std::span<const TraceFacts> traces);
 
 /// Describes what is missing or unreadable in the file; empty if nothing.

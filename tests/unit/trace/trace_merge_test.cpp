@@ -403,6 +403,22 @@ TEST(RankNumbers, DuplicatesAreNamed) {
                                     "second is taken as rank 2")));
 }
 
+TEST(RankNumbers, DuplicatesGoByTheirNames) {
+  const RankNumbers numbers = rank_numbers(std::vector{of("rank0.pftrace", 3), of("rank1.pftrace", 3)});
+  EXPECT_THAT(numbers.ranks, ElementsAre(0, 1));
+  EXPECT_THAT(numbers.notes,
+              ElementsAre(HasSubstr("2 files say that they are rank 3 (rank0.pftrace and "
+                                    "rank1.pftrace): they are taken as the ranks in their names")));
+  EXPECT_THAT(rank_numbers(std::vector{of("rank4.json", 3), of("rank3.json", 3), of("rank5.json", 5)}).ranks,
+              ElementsAre(4, 3, 5));
+  // One name without a rank, two with the same, one that is another file's.
+  EXPECT_THAT(rank_numbers(std::vector{of("rank0.json", 3), of("other.json", 3)}).ranks, ElementsAre(3, 0));
+  EXPECT_THAT(rank_numbers(std::vector{of("a/rank1.json", 3), of("b/rank1.json", 3)}).ranks,
+              ElementsAre(3, 0));
+  EXPECT_THAT(rank_numbers(std::vector{of("rank0.json", 3), of("rank1.json", 3), of("c.json", 1)}).ranks,
+              ElementsAre(3, 0, 1));
+}
+
 TEST(RankNumbers, ManyDuplicatesAreOneNote) {
   std::vector<TraceFacts> copies;
   for (int i = 0; i < 64; ++i) copies.push_back(of(i == 0 ? "a.json" : "b.json", 3));
