@@ -11,7 +11,6 @@
 #include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
 #include "headroom_trace/analysis.h"
-#include "headroom_trace/collectives/clock_offsets.h"
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/columns/trace_facts.h"
@@ -76,16 +75,15 @@ void add_notes(const CollectiveMatches& matches, std::span<const double> offsets
 }
 
 AnalysisResult combine_collectives(std::span<const RankResult> ranks, const AnalysisOptions& options) {
-  const std::vector<std::vector<CollectiveCall>> calls = calls_of(ranks);
-  const CollectiveMatches matches = match_collectives(calls);
-  const std::vector<double> offsets = clock_offsets(ranks.size(), matches.matched);
+  const JobCollectives job = job_collectives(ranks);
+  const std::vector<MatchedCollective>& matched = job.matches.matched;
   AnalysisResult result;
-  result.tables = {kinds_of_matches(matches.matched, offsets), skew_table(matches.matched, offsets, ranks),
-                   rank_table(matches.matched, offsets, ranks), unmatched_table(matches.unmatched, ranks),
-                   wait_table(matches.matched, offsets, ranks)};
+  result.tables = {kinds_of_matches(matched, job.offsets), skew_table(matched, job.offsets, ranks),
+                   rank_table(matched, job.offsets, job.lateness.last, ranks),
+                   unmatched_table(job.matches.unmatched, ranks), wait_table(matched, job.offsets, ranks)};
   for (std::size_t i : {0, 1, 3}) keep_top(result.tables[i], options.top);
-  result.headlines = match_headlines(matches.matched, offsets);
-  add_notes(matches, offsets, result.tables[3].rows.size(), result.notes);
+  result.headlines = match_headlines(matched, job.offsets);
+  add_notes(job.matches, job.offsets, result.tables[3].rows.size(), result.notes);
   return result;
 }
 
@@ -141,7 +139,7 @@ AnalysisResult analyze_stragglers(const TraceIndex& index, const AnalysisOptions
 }
 
 /// What each rank costs the others, over all collectives.
-DataTable cost_table(const Lateness& late, double iterations, std::span<const RankResult> ranks) {
+DataTable cost_table(const JobCollectives& job, std::span<const RankResult> ranks) {
   DataTable table{"ranks",
                   "ranks by how long the others wait for them in an iteration",
                   {{"rank", "rank", Kind::kCount},
@@ -151,29 +149,29 @@ DataTable cost_table(const Lateness& late, double iterations, std::span<const Ra
                    {"last", "last to come", Kind::kCount}},
                   {}};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    table.rows.push_back({ranks[i].rank, ranks[i].source, late.cost_ns[i] / iterations,
-                          late.waited_ns[i] / iterations, late.last[i]});
+    table.rows.push_back({ranks[i].rank, ranks[i].source, job.lateness.cost_ns[i] / job.steps,
+                          job.lateness.waited_ns[i] / job.steps, job.lateness.last[i]});
   }
   std::ranges::stable_sort(table.rows, std::greater{},
                            [](const std::vector<Cell>& row) { return std::get<double>(row[2]); });
   return table;
 }
 
-void add_verdict(const Lateness& late, double iterations, double iteration_ns,
-                 std::span<const RankResult> ranks, AnalysisResult& result) {
+void add_verdict(const JobCollectives& job, std::span<const RankResult> ranks, AnalysisResult& result) {
+  const Lateness& late = job.lateness;
   const auto worst = std::ranges::max_element(late.cost_ns);
   const auto rank = static_cast<std::size_t>(worst - late.cost_ns.begin());
-  const double cost_ns = *worst / iterations;
+  const double cost_ns = *worst / job.steps;
   result.headlines = {{"straggler_cost", Kind::kTimeNs, true, cost_ns, ""},
-                      {"straggler_cost_share", Kind::kShare, true, cost_ns / iteration_ns, ""}};
-  if (cost_ns < kLeastStraggler * iteration_ns) {
+                      {"straggler_cost_share", Kind::kShare, true, cost_ns / job.step_ns, ""}};
+  if (cost_ns < kLeastStraggler * job.step_ns) {
     result.answer.push_back(
         fmt::format("no rank is late: without the latest, an iteration of {} would be {} shorter",
-                    format_time_ns(iteration_ns), format_time_ns(cost_ns)));
+                    format_time_ns(job.step_ns), format_time_ns(cost_ns)));
   } else {
     result.answer.push_back(fmt::format(
         "the others wait {} of an iteration of {} ({}) for rank {}, which comes last to {} of {} collectives",
-        format_time_ns(cost_ns), format_time_ns(iteration_ns), format_percent(cost_ns / iteration_ns),
+        format_time_ns(cost_ns), format_time_ns(job.step_ns), format_percent(cost_ns / job.step_ns),
         ranks[rank].rank, late.last[rank], late.collectives[rank]));
   }
   result.notes.emplace_back(
@@ -182,37 +180,24 @@ void add_verdict(const Lateness& late, double iterations, double iteration_ns,
 }
 
 AnalysisResult combine_stragglers(std::span<const RankResult> ranks, const AnalysisOptions& options) {
-  const std::vector<std::vector<CollectiveCall>> calls = calls_of(ranks);
+  const JobCollectives job = job_collectives(ranks);
   std::vector<Iterations> iterations;
-  std::vector<RankRecord> records;
+  for (const RankResult& rank : ranks) iterations.push_back(iterations_of(summary_of(rank)));
+  const HtaStragglerSearch search = hta_straggler_search(job.calls, iterations, min_share_of(options));
   AnalysisResult result;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const RankSummary& summary = summary_of(ranks[i]);
-    iterations.push_back(iterations_of(summary));
-    records.push_back({calls[i], summary.recorded});
-  }
-  const CollectiveMatches matches = match_collectives(calls);
-  std::int64_t most = 1;
-  for (const Iterations& one : iterations) most = std::max(most, one.count);
-  const HtaStragglerSearch search = hta_straggler_search(calls, iterations, min_share_of(options));
-  const Lateness lateness = job_lateness(
-      records, matches.matched, clock_offsets(ranks.size(), matches.matched), search.mean_iteration_ns);
-  const std::vector<HtaLateStarts> late = hta_late_starts(search, ranks.size());
-  result.tables = {cost_table(lateness, static_cast<double>(most), ranks), hta_lateness_table(late, ranks),
+  result.tables = {cost_table(job, ranks), hta_lateness_table(hta_late_starts(search, ranks.size()), ranks),
                    hta_candidate_table(search), hta_start_table(search, ranks)};
   keep_top(result.tables[2], options.top);
   const bool have_steps =
       std::ranges::all_of(ranks, [](const RankResult& rank) { return summary_of(rank).steps > 0; });
-  if (std::string note = start_note(lateness, ranks, search.mean_iteration_ns, have_steps); !note.empty())
+  if (std::string note = start_note(job.lateness, ranks, job.step_ns, have_steps); !note.empty())
     result.notes.push_back(std::move(note));
-  if (!matches.matched.empty() && search.mean_iteration_ns > 0)
-    add_verdict(lateness, static_cast<double>(most), search.mean_iteration_ns, ranks, result);
+  if (!job.matches.matched.empty() && job.step_ns > 0) add_verdict(job, ranks, result);
   if (search.candidates.empty()) {
     result.notes.push_back(fmt::format(
         "no communication kernel takes {} of an iteration on two ranks: Holistic Trace Analysis' rule "
         "has nothing to go by",
         format_percent(min_share_of(options))));
-    return result;
   }
   return result;
 }

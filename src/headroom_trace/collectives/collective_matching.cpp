@@ -181,9 +181,6 @@ std::map<std::pair<std::string, std::string>, GroupCalls> groups_of(
   return groups;
 }
 
-/// A rank that comes this much later than the one before it is last; less is the timestamps' resolution.
-constexpr double kLeastLeadNs = 1000;
-
 /// Collectives are compared within a group, kind, type and size.
 using KindKey = std::tuple<std::string, std::string, std::string, double>;
 KindKey key_of(const CollectiveCall& call) {
@@ -278,11 +275,6 @@ Arrival arrival_of(const MatchedCollective& collective, std::span<const double> 
   arrival.last_rank = collective.parts[static_cast<std::size_t>(latest - starts.begin())].rank;
   arrival.skew_ns = *latest - *std::ranges::min_element(starts);
   for (const double start : starts) arrival.waits_ns.push_back(*latest - start);
-  arrival.lead_ns = arrival.skew_ns;
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    if (collective.parts[i].rank != arrival.last_rank)
-      arrival.lead_ns = std::min(arrival.lead_ns, arrival.waits_ns[i]);
-  }
   return arrival;
 }
 
@@ -384,9 +376,9 @@ DataTable skew_table(std::span<const MatchedCollective> matched, std::span<const
 }
 
 DataTable rank_table(std::span<const MatchedCollective> matched, std::span<const double> offsets,
-                     std::span<const RankResult> ranks) {
+                     std::span<const std::int64_t> last, std::span<const RankResult> ranks) {
   struct Sum {
-    std::int64_t collectives = 0, last = 0;
+    std::int64_t collectives = 0;
     double wait_ns = 0, aligned_wait_ns = 0;
   };
   std::vector<Sum> sums(ranks.size());
@@ -398,7 +390,6 @@ DataTable rank_table(std::span<const MatchedCollective> matched, std::span<const
       sum.wait_ns += raw.waits_ns[i];
       sum.aligned_wait_ns += aligned.waits_ns[i];
     }
-    if (aligned.lead_ns > kLeastLeadNs) ++sums[aligned.last_rank].last;
   }
   DataTable table{"ranks",
                   "who waits for whom",
@@ -412,7 +403,7 @@ DataTable rank_table(std::span<const MatchedCollective> matched, std::span<const
                   {}};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     table.rows.push_back({ranks[i].rank, ranks[i].source, sums[i].collectives, sums[i].wait_ns,
-                          sums[i].aligned_wait_ns, sums[i].last,
+                          sums[i].aligned_wait_ns, last[i],
                           sums[i].collectives > 0 ? Cell{offsets[i]} : Cell{}});
   }
   return table;

@@ -46,7 +46,6 @@ CollectiveMatches match_collectives(std::span<const std::vector<CollectiveCall>>
 struct Arrival {
   std::size_t last_rank = 0;     ///< the rank that started last
   double skew_ns = 0;            ///< latest start - earliest start: the longest wait
-  double lead_ns = 0;            ///< latest start - the one before it: the shortest wait of another rank
   std::vector<double> waits_ns;  ///< by part: latest start - own start
 };
 Arrival arrival_of(const MatchedCollective& collective, std::span<const double> offsets);
@@ -64,9 +63,9 @@ DataTable kinds_of_matches(std::span<const MatchedCollective> matched, std::span
 /// Each matched collective, the largest aligned skew first.
 DataTable skew_table(std::span<const MatchedCollective> matched, std::span<const double> offsets,
                      std::span<const RankResult> ranks);
-/// How long each rank waited for others, and how often others waited for it.
+/// How long each rank waited for others. `last`: by rank, how often others waited for it.
 DataTable rank_table(std::span<const MatchedCollective> matched, std::span<const double> offsets,
-                     std::span<const RankResult> ranks);
+                     std::span<const std::int64_t> last, std::span<const RankResult> ranks);
 DataTable unmatched_table(std::span<const UnmatchedCall> unmatched, std::span<const RankResult> ranks);
 /// Start and wait of every rank in every matched collective; for scripts only.
 DataTable wait_table(std::span<const MatchedCollective> matched, std::span<const double> offsets,

@@ -12,8 +12,6 @@
 
 #include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
-#include "headroom_trace/collectives/clock_offsets.h"
-#include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/findings/finding_text.h"
 #include "headroom_trace/findings/findings.h"
 #include "headroom_trace/ranks/lateness.h"
@@ -203,29 +201,24 @@ std::vector<Finding> late_ranks(std::span<const RankFindings> ranks, const Laten
 
 void combine_findings(std::span<const RankResult> results, std::size_t most, AnalysisResult& result) {
   std::vector<RankFindings> ranks;
-  std::vector<RankRecord> records;
   std::vector<StepShares> all_shares;
-  double steps = 1;
-  const std::vector<std::vector<CollectiveCall>> calls = calls_of(results);
   for (const RankResult& rank : results) {
     const RankSummary& summary = summary_of(rank);
-    records.push_back({calls[ranks.size()], summary.recorded});
     ranks.push_back({rank.rank, &summary, summary.findings});
     all_shares.push_back(summary.shares);
-    steps = std::max(steps, static_cast<double>(summary.steps));
   }
   const StepShares shares = mean_of(all_shares);
-  const CollectiveMatches matches = match_collectives(calls);
-  const Lateness lateness =
-      job_lateness(records, matches.matched, clock_offsets(ranks.size(), matches.matched), shares.step_ns);
-  take_waits_away(ranks, lateness, steps);
+  const JobCollectives collectives = job_collectives(results);
+  const Lateness& lateness = collectives.lateness;
+  take_waits_away(ranks, lateness, collectives.steps);
   RankSummary job;
-  job.findings = shared_findings(ranks, !matches.matched.empty());
+  job.findings = shared_findings(ranks, !collectives.matches.matched.empty());
   for (Finding& finding : job.findings) finding.share = finding.recoverable_ns / shares.step_ns;
   std::erase_if(job.findings, [&](const Finding& finding) {
     return finding.kind != FindingKind::kFragmentation && finding.share < 0.001;
   });
-  std::ranges::move(late_ranks(ranks, lateness, steps, shares.step_ns), std::back_inserter(job.findings));
+  std::ranges::move(late_ranks(ranks, lateness, collectives.steps, shares.step_ns),
+                    std::back_inserter(job.findings));
   sort_findings(job.findings);
   job.shares = shares;
   say_findings(job.findings, shares, most, result);

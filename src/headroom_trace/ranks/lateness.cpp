@@ -14,6 +14,8 @@
 
 #include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
+#include "headroom_trace/collectives/clock_offsets.h"
+#include "headroom_trace/ranks/rank_summary.h"
 
 namespace headroom::trace {
 namespace {
@@ -355,6 +357,22 @@ class JobReplay {
 Lateness job_lateness(std::span<const RankRecord> ranks, std::span<const MatchedCollective> matched,
                       std::span<const double> offsets, double step_ns) {
   return JobReplay(ranks, matched, offsets, step_ns).lateness();
+}
+
+JobCollectives job_collectives(std::span<const RankResult> ranks) {
+  JobCollectives job;
+  job.calls = calls_of(ranks);
+  std::vector<RankRecord> records;
+  for (const RankResult& rank : ranks) {
+    const RankSummary& summary = summary_of(rank);
+    records.push_back({job.calls[records.size()], summary.recorded});
+    job.steps = std::max(job.steps, static_cast<double>(summary.steps));
+    job.step_ns += summary.shares.step_ns / static_cast<double>(ranks.size());
+  }
+  job.matches = match_collectives(job.calls);
+  job.offsets = clock_offsets(ranks.size(), job.matches.matched);
+  job.lateness = job_lateness(records, job.matches.matched, job.offsets, job.step_ns);
+  return job;
 }
 
 std::string start_note(const Lateness& lateness, std::span<const RankResult> ranks, double step_ns,

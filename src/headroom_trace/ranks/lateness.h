@@ -45,6 +45,18 @@ struct Lateness {
 Lateness job_lateness(std::span<const RankRecord> ranks, std::span<const MatchedCollective> matched,
                       std::span<const double> offsets, double step_ns);
 
+/// The collectives of the ranks of a job, and how the ranks hold each other up there.
+struct JobCollectives {
+  std::vector<std::vector<CollectiveCall>> calls;  ///< by rank
+  CollectiveMatches matches;                       ///< of `calls`
+  std::vector<double> offsets;                     ///< clock_offsets
+  double steps = 1;                                ///< of the rank with most
+  double step_ns = 0;                              ///< mean of the ranks'
+  Lateness lateness;
+};
+/// Throws Error if a result has no summary.
+JobCollectives job_collectives(std::span<const RankResult> ranks);
+
 /// A sentence if the recordings began at noticeably different times, else empty.
 std::string start_note(const Lateness& lateness, std::span<const RankResult> ranks, double step_ns,
                        bool has_steps);

@@ -105,6 +105,8 @@ RankSummary rank_summary(const TraceIndex& index) {
   RankSummary summary;
   summary.steps = std::ssize(index.steps().steps);
   summary.recorded = recorded_span(index);
+  const auto measured = static_cast<double>(std::max<std::size_t>(1, index.steps().measured().size()));
+  summary.shares.step_ns = static_cast<double>(index.device_windows().length_ns) / measured;
   summary.calls = index.calls();
   return summary;
 }

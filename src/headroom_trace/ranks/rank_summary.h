@@ -35,14 +35,14 @@ struct NamedPath {
 struct RankSummary {
   std::int64_t steps = 0;  ///< 0: none in the trace
   Span recorded;           ///< steps; without steps device work
-  StepShares shares;       ///< of the measured steps
+  StepShares shares;       ///< of the measured steps; without findings their length alone
   std::vector<CollectiveCall> calls;
   std::vector<Finding> findings;
   std::vector<OpTime> ops;  ///< longest first
   std::optional<NamedPath> path;
 };
 
-/// Steps, extent and collective calls of a trace.
+/// Steps, extent and collective calls of a trace. Needs kLaunches.
 RankSummary rank_summary(const TraceIndex& index);
 /// Same with its findings, operators and shares.
 RankSummary rank_summary(const TraceIndex& index, TraceFindings found);

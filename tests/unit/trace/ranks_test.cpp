@@ -426,5 +426,47 @@ TEST(Stragglers, SayThatNobodyIsLate) {
   EXPECT_THAT(result.answer[0], AllOf(HasSubstr("no rank is late"), Not(HasSubstr("last"))));
 }
 
+std::vector<RankResult> results_of(const char* analysis, std::span<const TraceBuilder> builders) {
+  std::vector<RankResult> ranks;
+  for (const TraceBuilder& builder : builders) {
+    const auto rank = std::ssize(ranks);
+    ranks.push_back({"rank" + std::to_string(rank), rank, run_analysis(analysis, builder.trace)});
+  }
+  return ranks;
+}
+
+/// The last of three ranks is late by this in each step of 5 ms.
+std::vector<TraceBuilder> ranks_with_one_late_by(std::int64_t late_ns) {
+  std::vector<TraceBuilder> builders;
+  for (const std::int64_t own : {std::int64_t{0}, std::int64_t{0}, late_ns})
+    builders.push_back(rank_with(500 * kUs + own, 0));
+  return builders;
+}
+
+TEST(Stragglers, AndCollectivesHaveOneRuleForTheLastToCome) {
+  for (const auto& [late_ns, last] :
+       {std::pair<std::int64_t, std::int64_t>{0, 0}, {20 * kUs, 0}, {300 * kUs, 4}}) {
+    const std::vector<TraceBuilder> builders = ranks_with_one_late_by(late_ns);
+    for (const char* analysis : {"collectives", "stragglers"}) {
+      const AnalysisResult result = find_analysis(analysis)->combine(results_of(analysis, builders), {});
+      const DataTable& ranks = table_of(result, "ranks");
+      for (std::size_t row = 0; row < ranks.rows.size(); ++row) {
+        EXPECT_EQ(integer(ranks, row, "last"), integer(ranks, row, "rank") == 2 ? last : 0)
+            << analysis << late_ns;
+      }
+    }
+  }
+}
+
+TEST(Stragglers, HaveTheStepOfTheFindings) {
+  const std::vector<TraceBuilder> builders = ranks_with_one_late_by(300 * kUs);
+  const AnalysisResult result = find_analysis("stragglers")->combine(results_of("stragglers", builders), {}),
+                       found = find_analysis("findings")->combine(results_of("findings", builders), {});
+  ASSERT_FALSE(result.answer.empty());
+  ASSERT_FALSE(found.standing.empty());
+  const std::string step = found.standing[0].substr(0, found.standing[0].find(" ·"));
+  EXPECT_THAT(result.answer[0], HasSubstr("an iteration of " + step.substr(std::string("step ").size())));
+}
+
 }  // namespace
 }  // namespace headroom::trace
