@@ -6,7 +6,7 @@ import shutil
 import unittest
 
 from command_line import CommandLineTest, headroom
-from trace_files import tables_of, trace
+from trace_files import kernel, tables_of, trace
 
 FORMATS = pathlib.Path(__file__).resolve().parents[1] / "data" / "trace" / "formats"
 
@@ -76,6 +76,17 @@ class Formats(CommandLineTest):
         image = self.folder / "plot.json"
         image.write_bytes(b"\x89PNG\r\n\x1a\n")
         self.assert_refused(trace("summary", image), "it looks like a PNG image")
+
+    def test_a_graph_for_the_feeder_of_chakra_is_named(self):
+        graph = self.folder / "chakra.0.json"
+        nodes = [{"Id": 1, "Name": "aten::mm", "NodeType": 4, "runtime": 318, "data_deps": [], "is_cpu_op": True}]
+        for text in (json.dumps({"workload_graph": nodes}, indent=4), json.dumps({"workload_graph": nodes})):
+            graph.write_text(text)
+            self.assert_refused(trace("summary", graph), "it looks like a graph for Chakra's feeder", "Kineto trace")
+        graph.write_text(json.dumps({"graph": nodes}))
+        self.assert_refused(trace("summary", graph), "no list of events")
+        graph.write_text(json.dumps({"traceEvents": [kernel("workload_graph", 0, 10, 1)]}))
+        self.assert_exit(trace("summary", graph), 0)
 
 
 if __name__ == "__main__":

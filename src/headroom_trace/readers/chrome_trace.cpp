@@ -492,6 +492,14 @@ void Document::fail_as_no_trace() const {
   const std::string_view text = first_text_;
   const std::uint32_t at = skip_space(text, 0);
   if (at >= text.size()) throw Error("it is empty; write the trace again");
+  constexpr std::string_view kFeederGraph = "\"workload_graph\"";
+  if (text[at] == '{' && text.find(kFeederGraph) != text.npos) {
+    throw Error(
+        "it is no trace: it looks like a graph for Chakra's feeder (workload_graph), which has run times and "
+        "dependencies and does not say when anything ran; give the Kineto trace that it was made from, or "
+        "the "
+        "execution trace (.et)");
+  }
   if (text[at] == '{') {
     throw Error(
         "it is JSON, or starts like it, but has no list of events (traceEvents); give a trace that a "
