@@ -32,7 +32,7 @@ PARTS = {
         "index": "collectives columns work",
         "findings": ". collectives columns cost critical_path index tables work",
         "ranks": ". collectives columns critical_path findings index",
-        "report": ". columns index ranks readers tables",
+        "report": ". columns findings index ranks readers tables",
         "merge": "collectives columns index json readers report tables",
         "timeline": "collectives columns index merge readers tables work",
         "analyses": ". collectives columns cost critical_path findings index peers ranks tables work",

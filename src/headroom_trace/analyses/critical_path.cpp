@@ -23,6 +23,7 @@
 #include "headroom_trace/columns/trace.h"
 #include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/critical_path/job_path.h"
+#include "headroom_trace/findings/advice.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/peers/hta_critical_path.h"
 #include "headroom_trace/ranks/rank_summary.h"
@@ -195,8 +196,10 @@ Window window_of(const TraceIndex& index, const AnalysisOptions& options, std::v
   if (asked == "all") return whole;
   if (all.empty()) {
     if (!asked.empty())
-      throw Error(fmt::format("--step {}: the trace has no ProfilerStep; leave --step out", asked));
-    notes.emplace_back("no ProfilerStep in the file: the path is that of the whole trace");
+      throw Error(fmt::format("--step {}: the trace has no steps; leave --step out, or {}", asked,
+                              advice(Advice::kMarkSteps, trace.writer)));
+    notes.push_back(fmt::format("no steps in the file: the path is that of the whole trace; {}",
+                                advice(Advice::kMarkSteps, trace.writer)));
     return whole;
   }
   std::size_t chosen = all.size() / 2;
@@ -322,12 +325,13 @@ DataTable path_table(const Window& window, const PathGraph& graph, const Critica
             std::ssize(path.edges), std::ssize(graph.order), std::ssize(graph.edges)}}};
 }
 
-void add_notes(const PathGraph& graph, const ClassSums& sums, const CriticalPath& path,
+void add_notes(const PathGraph& graph, const ClassSums& sums, const CriticalPath& path, Writer writer,
                std::vector<std::string>& notes) {
   if (graph.syncs_are_inferred) {
-    notes.emplace_back(
-        "no cuda_sync events in the file: who waited for the device is taken from the names of the calls "
-        "(record them with torch.profiler's enable_cuda_sync_events)");
+    notes.push_back(
+        fmt::format("no synchronisations are in the file: who waited for the device is taken from the names "
+                    "of the calls ({})",
+                    advice(Advice::kRecordSyncs, writer)));
   }
   if (graph.syncs_unmatched > 0)
     notes.push_back(fmt::format("{} of {} synchronisations name a call or a record that is not in the file",
@@ -371,7 +375,7 @@ AnalysisResult analyze_critical_path(const TraceIndex& index, const AnalysisOpti
   const ClassSums sums = sums_of(graph, path);
   if (path.edges.empty())
     result.notes.emplace_back("no operator, runtime call or GPU work in it: there is no path");
-  add_notes(graph, sums, path, result.notes);
+  add_notes(graph, sums, path, trace.writer, result.notes);
   result.tables = {path_table(window, graph, path), class_table(sums, path), name_table(trace, path),
                    edge_table(trace, graph, path)};
   for (DataTable* table : {&result.tables[2], &result.tables[3]}) keep_top(*table, options.top);
@@ -442,7 +446,7 @@ AnalysisResult combine(std::span<const RankResult> ranks, const AnalysisOptions&
 }
 
 constexpr AnalysisOption kPathOptions[] = {
-    {"step", "N", "the middle one", "the ProfilerStep with that number, or 'all' for the whole trace"},
+    {"step", "N", "the middle one", "the step with that number, or 'all' for the whole trace"},
     {"annotation", "TEXT", "",
      "in place of a step: an annotation whose name contains TEXT; --step then counts these from 0"},
     {"overlay", "FILE", "", "write a trace for ui.perfetto.dev with the path marked"}};

@@ -92,6 +92,17 @@ constexpr Words kWords[] = {
      "was the trace linked with one of the device (chakra_trace_link)"},
     {Advice::kRecordDevice, Writer::kUnknown, "was the profiler told to record the device"},
 
+    {Advice::kRecordSyncs, Writer::kPyTorch, "record them with torch.profiler's enable_cuda_sync_events"},
+    {Advice::kRecordSyncs, Writer::kUnknown, "record them, too, where the profiler can"},
+
+    {Advice::kMarkSteps, Writer::kPyTorch, "mark them with the profiler's step() after each iteration"},
+    {Advice::kMarkSteps, Writer::kJax,
+     "mark them with jax.profiler.StepTraceAnnotation around each iteration"},
+    {Advice::kMarkSteps, Writer::kNsight, "mark them with an NVTX range of one name around each iteration"},
+    {Advice::kMarkSteps, Writer::kRocprof,
+     "mark them with a roctx range of one name around each iteration (rocprofv3 --marker-trace)"},
+    {Advice::kMarkSteps, Writer::kUnknown, "mark them with an annotation of one name around each iteration"},
+
     {Advice::kRecordLines, Writer::kPyTorch, "record it with with_stack=True, and with with_modules=True"},
     {Advice::kRecordLines, Writer::kJax, "record it with a python_tracer_level of 1"},
     {Advice::kRecordLines, Writer::kNsight, "record it with nsys profile --python-backtrace=cuda"},

@@ -16,6 +16,8 @@ enum class Advice : std::uint8_t {
   kRecordHost,      ///< host work that is not in the file
   kRecordLaunches,  ///< device work whose launch is not in the file
   kRecordDevice,    ///< no device work is in the file
+  kRecordSyncs,     ///< who waited for the device is not in the file
+  kMarkSteps,       ///< no steps are in the file
   kRecordLines,     ///< neither functions of Python nor call stacks are in the file
   kMoveHostWork,    ///< host work that is in the file
   kCompileOnce,

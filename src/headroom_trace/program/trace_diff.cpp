@@ -22,7 +22,7 @@ constexpr const char* kTraceDiffFooter =
     "1 ms.\n"
     "examples:\n"
     "  headroom trace diff before.json.gz after.json.gz\n"
-    "  headroom trace diff --step 12 before.json after.json    one ProfilerStep of each\n"
+    "  headroom trace diff --step 12 before.json after.json    one step of each\n"
     "  headroom trace diff --per-step before/ after/           runs of unequal length\n"
     "  headroom trace diff --top 0 --csv diff.csv a.json b.json\n"
     "For numbers such as the utilisation with a verdict: headroom trace --name N --json, then headroom diff.";
@@ -44,9 +44,9 @@ std::optional<TraceDiffOptions> parse(const Arguments& arguments, ExitCode& done
   table.footer(kTraceDiffFooter);
   table.add_option("A B", options.operands, "the two").completed_by(Completes::kFile).take_all();
   const Option& given =
-      table.add_option("--step", step, "only the ProfilerStep of this number, in both").type_name("N");
+      table.add_option("--step", step, "only the step of this number, in both").type_name("N");
   table.add_flag("--per-step", options.diff.per_step,
-                 "counts and times by ProfilerStep: for traces of unequal length");
+                 "counts and times by step: for traces of unequal length");
   table.add_option("--top", top, "rows of each table (default 20; 0: all)")
       .type_name("N")
       .range(0, std::int64_t{1} << 40);

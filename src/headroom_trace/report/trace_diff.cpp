@@ -16,6 +16,7 @@
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/spans.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/findings/advice.h"
 #include "headroom_trace/index/steps.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/index/trace_trust.h"
@@ -28,13 +29,16 @@ constexpr std::string_view kInside = " > ";
 Span span_of(const Trace& trace, const ProfileOptions& options) {
   if (!options.step)
     return {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
+  const StepSet set = step_set(trace);
+  if (set.steps.empty())
+    throw Error(fmt::format("{}: has no steps: {}", trace.source, advice(Advice::kMarkSteps, trace.writer)));
   std::string known;
-  for (const Step& step : step_set(trace).steps) {
+  for (const Step& step : set.steps) {
     if (step.number == *options.step) return {step.start_ns, step.end_ns};
     known += fmt::format("{}{}", known.empty() ? "" : ", ", step.number);
   }
-  throw Error(fmt::format("{}: has no ProfilerStep#{}; its steps are {}", trace.source, *options.step,
-                          known.empty() ? "none" : known));
+  throw Error(fmt::format("{}: has no {}{}; its steps are {}", trace.source,
+                          is_step_name(set.name) ? set.name : "step ", *options.step, known));
 }
 
 bool is_in(const Span& span, std::int64_t at) {
@@ -298,7 +302,7 @@ std::vector<Labelled> cpu_lines(const TraceProfile& before, const TraceProfile& 
 Scale scale_of(const TraceProfile& before, const TraceProfile& after, bool per_step) {
   if (!per_step) return {};
   if (before.steps == 0 || after.steps == 0)
-    throw Error("--per-step: no ProfilerStep in the traces to divide by; leave it out");
+    throw Error("--per-step: no steps in the traces to divide by; leave it out");
   return {static_cast<double>(before.steps), static_cast<double>(after.steps), false};
 }
 

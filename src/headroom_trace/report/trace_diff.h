@@ -41,7 +41,7 @@ struct TraceProfile {
 };
 
 struct ProfileOptions {
-  /// Only that ProfilerStep: events that the CPU starts in it, and device work launched in it.
+  /// Only that step: events that the CPU starts in it, and device work launched in it.
   std::optional<std::int64_t> step;
   bool whole_names = false;  ///< of kernels; else short_name()
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <random>
 #include <string>
 
+#include "analysis_run.h"
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
 #include "headroom_trace/analysis.h"
@@ -570,6 +572,26 @@ TEST(Replay, TwoAssumptionsAreOne) {
   EXPECT_EQ(both.waits_gone, (std::vector<bool>{true, true}));
   EXPECT_EQ(both.duration_ns, (std::vector<std::int64_t>{5, WhatIf::kGone}));
   EXPECT_EQ((a + WhatIf{}).duration_ns, a.duration_ns);
+}
+
+TEST(CriticalPath, WithoutStepsSaysHowToMarkThemInTheWordsOfTheWriter) {
+  for (const auto& [writer, words] : {std::pair{Writer::kJax, "StepTraceAnnotation"},
+                                      {Writer::kNsight, "NVTX range"},
+                                      {Writer::kRocprof, "roctx"}}) {
+    TraceBuilder builder;
+    builder.trace.writer = writer;
+    builder.op("aten::mm", 0, 20'000);
+    builder.runtime("cudaLaunchKernel", 5'000, 5'000, 1);
+    builder.kernel("sgemm", 12'000, 50'000, 1);
+    builder.runtime("cudaDeviceSynchronize", 21'000, 42'000, 2);
+    std::string notes;
+    for (const std::string& note : run_analysis("critical-path", builder.trace).notes) notes += note + "\n";
+    EXPECT_THAT(notes, testing::HasSubstr(
+                           std::string("no steps in the file: the path is that of the whole trace; mark")));
+    EXPECT_THAT(notes, testing::HasSubstr(words));
+    EXPECT_THAT(notes, testing::Not(testing::HasSubstr("ProfilerStep")));
+    EXPECT_THAT(notes, testing::Not(testing::HasSubstr("torch.profiler")));
+  }
 }
 
 }  // namespace

@@ -243,6 +243,25 @@ TEST(TraceProfile, OfOneStepHasWhatThatStepStarted) {
   }
 }
 
+TEST(TraceProfile, WithoutStepsSaysHowToMarkThem) {
+  TraceBuilder builder;
+  builder.trace.writer = Writer::kNsight;
+  builder.kernel("gemm", 0, 100, 1);
+  try {
+    profile_of(builder.trace, {9, false});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("has no steps: mark them with an NVTX range"));
+  }
+  builder.annotation("step_num#4", 0, 200);
+  try {
+    profile_of(builder.trace, {9, false});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("has no step_num#9; its steps are 4"));
+  }
+}
+
 TEST(TraceProfile, RanksAddUp) {
   TraceProfile sum = profile_of(two_steps().trace);
   add(sum, profile_of(two_steps().trace));
