@@ -97,6 +97,8 @@ struct Analysis {
   /// Replaces `needs` for traces larger than kLargeTrace, so that a default run does not take gigabytes of
   /// memory.
   std::optional<Needs> needs_of_large = {};
+  /// True if its figures say when things happened: it has none for files without times (has_times).
+  bool needs_times = false;
 };
 
 /// Bytes of unpacked text.

@@ -48,7 +48,7 @@ class Case(CommandLineTest):
     def standing(self, path):
         """(unit, length in ns, share busy or None) of the first line."""
         line = self.ask("findings", path)["standing"][0]
-        unit, number, of, busy = re.match(r"(step|trace) ([\d.]+) (\w+) · GPU busy(?: ([\d.]+) %|: not known)", line).groups()
+        unit, number, of, busy = re.match(r"(?:\d+ ranks: )?(step|trace) ([\d.]+) (\w+) · GPU busy(?: ([\d.]+) %|: not known)", line).groups()
         return unit, float(number) * UNIT_NS[of], None if busy is None else float(busy) / 100
 
     def stands(self, path, unit, length_ns, busy):
@@ -300,6 +300,10 @@ class MergedRanks(Case):
             # The longest time of a cause may be one of several that are equal.
             return [{**one, "at_ns": 0} for one in found["tables"]["findings"]], found["standing"]
         self.assertEqual(of(merged), of(folder))
+        for analysis in ("", "idle"):
+            by_rank = [[{**row, "file": ""} for row in self.ask(analysis, of)["tables"].get("ranks", [])] for of in (merged, folder)]
+            self.assertEqual(*by_rank)
+        self.assertEqual(self.ask("", merged)["standing"][0], self.ask("", folder)["standing"][0])
         for metric in ("steps", "step_time_ns", "step_utilization"):
             self.assertEqual(self.headline("steps", merged, metric), self.headline("steps", folder, metric))
 
@@ -308,6 +312,9 @@ class MergedRanks(Case):
         self.assertEqual(trace("steps", CASES / "a5_merged.json").stdout.splitlines()[0],
                          "4 ranks: 3 steps, 14.0 ms each in the median, in which the devices work 35.7 % of the time")
         self.assertAlmostEqual(self.standing("a5_merged.json")[1], 14.7 * MS, delta=0.05 * MS)
+        self.assertRegex(trace(CASES / "a5_merged.json").stdout, "^4 ranks: step 14")
+        idle = self.ask("idle", "a5_merged.json")
+        self.assertEqual([row["rank"] for row in idle["tables"]["ranks"]], [0, 1, 2, 3])
         self.same("a5_merged.json", self.apart("a5_merged.json", lambda e: (e["pid"] - 1000) // 100 if e["pid"] > 99 else e["pid"]))
 
     def test_numbers_that_ranks_share(self):
@@ -409,7 +416,22 @@ class OtherFiles(Case):
                 result = trace(path)
                 self.assert_exit(result, 0)
                 self.assertRegex(result.stdout, "^when operators, calls and work of devices began is not in the file")
-                self.assertNotRegex(result.stdout, "nothing found|GPU busy")
+                self.assertNotRegex(result.stdout, "nothing found|GPU busy|of span")
+        self.assertRegex(trace(at_once).stdout, "gemm19 +compute +1 +119 µs")
+        again = write_trace(self.folder / "rank1.json", [kernel(f"gemm{i}", 0, 100 + i, i) for i in range(20)])
+        for analysis in ("utilization", "idle", "launch", "queue", "overlap", "steps", "efficiency", "critical-path",
+                         "collectives", "stragglers"):
+            for files in ((at_once,), (at_once, again)):
+                with self.subTest(analysis, files=len(files)):
+                    result = trace(analysis, *files)
+                    self.assert_exit(result, 0)
+                    self.assertIn("when operators, calls and work of devices began is not in the file", result.stdout)
+                    self.assertNotRegex(result.stdout, r"\d %|\d ms|\d µs")
+        sums = trace("kernels", at_once).stdout
+        self.assertRegex(sums, "gemm19 +compute +GEMM +1 +119 µs")
+        self.assertNotIn("of busy", sums)
+        apart = write_trace(self.folder / "apart.json", [kernel(f"gemm{i}", 200 * i, 100 + i, i) for i in range(20)])
+        self.assertRegex(trace("utilization", apart).stdout, "^the devices work 55.9 % of the time")
 
 
 if __name__ == "__main__":

@@ -215,7 +215,10 @@ extern const Analysis collectives{
     Needs::kLaunches | Needs::kOps | Needs::kOpArguments | Needs::kGpuArguments,
     analyze_collectives,
     {},
-    combine_collectives};
+    combine_collectives,
+    nullptr,
+    {},
+    true};
 
 }  // namespace analysis
 
@@ -226,7 +229,10 @@ extern const Analysis stragglers{"stragglers",
                                  Needs::kLaunches | Needs::kGpuArguments,
                                  analyze_stragglers,
                                  kStragglerOptions,
-                                 combine_stragglers};
+                                 combine_stragglers,
+                                 nullptr,
+                                 {},
+                                 true};
 
 }  // namespace analysis
 

@@ -460,7 +460,10 @@ extern const Analysis critical_path{"critical-path",
                                     Needs::kLaunches | Needs::kOps | Needs::kSyncs | Needs::kGpuArguments,
                                     analyze_critical_path,
                                     kPathOptions,
-                                    combine};
+                                    combine,
+                                    nullptr,
+                                    {},
+                                    true};
 
 }  // namespace analysis
 

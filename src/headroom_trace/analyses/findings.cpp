@@ -140,6 +140,11 @@ AnalysisResult analyze_summary(const TraceIndex& index, const AnalysisOptions& o
     return result;
   }
   const std::vector<KernelType>& types = index.types();
+  if (!has_times(trace)) {
+    result.tables.push_back(top_kernels(trace, types, options.top));
+    add_summary(index, add_findings(index, kMostFindings, result), result);
+    return result;
+  }
   const std::vector<DeviceTimes>& devices = index.devices();
   const std::vector<Spans> matmul = busy_times(trace, work, matmul_or_convolution_by_name(trace));
   std::int64_t matmul_ns = 0;

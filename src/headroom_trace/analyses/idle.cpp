@@ -610,7 +610,7 @@ AnalysisResult analyze_steps(const TraceIndex& index, const AnalysisOptions& opt
   return result;
 }
 
-AnalysisResult combine_steps(std::span<const RankResult> ranks, const AnalysisOptions&) {
+AnalysisResult combine_by_rank(std::span<const RankResult> ranks, const AnalysisOptions&) {
   return combine_headlines(ranks);
 }
 
@@ -623,7 +623,10 @@ extern const Analysis idle{"idle",
                            Needs::kLaunches | Needs::kOps | Needs::kPython,
                            analyze_idle,
                            kIdleOptions,
-                           nullptr};
+                           combine_by_rank,
+                           nullptr,
+                           {},
+                           true};
 
 }  // namespace analysis
 
@@ -635,7 +638,10 @@ extern const Analysis steps{"steps",
                             Needs::kLaunches | Needs::kOps | Needs::kPython,
                             analyze_steps,
                             {},
-                            combine_steps};
+                            combine_by_rank,
+                            nullptr,
+                            {},
+                            true};
 
 }  // namespace analysis
 

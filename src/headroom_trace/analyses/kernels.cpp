@@ -272,9 +272,14 @@ AnalysisResult analyze_kernels(const TraceIndex& index, const AnalysisOptions& o
   DataTable kernels = kernel_table(trace, Grouping(index, by), categories, all.total_ns());
   if (const std::size_t left_out = keep_top(kernels, options.top); left_out > 0)
     result.notes.push_back(fmt::format("{} more rows: --top 0 shows all", left_out));
-  result.tables = {std::move(kernels), type_table(trace, types, devices, busy.busy_ns),
-                   combination_table(busy), category_table(trace, categories, all.total_ns()),
-                   sequence_table(trace, categories, all.total_ns(), options.top)};
+  if (has_times(trace)) {
+    result.tables = {std::move(kernels), type_table(trace, types, devices, busy.busy_ns),
+                     combination_table(busy), category_table(trace, categories, all.total_ns()),
+                     sequence_table(trace, categories, all.total_ns(), options.top)};
+  } else {
+    result.tables = {std::move(kernels), category_table(trace, categories, all.total_ns())};
+    result.notes.emplace_back(kNoTimes);
+  }
   result.headlines = {{"gpu_events", Kind::kCount, true, static_cast<double>(all.count()), ""},
                       {"gpu_time_ns", Kind::kTimeNs, true, static_cast<double>(all.total_ns()), ""},
                       {"mean_duration_ns", Kind::kTimeNs, true, all.mean_ns(), ""}};

@@ -441,15 +441,24 @@ extern const Analysis launch{"launch",
                              Needs::kLaunches | Needs::kOps,
                              analyze_launch,
                              kLaunchOptions,
-                             nullptr};
+                             nullptr,
+                             nullptr,
+                             {},
+                             true};
 
 }  // namespace analysis
 
 namespace analysis {
 
-extern const Analysis queue{"queue",          "how much work waits on each stream, and when launching blocks",
-                            Needs::kLaunches, analyze_queue,
-                            kQueueOptions,    nullptr};
+extern const Analysis queue{"queue",
+                            "how much work waits on each stream, and when launching blocks",
+                            Needs::kLaunches,
+                            analyze_queue,
+                            kQueueOptions,
+                            nullptr,
+                            nullptr,
+                            {},
+                            true};
 
 }  // namespace analysis
 

@@ -492,7 +492,9 @@ extern const Analysis utilization{"utilization",
                                   analyze_utilization,
                                   kUtilizationOptions,
                                   nullptr,
-                                  needs_with_utilization};
+                                  needs_with_utilization,
+                                  {},
+                                  true};
 
 }  // namespace analysis
 
@@ -503,15 +505,24 @@ extern const Analysis efficiency{"efficiency",
                                  Needs::kGpuArguments,
                                  analyze_efficiency,
                                  {},
-                                 nullptr};
+                                 nullptr,
+                                 nullptr,
+                                 {},
+                                 true};
 
 }  // namespace analysis
 
 namespace analysis {
 
-extern const Analysis overlap{
-    "overlap", "how much communication is hidden behind computation", Needs::kGpuWork, analyze_overlap, {},
-    nullptr};
+extern const Analysis overlap{"overlap",
+                              "how much communication is hidden behind computation",
+                              Needs::kGpuWork,
+                              analyze_overlap,
+                              {},
+                              nullptr,
+                              nullptr,
+                              {},
+                              true};
 
 }  // namespace analysis
 

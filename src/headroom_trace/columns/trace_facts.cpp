@@ -222,6 +222,20 @@ Extent whole_extent(const Trace& trace) {
   return extent_of(trace.events, [](std::size_t) { return true; });
 }
 
+bool has_times(const Trace& trace) {
+  constexpr std::int64_t kFew = 10;
+  const std::vector<std::int64_t>& starts = trace.events.start_ns;
+  const std::int64_t half = std::ssize(starts) / 2;
+  const Extent whole = whole_extent(trace), work = gpu_extent(trace);
+  const auto at_one_time = std::ranges::count_if(
+      trace.gpu, [&](const GpuDetail& row) { return starts[row.event] == work.start_ns; });
+  const bool is_counted = whole.length_ns() <= 2 * std::ssize(starts) &&
+                          std::ranges::count_if(trace.events.duration_ns,
+                                                [](std::int64_t length) { return length <= 1; }) >= half;
+  return !is_counted && std::ranges::count(starts, whole.start_ns) <= std::max(kFew, half) &&
+         at_one_time <= std::max(kFew, std::ssize(trace.gpu) / 2);
+}
+
 TraceFacts facts_of(const Trace& trace) {
   const Extent extent = whole_extent(trace);
   TraceFacts facts;

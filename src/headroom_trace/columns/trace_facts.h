@@ -38,6 +38,12 @@ struct Extent {
 Extent gpu_extent(const Trace& trace);
 Extent whole_extent(const Trace& trace);  ///< of every event
 
+/// False for execution traces, whose events stand in their order, a nanosecond each, or all at one time. Of
+/// the events that were read.
+bool has_times(const Trace& trace);
+inline constexpr const char* kNoTimes =
+    "when operators, calls and work of devices began is not in the file: nothing tells what waits for what";
+
 /// The facts of a trace that outlive its columns.
 struct TraceFacts {
   std::string source;

@@ -9,6 +9,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom_trace/columns/attribution.h"
+#include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/findings/finding_search.h"
 #include "headroom_trace/findings/finding_text.h"
 #include "headroom_trace/findings/step_shares.h"
@@ -27,15 +28,6 @@ bool is_inside(const FindingSearch& search, const std::vector<bool>& fits, std::
     if (fits[search.trace().events.name[event]]) return true;
   }
   return false;
-}
-
-/// False for execution traces, whose events stand in their order, a nanosecond each, or all at one time.
-bool has_times(const Trace& trace) {
-  constexpr std::int64_t kFew = 10;
-  const std::vector<std::int64_t>& starts = trace.events.start_ns;
-  const Extent extent = whole_extent(trace);
-  return extent.length_ns() > 2 * std::ssize(starts) &&
-         std::ranges::count(starts, extent.start_ns) <= std::max(kFew, std::ssize(starts) / 2);
 }
 
 /// Idle time before work without a launch in the file, which no finding can explain.
@@ -104,9 +96,7 @@ void sort_findings(std::vector<Finding>& findings) {
 TraceFindings add_findings(const TraceIndex& index, std::size_t most, AnalysisResult& result,
                            const std::string& without) {
   if (!has_times(index.trace())) {
-    result.answer.emplace_back(
-        "when operators, calls and work of devices began is not in the file: nothing tells what waits for "
-        "what");
+    result.answer.emplace_back(kNoTimes);
     return {};
   }
   FindingSearch search(index);

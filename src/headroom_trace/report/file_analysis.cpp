@@ -325,6 +325,12 @@ std::vector<std::string> joined_doubts(std::span<const RankResult> ranks) {
 }  // namespace
 
 AnalysisResult analyze_trace(const Trace& trace, const Analysis& analysis, const AnalysisOptions& options) {
+  if (analysis.needs_times && !options.flag("pytorch-compat") && trace.events.size() > 0 &&
+      !has_times(trace)) {
+    AnalysisResult result;
+    result.answer = {kNoTimes};
+    return result;
+  }
   const TraceIndex index(trace);
   // `validate` shows them all; PyTorch's function knows none that are impossible.
   if (has(analysis.needs, Needs::kSyntax) || options.flag("pytorch-compat"))
@@ -390,10 +396,17 @@ std::vector<FileAnalysis> analyze_files(std::span<const fs::path> files, const A
 
 AnalysisResult combined(std::span<const RankResult> ranks, const Analysis& analysis,
                         const AnalysisOptions& options) {
-  AnalysisResult result =
-      analysis.combine != nullptr ? analysis.combine(ranks, options) : combine_headlines(ranks);
+  // A rank that has only a sentence to say has nothing to combine.
+  const auto empty = std::ranges::find_if(ranks, [](const RankResult& rank) {
+    return rank.result.tables.empty() && rank.result.summary == nullptr;
+  });
+  const bool can_combine = analysis.combine != nullptr && empty == ranks.end();
+  AnalysisResult result = can_combine ? analysis.combine(ranks, options) : combine_headlines(ranks);
+  if (empty != ranks.end()) result.answer = empty->result.answer;
   result.doubts = joined_doubts(ranks);
   result.ranks = ranks.size();
+  if (!result.standing.empty())
+    result.standing.front() = fmt::format("{} ranks: {}", ranks.size(), result.standing.front());
   return result;
 }
 
