@@ -33,6 +33,21 @@ class Formats(CommandLineTest):
                 json.loads(out.read_text())
                 self.assertEqual(self.kernels_of(out), self.kernels_of(FORMATS / name))
 
+    def test_converted_steps_of_jax_have_the_name_that_other_tools_read(self):
+        out, again = self.folder / "jax.json", self.folder / "again.json"
+        self.assert_exit(headroom("trace", "convert", FORMATS / "gpu.xplane.pb", out), 0)
+        named = [event for event in json.loads(out.read_text())["traceEvents"] if event["name"].startswith("ProfilerStep#")]
+        self.assertEqual({event["cat"] for event in named}, {"user_annotation"})
+        self.assertNotIn("step_num#", out.read_text())
+        self.assert_exit(headroom("trace", "convert", out, again), 0)
+        steps = [tables_of(trace("steps", path, "--json", "-"))["steps"] for path in (FORMATS / "gpu.xplane.pb", out, again)]
+        self.assertEqual([row["step"] for row in steps[0]], [event["name"].split("#")[1] for event in named])
+        self.assertEqual(steps[0], steps[1])
+        self.assertEqual(steps[1], steps[2])
+        old = self.folder / "old.json"
+        old.write_text(out.read_text().replace("ProfilerStep#", "step_num#"))
+        self.assertEqual(tables_of(trace("steps", old, "--json", "-"))["steps"], steps[0])
+
     def test_memory_of_a_snapshot(self):
         result = trace("memory", FORMATS / "snapshot_protocol5.pickle", "--json", "-")
         self.assert_exit(result, 0)

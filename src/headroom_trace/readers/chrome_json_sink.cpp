@@ -4,6 +4,7 @@
 #include <array>
 
 #include "headroom/base/text.h"
+#include "headroom_trace/columns/trace_facts.h"
 #include "headroom_trace/json/strict_json.h"
 #include "headroom_trace/readers/event_sink.h"
 
@@ -45,7 +46,12 @@ class ChromeJsonSink final : public EventSink {
                  ? event.category_text
                  : kCategoryTexts[static_cast<std::size_t>(event.category)]);
     text_ += ",\"name\":";
-    add_text(event.name);
+    // Other tools know the steps of PyTorch.
+    if (event.name.starts_with(kStepNumName)) {
+      add_text(std::string(kStepName).append(event.name.substr(kStepNumName.size())));
+    } else {
+      add_text(event.name);
+    }
     add_place(event.place);
     if (!event.arguments.empty() || !event.stack.empty()) add_arguments(event);
     text_ += "},\n";

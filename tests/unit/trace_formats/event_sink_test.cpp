@@ -75,6 +75,21 @@ TEST(EventSink, TheSameAsJson) {
   EXPECT_EQ(json, expected + "\n");
 }
 
+TEST(EventSink, StepsOfJaxAreWrittenAsThoseOfPyTorch) {
+  Trace trace;
+  std::string json;
+  const RewriteSink out{[&](std::string_view events) { json += events; }, {}};
+  const ReadOptions options;
+  const auto sink = chrome_json_sink(trace, options, out);
+  const EventArguments none;
+  for (const std::string_view name : {"step_num#7", "my step_num#7"}) {
+    sink->add({.category = Category::kUserAnnotation, .name = name, .place = {"1", "1"}, .arguments = none});
+  }
+  sink->finish(10);
+  EXPECT_NE(json.find(R"("name":"ProfilerStep#7")"), json.npos) << json;
+  EXPECT_NE(json.find(R"("name":"my step_num#7")"), json.npos) << json;
+}
+
 TEST(EventSink, WhatCannotBeIsReported) {
   Trace trace;
   const ReadOptions options;
