@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import subprocess
 import unittest
 
@@ -157,6 +158,34 @@ class Convert(CommandLineTest):
         self.assertEqual(events[8]["name"], "tab\there \ufffd")
         self.assert_exit(trace("validate", out), 0)
         self.assertEqual(tables_of(trace("kernels", path, "--json", "-")), tables_of(trace("kernels", out, "--json", "-")))
+
+    def test_impossible_events_are_kept_and_counted(self):
+        events = [kernel("sgemm", 1000 * i, 100, i) for i in range(1, 21)]
+        path, out = write_trace(self.folder / "rank0.json", events), self.folder / "out.json"
+        self.assertNotIn("impossible", self.convert(path, out).stderr)
+        broken = write_trace(self.folder / "rank1.json", [*events, kernel("sgemm", 50, 5_000_000, 99)])
+        far = write_trace(self.folder / "rank2.json", [*events, kernel("sgemm", 4e11, 100, 99)])
+        for wrong, what in ((broken, "1 impossible duration kept (5.00 s of 'sgemm'"), (far, "1 event kept, at times of another clock")):
+            for name in (out, self.folder / "out.csv"):
+                result = self.convert(wrong, name)
+                self.assert_exit(result, 0)
+                self.assertIn(what, result.stderr)
+                self.assertIn("21 of 21 events written", result.stderr)
+        merged = headroom("trace", "merge", path, broken, "-o", out)
+        self.assert_exit(merged, 0)
+        self.assertIn("rank 1: 1 impossible duration kept (5.00 s of 'sgemm'", merged.stderr)
+        self.assertIn("1 impossible duration left out", trace("summary", out).stdout)
+
+    def test_a_page_draws_no_impossible_events(self):
+        events = [kernel("sgemm", 1000 * i, 100, i) for i in range(1, 21)]
+        path = write_trace(self.folder / "run.json", [*events, kernel("sgemm", 50, 5_000_000, 99)])
+        page = self.folder / "page.html"
+        for is_broken in (True, False):
+            self.assert_exit(headroom("report", path, "-o", page, "--force"), 0)
+            text = page.read_text()
+            self.assertEqual("1 impossible duration left out (5.00 s of" in text, is_broken)
+            self.assertRegex(text, r'"start_ns":\d+,"length_ns":19100000,')
+            path = write_trace(self.folder / "run.json", events)
 
     def test_packed_outputs_and_standard_streams(self):
         path = write_trace(self.folder / "run.json")

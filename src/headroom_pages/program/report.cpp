@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -28,6 +30,8 @@
 #include "headroom_pages/sections.h"
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/index/trace_index.h"
+#include "headroom_trace/index/trace_trust.h"
 #include "headroom_trace/merge/trace_merge.h"
 #include "headroom_trace/program/trace_files.h"
 #include "headroom_trace/program/trace_options.h"
@@ -44,8 +48,9 @@ struct ReadTraces {
   std::vector<trace::AnalysisResult> results;
   std::vector<trace::RankClock> clocks;
   std::vector<trace::RankTimeline> timelines;
+  std::vector<std::vector<std::string>> left_out;  ///< what is not drawn because it cannot be right
 
-  explicit ReadTraces(std::size_t files) : results(files), clocks(files), timelines(files) {}
+  explicit ReadTraces(std::size_t files) : results(files), clocks(files), timelines(files), left_out(files) {}
 };
 
 bool is_large(const std::filesystem::path& file, std::uint64_t bytes) {
@@ -67,9 +72,14 @@ ReadTraces read_traces(const std::vector<std::filesystem::path>& files, const tr
         // What to fix is looked for while the picture is made.
         auto result =
             std::async(std::launch::async, [&] { return trace::analyze_trace(trace, analysis, {}); });
-        read.clocks[i] = trace::rank_clock(trace);
+        const trace::ImpossibleEvents impossible = trace::impossible_events(trace::TraceIndex(trace));
+        const trace::Trace kept =
+            impossible.rows.empty() ? trace::Trace{} : trace::without(trace, impossible);
+        const trace::Trace& drawn = impossible.rows.empty() ? trace : kept;
+        for (const trace::Doubt& doubt : impossible.doubts) read.left_out[i].push_back(doubt_text(doubt));
+        read.clocks[i] = trace::rank_clock(drawn);
         read.clocks[i].file = files[i];
-        read.timelines[i] = trace::rank_timeline(trace, read.clocks[i].calls, limits);
+        read.timelines[i] = trace::rank_timeline(drawn, read.clocks[i].calls, limits);
         read.results[i] = result.get();
       });
   for (const std::string& error : errors) {
@@ -114,6 +124,12 @@ PageSection section_of(const std::vector<std::string>& operands, const TraceRead
   trace::JobTimeline timeline =
       trace::job_timeline(std::move(read.timelines), trace::job_clocks(std::move(read.clocks)));
   note_large(report, timeline);
+  for (std::size_t i = 0; i < read.left_out.size(); ++i) {
+    for (const std::string& text : read.left_out[i]) {
+      timeline.notes.push_back(
+          read.left_out.size() == 1 ? text : fmt::format("{}: {}", files.paths[i].string(), text));
+    }
+  }
   return trace_section(trace_name(files.paths), report, timeline);
 }
 

@@ -157,17 +157,17 @@ bool is_much(const Doubt& doubt) {
 
 }  // namespace
 
-std::string doubt_text(const Doubt& doubt) {
+std::string doubt_text(const Doubt& doubt, const char* done) {
   const std::string example = in_quotes(
       doubt.example.size() > kMostName ? doubt.example.substr(0, kMostName) + "..." : doubt.example);
   switch (doubt.kind) {
     case DoubtKind::kOverrun:
-      return fmt::format("{} left out ({} of {}, with later work of its stream inside)",
-                         counted(doubt.count, "impossible duration"),
+      return fmt::format("{} {} ({} of {}, with later work of its stream inside)",
+                         counted(doubt.count, "impossible duration"), done,
                          format_time_ns(static_cast<double>(doubt.longest_ns)), example);
     case DoubtKind::kFarTime:
-      return fmt::format("{} left out, at times of another clock (the first is {})",
-                         counted(doubt.count, "event"), example);
+      return fmt::format("{} {}, at times of another clock (the first is {})", counted(doubt.count, "event"),
+                         done, example);
     case DoubtKind::kLaunchesWithoutWork:
       return fmt::format(
           "{} of {} launches have no work in the file, so that idle time is not known (the first is {})",

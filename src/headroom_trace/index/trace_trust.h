@@ -28,8 +28,9 @@ struct Doubt {
   std::int64_t longest_ns = 0;  ///< of the events left out for their duration
 };
 
-/// "1 impossible duration left out (3.40 s of 'gemm', with later work of its stream inside)"
-std::string doubt_text(const Doubt& doubt);
+/// "1 impossible duration left out (3.40 s of 'gemm', with later work of its stream inside)"; `done`: what
+/// became of impossible events.
+std::string doubt_text(const Doubt& doubt, const char* done = "left out");
 
 /// Events that cannot be right, to be left out before any analysis.
 struct ImpossibleEvents {

@@ -354,6 +354,7 @@ RankClock rank_clock(const Trace& trace) {
   RankClock clock;
   clock.facts = facts_of(trace);
   clock.base_ns = trace.base_time_ns;
+  clock.impossible = impossible_events_kept(trace);
   clock.calls = TraceIndex(trace).calls();
   std::map<std::uint32_t, std::uint32_t> rows;
   for (const CollectiveCall& call : clock.calls) {
@@ -400,6 +401,10 @@ MergedTrace merge_traces(std::span<const std::filesystem::path> files, const Wri
         "writes "
         "one again)");
   JobClocks job = job_clocks(files, how);
+  for (const RankClock& clock : job.ranks) {
+    for (const std::string& text : clock.impossible)
+      job.notes.push_back(fmt::format("rank {}: {}", clock.rank, text));
+  }
   const std::int64_t base_ns = common_base(job);
   const std::vector<readers::RankMark> marks = marks_of(job, base_ns);
   MergedDocument document(write, base_ns);

@@ -29,6 +29,7 @@ struct RankClock {
   std::vector<Thread> threads;              ///< those that have calls
   std::vector<std::uint32_t> call_threads;  ///< by call: row of `threads`
   std::int32_t last_device = 0;             ///< the highest number of a device
+  std::vector<std::string> impossible;      ///< impossible_events_kept
 };
 
 /// The ranks of a job by number, and their collectives, which point to the calls of `ranks`.

@@ -13,6 +13,7 @@
 #include "headroom_trace/program/trace_files.h"
 #include "headroom_trace/program/trace_options.h"
 #include "headroom_trace/readers/convert.h"
+#include "headroom_trace/report/file_analysis.h"
 
 namespace headroom::cli {
 namespace {
@@ -53,6 +54,17 @@ trace::ReadOptions read_options(const ConvertOptions& options, TraceProgress& te
   return read;
 }
 
+/// What of the file cannot be right. Not known of large ones, and of pipes, which can be read only once.
+std::vector<std::string> impossible_events_of(const fs::path& in, trace::ReadOptions read) {
+  std::error_code none;
+  if (!fs::is_regular_file(in, none) || trace::text_bytes(in, fs::file_size(in)) > trace::kLargeTrace)
+    return {};
+  read.needs =
+      trace::Needs::kLaunches | trace::Needs::kOpEvents | trace::Needs::kPython | trace::Needs::kOthers;
+  read.progress = nullptr;
+  return trace::impossible_events_kept(trace::read(in, read));
+}
+
 ExitCode convert(const ConvertOptions& options) {
   const fs::path in = path_or(options.paths[0], "/dev/stdin"), out = path_or(options.paths[1], "/dev/stdout");
   std::error_code none;
@@ -60,19 +72,23 @@ ExitCode convert(const ConvertOptions& options) {
   FileWriter file(out);
   const trace::WriteText write = [&file](std::string_view text) { file.write(text); };
   trace::Conversion done;
+  std::vector<std::string> impossible;
   {
     TraceProgress terminal;
     trace::ReadOptions read = read_options(options, terminal);
     if (is_csv(out)) {
       const trace::Trace trace = trace::read(in, read);
       done = {trace::facts_of(trace), trace::write_event_columns(trace, write)};
+      impossible = trace::impossible_events_kept(trace);
     } else {
       done = trace::convert_to_chrome_trace(in, write, read);
+      impossible = impossible_events_of(in, read);
     }
   }
   if (interrupt_flag()) throw Error("interrupted");
   file.finish();
   warn_of_problems({done.facts});
+  for (const std::string& text : impossible) say_sentence(text);
   say_sentence(fmt::format("{} of {} events written to {}", done.events_written, done.facts.events_seen,
                            out == "/dev/stdout" ? "standard output" : out.string()));
   return ExitCode::kFine;

@@ -351,6 +351,13 @@ AnalysisResult analyze_trace(const Trace& trace, const Analysis& analysis, const
   return trusted(TraceIndex(kept));
 }
 
+std::vector<std::string> impossible_events_kept(const Trace& trace) {
+  std::vector<std::string> texts;
+  for (const Doubt& doubt : impossible_events(TraceIndex(trace)).doubts)
+    texts.push_back(doubt_text(doubt, "kept") + "; figures leave out what cannot be right");
+  return texts;
+}
+
 std::vector<std::string> read_files(std::span<const fs::path> files, const NeedsOfFile& needs,
                                     const FilesOptions& how, const UseTrace& use) {
   const int threads =

@@ -59,6 +59,10 @@ std::vector<FileAnalysis> analyze_files(std::span<const std::filesystem::path> f
 /// lacks; `validate` and `--pytorch-compat` have all events.
 AnalysisResult analyze_trace(const Trace& trace, const Analysis& analysis, const AnalysisOptions& options);
 
+/// Returns a sentence for each kind of impossible event in a trace that is written again with all of them: "1
+/// impossible duration kept (...)".
+std::vector<std::string> impossible_events_kept(const Trace& trace);
+
 /// Combines the results of the ranks of one job.
 AnalysisResult combined(std::span<const RankResult> ranks, const Analysis& analysis,
                         const AnalysisOptions& options);
