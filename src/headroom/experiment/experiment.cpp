@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/experiment/experiment.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "headroom/base/error.h"
@@ -72,15 +75,43 @@ AxisRequest parse_axis_request(std::string_view text) {
 }
 
 bool accepts(const Axis& axis, std::string_view value) {
-  if (axis.kind == Axis::Kind::kFree) return !value.empty();
-  if (axis.kind == Axis::Kind::kText) return std::ranges::find(axis.values, value) != axis.values.end();
-  const auto number = to_integer(value);
-  return number && *number >= 1;
+  switch (axis.kind) {
+    case Axis::Kind::kInteger:
+      return to_integer(value).value_or(0) >= 1;
+    case Axis::Kind::kText:
+      return std::ranges::find(axis.values, value) != axis.values.end();
+    case Axis::Kind::kFree:
+      return !value.empty();
+    case Axis::Kind::kWhole:
+      return to_integer(value).has_value();
+    case Axis::Kind::kReal:
+      return std::isfinite(to_number(value).value_or(INFINITY));
+  }
+  return false;
 }
 
 std::string valid_values(const Axis& axis) {
-  if (axis.kind == Axis::Kind::kFree) return "a text such as " + join(axis.values, ", ");
-  return axis.kind == Axis::Kind::kText ? "one of " + join(axis.values, ", ") : "a positive integer";
+  switch (axis.kind) {
+    case Axis::Kind::kInteger:
+      return "a positive integer";
+    case Axis::Kind::kText:
+      return "one of " + join(axis.values, ", ");
+    case Axis::Kind::kFree:
+      return "a text such as " + join(axis.values, ", ");
+    case Axis::Kind::kWhole:
+      return "an integer";
+    case Axis::Kind::kReal:
+      return "a number";
+  }
+  return {};
+}
+
+std::string axis_text(const Axis& axis, const std::string& text) {
+  if (axis.kind == Axis::Kind::kText || axis.kind == Axis::Kind::kFree) return text;
+  if (const auto whole = to_integer(text)) return std::to_string(*whole);
+  if (axis.kind != Axis::Kind::kReal) return text;
+  const auto real = to_number(text);
+  return real ? fmt::format("{}", *real) : text;
 }
 
 std::vector<std::string> select_values(const Axis& axis, std::span<const AxisRequest> requests) {
@@ -91,9 +122,7 @@ std::vector<std::string> select_values(const Axis& axis, std::span<const AxisReq
     named = true;
     for (const std::string& value : request.values) {
       if (!accepts(axis, value)) continue;
-      // "0064" and "64" are one case.
-      const std::string plain =
-          axis.kind == Axis::Kind::kInteger ? std::to_string(*to_integer(value)) : value;
+      const std::string plain = axis_text(axis, value);
       if (std::ranges::find(selected, plain) == selected.end()) selected.push_back(plain);
     }
   }

@@ -17,12 +17,17 @@ struct Axis {
   enum class Kind {
     kInteger,  ///< any positive integer
     kText,     ///< only the listed values
-    kFree      ///< any text; the experiment rejects invalid values
+    kFree,     ///< any text; the experiment rejects invalid values
+    kWhole,    ///< any integer
+    kReal      ///< any finite number
   };
   std::string name;
   Kind kind = Kind::kText;
   std::vector<std::string> values;
 };
+
+/// Returns the one text of the value that `text` has on `axis`: "64" for "0064", "1" for "1.0".
+std::string axis_text(const Axis& axis, const std::string& text);
 
 /// A user's request for one axis: "D=1024,4096", "D=1024-16384*2", "D=64-512+64", "dtype=int8".
 struct AxisRequest {

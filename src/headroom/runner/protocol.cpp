@@ -59,18 +59,23 @@ struct JsonMembers<Hello> {
                                      sparse("counts", &Hello::counts)};
 };
 
-/// Two flags for three kinds: "free" came later, and who does not know it takes the axis for one of texts.
+/// Flags for kinds: those beside "integer" came later, and who does not know one takes the axis for one of
+/// texts.
 template <>
 struct JsonCodec<Axis> {
   static Json write(const Axis& axis) {
     Json json{{"name", axis.name}, {"integer", axis.kind == Axis::Kind::kInteger}, {"values", axis.values}};
     if (axis.kind == Axis::Kind::kFree) json["free"] = true;
+    if (axis.kind == Axis::Kind::kWhole) json["whole"] = true;
+    if (axis.kind == Axis::Kind::kReal) json["real"] = true;
     return json;
   }
   static Axis read(const Json& json, const JsonPath& path) {
     const std::string where = path.text();
     Axis::Kind kind = json_bool(json, "integer", where) ? Axis::Kind::kInteger : Axis::Kind::kText;
     if (json_member_or<bool>(json, "free", false, where)) kind = Axis::Kind::kFree;
+    if (json_member_or<bool>(json, "whole", false, where)) kind = Axis::Kind::kWhole;
+    if (json_member_or<bool>(json, "real", false, where)) kind = Axis::Kind::kReal;
     return {json_string(json, "name", where), kind,
             json_member_as<std::vector<std::string>>(json, "values", where)};
   }

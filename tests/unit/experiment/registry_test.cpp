@@ -145,6 +145,15 @@ TEST(Axis, AcceptsPositiveIntegersOrTheListedTexts) {
   for (const char* value : {"0", "-1", "x", "1.5", "", "99999999999999999999"}) {
     EXPECT_FALSE(accepts(kSize, value)) << value;
   }
+  const Axis whole{"n", Axis::Kind::kWhole, {"0", "64"}}, real{"x", Axis::Kind::kReal, {"0.5"}};
+  for (const char* value : {"0", "-7", "9223372036854775807"}) EXPECT_TRUE(accepts(whole, value)) << value;
+  for (const char* value : {"", "0.5", "9223372036854775808", "x"})
+    EXPECT_FALSE(accepts(whole, value)) << value;
+  for (const char* value : {"0", "-7.5", "1e-3"}) EXPECT_TRUE(accepts(real, value)) << value;
+  for (const char* value : {"", "nan", "inf", "x"}) EXPECT_FALSE(accepts(real, value)) << value;
+  const std::vector<AxisRequest> written{{"n", {"007", "7"}}, {"x", {"1.0", "1", "1e-3"}}};
+  EXPECT_THAT(select_values(whole, written), ElementsAre("7"));
+  EXPECT_THAT(select_values(real, written), ElementsAre("1", "0.001"));
   EXPECT_TRUE(accepts(kDtype, "bf16"));
   EXPECT_FALSE(accepts(kDtype, "f32"));
   EXPECT_EQ(valid_values(kDtype), "one of int8, bf16");

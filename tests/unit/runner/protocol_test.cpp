@@ -76,8 +76,10 @@ TEST(Protocol, DescriptionComesBack) {
                                       make.texts(1), make.coin(), {},          make.texts(0), make.text(),
                                       make.coin()};
     for (std::uint64_t i = make.below(3); i > 0; --i) {
-      description.axes.push_back({std::to_string(i) + make.text(),
-                                  make.coin() ? Axis::Kind::kInteger : Axis::Kind::kText, make.texts(0)});
+      constexpr Axis::Kind kKinds[] = {Axis::Kind::kInteger, Axis::Kind::kText, Axis::Kind::kFree,
+                                       Axis::Kind::kWhole, Axis::Kind::kReal};
+      description.axes.push_back(
+          {std::to_string(i) + make.text(), kKinds[make.below(std::size(kKinds))], make.texts(0)});
     }
     if (make.coin()) description.variants = {{make.text(), make.texts(0)}, {"native", make.texts(1)}};
     const ExperimentDescription back = description_from_json(sent(to_json(description)));
