@@ -178,6 +178,8 @@ class SampleSource {
   virtual void deliver(const Sample& sample) = 0;
   /// Whether the case was released after its last sample, so that its conclusion counts.
   virtual bool is_concluding() const { return false; }
+  /// Runs `work` on the thread that serves the cases and waits for it. Throws what `work` throws.
+  virtual void on_server(const std::function<void()>& work) { work(); }
 };
 
 /// Objects shared by live cases of one runner (a thread pool, weights), destroyed with the last user.
@@ -267,6 +269,10 @@ class State {
   void check(std::span<const double> actual, std::span<const double> expected, Tolerance tolerance);
   void check(std::span<const Bf16> actual, std::span<const double> expected, Tolerance tolerance);
 
+  /// Runs `work` on the thread that serves the cases, which waits for this one, and throws what it throws:
+  /// for code that needs what that thread has set for itself.
+  void on_server(const std::function<void()>& work) { source_.on_server(work); }
+
   /// After measure(): whether the case has all its samples, so that note(), series() and wrong_answer() still
   /// count. Otherwise end at once.
   bool is_concluding() const { return source_.is_concluding(); }
@@ -340,22 +346,33 @@ class State {
   requires std::is_invocable_r_v<double, Batch&, std::uint64_t>
   void measure_batches(Batch&& batch) {
     begin();
-    while (const auto request = next()) {
-      if (request->surround != nullptr) {
-        surrounded(*request, [&] { batch(request->iterations); });
-        continue;
-      }
-      const DeviceNoise before = device_now();
-      if (request->lead_in > 0) batch(request->lead_in);
-      clear_columns();
-      noise_.start();
-      const double elapsed_ns = batch(request->iterations);
-      deliver({elapsed_ns, request->iterations, noise_.stop(), device_since(before),
-               columns_of(request->iterations)});
-    }
+    while (const auto request = next()) take_batch(batch, *request);
+  }
+
+  /// measure_batches() on the thread that serves the cases: on_server().
+  template <typename Batch>
+  requires std::is_invocable_r_v<double, Batch&, std::uint64_t>
+  void measure_batches_on_server(Batch&& batch) {
+    begin();
+    while (const auto request = next()) on_server([&] { take_batch(batch, *request); });
   }
 
  private:
+  template <typename Batch>
+  void take_batch(Batch& batch, const SampleRequest& request) {
+    if (request.surround != nullptr) {
+      surrounded(request, [&] { batch(request.iterations); });
+      return;
+    }
+    const DeviceNoise before = device_now();
+    if (request.lead_in > 0) batch(request.lead_in);
+    clear_columns();
+    noise_.start();
+    const double elapsed_ns = batch(request.iterations);
+    deliver({elapsed_ns, request.iterations, noise_.stop(), device_since(before),
+             columns_of(request.iterations)});
+  }
+
   template <typename Function>
   static void call(Function& function, std::size_t copy) {
     if constexpr (std::invocable<Function&, std::size_t>) {

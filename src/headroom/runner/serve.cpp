@@ -2,6 +2,7 @@
 #include "headroom/runner/serve.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 
 #include <csignal>
@@ -60,12 +61,24 @@ SampleRequest sample_of(const Json& request) {
   return wanted;
 }
 
+/// Waits for a request, and calls `attention.look` while there is none.
+Channel::Status next_line(Channel& channel, std::string& line, const Attention& attention) {
+  constexpr int kLookMs = 500;
+  if (!attention.look) return channel.read_line(line, std::chrono::milliseconds(-1));
+  while (true) {
+    const Channel::Status status = channel.read_line(line, std::chrono::milliseconds(0));
+    if (status != Channel::Status::kTimeout) return status;
+    pollfd entry{channel.fd(), POLLIN, 0};
+    if (poll(&entry, 1, kLookMs) <= 0) attention.look();
+  }
+}
+
 }  // namespace
 
 CaseThread::CaseThread(const Experiment& experiment, CaseSpec spec, SharedObjects& shared) {
   thread_ =
       std::thread([this, &experiment, spec = std::move(spec), &shared] { run(experiment, spec, shared); });
-  await(Turn::kCaller);
+  attend();
 }
 
 CaseThread::~CaseThread() {
@@ -78,7 +91,33 @@ Conclusion CaseThread::conclude() {
   return std::move(conclusion_);
 }
 
+void CaseThread::attend() {
+  await(Turn::kCaller);
+  while (errand_ != nullptr) {
+    (*std::exchange(errand_, nullptr))();
+    hand_over_to(Turn::kCase);
+    await(Turn::kCaller);
+  }
+}
+
+void CaseThread::on_server(const std::function<void()>& work) {
+  std::exception_ptr failure;
+  const std::function<void()> errand = [&] {
+    try {
+      if (is_pinned_ && !std::exchange(is_server_pinned_, true)) pin_this_thread(allowed_cpus().back());
+      work();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  };
+  errand_ = &errand;
+  hand_over_to(Turn::kCaller);
+  await(Turn::kCase);
+  if (failure) std::rethrow_exception(failure);
+}
+
 void CaseThread::end() {
+  const bool has_ended = ended_;
   {
     const std::lock_guard lock(mutex_);
     released_ = true;
@@ -86,13 +125,15 @@ void CaseThread::end() {
     turn_ = Turn::kCase;
   }
   changed_.notify_all();
+  if (!has_ended) attend();
   thread_.join();
 }
 
 void CaseThread::run(const Experiment& experiment, const CaseSpec& spec, SharedObjects& shared) {
   // Cases that are compared must share one CPU: where another program sits on some of them, each thread would
   // keep the one that it woke on first, and the difference between CPUs would pass for one between the cases.
-  if (spec.threads == 1 && !experiment.is_placing_itself()) pin_this_thread(allowed_cpus().back());
+  is_pinned_ = spec.threads == 1 && !experiment.is_placing_itself();
+  if (is_pinned_) pin_this_thread(allowed_cpus().back());
   Outcome outcome = outcome_of(experiment, spec, *this, shared, conclusion_);
   if (outcome.kind == Outcome::Kind::kMeasured && !released_) {
     outcome = {Outcome::Kind::kFailed,
@@ -109,7 +150,7 @@ SampleReply CaseThread::sample(const SampleRequest& request) {
   if (ended_) return failed_reply(reply_.failure.empty() ? "the case has ended" : reply_.failure);
   request_ = request;
   hand_over_to(Turn::kCase);
-  await(Turn::kCaller);
+  attend();
   return reply_;
 }
 
@@ -279,7 +320,7 @@ void serve(Channel channel, Registry& registry, const std::string& name,
 }
 
 void converse(Channel channel, Registry& registry, const std::string& name,
-              const std::vector<std::string>& arguments) {
+              const std::vector<std::string>& arguments, const Attention& attention) {
   try {
     static_cast<void>(page_wish());  // no case need fail of what a variable says
     registry.require();
@@ -293,7 +334,7 @@ void converse(Channel channel, Registry& registry, const std::string& name,
   const Hello hello{name, HEADROOM_VERSION, kProtocolVersion, traces, true, server.counts()};
   if (!channel.write_line(dump_json(to_json(hello)))) return;
   std::string line;
-  while (channel.read_line(line, std::chrono::milliseconds(-1)) == Channel::Status::kLine) {
+  while (next_line(channel, line, attention) == Channel::Status::kLine) {
     Json request, reply;
     try {
       request = parse_json(line, "request");
@@ -305,6 +346,7 @@ void converse(Channel channel, Registry& registry, const std::string& name,
     } catch (const std::exception& error) {
       reply = {{"error", error.what()}};
     }
+    if (attention.replies && !attention.replies()) continue;
     if (request.is_object() && request.contains("id")) reply["id"] = request["id"];
     if (!channel.write_line(dump_json(reply))) return;
   }

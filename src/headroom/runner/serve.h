@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -48,7 +49,10 @@ class CaseThread final : private SampleSource {
   std::optional<SampleRequest> next() override;
   void deliver(const Sample& sample) override;
   bool is_concluding() const override { return concluding_; }
+  void on_server(const std::function<void()>& work) override;
 
+  /// Waits for the caller's turn, and runs what the case asks of its thread meanwhile.
+  void attend();
   void end();
   void run(const Experiment& experiment, const CaseSpec& spec, SharedObjects& shared);
   void hand_over_to(Turn turn);
@@ -63,6 +67,9 @@ class CaseThread final : private SampleSource {
   bool ended_ = false;
   PrepareReply prepared_;
   std::optional<SampleRequest> request_;
+  const std::function<void()>* errand_ = nullptr;  ///< what the caller's thread is to run; does not throw
+  bool is_pinned_ = false;
+  bool is_server_pinned_ = false;
   SampleReply reply_;
   Conclusion conclusion_;
   std::thread thread_;
@@ -114,8 +121,17 @@ std::optional<Channel> inherited_channel();
 void serve(Channel channel, Registry& registry, const std::string& name,
            const std::vector<std::string>& arguments = {});
 
+/// What a thread that serves looks after beside the conversation.
+struct Attention {
+  /// Called when a signal arrives while no request is there, and twice a second. An exception ends the
+  /// conversation.
+  std::function<void()> look;
+  /// Whether the reply that is ready is sent: not for a request that was interrupted.
+  std::function<bool()> replies;
+};
+
 /// Like serve(), in a process that goes on when the other end closes.
 void converse(Channel channel, Registry& registry, const std::string& name,
-              const std::vector<std::string>& arguments = {});
+              const std::vector<std::string>& arguments = {}, const Attention& attention = {});
 
 }  // namespace headroom

@@ -132,6 +132,57 @@ TEST_F(Served, GreetsAndDescribes) {
   EXPECT_EQ(description_from_json(reply.at("experiments")[0]).summary, "as told");
 }
 
+TEST(Conversation, RunsWorkOfCasesOnTheServingThread) {
+  const std::thread::id own = std::this_thread::get_id();
+  int here = 0;
+  const auto look = [&] { here += std::this_thread::get_id() == own; };
+  Registry registry;
+  registry.add("here", [&](State& state) {
+    EXPECT_NE(std::this_thread::get_id(), own);
+    state.on_server(look);
+    EXPECT_THROW(state.on_server([] { throw std::out_of_range("told"); }), std::out_of_range);
+    state.measure_batches_on_server([&](std::uint64_t iterations) {
+      look();
+      if (iterations == 7) throw std::runtime_error("boom");
+      return 1.0;
+    });
+    state.on_server(look);  // released
+  });
+  RegistryServer server(registry);
+  const Json spec = to_json(CaseSpec{"here", {}});
+  for (const int id : {1, 2}) server.answer({{"do", "prepare"}, {"case", id}, {"spec", spec}});
+  EXPECT_EQ(here, 2);
+  const auto sample = [&](int id, int iterations) {
+    return dump_json(
+        server.answer({{"do", "sample"}, {"case", id}, {"iterations", iterations}, {"lead_in", 0}}));
+  };
+  sample(2, 1);
+  sample(1, 1);
+  EXPECT_EQ(here, 4);
+  server.answer({{"do", "release"}, {"case", 1}, {"conclude", true}});
+  EXPECT_EQ(here, 5);
+  EXPECT_THAT(sample(2, 7), HasSubstr("boom"));
+  EXPECT_EQ(here, 6);
+}
+
+TEST(Conversation, LooksUpWhileItWaitsAndWithholdsReplies) {
+  auto [ours, theirs] = Channel::pair();
+  Registry registry = sample_registry();
+  std::atomic<int> looks = 0, asked = 0;
+  std::thread runner([&, channel = std::move(theirs)]() mutable {
+    converse(std::move(channel), registry, "sample", {}, {[&] { ++looks; }, [&] { return ++asked > 1; }});
+  });
+  std::string line;
+  ASSERT_EQ(ours.read_line(line, milliseconds(10'000)), Channel::Status::kLine);
+  while (looks == 0) std::this_thread::sleep_for(milliseconds(10));
+  ASSERT_TRUE(ours.write_line(R"({"do":"describe","id":1})"));
+  ASSERT_TRUE(ours.write_line(R"({"do":"describe","id":2})"));
+  ASSERT_EQ(ours.read_line(line, milliseconds(10'000)), Channel::Status::kLine);
+  EXPECT_EQ(parse_json(line, "reply").at("id"), 2);
+  ours = Channel(-1);
+  runner.join();
+}
+
 TEST_F(Served, TellsOfDevicesWhereItHasAny) {
   EXPECT_FALSE(ask({{"do", "describe"}}).contains("devices"));
   registry_.describe_devices_with([] {
