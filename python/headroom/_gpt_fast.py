@@ -114,7 +114,7 @@ def gather_gemv(state: State) -> None:
         return torch.matmul(matrices[chosen].to(torch.bfloat16), vector)
 
     run = _implementation(torch, state, product)
-    expected = torch.cat([_exact_product(torch, stacks[0][expert], x) for expert in _PAIRS[0]])
+    expected = torch.stack([_exact_product(torch, stacks[0][expert], x) for expert in _PAIRS[0]])
     _measure(state, lambda copy: run(*turns[copy % len(turns)], x), expected, *_sums(torch, state))
 
 

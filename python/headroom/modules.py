@@ -100,7 +100,7 @@ def measure(state: State, module: Callable[..., Any], inputs: Sequence[Any], kwa
         state.note("flops_counted", ", ".join(f"{name} {count:g}" for name, count in sorted(by_operator.items())))
     if answer:
         expected = _tensors(call(0, reference or module))
-        state.verify([tensor.flatten() for tensor in answer], [tensor.flatten() for tensor in expected], rtol=rtol or _tolerance(dtypes))
+        state.verify(answer, expected, rtol=rtol or _tolerance(dtypes))
     state.measure(call)
 
 

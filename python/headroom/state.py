@@ -9,7 +9,7 @@ import sys
 import threading
 from typing import Any, Callable, Iterable, Mapping, NoReturn, TypeVar
 
-from . import _arrays, _compilation, _cuda, _door, timers
+from . import _arrays, _compilation, _cuda, _door, _values, timers
 
 T = TypeVar("T")
 _TOLERANCES = {"f64": 1e-5, "f32": 1e-5, "f16": 1e-3, "bf16": 1.6e-2}
@@ -135,14 +135,19 @@ class State:
                sums_in: str | None = None) -> None:
         """Holds what `run` returns (or the values that it is) against `reference`: values, or a function that returns them.
 
-        An error is right up to atol, or to rtol times the larger of the expected value and the root mean square of all. Without
+        Dicts are compared key by key, texts and sets have to be equal, and shapes the same. An error is right up to atol, or to rtol times the larger of the expected value and the root mean square of all. Without
         rtol: 1e-5 for f32 and f64, 1e-3 for f16, 1.6e-2 for bf16. sums_in: the precision in which the implementation adds, where
         it is known ("bf16"). A wrong answer fails the case, naming the index and both values.
         """
-        actual = _arrays.of(run() if callable(run) else run)
-        expected = _arrays.of(reference() if callable(reference) else reference, as_double=True)
-        self._case.check(actual.address, actual.count, actual.dtype, expected.address, expected.count,
-                         _TOLERANCES[actual.precision] if rtol is None else rtol, atol, sums_in)
+        try:
+            numbers = _values.numbers_to_compare(run() if callable(run) else run, reference() if callable(reference) else reference)
+        except _values.Different as different:
+            self.wrong_answer(f"wrong answer: {different}")
+            return
+        for told, wanted in numbers:
+            actual, expected = _arrays.of(told), _arrays.of(wanted, as_double=True)
+            self._case.check(actual.address, actual.count, actual.dtype, expected.address, expected.count,
+                             _TOLERANCES[actual.precision] if rtol is None else rtol, atol, sums_in)
 
     def measure(self, body: Callable[..., Any], setup: Callable[..., Any] | None = None,
                 timer: timers.Timer | None = None, captured: bool = False) -> None:

@@ -208,6 +208,12 @@ def case(state):
         self.assertIn("the result has 1 values, the reference 2", self.reason("state.verify([1.0], [1.0, 2.0])"))
         self.assertIn("work of -1", self.reason("state.work(bytes=-1)\nstate.measure(print)"))
 
+    def test_dicts_texts_and_shapes_in_verify(self):
+        self.assertEqual(self.reason("state.verify({1: [1.0, 2.0], 'x': 'y'}, {'x': 'y', 1: (1.0, 2.0)})\nstate.measure(print, lambda: 1)"), "")
+        self.assertIn("the result[1] is 'b', the reference 'a'", self.reason("state.verify({1: 'b'}, {1: 'a'})"))
+        self.assertIn("the shape (1, 2), the reference (2, 1)", self.reason("state.verify([[1, 2]], [[1], [2]])"))
+        self.assertIn("expected numbers to compare", self.reason("state.verify([object()], [1.0])"))
+
     def test_what_dies_is_a_row(self):
         self.assertIn("Segmentation fault", self.reason("import ctypes\nstate.measure(lambda: ctypes.string_at(0))"))
         self.assertIn("exit code 7", self.reason("import os\nstate.measure(lambda: os._exit(7))"))
