@@ -63,6 +63,8 @@ def await_end(process: subprocess.Popen[str]) -> tuple[str, str]:
 
 def failure(said: str, exit_code: int) -> CommandFailed:
     """What a program that ended with `exit_code` said last."""
+    if exit_code < 0:
+        return CommandFailed(f"headroom was ended by signal {-exit_code}", exit_code)
     lines = [line for line in said.splitlines() if line.strip()]
     return CommandFailed(lines[-1] if lines else f"headroom ended with {exit_code}", exit_code)
 

@@ -8,7 +8,7 @@ import os
 import runpy
 import sys
 
-from . import _errors, experiments
+from . import _errors, _threads, experiments
 
 _VARIABLE = "HEADROOM_FD"
 
@@ -19,11 +19,14 @@ def _run_file(path: str, arguments: list[str]) -> None:
     runpy.run_path(path, run_name="__main__")
 
 
+def _is_own(module: str) -> bool:
+    return "." not in module and importlib.util.find_spec(f"headroom.{module}") is not None
+
+
 def _run_module(name: str, arguments: list[str]) -> None:
-    own = f"headroom.{name}"
     sys.argv = [name, *arguments]
     sys.path[0] = os.getcwd()
-    importlib.import_module(own if importlib.util.find_spec(own) is not None else name)
+    importlib.import_module(f"headroom.{name}" if _is_own(name) else name)
 
 
 def _declare(is_module: bool, what: str, arguments: list[str]) -> str | None:
@@ -52,7 +55,9 @@ def main() -> None:
     what, *others = arguments[1:] if is_module else arguments
     refusal = _declare(is_module, what, others)
     name = what if is_module else os.path.splitext(os.path.basename(what))[0]
-    experiments.serve_declared(name, descriptor, refusal)
+    # Experiments of headroom's own set no threads: they take those of the native ones that they stand beside.
+    threads = None if is_module and _is_own(what) else _threads.torch_threads()
+    experiments.serve_declared(name, descriptor, refusal, threads)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)  # threads that an experiment left would keep the process

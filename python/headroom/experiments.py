@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import sys
 from typing import Any, Callable, Iterable, Mapping, Sequence, TypeVar, overload
 
-from . import _compilation, _door, _errors
+from . import _compilation, _door
 from ._program import program
+from ._threads import ThreadSettings
 from .state import State
 
 Function = TypeVar("Function", bound=Callable[[State], None])
 
 
 class Declarations:
-    """Experiments that one runner serves. What cannot be declared is an experiment that fails, saying why."""
+    """Experiments that one runner serves. What cannot be declared is an experiment that fails, saying why.
 
-    def __init__(self) -> None:
+    They run on the thread that serves: State.measure() returns at once there, and sampling begins when the function has returned.
+    With threads of their own they run to measure(), which samples; settings: those of the thread that is to be carried to these.
+    """
+
+    def __init__(self, has_own_threads: bool = False) -> None:
         self.registry = _door.registry()
+        self.settings: ThreadSettings | None = None
+        self._has_own_threads = has_own_threads
         self._places: dict[str, str] = {}
+        self._without_threads: list[str] = []
 
     def __len__(self) -> int:
         return len(self._places)
@@ -40,28 +49,48 @@ class Declarations:
         except (TypeError, ValueError) as error:
             problem, told = problem or f"{error} ({place})", {}
         self._places[name] = place
+        if not about.get("threads"):
+            self._without_threads.append(name)
         if problem is not None:
             reason = problem
             _door.add(self.registry, name, lambda case: case.fail(reason), {"summary": reason, "backends": ["python"]})
             return
-        integers = [axis for axis, kind, _ in told["axes"] if kind == "integer"]
         device = str(about.get("device") or "cpu")
-        _door.add(self.registry, name, lambda case: _run(function, case, integers, device), told)
+        readers = {axis: _reader(kind, axes.get(axis, ())) for axis, kind, _ in told["axes"]}
+
+        def run(case: _door.Case) -> None:
+            _compilation.take_guard()
+            if self.settings is None:
+                _run(function, State(case, readers, device))
+            else:
+                self.settings.run(lambda: _run(function, State(case, readers, device)))
+
+        def begin(case: _door.Case) -> Callable[[], object]:
+            return _begin(function, State(case, readers, device))
+
+        _door.add(self.registry, name, run if self._has_own_threads else begin, {**told, "on_server": not self._has_own_threads})
+
+    def set_threads(self, count: int) -> None:
+        """How many threads experiments take that were declared with no numbers of them."""
+        for name in self._without_threads:
+            _door.set_threads(self.registry, name, count)
 
 
-def _run(function: Callable[[State], None], case: _door.Case, integers: list[str], device: str) -> None:
-    _compilation.take_guard()
-    state = State(case, integers, device)
+def _run(function: Callable[[State], None], state: State) -> None:
     try:
         function(state)
-    except _door.Ended:
-        raise
-    except BaseException as error:  # pylint: disable=broad-exception-caught
-        reason = _errors.describe(error)
-        error.__traceback__ = None  # it holds the inputs of the case
-        case.fail(reason)
     finally:
         state._end()  # pylint: disable=protected-access
+
+
+def _begin(function: Callable[[State], None], state: State) -> Callable[[], object]:
+    """Runs `function` up to what it measures; returns what ends the case."""
+    try:
+        function(state)
+    except BaseException:
+        state._end()  # pylint: disable=protected-access
+        raise
+    return state._end  # pylint: disable=protected-access
 
 
 def _place(function: Callable[..., Any]) -> str:
@@ -77,12 +106,66 @@ def _axis(name: object, values: object) -> tuple[str, str, list[str]]:
     listed = list(values)
     if not listed:
         raise ValueError(f"the axis {name} has no values")
-    if all(isinstance(value, int) and not isinstance(value, bool) and value > 0 for value in listed):
-        return name, "integer", [str(value) for value in listed]
-    if not all(isinstance(value, (str, int, float, bool)) for value in listed):
-        wrong = next(value for value in listed if not isinstance(value, (str, int, float, bool)))
-        raise TypeError(f"the axis {name} has the value {wrong!r}: expected numbers or texts")
-    return name, "text", [str(value) for value in listed]
+    texts: dict[str, object] = {}
+    for value in listed:
+        problem = unrecordable(value)
+        if problem:
+            raise (TypeError if problem == _NO_VALUE else ValueError)(f"the axis {name} has the value {value!r}: {problem}")
+        other = texts.setdefault(_text(value), value)
+        if type(other) is not type(value) or other != value:
+            raise ValueError(f"the axis {name} has {other!r} and {value!r}, which no record tells apart")
+    plain = [_plain(value) for value in listed]
+    kind = "text"
+    if all(type(value) is int for value in plain):
+        kind = "integer" if all(value > 0 for value in plain) else "whole"
+    elif all(type(value) in (int, float) for value in plain):
+        kind = "real"
+    return name, kind, [_text(value) for value in listed]
+
+
+_LARGEST = 2**63
+_NO_VALUE = "expected numbers or texts"
+
+
+def _plain(value: Any) -> Any:
+    """A number or text of Python, of what numpy or an enumeration makes of one; else `value`."""
+    if not isinstance(value, (str, int, float)) and hasattr(value, "item") and not hasattr(value, "__len__"):
+        value = value.item()
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return kind(value) if kind is not str else str.__str__(value)
+    return value
+
+
+def _text(value: object) -> str:
+    """As a record has it: a whole number without a fraction."""
+    plain = _plain(value)
+    return repr(plain).removesuffix(".0") if isinstance(plain, float) else str(plain)
+
+
+def unrecordable(value: object) -> str:
+    """Why no record can hold `value` on an axis; empty where it can."""
+    plain = _plain(value)
+    if not isinstance(plain, (str, int, float)):
+        return _NO_VALUE
+    if isinstance(plain, int) and not -_LARGEST <= plain < _LARGEST:
+        return "expected integers of 64 bits; a text can have more digits"
+    if isinstance(plain, float) and not math.isfinite(plain):
+        return "expected finite numbers; a text can say what is none"
+    if isinstance(plain, str) and plain.encode("utf-8", "replace") != plain.encode("utf-8", "surrogatepass"):
+        return "expected texts of Unicode"
+    return ""
+
+
+def _reader(kind: str, values: Iterable[object]) -> Callable[[str], Any]:
+    """Of a kind of axis: gives the value that a text stands for; one of `values` as it was declared."""
+    declared_values = {_text(value): value for value in values}
+    read: Callable[[str], Any] = {"integer": int, "whole": int, "real": float}.get(kind, str)
+
+    def value_of(text: str) -> Any:
+        return declared_values[text] if text in declared_values else read(text)
+
+    return value_of
 
 
 def _texts(name: str, values: object) -> list[str]:
@@ -111,7 +194,7 @@ def _about(axes: Mapping[str, Sequence[object]], about: Mapping[str, Any]) -> di
     return told
 
 
-declared = Declarations()
+declared = Declarations(has_own_threads=True)
 """What experiment() declares, and main() and `headroom run FILE.py` measure."""
 _is_served = False
 
@@ -130,11 +213,11 @@ def experiment(function: Function | None = None, *, axes: Mapping[str, Sequence[
                also_metrics: Sequence[str] = ()) -> Any:
     """Declares a function of a State as an experiment, as HEADROOM_EXPERIMENT does in C++.
 
-    axes: {name: values}; positive integers make an axis of integers, of which others may be asked for, anything else one of texts.
+    axes: {name: values}, which state[name] has as they are; of an axis of numbers others may be asked for, of their kind.
     backends: implementations to compare, which state.backend tells apart; metric: what tables show and targets are about; variants:
-    {backend: ways to do the same}, of which the fastest is taken; threads: how many threads its cases take, compared; device: where
-    the work happens ("cpu", "cuda", "xpu", "mps"); model: that it runs; on_request: measured only where it is named;
-    also_metrics: what stands beside the metric.
+    {backend: ways to do the same}, of which the fastest is taken; threads: how many threads its cases take, compared (default: as
+    torch is set, without torch all CPUs); device: where the work happens ("cpu", "cuda", "xpu", "mps"); model: that it runs;
+    on_request: measured only where it is named; also_metrics: what stands beside the metric.
     What cannot be declared is a failed row of the table that says why; the others go on.
     """
     def declare(made: Function) -> Function:
@@ -168,9 +251,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.execv(path, ["headroom", "run", *named, *words])
 
 
-def serve_declared(name: str, descriptor: int, refusal: str | None) -> None:
-    """Answers headroom at `descriptor` with what was declared, until it asks to end."""
-    _door.serve(declared.registry, name, descriptor, refusal, True)
+def serve_declared(name: str, descriptor: int, refusal: str | None, threads: int | None) -> None:
+    """Answers headroom at `descriptor` with what was declared, until it asks to end. threads: of torch, as the script has set it."""
+    if threads is not None and threads != len(os.sched_getaffinity(0)):
+        declared.set_threads(threads)
+    declared.settings = ThreadSettings()
+    _door.serve(declared.registry, name, descriptor, refusal)
 
 
 def is_served() -> bool:

@@ -18,7 +18,7 @@ import pytest
 from _pytest import runner
 
 from ._program import CommandFailed, program, run_command
-from .experiments import Declarations
+from .experiments import Declarations, unrecordable
 from .state import State
 from .timing import measure_here
 
@@ -79,8 +79,7 @@ class _Case:
         callspec = getattr(item, "callspec", None)
         parameters = dict(callspec.params) if callspec else {}
         self.function = getattr(item, "originalname", None) or item.name
-        self.axes = {name: [value if isinstance(value, (int, float, str)) and not isinstance(value, bool) else str(value)]
-                     for name, value in parameters.items()}
+        self.axes = {name: [str(value) if unrecordable(value) else value] for name, value in parameters.items()}
         self.item_name = item.name
         self.experiment = f"{item.nodeid.partition('::')[0]}::{self.function}"
         self.failure = ""
@@ -91,7 +90,7 @@ class _Case:
             state.work(**fixture.work_of_call)
         for name, text in fixture.extra_info.items():
             state.note(name, text)
-        state.measure(self.body, setup=self.setup)
+        state.measure_call(self.body, setup=self.setup)
 
 
 class Fixture:

@@ -167,7 +167,7 @@ def main() -> None:
                                  "or name another Python in HEADROOM_PYTHON"}))
         return
     rank = Rank(torch)
-    declarations = Declarations()
+    declarations = Declarations(has_own_threads=True)
     _declare_dispatch(declarations, rank)
     _declare_training(declarations, rank)
     _declare_collectives(declarations, rank)

@@ -2,14 +2,13 @@
 """What an experiment sees of the case that it is asked to run. The measuring is C++'s (headroom/experiment/state.h)."""
 from __future__ import annotations
 
-import inspect
 import os
 import platform
 import sys
 import threading
 from typing import Any, Callable, Iterable, Mapping, NoReturn, TypeVar
 
-from . import _arrays, _compilation, _cuda, _door, _values, timers
+from . import _arrays, _callables, _compilation, _cuda, _door, _values, timers
 
 T = TypeVar("T")
 _TOLERANCES = {"f64": 1e-5, "f32": 1e-5, "f16": 1e-3, "bf16": 1.6e-2}
@@ -30,23 +29,23 @@ class Column:
 class State:
     """The case that an experiment is asked to run.
 
-    axes: {axis: value}, integers as int; backend, variant ("" where the implementation is to choose), threads, cold (whether
+    axes: {axis: value}, as they were declared; backend, variant ("" where the implementation is to choose), threads, cold (whether
     inputs come from memory), seed of its random inputs; device on which the work is ("cpu").
     """
 
-    def __init__(self, case: _door.Case, integer_axes: Iterable[str] = (), device: str = "cpu") -> None:
+    def __init__(self, case: _door.Case, readers: Mapping[str, Callable[[str], Any]] | None = None, device: str = "cpu") -> None:
         self._case = case
         self.device = device
         self._shares: list[object] = []
-        integers = frozenset(integer_axes)
         self.experiment, texts, self.backend, self.variant, self.threads, self.cold, self.seed = case.spec()
-        self.axes: dict[str, Any] = {name: int(text) if name in integers else text for name, text in texts.items()}
-        self.copies = 1
+        read = readers or {}
+        self.axes: dict[str, Any] = {name: read.get(name, str)(text) for name, text in texts.items()}
+        self.copies, self._rotates = 1, False
         self._compiled = _compilation.Watch()
         self._reported: set[str] = set()
 
     def __getitem__(self, axis: str) -> Any:
-        """The value of an axis, an int where it is one of integers. Raises KeyError, saying which there are."""
+        """The value of an axis, of the type that it was declared with. Raises KeyError, saying which there are."""
         try:
             return self.axes[axis]
         except KeyError:
@@ -71,7 +70,7 @@ class State:
     def rotate(self, bytes: int) -> int:
         """How many copies of inputs of `bytes` (what one iteration touches) to make: 1 when hot, else more than the last-level
         cache holds twice. measure() then calls its body with the index of the copy."""
-        self.copies = self._case.rotate(int(bytes))
+        self.copies, self._rotates = self._case.rotate(int(bytes)), True
         return self.copies
 
     def last_level_cache(self, bytes: int) -> None:
@@ -158,8 +157,23 @@ class State:
         captured: on "cuda", calls that put work on torch's stream and do not wait for it are captured into graphs; a sample launches
         these, and has the time of the device without that of the host.
         """
+        _callables.require_body(body)
+        takes_copy = _callables.takes_argument(body)
+        if takes_copy and not self._rotates:
+            raise TypeError("measure: the body needs an argument, which is the index of a copy of the inputs: state.rotate(bytes) says "
+                            "how many to make")
+        self._measure(body, setup, timer, captured, takes_copy)
+
+    def measure_call(self, function: Callable[..., Any], setup: Callable[..., Any] | None = None) -> None:
+        """As measure(), of a function that is called without arguments, whatever it could take."""
+        _callables.require_call(function)
+        if setup is not None:
+            _callables.require_call(setup)
+        self._measure(function, setup, None, False, False)
+
+    def _measure(self, body: Callable[..., Any], setup: Callable[..., Any] | None, timer: timers.Timer | None, captured: bool,
+                 takes_copy: bool) -> None:
         self._say_where()
-        takes_copy = _takes_argument(body)
         compiles = self._say_compiled()
         if captured and (setup is not None or timer is not None or not self._is_on_cuda()):
             raise ValueError("measure: calls are captured on the device cuda, without a setup between them or a timer of one's own")
@@ -169,7 +183,7 @@ class State:
         if timer is None:
             wait = self._wait_for(body, setup, takes_copy)
             called, nothing = _callable(body, wait, takes_copy)
-            self._case.measure(called, _same_arguments(setup, takes_copy), None, nothing, takes_copy, before)
+            self._case.measure(called, _same_arguments(setup, takes_copy), None, nothing, takes_copy, before, _callables.check_result)
         elif captured:
             self.note("launches", "captured into graphs")
             def call(copy: int) -> None:
@@ -208,7 +222,7 @@ class State:
                         copy = (copy + 1) % self.copies
                 return timer(run)
             for _ in range(iterations):
-                setup(copy) if _takes_argument(setup) else setup()
+                setup(copy) if _callables.takes_argument(setup) else setup()
                 elapsed += timer(lambda: next_call(body))
                 copy = (copy + 1) % self.copies
             return elapsed
@@ -220,7 +234,7 @@ class State:
         if "jax" not in sys.modules:
             return None
         if setup is not None:
-            setup(0) if _takes_argument(setup) else setup()
+            setup(0) if _callables.takes_argument(setup) else setup()
         return timers.jax_synchronizer(body(0) if takes_copy else body())
 
     def _say_compiled(self) -> _compilation.Watch | None:
@@ -269,16 +283,6 @@ def _let_go(key: object) -> None:
         del _shared[key]
 
 
-def _takes_argument(function: Callable[..., Any]) -> bool:
-    """Whether `function` has to be called with an argument."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # a function of C that does not say
-        return False
-    return any(parameter.default is parameter.empty and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-               for parameter in parameters)
-
-
 def _nothing() -> object:
     return None
 
@@ -302,7 +306,7 @@ def _callable(body: Callable[..., Any], wait: Callable[[object], object] | None,
 
 def _same_arguments(setup: Callable[..., Any] | None, takes_copy: bool) -> Callable[..., Any] | None:
     """`setup`, called as the body is."""
-    if setup is None or _takes_argument(setup) == takes_copy:
+    if setup is None or _callables.takes_argument(setup) == takes_copy:
         return setup
     plain = setup
     if takes_copy:

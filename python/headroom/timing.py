@@ -2,22 +2,23 @@
 """`time` and `compare`: functions of this process, measured by the program headroom, at a prompt and in a notebook."""
 from __future__ import annotations
 
+import contextlib
 import html
 import importlib
 import json
+import signal
 import socket
 import subprocess
 import threading
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
-from . import _door
-from ._program import await_end, environment, failure, program
+from . import _callables, _door, _threads
+from ._program import environment, failure, program
 from .experiments import Declarations
 from .state import State
 
 _FINE = (0, 1, 3, 130)  # measured; a row failed; not told apart; interrupted: what was measured counts
-_PATIENCE_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -143,24 +144,71 @@ def _measurement(name: str, records: Sequence[Mapping[str, Any]]) -> Measurement
         limit.get("fraction") if limit else None, "", latency.get("notes", ()))
 
 
-def measure_here(declarations: Declarations, options: Sequence[str], name: str = "python") -> tuple[Mapping[str, Any], str]:
-    """Has headroom measure what is declared, in this process: the file of records and the tables as text.
+class _Program:
+    """A `headroom run` that asks this process for samples, with a thread that reads what it says."""
 
-    Raises CommandFailed where nothing could be measured.
+    def __init__(self, options: Sequence[str]) -> None:
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            self._process = subprocess.Popen(  # pylint: disable=consider-using-with
+                [program(), "run", "--runner-socket", str(theirs.fileno()), "--json", "-", *options], stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),), env=environment(),
+                start_new_session=True)
+            self._waker = ours.dup()
+            self.socket = ours.detach()
+        self.was_interrupted = False
+        self.output = self.said = ""
+        self._reader = threading.Thread(target=self._read, name="headroom-output", daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        try:
+            self.output, self.said = self._process.communicate()
+        finally:
+            with self._waker, contextlib.suppress(OSError):  # another process may hold the other end
+                self._waker.shutdown(socket.SHUT_RDWR)
+
+    def interrupt(self) -> None:
+        """Asks it to end with what it has."""
+        self.was_interrupted = True
+        self._process.send_signal(signal.SIGINT)
+
+    def end(self) -> None:
+        self._process.kill()
+        self._reader.join()
+
+    def await_end(self) -> int:
+        """Its exit code. Ctrl-C asks it to end."""
+        while self._reader.is_alive():
+            try:
+                self._reader.join()
+            except KeyboardInterrupt:
+                self.interrupt()
+        return self._process.returncode
+
+
+def measure_here(declarations: Declarations, options: Sequence[str], name: str = "python") -> tuple[Mapping[str, Any], str]:
+    """Has headroom measure what is declared, on this thread: the file of records and the tables as text.
+
+    Without --threads among the options these are torch's, where the program has it. Ctrl-C keeps what was measured. Raises
+    CommandFailed where nothing could be measured.
     """
-    ours, theirs = socket.socketpair()
-    with theirs:
-        process = subprocess.Popen(  # pylint: disable=consider-using-with
-            [program(), "run", "--runner-socket", str(theirs.fileno()), "--json", "-", *options], stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),), env=environment(),
-            start_new_session=True)
-    server = threading.Thread(target=_door.serve, args=(declarations.registry, name, ours.detach(), None, False), daemon=True)
-    server.start()
-    output, said = await_end(process)
-    server.join(_PATIENCE_S)
-    if process.returncode not in _FINE or not output.strip():
-        raise failure(said, process.returncode)
-    return json.loads(output), said
+    threads = _threads.torch_threads()
+    if threads is not None and "--threads" not in options:
+        options = [*options, "--threads", str(threads)]
+    running = _Program(options)
+    try:
+        with _threads.torch_threads_kept():
+            _door.serve_here(declarations.registry, name, running.socket, running.interrupt)
+        exit_code = running.await_end()
+    except BaseException:
+        running.end()
+        raise
+    if exit_code in _FINE and running.output.strip():
+        return json.loads(running.output), running.said
+    if running.was_interrupted:
+        raise KeyboardInterrupt
+    raise failure(running.said, exit_code)
 
 
 def _options(precision: str | float | None, max_time: str | None, threads: int | None, limits: bool, quick: bool,
@@ -191,10 +239,12 @@ def compare(functions: Mapping[str, Callable[..., Any]] | Sequence[Callable[...,
 
     functions: {name: function} or functions, each called with `args`; the first is what the others are compared with. setup runs
     before each call and is not timed. rtol: results are held against the first one's, and a wrong one fails. bytes, flops, dtype:
-    what a call does, for the share of this machine's limit. threads: of torch and of the limits (default: all CPUs); precision:
-    goal for the half-width of the 95 % interval, "1%" or 0.01; max_time: of sampling ("5s"); samples: exactly so many; quick: a
-    first look. In place of torch.utils.benchmark.Timer, triton.testing.do_bench and %timeit. Ctrl-C keeps what was measured.
-    Raises ValueError for no functions or two of one name, headroom.CommandFailed where nothing can be measured.
+    what a call does, for the share of this machine's limit. threads: of torch during the call, and of the limits (default: as
+    torch is set, without torch all CPUs); precision: goal for the half-width of the 95 % interval, "1%" or 0.01; max_time: of
+    sampling ("5s"); samples: exactly so many; quick: a first look. In place of torch.utils.benchmark.Timer,
+    triton.testing.do_bench and %timeit. Functions run on this thread, with what it has set. Ctrl-C keeps what was measured.
+    Raises ValueError for no functions or two of one name, TypeError for functions of which a call would do nothing or lacks an
+    argument, headroom.CommandFailed where nothing can be measured.
     """
     named = dict(functions) if isinstance(functions, Mapping) else {}
     if not isinstance(functions, Mapping):
@@ -205,6 +255,10 @@ def compare(functions: Mapping[str, Callable[..., Any]] | Sequence[Callable[...,
             named[called] = function
     if not named:
         raise ValueError("compare() was given no functions")
+    for function in named.values():
+        _callables.require_call(function, *args)
+    if setup is not None:
+        _callables.require_call(setup)
     first = next(iter(named.values()))
 
     def experiment(state: State) -> None:
@@ -216,9 +270,9 @@ def compare(functions: Mapping[str, Callable[..., Any]] | Sequence[Callable[...,
                 setup()
             state.verify(lambda: function(*args), reference=lambda: first(*args), rtol=rtol)
         if args:
-            state.measure(lambda: function(*args), setup=setup)
+            state.measure_call(lambda: function(*args), setup=setup)
         else:
-            state.measure(function, setup=setup)
+            state.measure_call(function, setup=setup)
 
     declarations = Declarations()
     declarations.add(experiment, name, {}, {"backends": list(named), "device": device})

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,6 +27,7 @@
 #include "headroom/experiment/random.h"
 #include "headroom/experiment/registry.h"
 #include "headroom/experiment/state.h"
+#include "headroom/process/affinity.h"
 #include "headroom/process/channel.h"
 #include "headroom/runner/serve.h"
 
@@ -176,10 +178,10 @@ std::uint64_t collector_runs(PyObject* gc) {
 class TimedCalls {
  public:
   /// `setup` may be null: it runs before each call of `body`, untimed. `synchronize` may be null: it runs
-  /// after the last call, timed. With `takes_copy`, body and setup get the index of the copy, below
-  /// `copies`. Throws PythonError.
-  TimedCalls(PyObject* body, PyObject* setup, PyObject* synchronize, PyObject* nothing, bool takes_copy,
-             std::size_t copies);
+  /// after the last call, timed. `check` gets the first result. With `takes_copy`, body and setup get the
+  /// index of the copy, below `copies`. Throws PythonError.
+  TimedCalls(PyObject* body, PyObject* setup, PyObject* synchronize, PyObject* nothing, PyObject* check,
+             bool takes_copy, std::size_t copies);
 
   /// Nanoseconds of `iterations` calls. Throws PythonError if one raises.
   double time(std::uint64_t iterations);
@@ -187,13 +189,14 @@ class TimedCalls {
   double overhead(std::uint64_t iterations);
 
  private:
-  void call(PyObject* function, std::size_t copy) const;
+  Ref call(PyObject* function, std::size_t copy) const;
   double time_of(PyObject* body, PyObject* setup, std::uint64_t iterations);
 
   PyObject* body_;
   PyObject* setup_;
   PyObject* synchronize_;
   PyObject* nothing_;
+  PyObject* check_;          ///< null once it has been called
   std::vector<Ref> copies_;  ///< their indices; empty: not passed
   std::size_t copy_ = 0;
 };
@@ -216,17 +219,15 @@ class CollectorOff {
 };
 
 TimedCalls::TimedCalls(PyObject* body, PyObject* setup, PyObject* synchronize, PyObject* nothing,
-                       bool takes_copy, std::size_t copies)
-    : body_(body), setup_(setup), synchronize_(synchronize), nothing_(nothing) {
+                       PyObject* check, bool takes_copy, std::size_t copies)
+    : body_(body), setup_(setup), synchronize_(synchronize), nothing_(nothing), check_(check) {
   for (std::size_t copy = 0; takes_copy && copy < copies; ++copy)
     copies_.push_back(Ref::owned(PyLong_FromSize_t(copy)));
 }
 
-void TimedCalls::call(PyObject* function, std::size_t copy) const {
-  PyObject* result = copies_.empty() ? PyObject_CallNoArgs(function)
-                                     : PyObject_CallFunctionObjArgs(function, copies_[copy].get(), nullptr);
-  if (result == nullptr) throw PythonError{};
-  Py_DECREF(result);
+Ref TimedCalls::call(PyObject* function, std::size_t copy) const {
+  return Ref::owned(copies_.empty() ? PyObject_CallNoArgs(function)
+                                    : PyObject_CallFunctionObjArgs(function, copies_[copy].get(), nullptr));
 }
 
 double TimedCalls::time_of(PyObject* body, PyObject* setup, std::uint64_t iterations) {
@@ -261,7 +262,16 @@ double TimedCalls::time_of(PyObject* body, PyObject* setup, std::uint64_t iterat
 }
 
 double TimedCalls::time(std::uint64_t iterations) {
-  return time_of(body_, setup_, iterations);
+  if (check_ == nullptr) return time_of(body_, setup_, iterations);
+  // The first call, whose result is looked at: in no time that counts, as a case warms up.
+  if (setup_ != nullptr) call(setup_, copy_);
+  const auto start = Clock::now();
+  const Ref result = call(body_, copy_);
+  if (synchronize_ != nullptr) Ref::owned(PyObject_CallNoArgs(synchronize_));
+  const double first = std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+  if (++copy_ >= copies_.size()) copy_ = 0;
+  Ref::owned(PyObject_CallFunctionObjArgs(std::exchange(check_, nullptr), result.get(), nullptr));
+  return iterations > 1 ? first + time_of(body_, setup_, iterations - 1) : first;
 }
 
 double TimedCalls::overhead(std::uint64_t iterations) {
@@ -295,6 +305,9 @@ std::uint64_t CollectorOff::runs() const {
 PyTypeObject* case_type = nullptr;
 PyObject* ended_type = nullptr;
 
+/// Runs that many iterations and returns their nanoseconds. Needs the interpreter lock; throws PythonError.
+using Batch = std::function<double(std::uint64_t)>;
+
 /// The object that Python holds. `state` is null once the function has returned.
 struct Case {
   PyObject base;
@@ -302,6 +315,7 @@ struct Case {
   std::exception_ptr* pending;  ///< the C++ exception that ends the case
   std::vector<Column>* columns;
   std::uint64_t* collections;  ///< runs of the collector within samples
+  Batch* kept;  ///< where measure() leaves what is sampled when the function has returned; null: it samples
 };
 
 Case& self_of(PyObject* self) {
@@ -510,47 +524,51 @@ void end_where_forked(pid_t process) {
   if (getpid() != process) _exit(1);
 }
 
-/// measure(body, setup or None, synchronize or None, nothing, takes copy, before sample or None)
-/// `nothing` is called like body, and does nothing.
-Ref measure(Case& made, PyObject* arguments) {
-  const auto items = taken(arguments, 6);
-  PyObject* const before = or_null(items[5]);
-  TimedCalls calls(items[0], or_null(items[1]), or_null(items[2]), items[3], to_bool(items[4]),
-                   made.state->copies());
-  Column overhead = made.state->column(kPythonOverhead, "ns");
-  const pid_t process = getpid();
+/// Has the case sampled by `batch`: now, or when its function has returned.
+Ref sampled(Case& made, Batch batch) {
+  if (made.kept != nullptr) {
+    if (*made.kept) throw std::logic_error("the case is measured twice");
+    *made.kept = std::move(batch);
+    return none();
+  }
   LockReleased released;
-  made.state->measure_batches([&](std::uint64_t iterations) {
-    return released.with_lock([&] {
-      if (before != nullptr) Ref::owned(PyObject_CallNoArgs(before));
-      const CollectorOff collector;
-      const double ns = calls.time(iterations);
-      end_where_forked(process);
-      *made.collections += collector.runs();
-      overhead.add(calls.overhead(iterations) * static_cast<double>(iterations));
-      return ns;
-    });
-  });
+  made.state->measure_batches(
+      [&](std::uint64_t iterations) { return released.with_lock([&] { return batch(iterations); }); });
   return released.with_lock(none);
+}
+
+/// measure(body, setup or None, synchronize or None, nothing, takes copy, before sample or None, check)
+/// `nothing` is called like body, and does nothing; `check` is called with the first result.
+Ref measure(Case& made, PyObject* arguments) {
+  const auto items = taken(arguments, 7);
+  const auto calls = std::make_shared<TimedCalls>(items[0], or_null(items[1]), or_null(items[2]), items[3],
+                                                  items[6], to_bool(items[4]), made.state->copies());
+  Column overhead = made.state->column(kPythonOverhead, "ns");
+  const auto held = std::make_shared<Ref>(Ref::borrowed(arguments));
+  return sampled(made, [calls, overhead, held, before = or_null(items[5]), process = getpid(),
+                        collections = made.collections](std::uint64_t iterations) mutable {
+    if (before != nullptr) Ref::owned(PyObject_CallNoArgs(before));
+    const CollectorOff collector;
+    const double ns = calls->time(iterations);
+    end_where_forked(process);
+    *collections += collector.runs();
+    overhead.add(calls->overhead(iterations) * static_cast<double>(iterations));
+    return ns;
+  });
 }
 
 /// measure_batches(batch): `batch(iterations)` runs that many and returns their nanoseconds.
 Ref measure_batches(Case& made, PyObject* arguments) {
-  PyObject* const batch = taken(arguments, 1)[0];
-  const pid_t process = getpid();
-  LockReleased released;
-  made.state->measure_batches([&](std::uint64_t iterations) {
-    return released.with_lock([&] {
-      const CollectorOff collector;
-      const Ref count = Ref::owned(PyLong_FromUnsignedLongLong(iterations));
-      const double ns =
-          to_double(Ref::owned(PyObject_CallFunctionObjArgs(batch, count.get(), nullptr)).get());
-      end_where_forked(process);
-      *made.collections += collector.runs();
-      return ns;
-    });
+  const auto batch = std::make_shared<Ref>(Ref::borrowed(taken(arguments, 1)[0]));
+  return sampled(made, [batch, process = getpid(), collections = made.collections](std::uint64_t iterations) {
+    const CollectorOff collector;
+    const Ref count = Ref::owned(PyLong_FromUnsignedLongLong(iterations));
+    const double ns =
+        to_double(Ref::owned(PyObject_CallFunctionObjArgs(batch->get(), count.get(), nullptr)).get());
+    end_where_forked(process);
+    *collections += collector.runs();
+    return ns;
   });
-  return released.with_lock(none);
 }
 
 /// collections() -> number of collections within samples
@@ -591,19 +609,22 @@ PyMethodDef kMethods[] = {named<spec>("spec"),
                           named<collections>("collections"),
                           {nullptr, nullptr, 0, nullptr}};
 
-/// Clears the current exception and returns its text, for exceptions that no Python wrapper caught.
+/// Clears the current exception and returns what headroom._errors says of it.
 std::string taken_error() {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
-  PyObject* text = value == nullptr ? nullptr : PyObject_Repr(value);
+  if (value != nullptr && traceback != nullptr) PyException_SetTraceback(value, traceback);
   std::string said = "an exception of Python";
   try {
-    if (text != nullptr) said = to_text(text);
+    const Ref errors = Ref::owned(PyImport_ImportModule("headroom._errors"));
+    said = to_text(Ref::owned(PyObject_CallMethod(errors.get(), "describe", "O", value)).get());
   } catch (const PythonError&) {
     PyErr_Clear();
   }
-  for (PyObject* object : {text, type, value, traceback}) Py_XDECREF(object);
+  // A traceback holds the inputs of the case.
+  if (value != nullptr) PyException_SetTraceback(value, Py_None);
+  for (PyObject* object : {type, value, traceback}) Py_XDECREF(object);
   PyErr_Clear();
   return said;
 }
@@ -622,18 +643,35 @@ PyObject* guarded(Function&& function) {
 
 constexpr const char* kRegistryName = "headroom._door.Registry";
 
-Registry& registry_of(PyObject* capsule) {
-  auto* found = static_cast<Registry*>(PyCapsule_GetPointer(capsule, kRegistryName));
+/// The thread that called serve_here(), while it serves.
+struct Caller {
+  PyObject* interrupt = nullptr;  ///< called for Ctrl-C
+  bool withholds_reply = false;   ///< for the request that Ctrl-C ended
+  Ref type, value, traceback;     ///< raised by another signal's handler while it waited
+};
+
+/// Experiments that are served together.
+struct Declared {
+  Registry registry;
+  Caller caller;
+};
+
+Declared& declared_of(PyObject* capsule) {
+  auto* found = static_cast<Declared*>(PyCapsule_GetPointer(capsule, kRegistryName));
   if (found == nullptr) throw PythonError{};
   return *found;
+}
+
+Registry& registry_of(PyObject* capsule) {
+  return declared_of(capsule).registry;
 }
 
 /// registry() -> experiments to be served together
 PyObject* make_registry(PyObject*, PyObject*) {
   return guarded([] {
-    auto made = std::make_unique<Registry>();
+    auto made = std::make_unique<Declared>();
     Ref capsule = Ref::owned(PyCapsule_New(made.get(), kRegistryName, [](PyObject* object) {
-      delete static_cast<Registry*>(PyCapsule_GetPointer(object, kRegistryName));
+      delete static_cast<Declared*>(PyCapsule_GetPointer(object, kRegistryName));
     }));
     made.release();
     return capsule;
@@ -651,16 +689,19 @@ std::string text_member(PyObject* dict, const char* key) {
   return found == nullptr ? std::string() : to_text(found);
 }
 
-/// Of (name, "integer" | "text" | "free", [value]).
+/// Of (name, "integer" | "text" | "free" | "whole" | "real", [value]).
 Axis axis_of(PyObject* object) {
   const char *name = nullptr, *kind = nullptr;
   PyObject* values = nullptr;
   if (PyArg_ParseTuple(object, "ssO", &name, &kind, &values) == 0) throw PythonError{};
   const std::string called = kind;
-  const Axis::Kind is = called == "integer" ? Axis::Kind::kInteger
-                        : called == "free"  ? Axis::Kind::kFree
-                                            : Axis::Kind::kText;
-  return {name, is, to_texts(values)};
+  Axis axis{name, Axis::Kind::kText, to_texts(values)};
+  if (called == "integer") axis.kind = Axis::Kind::kInteger;
+  if (called == "free") axis.kind = Axis::Kind::kFree;
+  if (called == "whole") axis.kind = Axis::Kind::kWhole;
+  if (called == "real") axis.kind = Axis::Kind::kReal;
+  for (std::string& value : axis.values) value = axis_text(axis, value);
+  return axis;
 }
 
 template <typename Use>
@@ -671,45 +712,136 @@ void for_each(PyObject* iterable, Use&& use) {
   if (PyErr_Occurred() != nullptr) throw PythonError{};
 }
 
-/// Calls `function` with a new Case for `state`, on this thread, and throws what ended it: SkipCase,
-/// WrongAnswer, or std::runtime_error with what Python raised. Without the interpreter lock.
-void run_in_python(PyObject* function, State& state) {
-  std::exception_ptr pending;
-  std::vector<Column> columns;
-  std::uint64_t runs = 0;
-  const pid_t process = getpid();
-  {
-    const LockHeld lock;
+/// A case while its function runs: on one thread, or on two that take turns.
+class RunningCase {
+ public:
+  explicit RunningCase(State& state) : state_(state) {}
+
+  /// Calls `function` with a Case, and returns what it does. With `kept`, measure() only fills that. Throws
+  /// what ended the case: SkipCase, WrongAnswer, or what Python raised: a PythonError with `kept`, else
+  /// std::runtime_error. Needs the interpreter lock.
+  Ref call(PyObject* function, Batch* kept) {
+    const pid_t process = getpid();
     try {
-      const Ref object = Ref::owned(PyType_GenericAlloc(case_type, 0));
-      Case& made = *reinterpret_cast<Case*>(object.get());
-      made.state = &state;
-      made.pending = &pending;
-      made.columns = &columns;
-      made.collections = &runs;
-      PyObject* result = PyObject_CallFunctionObjArgs(function, object.get(), nullptr);
-      made.state = nullptr;
+      object_ = Ref::owned(PyType_GenericAlloc(case_type, 0));
+      Case& made = as_case();
+      made.state = &state_;
+      made.pending = &pending_;
+      made.columns = &columns_;
+      made.collections = &collections_;
+      made.kept = kept;
+      PyObject* result = PyObject_CallFunctionObjArgs(function, object_.get(), nullptr);
       end_where_forked(process);
-      Ref::owned(result);
+      if (result != nullptr && pending_) Py_CLEAR(result);
+      if (pending_) {
+        PyErr_Clear();
+        std::rethrow_exception(pending_);
+      }
+      return Ref::owned(result);
     } catch (const PythonError&) {
-      const bool is_ended = PyErr_ExceptionMatches(ended_type) != 0;
-      const std::string said = taken_error();
-      if (!is_ended && !pending) pending = std::make_exception_ptr(std::runtime_error(said));
+      if (kept != nullptr) throw;
+      throw std::runtime_error(taken_error());
     }
   }
-  if (pending) std::rethrow_exception(pending);
+
+  /// Python may go on holding the Case. Needs the interpreter lock.
+  void end() {
+    if (object_.get() != nullptr) as_case().state = nullptr;
+    object_ = Ref();
+  }
+
+ private:
+  Case& as_case() { return *reinterpret_cast<Case*>(object_.get()); }
+
+  State& state_;
+  Ref object_;
+  std::exception_ptr pending_;
+  std::vector<Column> columns_;
+  std::uint64_t collections_ = 0;
+};
+
+/// Runs the case on its own thread. Without the interpreter lock.
+void run_in_python(PyObject* function, State& state) {
+  const LockHeld lock;
+  RunningCase running(state);
+  try {
+    running.call(function, nullptr);
+  } catch (...) {
+    running.end();
+    throw;
+  }
+  running.end();
+}
+
+/// Tells headroom of Ctrl-C, whose exception is set, and clears that.
+void interrupt(Caller& caller) {
+  PyErr_Clear();
+  if (caller.interrupt != nullptr) Py_XDECREF(PyObject_CallNoArgs(caller.interrupt));
+  PyErr_Clear();
+}
+
+/// Runs the case on the thread that serves, with what that has set for itself: its function first, which
+/// returns what is called in the end, and then each sample. Without the interpreter lock.
+void run_on_server(PyObject* function, State& state, Caller& caller) {
+  RunningCase running(state);
+  Batch batch;
+  Ref end;
+  // `work` with the lock, on the thread that serves; Ctrl-C ends the measurement and not the case.
+  const auto in_python = [&](auto&& work) {
+    const LockHeld lock;
+    try {
+      return work();
+    } catch (const PythonError&) {
+      if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) == 0) throw std::runtime_error(taken_error());
+      interrupt(caller);
+      caller.withholds_reply = true;
+      throw std::runtime_error("interrupted");
+    }
+  };
+  const auto finish = [&] {
+    state.on_server([&] {
+      in_python([&] {
+        if (end.get() != nullptr) Py_XDECREF(PyObject_CallNoArgs(end.get()));
+        PyErr_Clear();
+        end = Ref();
+        batch = nullptr;
+        running.end();
+      });
+    });
+  };
+  try {
+    state.on_server([&] { in_python([&] { end = running.call(function, &batch); }); });
+    if (batch) {
+      state.measure_batches_on_server(
+          [&](std::uint64_t iterations) { return in_python([&] { return batch(iterations); }); });
+    }
+  } catch (...) {
+    finish();
+    throw;
+  }
+  finish();
 }
 
 /// A function of Python as that of an experiment. It lives as long as the experiment, and dies with the lock
 /// held where the interpreter is still there.
-Experiment::Function function_of(PyObject* function) {
+std::shared_ptr<PyObject> held_function(PyObject* function) {
   Py_INCREF(function);
-  const std::shared_ptr<PyObject> held(function, [](PyObject* object) {
-    if (Py_IsInitialized() == 0) return;
-    const LockHeld lock;
-    Py_DECREF(object);
-  });
-  return [held](State& state) { run_in_python(held.get(), state); };
+  return {function, [](PyObject* object) {
+            if (Py_IsInitialized() == 0) return;
+            const LockHeld lock;
+            Py_DECREF(object);
+          }};
+}
+
+bool flag_member(PyObject* dict, const char* key) {
+  PyObject* found = member(dict, key);
+  return found != nullptr && to_bool(found);
+}
+
+Experiment::Function function_of(PyObject* function, bool on_server, Caller& caller) {
+  const auto held = held_function(function);
+  if (!on_server) return [held](State& state) { run_in_python(held.get(), state); };
+  return [held, &caller](State& state) { run_on_server(held.get(), state, caller); };
 }
 
 /// add(registry, name, function, {...}): an experiment. A name that is taken is a ValueError.
@@ -718,7 +850,9 @@ PyObject* add(PyObject*, PyObject* arguments) {
     PyObject *capsule = nullptr, *function = nullptr, *about = nullptr;
     const char* name = nullptr;
     if (PyArg_ParseTuple(arguments, "OsOO", &capsule, &name, &function, &about) == 0) throw PythonError{};
-    Experiment& made = registry_of(capsule).add(name, function_of(function));
+    Declared& declared = declared_of(capsule);
+    Experiment& made =
+        declared.registry.add(name, function_of(function, flag_member(about, "on_server"), declared.caller));
     made.summary(text_member(about, "summary"));
     for_each(member(about, "axes"), [&](PyObject* item) { made.axis(axis_of(item)); });
     if (PyObject* backends = member(about, "backends")) {
@@ -738,24 +872,35 @@ PyObject* add(PyObject*, PyObject* arguments) {
     if (const std::string metric = text_member(about, "metric"); !metric.empty()) made.metric(metric);
     if (const std::string device = text_member(about, "device"); !device.empty()) made.device(device);
     if (const std::string model = text_member(about, "model"); !model.empty()) made.model(model);
-    if (member(about, "on_request") != nullptr && to_bool(member(about, "on_request"))) made.on_request();
-    if (member(about, "places_itself") != nullptr && to_bool(member(about, "places_itself")))
-      made.places_itself();
-    if (member(about, "each_rank_counts") != nullptr && to_bool(member(about, "each_rank_counts")))
-      made.each_rank_counts();
+    if (flag_member(about, "on_request")) made.on_request();
+    if (flag_member(about, "places_itself")) made.places_itself();
+    if (flag_member(about, "each_rank_counts")) made.each_rank_counts();
     return none();
   });
 }
 
-/// serve(registry, name, descriptor, refusal or None, whether the process is there for that alone): answers
-/// headroom at the other end of a socket, which it takes over, until that asks to end.
+/// set_threads(registry, name, count): how many threads an experiment takes unless others are asked for.
+PyObject* set_threads(PyObject*, PyObject* arguments) {
+  return guarded([&] {
+    PyObject* capsule = nullptr;
+    const char* name = nullptr;
+    int count = 0;
+    if (PyArg_ParseTuple(arguments, "Osi", &capsule, &name, &count) == 0) throw PythonError{};
+    Experiment* found = registry_of(capsule).find(name);
+    if (found == nullptr) throw Error("no experiment is called " + std::string(name));
+    found->threads({count});
+    return none();
+  });
+}
+
+/// serve(registry, name, descriptor, refusal or None): answers headroom at the other end of a socket, which
+/// it takes over, until that asks to end. The process is there for that alone.
 PyObject* serve_at(PyObject*, PyObject* arguments) {
   return guarded([&] {
     PyObject *capsule = nullptr, *refusal = nullptr;
     const char* name = nullptr;
-    int descriptor = -1, is_all = 0;
-    if (PyArg_ParseTuple(arguments, "OsiOp", &capsule, &name, &descriptor, &refusal, &is_all) == 0)
-      throw PythonError{};
+    int descriptor = -1;
+    if (PyArg_ParseTuple(arguments, "OsiO", &capsule, &name, &descriptor, &refusal) == 0) throw PythonError{};
     Registry& registry = registry_of(capsule);
     if (refusal != Py_None) {
       const std::string reason = to_text(refusal);
@@ -763,8 +908,70 @@ PyObject* serve_at(PyObject*, PyObject* arguments) {
     }
     const std::string called = name;
     LockReleased released;
-    (is_all != 0 ? serve : converse)(Channel(descriptor), registry, called, {});
+    serve(Channel(descriptor), registry, called, {});
     return released.with_lock(none);
+  });
+}
+
+/// A signal's handler raised something other than KeyboardInterrupt.
+struct HandlerRaised {};
+
+/// Runs the handlers of signals that have arrived. Throws HandlerRaised. Needs the interpreter lock.
+void handle_signals(Caller& caller) {
+  if (PyErr_CheckSignals() == 0) return;
+  if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0) return interrupt(caller);
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  caller.type = Ref::owned(type);
+  if (value != nullptr) caller.value = Ref::owned(value);
+  if (traceback != nullptr) caller.traceback = Ref::owned(traceback);
+  throw HandlerRaised{};
+}
+
+/// What serving changes of the caller's thread, undone in the end.
+class ServingCaller {
+ public:
+  ServingCaller(Caller& caller, PyObject* interrupted) : caller_(caller), cpus_(allowed_cpus()) {
+    caller_.interrupt = interrupted;
+  }
+  ~ServingCaller() {
+    pin_this_thread(cpus_);
+    caller_.interrupt = nullptr;
+  }
+  ServingCaller(const ServingCaller&) = delete;
+  ServingCaller& operator=(const ServingCaller&) = delete;
+
+ private:
+  Caller& caller_;
+  const std::vector<int> cpus_;
+};
+
+/// serve_here(registry, name, descriptor, interrupt): like serve(), in a process that goes on. Experiments
+/// added with "on_server" run on this thread. interrupt() is called for Ctrl-C, and headroom is to end then;
+/// what another signal's handler raises ends the conversation and is raised here.
+PyObject* serve_here(PyObject*, PyObject* arguments) {
+  return guarded([&] {
+    PyObject *capsule = nullptr, *interrupted = nullptr;
+    const char* name = nullptr;
+    int descriptor = -1;
+    if (PyArg_ParseTuple(arguments, "OsiO", &capsule, &name, &descriptor, &interrupted) == 0)
+      throw PythonError{};
+    Declared& declared = declared_of(capsule);
+    Caller& caller = declared.caller;
+    const std::string called = name;
+    {
+      const ServingCaller serving(caller, interrupted);
+      LockReleased released;
+      const Attention attention{[&] { released.with_lock([&] { handle_signals(caller); }); },
+                                [&] { return !std::exchange(caller.withholds_reply, false); }};
+      try {
+        converse(Channel(descriptor), declared.registry, called, {}, attention);
+      } catch (const HandlerRaised&) {
+      }
+    }
+    if (caller.type.get() == nullptr) return none();
+    PyErr_Restore(caller.type.release(), caller.value.release(), caller.traceback.release());
+    throw PythonError{};
   });
 }
 
@@ -836,7 +1043,9 @@ PyObject* fill_random_at(PyObject*, PyObject* arguments) {
 
 PyMethodDef kFunctions[] = {{"registry", make_registry, METH_NOARGS, nullptr},
                             {"add", add, METH_VARARGS, nullptr},
+                            {"set_threads", set_threads, METH_VARARGS, nullptr},
                             {"serve", serve_at, METH_VARARGS, nullptr},
+                            {"serve_here", serve_here, METH_VARARGS, nullptr},
                             {"conversation", make_conversation, METH_O, nullptr},
                             {"answer", answer, METH_VARARGS, nullptr},
                             {"fill_random", fill_random_at, METH_VARARGS, nullptr},

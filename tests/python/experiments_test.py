@@ -208,11 +208,59 @@ def case(state):
         self.assertIn("the result has 1 values, the reference 2", self.reason("state.verify([1.0], [1.0, 2.0])"))
         self.assertIn("work of -1", self.reason("state.work(bytes=-1)\nstate.measure(print)"))
 
+    def test_bodies_that_run_nothing_or_lack_an_argument(self):
+        self.assertIn("a generator function", self.reason("def body():\n    yield 1\nstate.measure(body)"))
+        self.assertIn("a coroutine function", self.reason("async def body():\n    pass\nstate.measure(body)"))
+        self.assertIn("returned a coroutine", self.reason("async def body():\n    pass\nstate.measure(lambda: body())"))
+        self.assertIn("state.rotate(bytes) says how many", self.reason("import math\nstate.measure(math.sqrt)"))
+        self.assertIn("state.rotate(bytes) says how many", self.reason("state.measure(lambda copy: copy)"))
+        self.assertEqual(self.reason("state.rotate(64)\nstate.measure(lambda copy: copy)"), "")
+
     def test_dicts_texts_and_shapes_in_verify(self):
         self.assertEqual(self.reason("state.verify({1: [1.0, 2.0], 'x': 'y'}, {'x': 'y', 1: (1.0, 2.0)})\nstate.measure(print, lambda: 1)"), "")
         self.assertIn("the result[1] is 'b', the reference 'a'", self.reason("state.verify({1: 'b'}, {1: 'a'})"))
         self.assertIn("the shape (1, 2), the reference (2, 1)", self.reason("state.verify([[1, 2]], [[1], [2]])"))
         self.assertIn("expected numbers to compare", self.reason("state.verify([object()], [1.0])"))
+
+    def test_axes_keep_their_types(self):
+        self.write("bench.py", """
+            import headroom as hr
+            @hr.experiment(axes={"flag": [True, False], "n": [0, 64], "share": [0.5, 1.0], "text": ["0", "x"], "D": [2, 4]})
+            def case(state):
+                state.note("seen", repr(list(state.axes.values())))
+                state.note("taken", "yes" if state["flag"] else "no")
+                state.measure(lambda: None)
+            """)
+        arguments = ("bench.py", "-a", "text=0", "-a", "D=2", "-a", "n=0", "--num-samples", "3")
+        code, records, said = self.measure(*arguments)
+        self.assertEqual(code, 0, said)
+        told = [(record["model"]["extra_info"]["seen"], record["model"]["extra_info"]["taken"], record["axes"]["n"], record["axes"]["share"])
+                for record in records if record["metric"]["name"] == "latency"]
+        self.assertEqual(told, [("[True, 0, 0.5, '0', 2]", "yes", 0, 0.5), ("[True, 0, 1.0, '0', 2]", "yes", 0, 1),
+                                ("[False, 0, 0.5, '0', 2]", "no", 0, 0.5), ("[False, 0, 1.0, '0', 2]", "no", 0, 1)])
+        # Others that are asked for, of their kinds and however written.
+        code, records, said = self.measure("bench.py", "-a", "flag=False", "-a", "n=-7", "-a", "share=2.0,1e-3", "-a", "text=x", "-a", "D=0016")
+        self.assertEqual(code, 0, said)
+        told = [(record["model"]["extra_info"]["seen"], record["axes"]["n"], record["axes"]["share"], record["axes"]["D"])
+                for record in records if record["metric"]["name"] == "latency"]
+        self.assertEqual(told, [("[False, -7, 2.0, 'x', 16]", -7, 2, 16), ("[False, -7, 0.001, 'x', 16]", -7, 0.001, 16)])
+        for asked, words in (("flag=yes", "one of True, False"), ("n=0.5", "an integer"), ("share=much", "a number"),
+                             ("share=nan", "a number"), ("D=0", "a positive integer"), (f"n={2**70}", "an integer")):
+            code, _, said = self.measure("bench.py", "-a", asked)
+            self.assertEqual(code, 2, asked)
+            self.assertIn(words, said)
+
+    def test_axis_values_that_no_record_can_hold(self):
+        for values, words in (("[2**70, 3]", "integers of 64 bits"), ("[-2**63 - 1]", "integers of 64 bits"), ("[float('nan')]", "finite"),
+                              ("['\\ud800']", "texts of Unicode"), ("[None]", "expected numbers or texts"), ("[1, '1']", "which no record tells apart"),
+                              ("[1, True, 1.0]", "which no record tells apart")):
+            self.write("bench.py", f"{HEAD}@hr.experiment(axes={{'n': {values}}})\ndef case(state):\n    state.measure(lambda: None)\n")
+            code, records, said = self.measure("bench.py")
+            self.assertEqual(code, 1, said)
+            self.assertIn(words, records[0]["outcome"]["reason"])
+        self.write("bench.py", f"{HEAD}@hr.experiment(axes={{'n': [-2**63, 2**63 - 1]}})\ndef case(state):\n    state.measure(lambda: None)\n")
+        code, records, said = self.measure("bench.py")
+        self.assertEqual((code, {record["axes"]["n"] for record in records}), (0, {-2**63, 2**63 - 1}), said)
 
     def test_what_dies_is_a_row(self):
         self.assertIn("Segmentation fault", self.reason("import ctypes\nstate.measure(lambda: ctypes.string_at(0))"))

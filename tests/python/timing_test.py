@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """headroom.time and headroom.compare: functions of this process."""
+import asyncio
+import functools
 import importlib.util
+import math
 import os
 import signal
 import threading
@@ -14,6 +17,27 @@ BRIEF = {"max_time": "100ms", "threads": 1}
 
 def slow():
     time.sleep(0.002)
+
+
+async def nap():
+    await asyncio.sleep(0.01)
+
+
+async def naps():
+    yield await asyncio.sleep(0.01)
+
+
+def numbers():
+    time.sleep(0.01)
+    yield 1
+
+
+class Napping:
+    async def __call__(self):
+        await asyncio.sleep(0.01)
+
+    def numbers(self):
+        yield from numbers()
 
 
 class Timing(unittest.TestCase):
@@ -73,6 +97,69 @@ class Timing(unittest.TestCase):
             hr.compare([slow, slow])
         with self.assertRaisesRegex(hr.CommandFailed, "--precision"):
             hr.time(slow, precision="often")
+
+    def test_calls_that_run_nothing(self):
+        for function, words in ((nap, "coroutine function"), (naps, "asynchronous generator function"), (numbers, "generator function"),
+                                (functools.partial(nap), "coroutine function"), (Napping(), "coroutine function"),
+                                (Napping().numbers, "generator function"), (3, "not a function")):
+            with self.subTest(function), self.assertRaisesRegex(TypeError, words):
+                hr.time(function, name="it", **BRIEF)
+            with self.subTest(function), self.assertRaisesRegex(TypeError, words):
+                hr.compare({"fine": slow, "it": function}, **BRIEF)
+        self.assertIn("returned a coroutine", hr.time(lambda: nap(), **BRIEF).failure)
+        self.assertIn("returned a generator", hr.time(lambda: numbers(), **BRIEF).failure)
+        self.assertGreater(hr.time(lambda: list(numbers()), **BRIEF).time_ns, 1e7)
+        self.assertGreater(hr.time(lambda: asyncio.run(nap()), **BRIEF).time_ns, 1e7)
+
+    def test_arguments_that_are_missing_or_too_many(self):
+        for function, arguments, words in ((math.sqrt, (), "missing a required argument: 'x'"), (lambda a, b: a, (1,), "'b'"),
+                                           (lambda *, key: key, (), "'key'"), (slow, (1,), "too many positional arguments"),
+                                           (functools.partial(math.pow, 2.0), (), "'y'")):
+            with self.subTest(words), self.assertRaisesRegex(TypeError, words):
+                hr.time(function, *arguments, name="it", **BRIEF)
+        with self.assertRaisesRegex(TypeError, "'x'"):
+            hr.time(slow, setup=math.sqrt, **BRIEF)
+        for function, arguments in ((math.sqrt, (2.0,)), (functools.partial(math.sqrt, 2.0), ()), (lambda a=1, *more, **named: a, ()),
+                                    (max, (1, 2)), (str, ())):
+            self.assertEqual(hr.time(function, *arguments, name="it", **BRIEF).failure, "")
+
+    def test_a_decorated_function_is_called_as_it_stands(self):
+        seen = []
+
+        def bound(function):
+            return functools.wraps(function)(lambda: function(7))
+        self.assertEqual(hr.time(bound(seen.append), name="it", **BRIEF).failure, "")
+        self.assertEqual(set(seen), {7})
+
+    def test_dicts_texts_and_shapes_are_held_against_the_first_ones(self):
+        for first, same, other, words in (
+                ({1: 2.0}, {1: 2.0 + 1e-9}, {1: 3.0}, "wrong answer at index 0 of 1"),
+                ({1: 2.0}, {1: 2.0}, {2: 2.0}, "has no 1, which the reference has"),
+                ({1: 2.0}, {1: 2.0}, {1: 2.0, "x": 1.0}, "has 'x', which the reference has not"),
+                ({"a": [1, {"b": "x"}]}, {"a": [1, {"b": "x"}]}, {"a": [1, {"b": "y"}]}, r"the result\['a'\]\[1\]\['b'\] is 'y', the reference 'x'"),
+                ("text", "text", "texts", "the result is 'texts', the reference 'text'"),
+                (["a", 1.0], ["a", 1.0 + 1e-9], ["a"], "has 1 values, the reference 2"),
+                ("1", "1", 1, "the result is 1, the reference '1'"),
+                (None, None, 0, "the result is 0, the reference None"),
+                ({1, 2}, {2, 1}, {1, 3}, "the reference {1, 2}"),
+                ([[1, 2, 3], [4, 5, 6]], [(1, 2, 3), (4, 5, 6)], [[1, 2], [3, 4], [5, 6]], r"the shape \(3, 2\), the reference \(2, 3\)"),
+                ([1, 2], [1, 2], [[1, 2]], r"the shape \(1, 2\), the reference \(2,\)"),
+                ([[1], [2, 3]], [[1], [2, 3]], [[1, 2], [3]], r"the shape \[\(2,\), \(1,\)\], the reference \[\(1,\), \(2,\)\]")):
+            with self.subTest(words):
+                compared = hr.compare({"first": lambda: first, "same": lambda: same, "other": lambda: other}, rtol=1e-6, samples=3, threads=1)
+                self.assertEqual((compared["first"].failure, compared["same"].failure), ("", ""))
+                self.assertRegex(compared["other"].failure, words)
+
+    @unittest.skipIf(importlib.util.find_spec("numpy") is None, "numpy is not installed")
+    def test_shapes_of_arrays(self):
+        import numpy
+        flat = numpy.arange(6.0)
+        compared = hr.compare({"first": lambda: flat.reshape(2, 3), "list": lambda: [[0, 1, 2], [3, 4, 5]], "flat": lambda: flat,
+                               "turned": lambda: flat.reshape(3, 2), "texts": lambda: numpy.array(["a"])}, rtol=1e-6, samples=3, threads=1)
+        self.assertEqual((compared["first"].failure, compared["list"].failure), ("", ""))
+        self.assertIn("the shape (6,), the reference (2, 3)", compared["flat"].failure)
+        self.assertIn("the shape (3, 2), the reference (2, 3)", compared["turned"].failure)
+        self.assertIn("wrong answer", compared["texts"].failure)
 
     def test_many_one_after_the_other_leave_nothing(self):
         before = len(os.listdir("/proc/self/fd")), threading.active_count()

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be measured by calling it, and the reason where that would measure something else."""
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__qualname__", None) or repr(function))
+
+
+def takes_argument(function: Callable[..., Any]) -> bool:
+    """Whether `function` has to be called with an argument."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # a function of C that does not say
+        return False
+    return any(parameter.default is parameter.empty and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+               for parameter in parameters)
+
+
+def require_body(function: Callable[..., Any]) -> None:
+    """Raises TypeError where a call of `function` does not do its work: coroutine and generator functions, and what is no function."""
+    if not callable(function):
+        raise TypeError(f"{function!r} is not a function: hand over what is to be called, not its result")
+    for made in (function, getattr(type(function), "__call__", None)):
+        if inspect.iscoroutinefunction(made):
+            raise TypeError(f"{_name(function)} is a coroutine function: a call only makes the coroutine and runs nothing of it; "
+                            "measure lambda: asyncio.run(f())")
+        if inspect.isasyncgenfunction(made):
+            raise TypeError(f"{_name(function)} is an asynchronous generator function: a call runs nothing of it; measure a function "
+                            "that goes through what it yields")
+        if inspect.isgeneratorfunction(made):
+            raise TypeError(f"{_name(function)} is a generator function: a call runs nothing of it; measure lambda: list(f())")
+
+
+def require_call(function: Callable[..., Any], *args: Any) -> None:
+    """Raises TypeError where `function` cannot be called as function(*args), or a call does not do its work."""
+    require_body(function)
+    try:
+        signature = inspect.signature(function, follow_wrapped=False)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*args)
+    except TypeError as error:
+        raise TypeError(f"{_name(function)}{signature} cannot be called with {len(args)} arguments: {error}; pass them behind the "
+                        "function, or measure a lambda that has them") from None
+
+
+def check_result(result: object) -> None:
+    """Raises TypeError where what a call returned shows that it did not do its work."""
+    if inspect.iscoroutine(result):
+        result.close()
+        raise TypeError("a call returned a coroutine, of which nothing has run: measure lambda: asyncio.run(f())")
+    if inspect.isgenerator(result) or inspect.isasyncgen(result):
+        raise TypeError("a call returned a generator, of which nothing has run: measure lambda: list(f())")
