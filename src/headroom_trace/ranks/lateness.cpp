@@ -28,6 +28,9 @@ constexpr double kLeastLateNs = 1000, kLeastLateShare = 0.01;
 /// A collective that starts so soon after the one before it on its stream may have waited for it; usually it
 /// starts so soon after it.
 constexpr double kNeighbourNs = 30'000, kUsualNeighbourNs = 1'000;
+/// Computing that pauses for no longer at the end of a collective has not waited for it: kernels lie so far
+/// apart.
+constexpr double kPauseNs = 5'000;
 
 /// Work of a rank on its own since a collective that its computing waited for.
 struct OwnWork {
@@ -54,6 +57,7 @@ struct Visit {
     return ahead_on_stream != kNowhere && stream_delay_ns < kNeighbourNs && ready_for_ns > stream_delay_ns;
   }
   bool is_partly_hidden() const { return tail_ns < end_ns - start_ns; }
+  bool holds_computing() const { return tail_ns > (is_partly_hidden() ? kPauseNs : 0); }
 };
 
 /// Consecutive visits.
@@ -186,7 +190,7 @@ class JobReplay {
     }
     std::ranges::stable_sort(visits, {}, [&](std::size_t visit) { return visits_[visit].end_ns; });
     std::ranges::copy_if(visits, std::back_inserter(held),
-                         [&](std::size_t visit) { return visits_[visit].tail_ns > 0; });
+                         [&](std::size_t visit) { return visits_[visit].holds_computing(); });
     std::map<std::pair<std::int32_t, std::int64_t>, std::size_t> latest;
     for (const CollectiveCall& call : ranks_[rank].calls) {
       const auto found = visit_of_.find(&call);
