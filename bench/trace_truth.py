@@ -293,7 +293,7 @@ class Script:
                       arguments={"grid": [draw.randint(100, 4000), 1, 1], "block": [256, 1, 1]})
         action.update(more)
         self.add("launch", **action)
-        self.work(self.fast * draw.uniform(1, 5))
+        self.work(self.fast * draw.uniform(1, 5), **({"without": None} if more.get("without", 0) is None else {}))
 
     def copy(self, us, stream=COMPUTE, pinned=True, kind="HtoD (Pinned -> Device)", **more):
         self.launch("aten::copy_", "Memcpy " + kind, us, stream, call="cudaMemcpyAsync", cat="gpu_memcpy", blocking=not pinned,
@@ -515,9 +515,9 @@ def loader_program(draw):
 
 
 def synchronisation_program(draw):
-    s = shape(draw, 30.0, 120.0)
+    s = shape(draw, 15.0, 120.0)
     s["loss_each_step"] = False
-    every, host, places = draw.choice([1, 2]), draw.uniform(5, 60), draw.choice([("forward",), ("forward", "backward")])
+    every, host, places = draw.choice([1, 2]), draw.uniform(5, 250), draw.choice([("forward",), ("forward", "backward")])
 
     def hooks(script, step, place, layer):
         if place in places and layer % every == 0:

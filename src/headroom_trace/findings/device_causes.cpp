@@ -251,7 +251,6 @@ void find_fusions(FindingSearch& search) {
   suspicion.what_if.duration_ns = recorded_durations(trace);
   std::vector<Span> host, device;
   std::size_t kernels = 0;
-  std::int64_t fused_ns = 0;
   const Run* longest = &runs.front();
   for (const Run& run : runs) {
     // The longest of a run stays for all of it; which of them that is makes no difference to the rest.
@@ -265,7 +264,7 @@ void find_fusions(FindingSearch& search) {
       }
     }
     kernels += run.rows.size();
-    fused_ns += run.total_ns - run.longest_ns;
+    suspicion.fused_ns += run.total_ns - run.longest_ns;
     if (const Span span = launching_time(search, run); span.end > span.start) host.push_back(span);
     device.push_back({trace.events.start_ns[trace.gpu[run.rows.front()].event],
                       trace.events.end_ns(trace.gpu[run.rows.back()].event)});
@@ -281,8 +280,7 @@ void find_fusions(FindingSearch& search) {
   suspicion.event = search.launch()[longest->rows.front()];
   name_sequences(search, runs, suspicion);
   suspicion.fix = search.advice(Advice::kFuseKernels);
-  search.allow_more(fused_ns);
-  if (!search.take(std::move(suspicion))) search.allow_more(-fused_ns);
+  search.take(std::move(suspicion));
 }
 
 // Operators far below the roofline: computing, which has no what-if.

@@ -2,6 +2,8 @@
 #include "headroom_trace/findings/finding_search.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -16,7 +18,7 @@ FindingSearch::FindingSearch(const TraceIndex& index)
       replay_(trace_, index.window(), index.work(), index.launches()),
       python_(trace_) {
   for (const std::string_view line : python_.lines()) is_own_.push_back(is_own_line(line));
-  now_ns_ = replay_.length_ns();
+  recorded_ns_ = now_ns_ = replay_.length_ns();
   const std::int64_t total = index.device_windows().length_ns;
   std::int64_t computing = 0, allowed = 0;
   for (std::size_t i = 0; i < devices().size(); ++i) {
@@ -121,20 +123,25 @@ std::uint32_t FindingSearch::longest_event(HostDoing doing) const {
 }
 
 double FindingSearch::gain_ns(const WhatIf& what_if) const {
-  return static_cast<double>(now_ns_ - replay_.length_ns(gone_ + what_if)) / step_count();
+  return static_cast<double>(now_ns_ - replay_.length_ns(gone_.what_if + what_if)) / step_count();
 }
 
 bool FindingSearch::take(Suspicion suspicion) {
-  WhatIf all = gone_ + suspicion.what_if;
-  const std::int64_t length = replay_.length_ns(all);
-  const double gain = std::min(static_cast<double>(now_ns_ - length) / step_count(), allowed_ns_);
+  const Gone cause{std::move(suspicion.what_if), suspicion.fused_ns};
+  Gone all = gone_ + cause;
+  const std::int64_t length = replay_.length_ns(all.what_if);
+  const double gain =
+      std::min(static_cast<double>(now_ns_ - length) / step_count(), limit_ns(all.fused_ns) - saved_ns_);
   if (gain <= 0 || !is_enough(gain, suspicion.least_gain)) return false;
+  std::optional<Gone>& gone = parts_[add(std::move(suspicion), gain)].gone;
+  if (!gone) {
+    gone.emplace().findings = 1;
+    ++all.findings;
+  }
+  gone = *gone + cause;
   gone_ = std::move(all);
   now_ns_ = length;
-  allowed_ns_ -= gain;
-  WhatIf what_if = std::move(suspicion.what_if);
-  const std::size_t finding = add(std::move(suspicion), gain);
-  taken_.push_back({finding, std::move(what_if), gain});
+  saved_ns_ += gain;
   return true;
 }
 
@@ -172,20 +179,59 @@ std::size_t FindingSearch::add(Suspicion suspicion, double gain_ns) {
   return number;
 }
 
-std::vector<Finding> FindingSearch::findings() const {
-  std::vector<Finding> findings = findings_;
-  WhatIf gone;
-  for (std::size_t i = 0; i < direct_; ++i) gone = gone + taken_[i].what_if;
-  std::int64_t length = replay_.length_ns(gone);
-  for (std::size_t i = taken_.size(); i-- > direct_;) {
-    gone = gone + taken_[i].what_if;
-    const std::int64_t shorter = replay_.length_ns(gone);
-    const double backwards = static_cast<double>(length - shorter) / step_count();
-    findings[taken_[i].finding].recoverable_ns += (backwards - taken_[i].gain_ns) / 2;
-    length = shorter;
+double FindingSearch::saved_ns(const Gone& gone) const {
+  const bool is_all = gone.findings == gone_.findings;  // replayed before
+  const std::int64_t length = is_all ? now_ns_ : replay_.length_ns(gone.what_if);
+  const double saved = static_cast<double>(recorded_ns_ - length) / step_count();
+  return std::clamp(saved, 0.0, std::max(0.0, limit_ns(gone.fused_ns)));
+}
+
+void FindingSearch::set_partner(std::span<const Gone* const> gone, std::span<Finding> findings) const {
+  constexpr std::size_t kFirst = 3;
+  constexpr double kNearlyAll = 0.9;
+  Finding& last = findings.back();
+  const double off_ns = std::abs(last.recoverable_ns - last.further_ns);
+  double most_ns = 0;
+  for (std::size_t i = 0; i < std::min(findings.size() - 1, kFirst) && most_ns < kNearlyAll * off_ns; ++i) {
+    if (gone[i] == nullptr) continue;
+    const double other_ns = findings[i].recoverable_ns, together_ns = saved_ns(*gone[i] + *gone.back());
+    const double by_ns = std::abs(last.recoverable_ns + other_ns - together_ns);
+    if (by_ns <= most_ns || !are_dependent(last.recoverable_ns, other_ns, together_ns)) continue;
+    most_ns = by_ns;
+    last.partner = static_cast<std::int64_t>(i);
+    last.together_ns = together_ns;
   }
-  for (Finding& finding : findings) finding.share = finding.recoverable_ns / step_ns();
-  sort_findings(findings);
+}
+
+std::vector<Finding> FindingSearch::findings() const {
+  std::vector<std::pair<Finding, const Gone*>> sorted;
+  for (std::size_t i = 0; i < findings_.size(); ++i) {
+    const Gone* const gone = parts_[i].gone ? &*parts_[i].gone : nullptr;
+    Finding& finding = sorted.emplace_back(findings_[i], gone).first;
+    if (gone != nullptr) finding.recoverable_ns = saved_ns(*gone);
+    finding.share = finding.recoverable_ns / step_ns();
+  }
+  std::ranges::stable_sort(sorted, std::greater{}, [](const auto& one) { return one.first.recoverable_ns; });
+  constexpr double kIndependent = 0.1;
+  std::vector<Finding> findings;
+  std::vector<const Gone*> gone;
+  Gone before;
+  double before_ns = 0;
+  for (const auto& [found, cause] : sorted) {
+    Finding& finding = findings.emplace_back(found);
+    gone.push_back(cause);
+    finding.further_ns = finding.recoverable_ns;
+    if (cause == nullptr) continue;
+    before = before + *cause;
+    if (before.findings == 1) {
+      before_ns = finding.recoverable_ns;
+      continue;
+    }
+    const double together_ns = std::max(before_ns, saved_ns(before));
+    finding.further_ns = together_ns - std::exchange(before_ns, together_ns);
+    if (std::abs(finding.recoverable_ns - finding.further_ns) > kIndependent * finding.recoverable_ns)
+      set_partner(gone, findings);
+  }
   return findings;
 }
 
@@ -222,15 +268,14 @@ void FindingSearch::set_place(std::uint32_t event, Finding& finding) const {
 
 std::vector<Finding> search_findings(FindingSearch& search) {
   using Cause = void (*)(FindingSearch&);
-  constexpr Cause kDirect[] = {find_data_loading,   find_recompilation,        find_garbage_collection,
-                               find_slow_calls,     find_late_devices,         find_long_host_work,
-                               find_exposed_copies, find_exposed_communication};
-  constexpr Cause kShared[] = {find_device_allocation, find_fusions, find_synchronisation, find_host_bound,
+  constexpr Cause kSpent[] = {find_data_loading,   find_recompilation,        find_garbage_collection,
+                              find_slow_calls,     find_late_devices,         find_long_host_work,
+                              find_exposed_copies, find_exposed_communication};
+  constexpr Cause kDelays[] = {find_device_allocation, find_fusions, find_synchronisation, find_host_bound,
                                find_launch_bound};
   constexpr Cause kOthers[] = {find_slow_steps, find_kernels_below_roof, find_fragmentation};
-  for (const Cause cause : kDirect) cause(search);
-  search.end_direct();
-  for (const Cause cause : kShared) cause(search);
+  for (const Cause cause : kSpent) cause(search);
+  for (const Cause cause : kDelays) cause(search);
   for (const Cause cause : kOthers) cause(search);
   return search.findings();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ struct Suspicion {
   FindingKind kind = FindingKind::kHostBound;
   WhatIf what_if;
   double least_gain = 0.01;     ///< share of the step without idle and exposed time
+  std::int64_t fused_ns = 0;    ///< time of kernels that go, which raises the limit of the gain
   std::uint32_t event = kNone;  ///< host event where it is; kNone if unknown
   Spans time;                   ///< time of the cause; determines the step that loses most
   std::string evidence, fix;
@@ -37,9 +39,9 @@ struct Suspicion {
   std::int64_t event_ns = 0;
 };
 
-/// Searches for lost time in a trace's steps. Causes are tried in order, each on top of the earlier findings,
-/// so that no microsecond counts twice. The total gain is limited to the idle and exposed time of the devices
-/// plus the time of kernels that fusions remove.
+/// Searches for lost time in a trace's steps. Causes are tried in order, each on top of the earlier ones: one
+/// that saves nothing without them is no finding. The gain of a finding is that of its cause alone. All gains
+/// are limited to the idle and exposed time of the devices plus the time of kernels that fusions remove.
 class FindingSearch {
  public:
   /// Keeps a reference to the index. Needs kLaunches and kOps; kSyncs, kPython and kOpArguments make it know
@@ -89,23 +91,39 @@ class FindingSearch {
   double gain_ns(const WhatIf& what_if) const;
   /// True if the gain is large enough to report.
   bool is_enough(double gain_ns, double least_gain) const { return gain_ns >= least_gain * reference_ns_; }
+  /// Returns the host's time that belongs to the causes found so far.
+  const Spans& host_gone() const { return gone_.what_if.host_gone; }
   /// Keeps the cause as a finding and applies its what-if if that gains enough; else returns false.
   bool take(Suspicion suspicion);
   /// Adds a finding without a what-if (slow kernels, slow steps). Returns its index.
   std::size_t add(Suspicion suspicion, double gain_ns);
-  /// Raises the limit of the total gain by the time of removed kernels.
-  void allow_more(std::int64_t fused_ns) { allowed_ns_ += static_cast<double>(fused_ns) / step_count(); }
 
-  double allowed_ns() const { return allowed_ns_; }  ///< what may still be gained, per step
+  double allowed_ns() const {
+    return limit_ns(gone_.fused_ns) - saved_ns_;
+  }  ///< what may still be gained, per step
 
-  /// Ends the direct causes. Later ones are shared: waits, allocations and launches aggravate each other (a
-  /// wait drains the queue, and then every launch counts), so a common saving belongs to neither alone.
-  void end_direct() { direct_ = taken_.size(); }
-  /// Returns the findings by gain. The gain of a shared cause is the mean of its marginal gains in both
-  /// orders. The gains sum to the total gain.
+  /// Returns the findings by gain, each by what it saves alone, on top of those before it, and with its
+  /// partner.
   std::vector<Finding> findings() const;
 
  private:
+  /// What is gone in a what-if, of a finding or of several together.
+  struct Gone {
+    WhatIf what_if;
+    std::int64_t fused_ns = 0;
+    std::size_t findings = 0;
+  };
+  friend Gone operator+(const Gone& a, const Gone& b) {
+    return {a.what_if + b.what_if, a.fused_ns + b.fused_ns, a.findings + b.findings};
+  }
+  /// Per step.
+  double limit_ns(std::int64_t fused_ns) const {
+    return allowed_ns_ + static_cast<double>(fused_ns) / step_count();
+  }
+  double saved_ns(const Gone& gone) const;
+  /// Sets the partner of the last finding: of the first ones that on which its gain depends most. `gone` is
+  /// by finding; nullptr without a what-if.
+  void set_partner(std::span<const Gone* const> gone, std::span<Finding> findings) const;
   /// Returns the finding that a suspicion extends if its kind has one for all, else nullptr.
   Finding* one_of_kind(FindingKind kind);
   void set_times(const Spans& time, Finding& finding) const;
@@ -116,10 +134,11 @@ class FindingSearch {
   const TraceIndex& index_;
   const Trace& trace_;
   Replay replay_;
-  double total_ns_ = 0;                       ///< of the steps
-  std::int64_t now_ns_ = 0;                   ///< without what was found
-  double reference_ns_ = 0, allowed_ns_ = 0;  ///< per step
-  WhatIf gone_;
+  double total_ns_ = 0;                        ///< of the steps
+  std::int64_t recorded_ns_ = 0, now_ns_ = 0;  ///< replayed; without what was found
+  double reference_ns_ = 0, allowed_ns_ = 0;   ///< per step; the limit of all gains, without fusions
+  double saved_ns_ = 0;                        ///< per step, by what was found
+  Gone gone_;                                  ///< what was found
   PythonPlaces python_;
   std::vector<bool> is_own_;  ///< by line: the user's, not a library's
   std::vector<Finding> findings_;
@@ -128,20 +147,13 @@ class FindingSearch {
     Spans time;
     std::int64_t event_ns = 0;
     std::vector<std::string> places;
+    std::optional<Gone> gone;
   };
   std::vector<Parts> parts_;
-  /// The taken what-ifs in order, each with its finding and its gain at that time.
-  struct Taken {
-    std::size_t finding;
-    WhatIf what_if;
-    double gain_ns;
-  };
-  std::vector<Taken> taken_;
-  std::size_t direct_ = 0;  ///< number of direct ones
 };
 
-/// Searches for every cause: first time spent by host and devices (direct), then delays (shared), then causes
-/// without a what-if.
+/// Searches for every cause: first time spent by host and devices, then delays (waits, allocations,
+/// launches), then causes without a what-if.
 std::vector<Finding> search_findings(FindingSearch& search);
 
 // Each searches for one cause and takes it if it gains enough.

@@ -21,6 +21,14 @@ constexpr std::array<const char*, kFindingKinds> kNames{
     "slow_step",          "kernel_below_roof", "fragmentation",
     "first_use",          "slow_launch",       "device_late"};
 
+/// "1 and 2 overlap: together 1.20 ms"; `number` is the finding's.
+std::string partner_text(std::span<const Finding> findings, const Finding& finding, std::size_t number) {
+  const auto partner = static_cast<std::size_t>(finding.partner);
+  const bool is_less = finding.together_ns < finding.recoverable_ns + findings[partner].recoverable_ns;
+  return fmt::format("{} and {} {}: together {}", partner + 1, number,
+                     is_less ? "overlap" : "save more at once", format_time_ns(finding.together_ns));
+}
+
 }  // namespace
 
 const char* to_string(FindingKind kind) {
@@ -51,6 +59,7 @@ DataTable finding_table(std::span<const Finding> findings) {
                   "what to fix first, by what a step would gain",
                   {{"kind", "kind", Kind::kText},
                    {"recoverable_ns", "gain per step", Kind::kTimeNs},
+                   {"further_ns", "on top of those before", Kind::kTimeNs},
                    {"share", "of the step", Kind::kShare},
                    {"rank", "rank", Kind::kCount},
                    {"step", "step", Kind::kCount},
@@ -63,8 +72,8 @@ DataTable finding_table(std::span<const Finding> findings) {
                    {"fix", "what to do", Kind::kText}},
                   {}};
   for (const Finding& finding : findings) {
-    table.rows.push_back({std::string(to_string(finding.kind)), finding.recoverable_ns, finding.share,
-                          number_cell(finding.rank), number_cell(finding.step), finding.at_ns,
+    table.rows.push_back({std::string(to_string(finding.kind)), finding.recoverable_ns, finding.further_ns,
+                          finding.share, number_cell(finding.rank), number_cell(finding.step), finding.at_ns,
                           text_cell(place_text(finding)), text_cell(finding.op), text_cell(finding.module),
                           text_cell(finding.line), finding.evidence, finding.fix});
   }
@@ -85,6 +94,7 @@ std::vector<std::string> finding_sentences(std::span<const Finding> findings, do
                                    format_percent(finding.share));
     if (const std::string place = place_text(finding); !place.empty()) text += "; " + place;
     say.push_back(text);
+    if (finding.partner >= 0) say.push_back("   " + partner_text(findings, finding, number));
     say.push_back("   " + finding.evidence);
     say.push_back("   to do: " + finding.fix);
   }
@@ -105,9 +115,7 @@ void say_findings(const std::vector<Finding>& findings, const StepShares& shares
   DataTable table = finding_table(findings);
   table.is_in_answer = true;
   result.tables.insert(result.tables.begin(), std::move(table));
-  double recoverable = 0;
-  for (const Finding& finding : findings) recoverable += finding.recoverable_ns;
-  result.headlines.push_back({"recoverable_ns", Kind::kTimeNs, true, recoverable, ""});
+  result.headlines.push_back({"recoverable_ns", Kind::kTimeNs, true, joint_gain_ns(findings), ""});
 }
 
 }  // namespace headroom::trace

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
@@ -90,7 +93,38 @@ void add_without(const FindingSearch& search, const std::string& pattern, Analys
 }  // namespace
 
 void sort_findings(std::vector<Finding>& findings) {
-  std::ranges::stable_sort(findings, std::greater{}, &Finding::recoverable_ns);
+  std::vector<std::size_t> order(findings.size()), place(findings.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) { return findings[i].recoverable_ns; });
+  for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+  std::vector<Finding> sorted;
+  for (const std::size_t i : order) {
+    sorted.push_back(findings[i]);
+    sorted.back().partner = -1;
+  }
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    if (findings[i].partner < 0) continue;
+    const auto [first, later] = std::minmax(place[i], place[static_cast<std::size_t>(findings[i].partner)]);
+    sorted[later].partner = static_cast<std::int64_t>(first);
+    sorted[later].together_ns = findings[i].together_ns;
+  }
+  findings = std::move(sorted);
+}
+
+double joint_gain_ns(std::span<const Finding> first) {
+  double sum = 0, largest = 0;
+  for (const Finding& finding : first) {
+    sum += finding.further_ns;
+    largest = std::max(largest, finding.recoverable_ns);
+  }
+  return std::max(sum, largest);
+}
+
+bool are_dependent(double gain_ns, double other_ns, double together_ns) {
+  constexpr double kOfLarger = 0.1, kOfSmaller = 0.5;
+  const double off_ns = std::abs(gain_ns + other_ns - together_ns);
+  return off_ns > kOfLarger * std::max(gain_ns, other_ns) ||
+         off_ns > kOfSmaller * std::min(gain_ns, other_ns);
 }
 
 TraceFindings add_findings(const TraceIndex& index, std::size_t most, AnalysisResult& result,

@@ -40,12 +40,14 @@ const char* to_string(FindingKind kind);
 /// Throws Error for an unknown text.
 FindingKind finding_kind(std::string_view text);
 
-/// A cause of lost time, its place and its fix. `recoverable_ns` is what a step would gain without the cause
-/// (Replay: the rest unchanged), after the causes earlier in the search.
+/// A cause of lost time, its place and its fix. Gains are per step, of the whole trace where it has no steps.
 struct Finding {
   FindingKind kind = FindingKind::kHostBound;
-  double recoverable_ns = 0;     ///< per step; of the whole trace where it has no steps
-  double share = 0;              ///< of the mean step
+  double recoverable_ns = 0;     ///< without this cause alone (Replay: the rest unchanged)
+  double further_ns = 0;         ///< on top of the findings before it
+  double share = 0;              ///< recoverable_ns of the mean step
+  std::int64_t partner = -1;     ///< place of an earlier finding whose gain depends on this one's; -1: none
+  double together_ns = 0;        ///< without this cause and the partner's
   std::int64_t rank = -1;        ///< -1: of one trace, or of every rank
   std::int64_t step = -1;        ///< number of the step that loses most; -1 without steps
   std::int64_t at_ns = 0;        ///< when it takes longest, on the trace's clock
@@ -53,8 +55,15 @@ struct Finding {
   std::string evidence, fix;     ///< a sentence with the numbers, and what to do
 };
 
-/// By gain, largest first.
+/// Sorts by gain, largest first. Partners stay the same findings.
 void sort_findings(std::vector<Finding>& findings);
+
+/// Returns what a step would gain without the causes of the first findings of a trace or job.
+double joint_gain_ns(std::span<const Finding> first);
+
+/// True if two gains are not independent: together they differ from their sum by more than 10 % of the
+/// larger, or by more than half of the smaller.
+bool are_dependent(double gain_ns, double other_ns, double together_ns);
 
 /// "rank 2, most in step 3, aten::item, Linear_0, train.py(41): log_loss"; empty if nothing is known.
 std::string place_text(const Finding& finding);

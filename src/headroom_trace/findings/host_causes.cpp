@@ -149,9 +149,10 @@ bool is_part_of(const FindingSearch& search, std::uint32_t call, std::uint32_t e
   return events.thread[call] == events.thread[earlier] && since >= 0 && since <= kAtOnceNs;
 }
 
-/// Adds waits that returned at once because a wait of that place had waited for the same work: without it,
-/// they would wait. A copy to pageable memory waits in its call, and the synchronisation after it does not.
-void add_repeated_waits(const FindingSearch& search, std::map<std::string, WaitSite>& sites) {
+/// Adds waits that returned at once: those of the same place, and those for work that a wait of that place
+/// had waited for, which without it would wait (a copy to pageable memory waits in its call, and the
+/// synchronisation after it does not).
+void add_short_waits(const FindingSearch& search, std::map<std::string, WaitSite>& sites) {
   const std::vector<Replay::Wait>& waits = search.replay().waits();
   std::map<std::uint32_t, std::pair<WaitSite*, std::uint32_t>> by_row;  // the place, and its wait's call
   for (auto& [name, site] : sites) {
@@ -160,7 +161,12 @@ void add_repeated_waits(const FindingSearch& search, std::map<std::string, WaitS
     }
   }
   for (std::uint32_t i = 0; i < waits.size(); ++i) {
-    if (waits[i].has_waited || waits[i].rows.empty()) continue;
+    if (waits[i].has_waited) continue;
+    if (const auto same = sites.find(site_name(search, waits[i].call)); same != sites.end()) {
+      same->second.waits.push_back(i);
+      continue;
+    }
+    if (waits[i].rows.empty()) continue;
     const auto before = by_row.find(waits[i].rows.front());
     if (before == by_row.end() || !is_part_of(search, waits[i].call, before->second.second)) continue;
     before->second.first->waits.push_back(i);
@@ -194,7 +200,7 @@ std::vector<WaitSite> wait_sites(const FindingSearch& search, const AllocationCa
       site.longest_ns = idle;
     }
   }
-  add_repeated_waits(search, by_name);
+  add_short_waits(search, by_name);
   std::vector<WaitSite> sites;
   for (auto& [name, site] : by_name) {
     if (site.event != kNone) sites.push_back(std::move(site));
@@ -202,23 +208,34 @@ std::vector<WaitSite> wait_sites(const FindingSearch& search, const AllocationCa
   return sites;
 }
 
-WhatIf without(const FindingSearch& search, const WaitSite& site) {
-  const Trace& trace = search.trace();
-  const std::vector<Replay::Wait>& waits = search.replay().waits();
-  WhatIf what_if;
-  what_if.waits_gone.assign(waits.size(), false);
-  for (const std::uint32_t i : site.waits) {
-    what_if.waits_gone[i] = true;
-    for (const std::uint32_t row : waits[i].rows) {
-      const std::uint32_t event = trace.gpu[row].event;
-      if (trace.events.category[event] != Category::kGpuMemcpy ||
-          trace.events.duration_ns[event] > kSmallCopyNs)
-        continue;
-      if (what_if.duration_ns.empty()) what_if.duration_ns = recorded_durations(trace);
-      what_if.duration_ns[row] = WhatIf::kGone;
+/// The host's time for calls that are gone: theirs, and that of the operators around them which do nothing
+/// else, such as aten::item. `is_gone` by event.
+Spans time_for(const FindingSearch& search, std::span<const std::uint32_t> gone,
+               const std::vector<bool>& is_gone) {
+  constexpr std::int64_t kLittleElseNs = 50'000;
+  const Events& events = search.trace().events;
+  std::vector<bool> does_more(events.size());
+  const auto mark = [&](std::uint32_t call) {
+    if (call == kNone || is_gone[call]) return;
+    for (std::uint32_t event = call; event != kNone && !does_more[event]; event = search.parent()[event])
+      does_more[event] = true;
+  };
+  for (const std::uint32_t call : search.launch()) mark(call);
+  for (const Replay::Wait& wait : search.replay().waits()) mark(wait.call);
+  std::vector<Span> times;
+  std::map<std::uint32_t, std::int64_t> else_ns;
+  for (const std::uint32_t call : gone) {
+    times.push_back({events.start_ns[call], events.end_ns(call)});
+    for (std::uint32_t event = search.parent()[call]; event != kNone && !does_more[event];
+         event = search.parent()[event]) {
+      if (events.category[event] != Category::kCpuOp) break;
+      else_ns.try_emplace(event, events.duration_ns[event]).first->second -= events.duration_ns[call];
     }
   }
-  return what_if;
+  for (const auto& [event, ns] : else_ns) {
+    if (ns <= kLittleElseNs) times.push_back({events.start_ns[event], events.end_ns(event)});
+  }
+  return merged(std::move(times));
 }
 
 /// True if the call waits for its own copy, from pageable memory.
@@ -253,6 +270,42 @@ std::string waited_text(const FindingSearch& search, const WaitSite& site) {
   return fmt::format(" ({}, the longest {} for {})", search.per_step(static_cast<double>(total_ns)),
                      format_time_ns(static_cast<double>(longest_ns)),
                      kernel_base_name(trace.names[events.name[last]]));
+}
+
+WhatIf without(const FindingSearch& search, const WaitSite& site) {
+  const Trace& trace = search.trace();
+  const std::vector<Replay::Wait>& waits = search.replay().waits();
+  WhatIf what_if;
+  what_if.waits_gone.assign(waits.size(), false);
+  std::vector<std::uint32_t> calls;
+  std::vector<bool> is_gone(trace.events.size());
+  const auto leave_out = [&](std::uint32_t call) {
+    if (call == kNone || is_gone[call]) return;
+    is_gone[call] = true;
+    calls.push_back(call);
+  };
+  for (const std::uint32_t i : site.waits) {
+    what_if.waits_gone[i] = true;
+    leave_out(waits[i].call);
+    for (const std::uint32_t row : waits[i].rows) {
+      const std::uint32_t event = trace.gpu[row].event;
+      if (trace.events.category[event] != Category::kGpuMemcpy ||
+          trace.events.duration_ns[event] > kSmallCopyNs)
+        continue;
+      if (what_if.duration_ns.empty()) what_if.duration_ns = recorded_durations(trace);
+      what_if.duration_ns[row] = WhatIf::kGone;
+      leave_out(search.launch()[row]);
+    }
+  }
+  if (is_copy_from_host(search, site)) return what_if;  // a copy that does not wait is called, too
+  // A call whose work stays takes its time.
+  for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
+    const bool stays = what_if.duration_ns.empty() || what_if.duration_ns[row] != WhatIf::kGone;
+    if (stays && search.launch()[row] != kNone) is_gone[search.launch()[row]] = false;
+  }
+  std::erase_if(calls, [&](std::uint32_t call) { return !is_gone[call]; });
+  what_if.host_gone = time_for(search, calls, is_gone);
+  return what_if;
 }
 
 /// `gain_ns`: what a step would gain without the waits.
@@ -601,7 +654,7 @@ Suspicion host_suspicion(const FindingSearch& search, const Site& site, std::int
   suspicion.event_ns = site.event == kNone ? 0 : event_ns;
   suspicion.place = name_of(search, site_of(search.trace(), search.parent(), site.event));
   suspicion.time = merged(site.times);
-  suspicion.what_if.host_gone = suspicion.time;
+  suspicion.what_if.host_gone = subtract(suspicion.time, search.host_gone());
   suspicion.evidence = "the devices have nothing to do while the host does other things than to launch" +
                        (search.on_devices().empty() ? "" : "," + search.on_devices()) + ": " + what;
   suspicion.more = ", " + what;

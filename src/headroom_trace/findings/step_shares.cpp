@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 #include "headroom/base/text.h"
@@ -33,22 +34,19 @@ const char* unit_of(const StepShares& shares) {
 
 /// Gains of causes that leave the devices idle or exposed; slow kernels are neither.
 double explained(const StepShares& shares, std::span<const Finding> findings) {
-  double gain_ns = 0;
-  for (const Finding& finding : findings) {
-    const bool is_busy = finding.kind == FindingKind::kKernelBelowRoof ||
-                         finding.kind == FindingKind::kSlowStep ||
-                         finding.kind == FindingKind::kFragmentation;
-    gain_ns += is_busy ? 0 : finding.recoverable_ns;
-  }
-  return std::clamp(gain_ns / shares.step_ns, 0.0, shares.lost());
+  std::vector<Finding> of_lost;
+  std::ranges::copy_if(findings, std::back_inserter(of_lost), [](const Finding& finding) {
+    return finding.kind != FindingKind::kKernelBelowRoof && finding.kind != FindingKind::kSlowStep &&
+           finding.kind != FindingKind::kFragmentation;
+  });
+  return std::clamp(joint_gain_ns(of_lost) / shares.step_ns, 0.0, shares.lost());
 }
 
 std::string savings_text(const StepShares& shares, std::span<const Finding> findings) {
   constexpr std::size_t kFirst = 3;
   if (findings.empty()) return "nothing found to save";
   const std::size_t count = std::min(kFirst, findings.size());
-  double gain_ns = 0;
-  for (const Finding& finding : findings.first(count)) gain_ns += finding.recoverable_ns;
+  const double gain_ns = joint_gain_ns(findings.first(count));
   constexpr std::array<const char*, kFirst> kSavings{"the finding saves", "two findings save",
                                                      "first three findings save"};
   return fmt::format("{} {}", kSavings.at(count - 1),

@@ -38,22 +38,37 @@ std::pair<FindingKind, std::string> cause_of(const Finding& finding) {
 }
 
 /// What every rank loses for the same cause.
-std::vector<Finding> shared_findings(std::span<const RankFindings> ranks, bool do_wait) {
-  std::map<std::pair<FindingKind, std::string>, std::vector<Finding>> by_cause;
+std::vector<Finding> shared_findings(std::span<const RankFindings> ranks, bool do_wait, double step_ns) {
+  struct OfRank {
+    const RankFindings* rank;
+    const Finding* finding;
+  };
+  std::map<std::pair<FindingKind, std::string>, std::vector<OfRank>> by_cause;
   for (const RankFindings& rank : ranks) {
-    for (Finding finding : rank.findings) {
-      finding.rank = rank.rank;
-      by_cause[cause_of(finding)].push_back(std::move(finding));
-    }
+    for (const Finding& finding : rank.findings) by_cause[cause_of(finding)].push_back({&rank, &finding});
   }
   std::vector<Finding> shared;
+  std::vector<const RankFindings*> of;
   for (const auto& [cause, of_ranks] : by_cause) {
     if (do_wait && of_ranks.size() < ranks.size()) continue;
-    const auto less = [](const Finding& a, const Finding& b) { return a.recoverable_ns < b.recoverable_ns; };
-    Finding finding =
-        *(do_wait ? std::ranges::min_element(of_ranks, less) : std::ranges::max_element(of_ranks, less));
-    if (do_wait) finding.rank = -1;
+    const auto gain = [](const OfRank& one) { return one.finding->recoverable_ns; };
+    const OfRank& one = *(do_wait ? std::ranges::min_element(of_ranks, {}, gain)
+                                  : std::ranges::max_element(of_ranks, {}, gain));
+    Finding finding = *one.finding;
+    finding.rank = do_wait ? -1 : one.rank->rank;
+    finding.share = finding.recoverable_ns / step_ns;
+    if (finding.kind != FindingKind::kFragmentation && finding.share < 0.001) continue;
     shared.push_back(std::move(finding));
+    of.push_back(one.rank);
+  }
+  for (std::size_t i = 0; i < shared.size(); ++i) {
+    if (shared[i].partner < 0) continue;
+    const Finding& partner = of[i]->findings[static_cast<std::size_t>(shared[i].partner)];
+    const auto same = std::ranges::find(shared, cause_of(partner), cause_of);
+    const bool is_partner =
+        same != shared.end() &&
+        are_dependent(shared[i].recoverable_ns, same->recoverable_ns, shared[i].together_ns);
+    shared[i].partner = is_partner ? same - shared.begin() : -1;
   }
   return shared;
 }
@@ -143,7 +158,7 @@ Finding straggler(std::span<const RankFindings> ranks, std::size_t late, const L
                   double cost_ns, double step_ns) {
   Finding finding;
   finding.kind = FindingKind::kStraggler;
-  finding.recoverable_ns = cost_ns;
+  finding.recoverable_ns = finding.further_ns = cost_ns;
   finding.share = cost_ns / step_ns;
   finding.rank = ranks[late].rank;
   finding.step = lateness.worst_iteration[late];
@@ -166,8 +181,12 @@ void take_waits_away(std::vector<RankFindings>& ranks, const Lateness& lateness,
         continue;
       const double taken = std::min(waited, finding.recoverable_ns);
       finding.recoverable_ns -= taken;
-      finding.share = finding.recoverable_ns / ranks[i].summary->shares.step_ns;
+      finding.further_ns = std::max(0.0, finding.further_ns - taken);
       waited -= taken;
+      const auto place = &finding - ranks[i].findings.data();
+      for (Finding& other : ranks[i].findings) {
+        if (&other == &finding || other.partner == place) other.together_ns -= taken;
+      }
     }
   }
 }
@@ -185,7 +204,7 @@ std::vector<Finding> late_ranks(std::span<const RankFindings> ranks, const Laten
   if (joint >= kLeastImbalance * step_ns) {
     Finding finding;
     finding.kind = FindingKind::kImbalance;
-    finding.recoverable_ns = joint;
+    finding.recoverable_ns = finding.further_ns = joint;
     finding.share = joint / step_ns;
     finding.evidence =
         fmt::format("ranks come to collectives {} a step apart, now these, now those", format_time_ns(joint));
@@ -212,11 +231,7 @@ void combine_findings(std::span<const RankResult> results, std::size_t most, Ana
   const Lateness& lateness = collectives.lateness;
   take_waits_away(ranks, lateness, collectives.steps);
   RankSummary job;
-  job.findings = shared_findings(ranks, !collectives.matches.matched.empty());
-  for (Finding& finding : job.findings) finding.share = finding.recoverable_ns / shares.step_ns;
-  std::erase_if(job.findings, [&](const Finding& finding) {
-    return finding.kind != FindingKind::kFragmentation && finding.share < 0.001;
-  });
+  job.findings = shared_findings(ranks, !collectives.matches.matched.empty(), shares.step_ns);
   std::ranges::move(late_ranks(ranks, lateness, collectives.steps, shares.step_ns),
                     std::back_inserter(job.findings));
   sort_findings(job.findings);

@@ -82,8 +82,9 @@ void fields(Value& call, auto& visit) {
 template <typename Value>
 requires std::is_same_v<std::remove_const_t<Value>, Finding>
 void fields(Value& finding, auto& visit) {
-  visit(finding.kind, finding.recoverable_ns, finding.share, finding.rank, finding.step, finding.at_ns,
-        finding.op, finding.module, finding.line, finding.evidence, finding.fix);
+  visit(finding.kind, finding.recoverable_ns, finding.further_ns, finding.share, finding.partner,
+        finding.together_ns, finding.rank, finding.step, finding.at_ns, finding.op, finding.module,
+        finding.line, finding.evidence, finding.fix);
 }
 template <typename Value>
 requires std::is_same_v<std::remove_const_t<Value>, OpTime>

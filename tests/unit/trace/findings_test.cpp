@@ -15,6 +15,7 @@ namespace headroom::trace {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -89,10 +90,11 @@ TEST(Findings, AHostThatIsLateInSeveralPlacesIsOneFinding) {
   EXPECT_NEAR(number(found(result), rows[0], "recoverable_ns"), (1.10 + 0.80 + 2.08) * 1e6, 10e3);
 }
 
-/// Steps in which the host reads a value, works for a while, and launches again: `wait` begins the reading at
-/// the time that it is given and lasts until 4,050 us after the start of the step.
+/// Steps in which the host reads a value, works for 0.9 ms, and launches again: `wait` begins the reading at
+/// the time that it is given and lasts until 4,050 us after the start of the step. `ops`: how many of 30
+/// pieces of that work are operators of their own; the others are one.
 template <typename Wait>
-AnalysisResult with_waits(const Wait& wait) {
+AnalysisResult with_waits(const Wait& wait, int ops = 30) {
   TraceBuilder builder;
   for (int i = 0; i < 5; ++i) {
     const std::int64_t at = i * 10 * kMs;
@@ -100,24 +102,25 @@ AnalysisResult with_waits(const Wait& wait) {
     builder.runtime("cudaLaunchKernel", at + 10 * kUs, 5 * kUs, 10 * i + 1);
     builder.kernel("sgemm", at + 30 * kUs, 4 * kMs, 10 * i + 1);
     wait(builder, at + 100 * kUs, 10 * i + 2);
-    for (int op = 0; op < 30; ++op)
+    for (int op = 0; op < ops; ++op)
       builder.op("aten::op" + std::to_string(op), at + (4'060 + 30 * op) * kUs, 28 * kUs);
+    if (ops < 30) builder.op("aten::sort", at + (4'060 + 30 * ops) * kUs, (30 * (30 - ops) - 2) * kUs);
     builder.runtime("cudaLaunchKernel", at + 5 * kMs, 5 * kUs, 10 * i + 5);
     builder.kernel("sgemm", at + 5'020 * kUs, 4'900 * kUs, 10 * i + 5);
   }
   return run_analysis("findings", builder.trace);
 }
 
+void read_value(TraceBuilder& builder, std::int64_t at, std::int64_t correlation) {
+  builder.op("aten::item", at, 3'960 * kUs);
+  builder.runtime("cudaMemcpyAsync", at + 5 * kUs, 5 * kUs, correlation);
+  builder.gpu(Category::kGpuMemcpy, "Memcpy DtoH (Device -> Pinned)", at + 3'932 * kUs, 2 * kUs, correlation);
+  builder.runtime("cudaStreamSynchronize", at + 20 * kUs, 3'930 * kUs, correlation + 1);
+  builder.sync("Stream Synchronize", at + 20 * kUs, 3'914 * kUs, correlation + 1, 0, 7);
+}
+
 TEST(Findings, AValueThatTheHostReadsIsASynchronisation) {
-  const AnalysisResult result =
-      with_waits([](TraceBuilder& builder, std::int64_t at, std::int64_t correlation) {
-        builder.op("aten::item", at, 3'960 * kUs);
-        builder.runtime("cudaMemcpyAsync", at + 5 * kUs, 5 * kUs, correlation);
-        builder.gpu(Category::kGpuMemcpy, "Memcpy DtoH (Device -> Pinned)", at + 3'932 * kUs, 2 * kUs,
-                    correlation);
-        builder.runtime("cudaStreamSynchronize", at + 20 * kUs, 3'930 * kUs, correlation + 1);
-        builder.sync("Stream Synchronize", at + 20 * kUs, 3'914 * kUs, correlation + 1, 0, 7);
-      });
+  const AnalysisResult result = with_waits(read_value);
   const std::size_t row = row_with(found(result), "kind", "synchronisation");
   EXPECT_EQ(text(found(result), row, "op"), "aten::item");
   EXPECT_THAT(text(found(result), row, "evidence"),
@@ -148,6 +151,56 @@ TEST(Findings, AWaitThatKeepsTheHostFromRunningAheadSaysSo) {
   EXPECT_THAT(text(found(many), row, "evidence"),
               AllOf(HasSubstr("the longest 3.93 ms for sgemm"), HasSubstr("nothing to do for 130 µs a step"),
                     HasSubstr("without the waits the host would run ahead")));
+}
+
+/// Without the wait the host works while the device computes; without the work it waits no shorter.
+TEST(Findings, ThatOverlapHaveEachItsOwnGain) {
+  const AnalysisResult result = with_waits(read_value, 10);
+  ASSERT_EQ(found(result).rows.size(), 2U);
+  EXPECT_EQ(text(found(result), 0, "kind"), "synchronisation");
+  EXPECT_NEAR(number(found(result), 0, "recoverable_ns"), 1.1e6, 20e3);
+  EXPECT_EQ(text(found(result), 1, "op"), "aten::sort");
+  EXPECT_NEAR(number(found(result), 1, "recoverable_ns"), 0.6e6, 20e3);
+  EXPECT_NEAR(number(found(result), 1, "further_ns"), 0, 1e3);
+  EXPECT_NEAR(headline(result, "recoverable_ns"), 1.1e6, 20e3);
+  EXPECT_THAT(result.answer, Contains(HasSubstr("1 and 2 overlap: together 1.09 ms")));
+  EXPECT_THAT(result.standing[0], HasSubstr("two findings save 10.9 %"));
+  // Wholly within the wait's gain, and too short a work to be tried first: no finding of its own.
+  EXPECT_EQ(found(with_waits(read_value)).rows.size(), 1U);
+}
+
+/// Steps of 20 values, each read in an operator of 40 us of which 15 us are calls. The host is the limit.
+/// Half of the waits return at once. `launches`: the operator launches a kernel of its own.
+AnalysisResult reading_on_a_slow_host(bool launches) {
+  TraceBuilder builder;
+  std::int64_t correlation = 0;
+  for (int step = 0; step < 4; ++step) {
+    builder.step(step, step * 2'200 * kUs, 2'100 * kUs);
+    for (int value = 0; value < 20; ++value) {
+      const std::int64_t at = (step * 2'200 + value * 105) * kUs;
+      builder.runtime("cudaLaunchKernel", at, 5 * kUs, ++correlation);
+      builder.kernel("gemm", at + 8 * kUs, 5 * kUs, correlation);
+      builder.op("aten::item", at + 20 * kUs, 40 * kUs);
+      if (launches) {
+        builder.runtime("cudaLaunchKernel", at + 21 * kUs, kUs, ++correlation);
+        builder.kernel("nonzero", at + 25 * kUs, 2 * kUs, correlation);
+      }
+      builder.runtime("cudaMemcpyAsync", at + 23 * kUs, 5 * kUs, ++correlation);
+      builder.gpu(Category::kGpuMemcpy, "Memcpy DtoH (Device -> Pinned)",
+                  at + (value % 2 == 0 ? 44 : 30) * kUs, kUs, correlation);
+      builder.runtime("cudaStreamSynchronize", at + 40 * kUs, 10 * kUs, ++correlation);
+    }
+  }
+  return run_analysis("findings", builder.trace);
+}
+
+TEST(Findings, AWaitIsGoneWithTheOperatorThatDoesNothingElse) {
+  for (const auto& [launches, of_each_us] : {std::pair{false, 40}, std::pair{true, 15}}) {
+    const AnalysisResult result = reading_on_a_slow_host(launches);
+    const std::size_t row = row_with(found(result), "kind", "synchronisation");
+    EXPECT_NEAR(number(found(result), row, "recoverable_ns"), 20e3 * of_each_us, 50e3) << launches;
+    EXPECT_THAT(text(found(result), row, "evidence"), HasSubstr("10.0 times a step"));
+  }
 }
 
 TEST(Findings, AWaitRightBehindAnAllocationIsTheAllocations) {
@@ -779,6 +832,36 @@ TEST(Findings, SentencesHaveTheNumbersThePlaceAndWhatToDo) {
                                 HasSubstr("train.py(12): load")),
                           HasSubstr("the host loads"), HasSubstr("to do: load ahead")));
   EXPECT_THAT(finding_sentences({}, 21.1e6, false), ElementsAre(HasSubstr("nothing found")));
+  std::vector<Finding> two{finding, finding};
+  two[1].partner = 0;
+  for (const auto& [together_ns, words] :
+       {std::pair{5e6, "   1 and 2 overlap: together 5.00 ms"},
+        std::pair{12e6, "   1 and 2 save more at once: together 12.0 ms"}}) {
+    two[1].together_ns = together_ns;
+    EXPECT_EQ(finding_sentences(two, 21.1e6, true).at(4), words);
+  }
+}
+
+TEST(Findings, AreSortedWithTheirPartners) {
+  std::vector<Finding> findings(3);
+  const std::vector<double> gains{1, 3, 2};
+  for (std::size_t i = 0; i < 3; ++i) findings[i].recoverable_ns = gains[i];
+  findings[1].partner = 0;
+  findings[1].together_ns = 3.5;
+  sort_findings(findings);
+  EXPECT_EQ(findings[0].partner, -1);
+  EXPECT_EQ(findings[1].partner, -1);
+  EXPECT_EQ(findings[2].partner, 0) << "the later of two";
+  EXPECT_EQ(findings[2].together_ns, 3.5);
+}
+
+TEST(Findings, DependOnEachOtherFromATenthOfTheLargerOn) {
+  EXPECT_FALSE(are_dependent(10, 8, 18));
+  EXPECT_FALSE(are_dependent(10, 8, 17.1));
+  EXPECT_TRUE(are_dependent(10, 8, 16.9));
+  EXPECT_TRUE(are_dependent(8, 10, 19.1)) << "save more at once";
+  EXPECT_FALSE(are_dependent(10, 0.5, 10.3));
+  EXPECT_TRUE(are_dependent(10, 0.5, 10.2)) << "most of the smaller is the larger's";
 }
 
 // A step of 10 ms: the device works for 6 ms, and for 2 ms of them at communication that nothing hides.
@@ -796,7 +879,7 @@ StepShares shares_of_a_step() {
 
 TEST(StandingLines, SayWhatIsLostExplainedAndNotRecorded) {
   std::vector<Finding> findings(4);
-  for (Finding& finding : findings) finding.recoverable_ns = 1.2e6;
+  for (Finding& finding : findings) finding.recoverable_ns = finding.further_ns = 1.2e6;
   EXPECT_THAT(
       standing_lines(shares_of_a_step(), findings),
       ElementsAre("step 10.0 ms · GPU busy 60.0 % · exposed communication 20.0 % · first three findings "
@@ -805,6 +888,11 @@ TEST(StandingLines, SayWhatIsLostExplainedAndNotRecorded) {
                   "recorded",
                   HasSubstr("no finding saves the other 12.0 % of the step; all that is lost: idle, host: "
                             "operators 30.0 %, exposed communication 20.0 %, ")));
+  // What two save is not counted twice.
+  findings[1].further_ns = findings[3].further_ns = 0.2e6;
+  EXPECT_THAT(standing_lines(shares_of_a_step(), findings),
+              ElementsAre(HasSubstr("first three findings save 26.0 %"), HasSubstr("explain 46.7 % of it"),
+                          HasSubstr("no finding saves the other 32.0 %")));
   // What is explained is not also missing; a slow kernel explains no idle time.
   findings.resize(1);
   findings[0].recoverable_ns = 9e6;

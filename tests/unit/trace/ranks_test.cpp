@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/index/trace_index.h"
 #include "headroom_trace/ranks/lateness.h"
+#include "headroom_trace/ranks/rank_summary.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {
@@ -417,6 +419,45 @@ TEST(JobFindings, OfEqualRanksNameNoStraggler) {
   const AnalysisResult result = job_findings({{500 * kUs, 0}, {500 * kUs, 0}, {500 * kUs, 0}});
   for (const std::vector<Cell>& row : table_of(result, "findings").rows)
     EXPECT_THAT(std::get<std::string>(row[0]), AllOf(Not("straggler"), Not("imbalance")));
+}
+
+/// Findings of a rank: a synchronisation, and host work that costs little without it.
+RankResult rank_that_waits(std::int64_t number, double wait_ns, double host_ns, double together_ns) {
+  RankSummary summary;
+  summary.shares.step_ns = 10e6;
+  summary.shares.steps = 3;
+  summary.shares.known = DeviceTimeKnown::kYes;
+  summary.shares.busy = 0.6;
+  summary.findings.resize(2);
+  summary.findings[0].kind = FindingKind::kSynchronisation;
+  summary.findings[0].recoverable_ns = summary.findings[0].further_ns = wait_ns;
+  summary.findings[1].kind = FindingKind::kHostBound;
+  summary.findings[1].recoverable_ns = host_ns;
+  summary.findings[1].further_ns = together_ns - wait_ns;
+  summary.findings[1].partner = 0;
+  summary.findings[1].together_ns = together_ns;
+  RankResult rank;
+  rank.rank = number;
+  rank.result.summary = std::make_shared<const RankSummary>(std::move(summary));
+  return rank;
+}
+
+TEST(JobFindings, ThatOverlapAreNotAddedUp) {
+  for (const bool is_host_larger : {false, true}) {
+    // Without collectives the rank that loses most counts.
+    const double host_ns = is_host_larger ? 2.1e6 : 1.5e6;
+    std::vector<RankResult> ranks{rank_that_waits(0, 2e6, host_ns, 2.2e6),
+                                  rank_that_waits(1, 1e6, 0.5e6, 1.1e6)};
+    const AnalysisResult result = find_analysis("findings")->combine(ranks, {});
+    EXPECT_THAT(result.standing[0], HasSubstr("two findings save 22.0 %"));
+    EXPECT_THAT(result.standing[1], HasSubstr("findings explain 55.0 % of it"));
+    EXPECT_EQ(text(table_of(result, "findings"), 0, "kind"),
+              is_host_larger ? "host_bound" : "synchronisation");
+    EXPECT_THAT(result.answer, testing::Contains(HasSubstr("1 and 2 overlap: together 2.20 ms")));
+  }
+  std::vector<RankResult> apart{rank_that_waits(0, 2e6, 1.5e6, 3.5e6)};
+  for (const std::string& line : find_analysis("findings")->combine(apart, {}).answer)
+    EXPECT_THAT(line, Not(HasSubstr("overlap")));
 }
 
 TEST(Stragglers, SayThatNobodyIsLate) {

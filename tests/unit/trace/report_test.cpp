@@ -467,6 +467,9 @@ RankSummary full_summary() {
   Finding finding;
   finding.kind = FindingKind::kImbalance;
   finding.recoverable_ns = 12.5;
+  finding.further_ns = 2.5;
+  finding.partner = 3;
+  finding.together_ns = 15.5;
   finding.share = std::numeric_limits<double>::quiet_NaN();
   finding.op = "aten::mm";
   finding.line = "train.py(3): step";
@@ -507,6 +510,9 @@ TEST(FileAnalysisJson, KeepsTheSummaryOfARank) {
   ASSERT_EQ(is.findings.size(), 1U);
   EXPECT_EQ(is.findings[0].kind, FindingKind::kImbalance);
   EXPECT_EQ(is.findings[0].recoverable_ns, 12.5);
+  EXPECT_EQ(is.findings[0].further_ns, 2.5);
+  EXPECT_EQ(is.findings[0].partner, 3);
+  EXPECT_EQ(is.findings[0].together_ns, 15.5);
   EXPECT_TRUE(std::isnan(is.findings[0].share));
   EXPECT_EQ(is.findings[0].rank, -1);
   EXPECT_EQ(is.findings[0].line, was.findings[0].line);
