@@ -179,12 +179,14 @@ def _bitmap(bits: Sequence[bool]) -> bytearray:
     return packed
 
 
-def column(name: str, values: Sequence[Any], metadata: Mapping[str, str] | None = None) -> Column:
-    """A column of float, int, bool or str; None is what is not there. What is mixed is text. No values: text."""
+def column(name: str, values: Sequence[Any], metadata: Mapping[str, str] | None = None, is_float: bool = False) -> Column:
+    """A column of float, int, bool or str; None is what is not there. What is mixed is text. No values: text, or float if `is_float`."""
     there = [value for value in values if value is not None]
     valid = None if len(there) == len(values) else _bitmap([value is not None for value in values])
     told = dict(metadata or {})
     nulls = len(values) - len(there)
+    if is_float and all(isinstance(value, (int, float)) for value in there):
+        return Column(name, "g", len(values), nulls, (valid, array.array("d", [0.0 if value is None else value for value in values])), told)
     if there and all(isinstance(value, bool) for value in there):
         return Column(name, "b", len(values), nulls, (valid, _bitmap([bool(value) for value in values])), told)
     if there and all(isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 for value in there):

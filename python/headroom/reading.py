@@ -8,10 +8,13 @@ from typing import Any, Mapping, Sequence
 from ._program import run_command
 from .table import Table
 
+_NUMBERS = ("value", "low", "high", "of_limit")  # also where no row has one
+
 
 class Records(Table):
     """A row for each quantity that was measured: experiment, an "axis NAME" for each axis, backend, dtype, metric, value, unit, low and high
-    (the 95 % interval), samples (their number), outcome, reason, of_limit, verified, and where and how it was measured.
+    (the 95 % interval), samples (their number), outcome, reason, of_limit, verified, and where and how it was measured. A row that failed or
+    was skipped before its first sample has no value: None, which is NaN in pandas and null in polars.
 
     samples: a table with a row for each sample: row (of this table), process, round, value.
     """
@@ -19,7 +22,7 @@ class Records(Table):
     def __init__(self, records: Sequence[Mapping[str, Any]], environments: Sequence[Mapping[str, Any]]) -> None:
         rows = [_row(record, environments) for record in records]
         names = list(dict.fromkeys(name for row in rows for name in row)) or list(_row({}, []))
-        super().__init__({name: [row.get(name) for row in rows] for name in names}, {"time": "s"})
+        super().__init__({name: [row.get(name) for row in rows] for name in names}, {"time": "s"}, numbers=_NUMBERS)
         self._records = records
         self._samples: Table | None = None
 
@@ -49,7 +52,7 @@ def _row(record: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]) -
         "experiment": model.get("name"),
         **{f"axis {name}": value for name, value in record.get("axes", {}).items()},
         "backend": model.get("backend"), "dtype": benchmark.get("dtype"), "metric": metric.get("name"),
-        "value": metric.get("value"), "unit": metric.get("unit"), "low": interval.get("low"), "high": interval.get("high"),
+        "value": metric.get("value") if samples or outcome.get("kind", "measured") == "measured" else None, "unit": metric.get("unit"), "low": interval.get("low"), "high": interval.get("high"),
         "lower_is_better": {"lower": True, "higher": False}.get(metric.get("direction", "")), "samples": samples, "outcome": outcome.get("kind"),
         "reason": outcome.get("reason"), "of_limit": (record.get("limit") or {}).get("fraction"),
         "verified": record.get("verified"), "runner": record.get("runner"), "device": record.get("device"),

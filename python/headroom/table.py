@@ -12,14 +12,15 @@ _SHOWN = 20
 
 
 class Table:
-    """Columns of equal length; None is what is not there. units: {column: unit}, in the metadata of the columns, too.
+    """Columns of equal length; None is what is not there. units: {column: unit}, in the metadata of the columns, too. numbers: columns
+    that are float64 even where every value is None.
 
     `pyarrow.table(t)`, `polars.DataFrame(t)` and `pandas.DataFrame.from_arrow(t)` take it without copies (the Arrow PyCapsule
     interface); to_pandas(), to_polars() and to_pyarrow() do that where the package is there.
     """
 
     def __init__(self, columns: Mapping[str, Sequence[Any]], units: Mapping[str, str] | None = None,
-                 metadata: Mapping[str, str] | None = None) -> None:
+                 metadata: Mapping[str, str] | None = None, numbers: Sequence[str] = ()) -> None:
         """Raises ValueError where the columns have different lengths."""
         lengths = {len(values) for values in columns.values()}
         if len(lengths) > 1:
@@ -27,15 +28,16 @@ class Table:
         self._columns = {name: list(values) for name, values in columns.items()}
         self.units = dict(units or {})
         self.metadata = dict(metadata or {})
+        self._numbers = tuple(name for name in numbers if name in self._columns)
         self._arrow: list[_arrow.Column] | None = None
 
     @classmethod
     def of_rows(cls, rows: Iterable[Mapping[str, Any]], units: Mapping[str, str] | None = None,
-                metadata: Mapping[str, str] | None = None) -> Table:
+                metadata: Mapping[str, str] | None = None, numbers: Sequence[str] = ()) -> Table:
         """A table of rows as dicts: a column for each key, in the order in which they are met."""
         listed = list(rows)
         names = dict.fromkeys(name for row in listed for name in row)
-        return cls({name: [row.get(name) for row in listed] for name in names}, units, metadata)
+        return cls({name: [row.get(name) for row in listed] for name in names}, units, metadata, numbers)
 
     @property
     def column_names(self) -> list[str]:
@@ -59,11 +61,12 @@ class Table:
     def where(self, **wanted: Any) -> Table:
         """The rows whose columns have these values."""
         return Table.of_rows((row for row in self.rows() if all(row.get(name) == value for name, value in wanted.items())),
-                             self.units, self.metadata) if self._columns else self
+                             self.units, self.metadata, self._numbers) if self._columns else self
 
     def _of_arrow(self) -> list[_arrow.Column]:
         if self._arrow is None:
-            self._arrow = [_arrow.column(name, values, {"unit": self.units[name]} if self.units.get(name) else None)
+            self._arrow = [_arrow.column(name, values, {"unit": self.units[name]} if self.units.get(name) else None,
+                                          name in self._numbers)
                            for name, values in self._columns.items()]
         return self._arrow
 
@@ -90,6 +93,7 @@ class Table:
     def to_pandas(self) -> Any:
         """pandas.DataFrame; its attrs have the units. Raises ImportError where pandas is not installed."""
         frame = _needed("pandas").DataFrame(self._columns)
+        frame = frame.astype(dict.fromkeys(self._numbers, "float64"))
         frame.attrs.update(units=self.units, **self.metadata)
         return frame
 

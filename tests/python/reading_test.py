@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results, the history and traces as tables."""
 import html
+import importlib.util
 import json
 import os
 import re
@@ -32,6 +33,49 @@ class Reading(ScratchTest):
         self.assertEqual(len(table.samples), 5 * len(table))
         first = next(table.samples.rows())
         self.assertEqual((first["row"], first["round"]), (0, 0))
+
+    FAILING = ("import headroom as hr\n@hr.experiment(axes={'n': [1, 2, 3]})\ndef case(state):\n"
+               "    if state['n'] == 2:\n        raise ValueError('broken')\n    if state['n'] == 3:\n        state.skip('not here')\n"
+               "    state.measure(lambda: None)\n")
+
+    def failing(self, *arguments):
+        self.write("failing.py", self.FAILING)
+        self.call(HEADROOM, "run", "failing.py", "--num-samples", "5", "--threads", "1", "--no-limits", "--no-store", "--json", "f.json",
+                  *arguments)
+        return hr.read(self.folder / "f.json")
+
+    def test_what_failed_or_was_skipped_has_no_value(self):
+        table = self.failing()
+        rows = {row["axis n"]: row for row in table.where(metric="latency").rows()}
+        self.assertGreater(rows[1]["value"], 0)
+        self.assertEqual([(rows[n]["outcome"], rows[n]["value"]) for n in (2, 3)], [("failed", None), ("skipped", None)])
+
+    def test_a_table_without_a_value_has_a_column_of_numbers(self):
+        table = self.failing("-a", "n=2,3")
+        self.assertEqual((table["value"], table["low"]), ([None, None], [None, None]))
+        formats = {one.name: (one.format, one.nulls) for one in table.where(outcome="failed")._of_arrow()}
+        self.assertEqual((formats["value"], formats["of_limit"]), (("g", 1), ("g", 1)))
+        self.assertEqual(formats["reason"][0], "U")
+
+    def test_pandas_and_polars_have_no_value_there(self):
+        table = self.failing()
+        for package in ("pandas", "polars"):
+            if importlib.util.find_spec(package) is None:
+                continue
+            frame = getattr(table, f"to_{package}")()
+            values = frame.sort_values("value")["value"] if package == "pandas" else frame["value"].sort(nulls_last=True)
+            self.assertEqual("float64", str(values.dtype).lower(), package)
+            self.assertGreater(values.to_list()[0], 0, package)
+            self.assertEqual(frame["value"].isna().sum() if package == "pandas" else frame["value"].null_count(), 2, package)
+
+    def test_a_wrong_answer_that_was_timed_keeps_its_time(self):
+        self.write("wrong.py", "import headroom as hr\n@hr.experiment()\ndef case(state):\n"
+                               "    state.verify(lambda: [1.0], reference=lambda: [2.0])\n    state.measure(lambda: None)\n")
+        self.call(HEADROOM, "run", "wrong.py", "--num-samples", "5", "--threads", "1", "--no-limits", "--no-store", "--json", "w.json",
+                  "--keep-wrong")
+        latency = hr.read(self.folder / "w.json").where(metric="latency")
+        self.assertEqual(latency["outcome"], ["failed"])
+        self.assertGreater(latency["value"][0], 0)
 
     def test_other_tools_results(self):
         path = self.write("b.json", json.dumps({"results": [{"command": "sleep 1", "mean": 1.0, "stddev": .1, "median": 1.0, "user": 0,

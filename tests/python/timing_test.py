@@ -90,6 +90,14 @@ class Timing(unittest.TestCase):
         compared = hr.compare({"copy": lambda: bytes(data)}, bytes=2 << 20, **BRIEF)
         self.assertGreater(compared[0].limit_share, 0)
 
+    def test_of_bytes_and_operations_the_bound_that_binds_is_shown(self):
+        data = bytearray(1 << 20)
+        for bytes_, flops, metric in ((2 << 20, 1, "memory_bandwidth(GB/s)"), (1, 1e9, "GFLOP/s")):
+            compared = hr.compare({"copy": lambda: bytes(data)}, bytes=bytes_, flops=flops, dtype="f32", **BRIEF)
+            headline = next(record for record in compared.records["records"] if record["metric"].get("headline"))
+            self.assertEqual(headline["metric"]["name"], metric)
+            self.assertEqual(headline["limit"]["fraction"], compared[0].limit_share)
+
     def test_what_cannot_be_measured(self):
         with self.assertRaisesRegex(ValueError, "no functions"):
             hr.compare({})

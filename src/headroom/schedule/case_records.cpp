@@ -200,12 +200,20 @@ auto declared_form(const Track& track, Forms& forms) {
       forms, [&](const MetricForm& form) { return is_same_metric(form.name, track.planned.metric); });
 }
 
-std::string headline_of(const Track& track, const std::vector<MetricForm>& forms) {
+/// Whether computing takes longer than moving the bytes, at the rates of this machine.
+bool is_compute_bound(const std::optional<Limit>& limit) {
+  return limit && !limit->parts.empty() && limit->parts.front().kind == "peak";
+}
+
+/// The declared metric, or that of the resource which binds: without `limit` of the bytes, if there are any.
+std::string headline_of(const Track& track, const std::vector<MetricForm>& forms,
+                        const std::optional<Limit>& limit = {}) {
   // flops_utilization needs a peak that was sampled: without one the metric that the work implies stands in.
   const auto declared = declared_form(track, forms);
   if (declared != forms.end()) return declared->name;
-  if (track.info.work.bytes > 0) return kBandwidth;
-  return track.info.work.flops > 0 ? operation_rate(track.info.work.dtype) : kLatency;
+  const Work& work = track.info.work;
+  if (work.flops > 0 && (work.bytes <= 0 || is_compute_bound(limit))) return operation_rate(work.dtype);
+  return work.bytes > 0 ? kBandwidth : kLatency;
 }
 
 /// FLOPs over time over the peak of the same round.
@@ -479,7 +487,7 @@ void append_records(const Track& track, const GroupResult& result, Record base,
       base.notes.push_back(std::move(*pages));
   }
   const std::vector<MetricForm> forms = metric_forms(track, peak_flops);
-  const std::string headline = headline_of(track, forms);
+  const std::string headline = headline_of(track, forms, limit);
   const bool by_slowest = counts_by_slowest(track);
   const bool each_counts = track.planned.each_rank_counts && !track.readings.front().ranks.empty();
   for (const MetricForm& form : forms) {

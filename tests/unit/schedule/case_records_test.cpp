@@ -188,6 +188,28 @@ TEST(CaseRecords, FlopsUtilizationIsFlopsOverTimeOverPeak) {
       << "a headline there is, even where the peak was not sampled";
 }
 
+TEST(CaseRecords, TheHeadlineIsOfTheBoundThatBinds) {
+  const auto headline = [](const GroupResult& result) {
+    for (const Record& record : records_of(result)) {
+      if (record.metric.headline) return std::pair(record.metric.name, record.limit ? record.limit->fraction : 0);
+    }
+    return std::pair(std::string(), 0.0);
+  };
+  GroupResult result;
+  result.cases = {track_of("native", 1e6, kWork)};
+  // 4e6 bytes at 10 bytes/ns take 0.4 of the time; 2e6 FLOPs at 4 FLOPs/ns take 0.5 of it.
+  result.limits = {limit_of(Resource::kRead, 1e6, 1e5), limit_of(Resource::kPeak, 4e5, 1e5)};
+  EXPECT_THAT(headline(result), testing::Pair("GFLOP/s", testing::DoubleNear(0.5, 1e-9)));
+  // At 8 FLOPs/ns a quarter.
+  result.limits = {limit_of(Resource::kRead, 1e6, 1e5), limit_of(Resource::kPeak, 8e5, 1e5)};
+  EXPECT_THAT(headline(result), testing::Pair("memory_bandwidth(GB/s)", testing::DoubleNear(0.4, 1e-9)));
+  result.limits = {limit_of(Resource::kRead, 1e6, 1e5), limit_of(Resource::kPeak, 4e5, 1e5)};
+  result.cases[0].info.work.dtype = "int8";
+  EXPECT_EQ(headline(result).first, "GOP/s");
+  result.cases[0].planned.metric = "latency";
+  EXPECT_EQ(headline(result).first, "latency") << "what an experiment declares stays";
+}
+
 TEST(CaseRecords, TheCasesOwnMetrics) {
   GroupResult result;
   result.cases = {track_of("native", 1e6, kWork)};
