@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import numbers
 import os
 import shutil
 import signal
@@ -50,6 +51,15 @@ def program() -> str:
 def environment() -> dict[str, str]:
     """That of a child of ours: what it starts in Python, it starts in this one."""
     return {**os.environ, "HEADROOM_PYTHON": sys.executable}
+
+
+def time_option(given: str | float) -> str:
+    """A time as the program reads it, from a text ("5s") or a number of seconds. Raises TypeError."""
+    if isinstance(given, str):
+        return given
+    if isinstance(given, bool) or not isinstance(given, numbers.Real):
+        raise TypeError(f"a time is a number of seconds or a text such as '5s', not {given!r}")
+    return f"{float(given):.9f}s"
 
 
 def await_end(process: subprocess.Popen[str]) -> tuple[str, str]:

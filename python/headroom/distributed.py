@@ -14,7 +14,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from ._dtensor import clear_propagation
 from ._errors import describe
-from ._program import CommandFailed
+from ._program import CommandFailed, time_option
 from .experiments import Declarations
 from .reading import Records
 from .state import State
@@ -172,8 +172,10 @@ def _unpacked(text: str) -> tuple[Mapping[str, Any], str]:
     return first, second
 
 
-def _options(precision: str | None, max_time: str, samples: int | None) -> list[str]:
-    options = ["--no-store", "--max-time", max_time]
+def _options(precision: str | None, max_time: str | float | None, samples: int | None) -> list[str]:
+    options = ["--no-store"]
+    if max_time is not None:
+        options += ["--max-time", time_option(max_time)]
     if precision:
         options += ["--precision", precision]
     if samples:
@@ -182,7 +184,7 @@ def _options(precision: str | None, max_time: str, samples: int | None) -> list[
 
 
 def dispatch(function: Callable[..., Any], *operands: Any, local: Callable[..., Any] | None = None, name: str | None = None,
-             precision: str | None = None, max_time: str = "5s", samples: int | None = None) -> Measured:
+             precision: str | None = None, max_time: str | float | None = None, samples: int | None = None) -> Measured:
     """What PyTorch's DTensor adds to function(*operands), under torchrun: the metrics "latency" (a hit: what was propagated is found),
     "miss" (DTensor's caches of sharding propagation are empty) and "propagation" (their difference), in us; with `local`, the same on
     this rank's parts (default: `function`, where operands are DTensors), "local" and "hit over local". dispatch(function, mesh) measures
@@ -252,7 +254,7 @@ def _quiet(module: Any) -> Callable[[], contextlib.AbstractContextManager[Any]]:
     raise TypeError(f"{type(module).__name__} reduces no gradients: wrap it by DistributedDataParallel or fully_shard")
 
 
-def ddp(module: Any, step: Callable[[], object], name: str | None = None, precision: str | None = None, max_time: str = "10s",
+def ddp(module: Any, step: Callable[[], object], name: str | None = None, precision: str | None = None, max_time: str | float | None = None,
         samples: int | None = None) -> Measured:
     """What communication costs an iteration of training, under torchrun: the metrics "latency" (step() as it is), "without reduction"
     (the same with no gradients reduced) and "exposed communication" (their difference, in the same round), in us.

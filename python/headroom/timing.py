@@ -10,11 +10,11 @@ import signal
 import socket
 import subprocess
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from . import _callables, _door, _threads
-from ._program import environment, failure, program
+from ._program import environment, failure, program, time_option
 from .experiments import Declarations
 from .state import State
 
@@ -26,7 +26,8 @@ class Measurement:
     """What was measured of one function: the median time of a call and its 95 % interval, in ns.
 
     ratio: (estimate, low, high) of its time to the first one's, of the same rounds. limit_share: of what this machine can do, where
-    bytes or flops were given. failure: why there is no time. samples_ns: one for each sample, the mean of its calls.
+    bytes or flops were given. failure: why there is no time. samples_ns: one for each sample, the mean of its calls. notes: what
+    disturbed it, and why sampling ended before it was precise. text: the table of `headroom run`, which a prompt shows.
     """
     name: str
     time_ns: float = float("nan")
@@ -36,6 +37,10 @@ class Measurement:
     limit_share: float | None = None
     failure: str = ""
     notes: Sequence[str] = field(default=(), repr=False)
+    text: str = field(default="", repr=False)
+
+    def __repr__(self) -> str:
+        return self.text.strip("\n") or str(self)
 
     def __str__(self) -> str:
         if self.failure:
@@ -48,7 +53,7 @@ class Measurement:
         return text
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(str(self))}</code>"
+        return f"<code>{html.escape(str(self))}</code>" + _notes_html(self)
 
 
 class Comparison(Sequence[Measurement]):
@@ -89,8 +94,8 @@ class Comparison(Sequence[Measurement]):
             spread = f"<small>{_time(one.interval_ns[0])}&ndash;{_time(one.interval_ns[1])}</small>" if one.interval_ns else ""
             time = html.escape(one.failure) if one.failure else _time(one.time_ns)
             rows.append(f"<tr><td>{html.escape(one.name)}</td><td>{time}</td><td>{spread}</td><td>{ratio}</td><td>{share}</td>"
-                        f"<td>{_bar(one, most)}</td></tr>")
-        return ("<table><tr><th>function</th><th>time</th><th>95&nbsp;%</th><th>&times; the first</th><th>of limit</th><th></th></tr>"
+                        f"<td>{_bar(one, most)}</td><td>{_notes_html(one)}</td></tr>")
+        return ("<table><tr><th>function</th><th>time</th><th>95&nbsp;%</th><th>&times; the first</th><th>of limit</th><th></th><th>notes</th></tr>"
                 + "".join(rows) + "</table>")
 
     def plot(self) -> Any:
@@ -127,6 +132,23 @@ def _bar(one: Measurement, most: float) -> str:
             f'<line x1="{low:.1f}" x2="{high:.1f}" y1="7" y2="7" stroke="#234" stroke-width="3"/></svg>')
 
 
+def _notes_html(one: Measurement) -> str:
+    return "".join(f"<br><small>{html.escape(note)}</small>" for note in one.notes)
+
+
+_STOPPED = {"interrupted": "interrupted: what had been measured is shown", "runner-lost": "lost: what it had measured is shown"}
+
+
+def _notes(latency: Mapping[str, Any]) -> list[str]:
+    """What the marks of the table say, in sentences."""
+    more = [_STOPPED[latency["stop"]]] if latency.get("stop") in _STOPPED else []
+    if latency.get("modes"):
+        more.append("modes: the times fall into several groups, and the median tells of one at most")
+    if "recompiled" in latency["model"].get("extra_info", {}):
+        more.append("torch.compile compiled anew while it was sampled")
+    return [*latency.get("notes", ()), *more]
+
+
 def _measurement(name: str, records: Sequence[Mapping[str, Any]]) -> Measurement:
     of_case = [record for record in records if record["model"]["backend"] == name]
     latency = next((record for record in of_case if record["metric"]["name"] == "latency"), None)
@@ -141,7 +163,7 @@ def _measurement(name: str, records: Sequence[Mapping[str, Any]]) -> Measurement
         name, latency["metric"]["value"] * 1e3, (interval["low"] * 1e3, interval["high"] * 1e3) if interval else None,
         [value * 1e3 for process in latency.get("samples", ()) for value in process["values"]],
         (ratio["ratio"], ratio["interval"]["low"], ratio["interval"]["high"]) if ratio and ratio.get("interval") else None,
-        limit.get("fraction") if limit else None, "", latency.get("notes", ()))
+        limit.get("fraction") if limit else None, "", _notes(latency))
 
 
 class _Program:
@@ -211,13 +233,13 @@ def measure_here(declarations: Declarations, options: Sequence[str], name: str =
     raise failure(running.said, exit_code)
 
 
-def _options(precision: str | float | None, max_time: str | None, threads: int | None, limits: bool, quick: bool,
+def _options(precision: str | float | None, max_time: str | float | None, threads: int | None, limits: bool, quick: bool,
              samples: int | None, hot: bool) -> list[str]:
     options = ["--no-store"]
     if precision is not None:
         options += ["--precision", precision if isinstance(precision, str) else f"{100 * precision:g}%"]
     if max_time is not None:
-        options += ["--max-time", max_time]
+        options += ["--max-time", time_option(max_time)]
     if threads is not None:
         options += ["--threads", str(threads)]
     if samples is not None:
@@ -234,17 +256,18 @@ def _options(precision: str | float | None, max_time: str | None, threads: int |
 def compare(functions: Mapping[str, Callable[..., Any]] | Sequence[Callable[..., Any]], *args: Any,
             setup: Callable[[], Any] | None = None, rtol: float | None = None, bytes: float = 0, flops: float = 0,
             dtype: str = "", device: str = "cpu", threads: int | None = None, precision: str | float | None = None,
-            max_time: str | None = None, samples: int | None = None, quick: bool = False, name: str = "compare") -> Comparison:
+            max_time: str | float | None = None, samples: int | None = None, quick: bool = False, name: str = "compare") -> Comparison:
     """Measures functions against each other: a sample of each in every round, in a new random order, until times are precise.
 
     functions: {name: function} or functions, each called with `args`; the first is what the others are compared with. setup runs
     before each call and is not timed. rtol: results are held against the first one's, and a wrong one fails. bytes, flops, dtype:
     what a call does, for the share of this machine's limit. threads: of torch during the call, and of the limits (default: as
-    torch is set, without torch all CPUs); precision: goal for the half-width of the 95 % interval, "1%" or 0.01; max_time: of
-    sampling ("5s"); samples: exactly so many; quick: a first look. In place of torch.utils.benchmark.Timer,
-    triton.testing.do_bench and %timeit. Functions run on this thread, with what it has set. Ctrl-C keeps what was measured.
-    Raises ValueError for no functions or two of one name, TypeError for functions of which a call would do nothing or lacks an
-    argument, headroom.CommandFailed where nothing can be measured.
+    torch is set, without torch all CPUs); precision: goal for the half-width of the 95 % interval, "1%" or 0.01; max_time: "5s" or
+    5 (seconds), of sampling and, from 5 s on, of the whole call with setup, verification and compilation: what it does not reach
+    fails with that reason; samples: exactly so many; quick: a first look, in fewer samples. In place of
+    torch.utils.benchmark.Timer, triton.testing.do_bench and %timeit. Functions run on this thread, with what it has set. Ctrl-C
+    keeps what was measured. Raises ValueError for no functions or two of one name, TypeError for functions of which a call would
+    do nothing or lacks an argument, headroom.CommandFailed where nothing can be measured.
     """
     named = dict(functions) if isinstance(functions, Mapping) else {}
     if not isinstance(functions, Mapping):
@@ -283,5 +306,6 @@ def compare(functions: Mapping[str, Callable[..., Any]] | Sequence[Callable[...,
 def time(function: Callable[..., Any], *args: Any, name: str | None = None, **options: Any) -> Measurement:
     """Measures calls of `function(*args)`: the median time, with its interval. Options as those of compare()."""
     called = str(name or getattr(function, "__name__", "function"))
-    measured: Measurement = compare({called: function}, *args, name=called, **options)[0]
+    compared = compare({called: function}, *args, name=called, **options)
+    measured: Measurement = replace(compared[0], text=compared.text)
     return measured

@@ -526,13 +526,14 @@ bool tell_miscounted(const std::vector<Record>& records) {
 ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target) {
   const bool miscounted = tell_miscounted(records);
   if (miscounted || any_outcome(records, Outcome::Kind::kFailed)) return ExitCode::kNo;
-  if (!fail_below_target) return ExitCode::kFine;
+  const bool unreached = std::ranges::any_of(records, is_unreached);
+  if (!fail_below_target) return unreached ? ExitCode::kInconclusive : ExitCode::kFine;
   const auto any = [&](auto&& is) { return std::ranges::any_of(records, is); };
   if (any([](const Record& record) { return target_verdict(record) == TargetVerdict::kMissed; })) {
     return ExitCode::kNo;
   }
   const bool inconclusive =
-      any([](const Record& record) { return target_verdict(record) == TargetVerdict::kInconclusive; });
+      unreached || any([](const Record& record) { return target_verdict(record) == TargetVerdict::kInconclusive; });
   return inconclusive ? ExitCode::kInconclusive : ExitCode::kFine;
 }
 
@@ -589,6 +590,7 @@ ExitCode calibrate(const Arguments& arguments, const RunOptions& options,
     TunedVariants tuned(environment->fingerprint, false);
     SessionRequest request = options.request;
     request.tuning = &tuned;
+    request.run_time_ns /= kRuns;
     Session session(std::move(request), environment, interrupted);
     TerminalProgress progress([&](const std::vector<Record>& finished) {
       all.insert(all.end(), finished.begin(), finished.end());

@@ -258,5 +258,38 @@ class FailingCaseTest(CommandLineTest):
         self.assertRegex(result.stderr, "[0-9] results? lies? above what this machine can do|results lie above")
 
 
+class RunTimeTest(CommandLineTest):
+    """--max-time from 5 s on is a promise of the whole run."""
+
+    def ends(self, *arguments):
+        begin = time.monotonic()
+        result = headroom(*arguments, "--no-limits", "--no-store", "--threads", "1", "--min-time", "0", "--json", str(self.folder / "r.json"))
+        self.assertLess(time.monotonic() - begin, 60)
+        rows = {}
+        for record in records_of(str(self.folder / "r.json")):
+            rows.setdefault(record["model"]["name"], []).append(record)
+        return result, rows
+
+    def test_what_was_not_reached_is_a_row_that_says_so(self):
+        result, rows = self.ends("run", "--runner", FAULTY, "fine", "hangs", "sums_in_bf16", "--max-time", "5", "--num-samples", "5")
+        self.assert_exit(result, 3)
+        self.assertEqual({record["outcome"]["kind"] for record in rows["fine"]}, {"measured"})
+        self.assertEqual(len(rows["hangs"]), 1)
+        for record in rows["hangs"] + rows["sums_in_bf16"]:
+            self.assertEqual((record["outcome"]["kind"], record["stop"]), ("skipped", "max-time"))
+            self.assertRegex(record["outcome"]["reason"], "not reached within --max-time 5")
+        self.assertIn("not reached within --max-time 5", result.stdout)
+
+    def test_two_runners_share_it(self):
+        result, rows = self.ends("run", "--runner", FAULTY, "--runner", FAULTY, "fine", "--max-time", "5s", "--precision", "0.0001%")
+        self.assert_exit(result, 0)
+        self.assertEqual({record["stop"] for record in rows["fine"] if record["metric"]["name"] == "latency"}, {"max-time"})
+
+    def test_below_five_seconds_it_is_of_sampling_alone(self):
+        result, rows = self.ends("run", "--runner", FAULTY, "fine", "prints", "--max-time", "50ms")
+        self.assert_exit(result, 0)
+        self.assertEqual({record["outcome"]["kind"] for record in rows["fine"] + rows["prints"]}, {"measured"})
+
+
 if __name__ == "__main__":
     unittest.main()

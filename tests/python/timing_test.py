@@ -98,6 +98,37 @@ class Timing(unittest.TestCase):
             self.assertEqual(headline["metric"]["name"], metric)
             self.assertEqual(headline["limit"]["fraction"], compared[0].limit_share)
 
+    def test_times_are_numbers_of_seconds_too(self):
+        for given in (0.1, 1, "100ms"):
+            self.assertGreater(hr.time(slow, max_time=given, precision="50%", threads=1).time_ns, 0)
+        for given in (True, [1], None.__class__):
+            with self.assertRaisesRegex(TypeError, "number of seconds or a text"):
+                hr.time(slow, max_time=given)
+        with self.assertRaisesRegex(hr.CommandFailed, "--max-time"):
+            hr.time(slow, max_time=-1)
+
+    def test_a_call_ends_within_its_time(self):
+        begin = time.monotonic()
+        compared = hr.compare({"fine": slow, "endless": lambda: time.sleep(12)}, max_time=5, threads=1)
+        # The call that was under way is not ended: it is the caller's. The rest is.
+        self.assertLess(time.monotonic() - begin, 30)
+        self.assertIn("not reached within --max-time 5", compared["endless"].failure)
+
+    def test_a_first_look_takes_fewer_samples(self):
+        whole, quick = hr.time(slow, threads=1), hr.time(slow, threads=1, quick=True)
+        self.assertLess(len(quick.samples_ns), len(whole.samples_ns))
+
+    def test_a_prompt_shows_the_table_and_a_notebook_its_flags(self):
+        measured = hr.time(slow, samples=2, threads=1)
+        self.assertIn("marks", repr(measured))
+        self.assertRegex(str(measured), r"^slow: \d")
+        noted = hr.Measurement("f", 1.0, notes=["busy: <others>"])
+        self.assertEqual(repr(noted), str(noted), "one that was made by hand has no table")
+        self.assertIn("busy: &lt;others&gt;", noted._repr_html_())
+        compared = hr.compare({"a": slow, "b": slow}, precision="0.0001%", **BRIEF)
+        self.assertIn("time cap", compared[0]._repr_html_())
+        self.assertEqual(compared._repr_html_().count("time cap"), 2)
+
     def test_what_cannot_be_measured(self):
         with self.assertRaisesRegex(ValueError, "no functions"):
             hr.compare({})

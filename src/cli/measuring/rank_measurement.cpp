@@ -24,6 +24,7 @@
 #include "headroom/ranks/collectives/collectives.h"
 #include "headroom/record/environment.h"
 #include "headroom/runner/protocol.h"
+#include "headroom/schedule/case_records.h"
 #include "headroom/schedule/runner.h"
 
 namespace headroom::cli {
@@ -154,6 +155,7 @@ void declare_rank_output(OptionTable& table, RawRankOptions& raw, RankOptions& o
 
 void settle_ranks(const RawRankOptions& raw, RankOptions& options, const std::string& command) {
   options.patience = rank_patience(raw.timeout);
+  options.run_time_ns = run_time_ns(raw.stop);
   settle_rank_programs(options.start, command);
   options.start.timeout = options.patience.start;
   if (raw.no_limits) options.limits = false;
@@ -274,6 +276,7 @@ SessionRequest RankMeasurement::request() const {
   request.selection.caches = Caches::kHot;
   request.selection.seed = options_.seed;
   request.stop = options_.stop;
+  request.run_time_ns = options_.run_time_ns;
   request.processes = options_.start.runners.size() > 1 ? kJobsWhereCompared : 1;
   request.limits = options_.limits;
   request.sample_ns = 1;
@@ -318,7 +321,8 @@ void RankMeasurement::report() {
 }
 
 ExitCode RankMeasurement::verdict() const {
-  return any_outcome(records_, Outcome::Kind::kFailed) ? ExitCode::kNo : ExitCode::kFine;
+  if (any_outcome(records_, Outcome::Kind::kFailed)) return ExitCode::kNo;
+  return std::ranges::any_of(records_, is_unreached) ? ExitCode::kInconclusive : ExitCode::kFine;
 }
 
 }  // namespace headroom::cli

@@ -60,6 +60,7 @@ struct RankOptions {
   RankStart start;
   RankPatience patience;
   StopRule stop;                 ///< of what shares its rounds
+  double run_time_ns = 0;        ///< as SessionRequest's
   std::uint64_t seed = 1;        ///< of data, parameters and orders
   std::string backend = "gloo";  ///< by which ranks exchange data, or "nccl"
   bool limits = false;           ///< of the machine, in the same rounds

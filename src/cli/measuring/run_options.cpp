@@ -427,7 +427,8 @@ void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& optio
   table.add_option("--min-time", raw.stop.min_time,
                    "least time of sampling per group of compared cases (default 0.5s)");
   table.add_option("--max-time", raw.stop.max_time,
-                   "most time of sampling per group of compared cases (default 5s)");
+                   "most time of sampling per group of compared cases (default 5s); from 5s on also of the "
+                   "whole run with all preparation: what it does not reach is a row that says so");
   table
       .add_option("--num-samples", raw.stop.num_samples,
                   "samples of each case, exactly so many (default: until the interval is narrow)")
@@ -649,6 +650,7 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
   if (!raw.traces.empty()) request.traces = std::filesystem::absolute(raw.traces).string();
   if (request.limits) request.limit_runners = limit_runners_of(paths_of(request.runners));
   request.stop = stop_rule(raw);
+  request.run_time_ns = run_time_ns(raw.stop);
   // So many samples are those of one process: a share for each would be another number.
   request.processes = raw.processes == 0 && raw.stop.num_samples > 0 ? 1 : raw.processes;
   if (raw.quick) request.processes_alone = 1;

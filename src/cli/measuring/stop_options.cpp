@@ -2,6 +2,7 @@
 #include "cli/measuring/stop_options.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "headroom/base/error.h"
 #include "headroom/base/units.h"
@@ -15,6 +16,10 @@ double parse_precision(const std::string& text) {
   throw Error("--precision " + text + ": must be above 0 and below 100 %, for example 1%");
 }
 
+double time_of(const char* option, const std::string& text) {
+  return with_context(option, [&] { return parse_time_ns(text); });
+}
+
 /// For a number of samples that no time was said for.
 constexpr double kDayNs = 24 * 3600e9;
 
@@ -22,8 +27,8 @@ constexpr double kDayNs = 24 * 3600e9;
 
 StopRule stop_rule_with(StopRule rule, const StopOptions& given) {
   if (!given.precision.empty()) rule.precision = parse_precision(given.precision);
-  if (!given.min_time.empty()) rule.min_time_ns = parse_time_ns(given.min_time);
-  if (!given.max_time.empty()) rule.max_time_ns = parse_time_ns(given.max_time);
+  if (!given.min_time.empty()) rule.min_time_ns = time_of("--min-time", given.min_time);
+  if (!given.max_time.empty()) rule.max_time_ns = time_of("--max-time", given.max_time);
   if (rule.max_time_ns <= 0) throw Error("--max-time must be above 0, for example 5s");
   if (!given.min_time.empty() && !given.max_time.empty() && rule.min_time_ns > rule.max_time_ns) {
     throw Error("--min-time " + given.min_time + " is more than --max-time " + given.max_time);
@@ -35,6 +40,11 @@ StopRule stop_rule_with(StopRule rule, const StopOptions& given) {
   }
   rule.min_time_ns = std::min(rule.min_time_ns, rule.max_time_ns);
   return rule;
+}
+
+double run_time_ns(const StopOptions& given) {
+  const double given_ns = given.max_time.empty() ? 0 : time_of("--max-time", given.max_time);
+  return given_ns < kLeastRunTimeNs ? std::numeric_limits<double>::infinity() : given_ns;
 }
 
 }  // namespace headroom::cli

@@ -17,4 +17,12 @@ struct StopOptions {
 /// `rule` with what was given in place of its own. The least time is never above the most. Throws Error.
 StopRule stop_rule_with(StopRule rule, const StopOptions& given);
 
+/// A run with a --max-time from here on ends within it, all that runners do included; a shorter one is of the
+/// sampling of each group, for starting programs alone takes seconds.
+inline constexpr double kLeastRunTimeNs = 5e9;
+
+/// Returns --max-time as the time of the whole run; infinity if it is not given, or less than
+/// kLeastRunTimeNs. Throws Error.
+double run_time_ns(const StopOptions& given);
+
 }  // namespace headroom::cli

@@ -375,6 +375,7 @@ void tell_slowest(const Track& track, Record& latency) {
 }
 
 StopReason stop_of(const Track& track, const GroupResult& result) {
+  if (track.out_of_time) return StopReason::kMaxTime;
   if (track.readings.empty()) return StopReason::kNone;
   return track.alive() ? result.stop : StopReason::kRunnerLost;
 }
@@ -580,6 +581,10 @@ std::vector<Record> case_records(const GroupResult& result, const std::vector<st
     append_records(track, result, std::move(base), records);
   }
   return records;
+}
+
+bool is_unreached(const Record& record) {
+  return record.outcome.kind == Outcome::Kind::kSkipped && record.stop == StopReason::kMaxTime;
 }
 
 }  // namespace headroom

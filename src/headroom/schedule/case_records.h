@@ -28,4 +28,7 @@ Notes noise_notes(const Track& track, const std::optional<Limit>& limit, StopRea
 std::vector<Record> case_records(const GroupResult& result, const std::vector<std::string>& labels,
                                  const std::shared_ptr<const Environment>& environment);
 
+/// Whether the case was skipped because the time of the run was over.
+bool is_unreached(const Record& record);
+
 }  // namespace headroom

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
+#include <utility>
 
 #include "headroom/record/metrics.h"
 
@@ -22,6 +24,12 @@ void hear(Track& track, std::vector<Conclusion> told) {
     if (!conclusion.failure.empty() && track.alive()) mark_failed(track, conclusion.failure);
   }
   track.told = std::move(told);
+}
+
+void mark_late(Track& track, const std::string& reason) {
+  if (!track.readings.empty() || !track.alive()) return;
+  track.outcome = {Outcome::Kind::kSkipped, reason};
+  track.out_of_time = true;
 }
 
 /// A loss that ends the run is told once for all; what was sampled by then counts.
@@ -65,6 +73,12 @@ constexpr double kLeadInNs = 1e6;
 constexpr int kFirstTuningId = 100'000;
 /// Of the time that a group may take; a second is enough.
 constexpr double kTuningShare = 0.25;
+/// Of the time that is left, in which cases may be prepared, and for what was being prepared after it.
+constexpr double kPreparingShare = 0.75, kGraceNs = 3e9;
+/// Of the time that is left, what fresh processes may take to get ready.
+constexpr double kFreshShare = 0.5;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr const char* kTimeIsOver = "the time of the run was over";
 constexpr const char* kAllOverhead =
     "takes no longer than measuring it does: nothing is left when that is taken off";
 constexpr const char* kOtherColumns = "a sample has more or fewer columns than the case declared";
@@ -100,6 +114,7 @@ void PreparedTracks::prepare_all() {
 
 void PreparedTracks::prepare(Track& track) {
   if (*interrupted_) throw Interrupted{};
+  if (is_closed_ && track.pids.empty()) return mark_late(track, out_of_time_);
   guarded(track, [&](Worker& worker) {
     const PrepareReply reply = worker.prepare(track.id, track.planned.spec);
     track.outcome = reply.outcome;
@@ -119,7 +134,30 @@ void PreparedTracks::guarded(Track& track, const std::function<void(Worker&)>& b
     workers_->stop(runner);
     if (lost.is_final) throw;
     prepare_again(runner);
+  } catch (const OutOfTime&) {
+    if (!grace_ns_) throw;
+    answer_by(*grace_ns_);
+    is_closed_ = true;
+    mark_late(track, out_of_time_);
+    workers_->stop(runner);
+    prepare_again(runner);
   }
+}
+
+void PreparedTracks::prepare_by(double ns, double grace_ns, std::string reason) {
+  if (is_closed_) return;
+  grace_ns_ = grace_ns;
+  out_of_time_ = std::move(reason);
+  workers_->answer_by(ns);
+}
+
+void PreparedTracks::answer_by(double ns) {
+  grace_ns_.reset();
+  workers_->answer_by(ns);
+}
+
+void PreparedTracks::mark_out_of_time() {
+  for (Track& track : result_->cases) mark_late(track, out_of_time_);
 }
 
 std::string PreparedTracks::spared(const Track& track, const std::function<void(Worker&)>& body) {
@@ -266,6 +304,16 @@ void count_passes(Track& track, Worker& worker, std::uint32_t epoch, std::uint32
   }
 }
 
+GroupResult unreached(const Group& group, const std::string& reason) {
+  GroupResult result;
+  result.title = group.title;
+  for (const PlannedCase& planned : group.cases) {
+    result.cases.emplace_back().planned = planned;
+    mark_late(result.cases.back(), reason);
+  }
+  return result;
+}
+
 GroupRun::GroupRun(const Group& group, const std::vector<RunnerOffer>& offers, Workers& workers,
                    RoundSettings settings, std::function<void(const Progress&)> report,
                    const std::atomic<bool>& interrupted)
@@ -292,6 +340,11 @@ GroupResult GroupRun::run() {
   try {
     for (int process = 0; process < settings_.processes && (process == 0 || tracks_.any_case_alive());
          ++process) {
+      if (process > 0 && settings_.now_ns() + prepared_ns_ >= settings_.end_ns) {
+        result_.stop = StopReason::kMaxTime;
+        refuse_traces();
+        break;
+      }
       run_process(process);
     }
     const bool any_sampled =
@@ -304,6 +357,10 @@ GroupResult GroupRun::run() {
     // A runner may be in the middle of a long sample: it is not asked, it is ended.
     tracks_.stop_runners();
     result_.stop = StopReason::kInterrupted;
+  } catch (const OutOfTime&) {
+    tracks_.stop_runners();
+    result_.stop = StopReason::kMaxTime;
+    tracks_.mark_out_of_time();
   }
   return std::move(result_);
 }
@@ -316,14 +373,31 @@ void GroupRun::run_process(int process) {
     for (Track& track : result_.cases) recall_variant(track);
   }
   announce("preparing");
+  const double start_ns = settings_.now_ns();
+  const double grace_ns = grace_end_ns();
+  if (process == 0) {
+    prepare_by_ns_ = start_ns + kPreparingShare * (settings_.end_ns - start_ns);
+    tracks_.prepare_by(prepare_by_ns_, grace_ns, settings_.out_of_time);
+  } else {
+    tracks_.answer_by(grace_ns);
+  }
   tracks_.prepare_all();
   const bool is_first = process == 0 && tracks_.any_case_alive();
   if (is_first) tune_all();
   refuse_coarse_sums();
-  if (is_first && settings_.limits) add_limits();
+  if (is_first && settings_.limits && settings_.now_ns() < prepare_by_ns_) add_limits();
+  // The first call of a case may compile it, or be as long as all its samples.
+  if (process == 0) tracks_.prepare_by(settings_.end_ns, grace_ns, settings_.out_of_time);
   if (is_first) calibrate_all();
   warm_up();
+  if (process == 0) {
+    prepared_ns_ = settings_.now_ns() - start_ns;
+    settle_processes();
+  }
+  // A sample that was begun in time may end after it.
+  if (process == 0) tracks_.answer_by(kNever);
   if (tracks_.any_case_alive()) sample_rounds();
+  tracks_.answer_by(std::max(grace_ns, settings_.now_ns() + kGraceNs));
   count_cases();
   const bool traced = process + 1 == settings_.processes && trace_cases();
   tracks_.conclude_all();
@@ -356,7 +430,9 @@ void GroupRun::tune(Track& track, int first_id) {
   // Another build of the same runner has just chosen: both shall do the same.
   if (recall_variant(track)) return tracks_.prepare(track);
   TuningRule rule;
-  rule.max_time_ns = std::min(rule.max_time_ns, settings_.stop.max_time_ns * kTuningShare);
+  const double left_ns = prepare_by_ns_ - settings_.now_ns();
+  rule.max_time_ns =
+      std::min({rule.max_time_ns, settings_.stop.max_time_ns * kTuningShare, left_ns * kTuningShare});
   rule.sample_ns = std::min(rule.sample_ns, settings_.sample_ns);
   rule.seed = settings_.seed;
   rule.now_ns = settings_.now_ns;
@@ -457,6 +533,7 @@ void GroupRun::calibrate(Track& track, double target_ns) {
   Calibration calibration(target_ns);
   while (track.alive() && !calibration.done()) {
     if (interrupted_) throw Interrupted{};
+    if (is_late() && calibration.ns_per_iteration() > 0) break;
     const double start = settings_.now_ns();
     if (const auto reply = tracks_.sample(track, {calibration.next_iterations(), 0})) {
       calibration.add(reply->sample.iterations, reply->sample.elapsed_ns, settings_.now_ns() - start);
@@ -476,19 +553,37 @@ void GroupRun::calibrate(Track& track, double target_ns) {
 
 void GroupRun::warm_up() {
   if (settings_.warmup > 0) announce("warming up");
+  const double until_ns = (prepare_by_ns_ + settings_.end_ns) / 2;
   for (std::uint32_t i = 0; i < settings_.warmup; ++i) {
     for (Track& track : result_.cases) {
       if (interrupted_) throw Interrupted{};
+      if (settings_.now_ns() >= until_ns) return;
       if (track.alive()) tracks_.sample(track, {track.iterations, 0});
     }
   }
+}
+
+void GroupRun::settle_processes() {
+  const double left_ns = settings_.end_ns - settings_.now_ns();
+  while (settings_.processes > 1 && left_ns < kNever &&
+         (settings_.processes - 1) * prepared_ns_ > kFreshShare * left_ns)
+    --settings_.processes;
+  progress_.processes = static_cast<std::size_t>(settings_.processes);
+}
+
+StopRule GroupRun::rule_of_process() const {
+  StopRule rule = process_share(settings_.stop, settings_.processes);
+  const int left = settings_.processes - static_cast<int>(progress_.process);
+  const double left_ns = settings_.end_ns - settings_.now_ns() - (left - 1) * prepared_ns_;
+  rule.max_time_ns = std::min(rule.max_time_ns, left_ns / left);
+  return rule;
 }
 
 void GroupRun::sample_rounds() {
   sampling_since_ = settings_.now_ns();
   first_round_ = round_;
   next_look_ = 0;
-  const StopRule rule = process_share(settings_.stop, settings_.processes);
+  const StopRule rule = rule_of_process();
   Stopping stopping(rule);
   settled_ = SettledCases(rule, result_.cases.size());
   // One round at least, whatever the caps say: a case that is not sampled has no number to show.
@@ -513,6 +608,9 @@ void GroupRun::sample_round() {
   }
   std::ranges::shuffle(order, random_);
   for (Track* track : order) {
+    const bool is_first = progress_.process == 0 && round_ == first_round_;
+    if (is_late() && !is_first) break;
+    if (settings_.now_ns() >= grace_end_ns()) throw OutOfTime{};
     if (track->alive()) sample(*track);
   }
   ++round_;
@@ -575,6 +673,10 @@ void GroupRun::rest_beaten_limits() {
 void GroupRun::count_cases() {
   const std::vector<Track*> tracks = countable(result_.cases, offers_, first_round_);
   if (!settings_.counts || tracks.empty()) return;
+  if (is_late()) {
+    for (Track* track : tracks) track->uncounted = kTimeIsOver;
+    return;
+  }
   announce("counting");
   for (Track* track : tracks) {
     if (interrupted_) throw Interrupted{};
@@ -585,8 +687,18 @@ void GroupRun::count_cases() {
   }
 }
 
+void GroupRun::refuse_traces() {
+  for (Track& track : result_.cases) {
+    if (!settings_.traces.empty() || !track.planned.trace.empty()) track.untraced = kTimeIsOver;
+  }
+}
+
 bool GroupRun::trace_cases() {
   bool asked = false;
+  if (is_late()) {
+    refuse_traces();
+    return false;
+  }
   for (Track& track : result_.cases) {
     const std::string& own = track.planned.trace;
     if (!track.alive() || track.readings.empty() || (own.empty() && settings_.traces.empty())) continue;
@@ -605,6 +717,10 @@ bool GroupRun::trace_cases() {
     if (track.untraced.empty()) track.trace = file;
   }
   return asked;
+}
+
+double GroupRun::grace_end_ns() const {
+  return settings_.end_ns + kGraceNs;
 }
 
 double GroupRun::sampling_ns() const {

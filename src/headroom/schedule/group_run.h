@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <random>
 #include <span>
@@ -60,6 +61,14 @@ class PreparedTracks {
   void conclude_all();
   /// Ends the runners of all tracks without a request to quit.
   void stop_runners();
+  /// A runner that has not answered by `ns` is ended, and the case that it prepared is out of time. Its other
+  /// cases are prepared again and may be sampled once, by `grace_ns`; none are prepared that were not before.
+  /// After that, calls throw OutOfTime.
+  void prepare_by(double ns, double grace_ns, std::string reason);
+  /// From here on calls throw OutOfTime at `ns`.
+  void answer_by(double ns);
+  /// Marks the cases without a reading.
+  void mark_out_of_time();
   /// Starts a new epoch: fresh processes of all runners.
   void next_epoch() { ++epoch_; }
   std::uint32_t epoch() const { return epoch_; }
@@ -87,6 +96,9 @@ class PreparedTracks {
   Workers* workers_;
   const std::atomic<bool>* interrupted_;
   std::uint32_t epoch_ = 0;
+  std::optional<double> grace_ns_{};  ///< while cases may still be prepared
+  std::string out_of_time_{};         ///< reason of what was not reached
+  bool is_closed_ = false;            ///< no further cases are prepared
 };
 
 /// Decides within one process which cases are precise enough to be sampled in every other round only, so that
@@ -142,16 +154,22 @@ struct RoundSettings {
   TuningStore* tuning = nullptr;    ///< earlier variant choices; null: the implementations decide
   std::uint64_t seed = 1;           ///< of the random order within rounds
   std::function<double()> now_ns;   ///< clock for the time caps
+  double end_ns = std::numeric_limits<double>::infinity();  ///< of the run's time, on that clock
+  std::string out_of_time{};        ///< why a case was not reached by then
   /// Called after each round.
   std::function<void(const GroupResult&)> on_round = [](const GroupResult&) {};
 };
+
+/// A group that the time of the run did not reach: no case has a reading, for this reason.
+GroupResult unreached(const Group& group, const std::string& reason);
 
 /// Measures one group. In each fresh process: prepares the cases and their limits, calibrates, and takes one
 /// sample of each per round in random order, exactly one at a time, until the stop rule fires. SettledCases
 /// thins out precise cases; beaten_limits() ends limits that bound nothing. Each process gets an equal share
 /// of samples and time and stops by its own readings: the final interval includes the variation between
 /// processes, which more samples in one process would not narrow. A failed case or lost runner is marked; the
-/// others go on.
+/// others go on. When the time of the run is over (RoundSettings::end_ns), sampling ends with the sample that
+/// it is in; cases that were not ready by then are marked.
 class GroupRun {
  public:
   GroupRun(const Group& group, const std::vector<RunnerOffer>& offers, Workers& workers,
@@ -175,6 +193,9 @@ class GroupRun {
   /// Lengthens limit samples to the length of a case's sample, or less if there are many limits.
   void lengthen_limits();
   void warm_up();
+  /// Fewer processes where so many would leave too little time to sample.
+  void settle_processes();
+  StopRule rule_of_process() const;
   void sample_rounds();
   void sample_round();
   bool should_end(const StopRule& rule, Stopping& stopping);
@@ -182,9 +203,13 @@ class GroupRun {
   void count_cases();
   /// Traces the cases. Returns whether the session requested any of the traces.
   bool trace_cases();
+  void refuse_traces();
   void calibrate(Track& track, double target_ns);
   void sample(Track& track);
   double sampling_ns() const;
+  /// When the last case is begun that was prepared in time.
+  double grace_end_ns() const;
+  bool is_late() const { return settings_.now_ns() >= settings_.end_ns; }
   void announce(const char* phase);
 
   const std::vector<RunnerOffer>& offers_;
@@ -202,6 +227,8 @@ class GroupRun {
   std::size_t next_look_ = 0;             ///< sample count of this process at the next look at the intervals
   std::optional<double> sampling_since_;  ///< start of sampling in this process
   double sampled_before_ns_ = 0;          ///< sampling time of earlier processes
+  double prepare_by_ns_ = std::numeric_limits<double>::infinity();
+  double prepared_ns_ = 0;                ///< what its first process took to get ready
 };
 
 }  // namespace headroom

@@ -22,7 +22,8 @@ namespace headroom {
 class RankRunner final : public Runner {
  public:
   /// Waits until the ranks have met. Throws what RankConversation's constructor throws.
-  RankRunner(RankGroup ranks, RankPatience patience, const std::atomic<bool>& interrupted);
+  RankRunner(RankGroup ranks, RankPatience patience, const std::atomic<bool>& interrupted,
+             double deadline_ns);
 
   /// Throws what RankConversation::require_backend throws.
   void require_backend(const std::string& backend) { conversation_.require_backend(backend); }
@@ -45,6 +46,7 @@ class RankRunner final : public Runner {
   template <typename Decode>
   auto understood(Decode&& decode);
 
+  const std::atomic<bool>& interrupted_;
   RankGroup ranks_;
   RankConversation conversation_;
   Hello hello_;
@@ -106,13 +108,16 @@ std::string title_of(const CaseSpec& spec) {
 
 }  // namespace
 
-RunnerProcess::RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted)
-    : RunnerProcess(command, interrupted,
+RunnerProcess::RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted, double deadline_ns)
+    : RunnerProcess(command, interrupted, deadline_ns,
                     command.socket ? std::pair(Channel(*command.socket), Channel(-1)) : Channel::pair()) {}
 
-RunnerProcess::RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted,
+RunnerProcess::RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted, double deadline_ns,
                              std::pair<Channel, Channel> ends)
-    : command_(std::move(command)), interrupted_(interrupted), channel_(std::move(ends.first)) {
+    : Runner(deadline_ns),
+      command_(std::move(command)),
+      interrupted_(interrupted),
+      channel_(std::move(ends.first)) {
   if (command_.socket) {
     if (channel_.fd() < 0) throw Error("the program that it is part of cannot be started anew");
     pid_ = process_at_other_end(channel_.fd());
@@ -263,6 +268,7 @@ std::string RunnerProcess::await_line(milliseconds timeout) {
   std::string line;
   while (!channel_.buffered_line(line)) {
     if (interrupted_) throw Interrupted{};
+    if (is_late()) end_late();
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
     if (left <= milliseconds(0)) {
       lose(fmt::format("did not answer within {} s", std::chrono::duration<double>(timeout).count()));
@@ -299,14 +305,20 @@ std::string RunnerProcess::last_words() const {
   return lines.empty() ? "" : "; its last words: " + join(lines, " | ");
 }
 
-RankRunner::RankRunner(RankGroup ranks, RankPatience patience, const std::atomic<bool>& interrupted)
-    : ranks_(std::move(ranks)),
-      conversation_(ranks_, patience, [&interrupted] { return interrupted.load(); }),
+RankRunner::RankRunner(RankGroup ranks, RankPatience patience, const std::atomic<bool>& interrupted,
+                       double deadline_ns)
+    : Runner(deadline_ns),
+      interrupted_(interrupted),
+      ranks_(std::move(ranks)),
+      conversation_(ranks_, patience, [this] { return interrupted_.load() || is_late(); }),
       hello_{"torch-rank", library_text(conversation_.hellos().front().library), kProtocolVersion, true} {}
 
 std::vector<Json> RankRunner::ask(const Json& request, const std::string& awaited) {
   try {
     return conversation_.ask(request, awaited);
+  } catch (const Interrupted&) {
+    if (!interrupted_) end_late();
+    throw;
   } catch (const Error& error) {
     throw RunnerLost{error.what(), true};
   }
@@ -417,18 +429,30 @@ std::vector<Conclusion> RankRunner::conclude(int id) {
   });
 }
 
-std::unique_ptr<Runner> start_runner(const RunnerCommand& command, const std::atomic<bool>& interrupted) {
-  if (!command.start_ranks) return std::make_unique<RunnerProcess>(command, interrupted);
-  auto ranks = std::make_unique<RankRunner>(
-      command.start_ranks(), RankPatience{command.hello_timeout, command.reply_timeout}, interrupted);
-  ranks->require_backend(command.rank_backend);
-  return ranks;
+double steady_now_ns() {
+  return std::chrono::duration<double, std::nano>(Clock::now().time_since_epoch()).count();
+}
+
+std::unique_ptr<Runner> start_runner(const RunnerCommand& command, const std::atomic<bool>& interrupted,
+                                     double deadline_ns) {
+  if (steady_now_ns() >= deadline_ns) throw OutOfTime{};
+  if (!command.start_ranks) return std::make_unique<RunnerProcess>(command, interrupted, deadline_ns);
+  try {
+    auto ranks = std::make_unique<RankRunner>(command.start_ranks(),
+                                              RankPatience{command.hello_timeout, command.reply_timeout},
+                                              interrupted, deadline_ns);
+    ranks->require_backend(command.rank_backend);
+    return ranks;
+  } catch (const Interrupted&) {
+    if (interrupted) throw;
+    throw OutOfTime{};
+  }
 }
 
 void RunnerFleet::add(RunnerCommand command, bool only_limits) {
   Member member{std::move(command), {}, {}, false, only_limits, nullptr};
   try {
-    member.process = start_runner(member.command, interrupted_);
+    member.process = start_runner(member.command, interrupted_, deadline_ns_);
     if (member.command.socket) member.command.socket = -1;  // there is no second one
   } catch (const RunnerRefused& refusal) {
     if (!member.command.may_refuse) throw;
@@ -474,8 +498,10 @@ std::string RunnerFleet::label_of(std::size_t index) const {
 Worker& RunnerFleet::at(std::size_t runner) {
   Member& member = members_.at(runner);
   if (!member.process) {
+    // The program that it is part of has no second one.
+    if (member.ran_out_of_time && member.command.socket) throw OutOfTime{};
     try {
-      member.process = start_runner(member.command, interrupted_);
+      member.process = start_runner(member.command, interrupted_, deadline_ns_);
     } catch (const Error& error) {
       throw RunnerLost{std::string("could not be started again: ") + error.what()};
     }
@@ -494,7 +520,15 @@ void RunnerFleet::stop(std::size_t runner) {
   // One that runs anyhow goes on: another process of it is not to be had.
   const Member& member = members_.at(runner);
   if (member.command.socket && member.process && !member.process->is_lost()) return;
+  members_.at(runner).ran_out_of_time = member.process && member.process->ran_out_of_time();
   members_.at(runner).process.reset();
+}
+
+void RunnerFleet::answer_by(double ns) {
+  deadline_ns_ = ns;
+  for (Member& member : members_) {
+    if (member.process) member.process->answer_by(ns);
+  }
 }
 
 }  // namespace headroom

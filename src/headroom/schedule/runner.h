@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,7 +30,14 @@ struct RunnerLost {
   std::string reason;
   bool is_final = false;
 };
-/// A runner as the scheduler sees it. All calls throw RunnerLost or Interrupted.
+
+/// Thrown when a runner had not answered by Workers::answer_by(). It has been ended.
+struct OutOfTime {};
+
+/// The clock of deadlines, in ns.
+double steady_now_ns();
+
+/// A runner as the scheduler sees it. All calls throw RunnerLost, OutOfTime or Interrupted.
 class Worker {
  public:
   virtual ~Worker() = default;
@@ -53,6 +61,8 @@ class Workers {
   virtual Worker& at(std::size_t runner) = 0;
   /// Ends the runner. The next at() starts a fresh process.
   virtual void stop(std::size_t runner) = 0;
+  /// From now on, runners that have not answered by this time of steady_now_ns() are ended.
+  virtual void answer_by(double /*ns*/) {}
 };
 
 /// How to start a runner, with its timeouts.
@@ -94,6 +104,8 @@ struct RunnerDescription {
 /// A started runner.
 class Runner : public Worker {
  public:
+  /// `deadline_ns` as for answer_by(), for the greeting too.
+  explicit Runner(double deadline_ns) : deadline_ns_(deadline_ns) {}
   virtual const Hello& hello() const = 0;
   /// Returns its experiments and devices. Throws RunnerLost.
   virtual RunnerDescription describe() = 0;
@@ -101,10 +113,26 @@ class Runner : public Worker {
   virtual void finish() {}
   /// Whether the runner can no longer answer.
   virtual bool is_lost() const { return false; }
+
+  void answer_by(double ns) { deadline_ns_ = ns; }
+  /// Whether it was ended because it had not answered in time.
+  bool ran_out_of_time() const { return ran_out_of_time_; }
+
+ protected:
+  bool is_late() const { return steady_now_ns() >= deadline_ns_; }
+  [[noreturn]] void end_late() {
+    ran_out_of_time_ = true;
+    throw OutOfTime{};
+  }
+
+ private:
+  double deadline_ns_;
+  bool ran_out_of_time_ = false;
 };
 
-/// Throws like the constructors of RunnerProcess and RankRunner.
-std::unique_ptr<Runner> start_runner(const RunnerCommand& command, const std::atomic<bool>& interrupted);
+/// Throws like the constructors of RunnerProcess and RankRunner, and OutOfTime.
+std::unique_ptr<Runner> start_runner(const RunnerCommand& command, const std::atomic<bool>& interrupted,
+                                     double deadline_ns = std::numeric_limits<double>::infinity());
 
 /// A runner in its own process, reached over the protocol.
 class RunnerProcess final : public Runner {
@@ -112,12 +140,13 @@ class RunnerProcess final : public Runner {
   /// Starts the program and reads its Hello. Checks `interrupted` while waiting. Throws Error if the program
   /// cannot be started, RunnerRefused if it refuses, RunnerUnfit if it is not a runner or speaks another
   /// protocol version.
-  RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted);
+  RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted,
+                double deadline_ns = std::numeric_limits<double>::infinity());
   ~RunnerProcess() override;
 
   const Hello& hello() const override { return hello_; }
   RunnerDescription describe() override;
-  bool is_lost() const override { return lost_; }
+  bool is_lost() const override { return lost_ || ran_out_of_time(); }
 
   std::int64_t pid() const override { return pid_; }
   PrepareReply prepare(int id, const CaseSpec& spec) override;
@@ -128,7 +157,7 @@ class RunnerProcess final : public Runner {
   std::vector<Conclusion> conclude(int id) override;
 
  private:
-  RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted,
+  RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted, double deadline_ns,
                 std::pair<Channel, Channel> ends);
 
   [[noreturn]] void tell_no_runner(const std::string& what) const;
@@ -176,6 +205,7 @@ class RunnerFleet final : public Workers {
 
   Worker& at(std::size_t runner) override;
   void stop(std::size_t runner) override;
+  void answer_by(double ns) override;
 
  private:
   struct Member {
@@ -186,6 +216,7 @@ class RunnerFleet final : public Workers {
     bool only_limits = false;
     std::unique_ptr<Runner> process;
     bool counts = false;
+    bool ran_out_of_time = false;
   };
 
   std::string label_of(std::size_t index) const;
@@ -193,6 +224,7 @@ class RunnerFleet final : public Workers {
   const std::atomic<bool>& interrupted_;
   std::vector<Member> members_;
   std::vector<std::string> left_out_;
+  double deadline_ns_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace headroom

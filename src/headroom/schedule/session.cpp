@@ -50,9 +50,11 @@ void describe(Environment::Runner& machine, const std::vector<DeviceDescription>
 
 constexpr int kProcesses = 3;
 
-double steady_now_ns() {
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+/// A group that says itself how long it takes, as the collectives beside a model, takes little.
+constexpr double kShareOfOwnRule = 0.25;
+
+double weight_of(const Group& group) {
+  return group.stop ? kShareOfOwnRule : 1;
 }
 
 /// The libraries of the ranks, and that none of them can count instructions, where that is so.
@@ -99,9 +101,22 @@ std::shared_ptr<const Environment> with_devices(std::shared_ptr<const Environmen
 Session::Session(SessionRequest request, std::shared_ptr<const Environment> environment,
                  const std::atomic<bool>& interrupted)
     : request_(std::move(request)),
+      end_ns_(steady_now_ns() + request_.run_time_ns),
       environment_(std::move(environment)),
       interrupted_(interrupted),
       fleet_(interrupted) {
+  fleet_.answer_by(end_ns_);
+  try {
+    start_runners();
+  } catch (const OutOfTime&) {
+    throw Error("nothing was measured: the runners had not started " + out_of_time());
+  }
+  offers_ = fleet_.offers();
+  environment_ =
+      with_rank_library(with_blas(with_devices(std::move(environment_), offers_), offers_), offers_);
+}
+
+void Session::start_runners() {
   for (const RunnerCommand& command : request_.runners) {
     try {
       fleet_.add(command, false);
@@ -119,9 +134,16 @@ Session::Session(SessionRequest request, std::shared_ptr<const Environment> envi
     command.environment = request_.environment;
     fleet_.add(std::move(command), true);
   }
-  offers_ = fleet_.offers();
-  environment_ =
-      with_rank_library(with_blas(with_devices(std::move(environment_), offers_), offers_), offers_);
+}
+
+std::string Session::out_of_time() const {
+  return "within --max-time " + format_time_ns(request_.run_time_ns);
+}
+
+double Session::sampling_share(const std::vector<Group>& groups, std::size_t index) const {
+  double weights = 0;
+  for (std::size_t later = index; later < groups.size(); ++later) weights += weight_of(groups[later]);
+  return (end_ns_ - steady_now_ns()) * weight_of(groups[index]) / weights;
 }
 
 RoundSettings Session::round_settings(const Group& group, std::size_t index) const {
@@ -141,6 +163,8 @@ RoundSettings Session::round_settings(const Group& group, std::size_t index) con
   settings.tuning = request_.tuning;
   settings.tunes = request_.tunes;
   settings.now_ns = steady_now_ns;
+  settings.end_ns = end_ns_;
+  settings.out_of_time = "not reached " + out_of_time();
   return settings;
 }
 
@@ -159,9 +183,13 @@ void Session::run(const std::vector<Group>& groups, Observer& observer, const Co
       observer.progress(progress);
     };
     RoundSettings settings = round_settings(groups[index], index);
+    settings.stop.max_time_ns = std::min(settings.stop.max_time_ns, sampling_share(groups, index));
     settings.on_round = [&](const GroupResult& so_far) { observer.sampled(so_far); };
-    GroupRun run(groups[index], offers_, fleet_, std::move(settings), report, interrupted_);
-    const GroupResult result = run.run();
+    const auto measured = [&] {
+      if (steady_now_ns() >= end_ns_) return unreached(groups[index], settings.out_of_time);
+      return GroupRun(groups[index], offers_, fleet_, std::move(settings), report, interrupted_).run();
+    };
+    const GroupResult result = measured();
     std::vector<Record> records = case_records(result, labels, environment_);
     if (complete) complete(records);
     observer.finished(records);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,13 +43,15 @@ struct SessionRequest {
   std::string traces{};             ///< folder for traces; empty for no traces
   TuningStore* tuning = nullptr;    ///< earlier variant choices; null: the implementations decide
   bool tunes = true;                ///< tune cases without a stored choice
+  /// From the start of the runners on, all that they do included; what it does not reach is skipped.
+  double run_time_ns = std::numeric_limits<double>::infinity();
 };
 
 /// Runs one request: plan, schedule, runners, samples, records.
 class Session {
  public:
   /// Starts the runners and completes the environment with their devices. Throws Error if a runner cannot be
-  /// started or no requested runner is usable.
+  /// started, none that was requested is usable, or the time of the run is over before they are.
   Session(SessionRequest request, std::shared_ptr<const Environment> environment,
           const std::atomic<bool>& interrupted);
 
@@ -73,9 +76,15 @@ class Session {
   void run(const std::vector<Group>& groups, Observer& observer, const CompleteRecords& complete = {});
 
  private:
+  void start_runners();
   RoundSettings round_settings(const Group& group, std::size_t index) const;
 
+  /// Of the time that is left for `groups` from `index` on, the share of that one.
+  double sampling_share(const std::vector<Group>& groups, std::size_t index) const;
+  std::string out_of_time() const;
+
   SessionRequest request_;
+  double end_ns_;  ///< of the run, on steady_now_ns()
   std::shared_ptr<const Environment> environment_;
   const std::atomic<bool>& interrupted_;
   RunnerFleet fleet_;

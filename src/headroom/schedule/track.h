@@ -54,6 +54,7 @@ struct Track {
   std::string untraced;            ///< reason, if a trace was requested and failed
   std::vector<Conclusion> told{};  ///< conclusions from the last process, one per rank in a rank job
 
+  bool out_of_time = false;  ///< the time of the run was over before it had a reading
   bool rests = false;  ///< a limit that a faster one replaced; no longer sampled
 
   bool alive() const { return outcome.kind == Outcome::Kind::kMeasured; }

@@ -20,6 +20,7 @@ namespace headroom {
 /// How a fake case behaves.
 struct FakeCase {
   double ns = 1e6;  ///< per iteration
+  double prepare_ns = 0;                            ///< that preparing it takes
   Work work{};
   Outcome outcome{};                                ///< of preparing
   std::function<double(double clock_ns)> factor{};  ///< on the time: noise, drift
@@ -54,6 +55,7 @@ class FakeWorkers final : public Workers {
   std::map<std::string, FakeCase> cases;
   std::vector<FakeEvent> events;
   double clock_ns = 0;
+  double deadline_ns = std::numeric_limits<double>::infinity();
   std::vector<int> started;           ///< processes so far, by runner
   std::function<void()> on_sample{};  ///< before each sample
   std::vector<std::string> traces{};  ///< files that were asked for
@@ -67,6 +69,7 @@ class FakeWorkers final : public Workers {
     }
     return *workers_[runner];
   }
+  void answer_by(double ns) override { deadline_ns = ns; }
   void stop(std::size_t runner) override {
     workers_.at(runner).reset();
     events.push_back({'x', runner, ""});
@@ -93,6 +96,7 @@ class FakeWorkers final : public Workers {
       const std::string name = spec.experiment + "/" + spec.backend + variant + "@" + std::to_string(runner);
       all.events.push_back({'p', runner, name});
       FakeCase& fake = all.cases[name];
+      all.take(fake.prepare_ns);
       if (fake.lost_in_prepare-- > 0) throw RunnerLost{"was killed by signal 11"};
       if (fake.outcome.kind != Outcome::Kind::kMeasured) return {fake.outcome, {}};
       if (fake.wrong && !spec.keep_wrong) return {{Outcome::Kind::kFailed, "wrong answer"}, {}};
@@ -119,7 +123,7 @@ class FakeWorkers final : public Workers {
       reply.sample.iterations = request.iterations;
       reply.sample.elapsed_ns = fake.ns * factor * static_cast<double>(request.iterations);
       reply.sample.columns = fake.columns;
-      all.clock_ns += reply.sample.elapsed_ns;
+      all.take(reply.sample.elapsed_ns);
       return reply;
     }
     CountReply count(int id, const SampleRequest& request) override {
@@ -156,6 +160,14 @@ class FakeWorkers final : public Workers {
     std::int64_t process;
     std::map<int, std::string> names;
   };
+
+  /// Moves the clock, at most to the deadline.
+  void take(double ns) {
+    clock_ns += ns;
+    if (clock_ns <= deadline_ns) return;
+    clock_ns = std::max(clock_ns - ns, deadline_ns);
+    throw OutOfTime{};
+  }
 
   std::vector<std::unique_ptr<One>> workers_;
 };

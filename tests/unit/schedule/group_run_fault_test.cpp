@@ -90,6 +90,84 @@ TEST(GroupRunFaults, StrictlyAGroupOfNothingElseEnds) {
   EXPECT_EQ(fixture.workers.count('s', "dot/a@0"), 0U);
 }
 
+/// A fixture whose run ends at 20 s, with cases that take long to prepare.
+struct LateFixture : GroupFixture {
+  explicit LateFixture(std::map<std::string, double> prepare_s, std::size_t runners = 1)
+      : GroupFixture(runners) {
+    settings.end_ns = 20e9;
+    settings.out_of_time = "not reached";
+    settings.stop = {.precision = 1e-6, .min_samples = 1, .max_time_ns = 1e12, .max_samples = 1'000'000};
+    for (const auto& [name, seconds] : prepare_s) {
+      workers.cases[name].prepare_ns = seconds * 1e9;
+      workers.cases[name].ns = 1e8;
+      workers.cases[name].factor = noise_of(0.3, 0, 1);
+    }
+  }
+};
+
+TEST(GroupRunFaults, SamplingEndsWithTheTimeOfTheRunAndOneSample) {
+  LateFixture fixture({{"dot/a@0", 5}, {"dot/b@0", 5}});
+  const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
+  EXPECT_EQ(result.stop, StopReason::kMaxTime);
+  for (const Track& track : result.cases) EXPECT_GT(track.readings.size(), 20U);
+  EXPECT_GE(fixture.workers.clock_ns, 19e9);
+  EXPECT_LE(fixture.workers.clock_ns, 20.2e9);
+}
+
+TEST(GroupRunFaults, WhatIsStillPreparedWhenTimeEndsIsNotReachedAndTheOthersAreSampled) {
+  LateFixture fixture({{"dot/a@0", 1}, {"dot/b@0", 600}, {"dot/c@0", 1}});
+  const GroupResult result = fixture.run({planned_case("a"), planned_case("b"), planned_case("c")});
+  EXPECT_EQ(result.cases[0].outcome.kind, kMeasured);
+  EXPECT_GT(result.cases[0].readings.size(), 5U);
+  for (const std::size_t late : {1U, 2U}) {
+    EXPECT_TRUE(result.cases[late].out_of_time);
+    EXPECT_EQ(result.cases[late].outcome.kind, Outcome::Kind::kSkipped);
+    EXPECT_EQ(result.cases[late].outcome.reason, "not reached");
+  }
+  EXPECT_LE(fixture.workers.clock_ns, 21e9);
+}
+
+TEST(GroupRunFaults, AnotherRunnerIsNotEndedForTheOneThatIsLate) {
+  LateFixture fixture({{"dot/a@0", 10}, {"dot/b@1", 600}}, 2);
+  const GroupResult result = fixture.run({planned_case("a"), planned_case("b", 1)});
+  EXPECT_GT(result.cases[0].readings.size(), 5U);
+  EXPECT_EQ(fixture.workers.started[0], 1);
+  EXPECT_TRUE(result.cases[1].out_of_time);
+}
+
+TEST(GroupRunFaults, FreshProcessesAreAsManyAsTheTimeAllows) {
+  LateFixture fixture({{"dot/a@0", 4}});
+  fixture.settings.processes = 8;
+  const GroupResult result = fixture.run({planned_case("a")});
+  EXPECT_EQ(fixture.workers.started[0], 2) << "eight would leave nothing to sample in";
+  EXPECT_LE(fixture.workers.clock_ns, 20.2e9);
+  LateFixture brief({{"dot/a@0", 0.1}});
+  brief.settings.processes = 8;
+  brief.run({planned_case("a")});
+  EXPECT_EQ(brief.workers.started[0], 8);
+  EXPECT_EQ(result.cases[0].outcome.kind, kMeasured);
+}
+
+TEST(GroupRunFaults, ALongSampleMayEndAfterTheTimeOfTheRun) {
+  LateFixture fixture({{"dot/a@0", 0}});
+  fixture.workers.cases["dot/a@0"].ns = 15e9;
+  fixture.workers.cases["dot/a@0"].factor = {};
+  const GroupResult result = fixture.run({planned_case("a")});
+  EXPECT_THAT(result.cases[0].readings, SizeIs(1));
+  EXPECT_EQ(result.stop, StopReason::kMaxTime);
+  EXPECT_LE(fixture.workers.clock_ns, 46e9);
+}
+
+TEST(GroupRunFaults, AGroupThatIsNotReachedHasRowsThatSaySo) {
+  const Group group{"dot", {planned_case("a"), planned_case("b")}};
+  const auto records = case_records(unreached(group, "not reached within 20 s"), {"fake"}, nullptr);
+  ASSERT_THAT(records, SizeIs(2));
+  for (const Record& record : records) {
+    EXPECT_TRUE(is_unreached(record));
+    EXPECT_EQ(record.outcome.reason, "not reached within 20 s");
+  }
+}
+
 void ask_for_traces(GroupFixture& fixture) {
   fixture.settings.traces = "/traces";
   fixture.offers = {{"torch", {}, false, true}, {"native", {}, false, false}};
