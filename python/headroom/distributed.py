@@ -6,6 +6,7 @@ Every rank calls the same in the same order. Rank 0 has headroom decide when to 
 from __future__ import annotations
 
 import contextlib
+import copy
 import importlib
 import json
 import random
@@ -35,18 +36,22 @@ class Measured:
     """What was measured, the same on every rank. records: as headroom.read gives them; text: the tables of headroom.
 
     operators: a table of the operators of a call: operator, calls, time (on the host, of all of these calls, in us), share, communicates.
+    notes: {metric: why it was not measured}.
     """
 
-    def __init__(self, told: Mapping[str, Any], text: str, operators: Table) -> None:
+    def __init__(self, told: Mapping[str, Any], text: str, operators: Table, notes: Mapping[str, str] | None = None) -> None:
         self.records = Records(told["records"], told["environments"])
         self.text = text
         self.operators = operators
+        self.notes = dict(notes or {})
 
     def __getitem__(self, metric: str) -> float:
         """The estimate of a metric ("hit", "miss", "exposed communication"). Raises KeyError, saying which there are."""
         for row in self.records.rows():
             if row["metric"] == metric and row["value"] is not None:
                 return float(row["value"])
+        if metric in self.notes:
+            raise KeyError(f"no metric {metric!r}: {self.notes[metric]}")
         raise KeyError(f"no metric {metric!r}: there are {', '.join(dict.fromkeys(self.records['metric']))}")
 
     def __repr__(self) -> str:
@@ -55,6 +60,7 @@ class Measured:
             spread = "" if row["low"] is None else f"  ({row['low']:.4g} to {row['high']:.4g})"
             lines.append(f"{row['metric']}: {row['value']:.4g} {row['unit']}{spread}" if row["value"] is not None
                          else f"{row['experiment']}: {row['reason']}")
+        lines += [f"{metric}: {why}" for metric, why in self.notes.items()]
         return "\n".join([*lines, "", repr(self.operators)])
 
 
@@ -92,7 +98,8 @@ def _operators(torch: Any, call: Callable[[], object], synchronize: Callable[[],
     return Table.of_rows(sorted(rows, key=lambda row: -float(str(row["time"]))), {"time": "us", "share": "1"})
 
 
-def _measure(name: str, columns: Mapping[str, str], batch: Batch, options: Sequence[str]) -> tuple[Mapping[str, Any], str]:
+def _measure(name: str, columns: Mapping[str, str], batch: Batch, options: Sequence[str],
+             notes: Mapping[str, str] | None = None) -> tuple[Mapping[str, Any], str]:
     """Rank 0 is asked for samples by headroom, and asks the others for theirs; all get what came of it."""
     torch, distributed = _torch_distributed()
     group = distributed.new_group(backend="gloo")
@@ -135,6 +142,8 @@ def _measure(name: str, columns: Mapping[str, str], batch: Batch, options: Seque
     def experiment(state: State) -> None:
         state.note("ranks", distributed.get_world_size())
         state.note("library", f"PyTorch {torch.__version__}")
+        for metric, why in (notes or {}).items():
+            state.note(metric, why)
         told = {column: state.column(column, unit) for column, unit in columns.items()}
         skew = state.column("skew", "us")
 
@@ -254,17 +263,66 @@ def _quiet(module: Any) -> Callable[[], contextlib.AbstractContextManager[Any]]:
     raise TypeError(f"{type(module).__name__} reduces no gradients: wrap it by DistributedDataParallel or fully_shard")
 
 
+class _Kept:
+    """Parameters, their gradients and buffers of `module`, and each optimizer that steps inside, put back at the end."""
+
+    def __init__(self, torch: Any, module: Any) -> None:
+        self._torch = torch
+        self._tensors = [(tensor, tensor.detach().clone()) for tensor in (*module.parameters(), *module.buffers())]
+        self._gradients = [(one, None if one.grad is None else one.grad.detach().clone()) for one in module.parameters()]
+        self._optimizers: dict[int, tuple[Any, list[dict[str, Any]], dict[Any, Any]]] = {}
+        self._hook: Any = None
+
+    def __enter__(self) -> None:
+        optimizers: Any = importlib.import_module("torch.optim.optimizer")
+        self._hook = optimizers.register_optimizer_step_pre_hook(self._before_step)
+
+    def _before_step(self, optimizer: Any, *_: Any) -> None:
+        if id(optimizer) in self._optimizers:
+            return
+        groups = [copy.deepcopy({key: value for key, value in group.items() if key != "params"}) for group in optimizer.param_groups]
+        states = {one: {key: (value, self._copied(value)) for key, value in state.items()} for one, state in optimizer.state.items()}
+        self._optimizers[id(optimizer)] = optimizer, groups, states
+
+    def _copied(self, value: Any) -> Any:
+        return value.detach().clone() if isinstance(value, self._torch.Tensor) else copy.deepcopy(value)
+
+    def _restored(self, value: Any, kept: Any) -> Any:
+        """The tensor that was there, with what was in it: others may hold it."""
+        return value.copy_(kept) if isinstance(value, self._torch.Tensor) else kept
+
+    def __exit__(self, *_: object) -> None:
+        self._hook.remove()
+        with self._torch.no_grad():
+            for tensor, kept in self._tensors:
+                tensor.copy_(kept)
+            for one, gradient in self._gradients:
+                one.grad = gradient
+            for optimizer, groups, states in self._optimizers.values():
+                for group, kept in zip(optimizer.param_groups, groups):
+                    group.update(kept)
+                optimizer.state.clear()
+                for one, state in states.items():
+                    optimizer.state[one] = {key: self._restored(value, kept) for key, (value, kept) in state.items()}
+
+
+_STATIC = "not measured: with static_graph=True DistributedDataParallel has no no_sync()"
+
+
 def ddp(module: Any, step: Callable[[], object], name: str | None = None, precision: str | None = None, max_time: str | float | None = None,
         samples: int | None = None) -> Measured:
     """What communication costs an iteration of training, under torchrun: the metrics "latency" (step() as it is), "without reduction"
     (the same with no gradients reduced) and "exposed communication" (their difference, in the same round), in us.
 
     module: a DistributedDataParallel or a module under fully_shard (FSDP2); step: one iteration, which calls it: forward, backward,
-    optimizer. Returns the same on every rank. Raises TypeError for another module; else as dispatch().
+    optimizer. Parameters, gradients, buffers and the optimizers that it steps are as before afterwards, for which they are copied.
+    With static_graph=True only "latency" is measured, and `.notes` says why. Returns the same on every rank. Raises TypeError for
+    another module; else as dispatch().
     """
     torch, distributed = _torch_distributed()
     without = _quiet(module)
-    is_alone = distributed.get_world_size() == 1
+    is_static = bool(getattr(module, "static_graph", False))
+    is_alone = distributed.get_world_size() == 1 or is_static
     order = random.Random(1)
 
     def timed() -> float:
@@ -293,6 +351,9 @@ def ddp(module: Any, step: Callable[[], object], name: str | None = None, precis
         return total
 
     columns = {} if is_alone else {"without reduction": "us", "exposed communication": "us"}
-    told, text = _measure(f"ddp.{name or type(getattr(module, 'module', module)).__name__}", columns, batch,
-                          _options(precision, max_time, samples))
-    return Measured(told, text, _operators(torch, step, distributed.barrier))
+    notes = dict.fromkeys(("without reduction", "exposed communication"), _STATIC) if is_static else {}
+    with _Kept(torch, module):
+        told, text = _measure(f"ddp.{name or type(getattr(module, 'module', module)).__name__}", columns, batch,
+                              _options(precision, max_time, samples), notes)
+        operators = _operators(torch, step, distributed.barrier)
+    return Measured(told, text, operators, notes)

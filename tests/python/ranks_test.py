@@ -53,6 +53,58 @@ try:
     raise SystemExit("a rank that raises was taken")
 except hr.CommandFailed as error:
     assert "rank 1: ValueError: no" in str(error), error
+def same(kept):
+    return all(torch.equal(a, b) for a, b in kept)
+def copies(of):
+    return [(one, one.detach().clone()) for one in of]
+def moments(optimizer):
+    return {key: value for state in optimizer.state.values() for key, value in state.items()}
+torch.manual_seed(3)
+layers = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.BatchNorm1d(16))
+replicas = torch.nn.parallel.DistributedDataParallel(layers)
+adam = torch.optim.Adam(replicas.parameters(), lr=0.1)
+data = torch.rand(8, 16) + dist.get_rank()
+broken = 0
+def train():
+    global broken
+    adam.zero_grad()
+    replicas(data).square().sum().backward()
+    adam.step()
+    if broken:
+        broken -= 1
+        if not broken: raise ValueError("enough")
+kept, nothing = copies([*layers.parameters(), *layers.buffers()]), moments(adam)
+hr.ddp(replicas, train, max_time="200ms")
+assert same(kept) and not nothing and not moments(adam), "a fresh optimizer is fresh again"
+assert all(one.grad is None for one in layers.parameters())
+train()
+adam.param_groups[0]["lr"] = 0.05
+kept = copies([*layers.parameters(), *layers.buffers(), *(one.grad for one in layers.parameters()), *moments(adam).values()])
+gradients = [one.grad.clone() for one in layers.parameters()]
+hr.ddp(replicas, train, max_time="200ms")
+assert same(kept[:len(list(layers.parameters())) + len(list(layers.buffers()))])
+assert all(torch.equal(one.grad, was) for one, was in zip(layers.parameters(), gradients))
+assert same([(value, was) for value, (_, was) in zip(moments(adam).values(), kept[-len(moments(adam)):])])
+assert adam.param_groups[0]["lr"] == 0.05
+broken = 3
+try:
+    hr.ddp(replicas, train, max_time="200ms")
+    raise SystemExit("a step that raises was taken")
+except hr.CommandFailed as error:
+    assert "enough" in str(error), error
+assert same(kept[:len(list(layers.parameters())) + len(list(layers.buffers()))]), "restored where a step raises, too"
+everywhere = [None] * dist.get_world_size()
+dist.all_gather_object(everywhere, [one.tolist() for one in layers.parameters()])
+assert all(one == everywhere[0] for one in everywhere), "replicas differ"
+fixed = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8), static_graph=True)
+told_static = hr.ddp(fixed, lambda: fixed(torch.ones(2, 8)).sum().backward(), max_time="200ms")
+assert told_static["latency"] > 0 and "static_graph=True" in repr(told_static), told_static
+assert "static_graph" in told_static.notes["without reduction"]
+try:
+    told_static["exposed communication"]
+    raise SystemExit("what was not measured has a value")
+except KeyError as error:
+    assert "no_sync" in str(error), error
 print("rank", dist.get_rank(), "of", told.records["axis ranks"][0], "is done", flush=True)
 dist.barrier()
 dist.destroy_process_group()
