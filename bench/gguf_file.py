@@ -73,14 +73,19 @@ MAKERS = {F32: (ones, 4), F32_RANDOM: (random_f32, 4), BF16: (random_bf16, 2), Q
           Q4_K: (random_q4_k, 144 / 256), Q5_K: (random_q5_k, 176 / 256), Q6_K: (random_q6_k, 210 / 256)}
 
 
+def head_of(config):
+    return config.get("head", config["dim"] // config["heads"])
+
+
 def tensors_of(config, layers, dtype, family="llama"):
     """(name, shape with the fastest dimension first, type) of each. A config may have "experts" and how many of them are
-    "chosen", and the width of one for all tokens, "shared", which belongs to the family qwen2moe."""
+    "chosen", and the width of one for all tokens, "shared", which belongs to the family qwen2moe; "head": of a size of its own."""
     dim, hidden, vocab = config["dim"], config["hidden"], config["vocab"]
-    kv_dim = dim // config["heads"] * config["kv_heads"]
+    head = head_of(config)
+    q_dim, kv_dim = head * config["heads"], head * config["kv_heads"]
     tensors = [("token_embd.weight", (dim, vocab), dtype)]
     for layer in range(layers):
-        matrices = {"attn_q": (dim, dim), "attn_k": (dim, kv_dim), "attn_v": (dim, kv_dim), "attn_output": (dim, dim)}
+        matrices = {"attn_q": (dim, q_dim), "attn_k": (dim, kv_dim), "attn_v": (dim, kv_dim), "attn_output": (q_dim, dim)}
         feed_forward = {"ffn_gate": (dim, hidden), "ffn_up": (dim, hidden), "ffn_down": (hidden, dim)}
         if "experts" in config:
             matrices.update({f"{name}_exps": (*shape, config["experts"]) for name, shape in feed_forward.items()})
@@ -94,7 +99,7 @@ def tensors_of(config, layers, dtype, family="llama"):
         tensors += [(f"blk.{layer}.{name}.weight", shape, dtype) for name, shape in matrices.items()]
         tensors += [(f"blk.{layer}.{name}.weight", (dim,), F32) for name in ("attn_norm", "ffn_norm")]
         if family.startswith("qwen2"):
-            sizes = {"q": dim, "k": kv_dim, "v": kv_dim}
+            sizes = {"q": q_dim, "k": kv_dim, "v": kv_dim}
             tensors += [(f"blk.{layer}.attn_{name}.bias", (rows,), F32) for name, rows in sizes.items()]
     return tensors + [("output_norm.weight", (dim,), F32), ("output.weight", (dim, vocab), dtype)]
 
@@ -142,10 +147,12 @@ def entry(key, value):
 
 
 def metadata(config, layers, family="llama", scaling=None):
-    head = config["dim"] // config["heads"]
+    head = head_of(config)
     numbers = {"context_length": 4096, "embedding_length": config["dim"], "block_count": layers,
                "feed_forward_length": config["hidden"], "rope.dimension_count": head, "vocab_size": config["vocab"],
                "attention.head_count": config["heads"], "attention.head_count_kv": config["kv_heads"]}
+    if "head" in config:
+        numbers.update({"attention.key_length": head, "attention.value_length": head})
     if "experts" in config:
         numbers.update({"expert_count": config["experts"], "expert_used_count": config["chosen"]})
     if "shared" in config:

@@ -72,6 +72,12 @@ class LlmModelsTest(CommandLineTest):
         records = self.records("llm", "--model", self.model)
         self.assertEqual([record["verified"] for record in records], [True] * 3)
 
+    def test_heads_of_a_size_of_their_own_are_verified(self):
+        for head in (64, 16):
+            gguf_file.write_model(self.model, {**CONFIG, "head": head}, LAYERS, gguf_file.BF16)
+            records = self.records("llm", "--model", self.model)
+            self.assertEqual([record["verified"] for record in records], [True] * 3, head)
+
     def test_axes_are_swept(self):
         records = self.records("llm.decode", "--model", self.model, "--batch", "1,4", "--context", "8,16")
         self.assertEqual({(dict(r["axes"])["batch"], dict(r["axes"])["context"]) for r in records},
@@ -111,7 +117,7 @@ class LlmModelsTest(CommandLineTest):
         assert_refused(whole.replace(b"llama", b"gemma"), "the architecture is 'gemma'")
         hidden = gguf_file.text("llama.feed_forward_length") + struct.pack("<II", gguf_file.UINT32, 160)
         assert_refused(whole.replace(hidden, hidden[:-4] + struct.pack("<I", 192)),
-                       "tensor 'blk.0.ffn_gate.weight' [160,128] at byte", "want [192,128]")
+                       "tensor 'blk.0.ffn_gate.weight' [160,128] of BF16 at byte", "want [192,128]")
         self.assert_refused(headroom("run", "llm", "--model", self.folder / "none.gguf"), "there is no such file or folder")
         self.assert_refused(headroom("run", "llm", "--model", self.folder), "there is no config.json")
 

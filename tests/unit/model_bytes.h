@@ -62,11 +62,15 @@ inline Tensor tensor(const std::string& name, std::vector<std::uint64_t> shape, 
 /// Sizes of a small Llama.
 struct Sizes {
   std::uint64_t layers = 2, dim = 64, heads = 4, kv_heads = 2, hidden = 96, vocab = 50;
+  std::uint64_t head = 0;  ///< size of a head; 0: dim / heads
+
+  std::uint64_t head_size() const { return head > 0 ? head : dim / heads; }
 };
 
 /// Its tensors by their names in GGUF or Hugging Face; matrices are stored as `type`.
 inline std::vector<Tensor> llama_tensors(const Sizes& sizes, std::uint32_t type, bool is_gguf) {
-  const std::uint64_t dim = sizes.dim, kv_dim = dim / sizes.heads * sizes.kv_heads;
+  const std::uint64_t dim = sizes.dim, q_dim = sizes.head_size() * sizes.heads,
+                      kv_dim = sizes.head_size() * sizes.kv_heads;
   const auto name = [&](const char* gguf, const char* other) {
     return std::string(is_gguf ? gguf : other) + ".weight";
   };
@@ -80,10 +84,10 @@ inline std::vector<Tensor> llama_tensors(const Sizes& sizes, std::uint32_t type,
   };
   for (std::uint64_t layer = 0; layer < sizes.layers; ++layer) {
     add(layer, "attn_norm", "input_layernorm", {dim});
-    add(layer, "attn_q", "self_attn.q_proj", {dim, dim});
+    add(layer, "attn_q", "self_attn.q_proj", {q_dim, dim});
     add(layer, "attn_k", "self_attn.k_proj", {kv_dim, dim});
     add(layer, "attn_v", "self_attn.v_proj", {kv_dim, dim});
-    add(layer, "attn_output", "self_attn.o_proj", {dim, dim});
+    add(layer, "attn_output", "self_attn.o_proj", {dim, q_dim});
     add(layer, "ffn_norm", "post_attention_layernorm", {dim});
     add(layer, "ffn_gate", "mlp.gate_proj", {sizes.hidden, dim});
     add(layer, "ffn_up", "mlp.up_proj", {sizes.hidden, dim});
@@ -142,6 +146,7 @@ inline Metadata llama_metadata(const Sizes& sizes, std::string_view family = "ll
   number("attention.head_count", sizes.heads);
   number("attention.head_count_kv", sizes.kv_heads);
   number("context_length", 128);
+  if (sizes.head > 0) number("attention.key_length", sizes.head);
   metadata.real(key("attention.layer_norm_rms_epsilon"), 1e-5F);
   metadata.real(key("rope.freq_base"), 10000);
   return metadata;
@@ -187,8 +192,9 @@ inline std::string safetensors(const std::vector<Tensor>& tensors) {
 
 inline std::string config_json(const Sizes& sizes, std::string_view family = "llama") {
   return fmt::format(
-      R"({{"model_type":"{}","num_hidden_layers":{},"hidden_size":{},"intermediate_size":{},"num_attention_heads":{},"num_key_value_heads":{},"vocab_size":{},"rms_norm_eps":1e-5,"rope_theta":10000.0,"max_position_embeddings":128,"rope_scaling":null}})",
-      family, sizes.layers, sizes.dim, sizes.hidden, sizes.heads, sizes.kv_heads, sizes.vocab);
+      R"({{"model_type":"{}","num_hidden_layers":{},"hidden_size":{},"intermediate_size":{},"num_attention_heads":{},"num_key_value_heads":{},"vocab_size":{},"rms_norm_eps":1e-5,"rope_theta":10000.0,"max_position_embeddings":128,"rope_scaling":null{}}})",
+      family, sizes.layers, sizes.dim, sizes.hidden, sizes.heads, sizes.kv_heads, sizes.vocab,
+      sizes.head > 0 ? fmt::format(",\"head_dim\":{}", sizes.head) : "");
 }
 
 }  // namespace headroom::model_bytes

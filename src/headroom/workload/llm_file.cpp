@@ -91,9 +91,15 @@ class Metadata {
 
 void refuse_what_is_not_computed(const Metadata& metadata, const LlmConfig& config,
                                  const std::string& source) {
+  const auto width = static_cast<double>(config.head_dim());
   const auto rotated = metadata.number("rope.dimension_count");
-  if (rotated && *rotated != static_cast<double>(config.head_dim()))
-    throw Error(source + ": only a part of each head is rotated, or heads do not divide the width");
+  if (rotated && *rotated != width)
+    throw Error(fmt::format("{}: {:g} of the {:g} numbers of each head are rotated, which is not computed here: all are",
+                            source, *rotated, width));
+  const auto values = metadata.number("attention.value_length");
+  if (values && *values != width)
+    throw Error(fmt::format("{}: heads have keys of {:g} numbers and values of {:g}, which is not computed here", source,
+                            width, *values));
 }
 
 /// Mixtral's are those of a llama; Qwen's have a width of their own, and beside them one for all tokens.
@@ -210,7 +216,7 @@ void read_experts(const Json& json, const std::string& family, LlmConfig& config
   if (config.experts == 1) throw Error(source + ": the model has one expert, which is not read");
 }
 
-void refuse_what_is_not_computed(const Json& json, const LlmConfig& config, const std::string& source) {
+void refuse_what_is_not_computed(const Json& json, const std::string& source) {
   const auto refuse = [&](bool is_so, const std::string& what) {
     if (is_so) throw Error(source + ": " + what + ", which is not computed here");
   };
@@ -219,8 +225,6 @@ void refuse_what_is_not_computed(const Json& json, const LlmConfig& config, cons
   refuse(json_string_or(json, "hidden_act", "silu", source) != "silu", "hidden_act is not silu");
   const Json* bias = json_optional(json, "attention_bias", source);
   refuse(bias != nullptr && !(bias->is_boolean() && !bias->get<bool>()), "attention_bias is set");
-  const double width = json_number_or(json, "head_dim", static_cast<double>(config.head_dim()), source);
-  refuse(width != static_cast<double>(config.head_dim()), "head_dim is not hidden_size over heads");
 }
 
 namespace fs = std::filesystem;
@@ -328,12 +332,12 @@ StoredLayer layer_of(const LlmFile& file, std::size_t index) {
   const auto vector = [&](const char* part, std::size_t size, const char* ending = ".weight") {
     return &tensor_of(file, name_in_layer(file, index, part, ending), {size});
   };
-  const std::size_t dim = config.dim, kv_dim = config.kv_dim(), hidden = config.hidden;
+  const std::size_t dim = config.dim, q_dim = config.q_dim(), kv_dim = config.kv_dim(), hidden = config.hidden;
   StoredLayer layer{vector(spelling.attention_norm, dim),
-                    matrix(spelling.query, dim, dim),
+                    matrix(spelling.query, q_dim, dim),
                     matrix(spelling.key, kv_dim, dim),
                     matrix(spelling.value, kv_dim, dim),
-                    matrix(spelling.out, dim, dim),
+                    matrix(spelling.out, dim, q_dim),
                     vector(spelling.ffn_norm, dim),
                     experts_of(file, index, spelling.gate, "w1", hidden, dim),
                     experts_of(file, index, spelling.up, "w3", hidden, dim),
@@ -348,7 +352,7 @@ StoredLayer layer_of(const LlmFile& file, std::size_t index) {
     layer.shared_w2 = matrix(spelling.shared_w2, dim, config.shared_hidden);
   }
   if (config.has_bias) {
-    layer.query_bias = vector(spelling.query, dim, ".bias");
+    layer.query_bias = vector(spelling.query, q_dim, ".bias");
     layer.key_bias = vector(spelling.key, kv_dim, ".bias");
     layer.value_bias = vector(spelling.value, kv_dim, ".bias");
   }
@@ -474,6 +478,76 @@ LlmDescription open_folder(LlmFile& file, const fs::path& path) {
   return description;
 }
 
+/// The name of a file of a split GGUF, "MODEL-00002-of-00003".
+struct ShardName {
+  std::string model;
+  std::uint64_t number = 0, count = 0;  ///< from 1 on
+};
+
+constexpr std::size_t kShardDigits = 5;
+
+std::optional<ShardName> shard_of(const std::string& stem) {
+  constexpr std::string_view kOf = "-of-";
+  constexpr std::size_t kEnding = 1 + kShardDigits + kOf.size() + kShardDigits;
+  if (stem.size() <= kEnding) return std::nullopt;
+  const std::size_t start = stem.size() - kEnding;
+  const std::string number = stem.substr(start + 1, kShardDigits), count = stem.substr(stem.size() - kShardDigits);
+  const bool has_digits = std::ranges::all_of(number + count, is_digit);
+  if (!has_digits || stem[start] != '-' || stem.compare(start + 1 + kShardDigits, kOf.size(), kOf) != 0)
+    return std::nullopt;
+  return ShardName{stem.substr(0, start), std::stoull(number), std::stoull(count)};
+}
+
+std::uint64_t split_number(const StoredModel& model, const char* key, std::uint64_t fallback) {
+  const auto found = model.metadata.find(key);
+  if (found == model.metadata.end()) return fallback;
+  if (const auto* whole = std::get_if<std::uint64_t>(&found->second)) return *whole;
+  const auto* integer = std::get_if<std::int64_t>(&found->second);
+  return integer != nullptr && *integer >= 0 ? static_cast<std::uint64_t>(*integer) : fallback;
+}
+
+constexpr const char* kMergeShards =
+    "put all of them beside each other, or merge them: llama-gguf-split --merge";
+
+/// Reads the file; of a split model all its shards, whichever of them it is.
+void open_gguf(LlmFile& file, const fs::path& path) {
+  file.model = parse_gguf(file.files.emplace_back(path).bytes(), file.path);
+  const std::uint64_t count = split_number(file.model, "split.count", 1);
+  if (count <= 1) return;
+  const std::uint64_t tensors = split_number(file.model, "split.tensors.count", 0);
+  const std::string which =
+      fmt::format("{} is shard {} of {} of a model", in_quotes(file.path),
+                  split_number(file.model, "split.no", 0) + 1, count);
+  const auto name = shard_of(path.stem().string());
+  if (!name || name->count != count) {
+    throw Error(fmt::format("{}, but its name does not end in -00001-of-{:05}.gguf: name the shards so, {}",
+                            which, count, kMergeShards));
+  }
+  StoredModel whole;
+  file.files.clear();
+  for (std::uint64_t number = 1; number <= count; ++number) {
+    const fs::path shard =
+        path.parent_path() / fmt::format("{}-{:05}-of-{:05}{}", name->model, number, count, path.extension().string());
+    if (!fs::exists(shard)) throw Error(fmt::format("{}, and {} is missing: {}", which, in_quotes(shard.string()), kMergeShards));
+    StoredModel part = parse_gguf(file.files.emplace_back(shard).bytes(), shard.string());
+    if (split_number(part, "split.no", 0) + 1 != number || split_number(part, "split.count", 1) != count) {
+      throw Error(fmt::format("{}: it says that it is shard {} of {}, and its name that it is {} of {}", in_quotes(shard.string()),
+                              split_number(part, "split.no", 0) + 1, split_number(part, "split.count", 1), number, count));
+    }
+    // The first has what is said of the model; the others repeat a part of it.
+    whole.metadata.merge(part.metadata);
+    for (auto& [tensor, stored] : part.tensors) {
+      if (!whole.tensors.emplace(tensor, std::move(stored)).second)
+        throw Error(shard.string() + ": tensor " + in_quotes(tensor) + " is in another shard, too");
+    }
+  }
+  if (tensors != 0 && tensors != whole.tensors.size()) {
+    throw Error(fmt::format("{} of {} tensors, and the shards have {}: one of them is of another model",
+                            which, tensors, whole.tensors.size()));
+  }
+  file.model = std::move(whole);
+}
+
 /// Rows of `from`, in their order or with the halves of heads of `width` rows interleaved, from row `first`
 /// of `to` on.
 void copy_rows(const StoredTensor& from, const LlmMatrix& to, std::size_t first, std::size_t width,
@@ -523,12 +597,12 @@ void load_layer(const LlmFile& file, const StoredLayer& from, const LlmLayer& to
   copy_vector(*from.ffn_norm, to.ffn_norm);
   copy_rows(*from.query, to.qkv, 0, width, team);
   const bool is_one = to.keys.rows == 0;
-  copy_rows(*from.key, is_one ? to.qkv : to.keys, is_one ? config.dim : 0, width, team);
-  copy_rows(*from.value, is_one ? to.qkv : to.values, is_one ? config.dim + config.kv_dim() : 0, 0, team);
+  copy_rows(*from.key, is_one ? to.qkv : to.keys, is_one ? config.q_dim() : 0, width, team);
+  copy_rows(*from.value, is_one ? to.qkv : to.values, is_one ? config.q_dim() + config.kv_dim() : 0, 0, team);
   if (config.has_bias) {
     copy_bias(*from.query_bias, to.bias, width);
-    copy_bias(*from.key_bias, to.bias + config.dim, width);
-    copy_bias(*from.value_bias, to.bias + config.dim + config.kv_dim(), 0);
+    copy_bias(*from.key_bias, to.bias + config.q_dim(), width);
+    copy_bias(*from.value_bias, to.bias + config.q_dim() + config.kv_dim(), 0);
   }
   copy_rows(*from.out, to.out, 0, 0, team);
   for (std::size_t expert = 0; expert < config.experts; ++expert) {
@@ -558,6 +632,7 @@ LlmDescription describe_llm_gguf(const StoredModel& model, const std::string& so
   config.heads = metadata.size("attention.head_count");
   config.kv_heads =
       metadata.number("attention.head_count_kv") ? metadata.size("attention.head_count_kv") : config.heads;
+  if (metadata.number("attention.key_length")) config.head_size = metadata.size("attention.key_length");
   config.rope_base = metadata.number("rope.freq_base").value_or(10000);
   const double epsilon = metadata.number("attention.layer_norm_rms_epsilon").value_or(1e-5);
   config.norm_epsilon = static_cast<float>(epsilon);
@@ -589,6 +664,8 @@ LlmDescription describe_llm_json(const std::string& text, const std::string& sou
   config.kv_heads = json_optional(json, "num_key_value_heads", source) != nullptr
                         ? json_size(json, "num_key_value_heads", source)
                         : config.heads;
+  if (json_optional(json, "head_dim", source) != nullptr)
+    config.head_size = json_size(json, "head_dim", source);
   config.vocab = json_size(json, "vocab_size", source);
   config.rope_base = json_number_or(json, "rope_theta", 10000, source);
   if (const Json* rope = rope_of(json, source))
@@ -600,7 +677,7 @@ LlmDescription describe_llm_json(const std::string& text, const std::string& sou
   read_experts(json, family, config, source);
   require_rope(config.rope_base, epsilon, source);
   require_shape(config, source);
-  refuse_what_is_not_computed(json, config, source);
+  refuse_what_is_not_computed(json, source);
   require_scaling(config, scaling_of(json, source), source);
   const double longest = json_number_or(json, "max_position_embeddings", 0, source);
   return {config, longest >= 1 && longest < 1e9 ? static_cast<std::size_t>(longest) : 0};
@@ -617,7 +694,7 @@ LlmFile open_llm_file(const fs::path& path) {
     file.has_halves = true;
   } else {
     file.is_gguf = true;
-    file.model = parse_gguf(file.files.emplace_back(path).bytes(), file.path);
+    open_gguf(file, path);
     description = describe_llm_gguf(file.model, file.path);
     // Of Llama's files the rows of queries and keys were put side by side when they were converted.
     const auto& family = file.model.metadata.at("general.architecture");
@@ -628,6 +705,7 @@ LlmFile open_llm_file(const fs::path& path) {
   const fs::path plain = fs::absolute(path).lexically_normal();
   const fs::path last = plain.has_filename() ? plain : plain.parent_path();
   file.config.model = fs::is_directory(path, problem) ? last.filename().string() : last.stem().string();
+  if (const auto shard = shard_of(file.config.model)) file.config.model = shard->model;
   settle_formats(file);
   return file;
 }

@@ -88,13 +88,13 @@ LlmLayer place_layer(Arena& arena, const LlmConfig& config, std::size_t index) {
   const LlmLayerFormats formats = config.formats_of(index);
   LlmLayer layer;
   layer.attention_norm = arena.take<Bf16>(config.dim);
-  layer.qkv = arena.matrix(formats.has_one_qkv() ? config.qkv_rows() : config.dim, config.dim, formats.qkv);
+  layer.qkv = arena.matrix(formats.has_one_qkv() ? config.qkv_rows() : config.q_dim(), config.dim, formats.qkv);
   if (!formats.has_one_qkv()) {
     layer.keys = arena.matrix(config.kv_dim(), config.dim, formats.key);
     layer.values = arena.matrix(config.kv_dim(), config.dim, formats.value);
   }
   if (config.has_bias) layer.bias = arena.take<float>(config.qkv_rows());
-  layer.out = arena.matrix(config.dim, config.dim, formats.out);
+  layer.out = arena.matrix(config.dim, config.q_dim(), formats.out);
   layer.ffn_norm = arena.take<Bf16>(config.dim);
   if (config.is_gated()) layer.gate = arena.matrix(config.experts, config.dim, LlmFormat::kBf16);
   for (std::size_t expert = 0; expert < config.experts; ++expert) {
@@ -376,7 +376,8 @@ void require_sound(const LlmConfig& config) {
     if (!sound) throw std::invalid_argument(config.model + ": " + what);
   };
   require(config.layers > 0 && config.dim > 0 && config.hidden > 0 && config.vocab > 0, "a size is 0");
-  require(config.heads > 0 && config.dim % config.heads == 0, "the heads do not divide dim");
+  require(config.heads > 0 && (config.head_size > 0 || config.dim % config.heads == 0),
+          "the heads do not divide dim");
   require(config.head_dim() % 2 == 0, "a head of odd size cannot be rotated");
   require(config.kv_heads > 0 && config.heads % config.kv_heads == 0, "kv_heads do not divide the heads");
   require(config.chosen > 0 && config.chosen <= config.experts, "more experts are chosen than there are");
@@ -391,8 +392,9 @@ void require_sound(const LlmConfig& config) {
   const std::size_t different = std::max<std::size_t>(config.formats.size(), 1);
   for (std::size_t layer = 0; layer < different; ++layer) {
     const LlmLayerFormats formats = config.formats_of(layer);
-    for (const LlmFormat format : {formats.qkv, formats.key, formats.value, formats.out, formats.up})
+    for (const LlmFormat format : {formats.qkv, formats.key, formats.value, formats.up})
       require_blocks(format, config.dim);
+    require_blocks(formats.out, config.q_dim());
     require_blocks(formats.down, config.hidden);
     require_blocks(formats.shared_up, config.dim);
     require_blocks(formats.shared_down, config.shared_hidden);
@@ -485,10 +487,10 @@ LlmActivated llm_activated(const LlmConfig& config) {
   for (std::size_t index = 0; index < different; ++index) {
     const LlmLayerFormats formats = config.formats_of(index);
     const double experts = alike * static_cast<double>(config.chosen);
-    add(config.dim, config.dim, formats.qkv, alike);
+    add(config.q_dim(), config.dim, formats.qkv, alike);
     add(config.kv_dim(), config.dim, formats.key, alike);
     add(config.kv_dim(), config.dim, formats.value, alike);
-    add(config.dim, config.dim, formats.out, alike);
+    add(config.dim, config.q_dim(), formats.out, alike);
     if (config.is_gated()) add(config.experts, config.dim, LlmFormat::kBf16, alike);
     add(2 * config.hidden, config.dim, formats.up, experts);
     add(config.dim, config.hidden, formats.down, experts);

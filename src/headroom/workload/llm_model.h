@@ -63,6 +63,7 @@ struct LlmConfig {
   std::size_t layers = 0;
   std::size_t dim = 0;  ///< of the residual stream
   std::size_t heads = 0;
+  std::size_t head_size = 0;  ///< of a head; 0: dim / heads
   std::size_t kv_heads = 0;  ///< divides heads
   std::size_t hidden = 0;    ///< of the feed-forward layers
   std::size_t vocab = 0;
@@ -80,9 +81,10 @@ struct LlmConfig {
   std::vector<LlmLayerFormats> formats{};  ///< of each layer, where they are not all `dtype`
   std::string output_dtype{};              ///< of the last matrix; empty: `dtype`
 
-  std::size_t head_dim() const { return dim / heads; }
+  std::size_t head_dim() const { return head_size > 0 ? head_size : dim / heads; }
+  std::size_t q_dim() const { return heads * head_dim(); }
   std::size_t kv_dim() const { return kv_heads * head_dim(); }
-  std::size_t qkv_rows() const { return dim + 2 * kv_dim(); }
+  std::size_t qkv_rows() const { return q_dim() + 2 * kv_dim(); }
   bool is_gated() const { return experts > 1; }
   LlmLayerFormats formats_of(std::size_t layer) const;
   LlmFormat output_format() const { return llm_format(output_dtype.empty() ? dtype : output_dtype); }
@@ -93,7 +95,7 @@ struct LlmConfig {
 LlmConfig llama2_7b(const std::string& dtype);
 LlmConfig mixtral_8x7b(const std::string& dtype);
 
-/// Throws std::invalid_argument where the shapes do not fit together: heads that do not divide dim, an odd
+/// Throws std::invalid_argument where the shapes do not fit together: heads that do not divide dim and have no size, an odd
 /// head, kv_heads that do not divide heads, more experts chosen than there are.
 void require_sound(const LlmConfig& config);
 
@@ -134,10 +136,10 @@ struct LlmMatrix {
 
 struct LlmLayer {
   Bf16* attention_norm = nullptr;  ///< [dim]
-  LlmMatrix qkv;                   ///< [dim + 2 kv_dim, dim]: queries, keys, values; or queries [dim, dim]
+  LlmMatrix qkv;                   ///< [q_dim + 2 kv_dim, dim]: queries, keys, values; or queries alone
   LlmMatrix keys, values;          ///< [kv_dim, dim] where they are not in `qkv`; else no rows
-  float* bias = nullptr;           ///< [dim + 2 kv_dim] of these, where there is one
-  LlmMatrix out;                   ///< [dim, dim]
+  float* bias = nullptr;           ///< [q_dim + 2 kv_dim] of these, where there is one
+  LlmMatrix out;                   ///< [dim, q_dim]
   Bf16* ffn_norm = nullptr;        ///< [dim]
   LlmMatrix gate;                  ///< [experts, dim] of bf16; no rows without experts
   std::vector<LlmMatrix> w1, w3;   ///< [hidden, dim], one for each expert

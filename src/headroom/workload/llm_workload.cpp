@@ -128,8 +128,8 @@ class Reference {
     cache.keys.resize(config_.kv_heads);
     cache.values.resize(config_.kv_heads);
     for (std::size_t head = 0; head < config_.kv_heads; ++head) {
-      const auto key = all.subspan(config_.dim + head * width, width);
-      const auto value = all.subspan(config_.dim + config_.kv_dim() + head * width, width);
+      const auto key = all.subspan(config_.q_dim() + head * width, width);
+      const auto value = all.subspan(config_.q_dim() + config_.kv_dim() + head * width, width);
       cache.keys[head].insert(cache.keys[head].end(), key.begin(), key.end());
       cache.values[head].insert(cache.values[head].end(), value.begin(), value.end());
     }

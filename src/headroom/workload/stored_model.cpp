@@ -35,11 +35,14 @@ struct TypeLine {
   const char* name;
   std::size_t size, bytes;
 };
-constexpr std::array<TypeLine, 8> kTypes{{{StoredType::kF32, "F32", 1, 4},
+constexpr std::array<TypeLine, 11> kTypes{{{StoredType::kF32, "F32", 1, 4},
                                           {StoredType::kF16, "F16", 1, 2},
                                           {StoredType::kBf16, "BF16", 1, 2},
                                           {StoredType::kQ8Block, "Q8_0", kBlock, 34},
                                           {StoredType::kQ4Block, "Q4_0", kBlock, 18},
+                                          {StoredType::kQ4Least, "Q4_1", kBlock, 20},
+                                          {StoredType::kQ5Block, "Q5_0", kBlock, 22},
+                                          {StoredType::kQ5Least, "Q5_1", kBlock, 24},
                                           {StoredType::kQ4Super, "Q4_K", kSuper, 144},
                                           {StoredType::kQ5Super, "Q5_K", kSuper, 176},
                                           {StoredType::kQ6Super, "Q6_K", kSuper, 210}}};
@@ -74,6 +77,26 @@ void read_q4(const std::byte* block, float* values) {
     const unsigned two = byte_at(block, 2 + i);
     values[i] = scale * (static_cast<float>(two & 15U) - 8);
     values[i + kBlock / 2] = scale * (static_cast<float>(two >> 4U) - 8);
+  }
+}
+
+/// As read_q4, with a fifth bit of each number in four bytes before, and a minimum instead of a zero in the
+/// middle (dequantize_row_q4_1, dequantize_row_q5_0, dequantize_row_q5_1).
+template <bool kHasFifths, bool kHasMinimum>
+void read_block(const std::byte* block, float* values) {
+  const float scale = half_at(block), least = kHasMinimum ? half_at(block + 2) : 0;
+  const std::byte* bits = block + (kHasMinimum ? 4 : 2);
+  std::uint32_t fifths = 0;
+  if (kHasFifths) {
+    fifths = load<std::uint32_t>(bits);
+    bits += sizeof fifths;
+  }
+  const int zero = kHasMinimum ? 0 : 16;
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    const unsigned two = byte_at(bits, i % (kBlock / 2));
+    const unsigned four = i < kBlock / 2 ? two & 15U : two >> 4U;
+    const auto q = static_cast<int>(four | ((fifths >> i) & 1U) << 4U) - zero;
+    values[i] = static_cast<float>(q) * scale + least;
   }
 }
 
@@ -156,6 +179,12 @@ std::optional<StoredType> type_of(std::uint32_t number) {
       return StoredType::kF16;
     case 2:
       return StoredType::kQ4Block;
+    case 3:
+      return StoredType::kQ4Least;
+    case 6:
+      return StoredType::kQ5Block;
+    case 7:
+      return StoredType::kQ5Least;
     case 8:
       return StoredType::kQ8Block;
     case 12:
@@ -169,6 +198,18 @@ std::optional<StoredType> type_of(std::uint32_t number) {
     default:
       return std::nullopt;
   }
+}
+
+/// What ggml calls a type that is not read (ggml.h).
+std::string name_of_unread(std::uint32_t number) {
+  constexpr std::array<std::pair<std::uint32_t, const char*>, 23> kNames{
+      {{9, "Q8_1"},    {10, "Q2_K"},  {11, "Q3_K"},    {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"},
+       {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"},  {21, "IQ3_S"}, {22, "IQ2_S"},   {23, "IQ4_XS"},
+       {24, "I8"},      {25, "I16"},   {26, "I32"},     {27, "I64"},   {28, "F64"},     {29, "IQ1_M"},
+       {34, "TQ1_0"},   {35, "TQ2_0"}, {39, "MXFP4"},   {4, "Q4_2"},   {5, "Q4_3"}}};
+  const auto* found = std::ranges::find(kNames, number, &std::pair<std::uint32_t, const char*>::first);
+  if (found == kNames.end()) return fmt::format("ggml's type {}", number);
+  return fmt::format("{}, ggml's type {}", found->second, number);
 }
 
 class GgufReader {
@@ -310,9 +351,10 @@ class GgufReader {
     const auto type = type_of(number);
     if (!type) {
       fail(
-          fmt::format("{} (described at byte {}) has numbers of ggml's type {}, which is not read; F32, F16, "
-                      "BF16, Q8_0, Q4_0, Q4_K, Q5_K and Q6_K are: quantise the model as one of these",
-                      what, at_ - 4, number));
+          fmt::format("{} [{}] (described at byte {}) has numbers of {}, which is not read; F32, F16, BF16, "
+                      "Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K are: quantise the model as one of "
+                      "these",
+                      what, fmt::join(tensor.shape, ","), at_ - 4, name_of_unread(number)));
     }
     tensor.type = *type;
     tensor.offset = take<std::uint64_t>("the place of " + what);
@@ -479,6 +521,15 @@ void dequantise(StoredType type, const std::byte* blocks, std::span<float> value
       case StoredType::kQ4Block:
         read_q4(blocks, to);
         break;
+      case StoredType::kQ4Least:
+        read_block<false, true>(blocks, to);
+        break;
+      case StoredType::kQ5Block:
+        read_block<true, false>(blocks, to);
+        break;
+      case StoredType::kQ5Least:
+        read_block<true, true>(blocks, to);
+        break;
       case StoredType::kQ4Super:
         read_super<false>(blocks, to);
         break;
@@ -493,7 +544,8 @@ void dequantise(StoredType type, const std::byte* blocks, std::span<float> value
 }
 
 std::string StoredTensor::describe() const {
-  return fmt::format("{} [{}] at byte {}", in_quotes(name), fmt::join(shape, ","), offset);
+  return fmt::format("{} [{}] of {} at byte {}", in_quotes(name), fmt::join(shape, ","), name_of(type),
+                     offset);
 }
 
 std::optional<std::size_t> stored_bytes(StoredType type, std::span<const std::size_t> shape) {

@@ -35,6 +35,9 @@ enum class StoredType {
   kBf16,
   kQ8Block,  ///< Q8_0: 32 of int8, one scale of binary16
   kQ4Block,  ///< Q4_0: 32 of 4 bits (8 is zero), one scale of binary16
+  kQ4Least,  ///< Q4_1: 32 of 4 bits, a scale and a minimum of binary16
+  kQ5Block,  ///< Q5_0: 32 of 5 bits (16 is zero), one scale of binary16
+  kQ5Least,  ///< Q5_1: 32 of 5 bits, a scale and a minimum of binary16
   kQ4Super,  ///< Q4_K: 256 of 4 bits, eight scales and minima of 6 bits
   kQ5Super,  ///< Q5_K: the same with 5 bits
   kQ6Super   ///< Q6_K: 256 of 6 bits, sixteen scales of 8 bits
@@ -61,7 +64,7 @@ struct StoredTensor {
   std::size_t offset = 0;          ///< of its first byte in the file
   std::span<const std::byte> bytes;
 
-  /// "'blk.0.attn_q.weight' [64,64] at byte 1024", for messages.
+  /// "'blk.0.attn_q.weight' [64,64] of Q8_0 at byte 1024", for messages.
   std::string describe() const;
 };
 

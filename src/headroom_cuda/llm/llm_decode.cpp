@@ -134,7 +134,7 @@ void require_streamable(const State& state, const LlmConfig& config) {
           "it has biases, or experts of another kind");
   require(config.experts <= kMostExperts, fmt::format("more than {} experts", kMostExperts));
   require(has_attention(config.head_dim()), fmt::format("heads of {} values", config.head_dim()));
-  for (const std::size_t columns : {config.dim, config.hidden}) {
+  for (const std::size_t columns : {config.dim, config.q_dim(), config.hidden}) {
     require(columns % kStreamUnit == 0,
             fmt::format("{} columns, which are no multiple of {}", columns, kStreamUnit));
   }
@@ -224,7 +224,7 @@ DeviceDecoder::DeviceDecoder(const State& state, Device& device, const DeviceLlm
   qkv_ = room(config_.qkv_rows() * sizeof(float));
   keys_ = room(cache);
   values_ = room(cache);
-  attended_ = room(config_.dim * sizeof(Bf16));
+  attended_ = room(config_.q_dim() * sizeof(Bf16));
   hidden_ = room(config_.chosen * config_.hidden * sizeof(Bf16));
   parts_ = room(config_.heads * splits_for(positions) * (config_.head_dim() + 2) * sizeof(float));
   finished_ = zeros(config_.heads);

@@ -187,7 +187,7 @@ LlmDecoder::LlmDecoder(const LlmWeights& weights, ThreadPool& pool, Isa isa, std
   x_.resize(rows * config_.dim);
   normalised_.resize(rows * config_.dim);
   qkv_.resize(rows * config_.qkv_rows());
-  attended_.resize(rows * config_.dim);
+  attended_.resize(rows * config_.q_dim());
   sums_.resize(rows * config_.chosen * config_.dim);
   gate_.resize(rows * config_.chosen * config_.hidden);
   up_.resize(gate_.size());
@@ -203,7 +203,7 @@ LlmDecoder::LlmDecoder(const LlmWeights& weights, ThreadPool& pool, Isa isa, std
   }
   for (int index = 0; index < pool.workers(); ++index) {
     Worker& worker = workers_.emplace_back(Worker{
-        MatrixProducts(isa, std::max({config_.dim, config_.hidden, config_.shared_hidden})), {}, {}, {}, {}});
+        MatrixProducts(isa, std::max({config_.dim, config_.q_dim(), config_.hidden, config_.shared_hidden})), {}, {}, {}, {}});
     worker.normalised.resize(kAlone * config_.dim);
     const std::size_t queries = rows_together() * (config_.heads / config_.kv_heads);
     const auto scratch = [&](std::size_t heads) {
@@ -336,7 +336,7 @@ void LlmDecoder::attend_rows(std::size_t layer, std::size_t rows, int at, int wo
 void LlmDecoder::keep(std::size_t layer, std::size_t row, std::size_t kv_head) {
   const std::size_t width = config_.head_dim(), position = position_of(row);
   const std::size_t start = ((sequence_of(row) * config_.kv_heads + kv_head) * positions_ + position) * width;
-  float* const key = qkv_.data() + row * config_.qkv_rows() + config_.dim + kv_head * width;
+  float* const key = qkv_.data() + row * config_.qkv_rows() + config_.q_dim() + kv_head * width;
   const std::size_t pair = position * rotary_.pairs;
   token_.rotate(key, rotary_.cosines.data() + pair, rotary_.sines.data() + pair, rotary_.pairs);
   token_.round(key, width, keys_[layer].as<Bf16>().data() + start);
@@ -353,7 +353,7 @@ void LlmDecoder::attend(std::size_t layer, Slice rows, std::size_t kv_head, Work
     for (std::size_t head = kv_head * shared; head < (kv_head + 1) * shared; ++head) {
       float* const query = qkv_.data() + row * config_.qkv_rows() + head * width;
       token_.rotate(query, rotary_.cosines.data() + pair, rotary_.sines.data() + pair, rotary_.pairs);
-      worker.queries.push_back({query, position + 1, attended_.data() + row * config_.dim + head * width});
+      worker.queries.push_back({query, position + 1, attended_.data() + row * config_.q_dim() + head * width});
     }
   }
   token_.attend(worker.queries, keys(layer, sequence, kv_head), values(layer, sequence, kv_head), width,
@@ -378,7 +378,7 @@ void LlmDecoder::add_product(const LlmMatrix& matrix, std::span<const Bf16> inpu
 }
 
 void LlmDecoder::project_back(const LlmLayer& layer, std::size_t rows, int at, int workers) {
-  add_product(layer.out, attended_, config_.dim, rows, at, workers, [](std::size_t) { return 1.0F; });
+  add_product(layer.out, attended_, config_.q_dim(), rows, at, workers, [](std::size_t) { return 1.0F; });
 }
 
 /// This worker's rows of the hidden activations.

@@ -42,7 +42,8 @@ double expected_experts(const LlmConfig& config, double rows) {
 double integer_operations(const LlmConfig& config, const LlmShape& shape, Isa isa) {
   const double rows = shape.rows(), passes = std::ceil(rows / static_cast<double>(kLlmRowsAtOnce));
   const double chosen = rows * static_cast<double>(config.chosen), logits = wanted_logits(shape);
-  const auto dim = static_cast<double>(config.dim), hidden = static_cast<double>(config.hidden);
+  const auto dim = static_cast<double>(config.dim), q_dim = static_cast<double>(config.q_dim()),
+             hidden = static_cast<double>(config.hidden);
   double sum = 0;
   // `times` in all, `at_once` per read of the matrix.
   const auto add = [&](LlmFormat format, double numbers, double times, double at_once) {
@@ -57,10 +58,10 @@ double integer_operations(const LlmConfig& config, const LlmShape& shape, Isa is
                                                          : together;
   for (std::size_t layer = 0; layer < different; ++layer) {
     const LlmLayerFormats formats = config.formats_of(layer);
-    add(formats.qkv, alike * dim * dim, rows, together);
+    add(formats.qkv, alike * q_dim * dim, rows, together);
     for (const LlmFormat format : {formats.key, formats.value})
       add(format, alike * static_cast<double>(config.kv_dim()) * dim, rows, together);
-    add(formats.out, alike * dim * dim, rows, together);
+    add(formats.out, alike * dim * q_dim, rows, together);
     add(formats.up, alike * 2 * hidden * dim, chosen, of_expert);
     add(formats.down, alike * hidden * dim, chosen, of_expert);
     const double shared = alike * static_cast<double>(config.shared_hidden) * dim;
@@ -96,7 +97,7 @@ struct Running {
 std::size_t working_bytes(const LlmConfig& config, const LlmShape& shape) {
   const std::size_t rows = std::min(kLlmRowsAtOnce, shape.sequences * shape.tokens);
   const std::size_t wanted = shape.sequences * (shape.wanted == LlmLogits::kAll ? shape.tokens : 1);
-  const std::size_t row = 12 * config.dim + 4 * config.qkv_rows() +
+  const std::size_t row = 10 * config.dim + 2 * config.q_dim() + 4 * config.qkv_rows() +
                           config.chosen * (4 * config.dim + 10 * config.hidden) + 10 * config.shared_hidden;
   return bytes_of(rows, row) + bytes_of(wanted, config.vocab, sizeof(float));
 }
@@ -420,7 +421,7 @@ Work llm_work(const LlmConfig& config, const LlmShape& shape, Isa isa) {
   const double position = 2 * layers * static_cast<double>(config.kv_dim() * sizeof(Bf16));
   Work work;
   work.flops = 2 * (chosen.parameters - output) * rows + 2 * output * wanted_logits(shape) +
-               4 * layers * static_cast<double>(config.dim) * pairs;
+               4 * layers * static_cast<double>(config.q_dim()) * pairs;
   work.bytes_written = position * rows;
   work.bytes = single.bytes + (config.is_gated() ? expected_experts(config, rows) - 1 : 0) * expert +
                position * context * static_cast<double>(shape.sequences) + work.bytes_written;

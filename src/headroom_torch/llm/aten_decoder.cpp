@@ -110,8 +110,8 @@ at::Tensor AtenDecoder::rotated(const at::Tensor& x) const {
 at::Tensor AtenDecoder::attention(Layer& layer, const at::Tensor& x) {
   const std::int64_t tokens = x.size(0), width = size_of(config_.head_dim()),
                      kv_heads = size_of(config_.kv_heads);
-  const std::int64_t dim = size_of(config_.dim), kv_dim = size_of(config_.kv_dim()), length = used_ + tokens;
-  const std::vector<at::Tensor> parts = linear(layer.qkv, x).split_with_sizes({dim, kv_dim, kv_dim}, 1);
+  const std::int64_t q_dim = size_of(config_.q_dim()), kv_dim = size_of(config_.kv_dim()), length = used_ + tokens;
+  const std::vector<at::Tensor> parts = linear(layer.qkv, x).split_with_sizes({q_dim, kv_dim, kv_dim}, 1);
   const at::Tensor queries = rotated(parts[0].reshape({tokens, -1, width}));
   const at::Tensor keys = rotated(parts[1].reshape({tokens, kv_heads, width}));
   layer.keys.narrow(1, used_, tokens).copy_(keys.transpose(0, 1));
@@ -128,7 +128,7 @@ at::Tensor AtenDecoder::attention(Layer& layer, const at::Tensor& x) {
                  .view({kv_heads, -1, length});
   }
   const at::Tensor y = at::matmul(at::softmax(scores, -1), layer.values.narrow(1, 0, length));
-  return linear(layer.out, y.view({-1, tokens, width}).transpose(0, 1).reshape({tokens, dim}));
+  return linear(layer.out, y.view({-1, tokens, width}).transpose(0, 1).reshape({tokens, q_dim}));
 }
 
 at::Tensor AtenDecoder::expert(const Layer& layer, std::size_t index, const at::Tensor& x) {

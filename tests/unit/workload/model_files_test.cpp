@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -129,7 +130,7 @@ TEST(Gguf, OtherFilesAreNamed) {
   EXPECT_THAT(message_of(model_bytes::gguf({}, {}, 1)), HasSubstr("GGUF version 1 is not read"));
   EXPECT_THAT(message_of(model_bytes::gguf({}, {}, 0x03000000)), HasSubstr("big-endian"));
   EXPECT_THAT(message_of(model_bytes::gguf({}, {{"t", {1}, 11, "x"}})),
-              AllOf(HasSubstr("tensor 't'"), HasSubstr("ggml's type 11, which is not read")));
+              AllOf(HasSubstr("tensor 't'"), HasSubstr("numbers of Q3_K, ggml's type 11, which is not read")));
   EXPECT_THAT(message_of(model_bytes::gguf(
                   {}, {model_bytes::tensor("t", {1}, 0, 1), model_bytes::tensor("t", {1}, 0, 1)})),
               HasSubstr("tensor 't' is there twice"));
@@ -277,6 +278,118 @@ TEST_F(ModelFiles, QueriesKeysAndValuesOfSeveralTypesLieByThemselves) {
   EXPECT_EQ(llm_activated(file.config).bytes, bytes);
 }
 
+TEST_F(ModelFiles, HeadsMayHaveASizeOfTheirOwn) {
+  model_bytes::Sizes sizes;
+  sizes.head = 24;  // 4 of them are wider than the model
+  std::vector<model_bytes::Tensor> stored = model_bytes::llama_tensors(sizes, 30, false),
+                                   renamed = model_bytes::llama_tensors(sizes, 30, true);
+  write("config.json", model_bytes::config_json(sizes));
+  const LlmFile hub = open_llm_file(write("model.safetensors", model_bytes::safetensors(stored)));
+  EXPECT_EQ(hub.config.head_dim(), 24U);
+  EXPECT_EQ(hub.config.qkv_rows(), 4U * 24 + 2 * 2 * 24);
+  const Team team = fresh_threads(2);
+  const std::vector<std::int32_t> tokens{1, 40, 7};
+  const LlmWeights weights = load_llm_weights(hub, 2, team);
+  EXPECT_EQ(weights.layer(0).out.columns, 96U);
+  EXPECT_EQ(exact_logits(team, weights, tokens).logits.size(), 50U);
+  // The same size declared is the same model as without.
+  const auto logits = [&](std::uint64_t head) {
+    model_bytes::Sizes same;
+    same.head = head;
+    const LlmFile file = open_llm_file(write(
+        "a.gguf", model_bytes::gguf(model_bytes::llama_metadata(same), model_bytes::llama_tensors(same, 30, true))));
+    return exact_logits(team, load_llm_weights(file, 2, team), tokens).logits;
+  };
+  EXPECT_EQ(logits(16), logits(0));
+  const auto message_with = [&](const char* key, std::uint32_t value) {
+    model_bytes::Metadata metadata = model_bytes::llama_metadata(sizes);
+    metadata.number(key, value);
+    return message(write("b.gguf", model_bytes::gguf(metadata, renamed)));
+  };
+  EXPECT_THAT(message_with("llama.attention.value_length", 16), HasSubstr("keys of 24 numbers and values of 16"));
+  EXPECT_THAT(message_with("llama.rope.dimension_count", 12), HasSubstr("12 of the 24 numbers of each head"));
+  EXPECT_EQ(message_with("llama.attention.value_length", 24), "nothing was thrown");
+  EXPECT_THAT(message(write("c.gguf", model_bytes::gguf(model_bytes::llama_metadata(sizes_), renamed))),
+              AllOf(HasSubstr("tensor 'blk.0.attn_q.weight' [96,64] of BF16"), HasSubstr("want [64,64]")));
+}
+
+/// The tensors of a model in `count` files as llama-gguf-split names and numbers them.
+std::vector<std::string> shards_of(const std::vector<model_bytes::Tensor>& tensors, std::uint32_t count) {
+  std::vector<std::string> files;
+  const std::size_t each = (tensors.size() + count - 1) / count;
+  for (std::uint32_t number = 0; number < count; ++number) {
+    model_bytes::Metadata metadata = number == 0 ? model_bytes::llama_metadata({}) : model_bytes::Metadata();
+    metadata.number("split.no", number);
+    metadata.number("split.count", count);
+    metadata.number("split.tensors.count", static_cast<std::uint32_t>(tensors.size()));
+    const auto begin = tensors.begin() + static_cast<std::ptrdiff_t>(std::min(tensors.size(), number * each)),
+               end = tensors.begin() + static_cast<std::ptrdiff_t>(std::min(tensors.size(), (number + 1) * each));
+    files.push_back(model_bytes::gguf(metadata, {begin, end}));
+  }
+  return files;
+}
+
+TEST_F(ModelFiles, AllShardsOfASplitGgufAreReadFromAnyOfThem) {
+  const auto tensors = model_bytes::llama_tensors(sizes_, 8, true);
+  const std::vector<std::string> files = shards_of(tensors, 3);
+  for (std::size_t i = 0; i < 3; ++i) write(fmt::format("m-{:05}-of-00003.gguf", i + 1), files[i]);
+  const LlmFile whole = open_llm_file(write("m.gguf", whole_gguf(8)));
+  const Team team = fresh_threads(1);
+  const auto logits = [&](const LlmFile& file) {
+    return exact_logits(team, load_llm_weights(file, 2, team), std::vector<std::int32_t>{3, 4}).logits;
+  };
+  for (int number = 1; number <= 3; ++number) {
+    const LlmFile split = open_llm_file(folder_ / fmt::format("m-{:05}-of-00003.gguf", number));
+    EXPECT_EQ(split.config.model, "m");
+    EXPECT_EQ(split.model.tensors.size(), tensors.size());
+    EXPECT_EQ(logits(split), logits(whole)) << number;
+  }
+}
+
+TEST_F(ModelFiles, ShardsThatAreNotAllThereAreNamed) {
+  const std::vector<std::string> files = shards_of(model_bytes::llama_tensors(sizes_, 8, true), 3);
+  const fs::path first = write("m-00001-of-00003.gguf", files[0]);
+  EXPECT_THAT(message(first), AllOf(HasSubstr("is shard 1 of 3 of a model"), HasSubstr("m-00002-of-00003.gguf' is missing"),
+                                    HasSubstr("merge them")));
+  EXPECT_THAT(message(write("renamed.gguf", files[1])),
+              AllOf(HasSubstr("is shard 2 of 3 of a model"), HasSubstr("does not end in -00001-of-00003.gguf")));
+  write("m-00002-of-00003.gguf", files[0]);
+  write("m-00003-of-00003.gguf", files[2]);
+  EXPECT_THAT(message(first), HasSubstr("says that it is shard 1 of 3, and its name that it is 2 of 3"));
+  write("m-00002-of-00003.gguf", files[1]);
+  write("m-00003-of-00003.gguf", shards_of({model_bytes::tensor("t", {32}, 0, 1)}, 3)[2]);
+  EXPECT_THAT(message(first), HasSubstr("one of them is of another model"));
+}
+
+TEST_F(ModelFiles, OtherBlocksOfThirtyTwoBecomeBf16) {
+  for (const auto& [type, name, bytes] : {std::tuple{3U, "Q4_1", 20U}, {6U, "Q5_0", 22U}, {7U, "Q5_1", 24U}}) {
+    std::vector<model_bytes::Tensor> tensors = model_bytes::llama_tensors(sizes_, 30, true);
+    for (model_bytes::Tensor& one : tensors) {
+      if (one.shape.size() < 2) continue;
+      one.type = type;
+      const std::size_t blocks = one.bytes.size() / 2 / 32;
+      one.bytes.clear();
+      for (std::size_t i = 0; i < blocks; ++i) {
+        std::string block;
+        model_bytes::append(block, std::uint16_t{0x2400});  // 2^-6
+        if (type != 6) model_bytes::append(block, std::uint16_t{0xa400});
+        while (block.size() < bytes) block += static_cast<char>(block.size() * 37 + i);
+        one.bytes += block;
+      }
+    }
+    const LlmFile file =
+        open_llm_file(write("a.gguf", model_bytes::gguf(model_bytes::llama_metadata(sizes_), tensors)));
+    EXPECT_EQ(file.stored, name);
+    EXPECT_EQ(file.config.formats_of(0).qkv, LlmFormat::kBf16);
+    const StoredTensor* stored = file.model.find("blk.0.ffn_down.weight");
+    std::vector<float> values(96);
+    dequantise(stored->type, stored->bytes.data(), values);
+    const LlmWeights weights = load_llm_weights(file, 1, fresh_threads(1));
+    const auto* row = reinterpret_cast<const Bf16*>(weights.layer(0).w2.front().weights);
+    for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(to_float(row[i]), to_float(to_bf16(values[i])));
+  }
+}
+
 TEST_F(ModelFiles, WithoutAnOutputTheEmbeddingIsTheOutput) {
   std::vector<model_bytes::Tensor> tensors = model_bytes::llama_tensors(sizes_, 30, true);
   tensors.pop_back();
@@ -295,7 +408,8 @@ TEST_F(ModelFiles, WrongShapesAndMissingTensorsAreNamed) {
                 auto& wrong = of_tensor(tensors, "blk.1.ffn_down.weight");
                 wrong = model_bytes::tensor(wrong.name, {64, 64}, 30, 1);
               }),
-              AllOf(HasSubstr("tensor 'blk.1.ffn_down.weight' [64,64] at byte "), HasSubstr("want [64,96]")));
+              AllOf(HasSubstr("tensor 'blk.1.ffn_down.weight' [64,64] of BF16 at byte "),
+                    HasSubstr("want [64,96]")));
   EXPECT_THAT(
       message_of_changed([&](auto& tensors) { of_tensor(tensors, "blk.0.attn_q.weight").name = "other"; }),
       HasSubstr("tensor 'blk.0.attn_q.weight' is missing"));
@@ -451,6 +565,25 @@ TEST(StoredTypes, NumbersAreThoseOfGgml) {
   EXPECT_EQ(values[64 + 3], 0.5F * 5 * 12);
   EXPECT_EQ(values[128 + 96 + 16 + 15], 0.5F * 16 * 0);
   EXPECT_EQ(values[128 + 96 + 16 + 1], 0.5F * 16 * 14);
+
+  // Q4_1, Q5_0 and Q5_1: halves i and 15 - i, fifth bits of the numbers 1 and 17, scale 0.5, minimum -2.
+  const std::string halves = [] {
+    std::string text;
+    for (std::size_t i = 0; i < 16; ++i) text += static_cast<char>(i | (15 - i) << 4U);
+    return text;
+  }();
+  std::string scale, minimum, fifths;
+  model_bytes::append(scale, std::uint16_t{0x3800});
+  model_bytes::append(minimum, std::uint16_t{0xc000});
+  model_bytes::append(fifths, std::uint32_t{1U << 1U | 1U << 17U});
+  values.resize(32);
+  dequantise(StoredType::kQ4Least, bytes_of(scale + minimum + halves).data(), values);
+  EXPECT_THAT((std::array{values[0], values[1], values[16], values[17]}), ElementsAre(-2, -1.5F, 5.5F, 5));
+  const std::string five = scale + fifths + halves, five_least = scale + minimum + fifths + halves;
+  dequantise(StoredType::kQ5Block, bytes_of(five).data(), values);
+  EXPECT_THAT((std::array{values[0], values[1], values[16], values[17]}), ElementsAre(-8, 0.5F, -0.5F, 7));
+  dequantise(StoredType::kQ5Least, bytes_of(five_least).data(), values);
+  EXPECT_THAT((std::array{values[0], values[1], values[16], values[17]}), ElementsAre(-2, 6.5F, 5.5F, 13));
 
   EXPECT_EQ(float_of_half(0x3c00), 1.0F);
   EXPECT_EQ(float_of_half(0xc000), -2.0F);
