@@ -84,7 +84,8 @@ void declare_measuring(OptionTable& table, RawCollectivesOptions& raw, Collectiv
   table.add_option("--precision", raw.stop.precision,
                    "goal for the half-width of the 95 % interval of the median (default 2%)");
   table.add_option("--min-time", raw.stop.min_time, "least time of a collective of a size (default 0.1s)");
-  table.add_option("--max-time", raw.stop.max_time, "most time of a collective of a size (default 2s); from 5s on of all of them");
+  table.add_option("--max-time", raw.stop.max_time,
+                   "most time of a collective of a size (default 2s); from 5s on of all of them");
   table.add_flag("--quick", raw.quick, "a first look: precision 10%, at most 0.3 s each");
   declare_limits(table, raw, options);
   declare_ranks(table, raw, options);
@@ -295,7 +296,8 @@ void declare_measuring(OptionTable& table, RawDdpOptions& raw, DdpOptions& optio
   table.add_option("--warmup", options.warmup, "iterations before them (default 5)").range(0, 1'000'000);
   table.add_option("--precision", raw.stop.precision,
                    "goal for the half-width of the 95 % interval of an iteration: goes on until it is met");
-  table.add_option("--max-time", raw.stop.max_time, "most time of a model's iterations (default 30s); from 5s on of the whole run");
+  table.add_option("--max-time", raw.stop.max_time,
+                   "most time of a model's iterations (default 30s); from 5s on of the whole run");
   declare_limits(table, raw, options);
   declare_ranks(table, raw, options);
 }

@@ -81,7 +81,8 @@ void declare_measuring(OptionTable& table, RawDispatchOptions& raw, DispatchOpti
   table.add_option("--precision", raw.stop.precision,
                    "goal for the half-width of the 95 % interval of the hit (default 1%)");
   table.add_option("--min-time", raw.stop.min_time, "least time of an operator (default 0.2s)");
-  table.add_option("--max-time", raw.stop.max_time, "most time of an operator (default 3s); from 5s on of the whole run");
+  table.add_option("--max-time", raw.stop.max_time,
+                   "most time of an operator (default 3s); from 5s on of the whole run");
   table.add_flag("--quick", raw.quick, "a first look: precision 5%, at most 0.5 s of each operator");
   declare_ranks(table, raw, options);
 }

@@ -532,8 +532,9 @@ ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target
   if (any([](const Record& record) { return target_verdict(record) == TargetVerdict::kMissed; })) {
     return ExitCode::kNo;
   }
-  const bool inconclusive =
-      unreached || any([](const Record& record) { return target_verdict(record) == TargetVerdict::kInconclusive; });
+  const bool inconclusive = unreached || any([](const Record& record) {
+                              return target_verdict(record) == TargetVerdict::kInconclusive;
+                            });
   return inconclusive ? ExitCode::kInconclusive : ExitCode::kFine;
 }
 

@@ -155,7 +155,7 @@ struct RoundSettings {
   std::uint64_t seed = 1;           ///< of the random order within rounds
   std::function<double()> now_ns;   ///< clock for the time caps
   double end_ns = std::numeric_limits<double>::infinity();  ///< of the run's time, on that clock
-  std::string out_of_time{};        ///< why a case was not reached by then
+  std::string out_of_time{};                                ///< why a case was not reached by then
   /// Called after each round.
   std::function<void(const GroupResult&)> on_round = [](const GroupResult&) {};
 };
@@ -228,7 +228,7 @@ class GroupRun {
   std::optional<double> sampling_since_;  ///< start of sampling in this process
   double sampled_before_ns_ = 0;          ///< sampling time of earlier processes
   double prepare_by_ns_ = std::numeric_limits<double>::infinity();
-  double prepared_ns_ = 0;                ///< what its first process took to get ready
+  double prepared_ns_ = 0;  ///< what its first process took to get ready
 };
 
 }  // namespace headroom

@@ -94,12 +94,14 @@ void refuse_what_is_not_computed(const Metadata& metadata, const LlmConfig& conf
   const auto width = static_cast<double>(config.head_dim());
   const auto rotated = metadata.number("rope.dimension_count");
   if (rotated && *rotated != width)
-    throw Error(fmt::format("{}: {:g} of the {:g} numbers of each head are rotated, which is not computed here: all are",
-                            source, *rotated, width));
+    throw Error(fmt::format(
+        "{}: {:g} of the {:g} numbers of each head are rotated, which is not computed here: all are", source,
+        *rotated, width));
   const auto values = metadata.number("attention.value_length");
   if (values && *values != width)
-    throw Error(fmt::format("{}: heads have keys of {:g} numbers and values of {:g}, which is not computed here", source,
-                            width, *values));
+    throw Error(
+        fmt::format("{}: heads have keys of {:g} numbers and values of {:g}, which is not computed here",
+                    source, width, *values));
 }
 
 /// Mixtral's are those of a llama; Qwen's have a width of their own, and beside them one for all tokens.
@@ -332,7 +334,8 @@ StoredLayer layer_of(const LlmFile& file, std::size_t index) {
   const auto vector = [&](const char* part, std::size_t size, const char* ending = ".weight") {
     return &tensor_of(file, name_in_layer(file, index, part, ending), {size});
   };
-  const std::size_t dim = config.dim, q_dim = config.q_dim(), kv_dim = config.kv_dim(), hidden = config.hidden;
+  const std::size_t dim = config.dim, q_dim = config.q_dim(), kv_dim = config.kv_dim(),
+                    hidden = config.hidden;
   StoredLayer layer{vector(spelling.attention_norm, dim),
                     matrix(spelling.query, q_dim, dim),
                     matrix(spelling.key, kv_dim, dim),
@@ -491,7 +494,8 @@ std::optional<ShardName> shard_of(const std::string& stem) {
   constexpr std::size_t kEnding = 1 + kShardDigits + kOf.size() + kShardDigits;
   if (stem.size() <= kEnding) return std::nullopt;
   const std::size_t start = stem.size() - kEnding;
-  const std::string number = stem.substr(start + 1, kShardDigits), count = stem.substr(stem.size() - kShardDigits);
+  const std::string number = stem.substr(start + 1, kShardDigits),
+                    count = stem.substr(stem.size() - kShardDigits);
   const bool has_digits = std::ranges::all_of(number + count, is_digit);
   if (!has_digits || stem[start] != '-' || stem.compare(start + 1 + kShardDigits, kOf.size(), kOf) != 0)
     return std::nullopt;
@@ -515,9 +519,8 @@ void open_gguf(LlmFile& file, const fs::path& path) {
   const std::uint64_t count = split_number(file.model, "split.count", 1);
   if (count <= 1) return;
   const std::uint64_t tensors = split_number(file.model, "split.tensors.count", 0);
-  const std::string which =
-      fmt::format("{} is shard {} of {} of a model", in_quotes(file.path),
-                  split_number(file.model, "split.no", 0) + 1, count);
+  const std::string which = fmt::format("{} is shard {} of {} of a model", in_quotes(file.path),
+                                        split_number(file.model, "split.no", 0) + 1, count);
   const auto name = shard_of(path.stem().string());
   if (!name || name->count != count) {
     throw Error(fmt::format("{}, but its name does not end in -00001-of-{:05}.gguf: name the shards so, {}",
@@ -526,13 +529,15 @@ void open_gguf(LlmFile& file, const fs::path& path) {
   StoredModel whole;
   file.files.clear();
   for (std::uint64_t number = 1; number <= count; ++number) {
-    const fs::path shard =
-        path.parent_path() / fmt::format("{}-{:05}-of-{:05}{}", name->model, number, count, path.extension().string());
-    if (!fs::exists(shard)) throw Error(fmt::format("{}, and {} is missing: {}", which, in_quotes(shard.string()), kMergeShards));
+    const fs::path shard = path.parent_path() / fmt::format("{}-{:05}-of-{:05}{}", name->model, number, count,
+                                                            path.extension().string());
+    if (!fs::exists(shard))
+      throw Error(fmt::format("{}, and {} is missing: {}", which, in_quotes(shard.string()), kMergeShards));
     StoredModel part = parse_gguf(file.files.emplace_back(shard).bytes(), shard.string());
     if (split_number(part, "split.no", 0) + 1 != number || split_number(part, "split.count", 1) != count) {
-      throw Error(fmt::format("{}: it says that it is shard {} of {}, and its name that it is {} of {}", in_quotes(shard.string()),
-                              split_number(part, "split.no", 0) + 1, split_number(part, "split.count", 1), number, count));
+      throw Error(fmt::format("{}: it says that it is shard {} of {}, and its name that it is {} of {}",
+                              in_quotes(shard.string()), split_number(part, "split.no", 0) + 1,
+                              split_number(part, "split.count", 1), number, count));
     }
     // The first has what is said of the model; the others repeat a part of it.
     whole.metadata.merge(part.metadata);

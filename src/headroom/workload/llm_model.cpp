@@ -88,7 +88,8 @@ LlmLayer place_layer(Arena& arena, const LlmConfig& config, std::size_t index) {
   const LlmLayerFormats formats = config.formats_of(index);
   LlmLayer layer;
   layer.attention_norm = arena.take<Bf16>(config.dim);
-  layer.qkv = arena.matrix(formats.has_one_qkv() ? config.qkv_rows() : config.q_dim(), config.dim, formats.qkv);
+  layer.qkv =
+      arena.matrix(formats.has_one_qkv() ? config.qkv_rows() : config.q_dim(), config.dim, formats.qkv);
   if (!formats.has_one_qkv()) {
     layer.keys = arena.matrix(config.kv_dim(), config.dim, formats.key);
     layer.values = arena.matrix(config.kv_dim(), config.dim, formats.value);

@@ -95,8 +95,8 @@ struct LlmConfig {
 LlmConfig llama2_7b(const std::string& dtype);
 LlmConfig mixtral_8x7b(const std::string& dtype);
 
-/// Throws std::invalid_argument where the shapes do not fit together: heads that do not divide dim and have no size, an odd
-/// head, kv_heads that do not divide heads, more experts chosen than there are.
+/// Throws std::invalid_argument where the shapes do not fit together: heads that do not divide dim and have
+/// no size, an odd head, kv_heads that do not divide heads, more experts chosen than there are.
 void require_sound(const LlmConfig& config);
 
 /// How a model's rotation was stretched for contexts longer than those it was trained with, as its file

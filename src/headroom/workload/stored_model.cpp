@@ -36,16 +36,16 @@ struct TypeLine {
   std::size_t size, bytes;
 };
 constexpr std::array<TypeLine, 11> kTypes{{{StoredType::kF32, "F32", 1, 4},
-                                          {StoredType::kF16, "F16", 1, 2},
-                                          {StoredType::kBf16, "BF16", 1, 2},
-                                          {StoredType::kQ8Block, "Q8_0", kBlock, 34},
-                                          {StoredType::kQ4Block, "Q4_0", kBlock, 18},
-                                          {StoredType::kQ4Least, "Q4_1", kBlock, 20},
-                                          {StoredType::kQ5Block, "Q5_0", kBlock, 22},
-                                          {StoredType::kQ5Least, "Q5_1", kBlock, 24},
-                                          {StoredType::kQ4Super, "Q4_K", kSuper, 144},
-                                          {StoredType::kQ5Super, "Q5_K", kSuper, 176},
-                                          {StoredType::kQ6Super, "Q6_K", kSuper, 210}}};
+                                           {StoredType::kF16, "F16", 1, 2},
+                                           {StoredType::kBf16, "BF16", 1, 2},
+                                           {StoredType::kQ8Block, "Q8_0", kBlock, 34},
+                                           {StoredType::kQ4Block, "Q4_0", kBlock, 18},
+                                           {StoredType::kQ4Least, "Q4_1", kBlock, 20},
+                                           {StoredType::kQ5Block, "Q5_0", kBlock, 22},
+                                           {StoredType::kQ5Least, "Q5_1", kBlock, 24},
+                                           {StoredType::kQ4Super, "Q4_K", kSuper, 144},
+                                           {StoredType::kQ5Super, "Q5_K", kSuper, 176},
+                                           {StoredType::kQ6Super, "Q6_K", kSuper, 210}}};
 
 const TypeLine& line_of(StoredType type) {
   return kTypes.at(static_cast<std::size_t>(type));
@@ -203,10 +203,10 @@ std::optional<StoredType> type_of(std::uint32_t number) {
 /// What ggml calls a type that is not read (ggml.h).
 std::string name_of_unread(std::uint32_t number) {
   constexpr std::array<std::pair<std::uint32_t, const char*>, 23> kNames{
-      {{9, "Q8_1"},    {10, "Q2_K"},  {11, "Q3_K"},    {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"},
-       {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"},  {21, "IQ3_S"}, {22, "IQ2_S"},   {23, "IQ4_XS"},
-       {24, "I8"},      {25, "I16"},   {26, "I32"},     {27, "I64"},   {28, "F64"},     {29, "IQ1_M"},
-       {34, "TQ1_0"},   {35, "TQ2_0"}, {39, "MXFP4"},   {4, "Q4_2"},   {5, "Q4_3"}}};
+      {{9, "Q8_1"},     {10, "Q2_K"},  {11, "Q3_K"},   {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"},
+       {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"}, {21, "IQ3_S"}, {22, "IQ2_S"},   {23, "IQ4_XS"},
+       {24, "I8"},      {25, "I16"},   {26, "I32"},    {27, "I64"},   {28, "F64"},     {29, "IQ1_M"},
+       {34, "TQ1_0"},   {35, "TQ2_0"}, {39, "MXFP4"},  {4, "Q4_2"},   {5, "Q4_3"}}};
   const auto* found = std::ranges::find(kNames, number, &std::pair<std::uint32_t, const char*>::first);
   if (found == kNames.end()) return fmt::format("ggml's type {}", number);
   return fmt::format("{}, ggml's type {}", found->second, number);

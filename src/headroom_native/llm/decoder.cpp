@@ -203,7 +203,11 @@ LlmDecoder::LlmDecoder(const LlmWeights& weights, ThreadPool& pool, Isa isa, std
   }
   for (int index = 0; index < pool.workers(); ++index) {
     Worker& worker = workers_.emplace_back(Worker{
-        MatrixProducts(isa, std::max({config_.dim, config_.q_dim(), config_.hidden, config_.shared_hidden})), {}, {}, {}, {}});
+        MatrixProducts(isa, std::max({config_.dim, config_.q_dim(), config_.hidden, config_.shared_hidden})),
+        {},
+        {},
+        {},
+        {}});
     worker.normalised.resize(kAlone * config_.dim);
     const std::size_t queries = rows_together() * (config_.heads / config_.kv_heads);
     const auto scratch = [&](std::size_t heads) {
@@ -353,7 +357,8 @@ void LlmDecoder::attend(std::size_t layer, Slice rows, std::size_t kv_head, Work
     for (std::size_t head = kv_head * shared; head < (kv_head + 1) * shared; ++head) {
       float* const query = qkv_.data() + row * config_.qkv_rows() + head * width;
       token_.rotate(query, rotary_.cosines.data() + pair, rotary_.sines.data() + pair, rotary_.pairs);
-      worker.queries.push_back({query, position + 1, attended_.data() + row * config_.q_dim() + head * width});
+      worker.queries.push_back(
+          {query, position + 1, attended_.data() + row * config_.q_dim() + head * width});
     }
   }
   token_.attend(worker.queries, keys(layer, sequence, kv_head), values(layer, sequence, kv_head), width,

@@ -110,7 +110,8 @@ at::Tensor AtenDecoder::rotated(const at::Tensor& x) const {
 at::Tensor AtenDecoder::attention(Layer& layer, const at::Tensor& x) {
   const std::int64_t tokens = x.size(0), width = size_of(config_.head_dim()),
                      kv_heads = size_of(config_.kv_heads);
-  const std::int64_t q_dim = size_of(config_.q_dim()), kv_dim = size_of(config_.kv_dim()), length = used_ + tokens;
+  const std::int64_t q_dim = size_of(config_.q_dim()), kv_dim = size_of(config_.kv_dim()),
+                     length = used_ + tokens;
   const std::vector<at::Tensor> parts = linear(layer.qkv, x).split_with_sizes({q_dim, kv_dim, kv_dim}, 1);
   const at::Tensor queries = rotated(parts[0].reshape({tokens, -1, width}));
   const at::Tensor keys = rotated(parts[1].reshape({tokens, kv_heads, width}));

@@ -191,7 +191,8 @@ TEST(CaseRecords, FlopsUtilizationIsFlopsOverTimeOverPeak) {
 TEST(CaseRecords, TheHeadlineIsOfTheBoundThatBinds) {
   const auto headline = [](const GroupResult& result) {
     for (const Record& record : records_of(result)) {
-      if (record.metric.headline) return std::pair(record.metric.name, record.limit ? record.limit->fraction : 0);
+      if (record.metric.headline)
+        return std::pair(record.metric.name, record.limit ? record.limit->fraction : 0);
     }
     return std::pair(std::string(), 0.0);
   };

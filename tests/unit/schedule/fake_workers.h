@@ -20,7 +20,7 @@ namespace headroom {
 /// How a fake case behaves.
 struct FakeCase {
   double ns = 1e6;  ///< per iteration
-  double prepare_ns = 0;                            ///< that preparing it takes
+  double prepare_ns = 0;  ///< that preparing it takes
   Work work{};
   Outcome outcome{};                                ///< of preparing
   std::function<double(double clock_ns)> factor{};  ///< on the time: noise, drift

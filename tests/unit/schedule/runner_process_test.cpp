@@ -154,6 +154,13 @@ TEST_F(RunnerProcesses, AnInterruptEndsTheWait) {
   EXPECT_THROW(RunnerProcess(script("sleeper", "sleep 100"), interrupted), Interrupted);
 }
 
+TEST_F(RunnerProcesses, ARunnerThatHasNotAnsweredByTheDeadlineIsEnded) {
+  const double begin_ns = steady_now_ns();
+  EXPECT_THROW(RunnerProcess(script("sleeper", "sleep 100"), interrupted, begin_ns + 3e8), OutOfTime);
+  EXPECT_THROW(start_runner(script("sleeper", "sleep 100"), interrupted, begin_ns), OutOfTime);
+  EXPECT_LT(steady_now_ns() - begin_ns, 60e9);
+}
+
 TEST_F(RunnerProcesses, AFleetLabelsAndRestarts) {
   const std::string serving =
       std::string(kHello) + "\nread line <&3\necho '{\"experiments\":[]}' >&3\nread line <&3\n";

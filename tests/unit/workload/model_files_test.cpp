@@ -129,8 +129,9 @@ TEST(Gguf, OtherFilesAreNamed) {
   EXPECT_THAT(message_of("PK\x03\x04 something"), HasSubstr("this is no GGUF file"));
   EXPECT_THAT(message_of(model_bytes::gguf({}, {}, 1)), HasSubstr("GGUF version 1 is not read"));
   EXPECT_THAT(message_of(model_bytes::gguf({}, {}, 0x03000000)), HasSubstr("big-endian"));
-  EXPECT_THAT(message_of(model_bytes::gguf({}, {{"t", {1}, 11, "x"}})),
-              AllOf(HasSubstr("tensor 't'"), HasSubstr("numbers of Q3_K, ggml's type 11, which is not read")));
+  EXPECT_THAT(
+      message_of(model_bytes::gguf({}, {{"t", {1}, 11, "x"}})),
+      AllOf(HasSubstr("tensor 't'"), HasSubstr("numbers of Q3_K, ggml's type 11, which is not read")));
   EXPECT_THAT(message_of(model_bytes::gguf(
                   {}, {model_bytes::tensor("t", {1}, 0, 1), model_bytes::tensor("t", {1}, 0, 1)})),
               HasSubstr("tensor 't' is there twice"));
@@ -296,8 +297,9 @@ TEST_F(ModelFiles, HeadsMayHaveASizeOfTheirOwn) {
   const auto logits = [&](std::uint64_t head) {
     model_bytes::Sizes same;
     same.head = head;
-    const LlmFile file = open_llm_file(write(
-        "a.gguf", model_bytes::gguf(model_bytes::llama_metadata(same), model_bytes::llama_tensors(same, 30, true))));
+    const LlmFile file =
+        open_llm_file(write("a.gguf", model_bytes::gguf(model_bytes::llama_metadata(same),
+                                                        model_bytes::llama_tensors(same, 30, true))));
     return exact_logits(team, load_llm_weights(file, 2, team), tokens).logits;
   };
   EXPECT_EQ(logits(16), logits(0));
@@ -306,7 +308,8 @@ TEST_F(ModelFiles, HeadsMayHaveASizeOfTheirOwn) {
     metadata.number(key, value);
     return message(write("b.gguf", model_bytes::gguf(metadata, renamed)));
   };
-  EXPECT_THAT(message_with("llama.attention.value_length", 16), HasSubstr("keys of 24 numbers and values of 16"));
+  EXPECT_THAT(message_with("llama.attention.value_length", 16),
+              HasSubstr("keys of 24 numbers and values of 16"));
   EXPECT_THAT(message_with("llama.rope.dimension_count", 12), HasSubstr("12 of the 24 numbers of each head"));
   EXPECT_EQ(message_with("llama.attention.value_length", 24), "nothing was thrown");
   EXPECT_THAT(message(write("c.gguf", model_bytes::gguf(model_bytes::llama_metadata(sizes_), renamed))),
@@ -323,7 +326,8 @@ std::vector<std::string> shards_of(const std::vector<model_bytes::Tensor>& tenso
     metadata.number("split.count", count);
     metadata.number("split.tensors.count", static_cast<std::uint32_t>(tensors.size()));
     const auto begin = tensors.begin() + static_cast<std::ptrdiff_t>(std::min(tensors.size(), number * each)),
-               end = tensors.begin() + static_cast<std::ptrdiff_t>(std::min(tensors.size(), (number + 1) * each));
+               end = tensors.begin() +
+                     static_cast<std::ptrdiff_t>(std::min(tensors.size(), (number + 1) * each));
     files.push_back(model_bytes::gguf(metadata, {begin, end}));
   }
   return files;
@@ -349,10 +353,11 @@ TEST_F(ModelFiles, AllShardsOfASplitGgufAreReadFromAnyOfThem) {
 TEST_F(ModelFiles, ShardsThatAreNotAllThereAreNamed) {
   const std::vector<std::string> files = shards_of(model_bytes::llama_tensors(sizes_, 8, true), 3);
   const fs::path first = write("m-00001-of-00003.gguf", files[0]);
-  EXPECT_THAT(message(first), AllOf(HasSubstr("is shard 1 of 3 of a model"), HasSubstr("m-00002-of-00003.gguf' is missing"),
-                                    HasSubstr("merge them")));
-  EXPECT_THAT(message(write("renamed.gguf", files[1])),
-              AllOf(HasSubstr("is shard 2 of 3 of a model"), HasSubstr("does not end in -00001-of-00003.gguf")));
+  EXPECT_THAT(message(first), AllOf(HasSubstr("is shard 1 of 3 of a model"),
+                                    HasSubstr("m-00002-of-00003.gguf' is missing"), HasSubstr("merge them")));
+  EXPECT_THAT(
+      message(write("renamed.gguf", files[1])),
+      AllOf(HasSubstr("is shard 2 of 3 of a model"), HasSubstr("does not end in -00001-of-00003.gguf")));
   write("m-00002-of-00003.gguf", files[0]);
   write("m-00003-of-00003.gguf", files[2]);
   EXPECT_THAT(message(first), HasSubstr("says that it is shard 1 of 3, and its name that it is 2 of 3"));
@@ -362,7 +367,8 @@ TEST_F(ModelFiles, ShardsThatAreNotAllThereAreNamed) {
 }
 
 TEST_F(ModelFiles, OtherBlocksOfThirtyTwoBecomeBf16) {
-  for (const auto& [type, name, bytes] : {std::tuple{3U, "Q4_1", 20U}, {6U, "Q5_0", 22U}, {7U, "Q5_1", 24U}}) {
+  for (const auto& [type, name, bytes] :
+       {std::tuple{3U, "Q4_1", 20U}, {6U, "Q5_0", 22U}, {7U, "Q5_1", 24U}}) {
     std::vector<model_bytes::Tensor> tensors = model_bytes::llama_tensors(sizes_, 30, true);
     for (model_bytes::Tensor& one : tensors) {
       if (one.shape.size() < 2) continue;
@@ -404,12 +410,12 @@ TEST_F(ModelFiles, WrongShapesAndMissingTensorsAreNamed) {
                             const char* name) -> model_bytes::Tensor& {
     return *std::ranges::find(tensors, name, &model_bytes::Tensor::name);
   };
-  EXPECT_THAT(message_of_changed([&](auto& tensors) {
-                auto& wrong = of_tensor(tensors, "blk.1.ffn_down.weight");
-                wrong = model_bytes::tensor(wrong.name, {64, 64}, 30, 1);
-              }),
-              AllOf(HasSubstr("tensor 'blk.1.ffn_down.weight' [64,64] of BF16 at byte "),
-                    HasSubstr("want [64,96]")));
+  EXPECT_THAT(
+      message_of_changed([&](auto& tensors) {
+        auto& wrong = of_tensor(tensors, "blk.1.ffn_down.weight");
+        wrong = model_bytes::tensor(wrong.name, {64, 64}, 30, 1);
+      }),
+      AllOf(HasSubstr("tensor 'blk.1.ffn_down.weight' [64,64] of BF16 at byte "), HasSubstr("want [64,96]")));
   EXPECT_THAT(
       message_of_changed([&](auto& tensors) { of_tensor(tensors, "blk.0.attn_q.weight").name = "other"; }),
       HasSubstr("tensor 'blk.0.attn_q.weight' is missing"));
