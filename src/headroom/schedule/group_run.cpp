@@ -564,7 +564,7 @@ void GroupRun::warm_up() {
 }
 
 void GroupRun::settle_processes() {
-  const double left_ns = settings_.end_ns - settings_.now_ns();
+  const double left_ns = std::min(settings_.end_ns - settings_.now_ns(), settings_.share_ns);
   while (settings_.processes > 1 && left_ns < kNever &&
          (settings_.processes - 1) * prepared_ns_ > kFreshShare * left_ns)
     --settings_.processes;

@@ -155,7 +155,8 @@ struct RoundSettings {
   std::uint64_t seed = 1;           ///< of the random order within rounds
   std::function<double()> now_ns;   ///< clock for the time caps
   double end_ns = std::numeric_limits<double>::infinity();  ///< of the run's time, on that clock
-  std::string out_of_time{};                                ///< why a case was not reached by then
+  double share_ns = std::numeric_limits<double>::infinity();  ///< of the time left, what this group may take
+  std::string out_of_time{};  ///< why a case was not reached by then
   /// Called after each round.
   std::function<void(const GroupResult&)> on_round = [](const GroupResult&) {};
 };

@@ -183,7 +183,8 @@ void Session::run(const std::vector<Group>& groups, Observer& observer, const Co
       observer.progress(progress);
     };
     RoundSettings settings = round_settings(groups[index], index);
-    settings.stop.max_time_ns = std::min(settings.stop.max_time_ns, sampling_share(groups, index));
+    settings.share_ns = sampling_share(groups, index);
+    settings.stop.max_time_ns = std::min(settings.stop.max_time_ns, settings.share_ns);
     settings.on_round = [&](const GroupResult& so_far) { observer.sampled(so_far); };
     const auto measured = [&] {
       if (steady_now_ns() >= end_ns_) return unreached(groups[index], settings.out_of_time);

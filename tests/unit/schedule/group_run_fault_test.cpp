@@ -141,6 +141,11 @@ TEST(GroupRunFaults, FreshProcessesAreAsManyAsTheTimeAllows) {
   const GroupResult result = fixture.run({planned_case("a")});
   EXPECT_EQ(fixture.workers.started[0], 2) << "eight would leave nothing to sample in";
   EXPECT_LE(fixture.workers.clock_ns, 20.2e9);
+  LateFixture one_of_many({{"dot/a@0", 4}});
+  one_of_many.settings.processes = 8;
+  one_of_many.settings.share_ns = 5e9;
+  one_of_many.run({planned_case("a")});
+  EXPECT_EQ(one_of_many.workers.started[0], 1) << "the others of the run need time, too";
   LateFixture brief({{"dot/a@0", 0.1}});
   brief.settings.processes = 8;
   brief.run({planned_case("a")});
