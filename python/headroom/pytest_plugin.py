@@ -6,34 +6,50 @@ every round, when the last of them runs; any other when it runs. Without --headr
 """
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import contextvars
+import functools
+import importlib
+import inspect
 import json
+import math
 import os
-import statistics
+import re
+import sys
 import tempfile
 import time
-from typing import Any, Callable, Generator, Mapping, Sequence, TypeVar
+from pathlib import Path
+from typing import Any, Callable, Generator, Iterable, Mapping, Sequence, TypeVar
 
 import pytest
 from _pytest import runner
+from _pytest.unittest import UnitTestCase
 
+from . import _pytest_benchmark
 from ._program import CommandFailed, program, run_command
-from .experiments import Declarations, unrecordable
+from .experiments import Declarations
 from .state import State
 from .timing import measure_here
 
 _MARKS = ("headroom", "benchmark")
 _FAILED, _INCONCLUSIVE = 1, 3
 _CONFIRMATIONS, _PAUSE_S = 5, 1.0
+_LONGEST = "24h"
+_WITH_VALUE = ("--headroom-gate", "--headroom-baseline", "--headroom-run-spread", "--headroom-precision", "--headroom-max-time",
+               "--headroom-json")
 
 
 Hook = TypeVar("Hook", bound=Callable[..., Any])
 _wrapper: Callable[[Hook], Hook] = pytest.hookimpl(hookwrapper=True)
+_first: Callable[[Hook], Hook] = pytest.hookimpl(tryfirst=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("headroom", "measuring by headroom")
     group.addoption("--headroom", action="store_true", help="measure the tests that use the fixture headroom or benchmark")
+    group.addoption("--headroom-benchmark", action="store_true",
+                    help="measure the fixture benchmark, too, where pytest-benchmark is installed and would")
     group.addoption("--headroom-gate", metavar="MARGIN",
                     help="fail where a test became slower by more than this: 3%%, or '3%%,p95 10%%' (docs/gate.md)")
     group.addoption("--headroom-baseline", metavar="RESULT",
@@ -47,11 +63,39 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--headroom-no-store", action="store_true", help="keep no history of this run")
 
 
+@_wrapper
+def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Parser) -> Generator[None, Any, None]:
+    """When every plugin is loaded: takes pytest-benchmark's place where it is not there, or where that is asked for."""
+    yield
+    manager, told = early_config.pluginmanager, early_config.known_args_namespace
+    there = _pytest_benchmark.plugin(manager)
+    if there is None:
+        _pytest_benchmark.add_options(parser)
+    elif getattr(told, "headroom", False) and getattr(told, "headroom_benchmark", False):
+        manager.unregister(there)
+    _pytest_benchmark.add_hooks(manager)
+
+
+@_first
+def pytest_cmdline_main(config: pytest.Config) -> Any:
+    """Starts again with OPTION=FILE for OPTION FILE: pytest looks for its root before it knows the options of plugins, and takes the
+    value of one for a path of tests."""
+    joined: list[str] = []
+    for word in map(str, config.invocation_params.args):
+        if joined and joined[-1] in _WITH_VALUE and os.path.exists(config.invocation_params.dir / word):
+            joined[-1] += "=" + word
+        else:
+            joined.append(word)
+    if len(joined) == len(config.invocation_params.args):
+        return None
+    return pytest.main(joined, config.invocation_params.plugins)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "headroom(group=None, bytes=0, flops=0, dtype=''): measured together with the tests of "
                                        "its group; what one call does, for the share of this machine's limit")
     config.pluginmanager.register(_Measuring(config), "headroom-measuring")
-    if not config.pluginmanager.hasplugin("benchmark") and not config.pluginmanager.hasplugin("pytest-benchmark"):
+    if _pytest_benchmark.plugin(config.pluginmanager) is None:
         config.addinivalue_line("markers", "benchmark(group=None): as pytest-benchmark has it")
         config.pluginmanager.register(_Habits(), "headroom-benchmark-fixture")
 
@@ -63,58 +107,235 @@ def headroom(request: pytest.FixtureRequest) -> Fixture:
 
 
 class _Habits:
-    """The fixture `benchmark`, where pytest-benchmark is not there or switched off (-p no:benchmark)."""
+    """The fixture `benchmark`, where pytest-benchmark is not there, switched off (-p no:benchmark) or replaced."""
 
     @pytest.fixture
     def benchmark(self, headroom: Fixture) -> Fixture:  # pylint: disable=redefined-outer-name
         """The fixture headroom, by the name that pytest-benchmark gives it."""
         return headroom
 
+    @pytest.fixture
+    def benchmark_weave(self, benchmark: Fixture) -> Callable[..., None]:
+        """Fixture.weave."""
+        return benchmark.weave
+
+    @_first
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Follows --benchmark-skip and --benchmark-only."""
+        is_only = config.getoption("benchmark_only", False)
+        is_skip = config.getoption("benchmark_skip", False) and not is_only
+        for item in items:
+            if "benchmark" in getattr(item, "fixturenames", ()):
+                if is_skip:
+                    item.add_marker(pytest.mark.skip(reason="a benchmark (--benchmark-skip)"))
+            elif is_only:
+                item.add_marker(pytest.mark.skip(reason="no benchmark (--benchmark-only)"))
+
+
+def _group_of(item: pytest.Item) -> str | None:
+    for name in _MARKS:
+        for mark in item.iter_markers(name):
+            if mark.kwargs.get("group"):
+                return str(mark.kwargs["group"])
+    return None
+
+
+def _without_address(text: str) -> str:
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
+def _is_plain(value: object) -> bool:
+    """Whether `value` can be that of an axis: the same text in every run, and a number that a record can hold."""
+    if isinstance(value, str):
+        return type(value) is str and 0 < len(value) <= 60 and value.isprintable() and _without_address(value) == value
+    return type(value) is bool or type(value) is int and abs(value) < 2**53 or type(value) is float and math.isfinite(value)
+
+
+class _Name:
+    """What a test is called in records: experiment, axes and backend. Never an address: what is no number or short text is pytest's id."""
+
+    def __init__(self, item: pytest.Item) -> None:
+        group = _group_of(item)
+        function = getattr(item, "originalname", None) or item.name
+        self.experiment = group or _without_address(item.nodeid[:len(item.nodeid) - len(item.name)] + function)
+        self.backend = _without_address(item.name) if group else "python"
+        self.axes: dict[str, object] = {}
+        callspec = getattr(item, "callspec", None)
+        if callspec is not None and not group:
+            self.axes = {name: value for name, value in callspec.params.items() if _is_plain(value)}
+            if len(self.axes) < len(callspec.params):
+                self._add_id(callspec.id)
+
+    def _add_id(self, text: str) -> None:
+        self.axes["pytest id" if "id" in self.axes else "id"] = _without_address(text)
+
+    @property
+    def case(self) -> tuple[str, str]:
+        """(case, backend), as comparisons name it."""
+        return _case_text(self.experiment, self.axes), self.backend
+
+    def differ(self, item: pytest.Item, number: int) -> None:
+        """The name of a test whose name `number` others have already."""
+        callspec = getattr(item, "callspec", None)
+        if _group_of(item):
+            self.backend = _without_address(item.nodeid) + (f" #{number}" if number > 1 else "")
+        else:
+            self._add_id((callspec.id if callspec is not None else "") + (f" #{number + 1}" if number > 1 or callspec is None else ""))
+
+
+def _names(items: Sequence[pytest.Item]) -> dict[str, _Name]:
+    """The names of tests, no two the same."""
+    names: dict[str, _Name] = {}
+    taken: set[tuple[str, str]] = set()
+    for item in items:
+        name, number = _Name(item), 1
+        while name.case in taken:
+            name = _Name(item)
+            name.differ(item, number)
+            number += 1
+        taken.add(name.case)
+        names[item.nodeid] = name
+    return names
+
+
+class _Surroundings:
+    """What a `with` around a call may have set: context variables, folder, event loop, and modes of torch and numpy besides."""
+
+    def __init__(self) -> None:
+        self._variables = dict(contextvars.copy_context())
+        self._loop = asyncio._get_running_loop()  # pylint: disable=protected-access
+        self._modes: list[object] = [os.getcwd()]
+        torch: Any = sys.modules.get("torch")
+        if hasattr(torch, "is_grad_enabled"):
+            self._modes += [torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.get_num_threads(), torch.get_default_dtype()]
+            try:
+                self._modes += [torch.is_autocast_enabled("cpu"), torch.is_autocast_enabled("cuda")]
+            except TypeError:  # before torch 2.4
+                self._modes += [torch.is_autocast_cpu_enabled(), torch.is_autocast_enabled()]
+        numpy: Any = sys.modules.get("numpy")
+        if hasattr(numpy, "geterr"):
+            self._modes.append(numpy.geterr())
+
+    def is_as(self, other: _Surroundings) -> bool:
+        """Whether nothing has changed."""
+        return (self._variables.keys() == other._variables.keys() and self._loop is other._loop and self._modes == other._modes
+                and all(value is other._variables[name] for name, value in self._variables.items()))
+
+
+def _ends(definition: Any) -> bool:
+    """Whether a fixture does something when it ends: code after its yield, or a finalizer of its own."""
+    # pytest's own finalizers end what depends on the fixture, and tell hooks of it.
+    own = [call for call in definition._finalizers  # pylint: disable=protected-access
+           if not getattr(getattr(call, "func", call), "__qualname__", "").startswith("FixtureDef.")]
+    return inspect.isgeneratorfunction(inspect.unwrap(definition.func)) or bool(own)
+
 
 class _Case:
     """A call that a test has measured, alone or as one of its group."""
 
-    def __init__(self, item: pytest.Item, body: Callable[[], Any], setup: Callable[[], Any] | None, fixture: Fixture) -> None:
-        self.nodeid, self.body, self.setup, self.fixture = item.nodeid, body, setup, fixture
-        callspec = getattr(item, "callspec", None)
-        parameters = dict(callspec.params) if callspec else {}
-        self.function = getattr(item, "originalname", None) or item.name
-        self.axes = {name: [str(value) if unrecordable(value) else value] for name, value in parameters.items()}
-        self.item_name = item.name
-        self.experiment = f"{item.nodeid.partition('::')[0]}::{self.function}"
+    def __init__(self, fixture: Fixture, name: _Name, body: Callable[[], Any], setup: Callable[[], Any] | None = None,
+                 rounds: _Rounds | None = None) -> None:
+        self.fixture, self.nodeid, self.name = fixture, fixture.fullname, name
+        self.body, self.setup, self.rounds = body, setup, rounds
         self.failure = ""
+        self.ends_with: tuple[object, ...] = ()  # the classes and modules whose fixtures it uses
 
     def run(self, state: State) -> None:
-        fixture = self.fixture
-        if fixture.work_of_call:
-            state.work(**fixture.work_of_call)
-        for name, text in fixture.extra_info.items():
-            state.note(name, text)
-        state.measure_call(self.body, setup=self.setup)
+        if self.fixture.work_of_call:
+            state.work(**self.fixture.work_of_call)
+        if self.rounds is not None:
+            state.measure_batches(self.rounds.next)
+        else:
+            state.measure_call(self.body, setup=self.setup)
+
+
+class _Rounds:
+    """The calls of pedantic(): as many as its caller said, each of which counts."""
+
+    def __init__(self, target: Callable[..., Any], prepare: Callable[[], tuple[Any, Any]], teardown: Callable[..., Any] | None,
+                 rounds: int, warmup_rounds: int, iterations: int) -> None:
+        self._target, self._prepare, self._teardown = target, prepare, teardown
+        self.rounds, self._warmup, self.iterations = rounds, warmup_rounds, iterations
+        self._is_calibrated = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def next(self, _iterations: int) -> float:
+        """The nanoseconds of a call in the next round. The first request would choose how many calls a sample has: it is answered by a
+        time for which one is enough, and makes the rounds of the warm-up alone."""
+        try:
+            if not self._is_calibrated:
+                self._is_calibrated = True
+                for _ in range(self._warmup):
+                    self._round()
+                return 1e12
+            return self._round()
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def _round(self) -> float:
+        args, kwargs = self._prepare()
+        target, clock = self._target, time.perf_counter_ns
+        if self.iterations == 1:
+            start = clock()
+            result = target(*args, **kwargs)
+            elapsed = clock() - start
+            self.result = result
+        else:
+            loop = range(self.iterations)
+            start = clock()
+            for _ in loop:
+                target(*args, **kwargs)
+            elapsed = clock() - start
+        if self._teardown is not None:
+            self._teardown(*args, **kwargs)
+        return elapsed / self.iterations
 
 
 class Fixture:
-    """What a test is given. Attributes as pytest-benchmark has them: group, name, extra_info, stats (after a call), enabled, disabled."""
+    """What a test is given. Attributes as pytest-benchmark has them: group, name, fullname, param, params, extra_info, stats (after a
+    call), enabled, disabled."""
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self._measuring: _Measuring = request.config.pluginmanager.getplugin("headroom-measuring")
-        self._item: pytest.Item = request.node
-        marks = [mark for name in _MARKS for mark in self._item.iter_markers(name)]
+        self._request = request
+        self.item: pytest.Item = request.node
+        marks = [mark for name in _MARKS for mark in self.item.iter_markers(name)]
         self.work_of_call: dict[str, Any] = {}
         about: dict[str, Any] = {}
         for mark in reversed(marks):
             about.update(mark.kwargs)
         self.group: str | None = about.get("group")
-        self.name = self._item.name
+        self.name, self.fullname = self.item.name, self.item.nodeid
+        callspec = getattr(self.item, "callspec", None)
+        self.param = callspec.id if callspec is not None else None
+        self.params = callspec.params if callspec is not None else None
         self.extra_info: dict[str, Any] = {}
-        self.stats: Any = None
         self.enabled = self._measuring.is_on
+        self.has_error = False
         self.work_of_call.update((name, about[name]) for name in ("bytes", "flops", "dtype", "bytes_written") if name in about)
         self._used = False
+        self._stats: Any = None
 
     @property
     def disabled(self) -> bool:
         return not self.enabled
+
+    @property
+    def stats(self) -> Any:
+        """Statistics of the samples; of one of a group that is yet to be measured, those of samples of its own. None before a call."""
+        if self._stats is None:
+            self._measuring.measure_early(self)
+        return self._stats
+
+    @stats.setter
+    def stats(self, made: Any) -> None:
+        self._stats = made
+
+    def definitions(self) -> list[Any]:
+        """The fixtures that the test uses."""
+        return list(self._request._fixture_defs.values())  # type: ignore[attr-defined]  # pylint: disable=protected-access
 
     def work(self, **work: Any) -> None:
         """What one call does, before it is measured: bytes, flops, bytes_written, dtype, as State.work."""
@@ -122,74 +343,71 @@ class Fixture:
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Measures function(*args, **kwargs), and returns its result."""
-        return self._measure(function, args, kwargs, None, None)
+        self._use()
+        result = function(*args, **kwargs)
+        if self.enabled:
+            # Without a call between where there is nothing to pass.
+            self._take(functools.partial(function, *args, **kwargs) if args or kwargs else function)
+        return result
 
     def pedantic(self, target: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None,
                  setup: Callable[[], Any] | None = None, teardown: Callable[..., Any] | None = None, rounds: int = 1,
                  warmup_rounds: int = 0, iterations: int = 1) -> Any:
-        """As pytest-benchmark's: setup() runs before each call and may return (args, kwargs), teardown(*args, **kwargs) after it.
+        """As pytest-benchmark's: setup() runs before each round and may return (args, kwargs), teardown(*args, **kwargs) after it.
 
-        rounds, warmup_rounds and iterations are headroom's own to choose: sampling goes on until the time is precise.
+        target is called exactly rounds * iterations times after warmup_rounds, and once more for its result where iterations are
+        more than one. Without --headroom it is called once.
         """
+        self._use()
+        for name, number, least in (("rounds", rounds, 1), ("warmup_rounds", warmup_rounds, 0), ("iterations", iterations, 1)):
+            if not isinstance(number, int) or number < least:
+                raise ValueError(f"pedantic: {name} is {number!r}: expected a number from {least} on")
         if setup is not None and iterations > 1:
             raise ValueError("pedantic: with setup there is one iteration in a round, not " + str(iterations))
-        if rounds < 1 or warmup_rounds < 0 or iterations < 1:
-            raise ValueError("pedantic: rounds and iterations are at least 1, warmup_rounds at least 0")
-        return self._measure(target, tuple(args), dict(kwargs or {}), setup, teardown)
+
+        def prepare() -> tuple[Any, Any]:
+            told = setup() if setup is not None else None
+            if told and (args or kwargs):
+                raise TypeError("pedantic: setup returned arguments, and args or kwargs were given, too: give one of both")
+            return told or (tuple(args), dict(kwargs or {}))
+
+        calls = _Rounds(target, prepare, teardown, rounds, warmup_rounds if self.enabled else 0, iterations)
+        if self.enabled:
+            self._take(target, calls)
+        if not self.enabled or iterations > 1:
+            last_args, last_kwargs = prepare()
+            calls.result = target(*last_args, **last_kwargs)
+            if teardown is not None:
+                teardown(*last_args, **last_kwargs)
+        return calls.result
 
     def weave(self, target: Any, **kwargs: Any) -> None:
-        """Refused: what is measured is a call that the test makes."""
-        raise NotImplementedError("headroom measures calls that a test makes, not those that others make to "
-                                  f"{target!r}: call it by the fixture")
+        """Measures the call that others make to `target` while the test runs, by aspectlib, as pytest-benchmark's."""
+        try:
+            weave = importlib.import_module("aspectlib").weave
+        except ImportError:
+            raise ImportError(f"weave puts the measuring around {target!r} by aspectlib, which is not installed: pip install aspectlib, "
+                              "or call it by the fixture") from None
+
+        def measured(function: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda *args, **kwargs: self(function, *args, **kwargs)
+
+        self._request.addfinalizer(weave(target, measured, **kwargs).rollback)
 
     patch = weave
 
-    def _measure(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-                 setup: Callable[[], Any] | None, teardown: Callable[..., Any] | None) -> Any:
+    def _use(self) -> None:
         if self._used:
+            self.has_error = True
             raise RuntimeError("the fixture measures one call in each test: another test, or headroom.compare, has another")
         self._used = True
-        current = (args, kwargs)
-        called = False
 
-        def prepare() -> None:
-            nonlocal current, called
-            if teardown is not None and called:
-                teardown(*current[0], **current[1])
-            told = setup() if setup is not None else None
-            current = told if told is not None else (args, kwargs)
-            called = True
-
-        def call() -> Any:
-            return function(*current[0], **current[1])
-
-        prepares = setup is not None or teardown is not None
-        if prepares:
-            prepare()
-        result = call()
-        if self.enabled:
-            case = _Case(self._item, call, prepare if prepares else None, self)
-            if not args and not kwargs and not prepares:
-                case.body = function  # without a call between
-            self._measuring.take(case)
-        if teardown is not None:
-            teardown(*current[0], **current[1])
-        return result
-
-
-class _Stats:
-    """Of the samples, in seconds, as pytest-benchmark's attributes are called."""
-
-    def __init__(self, samples_s: Sequence[float], iterations: int) -> None:
-        self.data = list(samples_s)
-        self.min, self.max, self.mean = min(self.data), max(self.data), statistics.fmean(self.data)
-        self.median = statistics.median(self.data)
-        self.stddev = statistics.stdev(self.data) if len(self.data) > 1 else 0.0
-        self.rounds, self.iterations = len(self.data), iterations
-        self.stats = self
-
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self, name)
+    def _take(self, body: Callable[[], Any], rounds: _Rounds | None = None) -> None:
+        try:
+            self._measuring.take(self, body, rounds)
+        except BaseException:
+            self.has_error = True
+            raise
 
 
 class _Measuring:
@@ -197,121 +415,208 @@ class _Measuring:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self.is_on = bool(config.getoption("headroom"))
-        self._members: dict[str, int] = {}  # tests of each group
-        self._ended: dict[str, int] = {}  # of these, those that have run
+        option = config.getoption
+        self.is_on = bool(option("headroom")) and not (option("benchmark_disable", False) and not option("benchmark_enable", False))
+        self._names: dict[str, _Name] = {}
+        self._deselected: list[pytest.Item] = []
+        self._items: dict[str, pytest.Item] = {}
+        self._members: dict[str, list[str]] = {}  # tests of each group, in their order
+        self._left: dict[str, set[str]] = {}  # of these, those that have yet to run
         self._waiting: dict[str, list[_Case]] = {}
-        self._records: list[Mapping[str, Any]] = []
+        self._apart: dict[str, list[str]] = {}  # why tests were measured apart from their groups: which
+        self._before: _Surroundings | None = None  # of the test that runs
+        self._records: list[dict[str, Any]] = []
+        self._told: list[tuple[dict[str, Any], _Case]] = []
+        self._skipped: dict[str, str] = {}
+        self._failed: set[str] = set()
         self._environment: Mapping[str, Any] | None = None
         self._header: Mapping[str, Any] = {}
         self._nodes: dict[tuple[str, str], str] = {}
-        self._text: list[str] = []
         self._verdicts: list[str] = []
-        if not self.is_on and (config.getoption("headroom_gate") or config.getoption("headroom_baseline")):
+        if not option("headroom") and (option("headroom_gate") or option("headroom_baseline")):
             raise pytest.UsageError("--headroom-gate needs --headroom: nothing is measured without it")
-        if bool(config.getoption("headroom_gate")) != bool(config.getoption("headroom_baseline")):
+        if bool(option("headroom_gate")) != bool(option("headroom_baseline")):
             raise pytest.UsageError("--headroom-gate 3% and --headroom-baseline @git:main go together: the margin, and what to compare with")
-        if self.is_on:
-            try:
-                program()
-            except FileNotFoundError as error:
-                raise pytest.UsageError(str(error)) from None
+        if not self.is_on and option("headroom_gate"):
+            raise pytest.UsageError("--headroom-gate measures, and --benchmark-disable does not: leave out one of both")
+        if not self.is_on:
+            return
+        if option("numprocesses", None) or option("dist", "no") != "no" or hasattr(config, "workerinput"):
+            raise pytest.UsageError("--headroom measures one test at a time, and pytest-xdist runs several beside each other, which would "
+                                    "be measured, too: leave out -n, or add -n 0")
+        try:
+            program()
+        except FileNotFoundError as error:
+            raise pytest.UsageError(str(error)) from None
 
-    @staticmethod
-    def _group_of(item: pytest.Item) -> str | None:
-        for name in _MARKS:
-            for mark in item.iter_markers(name):
-                if mark.kwargs.get("group"):
-                    return str(mark.kwargs["group"])
-        return None
+    @_first
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Before tests are deselected: names do not depend on which."""
+        self._names = _names(items)
+        self._items = {item.nodeid: item for item in items}
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        self._deselected += items
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in session.items:
-            group = self._group_of(item)
+            group = _group_of(item)
             if group is not None:
-                self._members[group] = self._members.get(group, 0) + 1
+                self._members.setdefault(group, []).append(item.nodeid)
+        self._expect(item.nodeid for item in session.items)
 
-    def take(self, case: _Case) -> None:
-        """Measures the case, or keeps it for when its group is there. Raises pytest's failure where it cannot be measured."""
-        group = case.fixture.group
-        # A group that was given a name while the test ran has nobody who would know its last test.
-        if group is None or self._members.get(group, 0) < 2:
-            self._measure(case.experiment, [case], case.axes)
-            if case.failure:
-                pytest.fail(case.failure, pytrace=False)
+    def _expect(self, nodeids: Iterable[str]) -> None:
+        """Begins groups anew, of these tests."""
+        chosen = set(nodeids)
+        self._left = {group: chosen & set(members) for group, members in self._members.items()}
+
+    def take(self, fixture: Fixture, body: Callable[[], Any], rounds: _Rounds | None) -> None:
+        """Measures the call, or keeps it for when its group is there. Raises pytest's failure where it cannot be measured."""
+        name = self._names.get(fixture.fullname) or _Name(fixture.item)
+        case = _Case(fixture, name, body, None, rounds)
+        group = _group_of(fixture.item)
+        reason = self._reason_apart(case) if group is not None and len(self._members.get(group, ())) > 1 else ""
+        if group is not None and not reason and len(self._members.get(group, ())) > 1:
+            case.ends_with = tuple(node for node in fixture.item.listchain()[:-1] if not isinstance(node, pytest.Session)
+                                   ) if any(map(_ends, fixture.definitions())) else ()
+            self._waiting.setdefault(group, []).append(case)
             return
-        self._waiting.setdefault(group, []).append(case)
+        if reason:
+            self._apart.setdefault(reason, []).append(case.nodeid)
+        self._measure([case])
+        if rounds is not None and rounds.error is not None:
+            raise rounds.error
+        if case.failure:
+            pytest.fail(case.failure, pytrace=False)
+
+    def _reason_apart(self, case: _Case) -> str:
+        """Why a test of a group cannot wait for the others; empty where it can."""
+        if case.rounds is not None:
+            return "pedantic() says how many calls"
+        if isinstance(case.fixture.item.getparent(pytest.Class), UnitTestCase):
+            return "a unittest.TestCase ends with its test"
+        ending = [one for one in case.fixture.definitions() if _ends(one) and (one.scope == "function" or one.params)]
+        if ending:
+            return f"{', '.join(sorted(one.argname for one in ending))} of the fixtures would have ended"
+        if self._before is not None and not _Surroundings().is_as(self._before):
+            return "the call is within a `with`, or the test has set a mode, which would have ended"
+        return ""
+
+    def measure_early(self, fixture: Fixture) -> None:
+        """Statistics for a test that asks for them before its group is measured: of samples of its own."""
+        for waiting in self._waiting.values():
+            for case in waiting:
+                if case.fixture is fixture:
+                    self._measure([case], is_kept=False)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped and isinstance(report.longrepr, tuple):
+            self._skipped[report.nodeid] = report.longrepr[2].replace("Skipped: ", "")
+        elif report.failed:
+            self._failed.add(report.nodeid)
 
     @_wrapper
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, None]:
+        self._before = _Surroundings() if self.is_on else None
         outcome = yield
-        group = self._group_of(item) if self.is_on else None
-        if group is None:
-            return
-        self._ended[group] = self._ended.get(group, 0) + 1
-        if self._ended[group] == self._members[group]:
-            waiting = self._waiting.pop(group, [])
-            self._measure(group, waiting, {})
-            own = [case.failure for case in waiting if case.failure and case.nodeid == item.nodeid]
-            if own and outcome.excinfo is None:
-                pytest.fail(own[0], pytrace=False)
+        failure = self._end(item)
+        if failure and outcome.excinfo is None:
+            pytest.fail(failure, pytrace=False)
 
-    def _measure(self, experiment: str, cases: Sequence[_Case], axes: Mapping[str, Sequence[object]]) -> None:
+    @_wrapper
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, None]:
+        failure = self._end(item)
+        ending = set(item.listchain()) - set(nextitem.listchain() if nextitem is not None else ())
+        for group, waiting in self._waiting.items():
+            if any(ending.intersection(case.ends_with) for case in waiting):
+                self._apart.setdefault("fixtures of their module or class ended before the others ran", []).extend(
+                    case.nodeid for case in waiting)
+                self._measure_group(group, None)
+        if failure:
+            self._fail(item.nodeid, failure)
+        yield
+
+    def _end(self, item: pytest.Item) -> str:
+        """A test has run: measures its group, if it was the last one. Returns why the test fails by that; empty where it does not."""
+        group = _group_of(item)
+        left = self._left.get(group or "", set())
+        if item.nodeid not in left:
+            return ""
+        left.remove(item.nodeid)
+        return self._measure_group(str(group), item) if not left else ""
+
+    def _measure_group(self, group: str, item: pytest.Item | None) -> str:
+        """Measures what waits. Returns why `item` failed; the others that do so fail beside their tests, which have ended."""
+        waiting, self._waiting[group] = self._waiting.get(group, []), []
+        self._measure(waiting)
+        own = ""
+        for case in waiting:
+            if case.failure and item is not None and case.nodeid == item.nodeid:
+                own = case.failure
+            elif case.failure:
+                self._fail(case.nodeid, case.failure)
+        return own
+
+    def _measure(self, cases: Sequence[_Case], is_kept: bool = True) -> None:
         if not cases:
             return
         option = self._config.getoption
-        is_group = bool(cases[0].fixture.group) and len(cases) > 1
-        named = {case.item_name if is_group else "python": case for case in cases}
-        if len(named) < len(cases):
-            named = {case.nodeid: case for case in cases}
+        named = {case.name.backend: case for case in cases}
+        name = cases[0].name
         declarations = Declarations()
-        declarations.add(lambda state: named[state.backend].run(state), experiment, axes, {"backends": list(named)})
-        options = ["--no-store", "--max-time", option("headroom_max_time")]
-        if option("headroom_precision"):
-            options += ["--precision", option("headroom_precision")]
-        if option("headroom_quick"):
-            options.append("--quick")
+        declarations.add(lambda state: named[state.backend].run(state), name.experiment,
+                         {axis: [value] for axis, value in name.axes.items()}, {"backends": list(named)})
+        options = ["--no-store"]
+        rounds = cases[0].rounds
+        if rounds is not None:
+            options += ["--num-samples", str(rounds.rounds), "--processes", "1", "--min-time", "0", "--max-time", _LONGEST]
+        else:
+            options += ["--max-time", option("headroom_max_time")]
+            if option("headroom_precision"):
+                options += ["--precision", option("headroom_precision")]
+            if option("headroom_quick"):
+                options.append("--quick")
         if not any(case.fixture.work_of_call for case in cases):
             options.append("--no-limits")
         try:
-            measured, text = measure_here(declarations, [*options, "--hot"])
+            measured, _ = measure_here(declarations, [*options, "--hot"])
         except CommandFailed as error:
             for case in cases:
                 case.failure = f"headroom: {error}"
             return
-        self._keep(measured, named)
-        self._text.append(text)
-
-    def _keep(self, measured: Mapping[str, Any], named: Mapping[str, _Case]) -> None:
         self._header = measured["headroom"]
         self._environment = self._environment or (measured["environments"] or [None])[0]
         for record in measured["records"]:
-            case = named[record["model"]["backend"]]
-            told = dict(record)
-            if "environment" in told:
-                told["environment"] = 0
-            self._records.append(told)
-            if record["metric"]["name"] != "latency" and record["outcome"]["kind"] == "measured":
-                continue
-            self._nodes[_case_text(record), record["model"]["backend"]] = case.nodeid
-            if record["outcome"]["kind"] == "failed":
-                case.failure = f"headroom: {record['outcome']['reason']}"
-            samples = [value * 1e-6 for process in record.get("samples", ()) for value in process["values"]]
-            if samples:
-                case.fixture.stats = _Stats(samples, record["samples"][0]["iterations"])
+            self._keep(dict(record), named[record["model"]["backend"]], is_kept)
+
+    def _keep(self, record: dict[str, Any], case: _Case, is_kept: bool) -> None:
+        if "environment" in record:
+            record["environment"] = 0
+        if case.rounds is not None:
+            for process in record.get("samples", ()):
+                process["iterations"] = case.rounds.iterations
+        if is_kept:
+            self._records.append(record)
+            self._told.append((record, case))
+        if record["metric"]["name"] != "latency" and record["outcome"]["kind"] == "measured":
+            return
+        self._nodes[_case_text(record["model"]["name"], record["axes"]), record["model"]["backend"]] = case.nodeid
+        if record["outcome"]["kind"] == "failed":
+            case.failure = f"headroom: {record['outcome']['reason']}"
+        samples = [value * 1e-6 for process in record.get("samples", ()) for value in process["values"]]
+        if samples:
+            case.fixture.stats = _pytest_benchmark.Stats(samples, record["samples"][0]["iterations"], case.fixture)
 
     @_wrapper
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, None]:
         yield
         if not self.is_on or session.config.getoption("collectonly"):
             return
-        for group, waiting in self._waiting.items():
-            self._measure(group, waiting, {})
-            for case in waiting:
-                if case.failure:
-                    self._fail(case.nodeid, case.failure)
-        self._waiting.clear()
-        if self._records:
+        for group in list(self._waiting):
+            self._measure_group(group, None)
+        for record, case in self._told:
+            record["model"].setdefault("extra_info", {}).update((name, str(value)) for name, value in case.fixture.extra_info.items())
+        if self._records or self._config.getoption("headroom_gate"):
             self._finish(session)
 
     @contextlib.contextmanager
@@ -327,32 +632,37 @@ class _Measuring:
     def _finish(self, session: pytest.Session) -> None:
         option = self._config.getoption
         with self._file() as file:
-            if option("headroom_json"):
+            if self._records and option("headroom_json"):
                 run_command(["show", file, "--json", option("headroom_json")], is_json=False)
             if option("headroom_gate"):
                 self._gate(session, file)
-            if not option("headroom_no_store"):
+            if self._records and not option("headroom_no_store"):
                 try:
                     run_command(["history", "import", file], is_json=False)
                 except CommandFailed as error:
                     self._verdicts.append(f"not in the history: {error}")
 
-    def _compared(self, file: str, *more: str) -> list[Mapping[str, Any]]:
-        """The comparisons of the baseline with `file`."""
+    def _diff(self, file: str, *more: str) -> Mapping[str, Any]:
+        """The comparison of the baseline with `file`."""
         option = self._config.getoption
         spread = ["--run-spread", option("headroom_run_spread")] if option("headroom_run_spread") else []
-        told = run_command(["diff", "--gate", option("headroom_gate"), "--json", "-", *spread, *more, option("headroom_baseline"), file],
-                           accepted=(0, _FAILED, _INCONCLUSIVE))
-        return list(told["comparisons"])
+        told: Mapping[str, Any] = run_command(["diff", "--gate", option("headroom_gate"), "--json", "-", *spread, *more,
+                                               option("headroom_baseline"), file], accepted=(0, _FAILED, _INCONCLUSIVE))
+        return told
 
     def _gate(self, session: pytest.Session, file: str) -> None:
+        if not self._records:
+            self._fail("headroom gate", f"nothing was measured that {self._config.getoption('headroom_baseline')} could be compared with")
+            return
         try:
-            compared = self._compared(file)
+            told = self._diff(file)
+            compared = told["comparisons"]
             suspects = {self._node(one) for one in compared if one["verdict"] == "regression"}
             doubted = self._confirm(session, suspects)
         except CommandFailed as error:
             self._fail("headroom gate", str(error))
             return
+        self._judge_missing(session, [(one["case"], one["backend"]) for test in told["tests"] for one in test["only_baseline"]])
         inconclusive = 0
         for one in compared:
             if one["verdict"] == "regression":
@@ -364,6 +674,55 @@ class _Measuring:
         if inconclusive:
             reasons = dict.fromkeys(one["reason"] for one in compared if one["reason"])
             self._verdicts.append(f"gate: {inconclusive} of {len(compared)} cases are inconclusive: {'; '.join(reasons)}")
+
+    def _judge_missing(self, session: pytest.Session, missing: Iterable[tuple[str, str]]) -> None:
+        """Fails for cases of the baseline that this run lacks, but for those that were not asked for (-k, -m, paths of tests)."""
+        baseline = self._config.getoption("headroom_baseline")
+        selected = {item.nodeid for item in session.items}
+        known = {name.case: nodeid for nodeid, name in self._names.items()}
+        deselected = {self._names[item.nodeid].experiment for item in self._deselected if item.nodeid in self._names}
+        is_cut = bool(session.shouldstop or session.shouldfail)
+        unasked, unreached = 0, 0
+        for case, backend in dict.fromkeys(missing):
+            nodeid = known.get((case, backend))
+            if nodeid is None and any(case == one or case.startswith(f"{one} ") for one in deselected):
+                unasked += 1
+            elif nodeid is None and not self._is_asked(case):
+                unasked += 1
+            elif nodeid is None:
+                self._fail(case if backend == "python" else f"{case} {backend}",
+                           f"is in {baseline}, and there is no such test in this run: it was removed or renamed, or was not collected")
+            elif nodeid not in selected:
+                unasked += 1
+            elif nodeid in self._failed:
+                continue  # and says so
+            elif nodeid in self._skipped:
+                self._fail(nodeid, f"is in {baseline}, and was skipped in this run: {self._skipped[nodeid]}")
+            elif is_cut:
+                unreached += 1
+            else:
+                self._fail(nodeid, f"is in {baseline}, and this run did not measure it: the test measures nothing any more")
+        if unasked:
+            self._verdicts.append(f"gate: {unasked} cases of {baseline} were not asked for, and not compared")
+        if unreached:
+            self._verdicts.append(f"gate: {unreached} cases of {baseline} were not reached, and not compared")
+
+    def _is_asked(self, case: str) -> bool:
+        """Whether the paths that pytest was given hold the test of a case that was not collected."""
+        if self._config.getoption("lf", False):
+            return False
+        source = getattr(self._config, "args_source", None)
+        if source is None or source.name != "ARGS":
+            return True
+        test = self._config.rootpath / case
+        for word in self._config.args:
+            path, _, names = str(word).partition("::")
+            asked = Path(os.path.abspath(self._config.invocation_params.dir / path))
+            if not names and asked.is_dir() and asked in test.parents:
+                return True
+            if f"{test}::".startswith(f"{asked}::{names}"):
+                return True
+        return False
 
     def _node(self, one: Mapping[str, Any]) -> str:
         return self._nodes.get((one["case"], one["backend"]), one["case"])
@@ -379,13 +738,14 @@ class _Measuring:
             if not left:
                 break
             time.sleep(_PAUSE_S * attempt)
-            groups = {self._group_of(item) for item in session.items if item.nodeid in left} - {None}
-            chosen = [item for item in session.items if item.nodeid in left or self._group_of(item) in groups]
-            kept, self._records, self._ended = self._records, [], {}
-            for item in chosen:
-                runner.runtestprotocol(item, log=False, nextitem=None)
+            groups = {_group_of(item) for item in session.items if item.nodeid in left} - {None}
+            chosen = [item for item in session.items if item.nodeid in left or _group_of(item) in groups]
+            kept, self._records = self._records, []
+            self._expect(item.nodeid for item in chosen)
+            for item, following in zip(chosen, [*chosen[1:], None]):
+                runner.runtestprotocol(item, log=False, nextitem=following)
             with self._file() as file:
-                again, calls = self._compared(file), self._compared(file, "--metric", "python")
+                again, calls = (self._diff(file, *more)["comparisons"] for more in ((), ("--metric", "python")))
             self._records = kept
             machine = {self._node(one): one["ratio"] for one in calls}
             for one in again:
@@ -409,17 +769,32 @@ class _Measuring:
         self._config.hook.pytest_runtest_logreport(report=report)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if not self._records and not self._verdicts:
+        sentences = [*self._verdicts, *self._remarks()]
+        if not self._records and not sentences:
             return
         terminalreporter.section("headroom")
-        for sentence in self._verdicts:
+        for sentence in sentences:
             terminalreporter.line(sentence)
-        with self._file() as file:
-            terminalreporter.write(run_command(["show", file], is_json=False))
+        if self._records:
+            with self._file() as file:
+                terminalreporter.write(run_command(["show", file], is_json=False))
+
+    def _remarks(self) -> list[str]:
+        """What was asked for and is not done."""
+        remarks = [f"measured apart from their groups, as {reason}: {', '.join(dict.fromkeys(tests))}"
+                   for reason, tests in self._apart.items()]
+        items = list(self._items.values())
+        if _pytest_benchmark.plugin(self._config.pluginmanager) is None:
+            ignored = _pytest_benchmark.not_followed(self._config, items)
+            remarks += [ignored] if ignored else []
+        elif self.is_on and any("benchmark" in getattr(item, "fixturenames", ()) for item in items):
+            remarks.append("warning: pytest-benchmark is installed and measured the fixture benchmark: with --headroom-benchmark headroom "
+                           "does")
+        return remarks
 
 
-def _case_text(record: Mapping[str, Any]) -> str:
-    return " ".join([record["model"]["name"], *(f"{name}={value}" for name, value in record["axes"].items())])
+def _case_text(experiment: str, axes: Mapping[str, object]) -> str:
+    return " ".join([experiment, *(f"{name}={value}" for name, value in axes.items())])
 
 
 def _sentence(one: Mapping[str, Any], baseline: str) -> str:

@@ -2,6 +2,8 @@
 """`pytest --headroom`; exit code 77 where there is no pytest."""
 import importlib.util
 import json
+import os
+import subprocess
 import sys
 import unittest
 
@@ -111,8 +113,6 @@ class Plugin(ScratchTest):
             def test_twice(headroom):
                 headroom(int)
                 headroom(int)
-            def test_weave(headroom):
-                headroom.weave("x")
             @pytest.mark.headroom(group="g")
             def test_one(headroom):
                 headroom(fades)
@@ -126,6 +126,7 @@ class Plugin(ScratchTest):
         self.assertIn("ZeroDivisionError", result.stdout)
         self.assertIn("measures one call in each test", result.stdout)
         self.assertIn("FAILED test_bad.py::test_fades", result.stdout)
+        self.assertIn("FAILED test_bad.py::test_one", result.stdout)
         self.assertNotIn("FAILED test_bad.py::test_two", result.stdout)
 
     def test_the_gate(self):
@@ -161,9 +162,385 @@ class Plugin(ScratchTest):
         self.assertEqual(result.returncode, 1)
         self.assertIn("absent.json", result.stdout)
 
+    def records(self, name="r.json"):
+        return json.loads((self.folder / name).read_text())["records"]
+
+    def assert_passes(self, result, *sentences):
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        for sentence in sentences:
+            self.assertIn(sentence, result.stdout)
+
+    def test_what_the_baseline_has_and_the_run_lacks(self):
+        self.write("test_it.py", """
+            import os, pytest
+            def test_kept(headroom): headroom(int)
+            @pytest.mark.parametrize("n", [1, 2])
+            def test_sized(headroom, n): headroom(int, n)
+            @pytest.mark.headroom(group="g")
+            def test_grouped(headroom): headroom(int)
+            if not os.environ.get("GONE"):
+                def test_gone(headroom): headroom(int)
+            def test_quiet(headroom):
+                if os.environ.get("SKIPPED"): pytest.skip("no such machine")
+                if not os.environ.get("QUIET"): headroom(int)
+            """)
+        self.write("test_more.py", "def test_more(headroom): headroom(int)\n")
+        self.assert_passes(self.measure("--headroom-json", "base.json"))
+        # No verdict on times: with so wide a margin and spread nothing is slower.
+        gate = ("-m", "pytest", "-q", "-p", "headroom.pytest_plugin", "-p", "no:cacheprovider", "--headroom", "--headroom-no-store",
+                "--headroom-max-time", "50ms", "--headroom-gate", "99%", "--headroom-run-spread", "50%", "--headroom-baseline", "base.json")
+        for variable, selection, failures, words in (
+                ("GONE", (), ["test_it.py::test_gone"], "there is no such test in this run"),
+                ("QUIET", (), ["test_it.py::test_quiet"], "the test measures nothing any more"),
+                ("SKIPPED", (), ["test_it.py::test_quiet"], "was skipped in this run: no such machine"),
+                ("NOTHING", (), [], ""),
+                ("NOTHING", ("-k", "kept"), [], "6 cases of base.json were not asked for"),
+                ("GONE", ("test_more.py",), [], "6 cases of base.json were not asked for"),
+                ("GONE", ("test_it.py",), ["test_it.py::test_gone"], "1 cases of base.json were not asked for"),
+                ("NOTHING", ("test_it.py::test_sized[1]",), [], "were not asked for")):
+            result = self.call(sys.executable, *gate, *selection, environment={variable: "1"})
+            failed = [line.partition(" ")[2].partition(" - ")[0] for line in result.stdout.splitlines() if line.startswith("FAILED ")]
+            self.assertEqual(failed, failures, f"{variable} {selection}: {result.stdout}{result.stderr}")
+            self.assertEqual(result.returncode, 1 if failures else 0)
+            self.assertIn(words, result.stdout)
+
+    def test_a_gate_on_a_run_that_measured_nothing(self):
+        self.write("test_it.py", "def test_it(headroom): headroom(int)\n")
+        self.assert_passes(self.measure("--headroom-json", "base.json"))
+        self.write("test_it.py", "def test_it(): pass\n")
+        result = self.measure("--headroom-gate", "3%", "--headroom-baseline", "base.json")
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertIn("nothing was measured that base.json could be compared with", result.stdout)
+
+    def test_names_hold_no_address(self):
+        self.write("test_it.py", """
+            import enum, pytest
+            class Thing: pass
+            class Colour(enum.IntEnum):
+                RED = 1
+            @pytest.mark.parametrize("thing", [Thing(), Thing(), 7, 2.5, "text", True, None, len, Colour.RED, 2**70, float("nan"), "a" * 99])
+            def test_things(headroom, thing): headroom(int)
+            @pytest.mark.parametrize("id", [Thing(), Thing()], ids=str)
+            def test_own_ids(headroom, id): headroom(int)
+            class TestOne:
+                def test_same(self, headroom): headroom(int)
+            class TestTwo:
+                def test_same(self, headroom): headroom(int)
+            @pytest.mark.parametrize("n, m", [(1, Thing())])
+            def test_both(headroom, n, m): headroom(int)
+            @pytest.mark.parametrize("thing", [Thing(), Thing()], ids=repr)
+            @pytest.mark.headroom(group="g")
+            def test_group(headroom, thing): headroom(int)
+            """)
+        found = []
+        for _ in range(2):
+            result = self.measure("--headroom-json", "r.json")
+            self.assert_passes(result)
+            self.assertNotIn(" at 0x", result.stdout.partition("= headroom =")[2])
+            found.append([(one["model"]["name"], one["model"]["backend"], one["axes"]) for one in self.records()
+                          if one["metric"]["name"] == "latency"])
+        self.assertEqual(*found)
+        self.assertEqual(len(found[0]), len({json.dumps(one) for one in found[0]}), f"two tests of one name: {found[0]}")
+        self.assertEqual(len(found[0]), 19)
+        axes = [axes for name, _, axes in found[0] if name == "test_it.py::test_things"]
+        self.assertEqual(axes[:3], [{"id": "thing0"}, {"id": "thing1"}, {"thing": 7}])
+        self.assertIn(("test_it.py::TestTwo::test_same", "python", {}), found[0])
+        self.assertIn(("test_it.py::test_both", "python", {"n": 1, "id": "1-m0"}), found[0])
+
+    def test_groups_and_what_ends_before_them(self):
+        self.write("test_it.py", """
+            import contextvars, os, pytest, unittest
+            variable = contextvars.ContextVar("variable", default=0)
+            grouped = pytest.mark.headroom(group="g")
+            @pytest.fixture
+            def resource():
+                live = [1]
+                yield live
+                live.clear()
+            @pytest.fixture
+            def added(request):
+                live = [1]
+                request.addfinalizer(live.clear)
+                return live
+            @pytest.fixture
+            def dependent(resource): return resource
+            @pytest.fixture
+            def plain(): return [1]
+            @pytest.fixture(scope="module")
+            def of_module():
+                live = [1]
+                yield live
+                live.clear()
+            def use(live): assert live[0] == 1
+            @grouped
+            def test_resource(headroom, resource): headroom(use, resource)
+            @grouped
+            def test_added(headroom, added): headroom(use, added)
+            @grouped
+            def test_dependent(headroom, dependent): headroom(use, dependent)
+            @grouped
+            def test_context(headroom):
+                token = variable.set(3)
+                headroom(int)
+                variable.reset(token)
+            @grouped
+            def test_folder(headroom, tmp_path):
+                here = os.getcwd()
+                os.chdir(tmp_path)
+                headroom(os.getcwd)
+                os.chdir(here)
+            @grouped
+            def test_plain(headroom, plain): headroom(use, plain)
+            @grouped
+            def test_module(headroom, of_module): headroom(use, of_module)
+            class TestCase(unittest.TestCase):
+                @pytest.fixture(autouse=True)
+                def set(self, headroom): self.headroom = headroom
+                def setUp(self): self.live = [1]
+                def tearDown(self): self.live.clear()
+                @grouped
+                def test_unit(self): self.headroom(use, self.live)
+            """)
+        self.write("test_next.py", """
+            import pytest
+            @pytest.mark.headroom(group="g")
+            def test_last(headroom): headroom(int)
+            """)
+        result = self.measure("--headroom-json", "r.json")
+        self.assert_passes(result, "9 passed", "as resource of the fixtures would have ended: test_it.py::test_resource",
+                           "as added of the fixtures", "a unittest.TestCase ends with its test: test_it.py::TestCase::test_unit",
+                           "is within a `with`, or the test has set a mode, which would have ended: test_it.py::test_context",
+                           "fixtures of their module or class ended before the others ran")
+        latencies = {one["model"]["backend"]: one for one in self.records() if one["metric"]["name"] == "latency"}
+        self.assertEqual({one["model"]["name"] for one in latencies.values()}, {"g"})
+        self.assertEqual(len(latencies), 9)
+        self.assertIn("test_plain", latencies["test_module"]["ratio"]["to"])
+
+    def test_a_group_whose_last_test_does_not_run(self):
+        self.write("test_it.py", """
+            import pytest
+            grouped = pytest.mark.headroom(group="g")
+            @pytest.fixture
+            def broken(): raise ValueError("no fixture")
+            @grouped
+            def test_one(headroom): headroom(int)
+            @grouped
+            def test_two(headroom): headroom(str)
+            @grouped
+            def test_three(headroom, broken): headroom(int)
+            """)
+        result = self.measure("--headroom-json", "r.json")
+        self.assertIn("2 passed, 1 error", result.stdout)
+        self.assertIn("x the time of test_one", result.stdout)
+
+    def test_pedantic_calls_as_often_as_it_says(self):
+        self.write("test_it.py", """
+            import pytest
+            @pytest.mark.parametrize("rounds, iterations, warmup, calls", [(1, 1, 0, 1), (15, 1, 0, 15), (1, 10, 0, 11), (5, 1, 15, 20),
+                                                                           (3, 4, 2, 21)])
+            def test_counts(benchmark, rounds, iterations, warmup, calls):
+                made = []
+                benchmark.pedantic(made.append, args=[1], rounds=rounds, iterations=iterations, warmup_rounds=warmup)
+                assert len(made) == (calls if benchmark.enabled else 1)
+                assert benchmark.disabled or (benchmark.stats.rounds, benchmark.stats.iterations) == (rounds, iterations)
+            def test_default(benchmark):
+                made = []
+                assert benchmark.pedantic(lambda: made.append(1) or len(made)) == 1
+                assert made == [1]
+            def test_around(benchmark):
+                seen = []
+                benchmark.pedantic(lambda n: seen.append(n), setup=lambda: ((2,), {}), teardown=lambda n: seen.append("end"), rounds=2)
+                assert seen == [2, "end"] * (2 if benchmark.enabled else 1)
+            @pytest.mark.benchmark(group="g")
+            def test_grouped(benchmark):
+                made = []
+                benchmark.pedantic(made.append, args=[1])
+                assert made == [1]
+            @pytest.mark.benchmark(group="g")
+            def test_other(benchmark): benchmark(int)
+            def test_raises(benchmark):
+                with pytest.raises(KeyError):
+                    benchmark.pedantic({}.pop, args=["x"])
+            def test_both(benchmark):
+                with pytest.raises(TypeError):
+                    benchmark.pedantic(int, args=[1], setup=lambda: ((1,), {}))
+            @pytest.mark.parametrize("wrong", [{"rounds": 0}, {"rounds": "x"}, {"iterations": -1}, {"warmup_rounds": -15}])
+            def test_wrong(benchmark, wrong):
+                with pytest.raises(ValueError):
+                    benchmark.pedantic(int, **wrong)
+            """)
+        self.assert_passes(self.pytest())
+        # So many rounds are made, whatever --headroom-max-time says.
+        self.assert_passes(self.measure("--headroom-json", "r.json", "--headroom-max-time", "1ms"),
+                           "as pedantic() says how many calls: test_it.py::test_grouped")
+        counted = next(one for one in self.records() if one["axes"].get("iterations") == 4)
+        self.assertEqual((len(counted["samples"][0]["values"]), counted["samples"][0]["iterations"]), (3, 4))
+
+    def test_what_a_test_says_and_asks_after_the_call(self):
+        self.write("test_it.py", """
+            import pytest
+            FIELDS = ("min", "max", "mean", "stddev", "rounds", "median", "iqr", "q1", "q3", "iqr_outliers", "stddev_outliers", "outliers",
+                      "ld15iqr", "hd15iqr", "ops", "total")
+            def check(benchmark):
+                stats = benchmark.stats
+                for name in FIELDS:
+                    assert stats[name] == getattr(stats.stats, name) == stats.get(name) == stats.as_dict()[name]
+                assert stats.min <= stats.ld15iqr <= stats.q1 <= stats.median <= stats.q3 <= stats.hd15iqr <= stats.max
+                assert len(stats.data) == stats.rounds and stats.iterations >= 1 and stats.total == sum(stats.data)
+                assert stats.get("nothing", 3) == 3 and stats.fullname.endswith("]" if stats.param else stats.name)
+            def test_alone(benchmark):
+                benchmark.extra_info["before"] = 1
+                benchmark(int)
+                benchmark.extra_info["after"] = [2]
+                check(benchmark)
+            @pytest.fixture
+            def late(benchmark):
+                yield
+                benchmark.extra_info["late"] = "yes"
+            @pytest.mark.parametrize("n", [1, 2])
+            @pytest.mark.benchmark(group="g")
+            def test_grouped(benchmark, n):
+                benchmark(int, n)
+                benchmark.extra_info["after"] = n
+                check(benchmark)
+            def test_late(benchmark, late):
+                benchmark(int)
+            """)
+        self.assert_passes(self.measure("--headroom-json", "r.json"))
+        told = {one["model"]["name"] + one["model"]["backend"]: one["model"]["extra_info"] for one in self.records()
+                if one["metric"]["name"] == "latency"}
+        self.assertEqual((told["test_it.py::test_alonepython"]["before"], told["test_it.py::test_alonepython"]["after"]), ("1", "[2]"))
+        self.assertEqual(told["gtest_grouped[2]"]["after"], "2")
+        self.assertEqual(told["test_it.py::test_latepython"]["late"], "yes")
+        grouped = [one for one in self.records() if one["model"]["name"] == "g" and one["metric"]["name"] == "latency"]
+        self.assertEqual(len(grouped), 2, "samples that a test asks for early are not those of the record")
+
+    def test_statistics_as_pytest_benchmark_computes_them(self):
+        from headroom._pytest_benchmark import Stats
+
+        class Told:
+            name = fullname = "t"
+            group = param = params = None
+            extra_info = {}
+
+        for data, quartiles in (([3.0], (3, 3)), ([1.0, 2.0, 3.0, 4.0], (1.5, 3.5)), ([1.0, 2.0, 3.0, 4.0, 5.0], (1.75, 4.25)),
+                                ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], (2.25, 5.75))):
+            stats = Stats(data, 1, Told)
+            self.assertEqual((stats.q1, stats.q3), quartiles)
+        stats = Stats([1.0, 1.1, 1.2, 1.3, 9.0], 1, Told)
+        self.assertEqual((stats.outliers, stats.hd15iqr), ("1;1", 1.3))
+        self.assertEqual(Stats([0.1] * 5, 1, Told).iqr_outliers, 0)
+
+    def test_the_root_does_not_move(self):
+        project = self.folder / "a" / "project"
+        (project / "tests").mkdir(parents=True)
+        (project / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
+        (project / "tests" / "test_it.py").write_text("def test_it(headroom): headroom(int)\n")
+        base = self.folder / "other place" / "base line.json"
+        base.parent.mkdir()
+        command = (sys.executable, "-m", "pytest", "-p", "headroom.pytest_plugin", "--headroom", "--headroom-no-store", "--headroom-max-time",
+                   "50ms", "-v")
+        def call(*arguments):
+            return subprocess.run([*map(str, command), *map(str, arguments)], capture_output=True, text=True, cwd=project, check=False,
+                                  timeout=120, stdin=subprocess.DEVNULL)
+        self.assert_passes(call("--headroom-json", base))
+        self.assertEqual({one["model"]["name"] for one in json.loads(base.read_text())["records"]}, {"tests/test_it.py::test_it"})
+        gate = ("--headroom-gate", "99%", "--headroom-run-spread", "50%")
+        again = self.folder / "other place" / "new.json"
+        again.write_text("")
+        for option in ((f"--headroom-baseline={base}",), ("--headroom-baseline", base)):
+            result = call(*option, *gate, "--headroom-json", again)
+            self.assert_passes(result, "rootdir: " + str(project), "configfile: pytest.ini", "1 passed")
+            self.assertEqual({one["model"]["name"] for one in json.loads(again.read_text())["records"]}, {"tests/test_it.py::test_it"})
+        self.assert_passes(call("--headroom-baseline", base, *gate, "tests/test_it.py"), "1 passed")
+
+    PEER = """
+        import pytest
+        class BenchmarkFixture:
+            def __call__(self, function, *arguments): return function(*arguments)
+        def pytest_addoption(parser): parser.getgroup("benchmark").addoption("--benchmark-sort", default="min")
+        def pytest_addhooks(pluginmanager):
+            from . import hookspec
+            pluginmanager.add_hookspecs(hookspec)
+        @pytest.fixture
+        def benchmark(): return BenchmarkFixture()
+        @pytest.hookimpl(hookwrapper=True)
+        def pytest_runtest_makereport(item, call):
+            yield
+            found = getattr(item, "funcargs", {}).get("benchmark")
+            if found is not None and not isinstance(found, BenchmarkFixture):
+                raise TypeError("unexpected type for `benchmark` in funcargs")
+        """
+
+    def test_beside_pytest_benchmark(self):
+        (self.folder / "pytest_benchmark").mkdir()
+        self.write("pytest_benchmark/__init__.py", "")
+        self.write("pytest_benchmark/plugin.py", self.PEER)
+        self.write("pytest_benchmark/hookspec.py", "def pytest_benchmark_update_json(config, benchmarks, output_json): ...\n")
+        self.write("conftest.py", "def pytest_benchmark_update_json(config, output_json): ...\n")
+        self.write("test_it.py", "def test_theirs(benchmark): benchmark(int)\ndef test_ours(headroom): headroom(int)\n")
+        peer = ("-p", "pytest_benchmark.plugin", "--benchmark-sort", "name")
+        warned = self.measure(*peer, "--headroom-json", "r.json")
+        self.assert_passes(warned, "warning: pytest-benchmark is installed and measured the fixture benchmark", "2 passed")
+        self.assertEqual({one["model"]["name"] for one in self.records()}, {"test_it.py::test_ours"})
+        replaced = self.measure(*peer, "--headroom-benchmark", "--headroom-json", "r.json")
+        self.assert_passes(replaced, "accepted and ignored, of pytest-benchmark: --benchmark-sort, pytest_benchmark_update_json", "2 passed")
+        self.assertNotIn("warning", replaced.stdout)
+        self.assertEqual({one["model"]["name"] for one in self.records()}, {"test_it.py::test_ours", "test_it.py::test_theirs"})
+        unmeasured = self.pytest(*peer, "--headroom-benchmark")
+        self.assert_passes(unmeasured, "2 passed")
+        self.assertNotIn("= headroom =", unmeasured.stdout, "without --headroom pytest-benchmark is left alone")
+
+    def test_options_hooks_and_marks_of_pytest_benchmark(self):
+        self.write("pytest.ini", """
+            [pytest]
+            addopts = --strict-markers --benchmark-sort=fullname --benchmark-warmup=true --benchmark-warmup-iterations=5
+                      --benchmark-columns min,max -p no:benchmark
+            filterwarnings = error
+            """)
+        self.write("conftest.py", """
+            import pytest
+            def pytest_benchmark_update_machine_info(config, machine_info): ...
+            @pytest.hookimpl(hookwrapper=True)
+            def pytest_benchmark_group_stats(config, benchmarks, group_by): yield
+            """)
+        self.write("test_it.py", """
+            import pytest
+            @pytest.mark.benchmark(min_rounds=2, max_time=0.1)
+            def test_it(benchmark): benchmark(int)
+            def test_other(): pass
+            """)
+        line = ("accepted and ignored, of pytest-benchmark: --benchmark-sort, --benchmark-warmup, --benchmark-warmup-iterations, "
+                "--benchmark-columns, pytest_benchmark_update_machine_info, pytest_benchmark_group_stats, max_time= of the mark, "
+                "min_rounds= of the mark\n")
+        for arguments in ((), ("--headroom", "--headroom-no-store", "--headroom-max-time", "50ms")):
+            self.assert_passes(self.pytest(*arguments), "2 passed", line)
+        self.assert_passes(self.measure("--benchmark-skip", "--headroom-json", "r.json"), "1 passed, 1 skipped")
+        self.assertFalse((self.folder / "r.json").exists())
+        self.assert_passes(self.measure("--benchmark-only"), "1 passed, 1 skipped", "test_it.py::test_it")
+        self.assertNotIn("python, ", self.measure("--benchmark-disable").stdout)
+        mistyped = self.measure("--benchmark-srot")
+        self.assertEqual(mistyped.returncode, 4, mistyped.stdout)
+
+    def test_several_processes_are_refused(self):
+        self.write("fake_xdist.py", """
+            def pytest_addoption(parser):
+                parser.getgroup("xdist").addoption("--numprocesses", type=int)
+                parser.getgroup("xdist").addoption("--dist", default="no")
+            """)
+        self.write("test_it.py", "def test_it(benchmark): benchmark(int)\n")
+        xdist = ("-p", "fake_xdist")
+        for arguments in (("--numprocesses", "2"), ("--dist", "load")):
+            result = self.measure(*xdist, *arguments)
+            self.assertEqual(result.returncode, 4, result.stdout)
+            self.assertIn("--headroom measures one test at a time", result.stderr + result.stdout)
+        self.assert_passes(self.measure(*xdist, "--numprocesses", "0"), "1 passed")
+        self.assert_passes(self.pytest(*xdist, "--numprocesses", "2"), "1 passed")
+
 
 if __name__ == "__main__":
     if importlib.util.find_spec("pytest") is None:
         print("skipped: pytest is not installed (apt-get install python3-pytest)")
         sys.exit(77)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # what else is installed is none of this
     unittest.main()
