@@ -13,9 +13,7 @@ import functools
 import importlib
 import inspect
 import json
-import math
 import os
-import re
 import sys
 import tempfile
 import time
@@ -28,11 +26,11 @@ from _pytest.unittest import UnitTestCase
 
 from . import _pytest_benchmark
 from ._program import CommandFailed, program, run_command
+from ._pytest_names import MARKS, Name, case_text, group_of, names
 from .experiments import Declarations
 from .state import State
 from .timing import measure_here
 
-_MARKS = ("headroom", "benchmark")
 _FAILED, _INCONCLUSIVE = 1, 3
 _CONFIRMATIONS, _PAUSE_S = 5, 1.0
 _LONGEST = "24h"
@@ -132,72 +130,6 @@ class _Habits:
                 item.add_marker(pytest.mark.skip(reason="no benchmark (--benchmark-only)"))
 
 
-def _group_of(item: pytest.Item) -> str | None:
-    for name in _MARKS:
-        for mark in item.iter_markers(name):
-            if mark.kwargs.get("group"):
-                return str(mark.kwargs["group"])
-    return None
-
-
-def _without_address(text: str) -> str:
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
-
-
-def _is_plain(value: object) -> bool:
-    """Whether `value` can be that of an axis: the same text in every run, and a number that a record can hold."""
-    if isinstance(value, str):
-        return type(value) is str and 0 < len(value) <= 60 and value.isprintable() and _without_address(value) == value
-    return type(value) is bool or type(value) is int and abs(value) < 2**53 or type(value) is float and math.isfinite(value)
-
-
-class _Name:
-    """What a test is called in records: experiment, axes and backend. Never an address: what is no number or short text is pytest's id."""
-
-    def __init__(self, item: pytest.Item) -> None:
-        group = _group_of(item)
-        function = getattr(item, "originalname", None) or item.name
-        self.experiment = group or _without_address(item.nodeid[:len(item.nodeid) - len(item.name)] + function)
-        self.backend = _without_address(item.name) if group else "python"
-        self.axes: dict[str, object] = {}
-        callspec = getattr(item, "callspec", None)
-        if callspec is not None and not group:
-            self.axes = {name: value for name, value in callspec.params.items() if _is_plain(value)}
-            if len(self.axes) < len(callspec.params):
-                self._add_id(callspec.id)
-
-    def _add_id(self, text: str) -> None:
-        self.axes["pytest id" if "id" in self.axes else "id"] = _without_address(text)
-
-    @property
-    def case(self) -> tuple[str, str]:
-        """(case, backend), as comparisons name it."""
-        return _case_text(self.experiment, self.axes), self.backend
-
-    def differ(self, item: pytest.Item, number: int) -> None:
-        """The name of a test whose name `number` others have already."""
-        callspec = getattr(item, "callspec", None)
-        if _group_of(item):
-            self.backend = _without_address(item.nodeid) + (f" #{number}" if number > 1 else "")
-        else:
-            self._add_id((callspec.id if callspec is not None else "") + (f" #{number + 1}" if number > 1 or callspec is None else ""))
-
-
-def _names(items: Sequence[pytest.Item]) -> dict[str, _Name]:
-    """The names of tests, no two the same."""
-    names: dict[str, _Name] = {}
-    taken: set[tuple[str, str]] = set()
-    for item in items:
-        name, number = _Name(item), 1
-        while name.case in taken:
-            name = _Name(item)
-            name.differ(item, number)
-            number += 1
-        taken.add(name.case)
-        names[item.nodeid] = name
-    return names
-
-
 class _Surroundings:
     """What a `with` around a call may have set: context variables, folder, event loop, and modes of torch and numpy besides."""
 
@@ -233,7 +165,7 @@ def _ends(definition: Any) -> bool:
 class _Case:
     """A call that a test has measured, alone or as one of its group."""
 
-    def __init__(self, fixture: Fixture, name: _Name, body: Callable[[], Any], setup: Callable[[], Any] | None = None,
+    def __init__(self, fixture: Fixture, name: Name, body: Callable[[], Any], setup: Callable[[], Any] | None = None,
                  rounds: _Rounds | None = None) -> None:
         self.fixture, self.nodeid, self.name = fixture, fixture.fullname, name
         self.body, self.setup, self.rounds = body, setup, rounds
@@ -301,7 +233,7 @@ class Fixture:
         self._measuring: _Measuring = request.config.pluginmanager.getplugin("headroom-measuring")
         self._request = request
         self.item: pytest.Item = request.node
-        marks = [mark for name in _MARKS for mark in self.item.iter_markers(name)]
+        marks = [mark for name in MARKS for mark in self.item.iter_markers(name)]
         self.work_of_call: dict[str, Any] = {}
         about: dict[str, Any] = {}
         for mark in reversed(marks):
@@ -335,7 +267,7 @@ class Fixture:
 
     def definitions(self) -> list[Any]:
         """The fixtures that the test uses."""
-        return list(self._request._fixture_defs.values())  # type: ignore[attr-defined]  # pylint: disable=protected-access
+        return list(self._request._fixture_defs.values())  # pylint: disable=protected-access
 
     def work(self, **work: Any) -> None:
         """What one call does, before it is measured: bytes, flops, bytes_written, dtype, as State.work."""
@@ -346,8 +278,10 @@ class Fixture:
         self._use()
         result = function(*args, **kwargs)
         if self.enabled:
-            # Without a call between where there is nothing to pass.
-            self._take(functools.partial(function, *args, **kwargs) if args or kwargs else function)
+            body: Callable[[], Any] = function  # without a call between where there is nothing to pass
+            if args or kwargs:
+                body = functools.partial(function, *args, **kwargs)
+            self._take(body)
         return result
 
     def pedantic(self, target: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None,
@@ -417,7 +351,7 @@ class _Measuring:
         self._config = config
         option = config.getoption
         self.is_on = bool(option("headroom")) and not (option("benchmark_disable", False) and not option("benchmark_enable", False))
-        self._names: dict[str, _Name] = {}
+        self._names: dict[str, Name] = {}
         self._deselected: list[pytest.Item] = []
         self._items: dict[str, pytest.Item] = {}
         self._members: dict[str, list[str]] = {}  # tests of each group, in their order
@@ -436,7 +370,8 @@ class _Measuring:
         if not option("headroom") and (option("headroom_gate") or option("headroom_baseline")):
             raise pytest.UsageError("--headroom-gate needs --headroom: nothing is measured without it")
         if bool(option("headroom_gate")) != bool(option("headroom_baseline")):
-            raise pytest.UsageError("--headroom-gate 3% and --headroom-baseline @git:main go together: the margin, and what to compare with")
+            raise pytest.UsageError("--headroom-gate 3% and --headroom-baseline @git:main go together: the margin, and what to compare "
+                                    "with")
         if not self.is_on and option("headroom_gate"):
             raise pytest.UsageError("--headroom-gate measures, and --benchmark-disable does not: leave out one of both")
         if not self.is_on:
@@ -452,7 +387,7 @@ class _Measuring:
     @_first
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Before tests are deselected: names do not depend on which."""
-        self._names = _names(items)
+        self._names = names(items)
         self._items = {item.nodeid: item for item in items}
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
@@ -460,7 +395,7 @@ class _Measuring:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in session.items:
-            group = _group_of(item)
+            group = group_of(item)
             if group is not None:
                 self._members.setdefault(group, []).append(item.nodeid)
         self._expect(item.nodeid for item in session.items)
@@ -472,9 +407,9 @@ class _Measuring:
 
     def take(self, fixture: Fixture, body: Callable[[], Any], rounds: _Rounds | None) -> None:
         """Measures the call, or keeps it for when its group is there. Raises pytest's failure where it cannot be measured."""
-        name = self._names.get(fixture.fullname) or _Name(fixture.item)
+        name = self._names.get(fixture.fullname) or Name(fixture.item)
         case = _Case(fixture, name, body, None, rounds)
-        group = _group_of(fixture.item)
+        group = group_of(fixture.item)
         reason = self._reason_apart(case) if group is not None and len(self._members.get(group, ())) > 1 else ""
         if group is not None and not reason and len(self._members.get(group, ())) > 1:
             case.ends_with = tuple(node for node in fixture.item.listchain()[:-1] if not isinstance(node, pytest.Session)
@@ -538,7 +473,7 @@ class _Measuring:
 
     def _end(self, item: pytest.Item) -> str:
         """A test has run: measures its group, if it was the last one. Returns why the test fails by that; empty where it does not."""
-        group = _group_of(item)
+        group = group_of(item)
         left = self._left.get(group or "", set())
         if item.nodeid not in left:
             return ""
@@ -600,7 +535,7 @@ class _Measuring:
             self._told.append((record, case))
         if record["metric"]["name"] != "latency" and record["outcome"]["kind"] == "measured":
             return
-        self._nodes[_case_text(record["model"]["name"], record["axes"]), record["model"]["backend"]] = case.nodeid
+        self._nodes[case_text(record["model"]["name"], record["axes"]), record["model"]["backend"]] = case.nodeid
         if record["outcome"]["kind"] == "failed":
             case.failure = f"headroom: {record['outcome']['reason']}"
         samples = [value * 1e-6 for process in record.get("samples", ()) for value in process["values"]]
@@ -738,8 +673,8 @@ class _Measuring:
             if not left:
                 break
             time.sleep(_PAUSE_S * attempt)
-            groups = {_group_of(item) for item in session.items if item.nodeid in left} - {None}
-            chosen = [item for item in session.items if item.nodeid in left or _group_of(item) in groups]
+            groups = {group_of(item) for item in session.items if item.nodeid in left} - {None}
+            chosen = [item for item in session.items if item.nodeid in left or group_of(item) in groups]
             kept, self._records = self._records, []
             self._expect(item.nodeid for item in chosen)
             for item, following in zip(chosen, [*chosen[1:], None]):
@@ -793,12 +728,8 @@ class _Measuring:
         return remarks
 
 
-def _case_text(experiment: str, axes: Mapping[str, object]) -> str:
-    return " ".join([experiment, *(f"{name}={value}" for name, value in axes.items())])
-
-
 def _sentence(one: Mapping[str, Any], baseline: str) -> str:
     share = 100 * (one["ratio"] - 1)
     ends = "" if one["low"] is None else f" (95 % interval {100 * (one['low'] - 1):+.1f} to {100 * (one['high'] - 1):+.1f} %)"
-    return (f"slower than {baseline}: {one['metric']} {one['test_value']:.4g} {one['unit']} for {one['baseline']:.4g}, {share:+.1f} %{ends}, "
-            f"beyond the margin of {100 * one['margin']:g} %")
+    return (f"slower than {baseline}: {one['metric']} {one['test_value']:.4g} {one['unit']} for {one['baseline']:.4g}, {share:+.1f} %{ends}"
+            f", beyond the margin of {100 * one['margin']:g} %")

@@ -218,7 +218,8 @@ class Plugin(ScratchTest):
             class Thing: pass
             class Colour(enum.IntEnum):
                 RED = 1
-            @pytest.mark.parametrize("thing", [Thing(), Thing(), 7, 2.5, "text", True, None, len, Colour.RED, 2**70, float("nan"), "a" * 99])
+            THINGS = [Thing(), Thing(), 7, 2.5, "text", True, None, len, Colour.RED, 2**70, float("nan"), "a" * 99]
+            @pytest.mark.parametrize("thing", THINGS)
             def test_things(headroom, thing): headroom(int)
             @pytest.mark.parametrize("id", [Thing(), Thing()], ids=str)
             def test_own_ids(headroom, id): headroom(int)
