@@ -24,7 +24,7 @@ import pytest
 from _pytest import runner
 from _pytest.unittest import UnitTestCase
 
-from . import _pytest_benchmark
+from . import _callables, _pytest_benchmark
 from ._program import CommandFailed, program, run_command
 from ._pytest_names import MARKS, Name, case_text, group_of, names
 from .experiments import Declarations
@@ -213,6 +213,7 @@ class _Rounds:
             start = clock()
             result = target(*args, **kwargs)
             elapsed = clock() - start
+            _callables.check_result(result)
             self.result = result
         else:
             loop = range(self.iterations)
