@@ -69,6 +69,14 @@ TEST(Tuning, NoiseThatIsSharedByARoundDoesNotDecide) {
   EXPECT_EQ(fixture.store.choices.at(kKey), "fast");
 }
 
+TEST(Tuning, OneSlowSampleAtFirstDoesNotDecide) {
+  TuningFixture fixture;
+  int samples = 0;
+  fixture.workers.cases["dot/a fast@0"].factor = [&](double) { return ++samples == 1 ? 1.5 : 1.0; };
+  fixture.run();
+  EXPECT_EQ(fixture.store.choices.at(kKey), "fast");
+}
+
 TEST(Tuning, WhatIsFarBehindIsSampledLess) {
   TuningFixture fixture;
   fixture.run();
