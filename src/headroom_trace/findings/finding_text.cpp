@@ -82,16 +82,16 @@ DataTable finding_table(std::span<const Finding> findings) {
 
 std::vector<std::string> finding_sentences(std::span<const Finding> findings, double step_ns,
                                            bool has_steps) {
-  const char* const of = has_steps ? "a step" : "the trace";
   if (findings.empty())
     return {fmt::format("nothing found that would make {} noticeably shorter ({})",
                         has_steps ? "a step" : "the trace", format_time_ns(step_ns))};
   std::vector<std::string> say;
   std::size_t number = 0;
   for (const Finding& finding : findings) {
-    std::string text = fmt::format("{}. {}: {} of {} {} ({})", ++number, to_string(finding.kind),
-                                   format_time_ns(finding.recoverable_ns), format_time_ns(step_ns), of,
-                                   format_percent(finding.share));
+    std::string text = fmt::format("{}. {}: {} of {}{} ({}{})", ++number, to_string(finding.kind),
+                                   format_time_ns(finding.recoverable_ns), format_time_ns(step_ns),
+                                   has_steps ? " a step" : "", format_percent(finding.share),
+                                   has_steps ? "" : " of the trace");
     if (const std::string place = place_text(finding); !place.empty()) text += "; " + place;
     say.push_back(text);
     if (finding.partner >= 0) say.push_back("   " + partner_text(findings, finding, number));
