@@ -29,16 +29,14 @@ constexpr Words kWords[] = {
 
     {Advice::kReuseMemory, Writer::kPyTorch,
      "keep shapes the same or allocate the largest first, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, "
-     "no "
-     "empty_cache() in the loop"},
+     "no empty_cache() in the loop"},
     {Advice::kReuseMemory, Writer::kJax,
      "keep shapes the same, leave XLA_PYTHON_CLIENT_PREALLOCATE on, donate buffers (donate_argnums)"},
     {Advice::kReuseMemory, Writer::kRocprof,
      "allocate before the loop and keep the memory, or allocate from a pool (hipMallocAsync)"},
     {Advice::kReuseMemory, Writer::kAscend,
      "keep shapes the same or allocate the largest first, PYTORCH_NPU_ALLOC_CONF=expandable_segments:True, "
-     "no "
-     "empty_cache() in the loop"},
+     "no empty_cache() in the loop"},
     {Advice::kReuseMemory, Writer::kUnknown,
      "allocate before the loop and keep the memory, or allocate from a pool (cudaMallocAsync)"},
 
@@ -47,8 +45,7 @@ constexpr Words kWords[] = {
      "many steps, or copy it with non_blocking=True and look later"},
     {Advice::kReadLater, Writer::kJax,
      "keep the value on the device (no float(), np.asarray(), print, block_until_ready() in the loop), read "
-     "it "
-     "every so many steps, or copy_to_host_async() and look later"},
+     "it every so many steps, or copy_to_host_async() and look later"},
     {Advice::kReadLater, Writer::kRocprof,
      "keep the value on the device, read it every so many steps, or hipMemcpyAsync to pinned memory and look "
      "later; wait for an event or a stream in place of the device"},
@@ -63,12 +60,10 @@ constexpr Words kWords[] = {
      "around it, to see what it is; move it out of the step or to another thread"},
     {Advice::kRecordHost, Writer::kNsight,
      "record with nsys profile --trace=cuda,nvtx,osrt (--python-backtrace=cuda for Python), or put NVTX "
-     "ranges "
-     "around it, to see what it is; move it out of the step or to another thread"},
+     "ranges around it, to see what it is; move it out of the step or to another thread"},
     {Advice::kRecordHost, Writer::kRocprof,
      "record with rocprofv3 --hip-trace --marker-trace and put roctx ranges around it, to see what it is; "
-     "move "
-     "it out of the step or to another thread"},
+     "move it out of the step or to another thread"},
     {Advice::kRecordHost, Writer::kAscend,
      "record the host's functions, too, to see what it is; move it out of the step or to another thread"},
     {Advice::kRecordHost, Writer::kUnknown,
@@ -119,8 +114,7 @@ constexpr Words kWords[] = {
 
     {Advice::kLaunchLess, Writer::kPyTorch,
      "launch less often: torch.compile (mode=\"reduce-overhead\") or CUDA graphs, fused or foreach "
-     "optimizers, "
-     "larger batches"},
+     "optimizers, larger batches"},
     {Advice::kLaunchLess, Writer::kJax,
      "launch less often: more of the step in one jax.jit function, lax.scan for loops, larger batches"},
     {Advice::kLaunchLess, Writer::kRocprof, "launch less often: HIP graphs, fused kernels, larger batches"},
@@ -167,8 +161,7 @@ constexpr Words kWords[] = {
      "accumulation, a narrower type), or a faster link; over all ranks `headroom trace collectives`"},
     {Advice::kOverlapCommunication, Writer::kJax,
      "overlap it with computing (--xla_gpu_enable_latency_hiding_scheduler=true), send less (a narrower "
-     "type, "
-     "another sharding), or a faster link; over all ranks `headroom trace collectives`"},
+     "type, another sharding), or a faster link; over all ranks `headroom trace collectives`"},
     {Advice::kOverlapCommunication, Writer::kUnknown,
      "overlap it with computing (another stream, smaller pieces, sooner), send less (less often, a narrower "
      "type), or a faster link; over all ranks `headroom trace collectives`"},
@@ -177,8 +170,7 @@ constexpr Words kWords[] = {
 
     {Advice::kWarmUp, Writer::kJax,
      "warm up before measuring or serving: compile and run each shape once (jit(f).lower(...).compile()), "
-     "keep "
-     "compiled code (jax_compilation_cache_dir)"},
+     "keep compiled code (jax_compilation_cache_dir)"},
     {Advice::kWarmUp, Writer::kNsight,
      "warm up before measuring or serving: run each kernel once, create handles and capture graphs at the "
      "start; CUDA_MODULE_LOADING=EAGER loads kernels at the start; record later (nsys profile "
@@ -192,18 +184,16 @@ constexpr Words kWords[] = {
 
     {Advice::kFreeHost, Writer::kAscend,
      "where calls compile operators (aclopCompileAndExecute), "
-     "torch_npu.npu.set_compile_mode(jit_compile=False); "
-     "else find what holds the calls up: few or busy CPU cores, a lock that other threads hold, the "
-     "profiler"},
+     "torch_npu.npu.set_compile_mode(jit_compile=False); else find what holds the calls up: few or busy CPU "
+     "cores, a lock that other threads hold, the profiler"},
     {Advice::kFreeHost, Writer::kUnknown,
      "find what holds the calls up: few or busy CPU cores (affinity, CPU limits of the container), a lock of "
      "the driver that other threads hold, a profiler that intercepts launches; fewer launches (a graph) cost "
      "less"},
     {Advice::kFindDeviceWait, Writer::kNsight,
      "find what the device waits for: another process on it (nsys profile --gpuctxsw=true shows them), an "
-     "event "
-     "of another stream or device (--cuda-event-trace=true), a host function in the stream; faster launches "
-     "would not help"},
+     "event of another stream or device (--cuda-event-trace=true), a host function in the stream; faster "
+     "launches would not help"},
     {Advice::kFindDeviceWait, Writer::kUnknown,
      "find what the device waits for: another process on it, an event of another stream or device, a host "
      "function in the stream, its queue; faster launches would not help"},
