@@ -8,6 +8,7 @@
 #include "headroom/base/text.h"
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/process_spaces.h"
+#include "headroom_trace/columns/spans.h"
 
 namespace headroom::trace {
 namespace {
@@ -113,12 +114,30 @@ std::vector<std::uint32_t> launches(const Trace& trace) {
   return launch;
 }
 
-std::vector<std::uint32_t> launching_ops(const Trace& trace) {
-  return launching_ops(trace, parents(trace, mask_of(Category::kCpuOp), kLaunchers));
+void for_each_launch_call(const Trace& trace,
+                          const std::function<void(std::uint32_t call, bool has_work)>& take) {
+  const Events& events = trace.events;
+  std::vector<std::int64_t> launched;
+  for (const GpuDetail& work : trace.gpu) {
+    if (events.correlation[work.event] != kNoCorrelation) launched.push_back(events.correlation[work.event]);
+  }
+  merge_runs(std::span(launched), std::less<>());
+  NameAnswers is_launch(
+      trace, [](std::string_view name) { return contains(name, "Launch") && !contains(name, "HostFunc"); });
+  for (std::uint32_t event = 0; event < events.size(); ++event) {
+    if ((mask_of(events.category[event]) & kLaunchers) == 0) continue;
+    const std::int64_t correlation = events.correlation[event];
+    if (correlation == kNoCorrelation || !is_launch(events.name[event])) continue;
+    take(event, std::ranges::binary_search(launched, correlation));
+  }
 }
 
-std::vector<std::uint32_t> launching_ops(const Trace& trace, const std::vector<std::uint32_t>& parent) {
-  const std::vector<std::uint32_t> launch = launches(trace);
+std::vector<std::uint32_t> launching_ops(const Trace& trace, std::span<const std::uint32_t> launch) {
+  return launching_ops(trace, launch, parents(trace, mask_of(Category::kCpuOp), kLaunchers));
+}
+
+std::vector<std::uint32_t> launching_ops(const Trace& trace, std::span<const std::uint32_t> launch,
+                                         const std::vector<std::uint32_t>& parent) {
   const ProcessSpaces spaces = process_spaces(trace);
   NameAnswers is_graph_launch(trace, [](std::string_view name) { return contains(name, "GraphLaunch"); });
   std::vector<std::unordered_map<std::int64_t, std::uint32_t>> by_external_id(spaces.count);
@@ -151,7 +170,7 @@ std::vector<bool> matmul_or_convolution(const Trace& trace) {
   const std::vector<std::uint32_t> parent =
       parents(trace, mask_of(Category::kCpuOp),
               mask_of(Category::kCpuOp) | mask_of(Category::kRuntime) | mask_of(Category::kDriver));
-  const std::vector<std::uint32_t> op = launching_ops(trace, parent);
+  const std::vector<std::uint32_t> op = launching_ops(trace, launches(trace), parent);
   NameAnswers kernel_says(trace, is_matmul_or_convolution_kernel),
       op_says(trace, is_matmul_or_convolution_op), is_generic(trace, is_generic_kernel);
   std::vector<std::uint8_t> chain_says(events.size(), 0);  // whether the op, or one above it, multiplies

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "headroom_trace/columns/host_order.h"
@@ -16,11 +18,17 @@ bool has_launchers(const Trace& trace);
 /// graph launch has many rows. Needs kLaunches.
 std::vector<std::uint32_t> launches(const Trace& trace);
 
+/// Calls `take` for each call whose name says that it launches work, in the order of Trace::events, and
+/// whether work with its correlation is in the file. Needs kLaunches.
+void for_each_launch_call(const Trace& trace,
+                          const std::function<void(std::uint32_t call, bool has_work)>& take);
+
 /// Returns, by row of trace.gpu, the innermost cpu_op around its launch, else the op with its external id,
-/// else kNone. Needs kLaunches and kOps.
-std::vector<std::uint32_t> launching_ops(const Trace& trace);
+/// else kNone. `launch` is launches(trace). Needs kLaunches and kOps.
+std::vector<std::uint32_t> launching_ops(const Trace& trace, std::span<const std::uint32_t> launch);
 /// Same, for callers that have the parents by at least kCpuOp of launches and ops.
-std::vector<std::uint32_t> launching_ops(const Trace& trace, const std::vector<std::uint32_t>& parent);
+std::vector<std::uint32_t> launching_ops(const Trace& trace, std::span<const std::uint32_t> launch,
+                                         const std::vector<std::uint32_t>& parent);
 
 /// Marks the rows of trace.gpu that are matrix products or convolutions: by the ops above the launch
 /// (aten::mm, aten::convolution...), or by the kernel's name where no op is known (a compiled region, a

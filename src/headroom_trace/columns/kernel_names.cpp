@@ -375,7 +375,7 @@ std::vector<KernelCategory> kernel_categories(const Trace& trace, const std::vec
   const std::vector<std::uint32_t> parent =
       parents(trace, mask_of(Category::kCpuOp),
               mask_of(Category::kCpuOp) | mask_of(Category::kRuntime) | mask_of(Category::kDriver));
-  const std::vector<std::uint32_t> op = launching_ops(trace, parent);
+  const std::vector<std::uint32_t> op = launching_ops(trace, launches(trace), parent);
   std::vector<std::optional<KernelCategory>> by_name(trace.names.size());
   std::vector<std::optional<std::optional<KernelCategory>>> by_op(trace.names.size());
   std::vector<KernelCategory> categories(trace.gpu.size(), kMemory);

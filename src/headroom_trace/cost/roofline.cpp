@@ -184,7 +184,7 @@ class RooflineBuilder {
     const std::vector<KernelType> types = kernel_types(trace_);
     parent_ = parents(trace_, mask_of(Category::kCpuOp),
                       mask_of(Category::kCpuOp) | mask_of(Category::kRuntime) | mask_of(Category::kDriver));
-    op_ = launching_ops(trace_, parent_);
+    op_ = launching_ops(trace_, launches(trace_), parent_);
     instance_of_.assign(trace_.gpu.size(), kNone);
     kind_.assign(trace_.gpu.size(), Coverage::kUnknown);
     for (std::uint32_t row = 0; row < trace_.gpu.size(); ++row) {

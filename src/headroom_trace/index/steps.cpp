@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -15,7 +14,7 @@
 #include <utility>
 
 #include "headroom/base/text.h"
-#include "headroom_trace/columns/spans.h"
+#include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/work/idle_culprits.h"
 
 namespace headroom::trace {
@@ -218,34 +217,19 @@ std::span<const Step> StepSet::measured() const {
 void find_whole_steps(const Trace& trace, StepSet& set) {
   constexpr double kLeastWithWork = 0.95;
   const Events& events = trace.events;
-  const auto is_call = [](Category category) {
-    return category == Category::kRuntime || category == Category::kDriver;
-  };
-  if (set.steps.empty() || std::ranges::none_of(events.category, is_call)) return;
-  std::vector<std::int64_t> launched;
-  for (const GpuDetail& work : trace.gpu) {
-    if (events.correlation[work.event] != kNoCorrelation) launched.push_back(events.correlation[work.event]);
-  }
-  merge_runs(std::span(launched), std::less<>());
+  if (set.steps.empty() || !has_launchers(trace)) return;
   struct Calls {
     std::size_t all = 0, with_work = 0;
   };
   std::vector<Calls> by_step(set.steps.size());
-  std::vector<signed char> is_launch(trace.names.size(), -1);
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    if (!is_call(events.category[i]) || events.correlation[i] == kNoCorrelation) continue;
-    signed char& known = is_launch[events.name[i]];
-    if (known < 0) {
-      const std::string_view name = trace.names[events.name[i]];
-      known = contains(name, "Launch") && !contains(name, "HostFunc") ? 1 : 0;
-    }
-    if (known == 0) continue;
-    const auto after = std::ranges::upper_bound(set.steps, events.start_ns[i], {}, &Step::start_ns);
-    if (after == set.steps.begin() || events.start_ns[i] >= std::prev(after)->end_ns) continue;
+  for_each_launch_call(trace, [&](std::uint32_t call, bool has_work) {
+    const std::int64_t start_ns = events.start_ns[call];
+    const auto after = std::ranges::upper_bound(set.steps, start_ns, {}, &Step::start_ns);
+    if (after == set.steps.begin() || start_ns >= std::prev(after)->end_ns) return;
     Calls& calls = by_step[static_cast<std::size_t>(std::prev(after) - set.steps.begin())];
     ++calls.all;
-    if (std::ranges::binary_search(launched, events.correlation[i])) ++calls.with_work;
-  }
+    if (has_work) ++calls.with_work;
+  });
   for (std::size_t i = 0; i < by_step.size(); ++i) {
     set.is_whole[i] =
         static_cast<double>(by_step[i].with_work) >= kLeastWithWork * static_cast<double>(by_step[i].all);

@@ -92,7 +92,7 @@ const std::vector<std::uint32_t>& TraceIndex::launches() const {
 }
 
 const std::vector<std::uint32_t>& TraceIndex::ops() const {
-  return once(ops_, [&] { return launching_ops(trace_); });
+  return once(ops_, [&] { return launching_ops(trace_, launches()); });
 }
 
 const HostOrder& TraceIndex::host() const {

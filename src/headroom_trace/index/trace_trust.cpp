@@ -10,6 +10,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/base/wording.h"
+#include "headroom_trace/columns/attribution.h"
 #include "headroom_trace/columns/subset.h"
 
 namespace headroom::trace {
@@ -110,29 +111,13 @@ std::vector<std::uint32_t> overruns(const TraceIndex& index) {
   return found;
 }
 
-bool is_launch_name(std::string_view name) {
-  return contains(name, "Launch") && !contains(name, "HostFunc");
-}
-
 /// The launches, and those of them without work.
 Doubt count_launches(const Trace& trace) {
-  const Events& events = trace.events;
-  std::vector<std::int64_t> launched;
-  for (const GpuDetail& work : trace.gpu) {
-    if (events.correlation[work.event] != kNoCorrelation) launched.push_back(events.correlation[work.event]);
-  }
-  merge_runs(std::span(launched), std::less<>());
   Doubt counted{DoubtKind::kLaunchesWithoutWork};
-  std::vector<signed char> is_launch(trace.names.size(), -1);
-  for (std::uint32_t event = 0; event < events.size(); ++event) {
-    if (events.category[event] != Category::kRuntime && events.category[event] != Category::kDriver) continue;
-    if (events.correlation[event] == kNoCorrelation) continue;
-    signed char& known = is_launch[events.name[event]];
-    if (known < 0) known = is_launch_name(trace.names[events.name[event]]) ? 1 : 0;
-    if (known == 0) continue;
+  for_each_launch_call(trace, [&](std::uint32_t call, bool has_work) {
     ++counted.of;
-    if (!std::ranges::binary_search(launched, events.correlation[event])) count_event(trace, event, counted);
-  }
+    if (!has_work) count_event(trace, call, counted);
+  });
   return counted;
 }
 

@@ -154,7 +154,7 @@ std::vector<LaunchCall> launch_calls(const Trace& trace, std::span<const std::ui
 }
 
 Launches::Launches(const Trace& of)
-    : trace(of), launch(launches(of)), op(launching_ops(of)), calls(launch_calls(of, launch)) {}
+    : trace(of), launch(launches(of)), op(launching_ops(of, launch)), calls(launch_calls(of, launch)) {}
 
 std::int64_t signed_delay_ns(const Trace& trace, std::uint32_t call, std::uint32_t row) {
   return trace.events.start_ns[trace.gpu[row].event] - trace.events.end_ns(call);

@@ -496,7 +496,7 @@ TEST(LaunchingOps, ByTheLaunchElseByTheExternalId) {
   builder.kernel("by id", 110, 5, 2).external_id = 77;
   builder.kernel("by id, its launch is not in the file", 120, 5, 3).external_id = 77;
   builder.kernel("of an op that is not in the file", 130, 5, 4).external_id = 78;
-  EXPECT_THAT(launching_ops(builder.trace), ElementsAre(op, op, op, kNone));
+  EXPECT_THAT(launching_ops(builder.trace, launches(builder.trace)), ElementsAre(op, op, op, kNone));
 }
 
 /// One kernel launched under ops that enclose one another, outermost first.
@@ -584,7 +584,7 @@ class MergedText {
 
 std::map<std::string, std::int64_t> time_by_op(const Trace& trace) {
   std::map<std::string, std::int64_t> times;
-  const std::vector<std::uint32_t> ops = launching_ops(trace);
+  const std::vector<std::uint32_t> ops = launching_ops(trace, launches(trace));
   for (std::size_t row = 0; row < ops.size(); ++row) {
     const std::string name(ops[row] == kNone ? "none" : trace.names[trace.events.name[ops[row]]]);
     times[name] += trace.events.duration_ns[trace.gpu[row].event];
@@ -677,7 +677,8 @@ TEST(LaunchingOps, NodesOfAGraphAreOfItsLaunch) {
     {"ph": "X", "cat": "kernel", "name": "b", "pid": 0, "tid": 7, "ts": 32, "dur": 1, "args": {"correlation": 1, "External id": 4}},
     {"ph": "X", "cat": "kernel", "name": "c", "pid": 0, "tid": 7, "ts": 34, "dur": 1, "args": {"correlation": 2, "External id": 4}},
     {"ph": "X", "cat": "kernel", "name": "d", "pid": 0, "tid": 7, "ts": 50, "dur": 1, "args": {"correlation": 3, "External id": 4}}])json";
-  EXPECT_THAT(launching_ops(read_text(text, "graph.json")), ElementsAre(kNone, kNone, 2U, 0U));
+  const Trace graph = read_text(text, "graph.json");
+  EXPECT_THAT(launching_ops(graph, launches(graph)), ElementsAre(kNone, kNone, 2U, 0U));
 }
 
 }  // namespace

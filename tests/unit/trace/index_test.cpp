@@ -49,7 +49,7 @@ TEST(TraceIndex, ComputesEachPartOnce) {
   EXPECT_EQ(&index.steps(), &index.steps());
   EXPECT_EQ(&index.idle(), &index.idle());
   EXPECT_EQ(index.launches(), launches(builder.trace));
-  EXPECT_EQ(index.ops(), launching_ops(builder.trace));
+  EXPECT_EQ(index.ops(), launching_ops(builder.trace, launches(builder.trace)));
   EXPECT_EQ(index.types(), kernel_types(builder.trace));
   EXPECT_EQ(index.devices().size(), 1U);
   EXPECT_EQ(index.streams().size(), 1U);

@@ -331,7 +331,7 @@ TEST(ReaderColumns, AscendsLaunchesAreArrows) {
     std::vector<std::string> calls, ops;
     for (const std::uint32_t call : launches(trace))
       calls.emplace_back(call == kNone ? "none" : trace.names[trace.events.name[call]]);
-    for (const std::uint32_t op : launching_ops(trace))
+    for (const std::uint32_t op : launching_ops(trace, launches(trace)))
       ops.emplace_back(op == kNone ? "none" : trace.names[trace.events.name[op]]);
     EXPECT_EQ(calls,
               (std::vector<std::string>{"AscendCL@aclnnInplaceAdd", "AscendCL@aclnnInplaceAdd", "none"}));
