@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard output that is full or closed, and an environment without HOME."""
+"""Standard output that is full or closed, limits of the shell, and an environment without HOME."""
 import os
 import subprocess
 import unittest
@@ -42,13 +42,40 @@ class StandardStreamsTest(CommandLineTest):
         history = self.folder / "history.sqlite"
         for closed in (">&-", "2>&-", "<&-", "<&- >&- 2>&-"):
             result = in_shell(f"'{HEADROOM}' time true --runs 6 --store '{history}' --json '{path}' {closed}")
-            self.assertEqual(result.returncode, 0, closed + result.stderr)
+            self.assertEqual(result.returncode, 2 if ">&-" in closed.split() else 0, closed + result.stderr)
             self.assert_exit(headroom("diff", path, path), 0)
         self.assert_exit(headroom("history", "--store", history), 0)
         # As one of the three, a file would be open without close-on-exec, too.
         result = in_shell(f"'{HEADROOM}' time --runs 1 --no-store --output '{path}' 'ls -l /proc/self/fd/' >&-")
-        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("cannot write to standard output", result.stderr)
         self.assertRegex(path.read_text(), r" 0 -> /dev/null\n.* 1 -> \S*report.json")
+
+    def test_a_closed_standard_output_is_a_failure(self):
+        report = self.report()
+        for arguments in ("--help", "--version", f"diff '{report}' '{report}'", f"show '{report}' --json -"):
+            result = in_shell(f"'{HEADROOM}' {arguments} >&-")
+            self.assertEqual((result.returncode, "cannot write" in result.stderr), (2, True), arguments)
+        result = in_shell(f"'{NATIVE}' --help >&-")
+        self.assertEqual((result.returncode, "cannot write to standard output" in result.stderr), (2, True), result.stderr)
+
+    def test_a_limit_on_the_size_of_files_is_an_error_of_the_write(self):
+        output, report = self.folder / "output", self.folder / "report.json"
+        for arguments in (f"--json '{report}' true", f"--output '{output}' 'head -c 100000 /dev/zero'", f"--store '{self.folder}/h.sqlite' true"):
+            result = in_shell(f"ulimit -f 1; '{HEADROOM}' time --runs 40 {arguments}", cwd=self.folder,
+                              env={**os.environ, "HOME": str(self.folder)})
+            self.assertNotIn(result.returncode, (128 + 25, -25), arguments)
+            self.assertEqual("40 runs" in result.stdout, "--output" not in arguments, result.stdout)
+            self.assertIn("File" if "--output" in arguments else "too large", result.stdout + result.stderr, arguments)
+
+    def test_measured_programs_have_the_signal_as_it_was(self):
+        result = in_shell(f"ulimit -f 1; '{HEADROOM}' time --runs 1 --no-store 'dd if=/dev/zero of=big bs=100k count=1'", cwd=self.folder)
+        self.assertIn("signal 25", result.stdout + result.stderr)
+
+    def test_a_small_stack_is_refused(self):
+        for limit, code in ((32, 2), (512, 2), (1024, 0)):
+            result = in_shell(f"ulimit -s {limit}; '{HEADROOM}' --version")
+            self.assertEqual(result.returncode, code, result.stderr)
+            self.assertEqual("ulimit -s 1024" in result.stderr, code == 2, result.stderr)
 
     def test_without_a_home_only_the_history_is_missing(self):
         bare = {"PATH": os.environ["PATH"]}

@@ -99,7 +99,7 @@ void open_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
     // The lowest free number is that of the stream, since those below it are open by now.
-    const int opened = ::open("/dev/null", stream == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+    const int opened = ::open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
     if (opened == -1) return;
   }
 }

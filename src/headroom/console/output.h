@@ -61,7 +61,8 @@ void print_sheet(const Sheet& sheet, std::FILE* out, bool markdown = false);
 void print_table(const Table& table, std::FILE* out);
 
 /// Opens /dev/null in place of each standard stream that is closed: a file that is opened later would have
-/// its number, and what is meant for the terminal would be written into it.
+/// its number, and what is meant for the terminal would be written into it. Writing to a standard output
+/// that was closed still fails, and after_output() says so.
 void open_closed_streams();
 
 /// `code`; kCannot, said on standard error, where not all that was printed to standard output could be

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -144,6 +145,23 @@ ExitCode run_chosen(const char* name, std::span<const Command> commands, const V
   return command.run(arguments);
 }
 
+/// A write beyond the file-size limit (ulimit -f) fails instead of ending the program by SIGXFSZ. A handler
+/// and not SIG_IGN, which the programs that are measured would inherit.
+void survive_file_size_limit() {
+  struct sigaction before {};
+  if (::sigaction(SIGXFSZ, nullptr, &before) == 0 && before.sa_handler == SIG_DFL)
+    std::signal(SIGXFSZ, [](int) {});
+}
+
+/// Threads have stacks of the size that this limit gives, too.
+void refuse_small_stack() {
+  constexpr rlim_t kNeeded = rlim_t{1} << 20U;
+  rlimit stack{};
+  if (::getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= kNeeded) return;
+  throw Error(fmt::format("the limit on the stack is {} KiB, and headroom needs {}: ulimit -s {}",
+                          stack.rlim_cur >> 10U, kNeeded >> 10U, kNeeded >> 10U));
+}
+
 }  // namespace
 
 std::string find_program_of_ours(const std::string& name) {
@@ -189,7 +207,9 @@ ExitCode run_program(const std::string& name, const Arguments& arguments) {
 
 int exit_code_of(const std::function<ExitCode()>& program) {
   open_closed_streams();
+  survive_file_size_limit();
   try {
+    refuse_small_stack();
     return static_cast<int>(after_output(program()));
   } catch (const std::exception& error) {
     say_sentence(error.what());

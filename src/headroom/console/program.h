@@ -19,7 +19,8 @@ std::string find_program_of_ours(const std::string& name);
 /// Throws Error where the program is missing, cannot be started, or dies of a signal.
 ExitCode run_program(const std::string& name, const Arguments& arguments);
 
-/// The exit code of main(): runs the program with its standard streams open and says why it failed.
+/// The exit code of main(): runs the program with its standard streams open and says why it failed. A limit
+/// on the size of files makes a write fail; one on the stack below 1 MiB is refused.
 int exit_code_of(const std::function<ExitCode()>& program);
 
 /// main() of headroom-trace and headroom-pages. One command: the arguments are its own. Several: the first
