@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from ._program import run_command
+from ._shown import markup
 
 
 class Report:
@@ -25,7 +26,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         # Its scripts run apart from the notebook's: they can touch nothing there.
-        return (f'<iframe sandbox="allow-scripts" title="{html.escape(self.title)}" srcdoc="{html.escape(self.html)}" '
+        return (f'<iframe sandbox="allow-scripts" title="{markup(self.title)}" srcdoc="{html.escape(self.html)}" '
                 'style="width: 100%; height: 44rem; border: 0"></iframe>')
 
 

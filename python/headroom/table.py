@@ -2,11 +2,11 @@
 """Tables of numbers and texts, which pandas, polars and pyarrow take as they are. None of them is needed."""
 from __future__ import annotations
 
-import html
 import importlib
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from . import _arrow
+from ._shown import markup, visible
 
 _SHOWN = 20
 
@@ -124,8 +124,8 @@ class Table:
         return "\n".join(lines) if titles else "(no columns)"
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(self._titled(name))}</th>" for name in self._columns)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(_text(value))}</td>" for value in row.values()) + "</tr>"
+        head = "".join(f"<th>{markup(self._titled(name))}</th>" for name in self._columns)
+        body = "".join("<tr>" + "".join(f"<td>{markup(_text(value))}</td>" for value in row.values()) + "</tr>"
                        for _, row in zip(range(_SHOWN), self.rows()))
         more = f"<caption>{len(self)} rows</caption>" if len(self) > _SHOWN else ""
         return f"<table>{more}<tr>{head}</tr>{body}</table>"
@@ -145,7 +145,7 @@ class ArrowColumn:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else visible(str(value))
 
 
 def _needed(module: str, package: str | None = None) -> Any:

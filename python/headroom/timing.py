@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import html
 import importlib
 import json
 import signal
@@ -15,6 +14,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from . import _callables, _door, _threads
 from ._program import environment, failure, program, time_option
+from ._shown import markup, visible
 from .experiments import Declarations
 from .state import State
 
@@ -44,8 +44,8 @@ class Measurement:
 
     def __str__(self) -> str:
         if self.failure:
-            return f"{self.name}: {self.failure}"
-        text = f"{self.name}: {_time(self.time_ns)}"
+            return visible(f"{self.name}: {self.failure}")
+        text = f"{visible(self.name)}: {_time(self.time_ns)}"
         if self.interval_ns is not None:
             text += f" ({_time(self.interval_ns[0])} to {_time(self.interval_ns[1])})"
         if self.ratio is not None:
@@ -53,7 +53,7 @@ class Measurement:
         return text
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(str(self))}</code>" + _notes_html(self)
+        return f"<code>{markup(str(self))}</code>" + _notes_html(self)
 
 
 class Comparison(Sequence[Measurement]):
@@ -92,8 +92,8 @@ class Comparison(Sequence[Measurement]):
             ratio = f"{one.ratio[0]:.3f} <small>({one.ratio[1]:.3f}&ndash;{one.ratio[2]:.3f})</small>" if one.ratio else ""
             share = "" if one.limit_share is None else f"{100 * one.limit_share:.1f} %"
             spread = f"<small>{_time(one.interval_ns[0])}&ndash;{_time(one.interval_ns[1])}</small>" if one.interval_ns else ""
-            time = html.escape(one.failure) if one.failure else _time(one.time_ns)
-            rows.append(f"<tr><td>{html.escape(one.name)}</td><td>{time}</td><td>{spread}</td><td>{ratio}</td><td>{share}</td>"
+            time = markup(one.failure) if one.failure else _time(one.time_ns)
+            rows.append(f"<tr><td>{markup(one.name)}</td><td>{time}</td><td>{spread}</td><td>{ratio}</td><td>{share}</td>"
                         f"<td>{_bar(one, most)}</td><td>{_notes_html(one)}</td></tr>")
         return ("<table><tr><th>function</th><th>time</th><th>95&nbsp;%</th><th>&times; the first</th><th>of limit</th><th></th><th>notes</th></tr>"
                 + "".join(rows) + "</table>")
@@ -133,7 +133,7 @@ def _bar(one: Measurement, most: float) -> str:
 
 
 def _notes_html(one: Measurement) -> str:
-    return "".join(f"<br><small>{html.escape(note)}</small>" for note in one.notes)
+    return "".join(f"<br><small>{markup(note)}</small>" for note in one.notes)
 
 
 _STOPPED = {"interrupted": "interrupted: what had been measured is shown", "runner-lost": "lost: what it had measured is shown"}

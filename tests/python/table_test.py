@@ -77,6 +77,15 @@ class Tables(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "different lengths"):
             hr.Table({"a": [1], "b": []})
 
+    def test_what_a_terminal_would_obey_is_spelled(self):
+        table = hr.Table({"name": ["\x1b[2Ja<b>", "\u202egnp", "caf\xe9\ttab"]})
+        for shown in (repr(table), table._repr_html_()):
+            self.assertNotRegex(shown, "[\x1b\u202e]")
+            self.assertIn("\\x1B[2Ja", shown)
+            self.assertIn("\\u202Egnp", shown)
+            self.assertIn("caf\xe9\ttab", shown)
+        self.assertIn("a&lt;b&gt;", table._repr_html_())
+
     def test_a_stream_has_types_units_and_values(self):
         capsule = hr.Table(TABLE, {"count": "ns"}, {"of": "a test"}).__arrow_c_stream__()
         stream = address_of(capsule, b"arrow_array_stream")

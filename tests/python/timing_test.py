@@ -122,6 +122,9 @@ class Timing(unittest.TestCase):
         measured = hr.time(slow, samples=2, threads=1)
         self.assertIn("marks", repr(measured))
         self.assertRegex(str(measured), r"^slow: \d")
+        hidden = hr.Measurement("f\x1b[31m", 1.0, failure="no \x07bell", notes=["\x9b2J"])
+        for shown in (str(hidden), repr(hidden), hidden._repr_html_(), hr.Comparison([hidden], "", {})._repr_html_()):
+            self.assertNotRegex(shown, "[\x00-\x1f\x80-\x9f]")
         noted = hr.Measurement("f", 1.0, notes=["busy: <others>"])
         self.assertEqual(repr(noted), str(noted), "one that was made by hand has no table")
         self.assertIn("busy: &lt;others&gt;", noted._repr_html_())
