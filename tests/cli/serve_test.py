@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`headroom serve`: what it answers and to whom, a history that changes or goes, runs at work, how it ends."""
+import concurrent.futures
 import http.client
 import json
 import os
@@ -8,6 +9,7 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 import time
 import unittest
 
@@ -167,6 +169,64 @@ class ServeTest(CommandLineTest):
             self.assertEqual(process.wait(60), 0)
         told = self.wait_for(served, lambda told: told["tag"] != tag)
         self.assertEqual(told["running"], [])
+
+    def drip(self, served, count, end):
+        """Connections that send a byte of their headers now and then, until `end` is set; how many were closed by the server."""
+        sockets = [socket.create_connection(("127.0.0.1", served.port), timeout=30) for _ in range(count)]
+        closed = 0
+        for one in sockets:
+            one.setblocking(False)
+        while sockets and not end.wait(0.3):
+            for one in list(sockets):
+                try:
+                    one.send(b"G")
+                    if one.recv(1) == b"":
+                        raise ConnectionError
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    closed += 1
+                    sockets.remove(one)
+                    one.close()
+        for one in sockets:
+            one.close()
+        return closed
+
+    def test_slow_connections_do_not_keep_others_out(self):
+        fill(self.folder, self.store)
+        for count, all_go_within in ((40, None), (300, 10)):
+            served = self.serve()
+            end = threading.Event()
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                dripped = pool.submit(self.drip, served, count, end)
+                try:
+                    time.sleep(1)
+                    for _ in range(5):
+                        start = time.monotonic()
+                        self.assertEqual(self.ask(served, "/")[0], 200)
+                        self.assertLess(time.monotonic() - start, 8)
+                    if all_go_within:
+                        time.sleep(all_go_within / 2)
+                    start = time.monotonic()
+                    self.assertEqual(served.interrupt()[0], 0)
+                    self.assertLess(time.monotonic() - start, 5)
+                finally:
+                    end.set()
+                if all_go_within:
+                    self.assertGreater(dripped.result(), count / 2)
+
+    def test_a_reader_that_never_reads_does_not_keep_it_from_ending(self):
+        fill(self.folder, self.store)
+        served = self.serve()
+        idle = [socket.create_connection(("127.0.0.1", served.port), timeout=30) for _ in range(8)]
+        for one in idle[:4]:
+            one.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % served.port)
+        self.assertEqual(self.ask(served, "/")[0], 200)
+        start = time.monotonic()
+        self.assertEqual(served.interrupt()[0], 0)
+        self.assertLess(time.monotonic() - start, 5)
+        for one in idle:
+            one.close()
 
     def test_how_it_ends_and_what_keeps_it_from_starting(self):
         self.assert_refused(headroom("serve", "--store", self.store), "there is no history")

@@ -76,7 +76,7 @@ struct HttpResponse {
 
 /// Answers browsers of this machine alone: listens on 127.0.0.1, answers GET and HEAD (others: 405) to names
 /// of this machine (others: 421, so that no page of a stranger reads it by a name of his own), in threads of
-/// its own. Headers, connections and times are bounded. Loads libmicrohttpd when it is made.
+/// its own. Headers, connections and times are bounded (OpenConnections). Loads libmicrohttpd when it is made.
 class HttpServer {
  public:
   /// What is at `path` ("/series/7.html", without what follows a '?'). Called by several threads at once.
@@ -90,6 +90,9 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   std::uint16_t port() const { return port_; }
+
+  /// Ends connections that take too long. To be called every fraction of a second.
+  void end_slow_connections();
 
  private:
   class Daemon;
@@ -163,9 +166,15 @@ Json told_of(const fs::path& path) {
 
 constexpr const char* kLibrary = "libmicrohttpd.so.12";
 /// A browser opens six at once for a page.
-constexpr unsigned kConnections = 32;
+constexpr unsigned kConnections = 256;
 /// In seconds, of a connection on which nothing comes.
 constexpr unsigned kIdleSeconds = 10;
+/// Between the opening of a connection, or the answer before, and the end of the headers.
+constexpr std::chrono::seconds kHeaderTime{10};
+/// The same where half of the connections are taken: a browser of this machine sends its headers at once.
+constexpr std::chrono::seconds kHeaderTimeInACrowd{1};
+/// Between the headers and the end of the answer.
+constexpr std::chrono::seconds kAnswerTime{60};
 /// Of a connection: what it asks, with its headers.
 constexpr std::size_t kMemory = std::size_t{16} << 10;
 /// A history that does not answer holds one of them.
@@ -182,6 +191,7 @@ struct Functions {
   decltype(&MHD_add_response_header) add_header;
   decltype(&MHD_queue_response) queue;
   decltype(&MHD_destroy_response) destroy;
+  decltype(&MHD_get_connection_info) connection_info;
 
   Functions()
       : library(kLibrary),
@@ -191,7 +201,8 @@ struct Functions {
         response(find<decltype(MHD_create_response_from_buffer)>("MHD_create_response_from_buffer")),
         add_header(find<decltype(MHD_add_response_header)>("MHD_add_response_header")),
         queue(find<decltype(MHD_queue_response)>("MHD_queue_response")),
-        destroy(find<decltype(MHD_destroy_response)>("MHD_destroy_response")) {
+        destroy(find<decltype(MHD_destroy_response)>("MHD_destroy_response")),
+        connection_info(find<decltype(MHD_get_connection_info)>("MHD_get_connection_info")) {
     library.keep();  // what it brings along is not made to be unloaded
   }
 
@@ -294,6 +305,40 @@ Json LiveRuns::now() {
   return runs;
 }
 
+/// Since when each connection has been at what it is doing. One that sends or reads a byte now and then is
+/// never idle, and would keep its place for ever. Called by several threads at once.
+class OpenConnections {
+ public:
+  void waits_for_headers(int socket) { note(socket, false); }
+  void waits_for_answer(int socket) { note(socket, true); }
+  void closed(int socket) {
+    const std::lock_guard lock(mutex_);
+    open_.erase(socket);
+  }
+  void end_slow() {
+    const std::lock_guard lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    const auto header_time = open_.size() > kConnections / 2 ? kHeaderTimeInACrowd : kHeaderTime;
+    for (const auto& [socket, state] : open_) {
+      // The library closes it, and removes it from here before it does.
+      if (now - state.since > (state.has_headers ? kAnswerTime : header_time)) ::shutdown(socket, SHUT_RDWR);
+    }
+  }
+
+ private:
+  struct State {
+    std::chrono::steady_clock::time_point since;
+    bool has_headers;
+  };
+  void note(int socket, bool has_headers) {
+    const std::lock_guard lock(mutex_);
+    open_[socket] = {std::chrono::steady_clock::now(), has_headers};
+  }
+
+  std::mutex mutex_;
+  std::map<int, State> open_;
+};
+
 class HttpServer::Daemon {
  public:
   Daemon(int file, std::uint16_t port, Handler handler)
@@ -306,15 +351,35 @@ class HttpServer::Daemon {
         MHD_USE_AUTO_INTERNAL_THREAD, 0, nullptr, nullptr, &Daemon::on_request, this,
         MHD_OPTION_LISTEN_SOCKET, file, MHD_OPTION_THREAD_POOL_SIZE, kThreads, MHD_OPTION_CONNECTION_LIMIT,
         kConnections, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        kMemory, MHD_OPTION_UNESCAPE_CALLBACK, &Daemon::leave_escaped, nullptr, MHD_OPTION_END);
+        kMemory, MHD_OPTION_UNESCAPE_CALLBACK, &Daemon::leave_escaped, nullptr,
+        MHD_OPTION_NOTIFY_CONNECTION, &Daemon::on_connection, this, MHD_OPTION_NOTIFY_COMPLETED,
+        &Daemon::on_completed, this, MHD_OPTION_END);
     if (daemon_ == nullptr)
       throw Error("the server on 127.0.0.1 cannot be started; are there threads and memory left?");
   }
   ~Daemon() { functions_->stop(daemon_); }
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
+  void end_slow_connections() { connections_.end_slow(); }
 
  private:
+  int socket_of(MHD_Connection* connection) const {
+    return functions_->connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+  }
+  static void on_connection(void* self, MHD_Connection* connection, void**,
+                            MHD_ConnectionNotificationCode code) {
+    auto& daemon = *static_cast<Daemon*>(self);
+    const int socket = daemon.socket_of(connection);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+      daemon.connections_.waits_for_headers(socket);
+    else
+      daemon.connections_.closed(socket);
+  }
+  static void on_completed(void* self, MHD_Connection* connection, void**, MHD_RequestTerminationCode) {
+    auto& daemon = *static_cast<Daemon*>(self);
+    daemon.connections_.waits_for_headers(daemon.socket_of(connection));
+  }
+
   /// No path here needs an escape: with one it is another path, and nothing is there.
   static std::size_t leave_escaped(void*, MHD_Connection*, char* text) { return std::strlen(text); }
 
@@ -322,9 +387,10 @@ class HttpServer::Daemon {
   static MHD_Result on_request(void* self, MHD_Connection* connection, const char* url, const char* method,
                                const char*, const char*, std::size_t* upload_size, void** request) {
     static char seen;
-    const auto& daemon = *static_cast<const Daemon*>(self);
+    auto& daemon = *static_cast<Daemon*>(self);
     const std::string_view asked(method);
     if (*request == nullptr) {
+      daemon.connections_.waits_for_answer(daemon.socket_of(connection));
       *request = &seen;
       if (asked == "GET" || asked == "HEAD") return MHD_YES;
       // At once: what it sends is not waited for.
@@ -387,6 +453,7 @@ class HttpServer::Daemon {
   std::unique_ptr<Functions> functions_;
   Handler handler_;
   std::vector<std::string> hosts_;
+  OpenConnections connections_;
   MHD_Daemon* daemon_ = nullptr;
 };
 
@@ -402,6 +469,10 @@ HttpServer::HttpServer(std::uint16_t port, Handler handler) {
 }
 
 HttpServer::~HttpServer() = default;
+
+void HttpServer::end_slow_connections() {
+  daemon_->end_slow_connections();
+}
 
 /// What `headroom serve` answers: pages of a history, its feed, and what is being measured.
 class ServedHistory {
@@ -583,12 +654,15 @@ ExitCode serve(const Arguments& arguments) {
   if (const auto done = parse_arguments(table, arguments)) return *done;
   const auto& is_interrupted = interrupt_flag();
   ServedHistory history(store.empty() ? default_store() : store, parse_margin(min_magnitude));
-  const HttpServer server(port, [&history](const std::string& path) { return history.answer(path); });
+  HttpServer server(port, [&history](const std::string& path) { return history.answer(path); });
   print_text(fmt::format("http://127.0.0.1:{}/ until Ctrl-C\n", server.port()), stdout);
   std::fflush(stdout);
   // A signal ends the wait at once.
   constexpr int kLookEvery_ms = 200;
-  while (!is_interrupted) ::poll(nullptr, 0, kLookEvery_ms);
+  while (!is_interrupted) {
+    ::poll(nullptr, 0, kLookEvery_ms);
+    server.end_slow_connections();
+  }
   return ExitCode::kFine;
 }
 
