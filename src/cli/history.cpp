@@ -409,6 +409,7 @@ ExitCode history_import(const Arguments& arguments) {
           .type_name("NAME");
   declare_from(table, from);
   add_store_option(table, place);
+  table.add_no_follow();
   declare_max_memory(table, max_memory);
   if (const auto done = parse_arguments(table, arguments)) return *done;
   if (machine_option.count > 0 &&
@@ -441,6 +442,7 @@ ExitCode history_prune(const Arguments& arguments) {
                                   .range(1, std::int64_t{1} << 40);
   const Option& age_option = table.add_option("--older-than", age, "remove what is older: 36h, 90d, 12w, 1y");
   add_store_option(table, place);
+  table.add_no_follow();
   if (const auto done = parse_arguments(table, arguments)) return *done;
   if (keep_option.count + age_option.count == 0) {
     throw Error("nothing to prune by; give --keep N or --older-than AGE (headroom history prune --help)");
@@ -487,6 +489,7 @@ ExitCode history_repair(const Arguments& arguments) {
                     "headroom history repair");
   table.footer("examples:\n  headroom history repair      a file is copied first, and the copy named\n");
   add_store_option(table, place);
+  table.add_no_follow();
   if (const auto done = parse_arguments(table, arguments)) return *done;
   open_store(place, StoreAccess::kRead);
   const auto store = open_store(place);

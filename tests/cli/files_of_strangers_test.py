@@ -63,13 +63,11 @@ class Links(CommandLineTest):
         (self.folder / "linked").symlink_to(self.folder / "real")
         runs = self.folder / "runs.json"
         self.assert_exit(headroom("time", "--runs", "3", "true", "--no-store", "--json", runs), 0)
-        writers = {"time": ["time", "--runs", "3", "--no-store", "true", "--json"], "show": ["show", runs, "--json"],
-                   "run": ["run", "fine", "--runner", FAULTY, "--no-limits", "--num-samples", "3", "--no-store", "--json"],
-                   "diff": ["diff", runs, runs, "--json"], "oss": ["show", runs, "--oss"]}
-        for name, words in writers.items():
+        for words in (["run", "fine", "--runner", FAULTY, "--no-limits", "--num-samples", "3", "--no-store", "--json"],
+                      ["diff", runs, runs, "--json"], ["show", runs, "--oss"], *self.writers(runs)):
             for path in (self.folder / "link.json", self.folder / "linked/target.json", self.folder / "linked/new.json"):
                 result = headroom(*words, path, "--no-follow")
-                self.assertEqual((name, result.returncode), (name, 2), result.stderr)
+                self.assertEqual((words, result.returncode), (words, 2), result.stderr)
                 self.assertIn("symbolic link", result.stderr)
             self.assertEqual(target.read_text(), "mine")
         self.assertEqual(os.listdir(self.folder / "real"), ["target.json"])
@@ -78,6 +76,33 @@ class Links(CommandLineTest):
         self.assertIn("headroom", target.read_text())
         self.assert_exit(headroom("show", runs, "--json", "-", "--no-follow"), 0)
         self.assert_exit(headroom("show", runs, "--json", "plain.json", "--no-follow", cwd=self.folder), 0)
+
+    def writers(self, runs):
+        """Commands that end where the path of an output is due."""
+        return [["time", "--runs", "3", "--no-store", "true", "--json"], ["show", runs, "--json"],
+                ["time", "--runs", "3", "true", "--store"], ["time", "--runs", "3", "--no-store", "true", "--output"],
+                ["history", "import", runs, "--store"], ["report", runs, "--force", "--output"]]
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root gives links away")
+    def test_a_link_that_another_user_planted_is_followed_by_no_output(self):
+        shared, real = self.folder / "shared", self.folder / "real"
+        shared.mkdir()
+        shared.chmod(0o1777)
+        real.mkdir()
+        runs = self.folder / "runs.json"
+        self.assert_exit(headroom("time", "--runs", "3", "true", "--no-store", "--json", runs), 0)
+        (shared / "folder").symlink_to(real)
+        (shared / "file").symlink_to(real / "file")
+        for link in ("folder", "file"):
+            os.chown(shared / link, 54321, 0, follow_symlinks=False)
+        for words in [*self.writers(runs), ["history", "--store", self.folder / "h.sqlite", "--site"]]:
+            if "--site" in words:
+                self.assert_exit(headroom("history", "import", runs, "--store", self.folder / "h.sqlite"), 0)
+            for path in (shared / "folder/new/in", shared / "folder/new", shared / "file"):
+                result = headroom(*words, path)
+                self.assertEqual((words, result.returncode), (words, 2), result.stderr)
+                self.assertIn("a link of another user", result.stderr)
+            self.assertEqual(os.listdir(real), [], words)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <optional>
 
 #include "headroom/base/error.h"
@@ -65,7 +66,7 @@ std::optional<int> own_descriptor(const fs::path& path) {
   return static_cast<int>(*number);
 }
 
-/// A path with the last component's symbolic links resolved.
+/// A path with its symbolic links resolved.
 struct Target {
   fs::path path;
   std::optional<int> descriptor;    ///< open descriptor of this process, written as is
@@ -84,45 +85,35 @@ bool is_planted(const fs::path& link, const struct stat& info) {
 
 std::atomic<bool> follows_links{true};
 
-/// Throws Error for a link if never_follow_links() was called.
-void refuse_links(const fs::path& asked) {
-  if (follows_links) return;
-  fs::path walked;
-  for (const fs::path& part : asked) {
-    walked /= part;
-    std::error_code error;
-    if (fs::is_symlink(fs::symlink_status(walked, error)))
-      cannot_write(asked, in_quotes(walked.string()) + " is a symbolic link, and --no-follow is given");
-  }
+/// `asked`, of which `link` is a part with its links resolved.
+void refuse_strange_link(const fs::path& asked, const fs::path& link, const struct stat& info) {
+  if (!follows_links)
+    cannot_write(asked, in_quotes(link.string()) + " is a symbolic link, and --no-follow is given");
+  if (is_planted(link, info))
+    cannot_write(asked,
+                 in_quotes(link.string()) + " is a link of another user in a folder that all may write to");
+}
+
+fs::path without_first(const fs::path& path) {
+  fs::path rest;
+  for (auto part = std::next(path.begin()); part != path.end(); ++part) rest /= *part;
+  return rest;
 }
 
 Target resolve(const fs::path& asked) {
   if (asked.empty()) throw Error("cannot write to an empty path; give the name of a file");
   if (!asked.has_filename()) cannot_write(asked, "it names a folder; add the name of a file");
-  constexpr int kMaxLinks = 40;
-  Target target{asked, std::nullopt, std::nullopt};
-  for (int links = 0; links <= kMaxLinks; ++links) {
-    target.descriptor = own_descriptor(target.path);
-    if (target.descriptor) return target;
-    refuse_links(target.path);
-    struct stat info {};
-    if (::lstat(target.path.c_str(), &info) != 0) {
-      if (errno == ENOENT) return target;
-      cannot_write(asked, errno);
-    }
-    if (!S_ISLNK(info.st_mode)) {
-      target.info = info;
-      if (S_ISDIR(info.st_mode)) cannot_write(asked, "it is a folder; give the name of a file");
-      return target;
-    }
-    if (is_planted(target.path, info))
-      cannot_write(asked, "it is a link of another user in a folder that all may write to");
-    std::error_code error;
-    const fs::path link = fs::read_symlink(target.path, error);
-    if (error) cannot_write(asked, error.value());
-    target.path = link.is_absolute() ? link : target.path.parent_path() / link;
+  Target target{resolved_for_writing(asked), std::nullopt, std::nullopt};
+  target.descriptor = own_descriptor(target.path);
+  if (target.descriptor) return target;
+  struct stat info {};
+  if (::lstat(target.path.c_str(), &info) != 0) {
+    if (errno == ENOENT) return target;
+    cannot_write(asked, errno);
   }
-  cannot_write(asked, ELOOP);
+  if (S_ISDIR(info.st_mode)) cannot_write(asked, "it is a folder; give the name of a file");
+  target.info = info;
+  return target;
 }
 
 fs::path folder_of(const fs::path& file) {
@@ -316,9 +307,32 @@ void never_follow_links() {
   follows_links = false;
 }
 
+fs::path resolved_for_writing(const fs::path& asked) {
+  constexpr int kMaxLinks = 40;
+  fs::path done, left = asked;
+  for (int links = 0; !left.empty();) {
+    if (own_descriptor(done / left)) return done / left;
+    const fs::path next = done / *left.begin();
+    left = without_first(left);
+    struct stat info {};
+    if (::lstat(next.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) {
+      done = next;
+      continue;
+    }
+    refuse_strange_link(asked, next, info);
+    std::error_code error;
+    const fs::path link = fs::read_symlink(next, error);
+    if (error) cannot_write(asked, error.value());
+    if (++links > kMaxLinks) cannot_write(asked, ELOOP);
+    if (link.is_absolute()) done.clear();
+    left = left.empty() ? link : link / left;
+  }
+  return done;
+}
+
 void make_folders_above(const fs::path& path) {
   std::error_code error;
-  fs::create_directories(path.parent_path(), error);
+  fs::create_directories(resolved_for_writing(path.parent_path()), error);
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content) {
@@ -353,8 +367,7 @@ void require_writable(const fs::path& path) {
 }
 
 void require_writable_folder(const fs::path& folder) {
-  refuse_links(folder);
-  fs::path existing = fs::absolute(folder);
+  fs::path existing = fs::absolute(resolved_for_writing(folder));
   struct stat info {};
   while (::stat(existing.c_str(), &info) != 0) {
     if (errno != ENOENT || existing == existing.parent_path()) cannot_write(folder, errno);

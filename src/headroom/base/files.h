@@ -40,19 +40,25 @@ class Descriptor {
 /// Reads a whole file. Throws Error with the path (missing, a directory, an endless device, not readable).
 std::string read_file(const std::filesystem::path& path);
 
+/// `asked` with the symbolic links of all its components resolved, as far as it exists; a descriptor of this
+/// process (/dev/stdout, /dev/fd/3) as it is. Throws Error for a link that another user planted in a sticky
+/// folder that all may write to, and for every link after never_follow_links(). For all that is written.
+std::filesystem::path resolved_for_writing(const std::filesystem::path& asked);
+
 /// Replaces a file atomically: the path holds the old content or all of `content` at any moment (temporary
-/// file in the same folder, fsync, rename, fsync of the folder). Writes through a symbolic link to its
-/// target, but refuses a link that another user planted in a sticky folder. Writes a device or a pipe
-/// (/dev/stdout) directly. Throws Error with path and reason, one of which is a missing folder.
+/// file in the same folder, fsync, rename, fsync of the folder). Writes through symbolic links as
+/// resolved_for_writing() does. Writes a device or a pipe (/dev/stdout) directly. Throws Error with path and
+/// reason, one of which is a missing folder.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
-/// Makes the folders above a file of headroom's own: histories, caches, traces. What fails is left to the writing.
+/// Makes the folders above a file of headroom's own: histories, caches, traces. What fails is left to the
+/// writing. Throws Error for a link as resolved_for_writing() does.
 void make_folders_above(const std::filesystem::path& path);
 
 /// Makes new names in the folder of `path` survive a power failure, if the file system can. Throws Error.
 void sync_folder_of(const std::filesystem::path& path);
 
-/// Refuses to write through symbolic links from now on, for files and for folders in their paths.
+/// From now on resolved_for_writing() refuses every link.
 void never_follow_links();
 
 /// Throws Error if write_file_atomically(path) would fail. Creates nothing. For a check before hours of

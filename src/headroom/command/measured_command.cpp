@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "headroom/base/error.h"
+#include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
@@ -224,7 +225,7 @@ CommandResult run_command(const CommandSpec& spec, const std::function<bool()>& 
   if (!spec.input.empty()) input = open_for(spec.input, O_RDONLY, "input");
   if (spec.output == CommandSpec::Output::kDiscard) output = open_for("/dev/null", O_WRONLY, "output");
   if (spec.output == CommandSpec::Output::kFile) {
-    output = open_for(spec.output_file, O_WRONLY | O_CREAT | O_TRUNC, "output");
+    output = open_for(resolved_for_writing(spec.output_file), O_WRONLY | O_CREAT | O_TRUNC, "output");
   }
   options.standard_input = input.get();
   options.standard_output = output.get();

@@ -165,12 +165,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kPackedBlock = std::size_t{1} << 18;
 
 /// The final destination: the target of a symbolic link.
-fs::path target_of(const fs::path& path) {
-  std::error_code error;
-  fs::path target = fs::canonical(path, error);
-  return error ? path : target;
-}
-
 bool is_written_directly(const fs::path& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
@@ -270,7 +264,7 @@ class FileWriter::Output {
 
  private:
   void open_temporary() {
-    target_ = target_of(asked_);
+    target_ = resolved_for_writing(asked_);
     const fs::path folder = target_.parent_path().empty() ? fs::path(".") : target_.parent_path();
     struct stat info {};
     const bool exists = ::stat(target_.c_str(), &info) == 0;

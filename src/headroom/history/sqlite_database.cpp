@@ -18,6 +18,7 @@
 #include <variant>
 
 #include "headroom/base/error.h"
+#include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/history/database.h"
 
@@ -356,7 +357,8 @@ sqlite3_stmt* SqliteConnection::prepared(const std::string& sql) {
   return statements_.emplace(sql, Statement(statement)).first->second.get();
 }
 
-std::unique_ptr<Database> open_sqlite(const fs::path& path, StoreAccess access) {
+std::unique_ptr<Database> open_sqlite(const fs::path& asked, StoreAccess access) {
+  const fs::path path = access == StoreAccess::kRead ? asked : resolved_for_writing(asked);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   const bool exists = fs::exists(status);

@@ -385,7 +385,7 @@ class SeriesReader {
 class SiteFolder {
  public:
   /// Creates a missing directory, and waits up to a minute for another process that writes it.
-  explicit SiteFolder(std::filesystem::path path);
+  explicit SiteFolder(const std::filesystem::path& path);
   ~SiteFolder();
   SiteFolder(const SiteFolder&) = delete;
   SiteFolder& operator=(const SiteFolder&) = delete;
@@ -562,7 +562,7 @@ SamplesOfValues SeriesReader::samples(const SeriesStory& story) {
   return samples;
 }
 
-SiteFolder::SiteFolder(fs::path path) : path_(std::move(path)) {
+SiteFolder::SiteFolder(const fs::path& path) : path_(resolved_for_writing(path)) {
   std::error_code error;
   if (!fs::exists(path_, error)) fs::create_directories(path_, error);
   if (error) throw Error("cannot make the folder " + in_quotes(path_.string()) + ": " + error.message());

@@ -134,6 +134,42 @@ TEST_F(FilesTest, RefusesALinkThatAnotherUserPlanted) {
   write_file_atomically(link, "in a folder of one owner");
 }
 
+TEST_F(FilesTest, RefusesAPlantedLinkInTheMiddleOfAPath) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives links away";
+  constexpr uid_t kOther = 54321;
+  const fs::path shared = folder_ / "shared", link = shared / "results", target = folder_ / "target";
+  fs::create_directory(shared);
+  fs::create_directories(target / "deep");
+  ASSERT_EQ(::chmod(shared.c_str(), 01777), 0);
+  fs::create_symlink(target, link);
+  fs::create_symlink(link / "deep", folder_ / "ours");  // a link of ours that leads through it
+  ASSERT_EQ(::lchown(link.c_str(), kOther, 0), 0);
+  const auto refused = HasSubstr("a link of another user");
+  for (const fs::path& path : {link / "a.json", link / "deep/a.json", link / "../shared/results/deep/a.json",
+                               folder_ / "ours/a.json"}) {
+    EXPECT_THAT(message_of([&] { write_file_atomically(path, "x"); }), refused) << path;
+    EXPECT_THAT(message_of([&] { require_writable(path); }), refused) << path;
+    EXPECT_THAT(message_of([&] { make_folders_above(path / "folder/file"); }), refused) << path;
+    EXPECT_THAT(message_of([&] { require_writable_folder(path / "folder"); }), refused) << path;
+  }
+  EXPECT_TRUE(fs::is_empty(target / "deep"));
+  ASSERT_EQ(::lchown(link.c_str(), ::geteuid(), 0), 0);
+  write_file_atomically(folder_ / "ours/a.json", "x");
+  EXPECT_EQ(read_file(target / "deep/a.json"), "x");
+}
+
+TEST_F(FilesTest, ResolvesLinksAsTheKernelDoes) {
+  fs::create_directories(folder_ / "a/b");
+  fs::create_symlink("a/b", folder_ / "link");
+  fs::create_symlink("../../c", folder_ / "a/b/up");
+  EXPECT_EQ(resolved_for_writing(folder_ / "link/up/file"), folder_ / "a/b/../../c/file");
+  EXPECT_EQ(resolved_for_writing(folder_ / "link/../new"), folder_ / "a/b/../new");
+  EXPECT_EQ(resolved_for_writing("new/file"), "new/file");
+  EXPECT_EQ(resolved_for_writing("/dev/stdout"), "/dev/stdout");
+  fs::create_symlink("/dev/fd/1", folder_ / "out");
+  EXPECT_EQ(resolved_for_writing(folder_ / "out"), "/dev/fd/1");
+}
+
 TEST_F(FilesTest, RefusesALoopOfLinks) {
   fs::create_symlink("b", folder_ / "a");
   fs::create_symlink("a", folder_ / "b");
