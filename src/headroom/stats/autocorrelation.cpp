@@ -10,7 +10,7 @@
 namespace headroom {
 namespace {
 
-/// Counts the sorted `values` below (or at) `bound`, without unpredictable branches.
+/// Branch-free count of the sorted `values` below (or at) the bound.
 template <typename IsBefore>
 std::size_t count_before(std::span<const double> values, const IsBefore& is_before) {
   const double* base = values.data();
@@ -24,8 +24,8 @@ std::size_t count_before(std::span<const double> values, const IsBefore& is_befo
   return static_cast<std::size_t>(base - values.data()) + (last ? 1 : 0);
 }
 
-/// Sorted values in buckets of equal width, so that a search looks at few. If one bucket holds most, as with
-/// a very long tail, only that one is searched.
+/// Sorted values in buckets of equal width. A bucket with most values, as with a very long tail, is searched
+/// whole.
 class Buckets {
  public:
   explicit Buckets(std::span<const double> sorted) : sorted_(sorted) {
@@ -41,7 +41,7 @@ class Buckets {
     begins_.resize(count + 1, sorted.size());
   }
 
-  /// Rank from 1, mean over ties, of a value that is present.
+  /// Returns the rank from 1, mean over ties, of a value that is present.
   double rank(double value) const {
     std::size_t begin = 0, end = sorted_.size();
     if (!begins_.empty()) {
@@ -74,7 +74,7 @@ class Buckets {
 };
 
 constexpr std::size_t kFewestInGroup = 8;
-/// Bounds the cost for very long series; longer memory is drift.
+/// Bounds the cost for very long series.
 constexpr std::size_t kLongestLag = 1000;
 
 void require_finite(std::span<const double> values) {
@@ -86,7 +86,6 @@ void require_finite(std::span<const double> values) {
 /// Centred ranks of several series, end to end.
 class RankSeries {
  public:
-  /// `sorted`: all values in ascending order.
   RankSeries(std::vector<double> values, std::span<const double> sorted, std::span<const std::size_t> sizes)
       : sizes_(sizes.begin(), sizes.end()), scores_(std::move(values)) {
     std::size_t start = 0;
@@ -125,7 +124,6 @@ class RankSeries {
   double squares_ = 0;
 };
 
-/// Correlation that determines the variance of the location, from the correlation of ranks.
 double score_correlation(double rho, Location location) {
   rho = std::clamp(rho, -1.0, 1.0);
   return location == Location::kMedian ? 2 / std::numbers::pi * std::asin(rho) : rho;
@@ -153,7 +151,7 @@ double inflation_from_all_lags(const RankSeries& series, double rho, Location lo
   return 2 * sum - 1;
 }
 
-/// Lower limit of Autocorrelation::first_lag_bound for `count` values in all.
+/// Returns Autocorrelation::first_lag_bound for `total` values.
 double bound_of(double rho, double total) {
   const double of_few = 0.2 * std::pow(6 / total, 1.5);
   const double share = std::clamp(rho * std::sqrt(total) - 1.5, 0.0, 1.0);

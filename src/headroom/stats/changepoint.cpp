@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-/// Interpolates the table linearly in ln(count), and extrapolates with the slope of the last two rows.
+/// Interpolates the table linearly in ln(count); extrapolates with the slope of the last two rows.
 template <typename Row, std::size_t kRows>
 double interpolated(const std::array<Row, kRows>& table, std::size_t count, double Row::*column) {
   const double n = static_cast<double>(count);
@@ -25,7 +25,7 @@ double interpolated(const std::array<Row, kRows>& table, std::size_t count, doub
 
 namespace {
 
-/// Expectations of a draw with the probabilities of t and u.
+/// Expectations of a draw with t and u of permutation_tail_z.
 struct Tilt {
   double count = 0, sum = 0, entropy = 0;
   double count_variance = 0, covariance = 0, sum_variance = 0;
@@ -50,7 +50,8 @@ Tilt tilted(std::span<const double> scores, double t, double u) {
   return tilt;
 }
 
-/// Step of the largest sums of `count` scores: from the smallest score among them to the next different one.
+/// Returns the step of the largest sums of `count` scores: from the smallest score among them to the next
+/// different one.
 double last_step(std::span<const double> scores, std::size_t count) {
   const double edge = scores[count - 1];
   const auto below = std::find_if(scores.begin() + static_cast<std::ptrdiff_t>(count), scores.end(),
@@ -61,15 +62,14 @@ double last_step(std::span<const double> scores, std::size_t count) {
   return above == scores.rend() ? 0 : *above - edge;
 }
 
-/// In standard deviations of the sum of a part's scores: cuts below this are far from every critical value
-/// and skipped.
+/// Cuts below this, in standard deviations of the part's sum, are never critical.
 constexpr double kWorthALook = 2.2;
 /// From this size of the shorter part on, the normal approximation of z is good to 0.05.
 constexpr std::size_t kLongPart = 40;
-/// In deviations: values are clipped to this.
+/// Clipping distance, in deviations.
 constexpr double kReach = 3.5;
 
-/// Distances from the median in standard deviations of normal noise.
+/// Returns the distances from the median in standard deviations of normal noise.
 std::vector<double> deviations_from_median(std::span<const double> values) {
   if (!std::ranges::all_of(values, [](double value) { return std::isfinite(value); }))
     throw std::invalid_argument("a change of a value that is not finite");
@@ -89,7 +89,7 @@ std::vector<double> deviations_from_median(std::span<const double> values) {
   return deviations;
 }
 
-/// Clips spikes and long tails. The mean is 0.
+/// Clips to kReach; the mean is 0.
 std::vector<double> bounded_scores(std::span<const double> deviations) {
   std::vector<double> scores;
   for (const double deviation : deviations) scores.push_back(std::clamp(deviation, -kReach, kReach));
@@ -109,8 +109,8 @@ double clamped_around(double value, double a, double b, double reach) {
   return std::clamp(value, std::min(a, b) - reach, std::max(a, b) + reach);
 }
 
-/// Number of spikes among the one or two extreme values of a part, on the side of `sign`: values further
-/// beyond the next one than that is from the median. Levels have no such gaps.
+/// Counts the spikes among the two extreme values on the side of `sign`: values further beyond the next one
+/// than that is from the median.
 std::size_t spikes_of(std::span<const double> part_deviations, double sign) {
   constexpr double kGap = 2.5;  // deviations
   std::vector<double> largest;
@@ -123,11 +123,11 @@ std::size_t spikes_of(std::span<const double> part_deviations, double sign) {
   return gap_above(1) ? 1 : 0;
 }
 
-/// Whether a part still differs from all others without its `spikes` extreme values. `ordered`: all scores in
-/// descending order, times `sign`.
+/// Whether a part still differs without its `spikes` extreme values. `ordered`: all scores in descending
+/// order, times `sign`.
 bool apart_without(std::size_t spikes, std::span<const double> ordered, std::span<const double> part,
                    double sign) {
-  constexpr double kStillApart = 4;  // the rarity of a change
+  constexpr double kStillApart = 4;  // z of a change
   std::vector<double> own;
   for (const double score : part) own.push_back(sign * score);
   std::sort(own.begin(), own.end(), std::greater<>());
@@ -141,7 +141,7 @@ bool apart_without(std::size_t spikes, std::span<const double> ordered, std::spa
   return permutation_tail_z(others, own.size() - spikes, sum) > kStillApart;
 }
 
-/// Made by `bench_changepoints table`: quantile .999 of the largest z over random orders.
+/// Quantile .999 of the largest z over random orders, made by `bench_changepoints table`.
 struct ExcursionCritical {
   double count;
   double certain;
@@ -173,8 +173,8 @@ struct Critical {
   double certain;
 };
 
-/// Made by `bench_changepoints table`: quantiles .99 and .997 of the z of the rarest shift of normal values,
-/// from 200,000 series each up to 40 values down to 3,000 of 5,000; smoothed from 60 values on.
+/// Quantiles .99 and .997 of the z of the rarest shift of normal values, made by `bench_changepoints table`
+/// from 200,000 series each for up to 40 values to 3,000 for 5,000; smoothed from 60 values on.
 constexpr std::array<Critical, 20> kCritical{{
     {14, 3.019, 3.269},   {15, 3.070, 3.353},   {16, 3.103, 3.406},   {17, 3.142, 3.440},
     {18, 3.173, 3.484},   {20, 3.200, 3.535},   {22, 3.238, 3.580},   {25, 3.305, 3.615},
@@ -183,7 +183,6 @@ constexpr std::array<Critical, 20> kCritical{{
     {1000, 3.750, 4.075}, {2000, 3.790, 4.120}, {5000, 3.840, 4.170}, {10000, 3.880, 4.210},
 }};
 
-/// Lag-1 rank correlation within the parts between `cuts`.
 double correlation_within_parts(std::span<const double> values, std::span<const std::size_t> cuts) {
   double products = 0, squares = 0;
   std::vector<double> ranks(values.size());
@@ -193,7 +192,6 @@ double correlation_within_parts(std::span<const double> values, std::span<const 
     const std::span<double> part = std::span(ranks).subspan(from, size);
     mid_ranks(values.subspan(from, size), part);
     const double centre = 0.5 * static_cast<double>(size + 1);
-    // Divided by the length, so that the longest part does not dominate.
     for (double& rank : part) rank = (rank - centre) / static_cast<double>(size);
     for (std::size_t i = 0; i < size; ++i) {
       squares += part[i] * part[i];
@@ -206,19 +204,17 @@ double correlation_within_parts(std::span<const double> values, std::span<const 
   return squares > 0 ? products / squares : 0;
 }
 
-/// Correction of z for autocorrelation.
 double autocorrelation_factor(std::span<const double> values, std::span<const std::size_t> cuts) {
   const double n = static_cast<double>(values.size()), parts = static_cast<double>(cuts.size() + 1);
   // Each estimated centre costs 1/n (Kendall 1954).
   const double rho = (n * correlation_within_parts(values, cuts) + parts) / (n - 3 * parts);
-  // Independent series show some correlation by chance: ignore it up to two standard errors, count it in full
-  // from three on.
+  // Smaller correlations occur by chance: ignore them up to two standard errors, count them in full from
+  // three on.
   const double weight = std::clamp(rho * std::sqrt(n) - 2, 0.0, 1.0);
   const double used = std::min(rho * weight, 0.95);
   return std::sqrt((1 - used) / (1 + used));
 }
 
-/// The rarest cut at its best place with corrected z, if above the critical value.
 std::optional<ChangePoint> significant_shift(std::span<const double> values, ChangeLevel level) {
   const std::optional<double> critical = change_critical(values.size(), level);
   if (!critical) return std::nullopt;
@@ -230,7 +226,6 @@ std::optional<ChangePoint> significant_shift(std::span<const double> values, Cha
   return ChangePoint{best_step_place(values, shift->index), z};
 }
 
-/// A level that returned: the two cuts around it, if significant. A single cut hardly shows it.
 std::vector<std::size_t> significant_excursion(std::span<const double> values) {
   const std::optional<double> critical = rank_excursion_critical(values.size());
   if (!critical) return {};
@@ -263,14 +258,13 @@ SeriesPart level_part(std::span<const double> values, std::size_t begin, std::si
   return {begin, end, level, false, level, level};
 }
 
-/// Upper limit on the values of a part whose pairs are examined; longer parts are thinned.
+/// Most values of a part whose pairs are examined; longer parts are thinned.
 constexpr std::size_t kMostInPairs = 300;
 
 std::size_t step_of(std::size_t count) {
   return 1 + (count - 1) / kMostInPairs;
 }
 
-/// The line of Theil and Sen. Long parts use every second, third, ... value.
 SeriesPart line_part(std::span<const double> values, std::size_t begin, std::size_t end) {
   const std::size_t step = step_of(end - begin);
   std::vector<double> slopes, offsets;
@@ -292,7 +286,7 @@ double distance_from(std::span<const double> values, const SeriesPart& part) {
   return sum;
 }
 
-/// The line through `parts`, if it fits better than their levels and all steps have its direction.
+/// Returns the line through `parts` if all steps have its direction and it fits better than their levels.
 std::optional<SeriesPart> drift_through(std::span<const double> values, std::span<const SeriesPart> parts) {
   const bool rises = parts[1].level > parts[0].level;
   for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -311,7 +305,7 @@ std::optional<SeriesPart> drift_through(std::span<const double> values, std::spa
   return distance_from(values, line) / (1 - 1 / n) < levels ? std::optional(line) : std::nullopt;
 }
 
-/// Mann and Kendall's z: excess of rising over falling pairs; not corrected.
+/// Returns Mann and Kendall's z, not corrected for autocorrelation.
 double trend_z(std::span<const double> values, const SeriesPart& part) {
   const std::size_t step = step_of(part.end - part.begin);
   double rising = 0, n = 0;
@@ -323,8 +317,8 @@ double trend_z(std::span<const double> values, const SeriesPart& part) {
   return std::abs(rising) / std::sqrt(n * (n - 1) * (2 * n + 5) / 18);
 }
 
-/// The line through a part without a step, if it has a trend. A long drift correlates neighbours on both
-/// sides of every cut, so no step is found in it.
+/// Returns the line through a part if it has a trend, else the part. A long drift correlates neighbours on
+/// both sides of every cut, so no step is found in it.
 SeriesPart with_trend(std::span<const double> values, const SeriesPart& part) {
   constexpr std::size_t kFewest = 14;
   constexpr double kTrend = 3.7;  // 2 in 10,000 by chance
@@ -350,7 +344,7 @@ std::vector<SeriesPart> level_parts(std::span<const double> values, std::span<co
   return parts;
 }
 
-/// Joins drifting parts: from each part on the longest run that a line fits better.
+/// Joins drifting parts: from each part on, the longest run that a line fits better.
 std::vector<SeriesPart> with_drifts(std::span<const double> values, std::span<const SeriesPart> levels) {
   std::vector<SeriesPart> parts;
   for (std::size_t i = 0; i < levels.size();) {
@@ -383,8 +377,7 @@ double permutation_tail_z(std::span<const double> scores, std::size_t count, dou
   double t = 0, u = std::log(k / (n - k));
   const Tilt before = tilted(scores, t, u);
   Tilt tilt = before;
-  // Newton's method for the maximum of wanted t + k u - K(t, u), which is concave; halves steps that go too
-  // far.
+  // Newton's method for the maximum of the concave wanted t + k u - K(t, u), with halved steps.
   const auto miss = [&](const Tilt& at) { return std::abs(at.count - k) + std::abs(at.sum - wanted); };
   constexpr int kMostSteps = 60;
   constexpr double kNear = 1e-6;
@@ -404,7 +397,7 @@ double permutation_tail_z(std::span<const double> scores, std::size_t count, dou
   }
   const double w = std::sqrt(std::max(0.0, 2 * (before.entropy - tilt.entropy)));
   const double v = t * std::sqrt(tilt.determinant() / before.count_variance);
-  constexpr double kCentre = 0.1;  // both vanish there, and so does the correction
+  constexpr double kCentre = 0.1;  // both vanish at the centre, and so does the correction
   return w < kCentre || !(v > 0) ? w : w + std::log(v / w) / w;
 }
 
@@ -418,7 +411,7 @@ std::optional<LevelShift> rarest_level_shift(std::span<const double> values) {
   double squares = 0;
   for (const double score : scores) squares += score * score;
   LevelShift best{kShortestLevel, 0};
-  if (squares <= 0) return best;  // all are equal
+  if (squares <= 0) return best;
   double sum = 0;
   for (std::size_t i = 0; i + kShortestLevel < count; ++i) {
     sum += scores[i];
@@ -477,8 +470,7 @@ RankExcursion largest_rank_excursion(std::span<const double> values) {
   mid_ranks(values, ranks);
   const double n = static_cast<double>(count);
   for (std::size_t i = 0; i < count; ++i) sums[i + 1] = sums[i] + ranks[i] - (n + 1) / 2;
-  // All pairs of cuts up to this length; longer series use every second, third, ... place, which only makes z
-  // smaller.
+  // Longer series use every second, third, ... place, which can only make z smaller.
   constexpr std::size_t kMostPlaces = 2000;
   const std::size_t step = 1 + (count - 1) / kMostPlaces;
   RankExcursion best;
@@ -581,7 +573,7 @@ std::vector<SpreadChange> spread_changes(std::span<const double> values, std::sp
 
 std::optional<LineFit> fit_line(std::span<const double> x, std::span<const double> y) {
   if (x.size() != y.size()) throw std::invalid_argument("fit_line: as many x as y are needed");
-  // Weighted least squares with weights 1 / y^2 around the weighted means, which avoids cancellation.
+  // Weights 1 / y^2, around the weighted means to avoid cancellation.
   double weights = 0, mean_x = 0, mean_y = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (!(y[i] > 0)) throw std::invalid_argument("fit_line: y must be above 0");

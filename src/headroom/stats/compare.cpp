@@ -45,7 +45,6 @@ std::optional<Interval> interval_of_positive(const Series& series) {
   return Interval{std::exp(interval->low), std::exp(interval->high), interval->confidence};
 }
 
-/// Indices of the values in ascending order.
 std::vector<std::size_t> ascending(std::span<const double> p_values) {
   for (const double p : p_values) {
     if (!(p >= 0 && p <= 1)) throw std::invalid_argument("p-value outside [0, 1]");
@@ -92,7 +91,7 @@ SeriesLocation RatioSeries::log_location(std::vector<double> values,
   return SeriesLocation(std::move(values), group_sizes);
 }
 
-/// The signed-rank interval, extended by the distance of its estimate from the median.
+/// Extends the signed-rank interval by the distance of its estimate from the median.
 std::optional<Interval> RatioSeries::of_means(IntervalOf interval, double confidence) const {
   std::optional<Interval> logs = ((*means_).*interval)(confidence);
   if (!logs) return std::nullopt;
@@ -105,8 +104,7 @@ std::optional<Interval> RatioSeries::of_pairs(IntervalOf interval, double confid
   return means_are_narrower_ ? of_means(interval, confidence) : (above_.*interval)(confidence);
 }
 
-/// Compares the intervals without process differences: those would favour estimates of a few processes that
-/// happen to lie close.
+/// Process differences would favour estimates of a few processes that happen to lie close.
 void RatioSeries::choose_narrower() {
   if (!means_) return;
   const auto by_median = above_.sampling_interval(kConfidence);

@@ -11,29 +11,28 @@
 
 namespace headroom {
 
-/// The ratio a/b of two quantities and its interval.
 struct RatioEstimate {
   double ratio = 1;
   std::optional<Interval> interval;  ///< nullopt for too few pairs
   std::size_t pairs = 0;
 };
 
-/// The ratio a/b of two series, computed once for intervals at any confidence; see paired_ratio and
-/// unpaired_series_ratio. Values must be > 0 (std::invalid_argument).
+/// Ratio a/b of two series, computed once for intervals at any confidence. Throws std::invalid_argument
+/// unless all values are > 0.
 class RatioSeries {
  public:
   static RatioSeries paired(std::span<const double> a, std::span<const double> b,
                             std::span<const std::size_t> group_sizes = {});
   static RatioSeries unpaired(std::span<const double> a, std::span<const std::size_t> group_sizes_a,
                               std::span<const double> b, std::span<const std::size_t> group_sizes_b);
-  /// The same from separately computed sides, so that both series need not be in memory.
+  /// Takes separately computed sides, to keep one series in memory at a time.
   static RatioSeries unpaired(SeriesLocation log_a, SeriesLocation log_b, std::size_t pairs);
   /// Location of the logarithms, computed in place.
   static SeriesLocation log_location(std::vector<double> values, std::span<const std::size_t> group_sizes);
 
   RatioEstimate at(double confidence) const;
-  /// The part of the relative half-width at 95 % that more pairs from the same processes can narrow. For
-  /// paired series.
+  /// Returns the part of the relative half-width at 95 % that more pairs from the same processes can narrow.
+  /// For paired series only.
   std::optional<double> sampling_half_width() const;
   /// See SeriesLocation; the mean of both sides if unpaired.
   double neighbour_correlation() const;
@@ -55,20 +54,19 @@ class RatioSeries {
   void choose_narrower();
 };
 
-/// exp(sum of weights[i] ln ratios[i]) of independent estimates; one weight each. Combines the intervals,
-/// which must have one confidence, by their recovered variances (MOVER: Zou and Donner 2008); no interval if
-/// one is missing. pairs: the smallest number.
+/// Returns exp(sum of weights[i] ln ratios[i]) of independent estimates. Combines the intervals, which must
+/// have one confidence, by MOVER (Zou and Donner 2008); no interval if one is missing. `pairs` is the
+/// smallest number. Throws std::invalid_argument unless there is one weight per ratio.
 RatioEstimate weighted_product(std::span<const RatioEstimate> ratios, std::span<const double> weights);
 
-/// ratio = exp(median(ln a - ln b)), where a[i] and b[i] come from the same round. Throws
+/// Returns exp(median(ln a - ln b)), where a[i] and b[i] come from the same round. Throws
 /// std::invalid_argument unless all values are > 0 and both sides have the same length.
 ///
 /// The interval is the narrower at 95 % of two: series_median_interval of the log ratios, and the signed-rank
 /// interval (Wilcoxon; Hodges and Lehmann 1963), widened for correlation and processes in the same way. The
-/// latter estimates the median of all means of two log ratios, which equals their median only for symmetric
-/// log ratios. Two sides with the same noise are symmetric, whatever its shape; if only one side has modes or
-/// a long tail they are not. So that interval is extended towards the median by the difference of the two
-/// estimates.
+/// latter estimates the median of all pairwise means, which differs from the median for asymmetric log ratios
+/// (modes or a long tail on one side only), so it is extended towards the median by the difference of the two
+/// estimates. Without that it covers only .13 to .94 with skew or modes on one side (n = 20 to 300).
 ///
 /// SIM, coverage of nominal 95 % (bench/coverage.cpp, 2,000 each; n = 6 to 300, one process), and the width
 /// relative to the median's interval alone from n = 30 on; independent noise on both sides: normal .95 to
@@ -78,27 +76,22 @@ RatioEstimate weighted_product(std::span<const RatioEstimate> ratios, std::span<
 /// spikes, two modes and gamma .95 to .995. Neighbours correlated by .5: .93 to .985, width .96 to 1. By .9,
 /// not hidden in other noise: .92 to .97 from n = 20 on, less below (series_median_interval). Three
 /// processes: .96 to 1 in all of these.
-///
-/// The signed-rank interval alone would be narrower (.84 for normal noise), but contains the median in only
-/// .13 to .94 of the cases with skew or modes on one side (n = 20 to 300); if used
-/// only when it contains the sample median, .78 to .96.
 RatioEstimate paired_ratio(std::span<const double> a, std::span<const double> b,
                            std::span<const std::size_t> group_sizes = {}, double confidence = 0.95);
 
-/// Ratio of medians for samples from different rounds. Combines the order-statistic intervals of the log
-/// values at confidence sqrt(confidence) each. Assumes that the machine did not change in between: say so in
-/// the output.
+/// Returns the ratio of medians of samples from different rounds. Combines the order-statistic intervals of
+/// the log values at confidence sqrt(confidence) each. Assumes that the machine did not change in between:
+/// say so in the output.
 RatioEstimate unpaired_ratio(std::span<const double> a, std::span<const double> b, double confidence = 0.95);
 
-/// The same for two series in order of measurement. Combines the series_median_interval of each side's log
-/// values, which accounts for autocorrelation and differing processes, by their recovered variances (MOVER:
-/// Zou and Donner 2008): low = d - sqrt((m_a - l_a)^2 + (u_b - m_b)^2), high likewise. Still assumes that the
-/// machine did not change in between; the samples cannot tell that from a change of the program.
+/// Returns the ratio of medians of two series in order of measurement. Combines the series_median_interval of
+/// each side's log values by MOVER: low = d - sqrt((m_a - l_a)^2 + (u_b - m_b)^2), high likewise. Assumes
+/// that the machine did not change in between.
 RatioEstimate unpaired_series_ratio(std::span<const double> a, std::span<const std::size_t> group_sizes_a,
                                     std::span<const double> b, std::span<const std::size_t> group_sizes_b,
                                     double confidence = 0.95);
 
-/// Values in order of measurement, and how many each process gave.
+/// Values in order of measurement; `rounds` ascends.
 struct Series {
   std::vector<double> values;
   std::vector<std::uint32_t> rounds;
@@ -116,28 +109,27 @@ struct SeriesEstimate {
   double median = 0;
   std::optional<Interval> interval;
 };
-/// Median and interval; nullopt for an empty series. For positive values the interval is that of the
-/// logarithms: it stays positive, and the intervals of times and rates are each other's inverse. Never
-/// negative for non-negative values.
+/// Returns the median and its interval; nullopt for an empty series. For positive values the interval is that
+/// of the logarithms, so that intervals of times and rates are inverse to each other.
 std::optional<SeriesEstimate> estimate(const Series& series);
 
-/// Relative half-width of the median, or of the ratio a / b: the part that more samples from the same
-/// processes can narrow. Nullopt without an interval.
+/// Relative half-width of the median, or of a / b, that more samples from the same processes can narrow.
+/// Nullopt without an interval.
 std::optional<double> sampling_half_width(const Series& series);
 std::optional<double> ratio_sampling_half_width(const Series& a, const Series& b);
 
-/// a / b over the common rounds; nullopt if there are none.
+/// Returns a / b over the common rounds; nullopt if there are none.
 std::optional<RatioEstimate> ratio_of(const Series& a, const Series& b);
 
-/// p-values adjusted for multiple tests, in the order given: reject if the adjusted value is at most alpha.
-/// Throws std::invalid_argument for values outside [0, 1].
+/// Returns p-values adjusted for multiple tests, in the order given: reject if the adjusted value is at most
+/// alpha. Throws std::invalid_argument for values outside [0, 1].
 ///
-/// Holm (1979), step down: controls the probability of any false rejection at alpha, for dependent tests too.
-/// For gates.
+/// Holm (1979), step down: controls the probability of any false rejection at alpha, also for dependent
+/// tests. Use it for gates.
 std::vector<double> holm_adjusted(std::span<const double> p_values);
 
 /// Benjamini and Hochberg (1995), step up: controls the expected share of false rejections at alpha for
-/// independent or positively dependent tests. For reports.
+/// independent or positively dependent tests. Use it for reports.
 std::vector<double> benjamini_hochberg_adjusted(std::span<const double> p_values);
 
 }  // namespace headroom

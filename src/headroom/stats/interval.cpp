@@ -27,7 +27,6 @@ std::vector<double> sorted_copy(std::span<const double> values) {
   return sorted;
 }
 
-/// The processes; a single one if `group_sizes` is empty.
 std::vector<std::size_t> processes(std::size_t count, std::span<const std::size_t> group_sizes) {
   if (group_sizes.empty()) return {count};
   if (std::accumulate(group_sizes.begin(), group_sizes.end(), std::size_t{0}) != count) {
@@ -39,12 +38,12 @@ std::vector<std::size_t> processes(std::size_t count, std::span<const std::size_
   return sizes;
 }
 
-/// Whether the range of n values covers the median often enough: 1 - 2 * 2^-n >= confidence.
+/// 1 - 2 * 2^-n >= confidence.
 bool enough_for_median(std::size_t count, double confidence) {
   return 1 - 2 * std::pow(0.5, static_cast<double>(count)) >= confidence;
 }
 
-/// The middle `values` of `count` sorted values, of which `first` lie below.
+/// The middle of sorted values, of which `first` lie below.
 struct SortedMiddle {
   std::span<const double> values;
   std::size_t first, count;
@@ -54,7 +53,7 @@ struct SortedMiddle {
       : values(middle), first(below), count(of) {}
 };
 
-/// The order statistic at a rank from 1 to n; linear between ranks.
+/// Returns the order statistic at a rank from 1 to n; linear between ranks.
 double at_rank(const SortedMiddle& sorted, double rank) {
   const double position = std::clamp(rank - 1, 0.0, static_cast<double>(sorted.count - 1));
   const auto below = static_cast<std::size_t>(position);
@@ -63,24 +62,23 @@ double at_rank(const SortedMiddle& sorted, double rank) {
   return std::lerp(sorted.values[place], sorted.values[place + 1], position - static_cast<double>(below));
 }
 
-/// Fewer values do not show correlation, and only their median has an interval.
+/// Fewer values do not show correlation.
 constexpr std::size_t kFewestForSeries = 12;
 
-/// Widening of z because n_eff is an estimate, rougher the smaller it is. Chosen by simulation; divided by
-/// the same factor at n_eff = n, which needs no estimate.
+/// Widening of z because n_eff is an estimate. Chosen by simulation. Callers divide by the factor at n_eff =
+/// n.
 double estimation_factor(double effective) {
   const double degrees = std::max(0.3, effective - 1);
   return 1 + 14 / (degrees * degrees);
 }
 
-/// n / n_eff that an interval allows for.
 double allowed_inflation(const Autocorrelation& autocorrelation, Location location) {
   return std::max(autocorrelation.inflation,
                   first_lag_inflation(autocorrelation.first_lag_bound, autocorrelation.length, location));
 }
 
-/// Widening of the interval of that many values by `inflation`. Beyond 7 the roughness of n_eff adds nothing:
-/// that suffices for a lag-1 correlation of .9 however few the values.
+/// Returns the widening of an interval by `inflation`. The uncertainty of n_eff widens to at most 7, which
+/// suffices for a lag-1 correlation of .9.
 double widening(double inflation, std::size_t count) {
   constexpr double kWidestByRoughness = 7;
   const double of_variance = std::sqrt(inflation), values = static_cast<double>(count);
@@ -88,8 +86,8 @@ double widening(double inflation, std::size_t count) {
   return std::max(of_variance, std::min(rough, kWidestByRoughness));
 }
 
-/// Source of the interval: sorted values for a median, Walsh averages for the Hodges-Lehmann estimate, with
-/// the standard deviation of the true location's rank for independent values.
+/// Source of the interval: sorted values for a median, Walsh averages for the Hodges-Lehmann estimate.
+/// `rank_sd`: standard deviation of the true location's rank for independent values.
 struct Ranked {
   SortedMiddle sorted;
   Location location;
@@ -107,8 +105,8 @@ struct Ranked {
   double middle_rank() const { return 0.5 * (count + 1); }
 };
 
-/// The interval of z standard deviations of the rank, times `wider`, around the middle. Beyond the first and
-/// last value, each side is extended in proportion.
+/// Returns the interval of z standard deviations of the rank, times `wider`, around the middle; beyond the
+/// sample each side is extended in proportion.
 Interval rank_interval(const Ranked& ranked, double wider, double confidence) {
   const double half = normal_quantile(0.5 + 0.5 * confidence) * wider * ranked.rank_sd;
   const double most = ranked.middle_rank() - 1;
@@ -119,7 +117,6 @@ Interval rank_interval(const Ranked& ranked, double wider, double confidence) {
   return {center - longer * (center - low), center + longer * (high - center), confidence};
 }
 
-/// Interval from the locations of the processes: with six or more their sign interval, else Student's t.
 Interval between_interval(const std::vector<double>& each, double center, double confidence) {
   if (!enough_for_median(each.size(), confidence)) return student_interval(each, center, confidence);
   const std::vector<double> sorted = sorted_copy(each);
@@ -131,7 +128,7 @@ double location_of(const std::vector<double>& sorted, Location location) {
   return ranked.at(ranked.middle_rank());
 }
 
-/// Mean square between over mean square within the processes, on ranks: 1 if processes do not differ.
+/// Returns the mean square between over within processes, on ranks: 1 if they do not differ.
 double between_inflation(std::span<const double> values, const std::vector<std::size_t>& sizes) {
   if (sizes.size() < 2 || sizes.size() == values.size()) return 1;
   std::vector<double> ranks(values.size());
@@ -210,7 +207,8 @@ SeriesLocation::SeriesLocation(std::vector<double>&& values, std::span<const std
   keep_what_intervals_reach();
 }
 
-/// The widest interval: highest confidence and largest correlation allowed.
+/// Drops the values of a long series that no interval reaches, even at the highest confidence and
+/// correlation.
 void SeriesLocation::keep_what_intervals_reach() {
   constexpr std::size_t kManyValues = 100'000;
   if (location_ != Location::kMedian || count_ < kManyValues) return;
@@ -328,7 +326,7 @@ SeriesShare::SeriesShare(std::vector<double> values, std::span<const std::size_t
 }
 
 void SeriesShare::expect_correlation(double rho) {
-  // Counts only in part within its standard error, as in autocorrelation().
+  // Counts in proportion within its standard error, as in autocorrelation().
   const double counted = rho * std::min(1.0, rho * std::sqrt(count_));
   if (rho > 0) correlation_ = std::max(correlation_, std::min(kMostCorrelation, counted));
 }

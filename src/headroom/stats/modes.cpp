@@ -19,14 +19,14 @@ struct DipQuantile {
   double scaled_dip;  ///< dip times the square root of the count
 };
 
-/// Made by `bench_modes table`: quantile .995 of the dip of uniform values. Constant from 2,000 values on.
+/// Quantile .995 of the dip of uniform values, made by `bench_modes table`. Constant from 2,000 values on.
 constexpr std::array<DipQuantile, 20> kDipQuantiles{{
     {8, 0.505},   {9, 0.518},   {10, 0.527},  {11, 0.532},  {12, 0.537},  {14, 0.547},   {16, 0.553},
     {18, 0.560},  {20, 0.564},  {25, 0.575},  {30, 0.583},  {40, 0.595},  {50, 0.600},   {70, 0.611},
     {100, 0.619}, {150, 0.629}, {200, 0.634}, {300, 0.640}, {500, 0.647}, {2000, 0.660},
 }};
 
-/// A corner of the distribution function: value `index` and a height in values.
+/// Value `index` and a height in values.
 struct Corner {
   std::size_t index;
   double height;
@@ -41,14 +41,13 @@ class Corners {
   Corner lower(std::size_t index) const { return {index, static_cast<double>(index)}; }
   Corner upper(std::size_t index) const { return {index, static_cast<double>(index) + 1}; }
 
-  /// Height of the line through `a` and `b` at value `index`; that of `a` for a vertical line.
+  /// The height of `a` for a vertical line.
   double line_at(const Corner& a, const Corner& b, std::size_t index) const {
     const double width = x(b.index) - x(a.index);
     if (!(width > 0)) return a.height;
     return a.height + (b.height - a.height) * ((x(index) - x(a.index)) / width);
   }
 
-  /// Vertices of the greatest convex minorant of the lower corners in [low, high].
   std::vector<Corner> convex_minorant(std::size_t low, std::size_t high) const {
     std::vector<Corner> hull;
     for (std::size_t i = low; i <= high; ++i) {
@@ -58,7 +57,6 @@ class Corners {
     return hull;
   }
 
-  /// Vertices of the least concave majorant of the upper corners in [low, high].
   std::vector<Corner> concave_majorant(std::size_t low, std::size_t high) const {
     std::vector<Corner> hull;
     for (std::size_t i = low; i <= high; ++i) {
@@ -78,8 +76,8 @@ class Corners {
   std::span<const double> sorted_;
 };
 
-/// The largest distance of majorant and minorant. The next search for the mode is between the vertex of the
-/// minorant at or before it and the vertex of the majorant at or after it.
+/// Largest distance of majorant and minorant, and the vertices around it, between which the mode is searched
+/// next.
 struct Widest {
   double distance = 0;
   std::size_t low = 0, high = 0;
@@ -90,7 +88,7 @@ Widest widest(const Corners& corners, std::span<const Corner> minorant, std::spa
   const auto consider = [&](double distance, std::size_t low, std::size_t high) {
     if (distance > found.distance) found = {distance, low, high};
   };
-  // The maximum is at a vertex of one of them. `g` and `l` are the last vertices at or before it.
+  // The maximum is at a vertex of one of them.
   std::size_t g = 0, l = 0;
   while (g < minorant.size() || l < majorant.size()) {
     const bool of_minorant =
@@ -110,14 +108,14 @@ Widest widest(const Corners& corners, std::span<const Corner> minorant, std::spa
   return found;
 }
 
-/// A dip in values: twice the statistic.
+/// In values: twice the statistic.
 struct Excess {
   double height = 0;
   std::size_t valley_low = 0, valley_high = 0;
 };
 
-/// The place before value `end` where the upper corners are furthest above the minorant. A mode ends there;
-/// the next dense place begins at the next vertex.
+/// Finds where the upper corners are furthest above the minorant, before value `end`. A mode ends there; the
+/// next dense place begins at the next vertex.
 Excess above_minorant(const Corners& corners, std::span<const Corner> minorant, std::size_t end) {
   Excess most;
   for (std::size_t g = 0; g + 1 < minorant.size() && minorant[g + 1].index <= end; ++g) {
@@ -129,8 +127,7 @@ Excess above_minorant(const Corners& corners, std::span<const Corner> minorant, 
   return most;
 }
 
-/// The place from value `begin` on where the lower corners are furthest below the majorant. A mode begins
-/// there.
+/// Mirror image of above_minorant, from value `begin` on. A mode begins there.
 Excess below_majorant(const Corners& corners, std::span<const Corner> majorant, std::size_t begin) {
   Excess most;
   for (std::size_t l = 0; l + 1 < majorant.size(); ++l) {
@@ -145,7 +142,7 @@ Excess below_majorant(const Corners& corners, std::span<const Corner> majorant, 
 
 constexpr double kSmallestShare = 0.1;
 constexpr std::size_t kSmallestGroup = 3;
-/// Medians closer than this share of the lower one are the same time for a user.
+/// Smallest distance between medians that a user sees as two times, as a share of the lower one.
 constexpr double kSmallestDistance = 0.01;
 /// Limits for in_stretches: share of the switches of a random order, and standard deviations below them.
 constexpr double kStretchesShare = 0.5;
@@ -170,7 +167,7 @@ void spread_over_grain(std::vector<double>& sorted) {
   if (!std::ranges::is_sorted(sorted)) std::ranges::sort(sorted);
 }
 
-/// Index of the first value after the gap between modes in [begin, end) of `sorted`; nullopt if unimodal.
+/// Returns the index of the first value after the gap between modes; nullopt if unimodal.
 std::optional<std::size_t> cut_of(std::span<const double> sorted, std::size_t begin, std::size_t end) {
   const std::span<const double> part = sorted.subspan(begin, end - begin);
   if (part.empty()) return std::nullopt;
@@ -182,7 +179,7 @@ std::optional<std::size_t> cut_of(std::span<const double> sorted, std::size_t be
   return cut > begin && cut < end ? std::optional(cut) : std::nullopt;
 }
 
-/// Ascending cuts between groups of at least `smallest` values. A smaller side is outliers; the other side is
+/// Appends the cuts, ascending. A side with fewer than `smallest` values is outliers; the other side is
 /// searched without them.
 void append_cuts(std::span<const double> sorted, std::size_t begin, std::size_t end, std::size_t smallest,
                  std::vector<std::size_t>& cuts) {
@@ -199,13 +196,12 @@ double median_of_sorted(std::span<const double> sorted) {
   return sorted.size() % 2 == 1 ? sorted[below] : std::lerp(sorted[below], sorted[below + 1], 0.5);
 }
 
-/// Removes cuts between groups with medians too close to each other.
 void take_out_close(std::span<const double> sorted, std::vector<std::size_t>& cuts) {
-  double below = 0;  // median of the group before
+  double below = 0;  // of the previous group
   std::size_t begin = 0;
   for (std::size_t i = 0; i <= cuts.size(); ++i) {
     const std::size_t end = i < cuts.size() ? cuts[i] : sorted.size();
-    if (begin == end) return;  // empty input
+    if (begin == end) return;
     const double middle = median_of_sorted(sorted.subspan(begin, end - begin));
     if (i > 0 && middle < below * (1 + kSmallestDistance)) {
       cuts.erase(cuts.begin() + static_cast<std::ptrdiff_t>(i - 1));
@@ -216,13 +212,13 @@ void take_out_close(std::span<const double> sorted, std::vector<std::size_t>& cu
   }
 }
 
-/// Switches between groups: observed, and mean and variance for a random order.
+/// Switches between groups, with mean and variance for a random order.
 struct Changes {
   std::size_t seen = 0;
   double mean = 0, variance = 0;
 };
 
-/// Adds one process. The expected number in a random order is that of runs, less one.
+/// Adds one process. The expected number of switches in a random order is the number of runs less one.
 void add_changes(std::span<const double> values, std::span<const double> bounds, Changes& changes) {
   if (values.size() < 2) return;
   std::vector<double> counts(bounds.size() + 1);
@@ -324,7 +320,7 @@ Modes modes_between(std::span<const double> values, std::span<const double> boun
   Modes modes;
   if (bounds.empty()) return modes;
   const double n = static_cast<double>(values.size());
-  // One group at a time: copies of long series would dominate memory use.
+  // One group at a time, to save memory.
   for (std::size_t place = 0; place <= bounds.size(); ++place) {
     const auto is_here = [&](double value) { return mode_of(value, bounds) == place; };
     std::vector<double> group;

@@ -17,10 +17,9 @@ void require_values(std::span<const double> values) {
   }
 }
 
-/// Walsh averages at or below a bound.
 struct Below {
   double count = 0;
-  double largest = 0;  ///< largest of these; the overall smallest if there are none
+  double largest = 0;  ///< the smallest of all if count is 0
 };
 
 Below at_or_below(std::span<const double> sorted, double bound) {
@@ -55,7 +54,7 @@ void require_probability(double p) {
   if (!(p > 0 && p < 1)) throw std::invalid_argument("probability outside (0, 1)");
 }
 
-/// P(|T| <= t) for whole degrees of freedom: Abramowitz and Stegun, 26.7.3 (odd) and 26.7.4 (even).
+/// Returns P(|T| <= t) for whole degrees of freedom: Abramowitz and Stegun, 26.7.3 (odd) and 26.7.4 (even).
 double student_t_two_sided(double t, std::size_t degrees) {
   const double theta = std::atan(t / std::sqrt(static_cast<double>(degrees)));
   const double cos_squared = std::cos(theta) * std::cos(theta);
@@ -70,7 +69,7 @@ double student_t_two_sided(double t, std::size_t degrees) {
   return std::sin(theta) * sum;
 }
 
-/// Solves cdf(x) = target for a rising `cdf` and x >= 0.
+/// Solves cdf(x) = target for x >= 0; `cdf` rises.
 template <typename Cdf>
 double invert(const Cdf& cdf, double target) {
   double low = 0;
@@ -83,7 +82,7 @@ double invert(const Cdf& cdf, double target) {
   return 0.5 * (low + high);
 }
 
-/// 1 - (0.5 + 0.5 * 0.95) in double arithmetic.
+/// The tail of a 95 % interval, rounded as callers compute it.
 constexpr double kUsualTail = 1 - (0.5 + 0.5 * 0.95);
 
 double upper_normal_quantile(double tail) {

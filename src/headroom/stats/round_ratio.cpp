@@ -29,9 +29,9 @@ std::vector<std::size_t> order_of(std::span<const double> values) {
   return order;
 }
 
-/// P(sum of sizes with random signs >= total) for whole sizes, counted exactly.
+/// Returns P(sum of sizes with random signs >= total), counted exactly.
 double counted_tail(const std::vector<std::size_t>& sizes, std::size_t total) {
-  // With all signs positive the sum is `all`; each negative sign subtracts twice the size.
+  // Each negative sign subtracts twice the size from the sum `all`.
   const std::size_t all = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
   const std::size_t most_down = (all - total) / 2;
   std::vector<double> chance(most_down + 1);
@@ -44,8 +44,8 @@ double counted_tail(const std::vector<std::size_t>& sizes, std::size_t total) {
   return std::accumulate(chance.begin(), chance.end(), 0.0);
 }
 
-/// One-sided p-value of a sum of differences with given sizes and random signs. `inflation` multiplies its
-/// variance; it has no effect if all differences have one sign.
+/// Returns the one-sided p-value of a sum of differences with random signs. `inflation` multiplies its
+/// variance, unless all differences have one sign.
 double p_of(const std::vector<double>& differences, double inflation) {
   const double sum = std::accumulate(differences.begin(), differences.end(), 0.0);
   if (sum <= 0) return 1;
@@ -68,11 +68,9 @@ double p_of(const std::vector<double>& differences, double inflation) {
 /// In standard errors: smaller lag-1 correlations are chance.
 constexpr double kTold = 2;
 constexpr double kLargestCorrelation = 0.95;
-/// Both kinds of look together.
 constexpr double kSequentialConfidence = 1 - 2 * (kRunningTail + kLastTail);
 
-/// Growth of the variance of a sum by the lag-1 correlation of the values, as for an AR(1) series: (1 +
-/// rho)/(1 - rho).
+/// Returns (1 + rho)/(1 - rho), the growth of the variance of a sum of an AR(1) series.
 double inflation_of(const std::vector<double>& values) {
   const double rho = std::min(kLargestCorrelation, autocorrelation(values).first_lag);
   if (rho * std::sqrt(static_cast<double>(values.size())) <= kTold) return 1;
@@ -166,8 +164,7 @@ PairedRanks::PairedRanks(std::span<const double> a, std::span<const double> b, d
   highest_ = b_[order_b_.back()] - a_[order_a_.front()];
 }
 
-/// Per round: rank of b less theta, minus the rank of a, among all values; ties share the mean of their
-/// ranks.
+/// Per round: rank of b less theta minus the rank of a, among all values; means for ties.
 std::vector<double> PairedRanks::rank_differences(double theta) const {
   const std::size_t n = a_.size();
   std::vector<double> differences(n);

@@ -16,25 +16,26 @@ namespace headroom {
 /// Sequential test of the centre of symmetrically distributed values, valid at any number of looks (an
 /// e-process).
 ///
-/// Against the claim that the centre is at most theta, one bets a share of the stake on each value's lying
-/// above it: the stake grows by 2 / (1 + exp(-2 b x)), where x is the distance of the value from theta in
-/// scales of the earlier values, cut off at 3 scales, and b is the boldness. The mean of that factor over x
-/// and -x is 1, so the stake is a martingale for values symmetric around theta, and falls for lower ones. It
-/// reaches 1/p with a probability of at most p, whenever one looks or stops (Ville 1939). No other
-/// assumption: no variance, no distribution, and no independence if the random order of a round gives each
-/// value its sign. The stake is divided among several boldnesses (.05 to .8), which is again a martingale;
-/// the scale is learned from earlier values, at 5 of them and then at each half as many more.
+/// Against a centre of at most theta, one bets a share of the stake on each value being above it. The stake
+/// grows by 2 / (1 + exp(-2 b x)), where x is the distance of the value from theta in scales of the earlier
+/// values, clipped to 3 scales, and b is the boldness. The mean of that factor over x and -x is 1, so the
+/// stake is a martingale for values symmetric around theta, and falls for lower ones. It reaches 1/p with a
+/// probability of at most p, whenever one looks or stops (Ville 1939). It assumes no variance or
+/// distribution, and no independence if the random order of a round gives each value its sign. The stake is
+/// divided among several boldnesses (.05 to .8). The scale is learned from 5 earlier values, then again each
+/// time their number grows by half.
 class Bets {
  public:
-  /// Values in order of measurement, all finite (std::invalid_argument). `inflation` (at least 1): factor on
-  /// the variance of a sum of such values relative to independent ones.
+  /// `values` in order of measurement. `inflation` (at least 1): factor on the variance of a sum of such
+  /// values relative to independent ones. Throws std::invalid_argument for values that are not finite and
+  /// inflation below 1.
   explicit Bets(std::span<const double> values, double inflation = 1);
 
-  /// 1 / stake, at most 1: one-sided p-value of the claim that the centre lies above (below) `theta`.
+  /// One-sided p-value of the claim that the centre lies above (below) `theta`: 1 / stake, at most 1.
   double p_above(double theta) const;
   double p_below(double theta) const;
-  /// The values that neither claim rejects at the level `tail`; nullopt if one side rejects none. Covers at
-  /// all times together with a probability of 1 - 2 tail.
+  /// Returns the values that neither claim rejects at the level `tail`; nullopt if one side rejects none.
+  /// Covers simultaneously over all looks with a probability of 1 - 2 tail.
   std::optional<Interval> interval(double tail) const;
 
  private:
@@ -48,25 +49,27 @@ class Bets {
   double p_value(double theta, double sign) const;
 };
 
+/// Rank test of the difference of two sides measured in rounds.
+///
 /// All values are ranked together, b less theta, and T is the sum of the rounds' rank differences. If b lies
 /// theta above a and nothing else differs, each round's difference is equally likely with the other sign,
-/// whatever the session's conditions and however correlated: T is one of 2^n equally likely sums (Fisher's
-/// randomization). They are counted for up to 25 rounds; beyond, T is normal. So the test is as strong as
-/// Mann and Whitney's for independent values, including outliers and skew, stronger if rounds have something
-/// in common, and valid in both cases.
+/// however correlated: T is one of 2^n equally likely sums (Fisher's randomization), counted for up to 25
+/// rounds; beyond, T is normal. The test is as strong as Mann-Whitney's for independent values, and stronger
+/// if the values of a round are correlated.
 ///
 /// `inflation` (at least 1) multiplies the variance of T, for autocorrelated differences.
 class PairedRanks {
  public:
-  /// Both sides of equal length, at least one value, all finite; throws std::invalid_argument.
+  /// Throws std::invalid_argument unless both sides have equal length, at least one value, and all are
+  /// finite.
   PairedRanks(std::span<const double> a, std::span<const double> b, double inflation = 1);
 
-  /// The median of all differences between values of b and a (Hodges and Lehmann 1963), where T is 0.
+  /// Returns the median of all differences b - a (Hodges and Lehmann 1963), where T is 0.
   double middle() const;
   /// One-sided p-value of the claim that b lies more (less) than theta above a.
   double p_above(double theta) const;
   double p_below(double theta) const;
-  /// The differences that neither claim rejects at the level `tail`; nullopt if 2^-n > tail.
+  /// Returns the differences that neither claim rejects at the level `tail`; nullopt if 2^-n > tail.
   std::optional<Interval> interval(double tail) const;
 
  private:
@@ -80,10 +83,9 @@ class PairedRanks {
   double p_value(double theta, double sign) const;
 };
 
-/// Fewest rounds that can reach that level: 2^-n <= tail.
+/// Returns the fewest rounds that can reach the level `tail`: 2^-n <= tail.
 std::size_t fewest_pairs(double tail);
 
-/// When the ratio of two commands run in rounds is evaluated.
 enum class Look {
   kRunning,  ///< at any time and as often as wanted; may end sampling
   kLast      ///< once, after sampling ended for another reason: precision, time, number
@@ -93,21 +95,20 @@ enum class Look {
 constexpr double kRunningTail = 0.0025;
 constexpr double kLastTail = 0.0225;
 
-/// The ratio test / baseline of commands run in rounds, each in random order.
+/// Ratio test / baseline of commands run in rounds, each in random order.
 ///
-/// The last look is a rank sum test against the random order (PairedRanks); all earlier looks together are
-/// one e-process (Bets), so that frequent looks cost only the tenth of the errors reserved for them. Both
-/// assume only that the order within a round is random. If the log ratios of neighbouring rounds correlate by
-/// more than two standard errors, which a random order does not explain, both are widened to (1 + rho)/(1 -
-/// rho) times the variance.
+/// The last look is a rank sum test (PairedRanks); all earlier looks together are one e-process (Bets), so
+/// that frequent looks cost only a tenth of the error probability. Both assume only that the order within a
+/// round is random. If the log ratios of neighbouring rounds correlate by more than two standard errors,
+/// which a random order does not explain, both use (1 + rho)/(1 - rho) times the variance.
 ///
 /// SIM (bench_ab_decides 2000; standard error .5 %). No difference, a look after each round: false claims in
 /// at most 5.2 % of sessions of 6 to 120 rounds, for normal noise of 1 and 3 %, two modes, 5 % spikes of
 /// twice the time, exponential noise, and session conditions correlated by .5 and .9. Detected 3 % slow-downs
-/// at 3 % noise (Mann and Whitney in brackets): 10 rounds 42 (51), 20 rounds 76 (82), 30 rounds 92 (95), 60
+/// at 3 % noise (Mann-Whitney in brackets): 10 rounds 42 (51), 20 rounds 76 (82), 30 rounds 92 (95), 60
 /// rounds 100 (100) %; with conditions correlated by .5: 68 (60), 96 (91), 99 (99), 100 (100) %. Limit: noise
-/// that stays with a command across its runs, which no random order can remove. Correlated by .5: 10 to 17 %
-/// false claims (Mann and Whitney 21 to 26); by .9: 25 % with 60 rounds, 57 % with 6 (64 to 67).
+/// that stays with a command across its runs. Correlated by .5: 10 to 17 % false claims (Mann-Whitney 21 to
+/// 26); by .9: 25 % with 60 rounds, 57 % with 6 (64 to 67).
 class RoundRatio {
  public:
   /// Both sides of equal length, in order of measurement. Nullopt if empty or if a value is not above 0.

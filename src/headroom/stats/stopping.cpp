@@ -12,16 +12,14 @@ namespace headroom {
 namespace {
 
 constexpr std::size_t kShortestTrend = 8;
-/// Also the standard deviation of normal noise: this times the distance from median to upper decile, which is
-/// larger for skewed noise such as times.
+/// Standard deviation of normal noise over the distance from median to upper decile.
 constexpr double kDeviationPerUpperDecile = 0.7803;
-/// Coarse clocks may show no spread: less than this share of the level is never a warm-up.
+/// Share of the level, since coarse clocks may show no spread: less is never a warm-up.
 constexpr double kSmallestSpread = 1e-3;
 /// Values within this many spreads of the level are settled.
 constexpr double kSettled = 1.5;
 
-/// This many leading values must all lie this many spreads above the level. A single one may be a spike of
-/// any height.
+/// All of the first `values` must lie `spreads` above the level. A single one may be a spike of any height.
 struct Lead {
   std::size_t values;
   double spreads;

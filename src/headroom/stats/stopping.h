@@ -7,14 +7,13 @@
 
 namespace headroom {
 
-/// Returns the number of warm-up values at the front of `values` (in order of measurement), where the series
-/// still falls. 0 for a steady series, whatever its noise (at most about 1 % false positives), and for fewer
-/// than 8 values. Callers keep and mark the values; nothing is dropped.
+/// Returns the number of warm-up values at the front of `values` (in order of measurement); 0 for a steady
+/// series and for fewer than 8 values. Callers keep and flag the values.
 ///
 /// Method: the second half gives the level and the spread (the larger of the scaled MAD and the scaled
 /// distance to the upper decile). There is a warm-up if the first 2 values lie 4.5 spreads above the level,
 /// or the first 3 by 3.5, 4 by 3, or 6 by 2.5; it lasts until a value comes within 1.5 spreads. A single slow
-/// first value is not a warm-up: it may be a spike, and does not move a median.
+/// first value may be a spike, and does not move a median.
 ///
 /// SIM, 8,000 series each, n = 10 to 200. False positives: independent normal, lognormal and exponential
 /// noise, and noise with 5 % spikes of three times the time, at most 0.3 %; AR(1) with rho = .5 at most 0.9
@@ -23,22 +22,21 @@ namespace headroom {
 /// %; of 2 %, n = 50: 49, 78, 96 %.
 std::size_t warmup_length(std::span<const double> values);
 
-/// Estimates how many more samples reduce the half-width (relative, or in the unit of the goal) to the goal:
+/// Estimates how many more samples reduce the half-width (relative, or in the unit of the goal) to the goal;
 /// it shrinks with the square root of their number. 0 if the goal is met; the largest size_t if the
 /// half-width is not finite or the goal not positive.
 std::size_t samples_needed(std::size_t current_samples, double current_half_width, double goal);
 
-/// Why sampling ended.
 enum class StopReason {
-  kNone,         ///< nothing was sampled, or another tool measured
-  kPrecision,    ///< the interval reached the goal
-  kMaxTime,      ///< time limit
-  kMaxSamples,   ///< sample limit
+  kNone,       ///< nothing was sampled, or another tool measured
+  kPrecision,  ///< the interval reached the goal
+  kMaxTime,
+  kMaxSamples,
   kInterrupted,  ///< Ctrl-C
   kRunnerLost    ///< the runner died; its samples are kept
 };
 
-/// When sampling of a case may end. The default of min_samples keeps the interval honest, see Stopping.
+/// When sampling of a case may end. See Stopping for the choice of min_samples.
 struct StopRule {
   double precision = 0.01;  ///< goal for the relative half-width of the 95 % interval
   std::size_t min_samples = 30;
@@ -47,36 +45,32 @@ struct StopRule {
   std::size_t max_samples = 10'000;
 };
 
-/// Samples of a case so far.
 struct StopState {
   std::size_t samples = 0;
   double elapsed_ns = 0;
   std::optional<double> relative_half_width;  ///< nullopt without an interval, or if not computed
 };
 
-/// Whether this state alone ends sampling, and why. The goal counts only from the minimum of samples and time
-/// on, a limit always; if both hold, the goal is the reason.
+/// Returns why this state alone ends sampling, if it does. The goal counts only after the minimum of samples
+/// and time, a limit always; if both hold, the goal is the reason.
 std::optional<StopReason> should_stop(const StopRule& rule, const StopState& state);
 
-/// should_stop with memory: the goal must still be met after a quarter more samples than when first met.
+/// Stop rule with memory: the goal must still be met after a quarter more samples than when first met.
 ///
-/// Stopping at the first look with a narrow enough interval selects moments at which the spread looks small
-/// by luck, so the final interval covers less than it claims. SIM (1,000 runs each, standard error .8 %; goal
-/// 1 %, normal and lognormal noise of 1 to 3 %, a look after every sample, at most 400): smallest coverage of
-/// the final 95 % interval:
+/// Stopping at the first look with a narrow enough interval selects moments whose spread looks small by luck.
+/// SIM (1,000 runs each, standard error .8 %; goal 1 %, normal and lognormal noise of 1 to 3 %, a look after
+/// every sample, at most 400): smallest coverage of the final 95 % interval:
 ///
 ///                     first look, minimum of 10   first look, 30   a quarter more, 30 (this)
 ///   independent                .933                   .940               .937
 ///   AR(1), rho = .3            .915                   .916               .934
 ///   AR(1), rho = .5            .885                   .897               .922
 ///   AR(1), rho = .7            .831                   .895               .908
-///
-/// The cost: a quarter more samples where the minimum does not bind.
 class Stopping {
  public:
   explicit Stopping(const StopRule& rule) : rule_(rule) {}
 
-  /// Call after any number of samples, with growing `samples`.
+  /// `samples` must not decrease between calls.
   std::optional<StopReason> check(const StopState& state);
 
  private:
