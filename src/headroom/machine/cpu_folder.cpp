@@ -21,7 +21,6 @@ struct CacheEntry {
   std::filesystem::path path;
 };
 
-/// Data and unified caches of a CPU.
 std::vector<CacheEntry> caches_of(const std::filesystem::path& cpu) {
   std::vector<CacheEntry> entries;
   for (int index = 0;; ++index) {
@@ -67,7 +66,6 @@ std::filesystem::path CpuFolder::of_cpu(int cpu) const {
   return folder_ / ("cpu" + std::to_string(cpu));
 }
 
-/// Hardware threads of a CPU's core; empty if unknown.
 std::vector<int> CpuFolder::siblings_of(int cpu) const {
   const std::filesystem::path topology = of_cpu(cpu) / "topology";
   std::string siblings = text_of_file(topology / "core_cpus_list");

@@ -20,8 +20,8 @@ namespace headroom {
 namespace {
 
 struct Mount {
-  std::string root;   ///< folder of the file system that the mount shows
-  std::string point;  ///< mount point
+  std::string root;  ///< shown folder of the file system
+  std::string point;
   std::string type;
   std::string options;  ///< super block options: the controllers of a v1 hierarchy
 };
@@ -43,8 +43,7 @@ std::string unescaped(std::string_view text) {
   return result;
 }
 
-/// Parses "36 35 98:0 /root /point rw shared:1 - type source options", with any number of fields before the
-/// dash.
+/// Parses "36 35 98:0 /root /point rw shared:1 - type source options" (fields before the dash vary).
 std::optional<Mount> parse_mount(std::string_view line) {
   const std::vector<std::string> fields = split(line, ' ');
   const auto dash = std::find(fields.begin(), fields.end(), "-");
@@ -57,7 +56,7 @@ bool has_word(std::string_view list, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Path of the group in its hierarchy, from a v2 line "0::/a/b" or a v1 line "4:cpu,memory:/a/b".
+/// Returns the path of the group in its hierarchy, from a v2 line "0::/a/b" or a v1 line "4:cpu,memory:/a/b".
 std::optional<std::string> group_path(std::string_view self_cgroup, int version,
                                       std::string_view controller) {
   for (const std::string& line : split(self_cgroup, '\n')) {
@@ -71,8 +70,8 @@ std::optional<std::string> group_path(std::string_view self_cgroup, int version,
   return std::nullopt;
 }
 
-/// Adds the folders from the group up to the mount point. For a group outside the mount (a container without
-/// its own namespace) adds only the mount point, which is then the container's group.
+/// Adds the folders from the group up to the mount point; only the mount point, which is then the container's
+/// group, for a group outside the mount (a container without a cgroup namespace).
 void add_folders(const Mount& mount, const std::string& group, int version,
                  std::vector<CgroupFolder>& folders) {
   const std::filesystem::path point = mount.point;
@@ -84,7 +83,7 @@ void add_folders(const Mount& mount, const std::string& group, int version,
   folders.push_back({point, version});
 }
 
-/// Value of the line "name VALUE".
+/// Parses the line "name VALUE".
 std::optional<std::int64_t> stat_value(std::string_view stat, std::string_view name) {
   for (const std::string& line : split(stat, '\n')) {
     if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ' ') {
@@ -94,7 +93,6 @@ std::optional<std::int64_t> stat_value(std::string_view stat, std::string_view n
   return std::nullopt;
 }
 
-/// Folders in which `controller` may limit the process.
 std::vector<CgroupFolder> cgroup_folders(std::string_view self_cgroup, std::string_view mountinfo,
                                          std::string_view controller) {
   std::vector<CgroupFolder> folders;

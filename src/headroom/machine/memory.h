@@ -11,18 +11,15 @@
 
 namespace headroom {
 
-/// A cgroup folder that may limit this process.
 struct CgroupFolder {
   std::filesystem::path path;
   int version = 2;
 };
 
-/// The memory cgroup folders of a process: its own group and each group above, as far as the mount shows
-/// them. Inputs: the texts of /proc/self/cgroup and /proc/self/mountinfo (proc(5), cgroups(7)). May contain
-/// v1 and v2 folders.
+/// Returns the memory cgroup folders of a process, v1 and v2: its group and each group above that the mount
+/// shows. Inputs: the texts of /proc/self/cgroup and /proc/self/mountinfo (proc(5), cgroups(7)).
 std::vector<CgroupFolder> cgroup_memory_folders(std::string_view self_cgroup, std::string_view mountinfo);
 
-/// Texts of a folder's files; empty if missing.
 struct CgroupMemory {
   std::string limit;  ///< memory.max, or memory.limit_in_bytes
   std::string high;   ///< memory.high (v2): the throttling limit
@@ -30,40 +27,39 @@ struct CgroupMemory {
   std::string stat;   ///< memory.stat
 };
 
-/// Bytes left in the group: limit - usage + reclaimable page cache (inactive_file). nullopt without a limit;
-/// never negative.
+/// Returns the bytes left in the group, at least 0: limit - usage + reclaimable page cache (inactive_file).
+/// Nullopt without a limit.
 std::optional<std::int64_t> cgroup_memory_left(const CgroupMemory& memory);
 
-/// The least left in any group above this process. `root` is "/" except in tests.
+/// Returns the least left in any group of this process. Here and below, `root` is "/" except in tests.
 std::optional<std::int64_t> cgroup_memory_left(const std::filesystem::path& root);
 
-/// CPU seconds, over all CPUs, for which groups above this process were throttled since they were created,
-/// having used up their CPU quota (cpu.stat; cpu.max of v2, cpu.cfs_quota_us of v1). nullopt if not counted.
-/// `root` is "/" except in tests.
+/// Returns the CPU seconds, over all CPUs, that the groups of this process were throttled since their
+/// creation (cpu.stat). Nullopt if not counted.
 std::optional<double> cgroup_throttled_s(const std::filesystem::path& root);
 
-/// Bytes that a process may still allocate without swapping or being killed: the least of MemAvailable, what
-/// the cgroups (v2 or v1, every level) leave, and the address-space limit.
+/// Returns the bytes that a process may still allocate without swapping or being killed: the least of
+/// MemAvailable, cgroup limits, and the address-space limit.
 std::int64_t available_memory_bytes();
 /// MemTotal; 0 if unknown.
 std::int64_t total_memory_bytes();
 
-/// The value of "name:   123 kB" in /proc/meminfo, in bytes.
+/// Returns the bytes of a line "name:   123 kB" of /proc/meminfo.
 std::optional<std::int64_t> meminfo_bytes(std::string_view meminfo, std::string_view name);
 
-/// available_memory_bytes without the address-space limit. `root` is "/" except in tests.
+/// available_memory_bytes without the address-space limit.
 std::int64_t system_memory_left(const std::filesystem::path& root);
 
-/// Address space left under `limit`; `statm` is the text of /proc/self/statm, whose first field is the number
-/// of mapped pages. The largest number if unlimited; never negative.
+/// Returns the address space left under `limit`, at least 0; the largest number if unlimited. `statm`: text
+/// of /proc/self/statm, whose first field is the number of mapped pages.
 std::int64_t address_space_left(std::uint64_t limit, std::string_view statm, std::int64_t page_bytes);
 
-/// Installed memory including the kernel's share, stable across kernels: the memory blocks of sysfs, else
-/// MemTotal; 0 if unknown.
+/// Returns the installed memory including the kernel's share, stable across kernels: the memory blocks of
+/// sysfs, else MemTotal; 0 if unknown.
 std::int64_t fitted_memory_bytes(const std::filesystem::path& root);
 
-/// Caps the memory of this process during its lifetime (RLIMIT_DATA: heap and anonymous mappings, not files
-/// or programs). Allocations beyond it throw std::bad_alloc in any library. Child processes inherit the cap.
+/// Cap on the memory of this process during its lifetime (RLIMIT_DATA: heap and anonymous mappings, not files
+/// or programs). Allocations beyond it throw std::bad_alloc in any library. Child processes inherit it.
 class MemoryCap {
  public:
   explicit MemoryCap(std::int64_t bytes);
@@ -79,14 +75,14 @@ class MemoryCap {
 /// Size of a transparent huge page on x86-64, and on aarch64 with 4 KiB pages.
 inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
-/// Policy for transparent huge pages: "always", "madvise" or "never"; empty if unknown.
+/// "always", "madvise" or "never"; empty if unknown.
 std::string huge_page_policy(const std::filesystem::path& root = "/");
 
-/// Bytes of an anonymous mapping of this process in huge pages; nullopt if unknown. Uses the page tables of
-/// the range since Linux 6.7, else /proc/self/smaps.
+/// Returns the bytes of an anonymous mapping of this process in huge pages; nullopt if unknown. Reads page
+/// tables (since Linux 6.7), else /proc/self/smaps.
 std::optional<std::size_t> huge_page_bytes(const void* start, std::size_t bytes);
 
-/// The same from the text of smaps. Assumes an even share for mappings that the kernel merged.
+/// Assumes an even share for mappings that the kernel merged.
 std::optional<std::size_t> huge_page_bytes_of_smaps(std::string_view smaps, std::size_t start,
                                                     std::size_t bytes);
 

@@ -31,7 +31,7 @@ std::string_view reread(const Descriptor& file, std::array<char, size>& buffer) 
   return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
 }
 
-/// Kernel counters may step back (steal does when a virtual machine migrates).
+/// 0 for a counter that stepped back (steal does when a virtual machine migrates).
 std::uint64_t increase(std::uint64_t before, std::uint64_t after) {
   return after > before ? after - before : 0;
 }
@@ -41,7 +41,7 @@ std::uint32_t saturated(std::uint64_t value) {
       std::min<std::uint64_t>(value, std::numeric_limits<std::uint32_t>::max()));
 }
 
-/// Ticks of the line "cpu3 1 2 3 ..."; proc(5): user nice system idle iowait irq softirq steal.
+/// proc(5): user nice system idle iowait irq softirq steal.
 std::optional<CpuTicks> ticks_of_line(std::string_view numbers) {
   constexpr std::size_t kIdle = 3, kWaiting = 4, kSteal = 7;
   std::array<std::uint64_t, 8> fields{};
@@ -56,7 +56,6 @@ std::optional<CpuTicks> ticks_of_line(std::string_view numbers) {
   return ticks;
 }
 
-/// increase() as double.
 double ticks_between(std::uint64_t before, std::uint64_t after) {
   return after > before ? static_cast<double>(after - before) : 0;
 }
@@ -64,7 +63,7 @@ double ticks_between(std::uint64_t before, std::uint64_t after) {
 }  // namespace
 
 std::optional<std::uint64_t> steal_ticks(std::string_view proc_stat) {
-  constexpr int kStealField = 8;  // proc(5): user nice system idle iowait irq softirq steal
+  constexpr int kStealField = 8;  // proc(5), as in ticks_of_line
   if (!proc_stat.starts_with("cpu ")) return std::nullopt;
   std::string_view line = proc_stat.substr(3, proc_stat.find('\n') - 3);
   std::uint64_t value = 0;

@@ -14,15 +14,15 @@
 
 namespace headroom {
 
-/// Measures disturbance around a sample: steal time, involuntary switches and page faults of this process,
-/// and the frequency of its first allowed CPU. Opens files once; a reading takes tens of microseconds and is
-/// never part of a timed region.
+/// Meter of the noise around a sample: steal time, involuntary switches and page faults of this process, and
+/// the frequency of its first allowed CPU. A reading takes tens of microseconds; keep it out of timed
+/// regions.
 class NoiseMeter {
  public:
   NoiseMeter();
 
   void start();
-  /// Disturbance since start(), or since construction. May be called repeatedly.
+  /// Noise since start() or construction. May be called repeatedly.
   SampleNoise stop();
 
  private:
@@ -37,14 +37,13 @@ class NoiseMeter {
   Reading start_;
 };
 
-/// Steal time in ticks over all CPUs, from the text of /proc/stat. nullopt if not counted (before Linux
-/// 2.6.11) or for other text.
+/// Parses the steal time in ticks over all CPUs. Nullopt if not counted (before Linux 2.6.11) or for other
+/// text.
 std::optional<std::uint64_t> steal_ticks(std::string_view proc_stat);
 
-/// "performance", "powersave", ...; empty if unknown (virtual machines).
+/// Returns "performance", "powersave", ...; empty if unknown (virtual machines).
 std::string cpu_governor();
 
-/// Average load of some CPUs over a short time.
 struct CpuLoad {
   int cpus = 0;       ///< observed CPUs; 0 if unknown
   double busy = 0;    ///< CPUs busy with other work, on average: 1.5 of 2
@@ -53,15 +52,14 @@ struct CpuLoad {
   double waited = 0;  ///< share of time in which a task waited for a CPU; 0 if unknown
 };
 
-/// Ticks of one CPU, or the sum of several.
 struct CpuTicks {
   std::uint64_t idle = 0, stolen = 0, total = 0;
 };
 
-/// Sum of the ticks of `cpus` from the text of /proc/stat. nullopt if a CPU is missing or for other text.
+/// Sums the ticks of `cpus`. Nullopt if a CPU is missing or for other text.
 std::optional<CpuTicks> cpu_ticks(std::string_view proc_stat, std::span<const int> cpus);
 
-/// Microseconds for which a task waited, from the text of /proc/pressure/cpu.
+/// Parses the microseconds for which a task waited.
 std::optional<std::uint64_t> pressure_us(std::string_view proc_pressure_cpu);
 
 /// Reads /proc before and after `pause`, which returns its duration in seconds. If it sleeps, all load is
@@ -69,10 +67,10 @@ std::optional<std::uint64_t> pressure_us(std::string_view proc_pressure_cpu);
 CpuLoad measure_cpu_load(std::span<const int> cpus, const std::function<double()>& pause,
                          const std::filesystem::path& proc = "/proc");
 
-/// Warning before measuring with `threads` threads: the problem and the advice. nullopt if
-/// enough CPUs are free of other work; when others are at work, one CPU must stay free beside the measured
-/// threads. `when` the load was measured: "before" or "while". A thread that shares its CPU waits for whole
-/// scheduler time slices, and all others wait for it: a 20 us program was measured as 7.6 ms.
+/// Warning before measuring with `threads` threads; nullopt if enough CPUs are free of other work. Under load
+/// one more CPU than threads must be free: a thread that shares its CPU waits for whole scheduler time
+/// slices, and all others wait for it (a 20 us program was measured as 7.6 ms). `when` the load was measured:
+/// "before" or "while".
 struct LoadWarning {
   Note note;
   std::string advice;

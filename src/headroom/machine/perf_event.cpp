@@ -81,8 +81,8 @@ struct ControllerKind {
   const char* umask = nullptr;  ///< required content of the unit's format file; nullptr: any
 };
 
-/// The first kind with all events present counts. Sources: the events that Linux lists in sysfs
-/// (arch/x86/events/intel/uncore_snb.c, uncore_snbep.c); AMD, Processor Programming Reference, as in
+/// Returns the known kinds; the first with all events present counts. Sources: the events that Linux lists in
+/// sysfs (arch/x86/events/intel/uncore_snb.c, uncore_snbep.c); AMD, Processor Programming Reference, as in
 /// tools/perf/pmu-events/arch/x86/amdzen*: UMC CAS commands (0x0a) and the DRAM channels of the data fabric
 /// (0x07, 0x47, ...).
 const std::vector<ControllerKind>& known_kinds() {
@@ -136,21 +136,21 @@ bool place_bits(std::uint64_t value, std::string_view layout, std::array<std::ui
   return value == 0;
 }
 
-/// Whether `unit` is "uncore_imc" or "uncore_imc_12" for kind "uncore_imc".
+/// True for "uncore_imc" and "uncore_imc_12" of kind "uncore_imc".
 bool is_of_kind(std::string_view unit, std::string_view kind) {
   if (!unit.starts_with(kind)) return false;
   const std::string_view rest = unit.substr(kind.size());
   return rest.empty() || (rest.size() > 1 && rest[0] == '_' && std::ranges::all_of(rest.substr(1), is_digit));
 }
 
-/// Bytes per count of the event in `file`; nullopt if unknown.
+/// Nullopt if unknown.
 std::optional<double> bytes_per_count(const std::filesystem::path& file) {
   const auto scale = to_number(value_in_file(file.native() + ".scale"));
   if (!scale || !(*scale > 0) || value_in_file(file.native() + ".unit") != "MiB") return std::nullopt;
   return *scale * kMebibyte;
 }
 
-/// Events of a unit; empty if one is missing.
+/// Empty if an event is missing.
 std::vector<ControllerEvent> events_of(const std::filesystem::path& unit, const ControllerKind& kind) {
   const auto type = to_integer(value_in_file(unit / "type"));
   const std::vector<int> cpus = parse_cpu_list(text_of_file(unit / "cpumask"));
@@ -226,7 +226,7 @@ std::optional<double> InstructionCounter::read() const {
   } reading;
   if (!file_.is_open() || ::read(file_.get(), &reading, sizeof reading) != sizeof reading)
     return std::nullopt;
-  // Reject multiplexed counts: an estimate is useless for so little code.
+  // Rejects multiplexed counts, which are too inexact for so little code.
   if (reading.running_ns == 0 || reading.running_ns != reading.enabled_ns) return std::nullopt;
   return static_cast<double>(reading.count);
 }

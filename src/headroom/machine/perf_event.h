@@ -12,7 +12,6 @@
 
 namespace headroom {
 
-/// An event of perf_event_open.
 struct CounterEvent {
   const char* name;
   std::uint32_t type = 0;    ///< PERF_TYPE_…
@@ -27,17 +26,16 @@ enum class CountedCode {
 /// Opens a counter. On failure returns a closed descriptor and sets errno. `user_space` excludes kernel work.
 Descriptor open_perf_event(const CounterEvent& event, CountedCode code, bool user_space);
 
-/// Explains why a counter is missing, from errno.
 std::string perf_event_absence(int error);
 
-/// Counts instructions of the calling thread in user space. Often unavailable in virtual machines.
+/// Counter of the calling thread's user-space instructions. Often unavailable in virtual machines.
 class InstructionCounter {
  public:
   InstructionCounter();
 
-  /// Why nothing is counted; empty if counting works.
+  /// Empty if counting works.
   const std::string& absence() const { return absence_; }
-  /// Instructions so far; nullopt if not counted or if another program holds the counter.
+  /// Nullopt if not counted or if another program holds the counter.
   std::optional<double> read() const;
 
  private:
@@ -45,20 +43,19 @@ class InstructionCounter {
   std::string absence_;
 };
 
-/// A counter to open.
 struct CounterRequest {
   std::uint32_t type = 0;                 ///< PERF_TYPE_…, or a unit driver's number
   std::array<std::uint64_t, 3> config{};  ///< perf_event_attr's config, config1 and config2
   int thread = 0;                         ///< thread id; includes threads that it starts. -1: none
   int cpu = -1;                           ///< count everything on this CPU or its unit; -1: only the thread
   int leader = -1;                        ///< group leader, scheduled together with this counter; -1: none
-  bool user_space = false;                ///< exclude kernel work
+  bool user_space = false;
 };
 
 struct CounterReading {
   std::uint64_t count = 0;
-  std::uint64_t enabled_ns = 0;  ///< time enabled
-  std::uint64_t running_ns = 0;  ///< time counted: less if counters share the hardware in turns
+  std::uint64_t enabled_ns = 0;
+  std::uint64_t running_ns = 0;  ///< less than enabled_ns if counters share the hardware in turns
 };
 
 /// Interface to perf_event_open; tests use a fake.
@@ -70,17 +67,15 @@ class CounterKernel {
   /// Starts or stops a counter and its group.
   virtual void start(int counter) = 0;
   virtual void stop(int counter) = 0;
-  /// nullopt if not readable.
+  /// Nullopt if not readable.
   virtual std::optional<CounterReading> read(int counter) = 0;
   virtual void close(int counter) = 0;
-  /// Thread ids of this process.
   virtual std::vector<int> threads() = 0;
 };
 
-/// The kernel of this machine.
 CounterKernel& linux_counters();
 
-/// An event of a memory controller: transfers in one direction, by any program.
+/// Transfers of a memory controller in one direction, by any program.
 struct ControllerEvent {
   enum class Traffic { kRead, kWrite, kBoth };
   std::string unit;  ///< "uncore_imc_0"
@@ -91,15 +86,15 @@ struct ControllerEvent {
   Traffic traffic = Traffic::kBoth;
 };
 
-/// Transfer events of all memory controllers with known counters: Intel's uncore_imc, else
+/// Returns the transfer events of all memory controllers with known counters: Intel's uncore_imc, else
 /// uncore_imc_free_running; AMD's amd_umc, else amd_df of Zen to Zen 3. Empty if there are none. Opening them
 /// may still be refused.
 std::vector<ControllerEvent> memory_controllers(
     const std::filesystem::path& devices = "/sys/bus/event_source/devices");
 
-/// Encodes "event=0x04,umask=0x03" into the config words of perf_event_attr. The files in `format` say where
-/// the bits of a term lie ("config:0-7,32-35"). Returns false for a term without a file or a value that does
-/// not fit.
+/// Encodes "event=0x04,umask=0x03" into the config words of perf_event_attr. The files in `format` give the
+/// bits of each term ("config:0-7,32-35"). Returns false for a term without a file or a value that does not
+/// fit.
 bool encode_event(const std::string& terms, const std::filesystem::path& format,
                   std::array<std::uint64_t, 3>& config);
 
