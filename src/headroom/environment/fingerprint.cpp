@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The git folder of a working folder: ".git", or the target of a ".git" file.
+/// Returns ".git", or the target of a ".git" file.
 fs::path find_git_folder(fs::path folder) {
   std::error_code error;
   for (; !folder.empty(); folder = folder.parent_path()) {
@@ -51,7 +51,7 @@ bool is_object_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 
-/// Lines "<sha> <reference>", with comments and peeled tags in between.
+/// Finds a line "<sha> <reference>".
 std::string packed_reference(const std::string& packed, const std::string& reference) {
   for (std::size_t at = packed.find(" " + reference); at != std::string::npos;
        at = packed.find(" " + reference, at + 1)) {
@@ -65,7 +65,7 @@ std::string packed_reference(const std::string& packed, const std::string& refer
   return {};
 }
 
-/// A reference is a file in this working tree's git folder or the shared one, or a line of packed-refs.
+/// Looks in this working tree's git folder, the shared one, and packed-refs.
 std::string resolve(const fs::path& git, const fs::path& common, const std::string& reference) {
   for (const fs::path& folder : {git, common}) {
     const std::string sha = value_in_file(folder / reference);
@@ -76,7 +76,7 @@ std::string resolve(const fs::path& git, const fs::path& common, const std::stri
 
 namespace fs = std::filesystem;
 
-/// Entries of a folder, sorted by name; empty if there is no such folder.
+/// Sorted; empty if the folder does not exist.
 std::vector<fs::path> entries(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -91,8 +91,7 @@ std::string without_0x(const std::string& id) {
   return id.starts_with("0x") ? id.substr(2) : id;
 }
 
-/// PCI addresses bound to the driver, which are names among other files. A card's other functions (sound)
-/// have other drivers.
+/// A card's other functions (sound) have other drivers.
 std::vector<std::string> pci_kinds(const fs::path& root) {
   std::vector<std::string> kinds;
   for (const fs::path& device : entries(root / "sys/bus/pci/drivers/nvidia")) {
@@ -104,7 +103,7 @@ std::vector<std::string> pci_kinds(const fs::path& root) {
   return kinds;
 }
 
-/// Reads "Model: \t\t NVIDIA H200" from the driver's file of each GPU.
+/// Reads "Model: \t\t NVIDIA H200".
 std::vector<std::string> driver_names(const fs::path& root) {
   std::vector<std::string> names;
   for (const fs::path& gpu : entries(root / "proc/driver/nvidia/gpus")) {
@@ -117,7 +116,7 @@ std::vector<std::string> driver_names(const fs::path& root) {
   return names;
 }
 
-/// Device files /dev/nvidia0, /dev/nvidia1: all that some containers show.
+/// Counts /dev/nvidia0, /dev/nvidia1, ..., which is all that some containers show.
 std::size_t device_files(const fs::path& root) {
   const auto is_gpu = [](const fs::path& path) {
     const std::string name = path.filename().string();
@@ -135,7 +134,6 @@ std::uint32_t to_gibibytes(std::int64_t bytes) {
   return static_cast<std::uint32_t>(std::lround(static_cast<double>(bytes) / kGibibyte));
 }
 
-/// Folded to 32 bits.
 std::uint32_t hash_of(std::string_view text) {
   Fnv1a hash;
   hash.add(text);
@@ -155,8 +153,8 @@ std::string cache_list(const std::vector<std::int64_t>& bytes) {
   return fmt::format("{}", fmt::join(sizes, ", "));
 }
 
-/// Machine description for the OSS benchmark database. Its dashboard takes the device from `name` and the
-/// architecture from `type`; its uploader fills avail_mem_in_gb with total memory, not free memory.
+/// Returns the machine description for the OSS benchmark database. Its dashboard takes the device from `name`
+/// and the architecture from `type`; its uploader fills avail_mem_in_gb with total memory, not free memory.
 Environment::Runner describe(const MachineFacts& facts) {
   Environment::Runner runner;
   runner.name = "cpu";

@@ -11,8 +11,8 @@
 
 namespace headroom {
 
-/// State of a git working folder. Fields are empty if git would not know them either: outside git, before the
-/// first commit, on a detached head (no branch), without a remote.
+/// State of a git working folder. Fields are empty where git has no value: outside git, before the first
+/// commit, on a detached head (no branch), without a remote.
 struct GitState {
   std::string sha;
   std::string branch;
@@ -20,17 +20,17 @@ struct GitState {
 };
 
 /// Reads git's files from `folder` upwards without starting git. Supports linked working trees, submodules
-/// and packed references. Never throws; gitrepository-layout(5).
+/// and packed references. Never throws. Source: gitrepository-layout(5).
 GitState read_git_state(const std::filesystem::path& folder);
 
-/// Address of the remote "origin" in the text of .git/config; empty if absent.
+/// Empty if absent.
 std::string origin_address(std::string_view config);
 
 /// Returns "owner/name" for "https://user:secret@host/owner/name.git" and "git@host:owner/name.git"; for an
 /// address without a host, the name of its last folder.
 std::string repository_name(std::string_view address);
 
-/// NVIDIA GPUs as far as system files show them: fast, without the driver's libraries.
+/// NVIDIA GPUs in system files.
 struct GpuFiles {
   /// One entry per GPU, sorted: its PCI ids ("10de:2335"), else its name, else "nvidia". Covers the whole
   /// machine if the kernel shows its PCI bus, else this container.
@@ -38,13 +38,12 @@ struct GpuFiles {
   std::vector<std::string> names;  ///< "NVIDIA H200", in PCI bus order; empty if unknown
 };
 
-/// `root` is "/" except in tests.
 GpuFiles read_gpu_files(const std::filesystem::path& root = "/");
 
-/// A short stable name of this machine ("emerald-rapids-2c-4f1c9a02"), from CPU model and microarchitecture
-/// flags, core count, cache sizes, memory in GiB, NVIDIA GPUs and the host name. HEADROOM_MACHINE overrides
-/// the host name, to pool a fleet of equal machines. Survives reboots and kernel updates, and does not depend
-/// on the limits of this process.
+/// Returns a short stable name of this machine ("emerald-rapids-2c-4f1c9a02"), from CPU model and
+/// microarchitecture flags, core count, cache sizes, memory in GiB, NVIDIA GPUs and the host name.
+/// HEADROOM_MACHINE overrides the host name, to pool a fleet of equal machines. Independent of reboots,
+/// kernel updates and the limits of this process.
 std::string machine_fingerprint();
 
 /// Inputs of the fingerprint: the whole machine, regardless of the limits of this process.
@@ -58,14 +57,14 @@ struct MachineFacts {
   std::int64_t memory_bytes = 0;            ///< installed
   std::vector<std::string> gpus;            ///< GpuFiles::kinds
   std::string host;                         ///< HEADROOM_MACHINE, else the host name
-  std::string first_gpu_name = {};          ///< the driver's name for it; not part of the fingerprint
+  std::string first_gpu_name = {};          ///< not part of the fingerprint
 };
 
 MachineFacts read_machine_facts();
 std::string fingerprint_of(const MachineFacts& facts);
 
-/// Describes the environment of a run of `command`, which is stored without secrets: machines, fingerprint,
-/// governor, timestamp, git state and version. Unknown fields stay empty; never throws for them.
+/// Returns the environment of a run of `command`, which is stored without secrets. Unknown fields stay empty;
+/// never throws for them.
 Environment read_environment(const std::vector<std::string>& command);
 
 }  // namespace headroom

@@ -75,7 +75,7 @@ std::uint32_t word_of(const IsaWords& words, Word word) {
   return 0;
 }
 
-/// Value of the first line "name   : value".
+/// Parses the first line "name   : value".
 std::string field(const std::string& cpuinfo, std::string_view name) {
   for (const std::string& line : split(cpuinfo, '\n')) {
     const std::size_t colon = line.find(':');
@@ -245,7 +245,7 @@ int count(hwloc_topology_t topology, hwloc_obj_type_t type) {
   return std::max(hwloc_get_nbobjs_by_type(topology, type), 0);
 }
 
-/// The first hardware thread of every core, then the second of every core, ...
+/// First hardware threads of all cores, then the second ones, ...
 std::vector<int> cpus_by_core(hwloc_topology_t topology) {
   std::vector<int> cpus;
   const auto units = static_cast<std::size_t>(count(topology, HWLOC_OBJ_PU));

@@ -7,8 +7,8 @@
 
 namespace headroom {
 
-/// CPUID register words that describe vector and matrix instructions, and XCR0, which shows whose registers
-/// the operating system saves.
+/// CPUID register words for vector and matrix instructions, and XCR0: the registers that the operating system
+/// saves.
 struct IsaWords {
   std::uint32_t leaf1_ecx = 0;
   std::uint32_t leaf7_ebx = 0, leaf7_ecx = 0, leaf7_edx = 0;  ///< sub-leaf 0
@@ -16,14 +16,14 @@ struct IsaWords {
   std::uint64_t xcr0 = 0;
 };
 
-/// Names of the usable instruction sets in a fixed order, spelled as Linux does: "avx2", "avx512f",
-/// "avx512_bf16", ... Source: Intel 64 and IA-32 Software Developer's Manual, volume 2A, CPUID.
+/// Returns the names of the usable instruction sets in a fixed order, spelled as Linux does: "avx2",
+/// "avx512f", "avx512_bf16", ... Source: Intel 64 and IA-32 Software Developer's Manual, volume 2A, CPUID.
 std::vector<std::string> isa_names(const IsaWords& words);
 
 /// Identity and instruction sets of the CPU. Except on x86, brand and names come from /proc/cpuinfo.
 struct CpuIdentity {
-  std::string vendor;  ///< "GenuineIntel", "AuthenticAMD"
-  std::string brand;   ///< "Intel(R) Xeon(R) Processor"
+  std::string vendor;
+  std::string brand;
   int family = 0, model = 0, stepping = 0;
   std::vector<std::string> isa;           ///< usable by programs
   std::vector<std::string> hardware_isa;  ///< the same, even if the operating system disables it
@@ -34,13 +34,13 @@ CpuIdentity read_cpu_identity();
 /// Parses /proc/cpuinfo of a machine other than x86: "CPU part" gives the model, "Features" the names.
 CpuIdentity parse_arm_cpuinfo(const std::string& cpuinfo);
 
-/// Public name of the microarchitecture: "emerald-rapids", "zen4", "neoverse-v2"; else the brand in lower
-/// case with dashes; "unknown-cpu" without a brand.
+/// "emerald-rapids", "zen4", "neoverse-v2"; else the brand in lower case with dashes; "unknown-cpu" without a
+/// brand.
 std::string microarchitecture(const CpuIdentity& cpu);
 
 struct Cache {
   int level = 0;
-  std::string type;        ///< "data", "unified"
+  std::string type;
   std::int64_t bytes = 0;  ///< per instance
   int instances = 0;
 };
@@ -48,13 +48,13 @@ struct Cache {
 /// Topology from hwloc, restricted to the CPUs of the calling thread.
 struct Topology {
   std::string cpu_model;
-  std::string microarchitecture;  ///< "emerald-rapids"; else the model name in lower case
+  std::string microarchitecture;
   int packages = 0, cores = 0, processing_units = 0, numa_nodes = 0;
   std::vector<int> allowed_cpus;  ///< operating-system numbers, first hardware threads of all cores first
   std::vector<Cache> caches;      ///< data and unified, L1 first; one entry per size
-  std::vector<std::string> isa;   ///< "avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16", ...
+  std::vector<std::string> isa;
 
-  std::int64_t last_level_cache_bytes() const;  ///< total of the last level; 32 MiB if unknown
+  std::int64_t last_level_cache_bytes() const;  ///< kUnknownCacheBytes if unknown
 };
 
 /// Reads the topology (a few milliseconds). Throws Error if hwloc fails.
