@@ -34,7 +34,7 @@ void describe_gemv(State& state, const std::string& dtype, std::size_t size, std
   state.input("x", fmt::format("bf16[{}] normal(0,1)", size));
 }
 
-/// The pair that is verified, and is the only one when hot, comes first.
+/// The verified pair, the only one with hot caches, comes first.
 constexpr std::array<GatherGemvWorkload::Pair, GatherGemvWorkload::kExperts / GatherGemvWorkload::kChosen>
     kPairs{{{3, 5}, {0, 1}, {2, 4}, {6, 7}}};
 
@@ -79,7 +79,7 @@ void fill_parameters(std::vector<float>& values, std::uint64_t seed) {
 std::shared_ptr<LayerNormWorkload> make_layer_norm(State& state, std::size_t rows, std::size_t columns,
                                                    std::size_t copies, const Team& team) {
   const std::size_t bytes = bytes_of(rows, columns, sizeof(Bf16));
-  // Verifying takes a double for each value, once.
+  // Verifying takes a double per value.
   const std::size_t doubles = bytes_of(rows, columns, sizeof(double));
   state.require_memory(bytes_of(2, InputCopies::stride_of(bytes), copies) + doubles);
   auto made = std::make_shared<LayerNormWorkload>(

@@ -17,35 +17,34 @@
 
 namespace headroom {
 
-/// y = W.to(bf16) @ x: W[D,D] of int8 (uniform in [-127, 127]) or bf16, x[D] of bf16, y[D] of bf16.
-/// FLOPs: 2 D^2; bytes: those of W.
+/// y = W.to(bf16) @ x: W[D,D] of int8 (uniform in [-127, 127]) or bf16, x[D] and y[D] of bf16. FLOPs: 2 D^2;
+/// bytes: those of W.
 struct GemvWorkload {
-  std::size_t size;   ///< D
-  std::string dtype;  ///< of W
+  std::size_t size;
+  std::string dtype;
   InputCopies weights;
   std::vector<Bf16> x;
-  std::vector<double> expected;  ///< y in float64, unrounded
+  std::vector<double> expected;
 
-  /// Rounding the result to bf16 (8 significant bits) costs up to 2^-8 of it; summing in f32 adds about 1e-5
-  /// of the root mean square.
+  /// Rounding the result to bf16 (8 significant bits) costs up to 2^-8 of its value; summing in f32 adds
+  /// about 1e-5 of the root mean square.
   static constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};
 
   std::size_t weight_bytes() const { return weights.bytes(); }
 };
 
 /// Makes the workload from the axes D and dtype, shared by all live cases with these inputs. Declares work
-/// and inputs to `state`; skips the case if memory is short.
+/// and inputs; skips the case if memory is short.
 std::shared_ptr<const GemvWorkload> gemv_workload(State& state, const Team& team);
 
-/// y = W[[3,5]].to(bf16) @ x: W[8,D,D] of int8 or bf16, x[D] of bf16, y[2,D] of bf16.
-/// FLOPs: 4 D^2; bytes: those of the two matrices. When cold, the pairs (3,5), (0,1), (2,4), (6,7) take
-/// turns.
+/// y = W[[3,5]].to(bf16) @ x: W[8,D,D] of int8 or bf16, x[D] of bf16, y[2,D] of bf16. FLOPs: 4 D^2; bytes:
+/// those of the two matrices. With cold caches the pairs (3,5), (0,1), (2,4), (6,7) rotate.
 struct GatherGemvWorkload {
   static constexpr std::size_t kExperts = 8, kChosen = 2;
   using Pair = std::array<std::size_t, kChosen>;
 
-  std::size_t size;   ///< D
-  std::string dtype;  ///< of W
+  std::size_t size;
+  std::string dtype;
   InputCopies experts;
   std::vector<Bf16> x;
   std::vector<double> expected;  ///< of pair(0), in float64
@@ -53,32 +52,28 @@ struct GatherGemvWorkload {
   static constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};  ///< as for gemv
 
   std::size_t matrix_bytes() const { return experts.bytes() / kExperts; }
-  /// The experts of rotation `copy`.
   static const Pair& pair(std::size_t copy);
-  /// All experts of rotation `copy`: W.
   const std::byte* stack(std::size_t copy) const;
-  /// Matrix `chosen` (0 or 1) of rotation `copy`.
   const std::byte* matrix(std::size_t copy, std::size_t chosen) const {
     return stack(copy) + pair(copy)[chosen] * matrix_bytes();
   }
 };
 
-/// From the axes D and dtype, like gemv_workload.
+/// Like gemv_workload.
 std::shared_ptr<const GatherGemvWorkload> gather_gemv_workload(State& state, const Team& team);
 
-/// y = LayerNorm(x) over the rows of x[BS,D]: x and y of bf16, gamma and beta of f32 (what
-/// torch.nn.LayerNorm(D) makes by default) with values that bf16 holds too, arithmetic in f32. Its bytes are
-/// x read and y written.
+/// y = LayerNorm(x) over the rows of x[BS,D]: x and y of bf16; gamma and beta of f32 (as in
+/// torch.nn.LayerNorm(D)) with values that bf16 can represent; arithmetic in f32. Bytes: x read and y
+/// written.
 struct LayerNormWorkload {
-  std::size_t rows;     ///< BS
-  std::size_t columns;  ///< D
+  std::size_t rows;
+  std::size_t columns;
   InputCopies x;
   InputCopies y;  ///< copied so that iterations write to cold memory, too
   std::vector<float> gamma;
   std::vector<float> beta;
 
-  /// Rounding the result to bf16 (8 significant bits) costs up to 2^-8 of it; statistics in f32 add about
-  /// 1e-5 of the root mean square.
+  /// As for gemv; the statistics in f32 add about 1e-5 of the root mean square.
   static constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};
 
   std::size_t bytes() const { return x.bytes(); }  ///< of x and of y each
@@ -89,10 +84,9 @@ struct LayerNormWorkload {
 /// From the axes BS and D, like gemv_workload.
 std::shared_ptr<LayerNormWorkload> layer_norm_workload(State& state, const Team& team);
 
-/// Linear, LayerNorm, Linear, LayerNorm of one vector: x[D] -> hidden -> y[D], everything of bf16. (The seed
-/// calls it mlp_layer_norm_gelu; there is no GELU in it.) FLOPs: 4 D hidden; bytes: those of the weights.
+/// Linear, LayerNorm, Linear, LayerNorm of one vector: x[D] -> hidden -> y[D], all of bf16. (gpt-fast calls
+/// it mlp_layer_norm_gelu, but has no GELU.) FLOPs: 4 D hidden; bytes: those of the weights.
 struct MlpWorkload {
-  /// One linear layer and the LayerNorm behind it.
   struct Layer {
     InputCopies weights;  ///< [outputs, inputs]
     std::vector<Bf16> bias, gamma, beta;
@@ -105,11 +99,10 @@ struct MlpWorkload {
   Layer up;    ///< D to hidden
   Layer down;  ///< hidden to D
   std::vector<Bf16> x;
-  std::vector<double> expected;  ///< y; float64 but for the hidden activations, which are rounded to bf16
+  std::vector<double> expected;  ///< y in float64, except hidden activations, rounded to bf16
 
-  /// Rounding the result to bf16 (8 significant bits) costs up to 2^-8 of it. A hidden activation that lies
-  /// between two bf16 may round the other way than in float64; that, and sums in f32, cost about 1e-4 of the
-  /// root mean square.
+  /// As for gemv. A hidden activation between two bf16 may round differently than in float64; that and sums
+  /// in f32 add about 1e-4 of the root mean square.
   static constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};
 
   std::size_t weight_bytes() const { return up.weights.bytes() + down.weights.bytes(); }
@@ -118,7 +111,6 @@ struct MlpWorkload {
 /// From the axes D and hidden, like gemv_workload.
 std::shared_ptr<const MlpWorkload> mlp_workload(State& state, const Team& team);
 
-/// A runner's implementations of one experiment of gpt-fast's benchmark.
 struct SeedExperiment {
   Experiment::Function run = nullptr;  ///< null: not implemented
   std::vector<std::string> backends;
@@ -128,8 +120,8 @@ struct SeedExperiments {
   SeedExperiment gemv, gather_gemv, layer_norm, mlp_layer_norm_gelu;
 };
 
-/// Adds the experiments with the same axes, metrics and summaries for every runner, so that cases of
-/// different runners are compared. `device`: Experiment::device.
+/// Adds the experiments with the same axes, metrics and summaries for every runner, so that their cases can
+/// be compared. `device`: Experiment::device.
 void add_seed_experiments(Registry& registry, const SeedExperiments& runner,
                           const std::string& device = "cpu");
 

@@ -19,7 +19,7 @@ InputCopies::InputCopies(std::size_t bytes, std::size_t copies)
 
 void InputCopies::spread(const Team& team) {
   if (copies_ < 2) return;
-  // Split as the kernels split, so that each CPU brings into its caches what it will read.
+  // Splits as the kernels do, so that each CPU caches the part that it will read.
   team([&](int worker, int workers) {
     const Slice part = slice_of(bytes_, worker, workers);
     for (std::size_t index = 1; index < copies_; ++index) {

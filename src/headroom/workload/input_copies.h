@@ -13,7 +13,6 @@ namespace headroom {
 /// Equal, contiguous copies of one input, each aligned to 64 bytes.
 class InputCopies {
  public:
-  /// Zeroed memory.
   InputCopies(std::size_t bytes, std::size_t copies);
 
   std::byte* copy(std::size_t index) { return memory_.data() + index * stride_; }
@@ -21,7 +20,6 @@ class InputCopies {
   std::size_t bytes() const { return bytes_; }
   std::size_t copies() const { return copies_; }
 
-  /// The first copy as values of T.
   template <typename T>
   std::span<T> first() {
     return {reinterpret_cast<T*>(memory_.data()), bytes_ / sizeof(T)};
@@ -31,10 +29,8 @@ class InputCopies {
     return {reinterpret_cast<const T*>(memory_.data()), bytes_ / sizeof(T)};
   }
 
-  /// Copies the first to all others.
   void spread(const Team& team);
 
-  /// Bytes from one copy to the next.
   static std::size_t stride_of(std::size_t bytes);
 
  private:
@@ -44,22 +40,20 @@ class InputCopies {
   Buffer memory_;
 };
 
-/// Returns a product of sizes that saturates instead of wrapping; State::require_memory handles the maximum.
+/// Returns the product of sizes, saturated at the maximum of int64, for State::require_memory.
 std::size_t bytes_of(std::size_t a, std::size_t b, std::size_t c = 1, std::size_t d = 1);
 
-/// Bytes per value of "bf16" or "int8".
 constexpr std::size_t item_bytes(std::string_view dtype) {
   return dtype == "int8" ? 1 : 2;
 }
 
 /// Returns the dtype whose peak bounds products of `weights` ("bf16", "int8", "int8_g32", "int4") with a bf16
-/// x. With x in fixed point, products of integers stay integer, for which a CPU may have faster instructions
-/// than for floats.
+/// x. With x in fixed point, integer products stay integer, for which a CPU may have faster instructions.
 constexpr const char* dtype_of_peak(std::string_view weights) {
   return weights == "bf16" ? "bf16" : "int8";
 }
 
-/// Returns a positive integer axis as a size. Throws Error for zero and negative values.
+/// Throws Error below 1.
 std::size_t size_axis(const State& state, std::string_view axis);
 
 /// Returns the axis `bytes` of a bandwidth limit, rounded down to a multiple of `unit`, the bytes moved at

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kFamilies{"llama", "mistral",   "mixtral",
                                                     "qwen2", "qwen2_moe", "qwen2moe"};
-/// No size of a model is larger; products of three such sizes stay numbers.
+/// Upper bound of all sizes; products of three stay exact in a double.
 constexpr std::uint64_t kMostSize = std::uint64_t{1} << 20;
 
 void require_family(const std::string& name, const std::string& source) {
@@ -51,7 +51,6 @@ void require_rope(double base, double epsilon, const std::string& source) {
     throw Error(source + ": the epsilon of the norms is not between 0 and 1");
 }
 
-/// Metadata of one architecture.
 class Metadata {
  public:
   Metadata(const StoredModel& model, const std::string& source) : model_(model), source_(source) {
@@ -104,7 +103,7 @@ void refuse_what_is_not_computed(const Metadata& metadata, const LlmConfig& conf
                     source, width, *values));
 }
 
-/// Mixtral's are those of a llama; Qwen's have a width of their own, and beside them one for all tokens.
+/// Mixtral's architecture is llama; Qwen has a separate expert size and a shared expert.
 void read_experts(const Metadata& metadata, const StoredModel& model, LlmConfig& config,
                   const std::string& source) {
   if (metadata.number("expert_count").value_or(0) == 0) return;
@@ -119,7 +118,7 @@ void read_experts(const Metadata& metadata, const StoredModel& model, LlmConfig&
   config.shared_hidden = shared->shape.front();
 }
 
-/// Without a kind a factor is that of a linear one, and 0 none, as llama.cpp has it.
+/// As in llama.cpp, a factor without a kind means linear scaling, and 0 means none.
 RotaryScaling scaling_of(const Metadata& metadata, const StoredModel& model) {
   RotaryScaling scaling;
   const std::string kind = metadata.architecture() + ".rope.scaling.type";
@@ -131,7 +130,7 @@ RotaryScaling scaling_of(const Metadata& metadata, const StoredModel& model) {
   scaling.original = metadata.number("rope.scaling.original_context_length").value_or(longest);
   scaling.fast_turns = metadata.number("rope.scaling.yarn_beta_fast").value_or(scaling.fast_turns);
   scaling.slow_turns = metadata.number("rope.scaling.yarn_beta_slow").value_or(scaling.slow_turns);
-  // In place of a magnitude files have what is multiplied with the usual one.
+  // GGUF stores a factor on the usual magnitude instead of the magnitude.
   if (const auto more = metadata.number("rope.scaling.attn_factor"))
     scaling.magnitude = *more * (0.1 * std::log(std::max(scaling.factor, 1.0)) + 1);
   return scaling;
@@ -164,8 +163,7 @@ std::size_t json_size(const Json& json, const char* key, const std::string& sour
   return size_from(json_number(json, key, source), source + ": " + in_quotes(key));
 }
 
-/// What says how the rotation is scaled, or nullptr: rope_scaling, or rope_parameters where a newer library
-/// wrote the file.
+/// Returns rope_scaling, or rope_parameters of newer libraries, or nullptr.
 const Json* rope_of(const Json& json, const std::string& source) {
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* rope = json_optional(json, key, source);
@@ -231,7 +229,7 @@ void refuse_what_is_not_computed(const Json& json, const std::string& source) {
 
 namespace fs = std::filesystem;
 
-/// How files spell their tensors; those of layers follow the prefix and the number of the layer.
+/// Names of tensors in a file; those of layers follow the prefix and the layer number.
 struct Spelling {
   const char *embedding, *norm, *output, *prefix;
   const char *attention_norm, *query, *key, *value, *out, *ffn_norm, *gate, *up, *down;
@@ -284,21 +282,20 @@ const StoredTensor& tensor_of(const LlmFile& file, const std::string& name,
   return *found;
 }
 
-/// The tensors of a layer.
 struct StoredLayer {
   const StoredTensor *attention_norm, *query, *key, *value, *out, *ffn_norm;
-  std::vector<StoredTensor> gate, up, down;  ///< of each expert
+  std::vector<StoredTensor> gate, up, down;
   const StoredTensor *router = nullptr, *shared_gate = nullptr, *shared_w1 = nullptr, *shared_w3 = nullptr,
                      *shared_w2 = nullptr;
   const StoredTensor *query_bias = nullptr, *key_bias = nullptr, *value_bias = nullptr;
 };
 
-/// Only Mixtral's experts have no width of their own, and no expert for all tokens beside them.
+/// Among Hugging Face files only Mixtral has experts without a shared one.
 bool is_mixtral(const LlmFile& file) {
   return !file.is_gguf && file.config.is_gated() && file.config.shared_hidden == 0;
 }
 
-/// The matrices [rows, columns] of each expert: one tensor of all in GGUF, one for each elsewhere.
+/// Returns [rows, columns] of each expert: slices of one tensor in GGUF, else one tensor each.
 std::vector<StoredTensor> experts_of(const LlmFile& file, std::size_t layer, const char* part,
                                      const char* of_mixtral, std::size_t rows, std::size_t columns) {
   const std::size_t experts = file.config.experts;
@@ -369,7 +366,7 @@ const StoredTensor& embedding_of(const LlmFile& file) {
 const StoredTensor& norm_of(const LlmFile& file) {
   return tensor_of(file, std::string(spelling_of(file).norm) + ".weight", {file.config.dim});
 }
-/// Where there is none, the embedding does for it, too.
+/// Falls back to the embedding (tied weights).
 const StoredTensor& output_of(const LlmFile& file) {
   const std::string name = std::string(spelling_of(file).output) + ".weight";
   if (file.model.find(name) == nullptr) return embedding_of(file);
@@ -405,7 +402,7 @@ LlmFormat format_of(const std::vector<const StoredTensor*>& together) {
   }
 }
 
-/// Looks at every tensor that will be read, and says in the config how their numbers will lie in memory.
+/// Checks every tensor that will be read, and sets file.config's formats and file.stored.
 void settle_formats(LlmFile& file) {
   std::map<StoredType, std::size_t> bytes;
   for (std::size_t index = 0; index < file.config.layers; ++index) {
@@ -433,7 +430,7 @@ void settle_formats(LlmFile& file) {
   file.stored = name_of(most->first);
 }
 
-/// The shards that an index names, each once.
+/// Returns each shard of an index once.
 std::set<std::string> shards_of(const fs::path& index) {
   const std::string source = index.string();
   const Json json = parse_json(read_file(index), source);
@@ -481,7 +478,7 @@ LlmDescription open_folder(LlmFile& file, const fs::path& path) {
   return description;
 }
 
-/// The name of a file of a split GGUF, "MODEL-00002-of-00003".
+/// Name of a file of a split GGUF, "MODEL-00002-of-00003".
 struct ShardName {
   std::string model;
   std::uint64_t number = 0, count = 0;  ///< from 1 on
@@ -513,7 +510,7 @@ std::uint64_t split_number(const StoredModel& model, const char* key, std::uint6
 constexpr const char* kMergeShards =
     "put all of them beside each other, or merge them: llama-gguf-split --merge";
 
-/// Reads the file; of a split model all its shards, whichever of them it is.
+/// Reads the file, or all shards of a split model given any of them.
 void open_gguf(LlmFile& file, const fs::path& path) {
   file.model = parse_gguf(file.files.emplace_back(path).bytes(), file.path);
   const std::uint64_t count = split_number(file.model, "split.count", 1);
@@ -539,7 +536,7 @@ void open_gguf(LlmFile& file, const fs::path& path) {
                               in_quotes(shard.string()), split_number(part, "split.no", 0) + 1,
                               split_number(part, "split.count", 1), number, count));
     }
-    // The first has what is said of the model; the others repeat a part of it.
+    // The other shards repeat part of the metadata.
     whole.metadata.merge(part.metadata);
     for (auto& [tensor, stored] : part.tensors) {
       if (!whole.tensors.emplace(tensor, std::move(stored)).second)
@@ -553,8 +550,8 @@ void open_gguf(LlmFile& file, const fs::path& path) {
   file.model = std::move(whole);
 }
 
-/// Rows of `from`, in their order or with the halves of heads of `width` rows interleaved, from row `first`
-/// of `to` on.
+/// Copies the rows of `from` to `to`, from row `first` on. If `width` is not 0, interleaves the halves of
+/// heads of `width` rows.
 void copy_rows(const StoredTensor& from, const LlmMatrix& to, std::size_t first, std::size_t width,
                const Team& team) {
   const std::size_t rows = from.shape.size() > 1 ? from.shape.front() : 1;  // a gate of one row is a vector
@@ -701,7 +698,7 @@ LlmFile open_llm_file(const fs::path& path) {
     file.is_gguf = true;
     open_gguf(file, path);
     description = describe_llm_gguf(file.model, file.path);
-    // Of Llama's files the rows of queries and keys were put side by side when they were converted.
+    // llama.cpp's conversion makes rotated pairs adjacent for Llama, not for Qwen2.
     const auto& family = file.model.metadata.at("general.architecture");
     file.has_halves = std::get<std::string>(family).starts_with("qwen2");
   }

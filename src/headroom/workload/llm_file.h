@@ -12,21 +12,19 @@
 
 namespace headroom {
 
-/// A model's description from its file.
 struct LlmDescription {
   LlmConfig config;
   std::size_t longest = 0;  ///< context length of the model; 0: unknown
 };
 
-/// Reads a config.json; `source` names it in errors. Throws Error for an architecture other than llama,
-/// mistral and qwen2, inconsistent sizes, or unsupported features ("dynamic" rotation scaling, quantised
-/// weights).
+/// Reads a config.json; `source` names it in errors. Throws Error for an unsupported architecture,
+/// inconsistent sizes, or unsupported features ("dynamic" rotation scaling, quantised weights).
 LlmDescription describe_llm_json(const std::string& text, const std::string& source);
-/// The same for the metadata of a GGUF file; the vocabulary size is that of its embedding.
+/// Reads the metadata of a GGUF file, likewise.
 LlmDescription describe_llm_gguf(const StoredModel& model, const std::string& source);
 
 /// A user's model: a GGUF file, or safetensors with config.json, of a Llama, Mistral or Qwen2. Its files stay
-/// mapped for the lifetime of this.
+/// mapped.
 struct LlmFile {
   std::string path;
   LlmConfig config;         ///< config.model is the name of the file or folder
@@ -35,21 +33,20 @@ struct LlmFile {
   StoredModel model;
   std::vector<MappedFile> files;
   bool is_gguf = false;
-  /// Whether rotated pairs lie half a head apart (as in files of Hugging Face and Qwen2) instead of side by
-  /// side.
+  /// Whether rotated pairs are half a head apart (Hugging Face files, Qwen2) instead of adjacent.
   bool has_halves = false;
 };
 
 /// Opens a .gguf file, a .safetensors file, or a folder with config.json and model.safetensors or
-/// model.safetensors.index.json, and checks that every needed tensor has the right shape. Throws Error with
-/// the tensor's name and byte, or the unsupported feature.
+/// model.safetensors.index.json. Throws Error for a missing tensor, a wrong shape (with the tensor's name and
+/// byte), or an unsupported feature.
 LlmFile open_llm_file(const std::filesystem::path& path);
 
 /// Loads the first `layers` layers. Blocks and bf16 stay; other types become bf16, as do gate and up if their
 /// types differ.
 LlmWeights load_llm_weights(const LlmFile& file, std::size_t layers, const Team& team);
 
-/// Returns the config of the first `layers` layers. Throws Error if there are fewer.
+/// Throws Error if the model has fewer layers.
 LlmConfig config_of_layers(const LlmFile& file, std::size_t layers);
 
 }  // namespace headroom

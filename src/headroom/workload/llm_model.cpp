@@ -22,13 +22,12 @@ void require(bool sound, const std::string& what) {
   if (!sound) throw std::invalid_argument(what);
 }
 
-/// Turns that a pair makes in the positions that the model was trained with.
 double turns_of(const LlmConfig& config, std::size_t pair, double positions) {
   const double exponent = -2 * static_cast<double>(pair) / static_cast<double>(config.head_dim());
   return positions * std::pow(config.rope_base, exponent) / (2 * std::numbers::pi);
 }
 
-/// What a pair's frequency is divided by where `kept` of it stays and the rest is divided by `factor`.
+/// Returns the divisor of a frequency of which the share `kept` stays and the rest is divided by `factor`.
 double divisor(double kept, double factor) {
   return 1 / (kept + (1 - kept) / factor);
 }
@@ -37,7 +36,7 @@ double llama3_kept(double turns, const RotaryScaling& scaling) {
   return std::clamp((turns - scaling.low_factor) / (scaling.high_factor - scaling.low_factor), 0.0, 1.0);
 }
 
-/// The pair, not whole, that makes so many turns.
+/// Returns the fractional index of the pair that makes so many turns.
 double pair_of(const LlmConfig& config, double turns, double positions) {
   return static_cast<double>(config.head_dim()) * std::log(positions / (turns * 2 * std::numbers::pi)) /
          (2 * std::log(config.rope_base));
@@ -55,7 +54,7 @@ std::vector<double> yarn_kept(const LlmConfig& config, const RotaryScaling& scal
   return kept;
 }
 
-/// Hands out pieces of memory, each from a multiple of 64 bytes on. Without memory it only counts.
+/// Allocator of parts of a memory block, each aligned to 64 bytes. Without memory it only counts.
 class Arena {
  public:
   explicit Arena(std::byte* memory = nullptr) : memory_(memory) {}
@@ -126,7 +125,7 @@ std::size_t ends_bytes(const LlmConfig& config) {
   return counted.used();
 }
 
-/// Uniform in [low, low + 65535 step]: four of each hash, as billions are made.
+/// In [low, low + 65535 step]; four values per hash, because there are billions.
 void fill_uniform(std::span<Bf16> values, std::uint64_t seed, Slice slice, float low, float step) {
   constexpr std::size_t kBlock = 512;
   std::array<std::uint16_t, kBlock> bits{};
@@ -144,7 +143,7 @@ void fill_uniform(std::span<Bf16> values, std::uint64_t seed, Slice slice, float
   }
 }
 
-/// Uniform in [-127, 127], eight of each hash.
+/// In [-127, 127]; eight values per hash.
 void fill_uniform(std::span<std::int8_t> values, std::uint64_t seed, Slice slice) {
   for (std::size_t i = slice.begin; i < slice.end;) {
     std::uint64_t hash = random_bits(seed, i / 8) >> (i % 8 * 8);
@@ -154,8 +153,7 @@ void fill_uniform(std::span<std::int8_t> values, std::uint64_t seed, Slice slice
   }
 }
 
-/// Eight numbers of int8, or sixteen of 4 bits, of which the least becomes zero: without it their mean is 0,
-/// and the sums of many do not drift one way through all layers.
+/// Replaces -128 of int8, or 0 of 4-bit numbers, by zero, so that their mean is 0 and long sums do not drift.
 std::uint64_t balanced(std::uint64_t bits, LlmFormat format) {
   constexpr std::uint64_t kTops = 0x8080808080808080U, kLows = 0x1111111111111111U;
   if (format == LlmFormat::kInt4Blocks) {
@@ -167,14 +165,14 @@ std::uint64_t balanced(std::uint64_t bits, LlmFormat format) {
   return bits ^ (~differs & kTops);
 }
 
-/// binary16, cut: ten bits behind the point, and an exponent that is 112 less; below 2^-14 of fewer bits.
+/// Converts to binary16, truncating the fraction; subnormal below 2^-14.
 std::uint16_t half_of(float positive) {
   if (positive < 0x1p-14F) return static_cast<std::uint16_t>(positive * 0x1p24F);
   return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(positive) >> 13U) - (112U << 10U));
 }
 
-/// A block of 256 whose scale is `scale`: everything random but what keeps its mean at 0. Of 4 and 5 bits the
-/// factors are 32 to 63, and each minimum is its factor times the mean number; of 6 bits any.
+/// Fills a block of 256 at random, keeping its mean at 0. For 4 and 5 bits the factors are 32 to 63, and each
+/// minimum is its factor times the mean number.
 void fill_super_block(std::byte* block, std::size_t bytes, LlmFormat format, std::uint64_t seed,
                       float scale) {
   for (std::size_t i = 0; i < bytes; i += sizeof seed) {
@@ -190,7 +188,7 @@ void fill_super_block(std::byte* block, std::size_t bytes, LlmFormat format, std
   const std::uint16_t factor = half_of(scale);
   const std::uint16_t halves[] = {factor, half_of(float_of_half(factor) * middle)};
   std::memcpy(block, halves, sizeof halves);
-  std::byte* const packed = block + sizeof halves;  // as scale_and_minimum of stored_model.cpp reads them
+  std::byte* const packed = block + sizeof halves;  // layout: scale_and_minimum of stored_model.cpp
   for (std::size_t i = 0; i < 4; ++i) {
     packed[i] = (packed[i] & std::byte{0x5f}) | std::byte{0xa0};
     packed[4 + i] = packed[i];
@@ -199,7 +197,7 @@ void fill_super_block(std::byte* block, std::size_t bytes, LlmFormat format, std
   }
 }
 
-/// Blocks of random numbers, with scales of 0.9 to 1.1 times `scale`.
+/// Scales are 0.9 to 1.1 times `scale`.
 void fill_blocks(const LlmMatrix& matrix, std::uint64_t seed, Slice rows, float scale) {
   const std::size_t bytes = block_bytes(matrix.format), words = bytes / sizeof(std::uint64_t);
   const std::size_t blocks_of_row = matrix.columns / block_columns(matrix.format);
@@ -221,28 +219,26 @@ void fill_blocks(const LlmMatrix& matrix, std::uint64_t seed, Slice rows, float 
   }
 }
 
-/// The root mean square of a block's numbers whose scale is 1, over that of [-1, 1].
+/// Root mean square of a block's numbers with scale 1, over that of [-1, 1].
 float spread_of_blocks(LlmFormat format) {
   switch (format) {
     case LlmFormat::kInt8Blocks:
-      return 127.5F;  // of -127 to 127
+      return 127.5F;  // -127 to 127
     case LlmFormat::kInt4Blocks:
-      return 7.25F;  // of -7 to 7 with one zero more
+      return 7.25F;  // -7 to 7 with one more zero
     case LlmFormat::kInt4Super:
-      return 386.4F;  // of 32 to 63 times -7.5 to 7.5
+      return 386.4F;  // 32 to 63 times -7.5 to 7.5
     case LlmFormat::kInt5Super:
-      return 773.9F;  // of 32 to 63 times -15.5 to 15.5
+      return 773.9F;  // 32 to 63 times -15.5 to 15.5
     default:
-      return 2365.3F;  // of -128 to 127 times -32 to 31
+      return 2365.3F;  // -128 to 127 times -32 to 31
   }
 }
 
-/// Fills pieces one after the other, each with numbers of its own.
 class Filler {
  public:
   Filler(std::uint64_t seed, const Team& team) : seed_(seed * 0x10001U), team_(team) {}
 
-  /// Uniform around `middle`, up to `spread` from it.
   void fill(Bf16* values, std::size_t count, float middle, float spread) {
     const std::uint64_t seed = ++seed_;
     team_([&](int worker, int workers) {
@@ -297,7 +293,7 @@ class Filler {
   const Team& team_;
 };
 
-/// Memory for each layer: whoever makes it touches its pages first, which costs as much time as writing them.
+/// Allocates on all workers: touching the pages takes as long as writing them.
 std::vector<Buffer> make_buffers(const std::vector<std::size_t>& bytes, const Team& team) {
   std::vector<Buffer> buffers(bytes.size());
   std::atomic<bool> complete = true;
@@ -389,7 +385,7 @@ void require_sound(const LlmConfig& config) {
     require(columns % block_columns(format) == 0,
             block_columns(format) == 256 ? "rows are no multiples of 256" : "rows are no multiples of 32");
   };
-  // All layers alike: a million of them, asked for in jest, are not walked through.
+  // Without separate formats all layers are alike; do not loop over a million requested ones.
   const std::size_t different = std::max<std::size_t>(config.formats.size(), 1);
   for (std::size_t layer = 0; layer < different; ++layer) {
     const LlmLayerFormats formats = config.formats_of(layer);
@@ -472,7 +468,7 @@ std::size_t llm_bytes(const LlmConfig& config) {
   } else {
     for (std::size_t index = 0; index < config.layers; ++index) layers += layer_bytes(config, index);
   }
-  return bytes_of(layers + ends_bytes(config), 1);  // no more than a number of bytes can be
+  return bytes_of(layers + ends_bytes(config), 1);  // saturates
 }
 
 LlmActivated llm_activated(const LlmConfig& config) {

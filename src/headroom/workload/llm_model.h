@@ -14,13 +14,12 @@
 
 namespace headroom {
 
-/// How the numbers of a matrix lie in memory.
 enum class LlmFormat {
   kBf16,
-  kInt8,        ///< int8, a scale of bf16 for each row
-  kInt8Blocks,  ///< blocks of 32 in a row: a scale of binary16, 32 of int8 (ggml's Q8_0)
-  kInt4Blocks,  ///< the same with 4 bits each, of which 8 is zero (ggml's Q4_0)
-  kInt4Super,   ///< blocks of 256: two scales of binary16, eight scales and minima of 6 bits (ggml's Q4_K)
+  kInt8,        ///< int8, a bf16 scale per row
+  kInt8Blocks,  ///< blocks of 32: a binary16 scale, 32 int8 (ggml's Q8_0)
+  kInt4Blocks,  ///< the same with 4 bits each, where 8 is zero (ggml's Q4_0)
+  kInt4Super,   ///< blocks of 256: two binary16 scales, eight scales and minima of 6 bits (ggml's Q4_K)
   kInt5Super,   ///< the same with 5 bits each (ggml's Q5_K)
   kInt6Super    ///< 6 bits each, sixteen scales of 8 bits, one of binary16 (ggml's Q6_K)
 };
@@ -29,11 +28,10 @@ constexpr LlmFormat kLlmFormats[] = {LlmFormat::kBf16,       LlmFormat::kInt8,  
                                      LlmFormat::kInt4Blocks, LlmFormat::kInt4Super, LlmFormat::kInt5Super,
                                      LlmFormat::kInt6Super};
 
-/// "bf16", "int8", "int8_g32", "int4", "q4_k", "q5_k", "q6_k": the dtypes of kernels.
 const char* name_of(LlmFormat format);
 /// Throws std::invalid_argument for any other name.
 LlmFormat llm_format(std::string_view dtype);
-/// Numbers of a block, which a row is a multiple of, and its bytes; 1 where each number stands by itself.
+/// Numbers and bytes per block; rows are whole blocks. Formats without blocks have 1 number.
 constexpr std::size_t block_columns(LlmFormat format) {
   if (format >= LlmFormat::kInt4Super) return 256;
   return format >= LlmFormat::kInt8Blocks ? 32 : 1;
@@ -42,43 +40,43 @@ std::size_t block_bytes(LlmFormat format);
 constexpr bool is_blocked(LlmFormat format) {
   return block_columns(format) > 1;
 }
-/// Bytes of `columns` numbers of a row, scales of rows not counted.
+/// Without row scales.
 std::size_t row_bytes(LlmFormat format, std::size_t columns);
 
-/// Of the matrices of a layer.
 struct LlmLayerFormats {
   LlmFormat qkv, out, up, down;
-  LlmFormat key = qkv, value = qkv;  ///< where they are not those of the queries, all three lie by themselves
+  LlmFormat key = qkv, value = qkv;  ///< if different from `qkv`, all three matrices are separate
 
-  LlmFormat shared_up = up, shared_down = down;  ///< of the expert that all tokens go through
+  LlmFormat shared_up = up, shared_down = down;  ///< of the shared expert
 
   bool has_one_qkv() const { return key == qkv && value == qkv; }
 };
 
-/// Shapes of a decoder-only transformer with RMSNorm, rotary embeddings, grouped-query attention and SwiGLU,
-/// whose feed-forward layers may be experts of which each token takes the few that its gate scores highest.
+/// Shapes of a decoder-only transformer with RMSNorm, rotary embeddings, grouped-query attention and SwiGLU.
+/// With experts, each token uses those with the highest gate scores.
 struct LlmConfig {
-  std::string model;  ///< "Llama-2-7b-chat-hf"
+  std::string model;
   std::string dtype;  ///< of the linear layers' weights: one of LlmFormat's names
   std::size_t layers = 0;
   std::size_t dim = 0;  ///< of the residual stream
   std::size_t heads = 0;
-  std::size_t head_size = 0;  ///< of a head; 0: dim / heads
-  std::size_t kv_heads = 0;  ///< divides heads
-  std::size_t hidden = 0;    ///< of the feed-forward layers
+  std::size_t head_size = 0;  ///< 0: dim / heads
+  std::size_t kv_heads = 0;   ///< divides heads
+  std::size_t hidden = 0;     ///< of the feed-forward layers
   std::size_t vocab = 0;
   std::size_t experts = 1;  ///< 1: a plain feed-forward layer without a gate
-  std::size_t chosen = 1;   ///< experts for each token
-  /// Chosen experts have the shares of a softmax over all of them, which do not sum to 1.
+  std::size_t chosen = 1;   ///< experts per token
+  /// Weighs chosen experts by the softmax over all experts; these weights do not sum to 1.
   bool has_shares_of_all = false;
-  /// Of an expert that all tokens go through beside, times the sigmoid of a score of its own; 0: none.
+  /// Hidden size of the shared expert that all tokens use, weighted by the sigmoid of a separate score; 0:
+  /// none.
   std::size_t shared_hidden = 0;
   double rope_base = 10000;
   float norm_epsilon = 1e-5F;
-  bool has_bias = false;                   ///< queries, keys and values have one
-  std::vector<float> rope_factors{};       ///< [head_dim / 2]: what each frequency is divided by; empty: 1
-  float rope_magnitude = 1;                ///< of rotated queries and keys beside those before
-  std::vector<LlmLayerFormats> formats{};  ///< of each layer, where they are not all `dtype`
+  bool has_bias = false;                   ///< of queries, keys and values
+  std::vector<float> rope_factors{};       ///< [head_dim / 2]: divisor of each frequency; empty: 1
+  float rope_magnitude = 1;                ///< factor on the length of rotated queries and keys
+  std::vector<LlmLayerFormats> formats{};  ///< per layer, if not all `dtype`
   std::string output_dtype{};              ///< of the last matrix; empty: `dtype`
 
   std::size_t head_dim() const { return head_size > 0 ? head_size : dim / heads; }
@@ -90,73 +88,70 @@ struct LlmConfig {
   LlmFormat output_format() const { return llm_format(output_dtype.empty() ? dtype : output_dtype); }
 };
 
-/// Llama 2 7B, and Mixtral 8x7B halved to 16 layers as gpt-fast's benchmark has it. Sources: the models'
+/// Llama 2 7B, and Mixtral 8x7B halved to 16 layers as in gpt-fast's benchmark. Sources: the models'
 /// published configurations; benchmarks/gpt_fast/model.py and mixtral_moe_model.py of PyTorch.
 LlmConfig llama2_7b(const std::string& dtype);
 LlmConfig mixtral_8x7b(const std::string& dtype);
 
-/// Throws std::invalid_argument where the shapes do not fit together: heads that do not divide dim and have
-/// no size, an odd head, kv_heads that do not divide heads, more experts chosen than there are.
+/// Throws std::invalid_argument if the shapes are inconsistent: heads without a size that do not divide dim,
+/// an odd head size, kv_heads that do not divide heads, more chosen experts than experts, partial blocks.
 void require_sound(const LlmConfig& config);
 
-/// How a model's rotation was stretched for contexts longer than those it was trained with, as its file
-/// declares it.
+/// Scaling of a model's rotation for contexts longer than in training, as its file declares it.
 struct RotaryScaling {
   std::string kind;        ///< "none", "default", "linear", "llama3" or "yarn"
-  double factor = 1;       ///< by which contexts became longer
-  double original = 0;     ///< positions that the model was trained with (llama3, yarn)
-  double low_factor = 1;   ///< llama3: turns in `original` positions below which a pair is stretched whole
-  double high_factor = 4;  ///< llama3: turns above which one stays as it is
-  double fast_turns = 32;  ///< yarn: above them one stays as it is
-  double slow_turns = 1;   ///< yarn: below them one is stretched whole
-  /// yarn: what cosines and sines are multiplied with; without it 0.1 log(factor) + 1.
+  double factor = 1;       ///< growth of the context length
+  double original = 0;     ///< context length in training (llama3, yarn)
+  double low_factor = 1;   ///< llama3: pairs with fewer turns in `original` positions are divided by `factor`
+  double high_factor = 4;  ///< llama3: pairs with more turns stay unchanged
+  double fast_turns = 32;  ///< yarn: pairs with more turns stay unchanged
+  double slow_turns = 1;   ///< yarn: pairs with fewer turns are divided by `factor`
+  /// yarn: factor on cosines and sines; empty: 0.1 log(factor) + 1.
   std::optional<double> magnitude{};
 };
 
-/// Sets rope_factors and rope_magnitude of `config` (which has its heads and rope_base). Throws
-/// std::invalid_argument with what is not known or not sound. Sources: Chen et al., "Extending context window
-/// of large language models via positional interpolation", 2023 (linear); Peng et al., "YaRN", 2023,
-/// equations 17 to 22, with the bounds rounded to whole pairs as Hugging Face and ggml do; Llama 3.1's
-/// model.py.
+/// Sets rope_factors and rope_magnitude of `config` from its heads and rope_base. Throws
+/// std::invalid_argument for unknown or unsound scaling. Sources: Chen et al., "Extending context window of
+/// large language models via positional interpolation", 2023 (linear); Peng et al., "YaRN", 2023, equations
+/// 17 to 22, with the bounds rounded to whole pairs as Hugging Face and ggml do; Llama 3.1's model.py.
 void scale_rotation(LlmConfig& config, const RotaryScaling& scaling);
 
-/// A matrix [rows, columns]; of int8 row r counts scales[r] times.
+/// Matrix [rows, columns]; for kInt8, row r is multiplied by scales[r]. Does not own its memory.
 struct LlmMatrix {
   std::byte* weights = nullptr;
-  Bf16* scales = nullptr;  ///< of kInt8 alone
+  Bf16* scales = nullptr;  ///< only for kInt8
   std::size_t rows = 0;
   std::size_t columns = 0;
   LlmFormat format = LlmFormat::kBf16;
 
   const char* dtype() const { return name_of(format); }
   std::size_t row_bytes() const { return headroom::row_bytes(format, columns); }
-  /// Of weights and scales.
   std::size_t bytes() const { return rows * (row_bytes() + (scales == nullptr ? 0 : sizeof(Bf16))); }
 };
 
 struct LlmLayer {
   Bf16* attention_norm = nullptr;  ///< [dim]
-  LlmMatrix qkv;                   ///< [q_dim + 2 kv_dim, dim]: queries, keys, values; or queries alone
-  LlmMatrix keys, values;          ///< [kv_dim, dim] where they are not in `qkv`; else no rows
-  float* bias = nullptr;           ///< [q_dim + 2 kv_dim] of these, where there is one
+  LlmMatrix qkv;                   ///< [q_dim + 2 kv_dim, dim]: queries, keys, values; or only queries
+  LlmMatrix keys, values;          ///< [kv_dim, dim] if not in `qkv`; else no rows
+  float* bias = nullptr;           ///< [q_dim + 2 kv_dim]; null without a bias
   LlmMatrix out;                   ///< [dim, q_dim]
   Bf16* ffn_norm = nullptr;        ///< [dim]
   LlmMatrix gate;                  ///< [experts, dim] of bf16; no rows without experts
-  std::vector<LlmMatrix> w1, w3;   ///< [hidden, dim], one for each expert
+  std::vector<LlmMatrix> w1, w3;   ///< [hidden, dim], one per expert
   std::vector<LlmMatrix> w2;       ///< [dim, hidden]
-  LlmMatrix shared_gate;           ///< [1, dim] of bf16; like the next ones no rows without such an expert
+  LlmMatrix shared_gate;  ///< [1, dim] of bf16; this and the next have no rows without a shared expert
   LlmMatrix shared_w1, shared_w3;  ///< [shared_hidden, dim]
   LlmMatrix shared_w2;             ///< [dim, shared_hidden]
 };
 
-/// Random weights that keep activations near 1 through any number of layers: those of linear layers are
-/// uniform with variance 1 / columns, those of the norms lie around 1. They depend on the seed and their
-/// place alone. Written once, by all workers of the team, into huge pages where the kernel gives them.
+/// Random weights that keep activations near 1 through any number of layers: linear layers are uniform with
+/// variance 1 / columns, norms lie around 1. They depend only on the seed and their position. Written once,
+/// by all workers of the team, into huge pages if the kernel grants them.
 class LlmWeights {
  public:
   /// Throws std::invalid_argument (see require_sound), std::bad_alloc.
   LlmWeights(const LlmConfig& config, std::uint64_t seed, const Team& team);
-  /// All zeros, to be filled by who read them from a file.
+  /// Returns zeroed weights, to be filled from a file.
   static LlmWeights unfilled(const LlmConfig& config, const Team& team);
 
   const LlmConfig& config() const { return config_; }
@@ -176,14 +171,13 @@ class LlmWeights {
   LlmMatrix output_;
 };
 
-/// What the weights take in memory. The largest number that State::require_memory understands where it would
-/// not fit.
+/// Returns the memory that the weights take, saturated as by bytes_of.
 std::size_t llm_bytes(const LlmConfig& config);
 
-/// What one token reads of the weights, as gpt-fast's benchmark counts it: all but the embedding, and of the
-/// experts those that are chosen.
+/// Weights that one token reads, as gpt-fast's benchmark counts them: without the embedding and unchosen
+/// experts.
 struct LlmActivated {
-  double parameters = 0;  ///< of matrices, scales not counted
+  double parameters = 0;  ///< of matrices, without scales
   double bytes = 0;       ///< of matrices, scales and norms
 };
 LlmActivated llm_activated(const LlmConfig& config);

@@ -54,7 +54,7 @@ void softmax(Vector& scores) {
   for (double& score : scores) score /= sum;
 }
 
-/// The standard deviation; 1 where all are alike.
+/// 1 if all values are equal.
 double deviation_of(const Vector& values) {
   const auto count = static_cast<double>(values.size());
   double sum = 0, squares = 0;
@@ -63,7 +63,7 @@ double deviation_of(const Vector& values) {
   return squares > 0 ? std::sqrt(squares) : 1;
 }
 
-/// One pass over the layers for tokens one after the other; keys and values of earlier ones stay.
+/// Float64 model that runs tokens one after the other and keeps their keys and values.
 class Reference {
  public:
   Reference(const Team& team, const LlmWeights& weights, const LlmRouting& routing)
@@ -86,7 +86,6 @@ class Reference {
     return {times(team_, weights_.output(), normalised(x, weights_.final_norm(), epsilon())), gap_};
   }
 
-  /// Of one token behind what is kept.
   ExactToken run_behind(const LlmKept& kept, std::size_t position, std::int32_t token) {
     kept_ = &kept;
     position_ = position;
@@ -103,7 +102,7 @@ class Reference {
   }
 
  private:
-  /// Keys and values of every position, a vector for each key-value head.
+  /// A vector per key-value head.
   struct Cache {
     std::vector<Vector> keys, values;
   };
@@ -145,7 +144,7 @@ class Reference {
     return times(team_, layer.out, y);
   }
 
-  /// The reference's own keys or values of a head, behind those that are kept of the positions before.
+  /// Returns the kept keys or values of a head, followed by the reference's.
   Vector behind_kept(std::size_t layer, std::size_t head, const Vector& own,
                      LlmKept::Head LlmKept::*which) const {
     if (kept_ == nullptr) return own;
@@ -213,7 +212,6 @@ class Reference {
   double gap_ = 0;
 };
 
-/// Keys and values of bf16.
 std::size_t cache_bytes(const LlmConfig& config, std::size_t positions) {
   return bytes_of(bytes_of(2, config.layers, config.kv_dim(), sizeof(Bf16)), positions);
 }
@@ -322,7 +320,7 @@ void require_llm_memory(const State& state, const LlmConfig& config, std::size_t
   ends.formats.clear();
   const std::size_t weights = llm_bytes(config), beside = llm_bytes(ends),
                     cache = cache_bytes(config, positions);
-  // So that what is needed is no more than 95 % of what there is.
+  // So that the need is at most 95 % of the available memory.
   const std::size_t needed = bytes_of(bytes_of(weights + cache, 1) + rest, 1);
   try {
     state.require_memory(bytes_of(needed + needed / 19, 1));

@@ -19,8 +19,8 @@
 
 namespace headroom {
 
-/// cos and sin of position times frequency, times the config's rope_magnitude, [positions, head_dim / 2]
-/// each: pair i of a head turns by position / base^(2 i / head_dim). Source: Su et al., "RoFormer", 2021,
+/// Cosines and sines of position times frequency, times the config's rope_magnitude, [positions, head_dim /
+/// 2] each: pair i of a head turns by position / base^(2 i / head_dim). Source: Su et al., "RoFormer", 2021,
 /// equation 15.
 struct RotaryTable {
   std::size_t pairs = 0;
@@ -29,108 +29,108 @@ struct RotaryTable {
   RotaryTable(const LlmConfig& config, std::size_t positions);
 };
 
-/// The experts that tokens chose: [token][layer][chosen], tokens in the order of their positions.
+/// Chosen experts, [token][layer][chosen], tokens in order of position.
 using LlmRouting = std::vector<std::uint32_t>;
 
 struct ExactLogits {
-  std::vector<double> logits;  ///< [vocab], behind the last token
-  /// By how many standard deviations of the scores that of an expert that was not taken exceeds that of one
-  /// that was: 0 where the routing is the reference's own.
+  std::vector<double> logits;  ///< [vocab], after the last token
+  /// Largest excess of the score of an expert not in the given routing over one in it, in standard deviations
+  /// of the scores; 0 if the reference would route the same way.
   double routing_gap = 0;
 };
 
-/// The logits behind `tokens` in float64, computed as plainly as possible. Nothing is rounded on the way.
-/// Where the model has experts, those of `routing` are taken, as a score that lies between two experts may
-/// fall either way; empty: the reference's own choice.
+/// Returns the logits after `tokens` in float64, without intermediate rounding, as simply as possible. Uses
+/// the experts of `routing`, since rounding decides between experts with close scores; empty: those with the
+/// highest scores.
 ExactLogits exact_logits(const Team& team, const LlmWeights& weights, std::span<const std::int32_t> tokens,
                          const LlmRouting& routing = {});
 
-/// The keys and values that an implementation has of a sequence: of a key-value head [positions, head_dim].
+/// An implementation's keys and values of a sequence: [positions, head_dim] per key-value head.
 struct LlmKept {
   using Head = std::function<const Bf16*(std::size_t layer, std::size_t head)>;
   Head keys, values;
 };
 
-/// What one token gives in float64.
 struct ExactToken {
   std::vector<double> logits;
   std::vector<double> keys, values;  ///< [layers, kv_dim]; keys are rotated
-  double routing_gap = 0;            ///< as ExactLogits has it
+  double routing_gap = 0;            ///< as in ExactLogits
 };
 
-/// Of `token` at `position`, where at those before it lies what an implementation has kept: the right answer
-/// to a long context for the price of one token. Routing, where not empty, is of all positions up to this
-/// one.
+/// Computes `token` at `position` from an implementation's keys and values of all earlier positions: the
+/// reference of a long context at the price of one token. `routing`, if not empty, covers all positions up to
+/// this one.
 ExactToken exact_token(const Team& team, const LlmWeights& weights, const LlmKept& kept, std::size_t position,
                        std::int32_t token, const LlmRouting& routing = {});
 
-/// One head's attention in float64: query[width], keys and values [positions, width].
+/// query[width], keys and values [positions, width].
 std::vector<double> exact_attention(std::span<const double> query, std::span<const double> keys,
                                     std::span<const double> values);
 
-/// Turns the pairs (x[0], x[1]), (x[2], x[3]), ... of a head at `position`; the frequency of each is divided
-/// by its factor, where there are factors, and the head becomes `magnitude` times as long.
+/// Rotates the pairs (x[0], x[1]), (x[2], x[3]), ... of a head at `position`. `factors`, if any, divide the
+/// frequency of each pair; `magnitude` scales the head.
 void exact_rotation(std::span<double> head, std::size_t position, double base,
                     std::span<const float> factors = {}, double magnitude = 1);
 
-/// Decoding with one sequence: a prompt, then one new token after the other, each drawn from the 200
-/// likeliest at a temperature of 0.8, as gpt-fast's benchmark does.
+/// Decoding of one sequence: a prompt, then new tokens, each drawn from the 200 likeliest at a temperature of
+/// 0.8, as gpt-fast's benchmark does.
 struct LlmWorkload {
   static constexpr std::size_t kTopK = 200;
   static constexpr float kTemperature = 0.8F;
-  /// An expert is chosen rightly where its score is at most this much less than that of one that was not:
-  /// scores have a standard deviation near 1 and the error of what they are made of.
+  /// Largest excess of an unchosen expert's score over a chosen one's that counts as correct. Scores have a
+  /// standard deviation near 1 and the errors of their inputs.
   static constexpr double kRoutingSlack = 0.1;
 
   LlmWeights weights;
-  double load_seconds;               ///< that making the weights took
+  double load_seconds;
   std::vector<std::int32_t> prompt;  ///< prompt_len tokens
-  std::size_t new_tokens;            ///< that a generation makes
+  std::size_t new_tokens;
 
   std::size_t positions() const { return prompt.size() + new_tokens; }
-  /// Tokens by which an implementation is verified: the first of a prompt at once, the last one by itself.
+  /// Returns the tokens that verify an implementation: the first of the prompt. The last runs separately.
   std::vector<std::int32_t> verified_tokens() const;
 };
 
-/// gpt-fast's prompt, repeated or cut to `length`, for any size of the vocabulary.
+/// Returns gpt-fast's prompt, repeated or cut to `length`, for any size of the vocabulary.
 std::vector<std::int32_t> llm_prompt(std::size_t length, std::size_t vocab);
 
-/// What an iteration is: a whole generation where single tokens, each a little slower than the one before
-/// it, would be told apart.
+/// Content of an iteration: a token, or a generation on devices that would resolve how tokens slow down along
+/// a sequence.
 enum class LlmIteration { kToken, kGeneration };
 constexpr std::size_t tokens_of(LlmIteration iteration, std::size_t new_tokens) {
   return iteration == LlmIteration::kToken ? 1 : new_tokens;
 }
 
-/// From the axes layers, prompt_len and max_new_tokens; the same weights for every case of this runner that
-/// lives now. Says the work and the inputs to `state`; skips where the memory does not do, with the sizes.
+/// Makes the workload from the axes layers, prompt_len and max_new_tokens; all live cases of this runner
+/// share the weights. Declares work and inputs to `state`; skips the case, with the sizes, if memory is
+/// short.
 std::shared_ptr<const LlmWorkload> llm_workload(State& state, LlmConfig config, const Team& team,
                                                 LlmIteration iteration = LlmIteration::kToken);
 
-/// Skips the case where the weights, keys and values of `positions` tokens in all and `rest` more bytes do
-/// not fit the memory that is available with a margin of 5 %, saying what each takes.
+/// Skips the case, stating each size, unless the weights, the keys and values of `positions` tokens, and
+/// `rest` more bytes fit the available memory with a margin of 5 %.
 void require_llm_memory(const State& state, const LlmConfig& config, std::size_t positions,
                         std::size_t rest = 0);
 
-/// What the logits of a model may be off whose matrices, keys and values are multiplied with numbers rounded
-/// to bf16, in units of their root mean square: 5 u / sqrt(3) sqrt(r (2 layers + 1)), with u = 2^-9 and r
-/// roundings for each of the 2 layers + 1 times that something is added to the residual stream (or read from
-/// it): 3 where vectors are rounded, 5 where the weights of blocks are, too. A rounding is off by up to u,
-/// evenly spread, so by u / sqrt(3) in the root mean square; as independent errors, each relative to what is
-/// added, they add up by their squares; 5 standard deviations are passed by one of two million values.
+/// Returns the tolerance of the logits of a model that multiplies matrices, keys and values with numbers
+/// rounded to bf16, in units of their root mean square: 5 u / sqrt(3) sqrt(r (2 layers + 1)), with u = 2^-9.
+/// r is the number of roundings for each of the 2 layers + 1 additions to (or reads from) the residual
+/// stream: 3 for rounded vectors, 5 if the weights of blocks are rounded, too. A rounding error is uniform up
+/// to u, so u / sqrt(3) in the root mean square; independent errors, relative to the added term, add up by
+/// their squares. One of two million values exceeds 5 standard deviations.
 Tolerance llm_tolerance(const LlmConfig& config, bool rounds_weights);
 
-/// What runs a model. Logits are those behind the last of `tokens`, which are put behind those before.
+/// Implementation of a model. `forward` appends tokens and returns the logits after the last one, from which
+/// `sample` draws.
 template <typename Model>
 concept LlmModel = requires(Model& model, std::span<const std::int32_t> tokens) {
   { model.forward(tokens) } -> std::convertible_to<std::span<const float>>;
-  { model.sample() } -> std::convertible_to<std::int32_t>;        ///< from the logits of the last forward
+  { model.sample() } -> std::convertible_to<std::int32_t>;
   model.rewind();                                                 ///< to an empty sequence
   { model.routing() } -> std::convertible_to<const LlmRouting&>;  ///< of all positions; empty without experts
 };
 
-/// One generation after the other. Each step gives one token: the first one of a generation comes of the
-/// prompt.
+/// Endless sequence of generations. Each step gives one token; the first of a generation includes the prompt.
 template <LlmModel Model>
 class LlmGeneration {
  public:
@@ -155,7 +155,7 @@ class LlmGeneration {
   std::size_t made_ = 0;
 };
 
-/// Runs the tokens that verify: all but the last at once, then the last one.
+/// Runs verified_tokens(): all but the last at once, then the last one.
 template <LlmModel Model>
 std::span<const float> run_verified_tokens(const LlmWorkload& workload, Model& model) {
   const std::vector<std::int32_t> tokens = workload.verified_tokens();
@@ -165,14 +165,14 @@ std::span<const float> run_verified_tokens(const LlmWorkload& workload, Model& m
   return model.forward(all.last(1));
 }
 
-/// The right logits for the routing that `model` took when it last ran the tokens that verify. Throws
-/// WrongAnswer where it took experts whose scores are too low: for sums below f32 by what all errors together
-/// may have, too.
+/// Returns the reference logits for the routing of the model's last run of verified_tokens(). Throws
+/// WrongAnswer if it chose experts whose scores are too low: by more than kRoutingSlack, plus
+/// tolerance.root_mean_square for sums in less than f32.
 std::vector<double> verified_logits(const LlmWorkload& workload, const LlmRouting& routing, const Team& team,
                                     const Tolerance& tolerance);
 
-/// Verifies to `tolerance`, and reports token_per_sec and compilation_time(s). `made_in` is the time that
-/// making the model took, tuning included.
+/// Verifies to `tolerance`, and reports token_per_sec and compilation_time(s). `made_in`: time to make the
+/// model, tuning included.
 template <LlmModel Model>
 void verify_llm(State& state, const LlmWorkload& workload, Model& model, const Team& team,
                 Tolerance tolerance, std::chrono::duration<double> made_in,
@@ -198,7 +198,7 @@ void verify_llm(State& state, const LlmWorkload& workload, Model& model, const T
               Direction::kLowerIsBetter);
 }
 
-/// The same, and measures one token as one iteration on the clock of the host.
+/// Calls verify_llm, and measures one token per iteration on the host's clock.
 template <LlmModel Model>
 void measure_llm(State& state, const LlmWorkload& workload, Model& model, const Team& team,
                  Tolerance tolerance, std::chrono::duration<double> made_in) {
@@ -207,17 +207,16 @@ void measure_llm(State& state, const LlmWorkload& workload, Model& model, const 
   state.measure([&] { measured.step(); });
 }
 
-/// A runner's implementation of decoding with a model.
 using LlmFunction = std::function<void(State&, const LlmConfig&)>;
 
-/// Adds llama2_7b_bf16, llama2_7b_int8 and mixtral_8x7b_int8, the models of gpt-fast's benchmark, with the
-/// axes and metrics that are the same for every runner, on `device`: an iteration is a token on "cpu", a
-/// generation on others. They run when they are named: each takes seconds to load and gigabytes.
+/// Adds the models of gpt-fast's benchmark, llama2_7b_bf16, llama2_7b_int8 and mixtral_8x7b_int8. An
+/// iteration is a token on "cpu", a generation on other devices. They run only on request: each takes seconds
+/// to load and gigabytes.
 void add_llm_experiments(Registry& registry, const LlmFunction& decode,
                          std::initializer_list<const char*> backends, const char* device = "cpu");
 
-/// The same models with weights of 4 bits in groups of 32 (LlmFormat::kInt4Blocks), which gpt-fast's
-/// benchmark does not have: llama2_7b_int4 and mixtral_8x7b_int4.
+/// Adds llama2_7b_int4 and mixtral_8x7b_int4, with LlmFormat::kInt4Blocks weights, which gpt-fast's benchmark
+/// does not have.
 void add_int4_llm_experiments(Registry& registry, const LlmFunction& decode,
                               std::initializer_list<const char*> backends);
 

@@ -11,7 +11,6 @@
 namespace headroom {
 namespace {
 
-/// How the numbers of `dtype` lie in blocks; nothing where they do not.
 std::optional<StoredType> blocks_of(std::string_view dtype) {
   constexpr std::pair<std::string_view, StoredType> kBlocks[] = {{"int8_g32", StoredType::kQ8Block},
                                                                  {"int4", StoredType::kQ4Block},
@@ -34,7 +33,7 @@ double as_double(float value) {
   return value;
 }
 
-/// Eight partial sums: a single chain of additions would take four cycles for each column.
+/// Eight partial sums: a single chain of additions would take four cycles per column.
 template <typename Weight>
 double dot(const Weight* row, std::span<const double> x) {
   constexpr std::size_t kSums = 8;
@@ -52,7 +51,6 @@ void gemv_rows(const Weight* weights, Slice rows, std::span<const double> x, std
   for (std::size_t row = rows.begin; row < rows.end; ++row) y[row] = dot(weights + row * x.size(), x);
 }
 
-/// Rows of blocks: each row as the floats that it stands for.
 void gemv_blocks(StoredType type, const std::byte* weights, Slice rows, std::span<const double> x,
                  std::span<double> y) {
   const std::size_t row_bytes = x.size() / block_size(type) * block_bytes(type);

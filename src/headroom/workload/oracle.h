@@ -12,10 +12,8 @@
 /// Reference answers in float64, as simple as possible. The workers of a team share the rows.
 namespace headroom {
 
-/// Epsilon of torch.nn.LayerNorm.
 constexpr float kNormEpsilon = 1e-5F;
 
-/// Exact conversions.
 std::vector<double> as_doubles(std::span<const Bf16> values);
 std::vector<double> as_doubles(std::span<const float> values);
 
@@ -24,11 +22,11 @@ std::vector<double> exact_gemv(const Team& team, std::string_view dtype, const s
                                std::size_t rows, std::span<const double> x,
                                std::span<const double> bias = {});
 
-/// LayerNorm over each row of x[.][columns], columns = gamma.size().
+/// Normalises each row of x[.][columns], columns = gamma.size().
 std::vector<double> exact_layer_norm(const Team& team, std::span<const Bf16> x, std::span<const double> gamma,
                                      std::span<const double> beta);
 
-/// LayerNorm over all of x.
+/// Normalises all of x.
 std::vector<double> exact_layer_norm(std::span<const double> x, std::span<const double> gamma,
                                      std::span<const double> beta);
 

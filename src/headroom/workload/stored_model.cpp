@@ -70,7 +70,7 @@ void read_q8(const std::byte* block, float* values) {
     values[i] = scale * static_cast<float>(load<std::int8_t>(block + 2 + i));
 }
 
-/// The low halves of the bytes are the first sixteen, the high ones the others.
+/// The low halves of the bytes are the first sixteen numbers, the high halves the others.
 void read_q4(const std::byte* block, float* values) {
   const float scale = half_at(block);
   for (std::size_t i = 0; i < kBlock / 2; ++i) {
@@ -80,8 +80,8 @@ void read_q4(const std::byte* block, float* values) {
   }
 }
 
-/// As read_q4, with a fifth bit of each number in four bytes before, and a minimum instead of a zero in the
-/// middle (dequantize_row_q4_1, dequantize_row_q5_0, dequantize_row_q5_1).
+/// Like read_q4, with optional fifth bits in four bytes before, and an optional minimum in place of the zero
+/// point (dequantize_row_q4_1, dequantize_row_q5_0, dequantize_row_q5_1).
 template <bool kHasFifths, bool kHasMinimum>
 void read_block(const std::byte* block, float* values) {
   const float scale = half_at(block), least = kHasMinimum ? half_at(block + 2) : 0;
@@ -100,7 +100,7 @@ void read_block(const std::byte* block, float* values) {
   }
 }
 
-/// Scale and minimum number `index` of eight, 6 bits each in 12 bytes (get_scale_min_k4 of ggml-quants.c).
+/// Returns scale and minimum `index` of eight, 6 bits each in 12 bytes (get_scale_min_k4 of ggml-quants.c).
 std::array<unsigned, 2> scale_and_minimum(const std::byte* packed, std::size_t index) {
   if (index < 4) return {byte_at(packed, index) & 63U, byte_at(packed, index + 4) & 63U};
   const unsigned low = byte_at(packed, index + 4);
@@ -108,8 +108,8 @@ std::array<unsigned, 2> scale_and_minimum(const std::byte* packed, std::size_t i
           (low >> 4U) | (byte_at(packed, index) >> 6U << 4U)};
 }
 
-/// Eight parts of 32, each with a scale and a minimum; behind them, of Q5_K, 32 bytes that have the fifth
-/// bits of all parts, then the halves (dequantize_row_q4_K, dequantize_row_q5_K).
+/// Eight parts of 32, each with a scale and a minimum; 32 bytes with the fifth bits of all parts (Q5_K); the
+/// halves (dequantize_row_q4_K, dequantize_row_q5_K).
 template <bool kHasFifths>
 void read_super(const std::byte* block, float* values) {
   const float scale = half_at(block), least = half_at(block + 2);
@@ -147,7 +147,7 @@ void read_q6_super(const std::byte* block, float* values) {
 constexpr std::string_view kMagic = "GGUF";
 constexpr std::size_t kMostDimensions = 4;
 
-/// Kinds of values in the metadata, as the format numbers them.
+/// Numbered as in the format.
 enum class Kind : std::uint32_t {
   kUint8,
   kInt8,
@@ -164,13 +164,13 @@ enum class Kind : std::uint32_t {
   kFloat64
 };
 
-/// Bytes of a value of a fixed size; 0 for strings and arrays. The kind is one of the list.
+/// 0 for strings and arrays.
 std::size_t bytes_of_kind(Kind kind) {
   constexpr std::size_t kBytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
   return kBytes[static_cast<std::size_t>(kind)];
 }
 
-/// Numbers of ggml for the types that are read (ggml.h).
+/// Numbers of ggml.h.
 std::optional<StoredType> type_of(std::uint32_t number) {
   switch (number) {
     case 0:
@@ -200,7 +200,6 @@ std::optional<StoredType> type_of(std::uint32_t number) {
   }
 }
 
-/// What ggml calls a type that is not read (ggml.h).
 std::string name_of_unread(std::uint32_t number) {
   constexpr std::array<std::pair<std::uint32_t, const char*>, 23> kNames{
       {{9, "Q8_1"},     {10, "Q2_K"},  {11, "Q3_K"},   {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"},
@@ -220,7 +219,7 @@ class GgufReader {
     read_version();
     const auto tensors = take<std::uint64_t>("the number of tensors");
     const auto entries = take<std::uint64_t>("the number of metadata entries");
-    // The least that each takes in the file: what claims more of them than could be is refused here.
+    // The least bytes per entry: rejects impossible counts before reading.
     require_count(entries, 8 + 4 + 1, "metadata entries");
     for (std::uint64_t i = 0; i < entries; ++i) read_entry();
     require_count(tensors, 8 + 4 + 8 + 4 + 8, "tensors");
@@ -408,7 +407,7 @@ class GgufReader {
 };
 
 constexpr std::size_t kLengthBytes = 8;
-/// What the format's own reader takes at most.
+/// Limit of the format's reference reader.
 constexpr std::uint64_t kMostHeader = 100'000'000;
 
 std::optional<StoredType> type_of(const std::string& name) {
@@ -418,7 +417,7 @@ std::optional<StoredType> type_of(const std::string& name) {
   return std::nullopt;
 }
 
-/// Whole numbers that are not negative.
+/// Throws Error unless all are non-negative integers.
 std::vector<std::size_t> sizes_of(const Json& entry, const char* key, const std::string& where) {
   std::vector<std::size_t> sizes;
   for (const Json& one : json_array(entry, key, where)) {

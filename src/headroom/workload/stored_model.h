@@ -13,10 +13,10 @@
 
 namespace headroom {
 
-/// A file mapped for reading; its pages stay in the page cache and are read on first touch.
+/// File mapped for reading; pages are read on first touch.
 class MappedFile {
  public:
-  /// Throws Error naming the path: missing, not a file, empty, not readable.
+  /// Throws Error for a path that is missing, not a file, empty, or not readable.
   explicit MappedFile(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
@@ -33,30 +33,28 @@ enum class StoredType {
   kF32,
   kF16,
   kBf16,
-  kQ8Block,  ///< Q8_0: 32 of int8, one scale of binary16
-  kQ4Block,  ///< Q4_0: 32 of 4 bits (8 is zero), one scale of binary16
+  kQ8Block,  ///< Q8_0: 32 int8, a binary16 scale
+  kQ4Block,  ///< Q4_0: 32 of 4 bits (8 is zero), a binary16 scale
   kQ4Least,  ///< Q4_1: 32 of 4 bits, a scale and a minimum of binary16
-  kQ5Block,  ///< Q5_0: 32 of 5 bits (16 is zero), one scale of binary16
+  kQ5Block,  ///< Q5_0: 32 of 5 bits (16 is zero), a binary16 scale
   kQ5Least,  ///< Q5_1: 32 of 5 bits, a scale and a minimum of binary16
   kQ4Super,  ///< Q4_K: 256 of 4 bits, eight scales and minima of 6 bits
   kQ5Super,  ///< Q5_K: the same with 5 bits
   kQ6Super   ///< Q6_K: 256 of 6 bits, sixteen scales of 8 bits
 };
 
-/// "F32", "Q8_0", "Q4_K".
 const char* name_of(StoredType type);
 /// Numbers per block and bytes per block; 1 number without blocks.
 std::size_t block_size(StoredType type);
 std::size_t block_bytes(StoredType type);
 
-/// Converts IEEE 754 binary16 exactly.
+/// IEEE 754 binary16; exact.
 float float_of_half(std::uint16_t bits);
 
 /// Dequantises blocks to `values`, bit-identical to ggml's f32. values.size() is a multiple of
 /// block_size(type).
 void dequantise(StoredType type, const std::byte* blocks, std::span<float> values);
 
-/// A tensor in a mapped file.
 struct StoredTensor {
   std::string name;
   StoredType type = StoredType::kF32;
@@ -64,20 +62,21 @@ struct StoredTensor {
   std::size_t offset = 0;          ///< of its first byte in the file
   std::span<const std::byte> bytes;
 
-  /// "'blk.0.attn_q.weight' [64,64] of Q8_0 at byte 1024", for messages.
+  /// Returns "'blk.0.attn_q.weight' [64,64] of Q8_0 at byte 1024", for messages.
   std::string describe() const;
 };
 
-/// Returns the bytes of `shape` as `type`; nothing if a row is not a whole number of blocks, or above 2^62.
+/// Returns the bytes of `shape` as `type`; nullopt if a row is not a whole number of blocks, a size is 0, or
+/// the result is above 2^62.
 std::optional<std::size_t> stored_bytes(StoredType type, std::span<const std::size_t> shape);
 
-/// A metadata value of a model file: a number, a word, or the length of an array.
+/// Array of which only the length is kept.
 struct ModelArray {
   std::uint64_t count = 0;
 };
 using ModelValue = std::variant<std::uint64_t, std::int64_t, double, bool, std::string, ModelArray>;
 
-/// The content of a file or of several that belong together. Bytes are those of the mapped files.
+/// Content of one or several model files. `bytes` point into the mapped files.
 struct StoredModel {
   std::map<std::string, ModelValue> metadata;
   std::map<std::string, StoredTensor> tensors;
@@ -91,7 +90,6 @@ struct StoredModel {
 /// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 StoredModel parse_gguf(std::span<const std::byte> bytes, const std::string& source);
 
-/// Whether `bytes` begin with the GGUF magic.
 bool is_gguf(std::span<const std::byte> bytes);
 
 /// Parses `bytes`, a whole safetensors file of F32, F16 or BF16. `source` names the file in errors. Throws

@@ -8,7 +8,7 @@
 
 namespace headroom {
 
-/// Units [begin, end) of some work.
+/// Units [begin, end).
 struct Slice {
   std::size_t begin = 0;
   std::size_t end = 0;
