@@ -6,7 +6,7 @@
 
 namespace headroom {
 
-/// bfloat16 as it lies in memory: the upper half of a float.
+/// bfloat16: the upper half of a float.
 struct Bf16 {
   std::uint16_t bits = 0;
 };

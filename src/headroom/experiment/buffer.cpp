@@ -24,15 +24,14 @@ namespace {
 constexpr std::size_t kReadableBehind = 128;
 constexpr std::size_t kPage = 4096;
 
-/// Of all Buffers: memory is the process's, and so is what is known of it.
 std::atomic<std::size_t> possible_bytes = 0, huge_bytes = 0;
 
 std::size_t rounded_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Pages that were never written all read one shared page of zeros, which lies in the caches: each page gets
-/// its own memory now, so that neither faults nor that page are ever part of a measurement.
+/// Gives each page its memory. Unwritten pages share one page of zeros that stays in the caches, and writing
+/// them faults; both would distort a measurement.
 void touch(std::byte* data, std::size_t bytes) {
 #ifdef MADV_POPULATE_WRITE
   if (::madvise(data, bytes, MADV_POPULATE_WRITE) == 0) return;
@@ -71,13 +70,12 @@ Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
   const PageWish wish = page_wish();
   const std::size_t alignment = bytes >= kHugePageBytes ? kHugePageBytes : kPage;
   const std::size_t used = rounded_up(bytes + kReadableBehind, kPage);
-  // An anonymous mapping is aligned to a page only: one alignment more leaves room to move the start.
+  // mmap aligns to a page only: one alignment more leaves space to move the start.
   mapping_bytes_ = used + (alignment > kPage ? alignment : 0);
   mapping_ = ::mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping_ == MAP_FAILED) throw std::bad_alloc();
   const auto start = reinterpret_cast<std::uintptr_t>(mapping_);
   data_ = static_cast<std::byte*>(mapping_) + (rounded_up(start, alignment) - start);
-  // Best effort: without huge pages everything works, a little slower.
   if (alignment == kHugePageBytes && wish != PageWish::kNone)
     ::madvise(data_, used, wish == PageWish::kHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   touch(data_, used);
@@ -88,7 +86,7 @@ void Buffer::note_pages(std::size_t used) {
   const std::size_t possible = used / kHugePageBytes * kHugePageBytes;
   if (possible == 0) return;
   const auto huge = huge_page_bytes(data_, used);
-  if (!huge) return;  // nobody knows
+  if (!huge) return;  // unknown
   pages_ = {possible, std::min(*huge, possible)};
   possible_bytes += pages_.possible;
   huge_bytes += pages_.huge;

@@ -20,11 +20,11 @@ PageWish page_wish();
 struct BufferPages {
   std::size_t possible = 0, huge = 0;
 };
-/// Sums over all Buffers of this process: cases share them, and threads make them for others.
+/// Returns the sums over all Buffers of this process. Thread-safe.
 BufferPages buffer_pages();
-/// Nothing if no huge page is possible.
+/// Nullopt if no huge page is possible.
 std::optional<double> huge_share(const BufferPages& pages);
-/// "100 %"; empty if no huge page is possible.
+/// Empty if no huge page is possible.
 std::string text_of(const BufferPages& pages);
 
 /// Zeroed memory for inputs and outputs, aligned to 64 bytes; from 2 MiB up aligned to 2 MiB and in huge

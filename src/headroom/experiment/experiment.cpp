@@ -20,7 +20,7 @@ struct Range {
   bool multiplies = false;
 };
 
-/// "16-1024*2", "1-10+3", "1-10"; nothing when `text` is not a range of integers.
+/// "16-1024*2", "1-10+3", "1-10"; nullopt for other text.
 std::optional<Range> parse_range(std::string_view text) {
   const std::size_t dash = text.find('-', 1);
   if (dash == std::string_view::npos) return std::nullopt;

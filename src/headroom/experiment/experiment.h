@@ -12,7 +12,6 @@
 
 namespace headroom {
 
-/// A parameter of an experiment with its default values.
 struct Axis {
   enum class Kind {
     kInteger,  ///< any positive integer
@@ -26,7 +25,7 @@ struct Axis {
   std::vector<std::string> values;
 };
 
-/// Returns the one text of the value that `text` has on `axis`: "64" for "0064", "1" for "1.0".
+/// Returns the canonical text of a value on `axis`: "64" for "0064", "1" for "1.0".
 std::string axis_text(const Axis& axis, const std::string& text);
 
 /// A user's request for one axis: "D=1024,4096", "D=1024-16384*2", "D=64-512+64", "dtype=int8".
@@ -39,18 +38,17 @@ struct AxisRequest {
 /// included. Throws Error: no '=', empty list, a range that never ends or has over 10,000 values.
 AxisRequest parse_axis_request(std::string_view text);
 
-/// Whether `axis` accepts `value`.
 bool accepts(const Axis& axis, std::string_view value);
 /// "one of int8, bf16" or "a positive integer".
 std::string valid_values(const Axis& axis);
 
-/// Returns the values of `axis`: the requested ones that it accepts (integers normalised, duplicates removed,
-/// requests merged) if any request names it, else its defaults.
+/// Returns the accepted values of all requests for `axis` (canonical, without duplicates), or its defaults if
+/// no request names it.
 std::vector<std::string> select_values(const Axis& axis, std::span<const AxisRequest> requests);
 
 class State;
 
-/// Something to measure over axes. `run` is called once per case in a runner: it reads its axes from the
+/// Function to measure over axes. `run` is called once per case in a runner: it reads its axes from the
 /// State, sets up, declares its work, verifies, and calls State::measure, which returns when the case is
 /// released.
 class Experiment {
@@ -60,37 +58,36 @@ class Experiment {
   Experiment(std::string name, Function run) : name_(std::move(name)), run_(std::move(run)) {}
 
   Experiment& summary(std::string text);
-  /// Adds an integer axis. The command line accepts any positive integer.
+  /// The command line accepts any positive integer.
   Experiment& axis(std::string name, std::initializer_list<long long> values);
-  /// Adds a text axis. Only these values are accepted.
+  /// Only these values are accepted.
   Experiment& axis(std::string name, std::initializer_list<const char*> values);
   Experiment& axis(Axis axis);
   /// Sets the implementations to compare; default "native". State::backend() returns the requested one.
   Experiment& backends(std::initializer_list<const char*> names);
   Experiment& backends(std::span<const std::string> names);
-  /// Sets variants of `backend` (block sizes, prefetch distances) of which none is best everywhere. The
-  /// scheduler samples all in rounds, once per case and machine, and keeps the fastest. State::variant()
-  /// returns the requested one; skip the case if it does not apply.
+  /// Sets variants of `backend` (block sizes, prefetch distances) if none is best everywhere. The scheduler
+  /// samples all in rounds, once per case and machine, and keeps the fastest. State::variant() returns the
+  /// requested one; skip the case if it does not apply.
   Experiment& variants(const std::string& backend, std::vector<std::string> names);
   /// Sets the headline metric of tables and targets: "memory_bandwidth(GB/s)", "flops_utilization",
   /// "latency", or one of State::rate or State::value. Default: memory_bandwidth(GB/s) if the work has bytes,
   /// else GFLOP/s (GOP/s for integer dtypes) if it has FLOPs, else latency.
   Experiment& metric(std::string name);
-  /// Sets further metrics, reported and compared with targets like the headline.
+  /// Further metrics, reported and compared with targets like the headline.
   Experiment& also_metrics(std::vector<std::string> names);
-  /// Sets the publisher's name of the model: the result is one of a model, not of a kernel.
+  /// Sets the publisher's name of the model: the result is that of a model, not of a kernel.
   Experiment& model(std::string name);
   /// Runs only if named: for experiments that load long or need much memory.
   Experiment& on_request();
   /// Sets the device: "cpu" (default), "cuda". Limits apply to cases of the same device.
   Experiment& device(std::string name);
-  /// The experiment binds its own threads; a single thread is not pinned for it.
+  /// The experiment binds its threads; a single thread is not pinned for it.
   Experiment& places_itself();
   /// Sets default thread counts, a case for each in the same rounds, to measure scaling. State::threads()
   /// returns the requested one. Default: all CPUs.
   Experiment& threads(std::vector<int> counts);
-  /// In a rank job each rank's time counts by itself, not the slowest rank's; samples of a rank are those of
-  /// a process.
+  /// In a rank job every rank's time is a sample (grouped like processes), not only the slowest rank's.
   Experiment& each_rank_counts();
   /// Marks a limit of the machine: not run by default, never compared with another limit.
   Experiment& limit();

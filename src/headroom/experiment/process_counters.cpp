@@ -26,7 +26,7 @@ constexpr std::array<CounterEvent, 3> kWorkEvents{{
     {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
     {"cache_misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
 }};
-/// For what others move meanwhile; a mean over less would be chance, and more is not worth its time.
+/// Time for counting other programs' traffic: enough for a mean, not more than it is worth.
 constexpr std::chrono::milliseconds kLeastIdle{1}, kMostIdle{50};
 
 constexpr const char* kNoController = "none is listed in /sys/bus/event_source/devices";
@@ -49,11 +49,11 @@ CounterRequest request_of(const ControllerEvent& event) {
   return {event.type, event.config, -1, event.cpu, -1, false};
 }
 
-/// A sum of counters, each scaled to the whole time where it took turns with others.
-/// Source: Documentation of perf_event_open(2), PERF_FORMAT_TOTAL_TIME_RUNNING.
+/// Sum of counters, each scaled to the whole time if multiplexed. Source: Documentation of
+/// perf_event_open(2), PERF_FORMAT_TOTAL_TIME_RUNNING.
 class Sum {
  public:
-  /// `factor`: what one count stands for.
+  /// `factor`: amount per count.
   void add(const CounterReading& reading, double factor = 1) {
     if (reading.enabled_ns == 0) return;  // its thread slept
     any_ = true;
@@ -61,9 +61,9 @@ class Sum {
     share_ = std::min(share_, share);
     if (reading.running_ns > 0) value_ += factor * static_cast<double>(reading.count) / share;
   }
-  /// One of them could not be read: the others' sum is not what was asked for.
+  /// Voids the sum: a counter could not be read.
   void lack() { lacks_ = true; }
-  /// Nothing where a counter never had its turn, too.
+  /// Nullopt if nothing was counted, the sum is void, or a counter never ran.
   std::optional<double> value() const {
     if (!any_ || lacks_ || !(share_ > 0)) return std::nullopt;
     return value_;
@@ -75,7 +75,7 @@ class Sum {
   bool any_ = false, lacks_ = false;
 };
 
-/// Nothing where the later one could not be read.
+/// Returns an empty reading if the later one could not be read.
 CounterReading difference(const CounterReading& later, const CounterReading& earlier) {
   if (later.enabled_ns < earlier.enabled_ns) return {};
   return {later.count - earlier.count, later.enabled_ns - earlier.enabled_ns,
@@ -88,7 +88,7 @@ std::span<const CounterEvent> work_events() {
   return kWorkEvents;
 }
 
-/// The counters of one call of count(), closed at its end.
+/// Open for one call of count().
 class ProcessCounters::Opened {
  public:
   explicit Opened(const ProcessCounters& from) : from_(from), of_events_(from.events_.size()) {
@@ -106,7 +106,7 @@ class ProcessCounters::Opened {
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
 
-  /// Threads last: what opening and starting the others costs is not theirs.
+  /// Starts the threads' counters last, so that they do not count starting the controllers.
   void start() {
     for (const int counter : of_controllers_) from_.kernel_->start(counter);
     for (const int leader : leaders_) from_.kernel_->start(leader);
@@ -161,7 +161,7 @@ class ProcessCounters::Opened {
       if (counter >= 0) {
         all_.push_back(counter);
       } else {
-        // A group that is larger than the hardware is refused: then they take turns.
+        // A group larger than the hardware is refused: open a separate counter, which is multiplexed.
         counter = opened(request_of(from_.events_[i], thread, -1, from_.user_space_));
         if (counter < 0) return;  // the thread has ended
         leaders_.push_back(counter);
@@ -172,13 +172,13 @@ class ProcessCounters::Opened {
   }
 
   void close() {
-    // Those that lead were opened before those that they lead.
+    // In reverse, since leaders were opened before their groups.
     for (; !all_.empty(); all_.pop_back()) from_.kernel_->close(all_.back());
   }
 
   const ProcessCounters& from_;
   std::vector<int> all_, leaders_;
-  std::vector<std::vector<int>> of_events_;  ///< a counter of each thread
+  std::vector<std::vector<int>> of_events_;  ///< a counter per thread
   std::vector<int> of_controllers_;
 };
 
@@ -194,7 +194,7 @@ ProcessCounters::ProcessCounters(CounterKernel& kernel, std::span<const CounterE
     int error = opens(request_of(event, 0, -1, user_space_));
     if (is_forbidden(error) && !user_space_) {
       error = opens(request_of(event, 0, -1, true));
-      // All of them or none: a share of one in another must mean something.
+      // All events exclude the kernel, or none does: their ratios must be meaningful.
       user_space_ = error == 0;
     }
     available_.push_back(error == 0);
@@ -204,7 +204,7 @@ ProcessCounters::ProcessCounters(CounterKernel& kernel, std::span<const CounterE
   for (const ControllerEvent& event : controllers) {
     const int error = opens(request_of(event));
     if (error == 0) continue;
-    // The bytes of some controllers are not those of the work.
+    // Some of the controllers would not count all bytes.
     controllers_absence_ = controller_absence(error);
     break;
   }
@@ -231,7 +231,7 @@ std::string ProcessCounters::text() const {
       units.insert(fmt::format("{}@{}", event.unit, event.cpu));
     return text + "; bytes of " + counted(units.size(), "memory controller");
   }
-  // Where nothing is counted at all that there is no controller either says nothing more.
+  // Without any counter, a missing controller adds no information.
   if (names.empty() && controllers_absence_ == kNoController) return text;
   return text + "; memory controllers: " + controllers_absence_;
 }
@@ -280,7 +280,7 @@ void ProcessCounters::count_controllers(Opened& counters, double took_s, WorkCou
   bool tells_writes = true;
   for (std::size_t i = 0; i < controllers_.size(); ++i) {
     const ControllerEvent& event = controllers_[i];
-    // One that cannot be read: the bytes of the others are not those of the work.
+    // The other controllers would not count all bytes.
     if (after[i].enabled_ns == 0) return;
     moved.add(after[i], event.bytes_per_count);
     background.add(difference(at_end[i], after[i]), event.bytes_per_count);

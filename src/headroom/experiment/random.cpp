@@ -10,7 +10,7 @@
 namespace headroom {
 namespace {
 
-/// Sum of four 16-bit uniforms, centred and scaled to variance 1 (each has variance (2^32 - 1) / 12).
+/// Sum of four 16-bit uniforms, scaled to variance 1 (each has variance (2^32 - 1) / 12).
 float nearly_normal(std::uint64_t bits) {
   constexpr float kScale = 2.6429e-5F;  // sqrt(12 / 4) / 2^16
   const auto sum = static_cast<std::int32_t>((bits & 0xffffU) + ((bits >> 16) & 0xffffU) +
@@ -29,10 +29,10 @@ T value_of(std::uint64_t bits) {
   }
 }
 
-/// 2^22 - 3, a prime: rows of a matrix start at different places of the sequence, so that no two are equal.
+/// 2^22 - 3, a prime.
 constexpr std::size_t kPeriod = 4194301;
 
-/// `body(begin, end)` for the parts of [0, count), each on a thread of its own where there is enough of them.
+/// Calls body(begin, end) for parts of [0, count), on several threads if `count` is large.
 template <typename Body>
 void in_parts(std::size_t count, const Body& body) {
   constexpr std::size_t kWorthAThread = std::size_t{1} << 20;

@@ -8,13 +8,12 @@
 
 namespace headroom {
 
-/// 64 well mixed bits that depend on `seed` and `index` alone.
+/// Returns 64 well mixed bits that depend only on `seed` and `index`.
 std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index);
 
-/// Fills with values that depend on `seed` and the index alone, whatever the number of threads that fill.
-/// Floats: nearly normal, mean 0, standard deviation 1 (sum of four uniforms). int8: uniform in [-127, 127].
-/// After 4194301 values, a prime, they repeat: gigabytes of inputs are copied instead of computed, and no two
-/// rows of a matrix are equal. All CPUs are used for large spans.
+/// Fills with values that depend only on `seed` and the index, on all CPUs. Floats: nearly normal, mean 0,
+/// standard deviation 1 (sum of four uniforms). int8: uniform in [-127, 127]. Values repeat after 4194301, a
+/// prime: gigabytes of inputs are copied instead of computed, and no two rows of a matrix are equal.
 void fill_random(std::span<float> values, std::uint64_t seed);
 void fill_random(std::span<double> values, std::uint64_t seed);
 void fill_random(std::span<Bf16> values, std::uint64_t seed);

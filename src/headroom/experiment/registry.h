@@ -13,67 +13,62 @@
 
 namespace headroom {
 
-/// A device as its driver describes it. Empty or zero: unknown.
+/// Empty or zero members: unknown.
 struct DeviceDescription {
-  std::string name;                ///< "NVIDIA H200"
-  std::string uuid;                ///< unique id of the device
-  std::string pci_bus_id;          ///< "00000000:01:00.0"
-  std::string driver;              ///< version: "580.95.05"
-  std::string cuda;                ///< newest version that the driver supports: "13.0"
-  std::string compute_capability;  ///< "9.0"
-  std::int64_t memory_bytes = 0;   ///< total
-  std::int64_t l2_bytes = 0;       ///< last-level cache
+  std::string name;
+  std::string uuid;
+  std::string pci_bus_id;  ///< "00000000:01:00.0"
+  std::string driver;      ///< version: "580.95.05"
+  std::string cuda;        ///< newest version that the driver supports: "13.0"
+  std::string compute_capability;
+  std::int64_t memory_bytes = 0;
+  std::int64_t l2_bytes = 0;  ///< last-level cache
   std::int64_t multiprocessors = 0;
   std::int64_t memory_bus_bits = 0;
-  double max_sm_mhz = 0;      ///< maximum multiprocessor clock
-  double max_memory_mhz = 0;  ///< maximum memory clock
-  double power_limit_w = 0;   ///< enforced power limit
-  std::string ecc;            ///< "on" or "off"
-  std::string mig;            ///< "on" or "off": whether the chip is split into instances
+  double max_sm_mhz = 0;
+  double max_memory_mhz = 0;
+  double power_limit_w = 0;
+  std::string ecc;  ///< "on" or "off"
+  std::string mig;  ///< "on" or "off": whether the chip is split into instances
 };
 
-/// Asks the drivers for devices; empty if there are none.
 using DescribeDevices = std::function<std::vector<DeviceDescription>()>;
 
-/// The experiments of one executable, in order of addition.
 class Registry {
  public:
   /// Calls `run` once and writes a complete trace to `file`, or none. Throws Error.
   using Tracer = std::function<void(const std::string& file, const std::function<void()>& run)>;
   using Require = std::function<void()>;
   using Lost = std::function<std::string()>;
-  /// Adds to the registry what the runner's command line requests. Throws Error.
+  /// Adds what the runner's command line requests. Throws Error.
   using TakeArguments = std::function<void(Registry&, const std::vector<std::string>& arguments)>;
 
   /// Throws std::logic_error if the name is taken. The reference stays valid.
   Experiment& add(std::string name, Experiment::Function run);
-  /// Null if there is none.
+  /// Null if absent.
   const Experiment* find(std::string_view name) const;
   Experiment* find(std::string_view name);
   const std::deque<Experiment>& all() const { return experiments_; }
 
-  /// Sets a check that throws Error, with a remedy, if the machine lacks what every experiment needs. It runs
-  /// before the runner greets; its message replaces the greeting.
+  /// Sets a check that throws Error, with a remedy, if the machine lacks a requirement of every experiment.
+  /// It runs before the runner greets; its message replaces the greeting.
   void require_with(Require require) { require_ = std::move(require); }
-  /// Runs the check of require_with().
   void require() const {
     if (require_) require_();
   }
 
-  /// Sets a function that returns, after a failed case, why this process can run no more cases; empty if it
+  /// Sets a function that returns, after a failed case, why this process cannot run more cases; empty if it
   /// can. If it cannot, the runner ends and its client starts another.
   void end_where_lost_with(Lost lost) { lost_ = std::move(lost); }
   std::string lost() const { return lost_ ? lost_() : std::string(); }
 
-  /// How to trace one call of a case; empty: not supported.
+  /// Sets how to trace one call of a case; empty: not supported.
   void trace_with(Tracer tracer) { tracer_ = std::move(tracer); }
   const Tracer& tracer() const { return tracer_; }
 
-  /// The devices of the experiments, other than the CPU; empty: none reported.
   void describe_devices_with(DescribeDevices describe) { describe_devices_ = std::move(describe); }
   const DescribeDevices& describe_devices() const { return describe_devices_; }
 
-  /// The BLAS of the experiments, for the records; empty: none reported.
   void describe_blas_with(DescribeBlas describe) { describe_blas_ = std::move(describe); }
   const DescribeBlas& describe_blas() const { return describe_blas_; }
 
@@ -92,12 +87,12 @@ class Registry {
   TakeArguments take_arguments_;
 };
 
-/// The registry of HEADROOM_EXPERIMENT, which runners serve.
+/// Returns the registry of HEADROOM_EXPERIMENT, which runners serve.
 Registry& registry();
 
 }  // namespace headroom
 
-/// Registers `function` (void(headroom::State&)) under its own name:
+/// Registers `function` (void(headroom::State&)) under its name:
 ///   HEADROOM_EXPERIMENT(gemv).axis("D", {1024, 4096}).axis("dtype", {"f32", "bf16"});
 // NOLINTBEGIN(bugprone-macro-parentheses)
 #define HEADROOM_EXPERIMENT(function)                                              \

@@ -37,7 +37,7 @@ struct Amount {
   const char* unit;
 };
 
-/// False for what is not a number, too.
+/// False for NaN, too.
 bool is_within(double number, double least, double most) {
   return number >= least && number <= most;
 }
@@ -114,12 +114,11 @@ void State::wrong_answer(const std::string& reason) {
   info_.verified = false;
 }
 
-/// What comparing all values of an answer found.
 struct State::Errors {
-  double largest = 0;   ///< of those that are finite, as scaled_error gives them
-  double squares = 0;   ///< the sum of (actual - expected)^2, where both are finite
+  double largest = 0;   ///< of the finite scaled_error()
+  double squares = 0;   ///< sum of (actual - expected)^2 where finite
   double rms = 0;       ///< of the expected values
-  std::string first{};  ///< that is too large, as a sentence; empty: none is
+  std::string first{};  ///< sentence about the first excessive error; empty without one
 };
 
 void State::judge(const Errors& errors, std::size_t values, const Tolerance& tolerance) {

@@ -25,7 +25,7 @@
 
 namespace headroom {
 
-/// Makes the compiler compute `value`, at no cost at run time: for results that nothing else reads.
+/// Makes the compiler compute an otherwise unused `value`, at no cost at run time.
 template <typename T>
 [[gnu::always_inline]] inline void keep(const T& value) {
   asm volatile("" : : "r,m"(value) : "memory");
@@ -39,12 +39,12 @@ template <typename T>
   }
 }
 
-/// Makes the compiler write all pending stores and forget what it knows of memory.
+/// Makes the compiler write all pending stores and reload memory.
 [[gnu::always_inline]] inline void keep_memory() {
   asm volatile("" : : : "memory");
 }
 
-/// Hardware counts of some work. Nothing for events that were not counted.
+/// Nullopt for events that were not counted.
 struct WorkCounts {
   std::optional<double> instructions{}, cycles{}, cache_misses{};  ///< of all threads of the process
   /// Moved by the memory controllers, for all programs.
@@ -56,13 +56,12 @@ struct WorkCounts {
   bool operator==(const WorkCounts&) const = default;
 };
 
-/// Where the inputs of one iteration lie.
+/// Cache state of the inputs of an iteration.
 enum class Caches {
   kCold,  ///< inputs rotate through copies that together exceed twice the last-level cache
-  kHot    ///< one copy
+  kHot
 };
 
-/// A case as the scheduler requests it from a runner.
 struct CaseSpec {
   std::string experiment;
   AxisTexts axes;
@@ -71,37 +70,34 @@ struct CaseSpec {
   Caches caches = Caches::kCold;
   std::uint64_t seed = 1;
   std::string variant{};       ///< one of Experiment::variants; empty: the implementation decides
-  bool keep_wrong = false;     ///< time and mark the case despite a wrong answer
+  bool keep_wrong = false;     ///< time and flag the case despite a wrong answer
   std::size_t most_bytes = 0;  ///< skip cases that need more memory; 0: the machine's memory
 };
 
-/// FLOPs and bytes of one iteration.
 struct Work {
   double flops = 0;
-  double bytes = 0;          ///< all bytes moved between memory and processor, both ways
-  double bytes_written = 0;  ///< the written part of `bytes`
-  std::string dtype{};       ///< "f32", "bf16", "int8": selects the peak for `flops`; may be empty
-  double exchanged = 0;      ///< mean of the bytes that a rank sends and receives
+  double bytes = 0;  ///< all bytes moved between memory and processor, both ways
+  double bytes_written = 0;
+  std::string dtype{};   ///< "f32", "bf16", "int8": selects the peak for `flops`; may be empty
+  double exchanged = 0;  ///< mean of the bytes that a rank sends and receives
 };
 
-/// A number that a case reports besides its time.
 struct ReportedMetric {
   enum class Kind {
-    kValue,  ///< amount
+    kValue,
     kRate,   ///< amount / time of an iteration
     kColumn  ///< per iteration, from the columns of each sample
   };
-  std::string name;  ///< "token_per_sec"
-  std::string unit;  ///< "tokens/s"
+  std::string name;
+  std::string unit;
   Direction direction = Direction::kHigherIsBetter;
   Kind kind = Kind::kValue;
-  double amount = 0;  ///< of a value; per iteration for a rate
+  double amount = 0;  ///< per iteration for a rate
 };
 
-/// The properties of a case that is ready to be sampled.
 struct CaseInfo {
   Work work;
-  std::size_t copies = 1;  ///< input copies in rotation
+  std::size_t copies = 1;
   bool verified = false;
   double max_error = 0;
   double tolerance = 0;  ///< bound for max_error
@@ -114,16 +110,14 @@ struct CaseInfo {
   std::string wrong{};
 };
 
-/// Numbers reported after sampling: State::series.
 struct ToldSeries {
-  std::string name;            ///< "bucket 0 launched"
-  std::string unit;            ///< "us"
-  std::vector<double> values;  ///< by iteration, the last sampled one last
-  StringMap info{};            ///< further properties as text
-  NumberMap numbers{};         ///< further properties: "bytes" -> 4096
+  std::string name;
+  std::string unit;
+  std::vector<double> values;  ///< by iteration, the last sampled one at the end
+  StringMap info{};
+  NumberMap numbers{};  ///< further properties: "bytes" -> 4096
 };
 
-/// The report of a case after its last sample.
 struct Conclusion {
   std::string failure;  ///< reason to discard its samples; empty: keep them
   StringMap notes{};    ///< added to those of CaseInfo
@@ -139,10 +133,8 @@ struct WrongAnswer {
   std::string reason;
 };
 
-/// Calls `run` once, with work before and after.
 using Surround = std::function<void(const std::function<void()>& run)>;
 
-/// A request for one sample.
 struct SampleRequest {
   std::uint64_t iterations = 1;
   std::uint64_t lead_in = 0;           ///< untimed iterations before the clock starts
@@ -156,29 +148,27 @@ struct Sample {
   std::vector<double> columns{};  ///< per iteration, in the order of the State::column calls
 };
 
-/// A number that an experiment measures in each iteration besides the time: State::column.
+/// Quantity that an experiment measures in each iteration: State::column.
 class Column {
  public:
   explicit Column(double& sum) : sum_(&sum) {}
-  /// Adds a quantity of this iteration: nanoseconds of a phase, bytes, events.
   void add(double amount) { *sum_ += amount; }
 
  private:
   double* sum_;
 };
 
-/// The source of sample requests: a runner's protocol or a test.
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
-  /// Called once, before the first next(), when the case is ready.
+  /// Called once, before the first next().
   virtual void ready(const CaseInfo& info) = 0;
-  /// Blocks until the next request. Nothing when the case is released.
+  /// Blocks until the next request. Nullopt when the case is released.
   virtual std::optional<SampleRequest> next() = 0;
   virtual void deliver(const Sample& sample) = 0;
   /// Whether the case was released after its last sample, so that its conclusion counts.
   virtual bool is_concluding() const { return false; }
-  /// Runs `work` on the thread that serves the cases and waits for it. Throws what `work` throws.
+  /// Runs `work` on the thread that serves the cases and waits. Throws what `work` throws.
   virtual void on_server(const std::function<void()>& work) { work(); }
 };
 
@@ -200,7 +190,6 @@ class SharedObjects {
   std::vector<std::pair<std::string, std::weak_ptr<void>>> objects_;
 };
 
-/// The interface between an experiment and the case that it runs.
 class State {
  public:
   State(CaseSpec spec, SampleSource& source, SharedObjects& shared);
@@ -214,20 +203,19 @@ class State {
 
   const CaseSpec& spec() const { return spec_; }
   const std::string& backend() const { return spec_.backend; }
-  /// One of Experiment::variants, or empty: the implementation decides.
   const std::string& variant() const { return spec_.variant; }
   int threads() const { return spec_.threads; }
   Caches caches() const { return spec_.caches; }
   std::uint64_t seed() const { return spec_.seed; }
 
-  /// Returns how many copies of inputs to rotate through, `bytes` being the inputs of one iteration: 1 when
-  /// hot, else enough to exceed twice the last-level cache, at least 2. measure() then passes the copy's
-  /// index to its body.
+  /// Returns how many copies of inputs to rotate through; measure() passes the copy's index to its body.
+  /// `bytes`: inputs of one iteration. 1 with hot caches, else enough to exceed twice the last-level cache,
+  /// at least 2.
   std::size_t rotate(std::size_t bytes);
 
   /// Sets the last-level cache of the case's device for rotate(). Default: the host's.
   void last_level_cache(std::size_t bytes) { cache_bytes_ = bytes; }
-  /// The result of rotate(); 1 before that call.
+  /// 1 before rotate().
   std::size_t copies() const { return info_.copies; }
 
   /// Skips the case, stating both sizes, if `bytes` more are not available.
@@ -238,17 +226,15 @@ class State {
   void work(Work work) { info_.work = std::move(work); }
   /// Describes an input: shape and distribution, such as "bf16[1024,1024] normal(0,1)".
   void input(const std::string& name, const std::string& description) { info_.inputs[name] = description; }
-  /// Adds a note to the record: state.note("isa", "avx512_bf16").
   void note(const std::string& name, const std::string& text) {
     (measured_ ? conclusion_.notes : info_.notes)[name] = text;
   }
   /// Reports `amount` per iteration as a rate: state.rate("token_per_sec", 1, "tokens/s").
   void rate(const std::string& name, double amount, const std::string& unit);
-  /// Reports a value that does not depend on time.
   void value(const std::string& name, double value, const std::string& unit, Direction direction);
   /// Reports a quantity that the body measures, with samples and an interval like the time: `Column forward =
   /// state.column("forward", "ns");`, and in the body `forward.add(ns)`. A sample has the mean over its
-  /// iterations, which must be finite. The column lives as long as this.
+  /// iterations, which must be finite. The State must outlive the column.
   Column column(const std::string& name, const std::string& unit,
                 Direction direction = Direction::kLowerIsBetter);
 
@@ -264,13 +250,12 @@ class State {
   void verify(const std::function<void()>& run, std::span<Bf16> output, std::span<const double> expected,
               Tolerance tolerance);
 
-  /// Compares computed values as verify() does.
   void check(std::span<const float> actual, std::span<const double> expected, Tolerance tolerance);
   void check(std::span<const double> actual, std::span<const double> expected, Tolerance tolerance);
   void check(std::span<const Bf16> actual, std::span<const double> expected, Tolerance tolerance);
 
-  /// Runs `work` on the thread that serves the cases, which waits for this one, and throws what it throws:
-  /// for code that needs what that thread has set for itself.
+  /// Runs `work` on the thread that serves the cases, for code that needs that thread's state. Throws what
+  /// `work` throws.
   void on_server(const std::function<void()>& work) { source_.on_server(work); }
 
   /// After measure(): whether the case has all its samples, so that note(), series() and wrong_answer() still
@@ -284,7 +269,7 @@ class State {
   void verifies_samples() { info_.verified = true; }
 
   /// Fails the case with a reason. With `headroom run --keep-wrong` the case goes on and its record is
-  /// marked.
+  /// flagged.
   void wrong_answer(const std::string& reason);
 
   /// Returns an object shared with the live cases of this runner: state.shared<Pool>("2", [] { ... }).
@@ -294,7 +279,7 @@ class State {
   }
 
   /// Records the state of a device from `read`, called untimed around each sample: clocks, power and
-  /// temperature after it, throttle reasons from both. Unreadable values stay zero; `read` does not throw.
+  /// temperature after it, throttle reasons from both. Unreadable values stay zero; `read` must not throw.
   void watch_device(std::function<DeviceNoise()> read) { read_device_ = std::move(read); }
 
   /// Samples `body` until the case is released, called as body() or body(copy), with copy cycling below the
@@ -340,8 +325,8 @@ class State {
     });
   }
 
-  /// Samples work with its own clock, such as device events: `batch(iterations)` runs that many and returns
-  /// their nanoseconds. A negative or non-finite time fails the case.
+  /// Samples work with a separate clock, such as device events: `batch(iterations)` runs that many and
+  /// returns their nanoseconds. A negative or non-finite time fails the case.
   template <typename Batch>
   requires std::is_invocable_r_v<double, Batch&, std::uint64_t>
   void measure_batches(Batch&& batch) {
@@ -349,7 +334,6 @@ class State {
     while (const auto request = next()) take_batch(batch, *request);
   }
 
-  /// measure_batches() on the thread that serves the cases: on_server().
   template <typename Batch>
   requires std::is_invocable_r_v<double, Batch&, std::uint64_t>
   void measure_batches_on_server(Batch&& batch) {
@@ -381,7 +365,7 @@ class State {
       function();
     }
   }
-  /// Returns the sum of the individually timed calls of `body`, in ns.
+  /// Returns the sum of the timed calls of `body` in ns.
   template <typename Body, typename Setup>
   [[gnu::noinline]] double each_timed(Body& body, Setup& setup, std::uint64_t iterations, std::size_t& copy) {
     std::chrono::steady_clock::duration sum{};
@@ -394,7 +378,7 @@ class State {
     }
     return std::chrono::duration<double, std::nano>(sum).count();
   }
-  /// Shared machine code for the lead-in and the timed part.
+  /// Not inlined, so that the lead-in and the timed part run the same machine code.
   template <typename Body>
   [[gnu::noinline]] static std::size_t repeat(Body& body, std::uint64_t iterations, std::size_t copy,
                                               std::size_t copies) {
@@ -405,7 +389,7 @@ class State {
       } else {
         body();
       }
-      asm volatile("");  // the loop stays, even around an empty body
+      asm volatile("");  // keeps the loop, even around an empty body
     }
     return copy;
   }
@@ -434,7 +418,7 @@ class State {
   NoiseMeter noise_;
   std::optional<std::size_t> cache_bytes_;
   std::function<DeviceNoise()> read_device_;
-  std::deque<double> column_sums_;  ///< addresses are held by Columns
+  std::deque<double> column_sums_;  ///< a deque: Columns hold addresses
   bool measured_ = false;
 };
 
@@ -443,13 +427,12 @@ inline constexpr double kMostOfAnything = 1e100;
 /// 31 years.
 inline constexpr double kMostNanoseconds = 1e18;
 
-/// Returns which number of a case is impossible, as the end of a sentence about it: "says a work of -1
-/// FLOPs"; empty if none is. Checked on both sides of the protocol: a faulty program learns of it where it
-/// runs, and a runner is not trusted.
+/// Returns the impossible number of a case as the end of a sentence, "says a work of -1 FLOPs"; empty if all
+/// are possible. Checked in the runner for a clear error, and in the client because runners are untrusted.
 std::string unsound(const CaseInfo& info);
-/// The same for a sample: "measured a time of nan ns".
+/// "measured a time of nan ns".
 std::string unsound(const Sample& sample);
-/// The same for counters: "counted nan instructions".
+/// "counted nan instructions".
 std::string unsound(const WorkCounts& counts);
 
 }  // namespace headroom

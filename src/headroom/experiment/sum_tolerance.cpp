@@ -7,11 +7,11 @@
 namespace headroom {
 namespace {
 
-/// Times u sqrt(n): what one value may be off.
+/// Times u sqrt(n): bound of the error of one value.
 constexpr double kLambda = 2;
-/// What the root mean square of the errors of so many values may be above its expectation: four standard
+/// Returns the relative excess of the root mean square of so many errors over its expectation: four standard
 /// deviations. The squares have a relative variance of 6 (three of a normal variable, times 7/3 of the
-/// integral of the squared path of a Brownian motion, less 1), their root a quarter of it.
+/// integral of the squared path of a Brownian motion, less 1), their root a quarter of that.
 double scatter_of(std::size_t results) {
   return 5 / std::sqrt(static_cast<double>(std::max<std::size_t>(results, 1)));
 }

@@ -31,7 +31,7 @@ const std::vector<Dtype>& dtypes() {
        {"int64", "long"},
        8,
        INT64_MIN,
-       INT64_MAX - 1},  // torch's random takes the value behind the last
+       INT64_MAX - 1},  // torch's random takes an exclusive upper bound
       {"i32", {"int32", "int"}, 4, INT32_MIN, INT32_MAX},
       {"i16", {"int16", "short"}, 2, INT16_MIN, INT16_MAX},
       {"int8", {"i8", "s8"}, 1, INT8_MIN, INT8_MAX},
@@ -48,7 +48,6 @@ const Dtype* find_dtype(std::string_view name) {
   return nullptr;
 }
 
-/// Goes through the text from left to right.
 class SpecReader {
  public:
   explicit SpecReader(std::string_view text) : text_(text) {}
