@@ -13,7 +13,6 @@
 namespace headroom {
 namespace {
 
-/// Indentation of continuation lines.
 std::size_t indent_of(std::string_view line) {
   const std::size_t begin = line.find_first_not_of(' ');
   if (begin == std::string_view::npos) return 0;
@@ -31,14 +30,13 @@ std::string repeated(std::string_view text, std::size_t count) {
   return out;
 }
 
-/// A cell is one line: a line break or a tab would break the grid. Cells may hold untrusted input.
+/// Cells may hold untrusted input.
 std::string one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
   return visible(text);
 }
 
-/// Pads a cell to its column and colours it.
 std::string padded(const std::string& text, std::size_t width, Align align, Tone tone, bool colour) {
   const std::size_t taken = display_width(text);
   const std::string blanks(width > taken ? width - taken : 0, ' '), shown = toned(text, tone, colour);
@@ -54,8 +52,7 @@ constexpr bool is_word(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// Escapes what GitHub's Markdown would take for markup, in a cell or a line. An underscore inside a word
-/// means nothing there and stays.
+/// Escapes GitHub's Markdown in a cell or a line. An underscore inside a word has no meaning there and stays.
 std::string markdown_text(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -68,21 +65,21 @@ std::string markdown_text(std::string_view text) {
   return out;
 }
 
-/// A fence that no line of `drawing` can end.
+/// No line of `drawing` can end the fence.
 std::string fence_around(std::string_view drawing) {
   std::string fence = "```";
   while (contains(drawing, fence)) fence += '`';
   return fence + "\n";
 }
 
-/// Splits into lines, without an empty one after the last line break.
+/// Leaves out an empty line after the last line break.
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines = split(text, '\n');
   if (!lines.empty() && lines.back().empty()) lines.pop_back();
   return lines;
 }
 
-/// "2 threads", "1 sample", "no samples": a value that all rows share.
+/// Returns "2 threads", "1 sample" or "no samples".
 std::string shared_text(const std::string& value, const std::string& noun) {
   if (noun.empty()) return value;
   if (value == "0") return "no " + noun;
@@ -120,7 +117,6 @@ std::string toned(std::string_view text, Tone tone, bool colour) {
   return kCodes[static_cast<std::size_t>(tone)] + std::string(text) + "\033[0m";
 }
 
-/// Lays out as many columns side by side as fit a line.
 class Table::Text {
  public:
   Text(const Table& table, std::size_t width, bool colour) : table_(table), width_(width), colour_(colour) {
@@ -151,7 +147,6 @@ class Table::Text {
     return taken;
   }
 
-  /// Longer cells of the first column get lines of their own.
   void narrow_first(std::size_t limit) {
     widths_[0] = display_width(table_.columns_[0].title);
     for (const Row& row : table_.rows_) {
@@ -177,7 +172,7 @@ class Table::Text {
     return out + block(shown, out.empty());
   }
 
-  /// `with_lines`: include remarks, which only the first block does.
+  /// `with_lines`: include remarks; only the first block does.
   std::string block(const std::vector<std::size_t>& columns, bool with_lines) const {
     const std::size_t taken = taken_by(columns);
     const std::string line = repeated("─", width_ == 0 ? taken : std::min(taken, width_));
@@ -194,7 +189,7 @@ class Table::Text {
       if (first_apart) out += row.cells[0] + '\n';
       const std::string cells =
           cells_text(columns, row, [&](std::size_t i) { return i == 0 && first_apart ? "" : row.cells[i]; });
-      // Such rows are printed elsewhere.
+      // The key has its line already, or the values are in another block.
       if (cells != "\n" || (!first_apart && !in_blocks_)) out += cells;
     }
     return out;

@@ -12,12 +12,11 @@ constexpr bool is_ascii_graphic(char c) {
   return c >= 0x20 && c < 0x7F;
 }
 
-/// Walks over the grapheme clusters of a text (UAX #29).
+/// Grapheme clusters of a text (UAX #29).
 class Clusters {
  public:
   explicit Clusters(std::string_view text) : rest_(text) {}
 
-  /// Moves to the next cluster; false at the end.
   bool next() {
     if (rest_.empty()) return false;
     width_ = 0;
@@ -33,7 +32,6 @@ class Clusters {
     return true;
   }
   std::size_t width() const { return width_; }
-  /// Bytes of the text up to the end of the cluster.
   std::size_t length() const { return length_; }
 
  private:
@@ -57,11 +55,11 @@ class Clusters {
     widen();
     return at + count;
   }
-  /// The widest character decides: the others of its cluster are drawn on top of it or beside it as one sign.
+  /// Takes the widest character's width; the others are drawn onto it or joined to it.
   void widen() {
     const bool is_control = code_ < 0x20 || (code_ >= 0x7F && code_ < 0xA0);
     const std::size_t width = is_control ? 1 : static_cast<std::size_t>(utf8proc_charwidth(code_));
-    const bool is_flag = code_ >= 0x1F1E6 && code_ <= 0x1F1FF;  // of two letters, each one column wide
+    const bool is_flag = code_ >= 0x1F1E6 && code_ <= 0x1F1FF;  // two letters, each one column wide
     const bool is_wide = width_ > 0 && (code_ == kEmojiStyle || is_flag);
     width_ = std::max(width_, is_wide ? std::size_t{2} : width);
   }
