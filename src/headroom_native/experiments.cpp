@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kBandwidth = "memory_bandwidth(GB/s)";
 
-/// Powers of two from 16 KiB, within any first-level cache, to 1 GiB.
+/// Powers of two from 16 KiB (fits any L1) to 1 GiB.
 Axis working_sets() {
   Axis axis{"bytes", Axis::Kind::kInteger, {}};
   for (long long bytes = 16 << 10; bytes <= 1 << 30; bytes *= 2) axis.values.push_back(std::to_string(bytes));
@@ -69,7 +69,7 @@ std::vector<std::string> with_peers(std::vector<std::string> ours, const std::ve
   return ours;
 }
 
-/// An experiment of ours, or by a peer that was given when the runner was started.
+/// Runs our kernel or an external one.
 Experiment::Function with_libraries(const std::shared_ptr<Peers>& peers, void (*ours)(State&),
                                     void (*theirs)(const Peer&, State&)) {
   return [=](State& state) {
@@ -79,7 +79,7 @@ Experiment::Function with_libraries(const std::shared_ptr<Peers>& peers, void (*
   };
 }
 
-/// A backend of all experiments that a function of a library can be.
+/// Adds a library function as a backend of all experiments that it can serve.
 void add_peer(Registry& registry, Peers& peers, const std::string& text) {
   PeerRequest request = parse_peer(text);
   with_context("--peer " + in_quotes(text), [&] {
@@ -98,7 +98,7 @@ void add_peer(Registry& registry, Peers& peers, const std::string& text) {
   });
 }
 
-/// "--peer" is of the kernels, all else of models.
+/// Parses "--peer" (external kernels); the rest concerns models.
 void take_arguments(Registry& registry, Peers& peers, const std::vector<std::string>& arguments) {
   std::vector<std::string> of_models;
   for (std::size_t i = 0; i < arguments.size(); ++i) {

@@ -5,7 +5,7 @@
 
 namespace headroom::native {
 
-/// Adds every experiment of this folder, the limits of the machine included.
+/// Adds all native experiments and limits.
 void register_native_experiments(Registry& registry);
 
 }  // namespace headroom::native

@@ -26,7 +26,7 @@
 namespace headroom::native {
 namespace {
 
-// The backend "reference": plain loops in f32 on one thread, like a straightforward program.
+// Backend "reference": plain loops in f32 on one thread.
 
 float as_float(Bf16 value) {
   return to_float(value);
@@ -44,7 +44,6 @@ void plain_gemv(const Weight* weights, std::size_t rows, std::size_t columns, co
   }
 }
 
-/// y[row] = sum over columns of weights[row][column] * x[column]; weights of `dtype` "bf16" or "int8".
 [[gnu::noinline]] void reference_gemv(std::string_view dtype, const std::byte* weights, std::size_t rows,
                                       std::size_t columns, const Bf16* x, float* y) {
   if (dtype == "bf16") {
@@ -54,7 +53,6 @@ void plain_gemv(const Weight* weights, std::size_t rows, std::size_t columns, co
   }
 }
 
-/// LayerNorm of one row.
 [[gnu::noinline]] void reference_layer_norm(const float* x, std::size_t columns, const float* gamma,
                                             const float* beta, Bf16* y) {
   const auto count = static_cast<float>(columns);
@@ -67,7 +65,7 @@ void plain_gemv(const Weight* weights, std::size_t rows, std::size_t columns, co
   for (std::size_t k = 0; k < columns; ++k) y[k] = to_bf16((x[k] - mean) * scale * gamma[k] + beta[k]);
 }
 
-/// A gemv whose rows are split over workers, with memory for x per worker.
+/// A gemv with rows split over workers, and a prepared x per worker.
 class SplitGemv {
  public:
   SplitGemv(GemvKernel kernel, int workers, std::size_t columns, GemvWalk walk);
@@ -75,12 +73,9 @@ class SplitGemv {
   const std::string& isa() const { return kernel_.isa; }
   std::size_t columns() const { return columns_; }
 
-  /// Converts x[columns] to the form that the kernel reads, for `worker`.
   void prepare(int worker, const Bf16* x);
-  /// sums[row] = weights[row] * x for the rows of `slice`.
   void multiply(int worker, const std::byte* weights, std::size_t bytes_per_row, Slice slice,
                 float* sums) const;
-  /// y[row] = sums[row] rounded to bf16, for the rows of `slice`.
   void round(const float* sums, Slice slice, Bf16* y) const {
     kernel_.round(sums + slice.begin, slice.size(), y + slice.begin);
   }
@@ -107,8 +102,7 @@ void SplitGemv::multiply(int worker, const std::byte* weights, std::size_t bytes
                    prepared_[static_cast<std::size_t>(worker)].data(), walk_, sums + slice.begin);
 }
 
-/// "2.9e-05": the root mean square of sums - expected relative to that of expected, before rounding to
-/// bf16, which hides the difference between the forms of a kernel.
+/// Returns the RMS error relative to the RMS of `expected` ("2.9e-05"), before rounding to bf16 hides it.
 std::string error_of_sums(std::span<const float> sums, std::span<const double> expected) {
   std::vector<double> errors;
   for (std::size_t i = 0; i < expected.size(); ++i) errors.push_back(double{sums[i]} - expected[i]);
@@ -181,7 +175,6 @@ void measure_reference(State& state, LayerNormWorkload& inputs, ThreadPool& pool
   });
 }
 
-/// The whole chain as plain loops.
 class ReferenceMlp {
  public:
   explicit ReferenceMlp(const MlpWorkload& inputs) : inputs_(inputs), hidden_(inputs.up.outputs()) {}
@@ -208,8 +201,7 @@ class ReferenceMlp {
   std::vector<Bf16> hidden_;
 };
 
-/// One fork and join. Each worker computes all hidden activations itself from the shared sums, which costs
-/// some microseconds and saves a second barrier.
+/// One fork and join: each worker computes all hidden activations, which saves a second barrier.
 class NativeMlp {
  public:
   NativeMlp(const MlpWorkload& inputs, ThreadPool& pool, Isa isa, GemvWalk walk)

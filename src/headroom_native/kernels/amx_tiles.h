@@ -10,8 +10,7 @@
 
 namespace headroom::native {
 
-/// The memory operand of ldtilecfg: eight tiles of 16 rows of 64 bytes. Source: Intel SDM volume 1,
-/// chapter 18.
+/// Operand of ldtilecfg: eight tiles of 16 rows of 64 bytes. Source: Intel SDM volume 1, chapter 18.
 struct alignas(64) TileConfig {
   std::uint8_t palette = 1;
   std::uint8_t start_row = 0;
@@ -21,14 +20,14 @@ struct alignas(64) TileConfig {
 };
 static_assert(sizeof(TileConfig) == 64);
 
-/// A matrix product by tiles of 16 rows of 64 bytes. `Tiles` is the AMX instructions, or a model of them on
-/// other CPUs: set_up(), zero<t>(), load<t>(from, stride), store<t>(to, stride) with strides in bytes, and
-/// multiply<c, a, b>(): c[v][r] += a[v][2 p] * b[p][2 r] + a[v][2 p + 1] * b[p][2 r + 1] for 16 pairs p.
+/// Matrix product by tiles. `Tiles` is the AMX instructions, or a model of them on other CPUs: set_up(),
+/// zero<t>(), load<t>(from, stride), store<t>(to, stride) with strides in bytes, and multiply<c, a, b>():
+/// c[v][r] += a[v][2 p] * b[p][2 r] + a[v][2 p + 1] * b[p][2 r + 1] for 16 pairs p.
 template <typename Tiles>
 class TiledGemm {
  public:
-  static constexpr std::size_t kSide = 16;     ///< rows of a tile, and floats of a row
-  static constexpr std::size_t kColumns = 32;  ///< bf16 of a row of a tile
+  static constexpr std::size_t kSide = 16;     ///< rows of a tile, and floats in a row
+  static constexpr std::size_t kColumns = 32;  ///< bf16 in a row
 
   /// As GemmKernel::multiply, with up to kSide rows.
   static void multiply(const Bf16* const* rows, std::size_t used, std::size_t columns,
@@ -49,9 +48,9 @@ class TiledGemm {
   }
 
  private:
-  /// Columns whose weights are packed at once: 16 KiB, which fit the first-level cache.
+  /// 16 KiB of weights, which fit L1.
   static constexpr std::size_t kBlock = 512;
-  /// One tile per 32 columns: its row p has columns 2 p and 2 p + 1 of each row of the matrix.
+  /// One tile per 32 columns: row p has columns 2 p and 2 p + 1 of each row of the matrix.
   using Weights = std::uint32_t[kBlock / kColumns][kSide][kSide];
 
   static void pack(const Bf16* const* rows, std::size_t used, std::size_t from, std::size_t columns,
@@ -71,7 +70,7 @@ class TiledGemm {
     }
   }
 
-  /// Up to 32 vectors: one tile of weights serves two products.
+  /// Multiplies up to 32 vectors: one tile of weights serves two products.
   static void multiply_block(Tiles& tiles, const Weights& weights, std::size_t columns, std::size_t from,
                              const Bf16* const* vectors, std::size_t count) {
     tiles.template zero<0>();
@@ -88,7 +87,7 @@ class TiledGemm {
     }
   }
 
-  /// Loads whole tiles of evenly spaced vectors in place. Copies others, padded with zeros.
+  /// Loads evenly spaced vectors in place; copies others, padded with zeros.
   template <int kTile>
   static void load_vectors(Tiles& tiles, const Bf16* const* vectors, std::size_t count, std::size_t from,
                            std::size_t columns) {

@@ -10,11 +10,9 @@
 
 HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma")
 
-/// What the AVX-512 kernels share: sums over the lanes of several vectors at once, and the lines of a row's
-/// last, partial vector.
 namespace headroom::native::avx512 {
 
-/// Sums of the lanes of each: 4 shuffles a vector less than one after the other.
+/// Sums the lanes of each vector, with 4 shuffles per vector less than one by one.
 [[gnu::always_inline]] inline __m128 sums_of(__m512 a, __m512 b, __m512 c, __m512 d) {
   const __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
   const __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
@@ -32,7 +30,7 @@ namespace headroom::native::avx512 {
   return _mm_add_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
 }
 
-/// One bit for each of the first `count` <= 64 bytes.
+/// Returns a mask of `count` <= 64 bytes.
 [[gnu::always_inline]] inline __mmask64 first_bytes(std::size_t count) {
   return count >= 64 ? ~__mmask64{0} : (__mmask64{1} << count) - 1;
 }

@@ -16,8 +16,7 @@ namespace {
 HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")
 
 constexpr std::size_t kColumns = 32;  // bf16 of one register
-/// Rows by vectors whose sums stay in registers: eight loads for sixteen products. The CPU starts two of
-/// each per cycle.
+/// Eight loads for sixteen products, at two of each per cycle.
 constexpr int kTile = 4;
 
 [[gnu::always_inline]] inline __m512bh load(const Bf16* from) {
@@ -27,7 +26,6 @@ constexpr int kTile = 4;
   return reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16((std::uint32_t{1} << count) - 1, from));
 }
 
-/// The sums of four rows by four vectors.
 template <Ahead kAhead>
 [[gnu::always_inline]] inline void multiply_tile(const Bf16* const* rows, std::size_t columns,
                                                  const Bf16* const* vectors, std::size_t ahead,
@@ -89,7 +87,6 @@ void multiply(const Bf16* const* rows, std::size_t used, std::size_t columns, co
   }
 }
 
-/// Sixteen int8 numbers times a scale, minus the excess.
 [[gnu::always_inline]] inline __m512 scaled(__m128i numbers, __m512 scale, __m512 excess) {
   return _mm512_fmsub_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(numbers)), scale, excess);
 }
@@ -149,7 +146,7 @@ GemmKernel gemm_avx512_bf16() {
 
 namespace {
 
-/// The AMX instructions as assembly, which needs neither compiler options nor function attributes.
+/// AMX instructions as assembly, which needs neither compiler options nor function attributes.
 class AmxTiles {
  public:
   ~AmxTiles() { asm volatile("tilerelease"); }

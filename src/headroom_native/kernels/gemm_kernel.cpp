@@ -10,8 +10,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "headroom_native/kernels/gemm_kernel.cpp"
-#include <hwy/foreach_target.h>  // compiles this file once for each target
-// Highway wants its own headers after foreach_target.h.
+#include <hwy/foreach_target.h>  // compiles this file once per target
+// Highway's own headers must follow foreach_target.h.
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
@@ -25,8 +25,7 @@ using Integers = hn::Rebind<std::int32_t, F32>;
 using Bytes = hn::Rebind<std::int8_t, F32>;
 using Halves = hn::Rebind<std::uint16_t, F32>;
 
-/// Rows by vectors whose sums are kept in registers: 2 by 4 leave room for the operands where there are
-/// sixteen registers, too.
+/// Register tile; 2 by 4 also fits sixteen registers.
 constexpr std::size_t kTileRows = 2, kTileVectors = 4;
 
 HWY_INLINE float sum_of_tail(const Bf16* row, const Bf16* vector, std::size_t from, std::size_t columns) {
@@ -35,7 +34,6 @@ HWY_INLINE float sum_of_tail(const Bf16* row, const Bf16* vector, std::size_t fr
   return sum;
 }
 
-/// sums[v][r] of a tile, into `tile`.
 HWY_INLINE void multiply_tile(const Bf16* const* rows, std::size_t columns, const Bf16* const* vectors,
                               std::size_t ahead, float (&tile)[kTileVectors][kTileRows]) {
   const F32 tag;

@@ -14,9 +14,8 @@
 #include <emmintrin.h>
 #endif
 
-/// 16-byte vectors of the compiler for the baseline of an architecture: SSE2 on x86-64. The kernels use
-/// them if Highway's baseline target has no vectors (before version 1.0.4 its lowest is SSSE3). Names, tags
-/// and semantics follow Highway, as far as the kernels use them.
+/// 16-byte compiler vectors with Highway's names and semantics, used if Highway's baseline has no vectors
+/// (before version 1.0.4 its lowest x86 target is SSSE3).
 namespace headroom::native::compiler_vectors {
 
 #if defined(__x86_64__)
@@ -35,10 +34,8 @@ struct Tag {
 };
 template <typename T>
 using ScalableTag = Tag<T, 16 / sizeof(T)>;
-/// A vector of the same number of bytes.
 template <typename T, typename D>
 using Repartition = Tag<T, D::kLanes * sizeof(typename D::Lane) / sizeof(T)>;
-/// A vector of the same number of lanes.
 template <typename T, typename D>
 using Rebind = Tag<T, D::kLanes>;
 template <typename D>
@@ -76,7 +73,7 @@ template <typename D>
 [[gnu::always_inline]] inline void StoreU(Vec<D> vector, D, typename D::Lane* to) {
   std::memcpy(to, &vector, sizeof vector);
 }
-/// Bypasses the caches if the architecture can; `to` is aligned.
+/// Bypasses the caches if possible; `to` must be aligned.
 template <typename D>
 [[gnu::always_inline]] inline void Stream(Vec<D> vector, [[maybe_unused]] D tag, typename D::Lane* to) {
 #if defined(__x86_64__)
@@ -131,7 +128,6 @@ template <int kBits, typename V>
   return a >> kBits;
 }
 
-/// In a mask, the bits of a lane are all one or all zero.
 template <typename V>
 [[gnu::always_inline]] inline auto Eq(V a, V b) {
   return a == b;
@@ -156,7 +152,7 @@ template <typename Mask, typename V>
 [[gnu::always_inline]] inline V IfThenElse(Mask mask, V yes, V no) {
   return mask ? yes : no;
 }
-/// -1 if no lane is true.
+/// Returns -1 if no lane is true.
 template <typename D, typename Mask>
 [[gnu::always_inline]] inline std::intptr_t FindFirstTrue(D, Mask mask) {
   std::uint64_t words[sizeof mask / sizeof(std::uint64_t)];
@@ -172,7 +168,7 @@ template <int... kLane, typename V>
 #if defined(__clang__)
   return __builtin_shufflevector(a, b, kLane...);
 #else
-  // The type of a comparison: integers as wide as the lanes.
+  // A comparison's type: integers as wide as the lanes.
   return __builtin_shuffle(a, b, decltype(a == b){kLane...});
 #endif
 }
@@ -180,7 +176,6 @@ template <typename V>
 [[gnu::always_inline]] inline auto GetLane(V vector) {
   return vector[0];
 }
-/// The sum, in every lane.
 template <typename D>
 [[gnu::always_inline]] inline Vec<D> SumOfLanes(D, Vec<D> vector) {
   static_assert(D::kLanes == 4);
@@ -188,7 +183,6 @@ template <typename D>
   return halves + shuffle<1, 0, 3, 2>(halves, halves);
 }
 
-/// x0 y0 x1 y1 of the lower or the upper half.
 template <typename D>
 [[gnu::always_inline]] inline Vec<D> InterleaveLower(D, Vec<D> x, Vec<D> y) {
   if constexpr (D::kLanes == 2) {
@@ -228,7 +222,7 @@ using Floats = ScalableTag<float>;
 using Integers = Rebind<std::int32_t, Floats>;
 using Words = Rebind<std::uint32_t, Floats>;
 
-/// Widens. Written as the SSE2 interleaving, because GCC 12 converts lane by lane.
+/// Widens by interleaving, because GCC 12 converts lane by lane.
 [[gnu::always_inline]] inline Vec<Integers> PromoteTo(Integers tag, Vec<Rebind<std::int8_t, Floats>> bytes) {
   using Bytes = ScalableTag<std::int8_t>;
   using Halves = ScalableTag<std::int16_t>;
@@ -246,19 +240,18 @@ using Words = Rebind<std::uint32_t, Floats>;
   const Vec<Halves> low = BitCast(Halves(), Vec<ScalableTag<std::uint64_t>>{four});
   return BitCast(tag, shuffle<0, 8, 1, 9, 2, 10, 3, 11>(low, Zero(Halves())));
 }
-/// Narrows. Highway saturates; here the values must fit.
+/// Narrows. The values must fit (Highway would saturate).
 [[gnu::always_inline]] inline Vec<Rebind<std::uint16_t, Floats>> DemoteTo(Rebind<std::uint16_t, Floats>,
                                                                           Vec<Integers> values) {
   return __builtin_convertvector(values, Vec<Rebind<std::uint16_t, Floats>>);
 }
-/// Truncates.
 template <typename D, typename V>
 [[gnu::always_inline]] inline Vec<D> ConvertTo(D, V values) {
   return __builtin_convertvector(values, Vec<D>);
 }
 
-/// As Highway's Exp, without NaN: 0 far below, and x must not exceed the logarithm of the largest float.
-/// 2^n times a polynomial for |r| <= log(2) / 2, with the coefficients of Cephes (expf.c, S. Moshier).
+/// Computes 2^n times a polynomial for |r| <= log(2) / 2, coefficients of Cephes (expf.c, S. Moshier). x must
+/// not be NaN or exceed the logarithm of the largest float.
 [[gnu::always_inline]] inline Vec<Floats> Exp(Floats tag, Vec<Floats> x) {
   // Adding and subtracting 1.5 * 2^23 rounds to an integer.
   const Vec<Floats> round = Set(tag, 12582912.0F);
@@ -280,13 +273,13 @@ template <typename D, typename V>
 
 }  // namespace headroom::native::compiler_vectors
 
-/// The version of `function` for `isa`. Bypasses Highway's process-wide choice, because one process may use
-/// several targets. Use it within HWY_ONCE, in the namespace around HWY_NAMESPACE.
+/// The version of `function` for `isa`. Highway's choice is process-wide, but a process here may use several
+/// targets. Use within HWY_ONCE, in the namespace around HWY_NAMESPACE.
 #define HEADROOM_HIGHWAY_FUNCTION(function, isa)                                                            \
   (::headroom::native::version_for(isa, &HWY_STATIC_DISPATCH(function), &HEADROOM_AVX2_NAMESPACE::function, \
                                    &HEADROOM_AVX512_NAMESPACE::function))
 
-// If the compiler may assume AVX2, that is the baseline, and no lower target is compiled.
+// If the compiler may assume AVX2, no lower target is compiled.
 #if (HWY_TARGETS & HWY_AVX2) != 0
 #define HEADROOM_AVX2_NAMESPACE N_AVX2
 #elif (HWY_TARGETS & HWY_AVX3) != 0
@@ -300,7 +293,7 @@ template <typename D, typename V>
 #define HEADROOM_AVX512_NAMESPACE HEADROOM_AVX2_NAMESPACE
 #endif
 
-/// Whether Highway has vectors for `target`. Otherwise use compiler_vectors.
+/// Otherwise use compiler_vectors.
 #define HEADROOM_HIGHWAY_HAS_VECTORS(target) (((target) & (HWY_SCALAR | HWY_EMU128)) == 0)
 
 namespace headroom::native {
@@ -311,13 +304,13 @@ Version version_for(Isa isa, Version baseline, Version avx2, Version avx512) {
   return isa >= Isa::kAvx2 ? avx2 : baseline;
 }
 
-/// Whether Highway has vectors for `isa` (not on the baseline of x86).
+/// Returns false on the x86 baseline only.
 constexpr bool has_highway_vectors(Isa isa) {
   return HEADROOM_HIGHWAY_HAS_VECTORS(HWY_STATIC_TARGET) ||
          ((HWY_TARGETS & HWY_AVX2) != 0 && isa >= Isa::kAvx2);
 }
 
-/// The vectors behind `isa`: "SSE2", "AVX2", "AVX3", "NEON".
+/// Returns "SSE2", "AVX2", "AVX3" or "NEON".
 inline const char* vectors_of(Isa isa) {
   constexpr std::int64_t kBaseline = HWY_STATIC_TARGET;
   constexpr std::int64_t kAvx2 = (HWY_TARGETS & HWY_AVX2) != 0 ? HWY_AVX2 : kBaseline;

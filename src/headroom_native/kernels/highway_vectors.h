@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vectors of a kernel's target, and bf16 in them. Included within the namespace of each target, behind
-// highway_dispatch.h: hence no guard.
+// Included within the namespace of each Highway target, after highway_dispatch.h: hence no guard.
 
 #if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
 namespace hn = hwy::HWY_NAMESPACE;
@@ -9,18 +8,17 @@ namespace hn = compiler_vectors;
 #endif
 
 using F32 = hn::ScalableTag<float>;
-using Words = hn::Repartition<unsigned, F32>;  // of 32 bits; this header, within a namespace, includes none
+using Words = hn::Repartition<unsigned, F32>;  // 32 bits; no includes within a namespace
 using Vector = hn::Vec<F32>;
 
-/// Two neighbouring bf16 lie in each word: the lower half is the even column. A bf16 is the upper half of a
-/// float.
+/// A word has two bf16, the even column in its lower half. A bf16 is the upper half of a float.
 HWY_INLINE Vector even_columns(hn::Vec<Words> words) {
   return hn::BitCast(F32(), hn::ShiftLeft<16>(words));
 }
 HWY_INLINE Vector odd_columns(hn::Vec<Words> words) {
   return hn::BitCast(F32(), hn::And(words, hn::Set(Words(), 0xffff0000U)));
 }
-/// As what they are: an address of bf16 need not be one of the words that they make.
+/// Loads 16-bit values, because bf16 data may not be aligned to words.
 HWY_INLINE hn::Vec<Words> load_words(const Bf16* from) {
   const hn::Repartition<unsigned short, Words> halves;
   return hn::BitCast(Words(), hn::LoadU(halves, reinterpret_cast<const unsigned short*>(from)));

@@ -32,8 +32,7 @@ bool cpu_has([[maybe_unused]] Isa isa) {
   switch (isa) {
     case Isa::kBaseline:
       return true;
-    // hwy::SupportedTargets includes everything that the compiler may use for these targets, such as BMI2
-    // and F16C.
+    // Also checks other extensions of these targets (BMI2, F16C).
     case Isa::kAvx2:
       return (hwy::SupportedTargets() & HWY_AVX2) != 0;
     case Isa::kAvxVnni:

@@ -15,11 +15,10 @@
 
 HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma")
 
-/// gamma and beta with even and odd columns apart: as floats, or as bf16 if every value is a bf16, which
-/// halves the bytes that each block of rows reads again.
+/// gamma and beta split into even and odd columns: as floats, or as bf16 if exact, which halves the bytes
+/// that each block of rows reads.
 namespace headroom::native::avx512 {
 
-/// gamma and beta of 32 columns.
 struct NormParameters {
   __m512 gamma_even, gamma_odd, beta_even, beta_odd;
 };
@@ -31,7 +30,7 @@ struct NormParameters {
   return _mm512_castsi512_ps(_mm512_and_si512(words, _mm512_set1_epi32(static_cast<int>(0xffff0000U))));
 }
 
-/// Four parts of floats in the layout of norm_part_floats.
+/// In the layout of norm_part_floats.
 class FloatParameters {
  public:
   FloatParameters(const float* prepared, std::size_t columns)
@@ -48,7 +47,7 @@ class FloatParameters {
   std::size_t part_;
 };
 
-/// gamma and beta of bf16, one part each, behind the four parts of floats.
+/// Stored after the four parts of floats.
 class Bf16Parameters {
  public:
   Bf16Parameters(const float* prepared, std::size_t columns)
@@ -65,7 +64,6 @@ class Bf16Parameters {
   const Bf16* beta_;
 };
 
-/// Separates even and odd columns of `from`.
 inline void split_columns(const float* from, std::size_t columns, float* even, float* odd) {
   const __m512i evens = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
   const __m512i odds = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
@@ -78,8 +76,7 @@ inline void split_columns(const float* from, std::size_t columns, float* even, f
   for (; k < columns; ++k) (k % 2 == 0 ? even : odd)[k / 2] = from[k];
 }
 
-/// Stores the upper halves of the floats. Returns the bitwise or of the lower halves: 0 if the conversion
-/// is exact.
+/// Returns the bitwise or of the lower halves: 0 if exact.
 inline std::uint32_t upper_halves(const float* from, std::size_t columns, Bf16* to) {
   __m512i lost = _mm512_setzero_si512();
   std::size_t k = 0;
@@ -98,12 +95,10 @@ inline std::uint32_t upper_halves(const float* from, std::size_t columns, Bf16* 
   return left & 0xffff;
 }
 
-/// Whether Bf16Parameters equals FloatParameters.
 inline bool are_bf16(const float* prepared, std::size_t columns) {
   return prepared[6 * norm_part_floats(columns)] != 0;
 }
 
-/// NormKernel::prepare for both forms.
 inline void prepare_norm(const float* gamma, const float* beta, std::size_t columns, float* prepared) {
   const std::size_t part = norm_part_floats(columns);
   split_columns(gamma, columns, prepared, prepared + part);
@@ -117,10 +112,9 @@ inline void prepare_norm(const float* gamma, const float* beta, std::size_t colu
 
 HEADROOM_END_TARGET
 
-/// Sums and sums of squares in one pass of vpdpbf16ps, two instructions for 32 columns; then several rows
-/// at once, so that gamma and beta are read once for all of them. Prefetches into the second-level cache,
-/// because the first holds a row and its parameters. A row whose variance is small compared to its mean
-/// would lose it to rounding; it takes the portable kernel, which centres first.
+/// Sums and sums of squares in one pass of vpdpbf16ps, then several rows at once, which share the loads of
+/// gamma and beta. Prefetches into L2, because L1 holds a row and its parameters. If the variance is small
+/// compared to the mean, rounding would lose it: such rows take the portable kernel, which centres first.
 namespace headroom::native {
 namespace {
 
@@ -177,12 +171,12 @@ template <bool kAhead>
   const float mean = (both[0] + both[1]) * part;
   const float variance = (both[2] + both[3]) * part - mean * mean;
   const float scale = 1.0F / std::sqrt(variance + kNormEpsilon);
-  // Rounding costs about 1e-6 of the mean square, so at most 1e-4 of the variance: below bf16 resolution.
+  // Rounding errors are about 1e-6 of the mean square, at most 1e-4 of the variance: below bf16 resolution.
   const bool trusted = mean * mean <= 64 * variance && variance > 1e-30F && variance < 1e30F;
   return {scale, -mean * scale, trusted};
 }
 
-/// Restores the order of columns: vcvtne2ps2bf16 of odd and even columns gives the even ones first.
+/// vcvtne2ps2bf16 of odd and even columns puts the even ones first.
 [[gnu::always_inline]] inline __m512i interleaving() {
   return _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5,
                           20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
@@ -207,7 +201,7 @@ template <int kRows, bool kStream, bool kNextBlock, typename Parameters>
   };
   std::size_t k = 0;
   for (; k + kColumns <= columns; k += kColumns) {
-    // Loaded once for all rows, before any store: a store might alias the parameters.
+    // Loaded before any store, which might alias the parameters.
     const avx512::NormParameters with = parameters.from(k);
     __m512i lines[kRows];
     HEADROOM_UNROLL(4)

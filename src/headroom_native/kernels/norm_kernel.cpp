@@ -8,8 +8,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "headroom_native/kernels/norm_kernel.cpp"
-#include <hwy/foreach_target.h>  // compiles this file once for each target
-// Highway wants its own headers after foreach_target.h.
+#include <hwy/foreach_target.h>  // compiles this file once per target
+// Highway's own headers must follow foreach_target.h.
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
@@ -26,7 +26,7 @@ HWY_INLINE void store_words(WordVector words, Bf16* to) {
   hn::StoreU(hn::BitCast(halves, words), halves, reinterpret_cast<std::uint16_t*>(to));
 }
 
-/// The bits of `value` after rounding to bf16 (nearest even); only the upper half counts.
+/// Rounds to nearest even; the result is in the upper half.
 HWY_INLINE WordVector rounded(Vector value) {
   const Words tag;
   const WordVector bits = hn::BitCast(tag, value);
@@ -35,8 +35,7 @@ HWY_INLINE WordVector rounded(Vector value) {
 }
 
 #if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
-/// Even and odd columns rounded to bf16 (nearest even), beside each other: both halves at once in 16 bits,
-/// eight instructions where two words of 32 bits take eleven.
+/// Interleaves and rounds to nearest even: eight instructions in 16-bit lanes, eleven in 32-bit words.
 HWY_INLINE WordVector joined(Vector even, Vector odd) {
   const Words tag;
   const hn::Repartition<std::uint16_t, F32> halves;
@@ -45,7 +44,7 @@ HWY_INLINE WordVector joined(Vector even, Vector odd) {
       hn::OddEven(hn::BitCast(halves, odd_bits), hn::BitCast(halves, hn::ShiftRight<16>(even_bits)));
   const auto lower =
       hn::OddEven(hn::BitCast(halves, hn::ShiftLeft<16>(odd_bits)), hn::BitCast(halves, even_bits));
-  // What is cut off rounds up from a half on; from beyond it where the last bit that stays is 0.
+  // The lower half rounds up from 0x8000 on, or above it if the last kept bit is 0.
   const auto one_if_even = hn::AndNot(upper, hn::Set(halves, std::uint16_t{1}));
   const auto up = hn::ShiftRight<15>(hn::SaturatedSub(lower, one_if_even));
   return hn::BitCast(tag, hn::Add(upper, up));
@@ -59,7 +58,7 @@ HWY_INLINE WordVector joined(Vector even, Vector odd) {
 struct Moments {
   float mean;
   float scale;      ///< 1 / sqrt(variance + epsilon)
-  bool is_centred;  ///< x * scale - mean * scale loses no more than rounding does: the mean is small enough
+  bool is_centred;  ///< x * scale - mean * scale is as exact as rounding: the mean is small enough
 };
 
 HWY_INLINE Moments moments(float mean, float squares, std::size_t columns) {
@@ -67,7 +66,7 @@ HWY_INLINE Moments moments(float mean, float squares, std::size_t columns) {
   return {mean, 1.0F / std::sqrt(variance + kNormEpsilon), mean * mean <= 64 * variance};
 }
 
-/// By two passes: the mean, then squares of what is centred.
+/// Computes the mean, then squares of centred values.
 Moments moments_by_centring(const Bf16* row, std::size_t columns) {
   const F32 tag;
   const std::size_t step = 2 * hn::Lanes(tag);
@@ -95,7 +94,7 @@ Moments moments_by_centring(const Bf16* row, std::size_t columns) {
   return moments(mean, squares, columns);
 }
 
-/// By one pass; where the variance is small beside the mean, it would be lost to rounding: by two then.
+/// Takes one pass; two if the variance is so small compared to the mean that rounding would lose it.
 template <Ahead kAhead>
 HWY_INLINE Moments moments_of(const Bf16* row, std::size_t columns, std::size_t ahead) {
   constexpr std::size_t kStep = 2 * sizeof(Vector) / sizeof(float);
@@ -123,7 +122,7 @@ HWY_INLINE Moments moments_of(const Bf16* row, std::size_t columns, std::size_t 
     square += x * x;
   }
   const float mean = sum / static_cast<float>(columns);
-  const float left = square - sum * mean;  // of the squares, about the mean
+  const float left = square - sum * mean;  // sum of squares about the mean
   const float variance = left / static_cast<float>(columns);
   const bool is_trusted = mean * mean <= 64 * variance && variance > 1e-30F && variance < 1e30F;
   return is_trusted ? moments(mean, left, columns) : moments_by_centring(row, columns);
@@ -148,12 +147,12 @@ void prepare(const float* gamma, const float* beta, std::size_t columns, float* 
   }
 }
 
-/// kRows neighbouring rows, for which gamma and beta are loaded once.
+/// Normalises adjacent rows, which share the loads of gamma and beta.
 template <int kRows, bool kStream, bool kNextBlock, bool kCentred>
 HWY_INLINE void normalise(const Bf16* x, std::size_t columns, const Moments* of, Parameters with, Bf16* y) {
   const F32 tag;
   const std::size_t step = 2 * hn::Lanes(tag);
-  Vector scale[kRows], mean[kRows];  // where centred, minus the mean times the scale
+  Vector scale[kRows], mean[kRows];  // if centred: -mean * scale
   HEADROOM_UNROLL(4)
   for (int i = 0; i < kRows; ++i) {
     scale[i] = hn::Set(tag, of[i].scale);
@@ -162,7 +161,7 @@ HWY_INLINE void normalise(const Bf16* x, std::size_t columns, const Moments* of,
   std::size_t k = 0;
   for (; k + step <= columns; k += step) {
     const std::size_t half = k / 2;
-    // Loaded once for all rows: no store may come in between, it could change them.
+    // Loaded before any store, which might alias the parameters.
     const Vector gamma_even = hn::LoadU(tag, with.gamma_even + half);
     const Vector gamma_odd = hn::LoadU(tag, with.gamma_odd + half);
     const Vector beta_even = hn::LoadU(tag, with.beta_even + half);

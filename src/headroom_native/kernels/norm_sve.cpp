@@ -19,8 +19,7 @@ struct Moments {
   float scale;  ///< 1 / sqrt(variance + epsilon)
 };
 
-/// Up to as many neighbouring bf16 as 16-bit lanes there are, of which `some` are there, as floats: a bf16 is
-/// the upper half of one. What is not there is 0.
+/// Loads bf16, zero outside of `some`. A bf16 is the upper half of a float.
 [[gnu::always_inline]] inline svuint16_t load_halves(svbool_t some, const Bf16* from) {
   return svld1_u16(some, reinterpret_cast<const std::uint16_t*>(from));
 }
@@ -31,7 +30,7 @@ struct Moments {
   return svreinterpret_f32_u16(svzip2_u16(svdup_n_u16(0), halves));
 }
 
-/// By two passes: the mean, then squares of what is centred.
+/// Computes the mean, then squares of centred values.
 Moments moments_by_centring(const Bf16* row, std::size_t columns) {
   const svbool_t all = svptrue_b32();
   svfloat32_t a = svdup_n_f32(0), b = a;
@@ -54,8 +53,8 @@ Moments moments_by_centring(const Bf16* row, std::size_t columns) {
   return {mean, 1.0F / std::sqrt(variance + kNormEpsilon)};
 }
 
-/// By one pass over x less its first value; where the variance is small beside what that leaves of the mean,
-/// it would be lost to rounding: by two then.
+/// Takes one pass over x minus its first value; two if the variance is so small compared to the remaining
+/// mean that rounding would lose it.
 template <Ahead kAhead>
 [[gnu::always_inline]] inline Moments moments_of(const Bf16* row, std::size_t columns, std::size_t ahead) {
   constexpr std::size_t kLine = 64;
@@ -87,7 +86,7 @@ template <Ahead kAhead>
   return {mean + shift, 1.0F / std::sqrt(variance + kNormEpsilon)};
 }
 
-/// The bits of (x - mean) * scale * gamma + beta as bf16 in their upper halves.
+/// The bf16 result is in the upper halves.
 [[gnu::always_inline]] inline svuint16_t normal(svbool_t some, svfloat32_t x, const Moments& of,
                                                 svfloat32_t gamma, svfloat32_t beta) {
   const svfloat32_t centred = svmul_n_f32_x(some, svsub_n_f32_x(some, x, of.mean), of.scale);
@@ -96,7 +95,7 @@ template <Ahead kAhead>
   return svreinterpret_u16_u32(svadd_u32_x(some, bits, svadd_n_u32_x(some, last, 0x7fff)));
 }
 
-/// kRows neighbouring rows, for which gamma and beta are loaded once.
+/// Normalises adjacent rows, which share the loads of gamma and beta.
 template <int kRows, bool kStream>
 [[gnu::always_inline]] inline void block(const Bf16* x, std::size_t columns, const float* gamma,
                                          const float* beta, NormWalk walk, Bf16* y) {
@@ -149,7 +148,6 @@ void norm_rows_as(const Bf16* x, std::size_t rows, std::size_t columns, const fl
 
 HEADROOM_END_SVE
 
-/// All of gamma, then all of beta.
 void prepare(const float* gamma, const float* beta, std::size_t columns, float* prepared) {
   for (std::size_t k = 0; k < columns; ++k) {
     prepared[k] = gamma[k];

@@ -11,8 +11,7 @@
 namespace headroom::native {
 namespace {
 
-/// Longer than the gap between two iterations or two samples of a busy case, shorter than anyone would
-/// notice.
+/// Longer than the gap between iterations or samples of a busy case.
 constexpr auto kSpinTime = std::chrono::microseconds(50);
 
 void relax() {
@@ -23,8 +22,8 @@ void relax() {
 #endif
 }
 
-/// CPUs of this process, one hardware thread of each core first. Read once, before a thread is pinned: later
-/// the calling thread may be allowed on a single CPU, by us.
+/// Returns one hardware thread of each core first. Read before any thread is pinned, because pinning
+/// restricts the caller to one CPU.
 const std::vector<int>& cpus_of_this_process() {
   static const std::vector<int> cpus = [] {
     try {
@@ -81,7 +80,7 @@ void ThreadPool::meet() {
     await_change(meetings_, seen);
     return;
   }
-  // The last: nobody arrives for the next meeting before this one is over.
+  // Nobody arrives for the next barrier before this one is released.
   arrived_.store(0, std::memory_order_relaxed);
   meetings_.fetch_add(1, std::memory_order_release);
   meetings_.notify_all();
@@ -92,7 +91,7 @@ void ThreadPool::pin(int worker) const {
   if (cpus_.empty()) return;
   const int cpu = cpus_[static_cast<std::size_t>(worker) % cpus_.size()];
   if (pinned_to == cpu) return;
-  pin_this_thread(cpu);  // refused in some sandboxes; then the kernel places the thread
+  pin_this_thread(cpu);  // may fail in a sandbox; then the kernel places the thread
   pinned_to = cpu;
 }
 

@@ -16,10 +16,9 @@
 
 namespace headroom::native {
 
-/// A fixed team of threads for fork-join work. Worker 0 is the thread that calls run(). Each worker is
-/// pinned to its own CPU, distinct cores first. Between runs the threads spin for some tens of
-/// microseconds, so that back-to-back runs start within a fraction of a microsecond, and then sleep.
-/// Several threads may use one pool, but not at the same time.
+/// Team of threads for fork-join work. Worker 0 is the caller of run(). Each worker is pinned to its own CPU,
+/// distinct cores first. Between runs the threads spin for 50 µs, so that consecutive runs start within a
+/// fraction of a microsecond, then sleep. Several threads may use a pool, but not at the same time.
 class ThreadPool {
  public:
   explicit ThreadPool(int workers);
@@ -28,26 +27,24 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int workers() const { return workers_; }
-  /// CPUs of the workers, in their order; fewer if workers share CPUs.
+  /// Returns the CPUs in the order of workers; fewer if workers share CPUs.
   std::vector<int> cpus() const {
     return {cpus_.begin(), cpus_.begin() + std::min<std::ptrdiff_t>(workers_, std::ssize(cpus_))};
   }
-  /// False if workers share a CPU: then timings of workers side by side mean nothing.
+  /// Returns false if workers share CPUs: timings of workers side by side are then meaningless.
   bool has_a_cpu_each() const { return static_cast<std::size_t>(workers_) <= cpus_.size(); }
 
-  /// Calls body(0, 1) on the CPU of worker 0.
   template <typename Body>
   void run_alone(Body&& body) {
     pin(0);
     body(0, 1);
   }
 
-  /// A barrier within the body of run(): all writes before it are visible to every worker after it. Costs
-  /// half of ending one run and starting another.
+  /// Barrier within the body of run(): writes before it are visible to every worker after it. Costs half of
+  /// ending one run and starting another.
   void meet();
 
-  /// Calls body(worker, workers) once on every worker and returns when all are done. `body` must not throw.
-  /// Allocates nothing.
+  /// Calls body(worker, workers) on every worker and waits. `body` must not throw. Does not allocate.
   template <typename Body>
   void run(Body&& body) {
     using Plain = std::remove_reference_t<Body>;
@@ -62,7 +59,7 @@ class ThreadPool {
   void dispatch(Call call, const void* task);
   void serve(int worker);
   void pin(int worker) const;
-  /// Returns a value of `word` that differs from `old`. Spins first, then sleeps.
+  /// Returns a value other than `old`. Spins first, then sleeps.
   std::uint32_t await_change(const std::atomic<std::uint32_t>& word, std::uint32_t old) const;
 
   const int workers_;
@@ -77,10 +74,10 @@ class ThreadPool {
   alignas(64) std::vector<std::jthread> threads_;
 };
 
-/// The pool for the threads of this case, shared among the cases of the runner.
+/// Returns the pool shared by the cases of the runner.
 std::shared_ptr<ThreadPool> shared_pool(State& state);
 
-/// The workers as a team, so that the CPU that reads an input touches it first. `pool` must outlive it.
+/// Lets the CPU that reads an input touch it first. `pool` must outlive the team.
 inline Team team_of(ThreadPool& pool) {
   return [&pool](const std::function<void(int, int)>& body) { pool.run(body); };
 }

@@ -10,8 +10,7 @@
 
 namespace headroom::native {
 
-/// Four rows that are read at once, `stride` rows apart, and the places of their results. Repeats the last
-/// row if there are fewer than four.
+/// Four rows read at once, `stride` rows apart. Repeats the last row if there are fewer.
 struct FourRows {
   std::size_t row[4];
 
@@ -26,8 +25,7 @@ struct FourRows {
   }
 };
 
-/// All rows in groups of four: neighbours, or rows a quarter of the matrix apart, then the remaining
-/// neighbours.
+/// All rows in groups of four: adjacent, or a quarter of the matrix apart and then the rest.
 class RowGroups {
  public:
   [[gnu::always_inline]] RowGroups(std::size_t rows, bool apart)
@@ -41,12 +39,11 @@ class RowGroups {
   std::size_t rows_, quarter_, count_;
 };
 
-/// Columns of a block, and bytes of the scale in front of them.
 constexpr std::size_t kBlockColumns = 32, kScaleBytes = 2;
 constexpr std::size_t kInt8BlockBytes = kScaleBytes + kBlockColumns;
 constexpr std::size_t kInt4BlockBytes = kScaleBytes + kBlockColumns / 2;
 
-/// Converts a finite binary16 to float without a branch; the exponent bias is smaller by 112.
+/// Converts a finite binary16 without a branch; the exponent biases differ by 112.
 [[gnu::always_inline]] inline float block_scale(const std::byte* block) {
   std::uint16_t half;
   std::memcpy(&half, block, sizeof half);
@@ -55,15 +52,15 @@ constexpr std::size_t kInt4BlockBytes = kScaleBytes + kBlockColumns / 2;
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | (bits & 0x8000U) << 16U);
 }
 
-/// x as integers for the int8 kernels: rounded once to q, x = q * step.
+/// x = q * step.
 struct FixedPoint {
   float scale = 1;    ///< q = round(x * scale)
-  float step = 0;     ///< x = q * step; 0 if x does not fit
-  bool fits = false;  ///< false: x has NaN or infinities, or is too small for a step
+  float step = 0;     ///< 0 if x does not fit
+  bool fits = false;  ///< false: x has NaN or infinity, or is too small for a step
 };
 
-/// Fixed point with a largest |q| of `most`. `largest_bits`: the largest |x| as bf16 bits. Compiled for the
-/// baseline and not inlined, because the kernels of every instruction set call it.
+/// Returns the fixed point with largest |q| `most`; `largest_bits` is the largest |x| as bf16 bits. Not
+/// inlined: kernels of every instruction set call it.
 [[gnu::noinline]] FixedPoint fixed_point(std::uint16_t largest_bits, float most);
 
 }  // namespace headroom::native

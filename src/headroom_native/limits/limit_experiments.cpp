@@ -18,26 +18,25 @@
 namespace headroom::native {
 namespace {
 
-/// How a bandwidth limit walks over its memory. An iteration makes `passes` passes over working sets of
-/// `bytes`, so that the fork and join cost nothing in comparison. When hot, all passes read one working
-/// set; when cold, each reads the next of the copies that together exceed twice the last-level cache.
+/// Memory and passes of a bandwidth limit. An iteration makes `passes` passes over working sets of `bytes`,
+/// which amortises fork and join. Hot: the same working set each time. Cold: copies that together exceed
+/// twice the last-level cache.
 struct LimitPlan {
-  std::size_t bytes = 0;   ///< bytes of one pass, in whole lines, at most the requested number
-  std::size_t stride = 0;  ///< between the starts of two passes; 0 when hot
+  std::size_t bytes = 0;   ///< of one pass, in whole lines, at most the requested number
+  std::size_t stride = 0;  ///< from the start of one pass to the next; 0 when hot
   std::size_t passes = 1;
   std::size_t iterations = 1;  ///< number that State::measure cycles through
   std::shared_ptr<Buffer> memory;
 
-  /// Start of the memory of iteration `index`.
   std::byte* start(std::size_t index) const { return memory->data() + index * passes * stride; }
   double bytes_per_iteration() const { return static_cast<double>(bytes) * static_cast<double>(passes); }
 };
 
-/// From L1, 16 MiB take about 30 µs, a hundred times a fork and a join.
+/// From L1, 16 MiB take about 30 µs: a hundred times a fork and join.
 constexpr std::size_t kHotBytesPerIteration = std::size_t{16} << 20;
 /// From memory, 4 MiB take longer than that.
 constexpr std::size_t kColdBytesPerIteration = std::size_t{4} << 20;
-/// Sizes are rounded up to this, so that working sets of similar size share their memory.
+/// Working sets of similar size share memory of this granularity.
 constexpr std::size_t kArenaUnit = std::size_t{64} << 20;
 
 std::size_t rounded_up(std::size_t value, std::size_t multiple) {
@@ -53,12 +52,12 @@ std::shared_ptr<Buffer> arena(State& state, std::size_t bytes) {
   });
 }
 
-/// Plans for the axis `bytes`, rounded down to a multiple of `unit` bytes. Skips the case if that leaves
-/// nothing, or if memory does not suffice. Limits of the same size share the memory.
+/// Rounds the axis `bytes` down to a multiple of `unit`. Skips the case if nothing is left or memory does not
+/// suffice. Limits of the same size share the memory.
 LimitPlan plan_limit(State& state, std::size_t unit) {
   LimitPlan plan;
   plan.bytes = limit_bytes(state, unit);
-  // Checked before rounding up, because a sum that wraps would look small.
+  // Before rounding up: a sum that wraps would look small.
   state.require_memory(plan.bytes);
   const bool hot = state.caches() == Caches::kHot;
   const std::size_t goal = hot ? kHotBytesPerIteration : kColdBytesPerIteration;
@@ -90,8 +89,7 @@ struct alignas(64) Ball {
   std::atomic<std::uint64_t> transfers{0};
 };
 
-/// Passes the ball until it has made `count` transfers: worker 0 takes it at even numbers, worker 1 at odd
-/// ones.
+/// Passes the ball: worker 0 takes even numbers, worker 1 odd ones.
 void play(Ball& ball, std::uint64_t first, std::uint64_t count) {
   for (std::uint64_t turn = first; turn < count; turn += 2) {
     while (ball.transfers.load(std::memory_order_acquire) != turn) {
@@ -100,7 +98,7 @@ void play(Ball& ball, std::uint64_t first, std::uint64_t count) {
   }
 }
 
-/// Nanoseconds of one transfer, averaged over `count` (even).
+/// Returns the average over `count` (even) transfers.
 double transfer_ns(ThreadPool& pool, std::uint64_t count) {
   Ball ball;
   Ball ready;
@@ -184,7 +182,7 @@ void limit_peak(State& state) {
   const std::string& dtype = state.text("dtype");
   const PeakKernel kernel = peak_kernel(dtype, state.text("pattern"), chosen_isa());
   if (kernel.run == nullptr) state.skip(kernel.why_not);
-  // At least 0.1 ms, more than a thousand times a fork and a join.
+  // At least 0.1 ms: a thousand times a fork and join.
   constexpr double kFlopsPerThread = 8e7;
   const auto rounds = static_cast<std::uint64_t>(kFlopsPerThread / kernel.flops_per_round) + 1024;
   const auto pool = shared_pool(state);
@@ -198,7 +196,7 @@ void limit_pingpong(State& state) {
   if (state.threads() < 2) state.skip("needs two threads");
   const auto pool = shared_pool(state);
   if (!pool->has_a_cpu_each()) state.skip("needs a CPU for each of its threads");
-  constexpr std::uint64_t kFewest = 1000;  // enough to hide the cost of the clock
+  constexpr std::uint64_t kFewest = 1000;  // hides the cost of the clock
   state.measure_batches([&](std::uint64_t iterations) {
     const std::uint64_t count = std::max(kFewest, iterations + iterations % 2);
     return transfer_ns(*pool, count) * static_cast<double>(iterations);

@@ -5,25 +5,22 @@
 
 namespace headroom::native {
 
-/// Bandwidth of reading a working set of `bytes`, by `pattern`. The limit is the best of the patterns.
+/// Measures reads of `bytes`. In all limits, the best pattern is the limit.
 void limit_read(State& state);
 
-/// Bandwidth of writing a working set of `bytes`, by `pattern`. Does not count the read of a line before a
-/// store. The limit is the best of the patterns.
+/// Measures writes of `bytes`; the read of a line before a store does not count.
 void limit_write(State& state);
 
-/// Bandwidth of clearing a working set by the CPU's clearing instruction. Skipped if the CPU has none.
+/// Measures the CPU's clearing instruction; skipped without one.
 void limit_zero_fill(State& state);
 
-/// Bandwidth of copying one half of a working set of `bytes` to the other, by `pattern`: bytes read plus
-/// bytes written. The limit is the best of the patterns.
+/// Measures copies of one half of `bytes` to the other (bytes read plus written).
 void limit_copy(State& state);
 
-/// Arithmetic peak of `dtype` by the instruction of `pattern`. The limit is the best of the patterns.
 void limit_peak(State& state);
 
-/// One-way latency of a cache line between the CPUs of worker 0 and worker 1: a measure of how close they
-/// are, because bandwidth limits depend on placement.
+/// Measures the one-way latency of a cache line between the CPUs of workers 0 and 1: bandwidth limits depend
+/// on their distance.
 void limit_pingpong(State& state);
 
 }  // namespace headroom::native

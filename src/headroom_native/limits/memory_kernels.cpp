@@ -17,7 +17,6 @@ constexpr std::size_t kUnroll = 8;
 constexpr std::size_t kStreams = 4;
 /// Bandwidth times loaded latency of a server core, rounded up.
 constexpr std::size_t kReadPrefetchDistance = 6144;
-/// The same, for each of the streams.
 constexpr std::size_t kStreamPrefetchDistance = 2048;
 
 template <typename Line>
@@ -36,7 +35,7 @@ void read_linear(const std::byte* data, std::size_t bytes) {
   Line::finish();
 }
 
-/// Prefetches past the first-level cache, where lines prefetched for four streams would evict each other.
+/// Prefetches past L1, where lines prefetched for four streams would evict each other.
 template <typename Line, bool kPrefetch>
 void read_streams(const std::byte* data, std::size_t bytes) {
   constexpr std::size_t kStep = 2 * kLineBytes;
@@ -123,7 +122,7 @@ void clear_lines(std::byte* data, std::size_t bytes) {
 
 #elif defined(__aarch64__)
 
-/// Bytes that dc zva clears; 0 if the operating system forbids it.
+/// Returns the bytes that dc zva clears; 0 if the operating system forbids it.
 std::size_t zero_block() {
   std::uint64_t id = 0;
   asm("mrs %0, dczid_el0" : "=r"(id));

@@ -11,9 +11,8 @@
 #include <emmintrin.h>
 #endif
 
-/// Kernels of the bandwidth limits: moves of whole cache lines by each instruction set. They are assembly,
-/// so that the compiler can neither drop unused loads nor turn stores into memset, and name their
-/// registers, so that nothing spills.
+/// Moves of whole cache lines by each instruction set. Assembly with named registers: the compiler cannot
+/// drop loads, turn stores into memset, or spill.
 namespace headroom::native {
 
 constexpr std::size_t kLineBytes = 64;
@@ -43,8 +42,7 @@ struct Avx512Line {
   [[gnu::always_inline]] static void load(const std::byte* from) {
     asm volatile("vmovaps %0, %%zmm0" : : "m"(line_at(from)) : "xmm0");
   }
-  /// store() and stream() write all bits one, made anew each time, because no register survives between the
-  /// statements.
+  /// Produces all-ones each time: no register survives between the statements.
   [[gnu::always_inline]] static void store(std::byte* to) {
     asm volatile("vpternlogd $255, %%zmm1, %%zmm1, %%zmm0\n\tvmovaps %%zmm0, %0"
                  : "=m"(line_at(to))
@@ -69,7 +67,7 @@ struct Avx512Line {
                  : "m"(line_at(from))
                  : "xmm0");
   }
-  /// After the last move: avoids the SSE transition penalty in the code that follows.
+  /// Call after the last move: avoids the SSE transition penalty.
   [[gnu::always_inline]] static void finish() { asm volatile("vzeroupper" : : : "xmm0", "xmm1"); }
 };
 
@@ -111,7 +109,6 @@ struct Avx2Line {
 
 #if defined(__aarch64__)
 
-/// Pairs of 16-byte registers.
 struct BaselineLine {
   [[gnu::always_inline]] static void load(const std::byte* from) {
     asm volatile("ldp q0, q1, %0\n\tldp q2, q3, %1"
@@ -148,7 +145,6 @@ struct BaselineLine {
 
 #define HEADROOM_SVE ".arch armv8.2-a+sve\n\t"
 
-/// A register of 512 bits.
 struct Sve512Line {
   [[gnu::always_inline]] static void load(const std::byte* from) {
     asm volatile(HEADROOM_SVE "ldr z0, [%0]" : : "r"(from), "m"(line_at(from)) : "v0");
@@ -177,7 +173,6 @@ struct Sve512Line {
   [[gnu::always_inline]] static void finish() {}
 };
 
-/// Two registers of 256 bits.
 struct Sve256Line {
   [[gnu::always_inline]] static void load(const std::byte* from) {
     asm volatile(HEADROOM_SVE "ldr z0, [%0]\n\tldr z1, [%0, #1, mul vl]"
@@ -221,7 +216,7 @@ struct Sve256Line {
 
 #else
 
-/// The widest moves that the compiler may assume of every CPU of this architecture.
+/// The widest moves that the compiler may assume.
 struct BaselineLine {
 #if defined(__x86_64__)
   using Word = __m128i;
@@ -278,7 +273,6 @@ struct BaselineLine {
 
 #endif
 
-/// Calls `choose`.operator()<Line>() for the widest moves of `isa`.
 template <typename Choose>
 auto with_widest_line([[maybe_unused]] Isa isa, Choose choose) {
 #if defined(__x86_64__)
@@ -291,45 +285,42 @@ auto with_widest_line([[maybe_unused]] Isa isa, Choose choose) {
   return choose.template operator()<BaselineLine>();
 }
 
-/// Whether this architecture has stores that bypass the caches.
 #if defined(__x86_64__) || defined(__aarch64__)
 constexpr bool kHasNontemporalStores = true;
 #else
 constexpr bool kHasNontemporalStores = false;
 #endif
 
-/// Waits for the non-temporal stores of this thread.
+/// Waits for this thread's non-temporal stores.
 inline void store_fence() {
 #if defined(__x86_64__)
   _mm_sfence();
 #endif
 }
 
-/// Reads [data, data + bytes) once. `data` is aligned to 64 bytes; `bytes` is a multiple of 64.
+/// `data` is aligned to 64 bytes; `bytes` is a multiple of 64.
 using ReadKernel = void (*)(const std::byte* data, std::size_t bytes);
 
-/// `pattern`: "linear" (one stream), "streams" (four streams, a quarter of the range each), "prefetch" (one
-/// stream with software prefetch), "streams_prefetch" (four, prefetched past the first-level cache). Throws
-/// std::logic_error for any other.
+/// `pattern`: "linear" (one stream), "streams" (four, a quarter of the range each), "prefetch" (one, software
+/// prefetch), "streams_prefetch" (four, prefetched past L1). Throws std::logic_error otherwise.
 ReadKernel read_kernel(std::string_view pattern, Isa isa);
 
-/// Sets all bits of [data, data + bytes). `data` is aligned to 64 bytes; `bytes` is a multiple of 64. Call
-/// store_fence() after the last call to wait for non-temporal stores.
+/// Sets all bits. `data` is aligned to 64 bytes; `bytes` is a multiple of 64. Call store_fence() at the end.
 using WriteKernel = void (*)(std::byte* data, std::size_t bytes);
 
-/// `pattern`: "plain" or "nontemporal" (bypasses the caches). Throws std::logic_error for any other.
+/// `pattern`: "plain" or "nontemporal" (bypasses the caches). Throws std::logic_error otherwise.
 WriteKernel write_kernel(std::string_view pattern, Isa isa);
 
-/// Clears whole lines by clzero (AMD) or dc zva (aarch64). These read nothing and may be faster than any
-/// store, so they do not bound kernels that write values. Null if this CPU has neither.
+/// Clears whole lines by clzero (AMD) or dc zva (aarch64); null without them. May be faster than any store:
+/// no bound for kernels that write values.
 WriteKernel zero_kernel();
 
-/// Copies `bytes` bytes, a multiple of 64, between ranges that are aligned to 64 bytes and do not overlap.
-/// Call store_fence() after the last call to wait for non-temporal stores.
+/// `bytes` is a multiple of 64; the ranges are aligned to 64 bytes and do not overlap. Call store_fence() at
+/// the end.
 using CopyKernel = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
 
-/// `pattern`: "plain", "nontemporal" (stores bypass the caches), "prefetch" (nontemporal with software
-/// prefetch of the source). Throws std::logic_error for any other.
+/// `pattern`: "plain", "nontemporal" (stores bypass the caches), "prefetch" (nontemporal, software prefetch
+/// of the source). Throws std::logic_error otherwise.
 CopyKernel copy_kernel(std::string_view pattern, Isa isa);
 
 }  // namespace headroom::native

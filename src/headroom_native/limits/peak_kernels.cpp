@@ -11,13 +11,12 @@ namespace headroom::native {
 
 namespace {
 
-/// Two instructions per cycle with a latency of up to six need twelve results, which the registers allow.
+/// Twelve results fit the registers and hide a latency of up to six at two instructions per cycle.
 constexpr double kResults = 12;
 
 #if defined(__x86_64__)
 
-// Assembly, because GCC 12 spills an array of twelve vector accumulators, which costs two thirds of the
-// peak.
+// Assembly: GCC 12 spills twelve vector accumulators, which costs two thirds of the peak.
 #define HEADROOM_TWELVE(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
 #define HEADROOM_CLEAR(i) "vpxor %%xmm" #i ", %%xmm" #i ", %%xmm" #i "\n\t"
 #define HEADROOM_PEAK_LOOP(function, step)                                                                    \
@@ -42,8 +41,7 @@ HEADROOM_PEAK_LOOP(f64_ymm, HEADROOM_F64_YMM)
 HEADROOM_PEAK_LOOP(f32_ymm, HEADROOM_F32_YMM)
 HEADROOM_PEAK_LOOP(bf16_zmm, HEADROOM_BF16_ZMM)
 HEADROOM_PEAK_LOOP(int8_zmm, HEADROOM_INT8_ZMM)
-// Without an instruction that sums products of bytes in 32 bits: unsigned by signed bytes, summed in pairs
-// and added in 16 bits.
+// Without vpdpbusd: unsigned times signed bytes, summed in pairs and added in 16 bits.
 #define HEADROOM_INT8_PAIRS_ZMM(i) \
   "vpmaddubsw %%zmm14, %%zmm15, %%zmm13\n\tvpaddw %%zmm13, %%zmm" #i ", %%zmm" #i "\n\t"
 #define HEADROOM_INT8_PAIRS_YMM(i) \
@@ -83,7 +81,7 @@ PeakKernel narrow_kernel(std::string_view dtype, std::string_view pattern, Isa i
 
 #endif
 
-/// 16-byte vectors of the compiler: a multiply and an add on plain x86-64, fused if the baseline has FMA.
+/// Multiplies and adds; fused if the baseline has FMA.
 template <typename T>
 void portable_fma(std::uint64_t rounds) {
   using Vector [[gnu::vector_size(16)]] = T;
@@ -131,7 +129,7 @@ HEADROOM_NEON_LOOP(f32_neon, "", HEADROOM_F32_NEON)
 HEADROOM_NEON_LOOP(int8_neon, ".arch armv8.6-a\n\t", HEADROOM_INT8_NEON)
 HEADROOM_NEON_LOOP(bf16_neon, ".arch armv8.6-a\n\t", HEADROOM_BF16_NEON)
 
-// The same with SVE vectors; movi also clears the rest of a z register.
+// SVE variants; movi also clears the rest of a z register.
 #define HEADROOM_F64_SVE(i) "fmla z" #i ".d, p0/m, z30.d, z31.d\n\t"
 #define HEADROOM_F32_SVE(i) "fmla z" #i ".s, p0/m, z30.s, z31.s\n\t"
 #define HEADROOM_INT8_SVE(i) "sdot z" #i ".s, z30.b, z31.b\n\t"
@@ -143,7 +141,7 @@ HEADROOM_NEON_LOOP(int8_sve, HEADROOM_SVE, HEADROOM_INT8_SVE)
 HEADROOM_NEON_LOOP(bf16_sve, HEADROOM_SVE, HEADROOM_BF16_SVE)
 
 PeakKernel sve_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
-  // Per round: a multiply and an add for each element of 16 results.
+  // A multiply and an add for each element of 16 results.
   const double flops = 16 * 2 * static_cast<double>(sve_bytes());
   if (pattern == "fma" && dtype == "f64") return {f64_sve, flops / 8, "fmla z.d", {}};
   if (pattern == "fma" && dtype == "f32") return {f32_sve, flops / 4, "fmla z.s", {}};
@@ -196,8 +194,7 @@ PeakKernel vector_kernel(std::string_view dtype, std::string_view pattern, [[may
 
 #if defined(__x86_64__) && defined(__linux__)
 
-// Six results hide the latency of 52 cycles; each product takes 16. Tiles are zero, because the time of a
-// product does not depend on its values.
+// Six results hide the latency of 52 cycles; a product takes 16, whatever the values, so tiles are zero.
 #define HEADROOM_TILE_LOOP(function, instruction)                                           \
   void function(std::uint64_t rounds) {                                                     \
     const TileConfig config;                                                                \
@@ -218,7 +215,6 @@ HEADROOM_TILE_LOOP(int8_tiles, "tdpbusd")
 
 constexpr double kTiles = 6;
 
-/// Products of tiles of 16 x 64 bytes, bf16 or int8. Asks Linux for the permission to use tiles.
 PeakKernel amx_peak_kernel(std::string_view dtype, Isa isa) {
   const bool is_bf16 = dtype == "bf16";
   if (!is_bf16 && dtype != "int8") return {};
@@ -245,7 +241,7 @@ PeakKernel amx_peak_kernel(std::string_view, Isa) {
 PeakKernel peak_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
   const bool is_narrow = dtype == "bf16" || dtype == "int8";
   if (pattern == "fma" && is_narrow) {
-    // If dot products are slow or missing, widening to f32 is the fastest way, so it is a bound too.
+    // If dot products are slow or missing, widening to f32 is fastest, so it is a bound too.
     PeakKernel kernel = vector_kernel("f32", "fma", isa);
     kernel.instruction += " (widened)";
     return kernel;

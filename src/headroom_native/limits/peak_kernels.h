@@ -9,18 +9,16 @@
 
 namespace headroom::native {
 
-/// A loop of one arithmetic instruction on registers alone, with enough independent results to hide its
-/// latency.
+/// Loop of one arithmetic instruction, with enough independent results to hide its latency.
 struct PeakKernel {
-  void (*run)(std::uint64_t rounds) = nullptr;  ///< null where this CPU cannot
+  void (*run)(std::uint64_t rounds) = nullptr;  ///< null if this CPU cannot run it
   double flops_per_round = 0;                   ///< a multiply and an add count as two, for integers too
   std::string instruction;                      ///< "vfmadd231ps zmm"
-  std::string why_not;                          ///< where run is null
+  std::string why_not;                          ///< set if run is null
 };
 
-/// `dtype`: f64, f32, bf16, int8. `pattern`: "fma" (multiply and add of one element each; bf16 and int8
-/// widened to f32, conversions not counted), "dot" (sums of products of narrow elements), "amx" (products of
-/// tiles; asks the kernel for the permission to use them).
+/// `dtype`: f64, f32, bf16, int8. `pattern`: "fma" (bf16 and int8 widened to f32, conversions not counted),
+/// "dot" (sums of narrow products), "amx" (tiles; asks Linux to permit them).
 PeakKernel peak_kernel(std::string_view dtype, std::string_view pattern, Isa isa);
 
 }  // namespace headroom::native

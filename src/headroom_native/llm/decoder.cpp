@@ -15,8 +15,7 @@
 namespace headroom::native {
 namespace {
 
-/// Up to this number vectors are multiplied one by one: unpacking weights costs as much as that many
-/// products.
+/// Vectors multiplied one by one, at most: unpacking weights costs about as many products.
 constexpr std::size_t kMostFew = 8;
 std::size_t few_of(LlmFormat format) {
   if (format == LlmFormat::kBf16) return 1;
@@ -25,13 +24,13 @@ std::size_t few_of(LlmFormat format) {
 bool are_few(LlmFormat format, std::size_t vectors) {
   return vectors <= few_of(format);
 }
-/// Weights that stay in the second-level cache while few vectors are multiplied by them.
+/// Stays in L2 while few vectors are multiplied.
 constexpr std::size_t kBlockBytes = std::size_t{192} << 10;
-/// Row groups of a gemv that takes four at once.
+/// Rows that a gemv takes at once.
 constexpr std::size_t kRowsAtOnce = 4;
 
-/// Columns per pass with many vectors: the current rows (8 of 4 KiB) stay in the first-level cache, all
-/// vectors (128 of 4 KiB) in the second. A multiple of a block.
+/// Columns per pass with many vectors: the current rows (8 of 4 KiB) fit L1, all vectors (128 of 4 KiB) L2. A
+/// multiple of a block.
 constexpr std::size_t kColumnsOfMany = 2048;
 constexpr std::size_t kManyVectors = 16;
 
@@ -39,9 +38,9 @@ std::size_t columns_at_once(std::size_t columns, std::size_t vectors) {
   return vectors < kManyVectors ? columns : std::min(columns, kColumnsOfMany);
 }
 
-/// Heads that read a block of keys and values together; more gain nothing.
+/// More heads that read a block together gain nothing.
 constexpr std::size_t kQueriesTogether = 8;
-/// Up to this number of rows each worker normalises all of them itself, which costs less than a barrier.
+/// Up to so many rows, each worker normalises all of them: cheaper than a barrier.
 constexpr std::size_t kAlone = 2;
 
 }  // namespace
@@ -100,7 +99,7 @@ void MatrixProducts::multiply_many(const LlmMatrix& matrix, Slice rows,
   }
 }
 
-/// A group of rows, for a range of columns. Prefetches the next group.
+/// Prefetches the next group.
 void MatrixProducts::multiply_rows(const LlmMatrix& matrix, Slice rows, Slice columns,
                                    std::span<const LlmProduct> products) {
   const std::size_t stride = matrix.row_bytes(), ahead = many_.rows * stride;
@@ -140,7 +139,7 @@ void TopKSampler::keep_largest() {
 std::span<const TopKSampler::Candidate> TopKSampler::candidates(std::span<const float> logits) {
   kept_.clear();
   threshold_ = -std::numeric_limits<float>::infinity();
-  // Most logits are below the threshold of the first ones and cost one vector comparison.
+  // Most logits cost one vector comparison.
   std::size_t room = 4 * top_k_;
   for (std::size_t at = 0;; ++at) {
     at = kernels_.find_at_least(logits.data(), at, logits.size(), threshold_);
@@ -165,7 +164,7 @@ std::int32_t TopKSampler::draw(std::span<const float> logits) {
     left -= one.logit;
     if (left < 0) return static_cast<std::int32_t>(one.token);
   }
-  return static_cast<std::int32_t>(most.token);  // a remainder from rounding
+  return static_cast<std::int32_t>(most.token);  // rounding left a remainder
 }
 
 std::int32_t greedy_token(std::span<const float> logits) {
@@ -316,7 +315,7 @@ void LlmDecoder::run_layer(std::size_t index, std::size_t rows) {
   pool_.run([&](int at, int workers) { contract(layer, rows, at, workers); });
 }
 
-/// Rows of one sequence need the keys of the rows before them; different sequences are independent.
+/// Rows of one sequence need the keys of earlier rows, hence the barrier.
 void LlmDecoder::attend_rows(std::size_t layer, std::size_t rows, int at, int workers) {
   Worker& worker = workers_[static_cast<std::size_t>(at)];
   const Slice slice = slice_of(rows * config_.kv_heads, at, workers);
@@ -336,7 +335,6 @@ void LlmDecoder::attend_rows(std::size_t layer, std::size_t rows, int at, int wo
   }
 }
 
-/// Rotates the key of a head and stores it and the value in the cache.
 void LlmDecoder::keep(std::size_t layer, std::size_t row, std::size_t kv_head) {
   const std::size_t width = config_.head_dim(), position = position_of(row);
   const std::size_t start = ((sequence_of(row) * config_.kv_heads + kv_head) * positions_ + position) * width;
@@ -347,7 +345,6 @@ void LlmDecoder::keep(std::size_t layer, std::size_t row, std::size_t kv_head) {
   token_.round(key + config_.kv_dim(), width, values_[layer].as<Bf16>().data() + start);
 }
 
-/// The query heads of rows of one sequence that share a key-value head.
 void LlmDecoder::attend(std::size_t layer, Slice rows, std::size_t kv_head, Worker& worker) {
   const std::size_t width = config_.head_dim(), shared = config_.heads / config_.kv_heads;
   const std::size_t sequence = sequence_of(rows.begin);
@@ -365,7 +362,7 @@ void LlmDecoder::attend(std::size_t layer, Slice rows, std::size_t kv_head, Work
                 worker.scores.data());
 }
 
-/// x of each row += its row of `inputs` (`size` numbers) times the matrix, times `share_of` of the row.
+/// Adds the product of each row's `size` inputs, times `share_of(row)`, to x.
 template <typename ShareOf>
 void LlmDecoder::add_product(const LlmMatrix& matrix, std::span<const Bf16> inputs, std::size_t size,
                              std::size_t rows, int at, int workers, ShareOf share_of) {
@@ -386,7 +383,6 @@ void LlmDecoder::project_back(const LlmLayer& layer, std::size_t rows, int at, i
   add_product(layer.out, attended_, config_.q_dim(), rows, at, workers, [](std::size_t) { return 1.0F; });
 }
 
-/// This worker's rows of the hidden activations.
 void LlmDecoder::expand(const LlmLayer& layer, std::size_t rows, int at, int workers) {
   Worker& worker = workers_[static_cast<std::size_t>(at)];
   const Slice slice = slice_of(config_.hidden, at, workers);
@@ -430,7 +426,6 @@ void LlmDecoder::expand_shared(const LlmLayer& layer, std::size_t rows, const Bf
   }
 }
 
-/// This worker's rows of the feed-forward contribution to the residual stream.
 void LlmDecoder::contract(const LlmLayer& layer, std::size_t rows, int at, int workers) {
   Worker& worker = workers_[static_cast<std::size_t>(at)];
   const Slice slice = slice_of(config_.dim, at, workers);
@@ -470,8 +465,8 @@ void LlmDecoder::collect_logits(std::size_t rows, LlmLogits wanted) {
   });
 }
 
-/// The softmax over all experts, cut to the chosen ones and rescaled to 1, equals the softmax over the
-/// chosen ones. Without rescaling, divide by the sum over all.
+/// Chooses experts. Softmax over all, cut to the chosen ones and rescaled, equals softmax over those. Without
+/// rescaling, divides by the sum over all.
 void LlmDecoder::choose_experts(const LlmLayer& layer, std::size_t row, const Bf16* x, Worker& worker) {
   const LlmProduct product{x, worker.scores.data()};
   worker.products.multiply(layer.gate, {0, config_.experts}, std::span(&product, 1));

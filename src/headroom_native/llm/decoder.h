@@ -21,23 +21,21 @@
 
 namespace headroom::native {
 
-/// A vector to multiply a matrix by, and the place of the product: one sum per row of the matrix.
+/// A vector, and the place of its product with a matrix: one sum per row.
 struct LlmProduct {
   const Bf16* x;
   float* sums;
 };
 
-/// The matrix products of one worker, for every format. Multiplies few vectors one by one, using the
-/// weights as stored; for many vectors it reads and unpacks each weight once for all.
+/// Matrix products of one worker. Multiplies few vectors one by one with the weights as stored; for many,
+/// unpacks each weight once.
 class MatrixProducts {
  public:
-  /// For matrices of up to `columns` columns.
+  /// For matrices of at most `columns` columns.
   MatrixProducts(Isa isa, std::size_t columns);
 
-  /// product.sums[row] = matrix row times product.x, for the rows of `rows`.
   void multiply(const LlmMatrix& matrix, Slice rows, std::span<const LlmProduct> products);
 
-  /// The kernel for a single vector.
   const GemvKernel& kernel(LlmFormat format) const { return kernels_[static_cast<std::size_t>(format)]; }
 
  private:
@@ -55,25 +53,24 @@ class MatrixProducts {
   std::vector<float*> sums_;
 };
 
-/// The dtype whose peak bounds MatrixProducts with this many vectors: "int8" if x is fixed point and
-/// products are of integers, "bf16" if weights and vectors are multiplied as bf16 or f32.
+/// Returns the dtype of the peak that bounds MatrixProducts: "int8" for fixed-point x, else "bf16".
 const char* dtype_of_products(LlmFormat format, std::size_t vectors, Isa isa);
 
-/// Samples tokens from softmax(logits / temperature) over the logits that are at least the k-th largest.
-/// Ties stay in, as in gpt-fast's benchmark.
+/// Samples from softmax(logits / temperature) over the k largest logits and ties, as gpt-fast's benchmark
+/// does.
 class TopKSampler {
  public:
   /// `top_k` >= 1, `temperature` > 0.
   TopKSampler(std::size_t top_k, float temperature, std::uint64_t seed, Isa isa);
 
-  /// Never returns a NaN; returns 0 if all logits are NaN. Always returns an infinite logit.
+  /// Never draws a NaN (returns 0 if all are NaN); always draws an infinite logit.
   std::int32_t draw(std::span<const float> logits);
 
   struct Candidate {
     float logit;
     std::uint32_t token;
   };
-  /// The candidates of `draw`, in no particular order.
+  /// Returns the candidates of `draw`, unordered.
   std::span<const Candidate> candidates(std::span<const float> logits);
 
  private:
@@ -87,46 +84,44 @@ class TopKSampler {
   float threshold_ = 0;  ///< smaller logits are not among the k largest
 };
 
-/// The token of the largest logit; the first of equal ones.
+/// Returns the token of the largest logit, the first of equal ones.
 std::int32_t greedy_token(std::span<const float> logits);
 
-/// Tokens that go through a layer together: their vectors fill half of a second-level cache.
+/// Their vectors fill half of a typical L2.
 constexpr std::size_t kLlmRowsAtOnce = 128;
 
-/// Tokens of a pass whose logits are wanted.
 enum class LlmLogits {
-  kLast,  ///< the last one of each sequence
+  kLast,  ///< last token of each sequence
   kAll
 };
 
-/// A model that decodes one sequence, or several of the same length at once, on a pool of threads. Residual
-/// stream and arithmetic are f32. Inputs of matrices, keys and values are rounded to bf16; so are weights
-/// in blocks when many tokens are multiplied by them. Up to kLlmRowsAtOnce tokens go through the layers
-/// together, so that the weights are read from memory once for all of them. Each worker has its own rows of
-/// every matrix; for one token the workers meet five times per layer.
+/// Decodes one or several sequences of equal length. Residual stream and arithmetic are f32; inputs of
+/// matrices, keys and values are rounded to bf16, and so are weights in blocks when many tokens are
+/// multiplied. Up to kLlmRowsAtOnce tokens go through a layer together, so that weights are read once. A pass
+/// of one token has five barriers per layer.
 class LlmDecoder {
  public:
-  /// Reserves `positions` tokens in each of `sequences`. `weights` and `pool` must outlive it.
+  /// `weights` and `pool` must outlive it.
   LlmDecoder(const LlmWeights& weights, ThreadPool& pool, Isa isa, std::size_t positions, TopKSampler sampler,
              std::size_t sequences = 1);
 
   const std::string& isa() const { return workers_.front().products.kernel(kernel_format_).isa; }
 
-  /// Appends tokens [sequences, some] and returns their logits: [sequences, vocab], or [sequences, some,
-  /// vocab] for kAll, valid until the next call. Throws std::length_error if there is no room, or not a
-  /// token for each sequence.
+  /// Appends tokens [sequences, some]. Returns logits [sequences, vocab], or [sequences, some, vocab] for
+  /// kAll, valid until the next call. Throws std::length_error if there is no room or not one token per
+  /// sequence.
   std::span<const float> forward(std::span<const std::int32_t> tokens, LlmLogits wanted = LlmLogits::kLast);
-  /// Samples a token for the first sequence from the last logits.
+  /// Samples for the first sequence.
   std::int32_t sample() { return sampler_.draw(std::span(logits_).first(config_.vocab)); }
-  /// Drops all but the first `positions` of each sequence.
+  /// Keeps the first `positions` of each sequence.
   void rewind(std::size_t positions = 0);
-  /// Fills the first `positions` of each sequence with random keys and values. The cost of the next tokens
-  /// does not depend on the values.
+  /// Fills the first `positions` with random keys and values, on which the cost of later tokens does not
+  /// depend.
   void pretend(std::size_t positions, std::uint64_t seed);
-  /// Routing of the first sequence.
+  /// Returns the routing of the first sequence.
   const LlmRouting& routing() const { return routing_; }
 
-  /// The keys and values of a key-value head: [positions, head_dim].
+  /// Return [positions, head_dim] of a key-value head.
   const Bf16* keys(std::size_t layer, std::size_t sequence, std::size_t head) const {
     return keys_[layer].as<Bf16>().data() +
            (sequence * config_.kv_heads + head) * positions_ * config_.head_dim();
@@ -137,22 +132,20 @@ class LlmDecoder {
   }
 
  private:
-  /// An expert of a token, and its share in the result.
   struct Share {
     std::uint32_t expert = 0;
     float weight = 1;
   };
-  /// Private to a worker.
   struct Worker {
     MatrixProducts products;
     std::vector<Bf16> normalised;  ///< [kAlone, dim]
-    std::vector<float> scores;     ///< of each expert, or scratch of attention
+    std::vector<float> scores;     ///< per expert, or scratch of attention
     std::vector<AttentionQuery> queries;
     std::vector<LlmProduct> list;
   };
 
   std::size_t at_once() const;
-  /// Rows of one sequence whose heads read a block of keys and values together.
+  /// Rows of a sequence whose heads read a block of keys and values together.
   std::size_t rows_together() const;
   std::size_t position_of(std::size_t row) const { return used_ + (first_row_ + row) % each_; }
   std::size_t sequence_of(std::size_t row) const { return (first_row_ + row) / each_; }
@@ -165,7 +158,7 @@ class LlmDecoder {
   void project_back(const LlmLayer& layer, std::size_t rows, int at, int workers);
   void expand(const LlmLayer& layer, std::size_t rows, int at, int workers);
   void contract(const LlmLayer& layer, std::size_t rows, int at, int workers);
-  /// The same for the expert that all tokens go through, if the model has one.
+  /// Handles the shared expert, if the model has one.
   void expand_shared(const LlmLayer& layer, std::size_t rows, const Bf16* x, int at, int workers);
   template <typename ShareOf>
   void add_product(const LlmMatrix& matrix, std::span<const Bf16> inputs, std::size_t size, std::size_t rows,
@@ -174,9 +167,9 @@ class LlmDecoder {
 
   void choose_experts(const LlmLayer& layer, std::size_t row, const Bf16* x, Worker& worker);
   void record_routing(std::size_t index, std::size_t rows);
-  /// The normalised residual stream of all rows: a copy per worker for few rows, else computed together.
+  /// Normalises the residual stream: in each worker for few rows, else together.
   const Bf16* normalise(const Bf16* weight, std::size_t rows, int at, int workers);
-  /// The products of the rows routed to `expert` by x[row] or, with an input per share, by x[share].
+  /// Returns the products of rows routed to `expert`, with inputs x[row], or x[share] if `of_shares`.
   std::span<const LlmProduct> products_of(std::size_t expert, std::size_t rows, const Bf16* x, bool of_shares,
                                           std::size_t columns, std::vector<float>& sums, std::size_t size,
                                           Worker& worker) const;
@@ -191,12 +184,12 @@ class LlmDecoder {
   std::size_t positions_, sequences_;
   std::size_t used_ = 0;               ///< positions that hold tokens
   std::size_t each_ = 1;               ///< tokens per sequence in the current pass
-  std::size_t first_row_ = 0;          ///< first token of the current pass that goes through the layers now
+  std::size_t first_row_ = 0;          ///< first token of the current pass that is in the layers now
   std::vector<Buffer> keys_, values_;  ///< per layer: [sequences, kv_heads, positions, head_dim] of bf16
-  std::vector<float> x_;               ///< the residual stream: [rows, dim]
+  std::vector<float> x_;               ///< residual stream: [rows, dim]
   std::vector<Bf16> normalised_;       ///< [rows, dim]
   std::vector<float> qkv_;             ///< [rows, qkv_rows]
-  std::vector<Bf16> attended_;         ///< [rows, dim]
+  std::vector<Bf16> attended_;         ///< [rows, q_dim]
   std::vector<float> sums_;            ///< [rows, chosen, dim]
   std::vector<float> gate_, up_;       ///< [rows, chosen, hidden]
   std::vector<Bf16> hidden_;           ///< [rows, chosen, hidden]

@@ -25,27 +25,26 @@
 namespace headroom::native {
 namespace {
 
-/// A share of operations of another dtype that is too small to change a bound.
+/// Too small a share of another dtype to change a bound.
 constexpr double kFewOperations = 0.05;
 
 double wanted_logits(const LlmShape& shape) {
   return shape.wanted == LlmLogits::kAll ? shape.rows() : static_cast<double>(shape.sequences);
 }
 
-/// Expected number of distinct experts when each token chooses at random.
+/// Assumes that each token chooses at random.
 double expected_experts(const LlmConfig& config, double rows) {
   const auto experts = static_cast<double>(config.experts);
   return experts * (1 - std::pow(1 - static_cast<double>(config.chosen) / experts, rows));
 }
 
-/// Operations of matrices that are multiplied as integers.
 double integer_operations(const LlmConfig& config, const LlmShape& shape, Isa isa) {
   const double rows = shape.rows(), passes = std::ceil(rows / static_cast<double>(kLlmRowsAtOnce));
   const double chosen = rows * static_cast<double>(config.chosen), logits = wanted_logits(shape);
   const auto dim = static_cast<double>(config.dim), q_dim = static_cast<double>(config.q_dim()),
              hidden = static_cast<double>(config.hidden);
   double sum = 0;
-  // `times` in all, `at_once` per read of the matrix.
+  // `times` in total, `at_once` per read of the matrix.
   const auto add = [&](LlmFormat format, double numbers, double times, double at_once) {
     const auto vectors = static_cast<std::size_t>(std::max(1.0, std::round(at_once)));
     if (std::string_view(dtype_of_products(format, vectors, isa)) == "int8") sum += 2 * numbers * times;
@@ -72,17 +71,16 @@ double integer_operations(const LlmConfig& config, const LlmShape& shape, Isa is
   return sum;
 }
 
-/// A model to measure, from a file or with random weights.
+/// A model from a file or with random weights.
 struct LlmSubject {
   std::string name;
-  std::string stored;                ///< format in the file: "Q8_0"; empty: random weights
+  std::string stored;                ///< format in the file ("Q8_0"); empty: random weights
   std::vector<std::int32_t> tokens;  ///< prompt as given; empty: any
-  /// The config for `layers` layers with weights of `dtype`. Throws Error.
+  /// Throws Error.
   std::function<LlmConfig(std::size_t layers, const std::string& dtype)> config;
   std::function<LlmWeights(const LlmConfig& config, std::uint64_t seed, const Team& team)> load;
 };
 
-/// The model of a case and its pool.
 struct Running {
   std::shared_ptr<ThreadPool> pool;
   Team team;
@@ -93,7 +91,7 @@ struct Running {
   const LlmConfig& config() const { return weights->config(); }
 };
 
-/// Bytes of the vectors of the rows in flight and of the logits.
+/// Returns the bytes of the vectors in flight and of the logits.
 std::size_t working_bytes(const LlmConfig& config, const LlmShape& shape) {
   const std::size_t rows = std::min(kLlmRowsAtOnce, shape.sequences * shape.tokens);
   const std::size_t wanted = shape.sequences * (shape.wanted == LlmLogits::kAll ? shape.tokens : 1);
@@ -138,7 +136,7 @@ Running start(State& state, const LlmSubject& subject, const LlmShape& shape) {
   return running;
 }
 
-/// [sequences, count]: the prompt, cut or repeated; without a prompt a different one per sequence.
+/// Returns [sequences, tokens]: the prompt, cut or repeated; without a prompt, different ones per sequence.
 std::vector<std::int32_t> tokens_for(const LlmSubject& subject, const LlmShape& shape, std::size_t vocab) {
   std::vector<std::int32_t> tokens = subject.tokens;
   if (tokens.empty()) tokens = llm_prompt(shape.tokens + shape.sequences, vocab);
@@ -150,7 +148,7 @@ std::vector<std::int32_t> tokens_for(const LlmSubject& subject, const LlmShape& 
   return all;
 }
 
-/// "15:3.21 7:3.02 ...": the likeliest tokens, by which a user recognises a model.
+/// Returns "15:3.21 7:3.02 ...", by which a user recognises a model.
 std::string likeliest(std::span<const float> logits) {
   std::vector<std::size_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -163,21 +161,21 @@ std::string likeliest(std::span<const float> logits) {
   return text;
 }
 
-/// Compares the results of a pass over `tokens` with float64 at some of the timed positions.
+/// Verifies a pass over `tokens` against float64 at some positions.
 class Verification {
  public:
   Verification(State& state, Running& running, const LlmShape& shape, const std::vector<std::int32_t>& tokens)
       : state_(state), running_(running), shape_(shape), tokens_(tokens) {}
 
-  /// Checks the last token's logits of the first and the last sequence (of the first only, for all tokens,
-  /// if all are wanted), and keys and values of the first, the middle and the last token.
+  /// Checks keys and values of the first, middle and last token, and the last token's logits of the first and
+  /// last sequence (all tokens of the first for kAll).
   void run() {
     pass();
     state_.note("likeliest", likeliest(std::span(logits_).first(running_.config().vocab)));
     verify(0, shape_.tokens - 1);
     if (shape_.tokens > 1) verify(0, 0);
     if (shape_.tokens > 2) verify(0, shape_.tokens / 2);
-    // Only the routing of the first sequence is recorded.
+    // Routing is recorded for the first sequence only.
     if (shape_.sequences > 1 && !running_.config().is_gated())
       verify(shape_.sequences - 1, shape_.tokens - 1);
     const Tolerance tolerance = llm_tolerance(running_.config(), rounds_weights());
@@ -269,7 +267,6 @@ class Verification {
   std::vector<double> expected_, kept_expected_;
 };
 
-/// Times the first call of `step`, and reports the notes that all cases share.
 void report(State& state, const Running& running, const LlmShape& shape) {
   state.rate("token_per_sec", shape.rows(), "tokens/s");
   state.value("compilation_time(s)", running.load_seconds, "s", Direction::kLowerIsBetter);
@@ -279,7 +276,7 @@ std::size_t axis(const State& state, const char* name) {
   return size_axis(state, name);
 }
 
-/// One more token for each of `batch` sequences of `context` tokens. Axes: layers, dtype, batch, context.
+/// Measures one more token for each of `batch` sequences of `context` tokens.
 void llm_decode_batch(State& state, const LlmSubject& subject) {
   const LlmShape shape{axis(state, "batch"), axis(state, "context"), 1};
   Running running = start(state, subject, shape);
@@ -294,7 +291,7 @@ void llm_decode_batch(State& state, const LlmSubject& subject) {
   });
 }
 
-/// `batch` prompts of `prompt_len` tokens, up to their logits.
+/// Measures `batch` prompts of `prompt_len` tokens, up to their logits.
 void llm_prefill(State& state, const LlmSubject& subject) {
   const LlmShape shape{axis(state, "batch"), 0, axis(state, "prompt_len")};
   Running running = start(state, subject, shape);
@@ -307,7 +304,7 @@ void llm_prefill(State& state, const LlmSubject& subject) {
   });
 }
 
-/// `draft` tokens after `context` and the logits of each: the cost of verifying a draft.
+/// Measures `draft` tokens after `context` with the logits of each: the cost of verifying a draft.
 void llm_verify(State& state, const LlmSubject& subject) {
   const LlmShape shape{1, axis(state, "context"), axis(state, "draft"), LlmLogits::kAll};
   Running running = start(state, subject, shape);
@@ -359,7 +356,6 @@ Request parse(const std::vector<std::string>& arguments) {
   return request;
 }
 
-/// A model by name with random weights, or from a file.
 struct Offered {
   LlmSubject subject;
   std::size_t layers = 0, vocab = 0;

@@ -14,8 +14,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "headroom_native/llm/token_kernels.cpp"
-#include <hwy/foreach_target.h>  // compiles this file once for each target
-// Highway wants its own headers after foreach_target.h.
+#include <hwy/foreach_target.h>  // compiles this file once per target
+// Highway's own headers must follow foreach_target.h.
 #include <hwy/highway.h>
 
 #include <hwy/contrib/math/math-inl.h>
@@ -28,12 +28,11 @@ namespace headroom::native::HWY_NAMESPACE {
 
 using Halves = hn::Rebind<std::uint16_t, F32>;
 
-/// A bf16 is the upper half of a float.
 HWY_INLINE Vector load(const Bf16* from) {
   return hn::BitCast(F32(), hn::ShiftLeft<16>(hn::PromoteTo(Words(), hn::LoadU(Halves(), &from->bits))));
 }
 
-/// Rounds to nearest even; a NaN stays one.
+/// Rounds to nearest even; a NaN stays a NaN.
 HWY_INLINE void store(Vector value, Bf16* to) {
   const Words tag;
   const hn::Rebind<std::int32_t, F32> integers;
@@ -46,7 +45,7 @@ HWY_INLINE void store(Vector value, Bf16* to) {
              &to->bits);
 }
 
-/// Highway's exp takes a NaN for very small, and knows nothing above the largest float's logarithm.
+/// Extends Highway's Exp to NaN and infinite results.
 HWY_INLINE Vector exp_of(Vector x) {
   const F32 tag;
   const Vector finite = hn::IfThenElse(hn::Gt(x, hn::Set(tag, 88.7F)), hn::Inf(tag), hn::Exp(tag, x));
@@ -113,11 +112,10 @@ void round(const float* from, std::size_t count, Bf16* to) {
 
 constexpr std::size_t kLine = 64 / sizeof(Bf16);
 
-/// Queries by keys whose sums are kept in registers.
 constexpr std::size_t kTileQueries = sizeof(Vector) >= 64 ? 4 : 2, kTileKeys = 4;
 
-/// sums[a][b] += left(a) * right(b). Of one `left` each `right` is loaded where it is used: memory is what
-/// that waits for.
+/// sums[a][b] += left(a) * right(b). A single `left` is bound by memory: each `right` is loaded where it is
+/// used.
 template <std::size_t kLeft, std::size_t kRight>
 HWY_INLINE void multiply_tile(const auto& left, const auto& right, Vector (&sums)[kLeft][kRight]) {
   Vector rights[kRight];
@@ -132,8 +130,7 @@ HWY_INLINE void multiply_tile(const auto& left, const auto& right, Vector (&sums
   }
 }
 
-/// to[i] = scale times the sum of the lanes of sums[i]: of all four at once, for each by itself takes as long
-/// as the products.
+/// Stores scale times the sums of lanes. One by one, they would take as long as the products.
 HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* to) {
   const F32 tag;
   const hn::Repartition<double, F32> pairs;
@@ -145,7 +142,7 @@ HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* to) {
   const Vector high = hn::BitCast(tag, hn::InterleaveUpper(pairs, first, second));
   alignas(64) float all[sizeof(Vector) / sizeof(float)];
   hn::StoreU(hn::Add(low, high), tag, all);
-  // GCC takes loops over four floats for four loops.
+  // GCC turns loops over four floats into four loops.
   using Four [[gnu::vector_size(16)]] = float;
   Four four{};
   for (std::size_t block = 0; block < sizeof(Vector) / sizeof(float); block += 4) {
@@ -157,7 +154,7 @@ HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* to) {
   std::memcpy(to, &four, sizeof four);
 }
 
-/// What the columns from `column` on add to scores: there are some where heads are no multiple of a vector.
+/// Adds the columns from `column` on, if a head is no multiple of a vector.
 [[gnu::noinline]] void add_rest(const AttentionQuery& query, const Bf16* keys, std::size_t count,
                                 std::size_t column, std::size_t width, float scale, float* scores) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -166,8 +163,8 @@ HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* to) {
   }
 }
 
-/// The scores of one query and four keys. Written out: where a single head waits for memory, GCC's order of
-/// the general form costs a tenth.
+/// Scores one query and four keys, written out: GCC's order of the general form costs a tenth for a single
+/// head.
 HWY_INLINE void score_alone(const float* query, const Bf16* keys, std::size_t width, float scale,
                             float* scores) {
   const F32 tag;
@@ -184,8 +181,7 @@ HWY_INLINE void score_alone(const float* query, const Bf16* keys, std::size_t wi
   for (std::size_t i = 0; i < 4; ++i) scores[i] = sums[i] * scale;
 }
 
-/// The scores of some queries and `kKeys` keys, one behind the other: each load of either serves all of the
-/// others.
+/// Scores queries against keys; each load serves all of the other side.
 template <std::size_t kQueries, std::size_t kKeys>
 HWY_INLINE void score(const AttentionQuery* queries, const Bf16* keys, std::size_t width, float scale,
                       float* scores) {
@@ -251,7 +247,7 @@ HWY_INLINE float largest(const float* scores, std::size_t count, float most) {
   return most;
 }
 
-/// scores = exp(scores - most), whose sum is what comes back.
+/// Sets scores to exp(scores - most) and returns their sum.
 HWY_INLINE float exponentials_of(float* scores, std::size_t count, float most) {
   const F32 tag;
   const std::size_t lanes = hn::Lanes(tag);
@@ -268,8 +264,7 @@ HWY_INLINE float exponentials_of(float* scores, std::size_t count, float most) {
   return sum;
 }
 
-/// sums[q][column] += the sum over positions of shares times values, for as many columns as kVectors vectors
-/// hold.
+/// sums[q][column] += sum over positions of shares times values, for kVectors vectors of columns.
 template <std::size_t kQueries, std::size_t kVectors>
 HWY_INLINE void weigh(const float* shares, const Bf16* values, std::size_t positions, std::size_t width,
                       std::size_t ahead, float* sums) {
@@ -301,7 +296,7 @@ HWY_INLINE void weigh_block(const float* shares, const Bf16* values, std::size_t
                             std::size_t ahead, float* sums) {
   const std::size_t lanes = hn::Lanes(F32());
   std::size_t column = 0;
-  // Of one query whole rows: a stream that the CPU follows by itself, too.
+  // Whole rows of one query: a stream that the hardware prefetcher follows.
   for (; kQueries == 1 && column + 8 * lanes <= width; column += 8 * lanes)
     weigh<1, 8>(shares, values + column, positions, width, ahead, sums + column);
   for (; column + 4 * lanes <= width; column += 4 * lanes)
@@ -317,8 +312,8 @@ HWY_INLINE void weigh_block(const float* shares, const Bf16* values, std::size_t
   }
 }
 
-/// The sums so far of some queries, each relative to the largest score that was met. Source: Milakov,
-/// Gimelshein, "Online normalizer calculation for softmax", 2018.
+/// Sums relative to the largest score so far. Source: Milakov, Gimelshein, "Online normalizer calculation for
+/// softmax", 2018.
 struct Attention {
   float *scores, *sums, *most, *total;  // [queries, block], [queries, width], [queries] twice
 
@@ -331,7 +326,7 @@ struct Attention {
 
   float* scores_of(std::size_t q) const { return scores + q * kAttentionBlock; }
 
-  /// Makes shares of the scores of query `q`, and its sums relative to the largest now.
+  /// Converts scores to shares and rescales the sums to the new largest score.
   HWY_INLINE void share(std::size_t q, std::size_t count, std::size_t width) {
     const float now = largest(scores_of(q), count, most[q]);
     if (now != most[q]) {
@@ -344,12 +339,11 @@ struct Attention {
   }
 };
 
-/// How many positions of a block a query sees.
 HWY_INLINE std::size_t seen(const AttentionQuery& query, Slice block) {
   return std::clamp(query.positions, block.begin, block.end) - block.begin;
 }
 
-/// A value that a query does not see has no share, not the share 0, which would not do for infinities.
+/// Skips values that a query does not see: a share of 0 would turn infinities into NaN.
 template <std::size_t kQueries>
 HWY_INLINE void weigh_seen(const AttentionQuery* queries, Slice block, const Bf16* values, std::size_t width,
                            std::size_t ahead, const float* shares, float* sums) {
@@ -382,7 +376,8 @@ void attend(std::span<const AttentionQuery> queries, const Bf16* keys, const Bf1
             float* scratch) {
   std::size_t longest = 0;
   for (const AttentionQuery& query : queries) longest = std::max(longest, query.positions);
-  // Blocks that several read are prefetched; two long streams the CPU follows by itself, and better.
+  // Blocks that several queries read are prefetched. A single query reads two long streams, which the
+  // hardware prefetcher follows better.
   const bool is_alone = queries.size() == 1;
   const std::size_t step = is_alone ? longest : kAttentionBlock, ahead = is_alone ? 0 : step * width;
   Attention all(queries.size(), width, step, scratch);

@@ -65,7 +65,7 @@ std::string machine_name(unsigned machine) {
   }
 }
 
-/// The structure at `offset`; nothing if the file is too short.
+/// Returns nothing if the file is too short.
 template <typename T>
 std::optional<T> at(std::span<const std::byte> file, std::size_t offset) {
   if (offset > file.size() || file.size() - offset < sizeof(T)) return std::nullopt;
@@ -96,8 +96,8 @@ Elf64_Ehdr checked_header(std::span<const std::byte> file, const std::string& pa
   return *header;
 }
 
-/// The functions that a shared library exports, in no order. Runs none of its code. Throws Error with the
-/// path: missing, not a file, not ELF, of another architecture, a program or an object file.
+/// Returns the functions that a shared library exports, without running its code. Throws Error if it is
+/// missing, not ELF, of another architecture, a program or an object file.
 std::vector<std::string> exported_functions(const std::string& path) {
   const MappedFile mapped(path);
   const std::span<const std::byte> file = mapped.bytes();
@@ -110,7 +110,7 @@ std::vector<std::string> exported_functions(const std::string& path) {
     const Elf64_Shdr symbols = section(index);
     if (symbols.sh_type != SHT_DYNSYM) continue;
     const Elf64_Shdr text = section(symbols.sh_link);
-    // At most as many as the file can hold, whatever its header claims.
+    // The header is untrusted input.
     const std::size_t count = std::min<std::size_t>(symbols.sh_size, file.size()) / sizeof(Elf64_Sym);
     for (std::size_t i = 0; i < count; ++i) {
       const auto symbol = at<Elf64_Sym>(file, symbols.sh_offset + i * sizeof(Elf64_Sym));
@@ -146,8 +146,7 @@ void take_option(PeerRequest& request, const std::string& option) {
   }
 }
 
-/// Loads the library in a child process first: its initialisers may crash, which would end the runner
-/// without a message.
+/// Loads in a child process: a crashing initialiser would end the runner without a message.
 void require_loadable(const std::string& path) {
   const pid_t child = ::fork();
   if (child < 0) return;
@@ -162,23 +161,23 @@ void require_loadable(const std::string& path) {
   }
 }
 
-/// Wide enough for some rows from a kernel with a wrong count.
+/// Room for some rows of a kernel with a wrong count.
 constexpr std::size_t kZone = 4096;
 constexpr std::size_t kLine = 64;
-/// Neither a zero nor a likely byte of a float.
+/// Neither zero nor a likely byte of a float.
 constexpr std::byte kMark{0xA5};
 
 std::size_t stride_of(std::size_t values) {
   return (values * sizeof(Bf16) + kLine - 1) / kLine * kLine + kZone;
 }
 
-/// Outputs of bf16, each between guard zones of known bytes, to detect writes outside of an output.
+/// Outputs of bf16 between guard zones, which reveal writes out of range.
 class GuardedOutput {
  public:
   GuardedOutput(std::size_t values, std::size_t copies);
 
   std::span<Bf16> copy(std::size_t index);
-  /// "writes outside of y: 3 bytes from 16 bytes behind its end on", or empty.
+  /// Returns "writes outside of y: 3 bytes from 16 bytes behind its end on", or "".
   std::string damage() const;
 
   static std::size_t bytes_for(std::size_t values, std::size_t copies);
@@ -223,7 +222,6 @@ std::string GuardedOutput::damage() const {
   return {};
 }
 
-/// A call over all rows, which the workers split.
 struct WholeCall {
   headroom_peer_call call{};
   std::size_t item_bytes = 0;  ///< of a weight
@@ -257,8 +255,7 @@ headroom_peer_call share_of(const WholeCall& whole, int worker, int workers) {
   return call;
 }
 
-/// The calls of a case, per copy of the inputs and per worker. Prepared data is released by the worker that
-/// prepared it.
+/// Calls per copy of the inputs and per worker. The worker that prepares data also releases it.
 class PeerCalls {
  public:
   PeerCalls(const Peer& peer, ThreadPool& pool, std::vector<std::vector<WholeCall>> of_copies)
@@ -282,12 +279,11 @@ class PeerCalls {
   PeerCalls(const PeerCalls&) = delete;
   PeerCalls& operator=(const PeerCalls&) = delete;
 
-  /// Whether everything that needs it is prepared.
   bool is_prepared() const {
     return std::ranges::all_of(answers_, [](const Answer& answer) { return answer.code == 0; });
   }
 
-  /// Runs one iteration. Returns the first non-zero result, else 0.
+  /// Returns the first non-zero result, or 0.
   int run(std::size_t copy) {
     each_worker([&](int worker) {
       const auto own = static_cast<std::size_t>(worker);
@@ -301,7 +297,7 @@ class PeerCalls {
   }
 
  private:
-  /// One per worker, in a cache line of its own.
+  /// In a separate cache line per worker.
   struct alignas(64) Answer {
     int code = 0;
   };
@@ -357,7 +353,6 @@ void require_dtype(const Peer& peer, State& state, const std::string& dtype) {
                            peer.request.dtype));
 }
 
-/// Ends the case unless `answer` is success.
 void expect_done(State& state, const Peer& peer, int answer) {
   if (answer == HEADROOM_PEER_DONE) return;
   if (answer == HEADROOM_PEER_CANNOT) {
@@ -373,7 +368,7 @@ void expect_undamaged(State& state, const Peer& peer, const GuardedOutput& y) {
 void measure(const Peer& peer, State& state, ThreadPool& pool, std::vector<std::vector<WholeCall>> of_copies,
              GuardedOutput& y, const std::vector<double>& expected, Tolerance tolerance) {
   describe(peer, state);
-  // The pool has pinned this thread; threads that the library starts would inherit its single CPU.
+  // The pool has pinned this thread; the library's threads would inherit its single CPU.
   if (peer.request.own_threads) pin_this_thread(pool.cpus());
   PeerCalls calls(peer, pool, std::move(of_copies));
   if (!calls.is_prepared()) {
@@ -395,7 +390,7 @@ const std::uint16_t* bits_of(const Bf16* values) {
   return reinterpret_cast<const std::uint16_t*>(values);
 }
 
-/// The product of one matrix, whose rows of y begin at `first`.
+/// The matrix's rows of y start at `first`.
 WholeCall gemv_call(const std::string& dtype, std::size_t size, const std::byte* weights, const Bf16* x,
                     GuardedOutput& y, std::size_t first) {
   WholeCall whole = whole_call(HEADROOM_PEER_GEMV, dtype, size, size);
@@ -409,7 +404,7 @@ WholeCall gemv_call(const std::string& dtype, std::size_t size, const std::byte*
 
 PeerRequest parse_peer(const std::string& text) {
   return with_context("--peer " + in_quotes(text), [&] {
-    // A path may contain commas and colons, a symbol neither.
+    // A path may contain commas and colons, a symbol cannot.
     const std::size_t colon = text.rfind(':');
     if (colon == std::string::npos || colon == 0) throw Error(std::string("no symbol is named; ") + kForm);
     std::vector<std::string> words = split(text.substr(colon + 1), ',');

@@ -11,18 +11,17 @@
 
 namespace headroom::native {
 
-/// The value of `--peer PATH:SYMBOL[,name=NAME][,dtype=bf16|int8][,threads=own]`.
+/// Value of `--peer PATH:SYMBOL[,name=NAME][,dtype=bf16|int8][,threads=own]`.
 struct PeerRequest {
   std::string path, symbol;
   std::string name;   ///< of the backend; SYMBOL by default
-  std::string dtype;  ///< the only dtype to call it with; empty: the function answers which ones it has
+  std::string dtype;  ///< the only dtype to call it with; empty: the function reports which it supports
   bool own_threads = false;  ///< one call for all rows, with the library's own threads
 };
 
-/// Throws Error for a malformed text, or for a name that a backend cannot have.
+/// Throws Error for malformed text or an invalid backend name.
 PeerRequest parse_peer(const std::string& text);
 
-/// A function of a loaded shared library, as a backend.
 struct Peer {
   PeerRequest request;
   std::unique_ptr<LoadedLibrary> library;
@@ -31,15 +30,15 @@ struct Peer {
   headroom_peer_release_function* release = nullptr;
 };
 
-/// The peers of a runner, by the names of their backends.
+/// By backend name.
 using Peers = std::map<std::string, Peer>;
 
-/// Throws Error naming the library: not a loadable library for this machine, a symbol that it does not
-/// export (with similar names), missing dependencies.
+/// Throws Error if the library cannot be loaded here, lacks the symbol (names similar ones) or lacks
+/// dependencies.
 Peer load_peer(PeerRequest request);
 
-/// Verify and measure the case of `state` by a peer, on the memory that the native kernels read. Its output
-/// is between guard zones that it must not change.
+/// Verify and measure an external kernel on the memory of the native kernels. The output lies between guard
+/// zones that must not change.
 void measure_gemv_by(const Peer& peer, State& state);
 void measure_gather_gemv_by(const Peer& peer, State& state);
 void measure_layer_norm_by(const Peer& peer, State& state);

@@ -25,7 +25,7 @@ using dnnl::memory;
 using Type = memory::data_type;
 using Tag = memory::format_tag;
 
-// oneDNN 3 has no descriptors of operations: descriptors of primitives take their arguments.
+// oneDNN 3 has no operation descriptors: primitive descriptors take their arguments.
 
 dnnl::matmul::primitive_desc describe_matmul(const dnnl::engine& engine, const dnnl::memory::desc& source,
                                              const dnnl::memory::desc& weights,
@@ -41,7 +41,7 @@ dnnl::matmul::primitive_desc describe_matmul(const dnnl::engine& engine, const d
 #endif
 }
 
-/// x and y have one shape and type.
+/// x and y have the same shape and type.
 dnnl::layer_normalization_forward::primitive_desc describe_layer_norm(const dnnl::engine& engine,
                                                                       const dnnl::memory::desc& values,
                                                                       float epsilon,
@@ -56,7 +56,7 @@ dnnl::layer_normalization_forward::primitive_desc describe_layer_norm(const dnnl
 #endif
 }
 
-/// A primitive with its arguments. Uses the C interface, because the C++ one allocates at each call.
+/// A primitive and its arguments. Uses the C interface, because the C++ one allocates at each call.
 class OnednnCall {
  public:
   OnednnCall(dnnl::primitive primitive, std::vector<std::pair<int, dnnl::memory>> arguments);
@@ -68,34 +68,32 @@ class OnednnCall {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-/// Call it in each thread, before primitives are made and before they are called.
+/// Call in each thread before primitives are made or called.
 void use_one_onednn_thread() {
   omp_set_num_threads(1);
 }
 
-/// Skips the case: a primitive that oneDNN lacks on this CPU (bf16 products without AVX-512) is not a
-/// failure.
+/// A primitive that oneDNN lacks on this CPU (bf16 without AVX-512) is not a failure.
 [[noreturn]] void skip_without_onednn(State& state, const dnnl::error& error) {
   state.skip(std::string("oneDNN does not do this here: ") + error.what());
 }
 
-/// One layer by oneDNN: x[columns] of bf16 times matrices of bf16 (as [rows, columns]), optionally plus a
-/// bias of f32, to y of bf16 or f32. The rows of each matrix are split over the workers.
+/// x[columns] of bf16 times bf16 matrices [rows, columns], plus an optional f32 bias, to y of bf16 or f32.
+/// Rows are split over the workers.
 class OnednnMatmul {
  public:
   struct Layer {
     std::size_t rows = 0, columns = 0;
-    bool packed = false;  ///< copies each matrix into the layout that oneDNN asks for
+    bool packed = false;  ///< copies each matrix into oneDNN's preferred layout
     dnnl::memory::data_type result = dnnl::memory::data_type::bf16;
-    const float* bias = nullptr;  ///< [rows]; null: none
+    const float* bias = nullptr;  ///< [rows]; may be null
   };
   /// Throws dnnl::error if oneDNN lacks the primitive.
   OnednnMatmul(ThreadPool& pool, const Layer& layer);
 
-  /// Prepares a call per worker for its rows of `matrix` and returns its number. Call it before timing, not
-  /// from a worker.
+  /// Prepares a call per worker for its rows and returns its number. Call before timing, not from a worker.
   std::size_t add(const Bf16* matrix, const Bf16* x, void* y);
-  /// Makes the call `number` of `worker`, on its thread.
+  /// Call on the thread of `worker`.
   void run(int worker, std::size_t number) const;
   const std::string& implementation() const { return implementation_; }
 
@@ -145,7 +143,7 @@ OnednnMatmul::OnednnMatmul(ThreadPool& pool, const Layer& layer)
       layer_(layer),
       engine_(dnnl::engine::kind::cpu, 0),
       workers_(static_cast<std::size_t>(pool.workers())) {
-  // Reports a missing primitive here, because a worker must not throw.
+  // Reported here, because a worker must not throw.
   use_one_onednn_thread();
   workers_.front().rows = slice_of(layer_.rows, 0, pool.workers());
   make(workers_.front());
@@ -171,7 +169,7 @@ void OnednnMatmul::make(Worker& worker) {
 }
 
 std::size_t OnednnMatmul::add(const Bf16* matrix, const Bf16* x, void* y) {
-  // On the thread that will make the call, so that its CPU touches the packed weights first.
+  // Each worker's CPU touches its packed weights first.
   pool_.run([&](int worker, int) {
     Worker& own = workers_[static_cast<std::size_t>(worker)];
     own.calls.push_back(call_of(own, matrix, x, y));
@@ -207,7 +205,7 @@ void OnednnMatmul::run(int worker, std::size_t number) const {
   own.calls[number](own.stream);
 }
 
-/// LayerNorm of `rows` rows of `columns`; x and y of one type, scale and shift of f32.
+/// x and y of one type, scale and shift of f32.
 OnednnCall layer_norm_call(const dnnl::engine& engine, std::size_t rows, std::size_t columns, Type type,
                            const void* x, const float* gamma, const float* beta, void* y) {
   using dnnl::layer_normalization_forward;
@@ -229,7 +227,7 @@ std::vector<float> as_floats(const std::vector<Bf16>& values) {
   return floats;
 }
 
-/// The chain with activations of f32 in between, like the native one: rounds only where the definition does.
+/// f32 activations in between, like the native chain.
 class OnednnMlp {
  public:
   OnednnMlp(const MlpWorkload& inputs, ThreadPool& pool, bool packed, Bf16* y)
@@ -336,7 +334,7 @@ void measure_onednn_layer_norm(State& state, ThreadPool& pool, LayerNormWorkload
     state.skip("fewer rows than threads: a thread would ask oneDNN for a matrix without rows");
   }
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  // Reports a missing primitive here, because a worker must not throw.
+  // Reported here, because a worker must not throw.
   use_one_onednn_thread();
   layer_norm_call(engine, 1, inputs.columns, Type::bf16, inputs.x.copy(0), inputs.gamma.data(),
                   inputs.beta.data(), inputs.y.copy(0));

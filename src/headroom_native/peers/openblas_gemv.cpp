@@ -10,8 +10,7 @@
 #include "headroom/workload/team.h"
 #include "headroom_native/kernels/gemv/gemv_kernel.h"
 #include "headroom_native/peers/peers.h"
-// Its types and constants: the library itself is loaded when it is asked for, as it starts threads when it
-// is.
+// Types and constants only: the library starts threads when loaded, so it is loaded on demand.
 #include <cblas.h>
 
 namespace headroom::native {
@@ -19,9 +18,9 @@ namespace {
 
 using Sgemv = decltype(&cblas_sgemv);
 
-/// Null where the library is not installed, with the reason in `problem`.
+/// Returns null if the library is not installed, with the reason in `problem`.
 Sgemv load_sgemv(std::string& problem) {
-  // Read when the library starts: ours are the threads, and idle ones of its own would spin.
+  // Read at load time; idle library threads would spin.
   ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
   void* library = ::dlopen(HEADROOM_OPENBLAS_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   void* function = library == nullptr ? nullptr : ::dlsym(library, "cblas_sgemv");
@@ -29,7 +28,7 @@ Sgemv load_sgemv(std::string& problem) {
   return reinterpret_cast<Sgemv>(function);
 }
 
-/// The matrices as floats, each row written by the worker that will read it.
+/// Matrices as floats; each row is written by the worker that will read it.
 class FloatMatrices {
  public:
   FloatMatrices(ThreadPool& pool, const MatrixCase& matrices) : size_(matrices.rows * matrices.columns) {
@@ -60,7 +59,7 @@ std::size_t float_bytes(const MatrixCase& matrices) {
   return matrices.rows * matrices.columns * sizeof(float);
 }
 
-/// What the library is asked to do: the same sums over weights of twice the bytes.
+/// Describes the library's work: the same sums over weights of twice the bytes.
 void describe(State& state, const MatrixCase& matrices) {
   const auto count = static_cast<double>(matrices.matrices.front().size());
   const auto bytes = static_cast<double>(float_bytes(matrices)) * count;

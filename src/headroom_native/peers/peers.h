@@ -10,27 +10,25 @@
 #include "headroom/workload/gpt_fast_workloads.h"
 #include "headroom_native/kernels/thread_pool.h"
 
-/// Libraries as backends beside "native", on the same memory: "onednn" (weights as stored), "onednn_packed"
-/// (weights in the library's own layout, converted ahead) and "openblas" (weights converted ahead to f32,
-/// twice the bytes). Rows are split over the same pinned threads as ours; each thread calls the library for
-/// its rows, with one library thread. That was the fastest setup here: no library threads compete, and
-/// every CPU reads the pages that it touched first. A library that was not found at build time has no
+/// Libraries as backends: "onednn" (weights as stored), "onednn_packed" (weights in its own layout, converted
+/// ahead) and "openblas" (weights converted ahead to f32, twice the bytes). Each of our pinned threads calls
+/// the library for its rows, with one library thread: the fastest setup measured, because no library threads
+/// compete and every CPU reads pages that it touched first. A library that was not found at build time has no
 /// backend.
 namespace headroom::native {
 
-/// The backends of this build for gemv and gather_gemv, for layer_norm, and for mlp_layer_norm_gelu.
+/// Backends of this build.
 std::vector<std::string> gemv_peers();
 std::vector<std::string> layer_norm_peers();
 std::vector<std::string> mlp_peers();
 
-/// Verifies and measures `state.backend()`. False if it is not one of these libraries.
+/// Returns false if `state.backend()` is not one of these libraries.
 bool measured_by_peer(State& state, const GemvWorkload& inputs, ThreadPool& pool);
 bool measured_by_peer(State& state, const GatherGemvWorkload& inputs, ThreadPool& pool);
 bool measured_by_peer(State& state, LayerNormWorkload& inputs, ThreadPool& pool);
 bool measured_by_peer(State& state, const MlpWorkload& inputs, ThreadPool& pool);
 
-/// A gemv or gather_gemv for a library: one or several matrices of bf16 times the same x, results
-/// consecutive in y.
+/// bf16 matrices times the same x, results consecutive in y.
 struct MatrixCase {
   std::size_t rows = 0, columns = 0;
   std::vector<std::vector<const Bf16*>> matrices;  ///< by input copy: the matrices of one iteration
@@ -41,11 +39,11 @@ struct MatrixCase {
   std::size_t outputs() const { return matrices.front().size() * rows; }
 };
 
-/// Defined only in builds with oneDNN or OpenBLAS.
+/// Defined only in builds with the library.
 void measure_onednn(State& state, ThreadPool& pool, const MatrixCase& matrices, bool packed);
 void measure_openblas(State& state, ThreadPool& pool, const MatrixCase& matrices);
 
-/// The experiments with a LayerNorm by oneDNN; defined only in builds with oneDNN.
+/// Defined only in builds with oneDNN.
 void measure_onednn_layer_norm(State& state, ThreadPool& pool, LayerNormWorkload& inputs);
 void measure_onednn_mlp(State& state, ThreadPool& pool, const MlpWorkload& inputs, bool packed);
 

@@ -22,13 +22,13 @@ void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
 [[gnu::always_inline]] inline __m512bh load(const Bf16* from) {
   return reinterpret_cast<__m512bh>(_mm512_loadu_si512(from));
 }
-/// The first `count` < 32 values, zeros behind them.
+/// Loads `count` < 32 values; the rest is zero.
 [[gnu::always_inline]] inline __m512bh load_first(const Bf16* from, std::size_t count) {
   return reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16((std::uint32_t{1} << count) - 1, from));
 }
 
-/// Products of kRows rows and x, in the lanes of `sums`. Sixteen sums are under way where the weights come
-/// from a second-level cache, as many as hide the latency of a product at two a cycle; eight do behind it.
+/// Sixteen sums hide the latency of two products per cycle if weights come from L2; eight suffice for slower
+/// memory.
 template <int kRows, Ahead kAhead>
 [[gnu::always_inline]] inline void dot(const Bf16* const* rows, std::size_t columns, const Bf16* x,
                                        std::size_t ahead, __m512* sums) {
@@ -53,7 +53,7 @@ template <int kRows, Ahead kAhead>
       }
     }
   }
-  // Added up here already: what lives on beyond the loop are few registers.
+  // Reduced here: few registers stay live after the loop.
   HEADROOM_UNROLL(4)
   for (int stride = kUnroll / 2; stride > 0; stride /= 2) {
     HEADROOM_UNROLL(4)
@@ -96,7 +96,7 @@ void multiply_as(const Bf16* weights, std::size_t rows, std::size_t columns, con
   }
 }
 
-/// The walks that tuning.cpp knows; any other takes the nearest.
+/// Uses the walks of tuning.cpp; others take the nearest.
 template <int kRows>
 void multiply_rows(const Bf16* weights, std::size_t rows, std::size_t columns, const Bf16* x, GemvWalk walk,
                    float* y) {

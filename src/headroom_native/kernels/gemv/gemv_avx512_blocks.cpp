@@ -11,27 +11,25 @@
 #include "headroom_native/kernels/code_generation.h"
 #include "headroom_native/kernels/weight_rows.h"
 
-/// Weights in blocks with scales, and x as fixed point: x is rounded once to q * step, q an integer of 16
-/// bits. Products with int8 are those of 16 bits in pairs (vpdpwssd). Four bits are bytes without a sign, and
-/// q is written as signed bytes, q = 256 hi + lo, for vpdpbusd; that 8 stands for zero is made good by where
-/// the sums start. Within a block all of that is exact.
+/// Weights in blocks with scales, x as 16-bit fixed point q. int8: products of 16 bits in pairs (vpdpwssd). 4
+/// bits: unsigned bytes times signed bytes of q = 256 hi + lo (vpdpbusd); the initial sums correct for 8
+/// standing for zero. Exact within a block.
 namespace headroom::native {
 namespace {
 
 HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma,f16c")
 
 constexpr std::size_t kLine = 64;
-/// Blocks of 4 bits that are multiplied at once, and their bytes.
 constexpr std::size_t kFour = 4, kFourColumns = kFour * kBlockColumns, kFourBytes = kFour * kInt4BlockBytes;
-/// What x is for them: high bytes for the low halves and for the high halves of the weights, low bytes for
-/// both, and the 32-bit integers that the sums start at.
+/// Prepared x of four blocks: high bytes for the low and high halves of the weights, low bytes for both, and
+/// the initial sums.
 constexpr std::size_t kGroupBytes = 5 * kLine;
 constexpr float kLargest = 127.0F * 257;
 
-/// At the start of the prepared memory; x follows from the second line on.
+/// Header of the prepared memory; x follows from the second line on.
 struct Header {
   float step;     ///< x = q * step
-  bool is_fixed;  ///< false: x is there as floats, for it has NaN, infinities, or only tiny numbers
+  bool is_fixed;  ///< false: x is stored as floats (NaN, infinity, or only tiny numbers)
 };
 
 struct Rounding {
@@ -44,7 +42,7 @@ Rounding rounding_of(const Bf16* x, std::size_t columns) {
   for (std::size_t k = 0; k < columns; ++k) most = std::max<std::uint16_t>(most, x[k].bits & 0x7fffU);
   const float largest = to_float(Bf16{most});
   if (most == 0) return {0, 0, true};
-  // A NaN is no number below infinity either.
+  // A NaN also fails this comparison.
   if (!(largest < 1e30F) || largest < 1e-30F) return {};
   return {largest / kLargest, kLargest / largest, true};
 }
@@ -88,8 +86,7 @@ void prepare_int4(const Bf16* x, std::size_t columns, std::byte* prepared) {
   }
 }
 
-/// Words of the two registers that begin with the first and with the eighth byte of four blocks: their
-/// numbers.
+/// Returns the words that gather the numbers of four blocks from two overlapping registers.
 constexpr std::array<std::uint16_t, 32> numbers_of_four() {
   std::array<std::uint16_t, 32> which{};
   for (std::size_t i = 0; i < which.size(); ++i) {
@@ -98,7 +95,7 @@ constexpr std::array<std::uint16_t, 32> numbers_of_four() {
   }
   return which;
 }
-/// The scale of each, four times.
+/// Returns the words that repeat the scale of each block four times.
 constexpr std::array<std::uint16_t, 32> scales_of_four() {
   std::array<std::uint16_t, 32> which{};
   for (std::size_t i = 0; i < 16; ++i) which[i] = static_cast<std::uint16_t>(i / 4 * 9);
@@ -106,7 +103,6 @@ constexpr std::array<std::uint16_t, 32> scales_of_four() {
 }
 alignas(64) constexpr std::array<std::uint16_t, 32> kNumbers = numbers_of_four(), kScales = scales_of_four();
 
-/// The registers that x is for four blocks.
 struct FourOfX {
   __m512i high[2], low[2], starts;
   [[gnu::always_inline]] explicit FourOfX(const std::byte* group)
@@ -115,7 +111,7 @@ struct FourOfX {
         starts(_mm512_load_si512(group + 4 * kLine)) {}
 };
 
-/// sums + the products of four blocks, four lanes for each.
+/// Adds the products of four blocks, four lanes each.
 [[gnu::always_inline]] inline __m512 add_four(const std::byte* blocks, const FourOfX& x,
                                               __m512i which_numbers, __m512i which_scales, __m512 sums) {
   const __m512i first = _mm512_loadu_si512(blocks), second = _mm512_loadu_si512(blocks + kFourBytes - kLine);

@@ -11,9 +11,8 @@
 #include "headroom_native/kernels/code_generation.h"
 #include "headroom_native/kernels/weight_rows.h"
 
-/// Weights of int8 become bf16, exactly, by looking up the upper and the lower byte of each: vpermi2b looks
-/// 64 bytes up in a table of 128. x is split into its even and its odd columns, as the bytes of a register
-/// are.
+/// Converts int8 weights to bf16 (exact) with vpermi2b, by tables of 128 upper and lower bytes. x is split
+/// into even and odd columns, like the bytes of a register.
 namespace headroom::native {
 namespace {
 
@@ -21,8 +20,7 @@ HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512vbmi,avx512b
 
 constexpr std::size_t kLine = 64;
 
-/// Upper and lower bytes of the bf16 of 0 to 127, and of -128 to -1: a byte of a weight without its sign is
-/// the index.
+/// Bytes of bf16 for 0 to 127 and -128 to -1, indexed by the weight's byte without its sign.
 struct Tables {
   std::array<std::array<std::uint8_t, 128>, 2> upper, lower;
 };
@@ -44,7 +42,6 @@ constexpr Tables make_tables() {
 }
 alignas(64) constexpr Tables kTables = make_tables();
 
-/// One table of 128 bytes for each sign.
 struct Lookup {
   __m512i positive[2], negative[2];
 
@@ -57,7 +54,7 @@ struct Lookup {
   }
 };
 
-/// first, first + 2, ...: every other value of two registers.
+/// Returns first, first + 2, ...
 constexpr std::array<std::uint16_t, 32> every_other(int first) {
   std::array<std::uint16_t, 32> which{};
   for (std::size_t i = 0; i < which.size(); ++i) {
@@ -71,7 +68,7 @@ constexpr std::size_t padded(std::size_t columns) {
   return (columns + kLine - 1) / kLine * kLine;
 }
 
-/// Even columns, then odd ones; zeros up to a multiple of 64 columns.
+/// Stores even columns, then odd ones, padded with zeros to a multiple of 64.
 void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
   auto* even = reinterpret_cast<Bf16*>(prepared);
   Bf16* odd = even + padded(columns) / 2;
@@ -142,7 +139,7 @@ void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns
   }
 }
 
-/// The walks that tuning.cpp knows; any other takes the nearest.
+/// Uses the walks of tuning.cpp; others take the nearest.
 template <int kRows>
 void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
                    GemvWalk walk, float* y) {

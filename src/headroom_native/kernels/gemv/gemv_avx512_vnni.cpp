@@ -10,32 +10,29 @@
 #include "headroom_native/kernels/code_generation.h"
 #include "headroom_native/kernels/weight_rows.h"
 
-/// Weights of int8 and x as fixed point: x is rounded once to q / scale, q an integer of 16 (24) bits, and q
-/// is written as signed bytes, q = 256 hi + lo (65536 hi + 256 mid + lo): planes. vpdpbusd multiplies
-/// unsigned bytes by signed ones and sums four products in 32 bits, so that w + 128 takes the place of w, and
-/// the sums start at -128 times the sum of the plane, which is known when x is prepared. All of that is
-/// exact; only rounding x is not.
+/// int8 weights, x as fixed point q of 16 (24) bits, split into planes of signed bytes: q = 256 hi + lo
+/// (65536 hi + 256 mid + lo). vpdpbusd multiplies unsigned by signed bytes, so weights become w + 128, and
+/// sums start at -128 times the sum of the plane. Only the rounding of x is inexact.
 namespace headroom::native {
 namespace {
 
 HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma")
 
 constexpr std::size_t kLine = 64;
-/// The sum over a row of |w| <= 128 times a byte of |.| <= 128 stays below 2^31.
+/// A row's sum of |w| <= 128 times bytes of |.| <= 128 stays below 2^31.
 constexpr std::size_t kMostColumns = std::size_t{1} << 16;
 
-/// At the start of the prepared memory, which `multiply` then reads from the second line on.
+/// Header of the prepared memory; the data follows from the second line on.
 struct Header {
   float step;      ///< x = q * step
-  bool is_planes;  ///< false: x is there as floats, for it has NaN, infinities, or numbers too small or too
-                   ///< many
+  bool is_planes;  ///< false: x is stored as floats (NaN, infinity, too small, or too many columns)
 };
 
-/// Sums to start from, one line for each plane, then the planes: a line of each for every 64 columns.
+/// Bytes of the initial sums, one line per plane. The planes follow, one line each per 64 columns.
 template <int kPlanes>
 constexpr std::size_t kStartBytes = kPlanes* kLine;
 
-/// Largest |q|: all of its bytes are at most 127 then.
+/// Largest |q| whose bytes are all at most 127.
 template <int kPlanes>
 constexpr float kLargest = kPlanes == 2 ? 127.0F * 257 : 127.0F * 65793;
 
@@ -49,7 +46,7 @@ const GemvKernel& exact_kernel() {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
 
-/// The bits of the largest |x|: those of bf16 order as their values do, NaN and infinity last.
+/// Magnitudes of bf16 order like their bits; NaN and infinity are largest.
 std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
   const __m512i magnitude = _mm512_set1_epi16(0x7fff);
   __m512i most = _mm512_setzero_si512();
@@ -57,12 +54,12 @@ std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
     const auto which = static_cast<__mmask32>(avx512::first_bytes(std::min<std::size_t>(columns - k, 32)));
     most = _mm512_max_epu16(most, _mm512_and_si512(_mm512_maskz_loadu_epi16(which, x + k), magnitude));
   }
-  // Words of two bf16: the larger of the halves.
+  // A word has two bf16.
   return static_cast<std::uint16_t>(_mm512_reduce_max_epu32(
       _mm512_max_epu32(_mm512_and_si512(most, _mm512_set1_epi32(0xffff)), _mm512_srli_epi32(most, 16))));
 }
 
-/// Sixteen columns of x as bytes of each plane, highest first.
+/// Stores the bytes of each plane, highest plane first.
 template <int kPlanes>
 [[gnu::always_inline]] inline void store_planes(__m512i q, std::byte* to) {
   for (int plane = kPlanes - 1; plane > 0; --plane) {
@@ -105,15 +102,14 @@ void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
   for (std::size_t k = 0; k < (columns + kLine - 1) / kLine * kLine; k += 16) {
     const std::size_t left = k < columns ? std::min<std::size_t>(columns - k, 16) : 0;
     const auto which = static_cast<__mmask16>(avx512::first_bytes(left));
-    // scale is rounded: its product with the largest x may lie beyond what the bytes hold.
+    // Rounding of the scale may push the largest x out of range.
     const __m512 scaled = _mm512_min_ps(_mm512_mul_ps(load_floats(x + k, which), scales), most);
     store_planes<kPlanes>(_mm512_cvtps_epi32(scaled), planes + k / kLine * kLine * kPlanes + k % kLine);
   }
   store_starts<kPlanes>(prepared + kLine, columns);
 }
 
-/// sum += products of the unsigned bytes of `a` and the signed ones of `b`, four at a time. Not the
-/// intrinsic: GCC 12 copies each sum into another register and back.
+/// Assembly: GCC 12 copies each sum to another register and back for the intrinsic.
 [[gnu::always_inline]] inline void add_products(__m512i& sum, __m512i a, __m512i b) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
 }
@@ -123,8 +119,7 @@ struct RowSums {
   __m512i of[kPlanes];
 };
 
-/// kRows rows times x, in the lanes of `sums`. Several lines of a row have sums of their own, for the latency
-/// of a product: eight or more are under way.
+/// Eight or more sums hide the latency of a product.
 template <int kPlanes, int kRows, Ahead kAhead>
 [[gnu::always_inline]] inline void dot(const std::byte* const* rows, std::size_t columns,
                                        const std::byte* start, std::size_t ahead, RowSums<kPlanes>* sums) {
@@ -191,7 +186,7 @@ template <int kPlanes, int kRows, Ahead kAhead>
   }
 }
 
-/// Four rows' results: 256 hi + lo (65536 hi + 256 mid + lo), times the step of x.
+/// Returns 256 hi + lo (65536 hi + 256 mid + lo), times the step of x.
 template <int kPlanes>
 [[gnu::always_inline]] inline __m128 results(const RowSums<kPlanes>* sums, __m256d step) {
   __m256d total = _mm256_setzero_pd();
@@ -223,7 +218,7 @@ void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns
   }
 }
 
-/// The walks that tuning.cpp knows; any other takes the nearest. Nobody chooses one for the strict form.
+/// Uses the walks of tuning.cpp; others take the nearest. The strict form supports only some.
 template <int kPlanes, int kRows>
 void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* start,
                    float step, GemvWalk walk, float* y) {

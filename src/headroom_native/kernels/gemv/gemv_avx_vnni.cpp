@@ -10,9 +10,8 @@
 #include "headroom_native/kernels/code_generation.h"
 #include "headroom_native/kernels/weight_rows.h"
 
-/// As gemv_avx512_vnni.cpp, with vectors of 32 bytes: x is rounded once to q * step, q = 256 hi + lo of
-/// signed bytes, 32 of hi and 32 of lo for every 32 columns. vpdpbusd multiplies unsigned bytes by signed
-/// ones, so that w + 128 takes the place of w, and 128 times the sum of each plane goes off at the end.
+/// As gemv_avx512_vnni.cpp, with vectors of 32 bytes: 32 of hi and 32 of lo per 32 columns. 128 times the sum
+/// of each plane is subtracted at the end.
 namespace headroom::native {
 namespace {
 
@@ -21,12 +20,12 @@ HEADROOM_BEGIN_TARGET("avx2,fma")
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kVector = 32;
 constexpr float kLargest = 127.0F * 257;
-/// The sum of a lane, of products of at most 255 * 128 each, stays below 2^31.
+/// A lane's sum of products of at most 255 * 128 stays below 2^31.
 constexpr std::size_t kMostColumns = std::size_t{1} << 18;
 
 struct Header {
   float step;
-  bool is_planes;  ///< false: x is there as floats, for it has NaN, infinities, or is too small or too long
+  bool is_planes;          ///< false: x is stored as floats (NaN, infinity, too small, or too many columns)
   std::int32_t high, low;  ///< sums of the planes over whole vectors
 };
 
@@ -35,8 +34,7 @@ const GemvKernel& exact_kernel() {
   return kernel;
 }
 
-/// The instruction as AVX-VNNI encodes it, or as AVX512-VNNI with AVX512-VL does. Not the intrinsic: it would
-/// be encoded as the options of the compiler have it.
+/// Assembly: the compiler options would decide the intrinsic's encoding (AVX-VNNI or AVX512-VNNI).
 template <bool kVex>
 [[gnu::always_inline]] inline void add_products(__m256i& sum, __m256i a, __m256i b) {
   if constexpr (kVex) {
@@ -52,7 +50,7 @@ template <bool kVex>
   return _mm_cvtsi128_si32(_mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1)));
 }
 
-/// The bits of the largest |x|: those of bf16 order as their values do, NaN and infinity last.
+/// Magnitudes of bf16 order like their bits; NaN and infinity are largest.
 std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
   __m256i most = _mm256_setzero_si256();
   std::size_t k = 0;
@@ -70,16 +68,14 @@ std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
   return largest;
 }
 
-/// Eight columns of x as integers.
 [[gnu::always_inline]] inline __m256i fixed(const Bf16* x, __m256 scale) {
   const __m256i words = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
   const __m256 scaled = _mm256_mul_ps(_mm256_castsi256_ps(_mm256_slli_epi32(words, 16)), scale);
-  // scale is rounded: its product with the largest x may lie beyond what the bytes hold.
+  // Rounding of the scale may push the largest x out of range.
   const __m256 most = _mm256_set1_ps(kLargest), least = _mm256_set1_ps(-kLargest);
   return _mm256_cvtps_epi32(_mm256_max_ps(_mm256_min_ps(scaled, most), least));
 }
 
-/// Sixteen columns of x as integers of 16 bits, in order.
 [[gnu::always_inline]] inline __m256i fixed16(const Bf16* x, __m256 scale) {
   return _mm256_permute4x64_epi64(_mm256_packs_epi32(fixed(x, scale), fixed(x + 8, scale)), 0xd8);
 }
@@ -126,14 +122,14 @@ template <bool kVex>
 struct PlanesKernel {
   using Weight = std::int8_t;
 
-  /// `prepared` is the header's line.
+  /// `prepared` points to the header.
   template <int kRows, Ahead kAhead>
   [[gnu::always_inline]] static void dot(const std::int8_t* const* rows, std::size_t columns,
                                          const std::byte* prepared, std::size_t ahead, float* y) {
     Header header;
     std::memcpy(&header, prepared, sizeof header);
     const auto* planes = reinterpret_cast<const std::int8_t*>(prepared + kLine);
-    constexpr std::size_t kSums = kRows == 1 ? 4 : 4 / kRows;  // of each row and plane, for the latency
+    constexpr std::size_t kSums = kRows == 1 ? 4 : 4 / kRows;  // per row and plane, to hide latency
     const __m256i offset = _mm256_set1_epi8(static_cast<char>(0x80));
     __m256i high[kRows][kSums], low[kRows][kSums];
     HEADROOM_UNROLL(4)

@@ -9,8 +9,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "headroom_native/kernels/gemv/gemv_blocks.cpp"
-#include <hwy/foreach_target.h>  // compiles this file once for each target
-// Highway wants its own headers after foreach_target.h.
+#include <hwy/foreach_target.h>  // compiles this file once per target
+// Highway's own headers must follow foreach_target.h.
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
@@ -27,7 +27,7 @@ HWY_INLINE hn::Vec<Integers> load_integers(const std::byte* from) {
   return hn::PromoteTo(Integers(), hn::LoadU(Bytes(), reinterpret_cast<const std::int8_t*>(from)));
 }
 
-/// x as floats, then eight times the sum of each block: the excess of 4-bit numbers, whose zero is 8.
+/// Stores x as floats, then eight times the sum of each block: the excess of 4-bit numbers, whose zero is 8.
 void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
   auto* plain = reinterpret_cast<float*>(prepared);
   for (std::size_t k = 0; k < columns; ++k) plain[k] = to_float(x[k]);
@@ -39,7 +39,6 @@ void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
   }
 }
 
-/// The products of one int8 block and x, in lanes.
 HWY_INLINE Vector products_of_int8(const std::byte* numbers, const float* x) {
   const F32 tag;
   const std::size_t lanes = hn::Lanes(tag);
@@ -49,8 +48,7 @@ HWY_INLINE Vector products_of_int8(const std::byte* numbers, const float* x) {
   return sums;
 }
 
-/// The products of one 4-bit block and x, without subtracting the 8. The low halves of the bytes are the
-/// first sixteen columns.
+/// Returns products without subtracting 8. The low halves of the bytes are the first sixteen columns.
 HWY_INLINE Vector products_of_int4(const std::byte* numbers, const float* x) {
   const F32 tag;
   const Integers integers;
@@ -66,7 +64,7 @@ HWY_INLINE Vector products_of_int4(const std::byte* numbers, const float* x) {
   return hn::Add(firsts, seconds);
 }
 
-/// Two rows at once with two sums each, to hide the latency of an addition.
+/// Multiplies two rows with two sums each, which hides the latency of additions.
 template <bool kInt4, bool kPrefetch>
 HWY_INLINE void dot2(const std::byte* row, std::size_t row_bytes, std::size_t blocks, const float* x,
                      std::size_t ahead, float* y) {
@@ -121,8 +119,8 @@ void multiply_int4_blocks(const std::byte* weights, std::size_t rows, std::size_
 constexpr std::size_t kLine = 64, kSuper = 256;
 constexpr std::size_t kLanes = sizeof(Vector) / sizeof(float);
 
-/// Block layouts of ggml-common.h. 4 and 5 bits: two binary16 scales (of factors and of minima), then the
-/// factors and minima in 6 bits each. 6 bits: the scales come last.
+/// Layouts of ggml-common.h. Q4, Q5: two binary16 scales (of factors and of minima), then factors and minima
+/// in 6 bits. Q6: scales at the end.
 struct Q4 {
   static constexpr std::size_t kBytes = 144, kBits = 16;
   static constexpr bool kHasFifth = false;
@@ -135,7 +133,7 @@ struct Q6 {
   static constexpr std::size_t kBytes = 210, kUpper = 128, kScales = 192, kScale = 208;
 };
 
-/// `first` in the first eight lanes, `second` in the others, if any.
+/// Fills eight lanes with `first`, the upper eight, if any, with `second`.
 HWY_INLINE Vector eights(float first, [[maybe_unused]] float second) {
 #if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
   if constexpr (kLanes == 16)
@@ -144,7 +142,7 @@ HWY_INLINE Vector eights(float first, [[maybe_unused]] float second) {
   return hn::Set(F32(), first);
 }
 
-/// Eight factors, then eight minima (get_scale_min_k4 of ggml-quants.c), times the scales of the block.
+/// Computes eight factors, then eight minima (get_scale_min_k4 of ggml-quants.c), scaled.
 HWY_INLINE void scales_of(const std::byte* block, float* scales) {
   std::uint32_t packed[3], parts[4];
   std::memcpy(packed, block + 4, sizeof packed);
@@ -162,7 +160,6 @@ HWY_INLINE void scales_of(const std::byte* block, float* scales) {
   }
 }
 
-/// Sixteen 8-bit scales times the scale of the block.
 HWY_INLINE void scales_of_six(const std::byte* block, float* scales) {
   const F32 tag;
   const Vector scale = hn::Set(tag, block_scale(block + Q6::kScale));
@@ -180,8 +177,7 @@ HWY_INLINE Vector as_floats(hn::Vec<Integers> integers) {
   return hn::ConvertTo(F32(), integers);
 }
 
-/// The numbers of a block as floats. Upper bits stay in place and are scaled by a power of two, which is
-/// exact.
+/// Converts a block to floats. Upper bits stay in place and are scaled by a power of two (exact).
 template <typename Format>
 HWY_INLINE void read_block(const std::byte* block, float* to) {
   const F32 tag;
@@ -208,7 +204,7 @@ HWY_INLINE void read_block<Q6>(const std::byte* block, float* to) {
   const F32 tag;
   float scales[16];
   scales_of_six(block, scales);
-  for (std::size_t part = 0; part < 8; ++part) {  // of 32 numbers
+  for (std::size_t part = 0; part < 8; ++part) {  // 32 numbers each
     const std::size_t half = part / 4, quarter = part % 4;
     const std::byte* const low = block + 64 * half + quarter % 2 * 32;
     const std::byte* const upper = block + Q6::kUpper + 32 * half;
@@ -271,12 +267,11 @@ using U8 = hn::Rebind<std::uint8_t, I16>;
 constexpr std::size_t kStep = 2 * kLanes;  // 16-bit numbers
 constexpr std::size_t kSteps = 32 / kStep;
 
-/// At the start of the prepared memory. From the second line on: x as 16-bit integers, then sixteen floats
-/// per block, the last eight of which are the sums of 32 values of x that the minima are multiplied by.
+/// Header of the prepared memory. From the second line on: x as 16-bit integers, then sixteen floats per
+/// block; the last eight are sums of 32 values of x, for the minima.
 struct SuperHeader {
   float step;     ///< x = q * step
-  bool is_fixed;  ///< false: x is stored as floats, because it has NaN or infinities or is too small for a
-                  ///< step
+  bool is_fixed;  ///< false: x is stored as floats (NaN, infinity, or too small for a step)
 };
 
 HWY_INLINE std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
@@ -321,7 +316,7 @@ HWY_INLINE hn::Vec<I16> masked(hn::Vec<I16> value, std::int16_t mask) {
   return hn::And(value, hn::Set(I16(), mask));
 }
 
-/// Sums of products in pairs; some targets keep two.
+/// Sums of products in pairs; some targets keep two vectors.
 struct PairSums {
   hn::Vec<Integers> even, odd;
 
@@ -332,7 +327,7 @@ struct PairSums {
   HWY_INLINE Vector total() const { return hn::ConvertTo(F32(), hn::Add(even, odd)); }
 };
 
-/// Adds a block times x, in two chains.
+/// Adds a block times x, in two chains of sums.
 template <typename Format>
 HWY_INLINE void add_block(const std::byte* block, const std::int16_t* x, const float* x_sums,
                           Vector (&sums)[2]) {
@@ -366,7 +361,7 @@ HWY_INLINE void add_block(const std::byte* block, const std::int16_t* x, const f
     sums[1] = hn::NegMulAdd(hn::LoadU(tag, scales + i), hn::LoadU(tag, x_sums + i), sums[1]);
 }
 
-/// The scales of the products at `number`, a multiple of `kStep`; each covers sixteen numbers.
+/// Returns the scales at `number`, a multiple of kStep; a scale covers sixteen numbers.
 HWY_INLINE Vector scales_at(const float* scales, std::size_t number) {
   return eights(scales[number / 16], scales[number / 16 + (kStep == 32 ? 1 : 0)]);
 }
@@ -438,7 +433,7 @@ HWY_INLINE void multiply_fixed(const std::byte* weights, std::size_t rows, std::
   multiply_rows<Format, Ahead::kLargerCaches>(weights, rows, columns, prepared, header.step, walk, y);
 }
 #else
-// The compiler's vectors have no products of 16 bits.
+// Compiler vectors have no products of 16 bits.
 void prepare_super(const Bf16* x, std::size_t columns, std::byte* prepared) {
   prepare_super_floats(x, columns, prepared);
 }

@@ -11,8 +11,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "headroom_native/kernels/gemv/gemv_kernel.cpp"
-#include <hwy/foreach_target.h>  // compiles this file once for each target
-// Highway wants its own headers after foreach_target.h.
+#include <hwy/foreach_target.h>  // compiles this file once per target
+// Highway's own headers must follow foreach_target.h.
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
@@ -50,8 +50,7 @@ void prepare_bf16(const Bf16* x, std::size_t columns, std::byte* prepared) {
   for (; k < columns; ++k) (k % 2 == 0 ? even : odd)[k / 2] = to_float(x[k]);
 }
 
-/// Keeps the words in a register. Otherwise GCC loads them twice, for even and for odd columns, and the
-/// kernel is bound by two loads per cycle.
+/// Keeps the words in a register. Otherwise GCC loads them twice, and two loads per cycle bound the kernel.
 HWY_INLINE hn::Vec<Words> load_words_once(const Bf16* from) {
   auto words = load_words(from);
 #if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET) && HWY_ARCH_X86
@@ -60,14 +59,13 @@ HWY_INLINE hn::Vec<Words> load_words_once(const Bf16* from) {
   return words;
 }
 
-/// Weights of bf16, products in f32.
 struct Bf16Kernel {
   using Weight = Bf16;
 
   template <int kRows, Ahead kAhead>
   HWY_INLINE static void dot(const Bf16* const* rows, std::size_t columns, const std::byte* prepared,
                              std::size_t ahead, float* y) {
-    constexpr std::size_t kSums = 4 / kRows;  // per row, of even and of odd columns
+    constexpr std::size_t kSums = 4 / kRows;  // per row, for even and for odd columns
     constexpr std::size_t kVectors = kSums * sizeof(Vector) > kLine ? kSums : kLine / sizeof(Vector);
     const F32 tag;
     const SplitX x = split(prepared, columns);
@@ -77,7 +75,7 @@ struct Bf16Kernel {
       HEADROOM_UNROLL(4)
       for (std::size_t u = 0; u < kSums; ++u) even[i][u] = odd[i][u] = hn::Zero(tag);
     }
-    // In words of two columns, which index both the rows and x.
+    // A word has two columns.
     const std::size_t words = columns / 2;
     std::size_t k = 0;
     for (; k + kVectors * kLanes <= words; k += kVectors * kLanes) {
@@ -128,7 +126,6 @@ void prepare_floats(const Bf16* x, std::size_t columns, std::byte* prepared) {
   for (std::size_t k = 0; k < columns; ++k) plain[k] = to_float(x[k]);
 }
 
-/// Weights of int8, products in f32, as exact as f32.
 struct Int8Kernel {
   using Weight = std::int8_t;
 
@@ -178,12 +175,11 @@ void multiply_int8(const std::byte* weights, std::size_t rows, std::size_t colum
 }
 
 #if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
-/// x as fixed point, from the second line of the prepared memory on: rounded once to q * step, q a 16-bit
-/// integer. Products of 16 bits are summed exactly in 32 bits (vpmaddwd, smlal).
+/// Header of x as 16-bit fixed point, from the second line on. Products are summed exactly in 32 bits
+/// (vpmaddwd, smlal).
 struct FixedHeader {
   float step;
-  bool is_fixed;  ///< false: x is stored as floats, because it has NaN or infinities or is too small for a
-                  ///< step
+  bool is_fixed;  ///< false: x is stored as floats (NaN, infinity, or too small for a step)
 };
 
 using I32 = hn::Repartition<std::int32_t, F32>;
@@ -191,7 +187,7 @@ using I16 = hn::Repartition<std::int16_t, F32>;
 using HalfI16 = hn::Rebind<std::int16_t, F32>;
 using HalfI8 = hn::Rebind<std::int8_t, I16>;
 
-/// The bits of the largest |x|. Magnitudes of bf16 order like their bits, with NaN and infinity last.
+/// Magnitudes of bf16 order like their bits; NaN and infinity are largest.
 HWY_INLINE std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
   const I16 tag;
   const auto magnitude = hn::Set(tag, std::int16_t{0x7fff});
@@ -224,7 +220,7 @@ void prepare_fixed(const Bf16* x, std::size_t columns, std::byte* prepared) {
   auto* fixed = reinterpret_cast<std::int16_t*>(prepared + kLine);
   const F32 tag;
   const hn::Rebind<std::uint16_t, F32> halves;
-  // The scale is rounded, so its product with the largest x may exceed 16 bits; DemoteTo saturates.
+  // Rounding of the scale may push the largest x out of range; DemoteTo saturates.
   const auto scales = hn::Set(tag, point.scale);
   std::size_t k = 0;
   for (; k + kLanes <= columns; k += kLanes) {
@@ -305,7 +301,7 @@ void multiply_fixed(const std::byte* weights, std::size_t rows, std::size_t colu
   for (std::size_t row = 0; row < rows; ++row) y[row] *= header.step;
 }
 #else
-// The compiler's vectors have no products of 16 bits: computes in f32.
+// Compiler vectors have no products of 16 bits.
 void prepare_fixed(const Bf16* x, std::size_t columns, std::byte* prepared) {
   prepare_floats(x, columns, prepared);
 }
@@ -315,7 +311,7 @@ void multiply_fixed(const std::byte* weights, std::size_t rows, std::size_t colu
 }
 #endif
 
-/// As to_bf16: to nearest even; a NaN stays a quiet NaN.
+/// Rounds to nearest even; a NaN stays a quiet NaN.
 void round_to_bf16(const float* x, std::size_t count, Bf16* y) {
   const F32 tag;
   const Words words;

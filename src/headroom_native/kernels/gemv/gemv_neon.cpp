@@ -10,8 +10,8 @@
 #include "headroom_native/kernels/code_generation.h"
 #include "headroom_native/kernels/weight_rows.h"
 
-/// Products in groups by instructions: sdot sums four products of signed bytes in 32 bits, bfdot two of bf16.
-/// They are assembly, which needs neither options of the compiler nor attributes of functions.
+/// sdot sums four products of signed bytes in 32 bits, bfdot two of bf16. Assembly needs neither compiler
+/// options nor function attributes.
 namespace headroom::native {
 namespace {
 
@@ -27,15 +27,14 @@ constexpr std::size_t kVector = 16;  // bytes
 
 #include "headroom_native/kernels/gemv/gemv_walks.h"
 
-/// x is rounded once to q * step, q = 256 hi + lo of signed bytes: 16 bytes of hi and 16 of lo for every 16
-/// columns, from the second line of the prepared memory on, zeros behind the last column.
+/// Header of the prepared memory. q = 256 hi + lo in signed bytes: 16 bytes of hi and 16 of lo per 16
+/// columns, from the second line on, padded with zeros.
 struct Header {
   float step;
-  bool is_planes;  ///< false: x is there as floats, for it has NaN, infinities, or numbers too small or too
-                   ///< many
+  bool is_planes;  ///< false: x is stored as floats (NaN, infinity, too small, or too many columns)
 };
 constexpr float kLargest = 127.0F * 257;
-/// The sum of a lane, of products of at most 128 * 128 each, stays below 2^31.
+/// A lane's sum of products of at most 128 * 128 stays below 2^31.
 constexpr std::size_t kMostColumns = std::size_t{1} << 18;
 
 const GemvKernel& exact_kernel() {
@@ -43,7 +42,7 @@ const GemvKernel& exact_kernel() {
   return kernel;
 }
 
-/// The bits of the largest |x|: those of bf16 order as their values do, NaN and infinity last.
+/// Magnitudes of bf16 order like their bits; NaN and infinity are largest.
 std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
   uint16x8_t most = vdupq_n_u16(0);
   std::size_t k = 0;
@@ -59,13 +58,12 @@ std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
   return largest;
 }
 
-/// Eight columns of x as integers of 16 bits.
 [[gnu::always_inline]] inline int16x8_t fixed(const std::uint16_t* x, float32x4_t scale) {
   const float32x4_t most = vdupq_n_f32(kLargest);
   const uint16x8_t bits = vld1q_u16(x);
   const auto half = [&](uint16x4_t part) {
     const float32x4_t scaled = vmulq_f32(vreinterpretq_f32_u32(vshll_n_u16(part, 16)), scale);
-    // scale is rounded: its product with the largest x may lie beyond what the bytes hold.
+    // Rounding of the scale may push the largest x out of range.
     return vmovn_s32(vcvtnq_s32_f32(vmaxq_f32(vminq_f32(scaled, most), vnegq_f32(most))));
   };
   return vcombine_s16(half(vget_low_u16(bits)), half(vget_high_u16(bits)));
@@ -109,7 +107,7 @@ struct PlanesKernel {
       HEADROOM_UNROLL(4)
       for (int u = 0; u < 4; ++u) high[i][u] = low[i][u] = vdupq_n_s32(0);
     }
-    // Four rows have sums enough by themselves.
+    // Four rows need only one sum each to hide latency.
     constexpr std::size_t kSums = 4 / kRows;
     std::size_t k = 0;
     for (; k + kLine <= columns; k += kLine) {
@@ -167,7 +165,7 @@ struct Bf16Kernel {
   [[gnu::always_inline]] static void dot(const Bf16* const* rows, std::size_t columns,
                                          const std::byte* prepared, std::size_t ahead, float* y) {
     constexpr std::size_t kColumns = kVector / sizeof(Bf16);
-    constexpr std::size_t kVectors = 16 / kRows;  // sums that hide the latency of adding: four pipes
+    constexpr std::size_t kVectors = 16 / kRows;  // sums that hide the latency of adding on four pipes
     static_assert(kVectors * kVector % kLine == 0);
     const auto* x = reinterpret_cast<const std::uint16_t*>(prepared);
     float32x4_t sums[kRows][kVectors];

@@ -23,7 +23,7 @@ constexpr std::size_t kLine = 64;
 [[gnu::always_inline]] inline const std::uint16_t* bits_of(const Bf16* values) {
   return reinterpret_cast<const std::uint16_t*>(values);
 }
-/// Each lane of 32 bits has one bf16, which is the upper half of a float.
+/// A bf16 is the upper half of a float.
 [[gnu::always_inline]] inline svfloat32_t load_floats(svbool_t lanes, const Bf16* from) {
   return svreinterpret_f32_u32(svlsl_n_u32_x(lanes, svld1uh_u32(lanes, bits_of(from)), 16));
 }
@@ -31,8 +31,7 @@ constexpr std::size_t kLine = 64;
   return svcvt_f32_s32_x(lanes, svld1sb_s32(lanes, from));
 }
 
-/// Products of one row with what its arithmetic made of x, `step()` columns at a time, in two sums each. The
-/// vectors have no size that the compiler knows, so there are no arrays of them.
+/// Kernel of `step()` columns at a time, in two sums each. No arrays: SVE vectors are sizeless.
 template <typename Arithmetic>
 struct Kernel {
   using Weight = typename Arithmetic::Weight;
@@ -106,7 +105,6 @@ struct FloatSums {
   [[gnu::always_inline]] static float total(Sum a, Sum b) { return svaddv_f32(svptrue_b32(), sum(a, b)); }
 };
 
-/// Weights to f32, x as floats.
 template <typename Number>
 struct Exact : FloatSums {
   using Weight = Number;
@@ -143,18 +141,17 @@ void multiply_exactly(const std::byte* weights, std::size_t rows, std::size_t co
   multiply<Kernel<Exact<Weight>>>(weights, rows, columns, prepared, walk, y);
 }
 
-/// x is rounded once to q * step, q = 256 high + low of signed bytes: all of high from the second line of the
-/// prepared memory on, then all of low.
+/// Header of the prepared memory. q = 256 high + low in signed bytes: all of high from the second line on,
+/// then all of low.
 struct Header {
   float step;
-  bool is_planes;  ///< false: x is there as floats, for it has NaN, infinities, or numbers too small or too
-                   ///< many
+  bool is_planes;  ///< false: x is stored as floats (NaN, infinity, too small, or too many columns)
 };
 constexpr float kLargest = 127.0F * 257;
-/// The sum of a lane, of products of at most 128 * 128 each, stays below 2^31.
+/// A lane's sum of products of at most 128 * 128 stays below 2^31.
 constexpr std::size_t kMostColumns = std::size_t{1} << 18;
 
-/// Sums of four products of signed bytes in 32 bits: of high in one sum, of low in the other.
+/// Byte products, with separate sums for high and low.
 struct Planes {
   using Weight = std::int8_t;
   using Sum = svint32_t;
@@ -176,14 +173,13 @@ struct Planes {
   [[gnu::always_inline]] void add(const Weight* row, std::size_t at, Sum& a, Sum& b) const {
     add(svptrue_b8(), row, at, a, b);
   }
-  /// Lanes behind the last column are loaded as zeros.
   [[gnu::always_inline]] void add_last(const Weight* row, std::size_t at, std::size_t columns, Sum& a,
                                        Sum& b) const {
     for (; at < columns; at += svcntb()) add(svwhilelt_b8_u64(at, columns), row, at, a, b);
   }
 };
 
-/// The bits of the largest |x|: those of bf16 order as their values do, NaN and infinity last.
+/// Magnitudes of bf16 order like their bits; NaN and infinity are largest.
 std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
   svuint16_t most = svdup_n_u16(0);
   for (std::size_t k = 0; k < columns; k += svcnth()) {
@@ -206,7 +202,7 @@ void prepare_planes(const Bf16* x, std::size_t columns, std::byte* prepared) {
   for (std::size_t k = 0; k < columns; k += svcntw()) {
     const svbool_t some = svwhilelt_b32_u64(k, columns);
     const svfloat32_t scaled = svmul_n_f32_x(some, load_floats(some, x + k), point.scale);
-    // scale is rounded: its product with the largest x may lie beyond what the bytes hold.
+    // Rounding of the scale may push the largest x out of range.
     const svfloat32_t held = svmax_n_f32_x(some, svmin_n_f32_x(some, scaled, kLargest), -kLargest);
     const svint32_t fixed = svcvt_s32_f32_x(some, svrintn_f32_x(some, held));
     const svint32_t upper = svasr_n_s32_x(some, svadd_n_s32_x(some, fixed, 128), 8);
@@ -226,7 +222,7 @@ void multiply_planes(const std::byte* weights, std::size_t rows, std::size_t col
   for (std::size_t row = 0; row < rows; ++row) y[row] *= header.step;
 }
 
-/// Sums of two products of bf16, x as it is.
+/// Sums of two products of bf16.
 struct Pairs : FloatSums {
   using Weight = Bf16;
   const Bf16* x;
@@ -257,7 +253,7 @@ void multiply_pairs(const std::byte* weights, std::size_t rows, std::size_t colu
   multiply<Kernel<Pairs>>(weights, rows, columns, prepared, walk, y);
 }
 
-/// As to_bf16 does: to nearest even, a NaN stays a quiet one.
+/// Rounds to nearest even; a NaN stays a quiet NaN.
 void round_to_bf16(const float* x, std::size_t count, Bf16* y) {
   for (std::size_t k = 0; k < count; k += svcntw()) {
     const svbool_t some = svwhilelt_b32_u64(k, count);

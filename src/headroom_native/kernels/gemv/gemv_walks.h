@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How kernels walk over the rows of their weights. Included within a namespace, once for each target that the
-// kernels there are compiled for: hence no guard, and no header of its own.
+// Included within a namespace, once per Highway target: hence no guard and no includes.
 
-/// A kernel is a type: Weight, one of its weights, and dot<kRows, kAhead>, the sums of kRows rows times what
-/// its `prepare` made of x. Each step is whole lines of a row, each prefetched once, and adds to enough sums
-/// to hide the latency of adding.
+/// Multiplies all rows in groups. Kernel::dot<kRows, kAhead> multiplies kRows rows of Kernel::Weight with
+/// prepared x: each step takes whole cache lines, prefetches each once, and uses enough sums to hide the
+/// latency of additions.
 template <typename Kernel, int kRows, Ahead kAhead>
 void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
                  GemvWalk walk, float* y) {
