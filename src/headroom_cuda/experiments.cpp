@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kBandwidth = "memory_bandwidth(GB/s)";
 
-/// Powers of two from 1 MiB, within any L2, to 4 GiB, beyond it.
+/// Powers of two from 1 MiB (fits any L2) to 4 GiB (fits none).
 Axis working_sets() {
   Axis axis{"bytes", Axis::Kind::kInteger, {}};
   for (long long bytes = 1 << 20; bytes <= 4LL << 30; bytes *= 2)
@@ -28,8 +28,7 @@ Axis working_sets() {
   return axis;
 }
 
-/// Named as those of headroom-native, with the same axes: a case is held against the limits of its own
-/// device.
+/// Adds limits with the names and axes of headroom-native: a case is bounded by the limits of its device.
 void add_limits(Registry& registry) {
   const auto limit = [&](const char* name, Experiment::Function run) -> Experiment& {
     return registry.add(name, std::move(run)).device("cuda").backends({"cuda"}).limit();
@@ -63,8 +62,7 @@ std::vector<std::string> ours_and(const std::vector<std::string>& peers) {
 
 }  // namespace
 
-/// Adds every experiment of this folder, the limits of the device included. The registry then needs a CUDA
-/// device (Registry::require_with).
+/// Adds all experiments and limits; the registry then requires a CUDA device.
 void register_cuda_experiments(Registry& registry) {
   registry.require_with(require_device);
   registry.trace_with(trace::record_call<CuptiRecorder>);
@@ -84,7 +82,7 @@ void register_cuda_experiments(Registry& registry) {
 
 namespace {
 
-/// Runs before main(), which the library headroom_runner_main brings.
+/// Runs before main(), which is in headroom_runner_main.
 [[maybe_unused]] const bool registered =
     (headroom::cuda::register_cuda_experiments(headroom::registry()), true);
 

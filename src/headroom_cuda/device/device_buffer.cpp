@@ -25,7 +25,7 @@ DeviceBuffer::DeviceBuffer(const State& state, std::size_t bytes) : bytes_(bytes
     check(status, "cudaMalloc");
     return;
   }
-  cudaGetLastError();  // an allocation that fails leaves the device as it was
+  cudaGetLastError();  // resets the error state
   std::size_t available = 0, total = 0;
   check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
   state.skip(fmt::format("needs {} of the device's memory, {} are available",
@@ -39,8 +39,7 @@ DeviceBuffer::~DeviceBuffer() {
 
 void DeviceBuffer::poison() {
   check(cudaMemset(data_, 0xff, bytes_), "cudaMemset");
-  // A set, and a copy from pageable memory, may return before it ends, and streams of ours do not wait for
-  // it.
+  // cudaMemset and pageable copies may return early, and our streams do not wait for them.
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
 

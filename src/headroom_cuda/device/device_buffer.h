@@ -14,11 +14,11 @@
 
 namespace headroom::cuda {
 
-/// Owns device memory. Copies from and to the host are complete on return.
+/// Owner of device memory. Copies from and to the host are complete on return.
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
-  /// Allocates `bytes` bytes, uninitialised, aligned to 256. Skips the case if the device has less memory;
+  /// Allocates uninitialised memory, aligned to 256 bytes. Skips the case if the device has less memory;
   /// throws Error if the allocation fails for another reason.
   DeviceBuffer(const State& state, std::size_t bytes);
   ~DeviceBuffer();
@@ -32,13 +32,12 @@ class DeviceBuffer {
 
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
-  /// Data as an array: kernel<<<...>>>(buffer.as<const float>()).
   template <typename T>
   T* as() const {
     return reinterpret_cast<T*>(data_);
   }
 
-  /// Copies `values` to byte `offset` of the buffer. Throws Error if they do not fit.
+  /// Throws Error if `values` do not fit from byte `offset` on.
   template <typename T>
   void upload(std::span<const T> values, std::size_t offset = 0) {
     upload_bytes(std::as_bytes(values), offset);
@@ -47,16 +46,15 @@ class DeviceBuffer {
   void upload(const std::vector<T>& values, std::size_t offset = 0) {
     upload(std::span<const T>(values), offset);
   }
-  /// Copies `rows` consecutive rows of `row_bytes` to rows `pitch` bytes apart from byte `offset` on. Throws
-  /// Error if they do not fit.
+  /// Copies `rows` rows of `row_bytes` bytes to rows `pitch` bytes apart. Throws Error if they do not fit.
   void upload_rows(const std::byte* from, std::size_t rows, std::size_t row_bytes, std::size_t offset,
                    std::size_t pitch);
-  /// Copies from the start of the buffer into `values`. Throws Error if the buffer is smaller.
+  /// Copies from the start of the buffer. Throws Error if the buffer is smaller.
   template <typename T>
   void download(std::span<T> values) const {
     download_bytes(std::as_writable_bytes(values));
   }
-  /// Fills the whole buffer with 0xff: a NaN in every floating-point type.
+  /// Fills with 0xff: NaN in every floating-point type.
   void poison();
 
  private:
@@ -67,14 +65,13 @@ class DeviceBuffer {
   std::size_t bytes_ = 0;
 };
 
-/// Copies of an input on the device, with the stride of the host.
+/// Copies of an input on the device, with the host's stride.
 class DeviceCopies {
  public:
-  /// Uploads the copies. Skips the case if the device lacks memory.
+  /// Skips the case if the device lacks memory.
   DeviceCopies(const State& state, const InputCopies& copies);
 
   const std::byte* copy(std::size_t index) const { return memory_.data() + index * stride_; }
-  /// End of that copy.
   const std::byte* end(std::size_t index) const { return copy(index) + bytes_; }
   std::size_t bytes() const { return bytes_; }
   std::size_t stride() const { return stride_; }
@@ -84,12 +81,11 @@ class DeviceCopies {
   DeviceBuffer memory_;
 };
 
-/// Returns one object for all live cases of this runner with the same inputs. `name` identifies the input and
-/// the axes that it depends on.
+/// Returns copies shared by all live cases of this runner with the same `name`, which must identify input and
+/// axes.
 std::shared_ptr<const DeviceCopies> shared_copies(State& state, const std::string& name,
                                                   const InputCopies& copies);
 
-/// Uploads `values` to a new buffer.
 template <typename T>
 DeviceBuffer uploaded(const State& state, const std::vector<T>& values) {
   DeviceBuffer buffer(state, values.size() * sizeof(T));
@@ -97,7 +93,7 @@ DeviceBuffer uploaded(const State& state, const std::vector<T>& values) {
   return buffer;
 }
 
-/// Converts `size` (of `what`, for the message) to the kernels' type. Skips the case if it is too large.
+/// Skips the case if `size` exceeds the kernels' type; `what` names it in the message.
 std::uint32_t device_size(const State& state, std::size_t size, const char* what);
 
 }  // namespace headroom::cuda

@@ -13,8 +13,7 @@
 
 namespace headroom::cuda {
 
-/// Poisons `y`, launches once on copy 0, and compares the values of type T at its start with `expected`
-/// (State::verify).
+/// Poisons `y`, launches once on copy 0, and verifies the start of `y` (State::verify).
 template <typename T>
 void verify_on_device(State& state, Device& device, const Launch& launch, DeviceBuffer& y,
                       std::span<const double> expected, Tolerance tolerance) {
@@ -28,14 +27,13 @@ void verify_on_device(State& state, Device& device, const Launch& launch, Device
   state.verify(run, std::span(actual), expected, tolerance);
 }
 
-/// Skips the case if this device does not support `start`.
 inline void require_start(const State& state, const Device& device, Start start) {
   if (start == Start::kBehindOther || device.compute_capability() >= 90) return;
   state.skip("a launch starts early on devices of compute capability 9.0 and later only");
 }
 
-/// Notes the variant that runs. Skips the case if the device does not support it, or if `plan` is not the
-/// wanted variant.
+/// Notes the plan's variant. Skips the case if the device does not support it or if another one was
+/// requested.
 template <typename Plan>
 const Plan& noted(State& state, const Device& device, const Plan& plan) {
   if (!state.variant().empty() && state.variant() != plan.name()) {

@@ -16,7 +16,6 @@ namespace headroom::cuda {
 namespace {
 
 constexpr std::size_t kChosen = GatherGemvWorkload::kChosen;
-/// Pairs of experts that take turns in each copy of the stack.
 constexpr std::size_t kPairs = GatherGemvWorkload::kExperts / kChosen;
 
 std::vector<std::int64_t> pairs() {
@@ -29,7 +28,7 @@ std::vector<std::int64_t> pairs() {
   return all;
 }
 
-/// For a library: the two matrices of a turn are as far apart as their numbers.
+/// `apart` is the distance of a pair in matrices.
 PeerMatrices peer_matrices(const GatherGemvWorkload& inputs, const DeviceCopies& experts) {
   PeerMatrices matrices{inputs.dtype, inputs.size, inputs.size, kChosen, {}, {}, nullptr, nullptr};
   for (std::size_t turn = 0; turn < inputs.experts.copies() * kPairs; ++turn) {
@@ -44,7 +43,7 @@ constexpr const char* kBehindOther = "second launch behind the first";
 constexpr const char* kEarly = "second launch early";
 constexpr const char* kBothEarly = "both launches early";
 
-/// One layer's inputs on the device, and its result before the LayerNorm.
+/// Inputs of one layer, and its result before the LayerNorm.
 struct DeviceLayer {
   std::uint32_t inputs, outputs;
   std::shared_ptr<const DeviceCopies> weights;

@@ -8,20 +8,19 @@
 
 namespace headroom::cuda {
 
-/// The experiment gemv: backends "cuda", "cublas" and "cublaslt".
+/// Backends "cuda", "cublas" and "cublaslt".
 void gemv(State& state);
 
-/// The experiment gather_gemv: backends "cuda", which reads on the device which matrices are chosen, "cublas"
-/// and "cublaslt", which the host tells.
+/// Backend "cuda" reads the chosen indices on the device; "cublas" and "cublaslt" get them from the host.
 void gather_gemv(State& state);
 
-/// The experiment layer_norm: backend "cuda".
+/// Backend "cuda".
 void layer_norm(State& state);
 
-/// The experiment mlp_layer_norm_gelu: backends "cuda", two launches for the four layers, and "cublaslt".
+/// Backends "cuda" (two launches for the four layers) and "cublaslt".
 void mlp_layer_norm_gelu(State& state);
 
-/// Of "cuda": when the second launch starts.
+/// Variants of "cuda": when the second launch starts.
 std::vector<std::string> mlp_variants();
 
 }  // namespace headroom::cuda

@@ -11,8 +11,7 @@
 #include "headroom/experiment/bf16.h"
 #endif
 
-/// What the kernels need of a device beyond C++ and CUDA's own functions. All that is PTX is here; each has a
-/// twin for the host, for the tests that run the kernels without a device.
+/// All PTX is here; each function has a host twin, so that tests can run the kernels without a device.
 
 namespace headroom::cuda {
 
@@ -35,8 +34,8 @@ __device__ inline float bf16_value(std::uint16_t bits) {
 
 #ifdef __CUDACC__
 
-/// Reads what is read once and no launch writes: it leaves the first-level cache to others. (To ask for the
-/// sectors beside it, as L2::256B does, costs a twentieth of an H200's bandwidth.)
+/// Loads data that is read once and that no launch writes, without allocating in L1. (L2::256B would cost a
+/// twentieth of an H200's bandwidth.)
 __device__ inline Vector load_once(const void* from) {
   Vector read;
   asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -45,7 +44,7 @@ __device__ inline Vector load_once(const void* from) {
   return read;
 }
 
-/// Reads what every block reads, and no kernel that runs at the same time writes.
+/// Loads data that every block reads and no running kernel writes.
 __device__ inline Vector load_common(const void* from) {
   Vector read;
   asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -54,8 +53,8 @@ __device__ inline Vector load_common(const void* from) {
   return read;
 }
 
-/// Reads what another block or the launch before this one has written: from the second-level cache. Never
-/// before a barrier or a wait that stands before it, as loads that are said to be of constant memory may be.
+/// Loads from L2 what another block or the previous launch has written. The compiler cannot move it before a
+/// barrier or wait, unlike a constant load.
 __device__ inline float load_written(const float* from) {
   return __ldcg(from);
 }
@@ -73,7 +72,6 @@ __device__ inline Vector load_written_vector(const void* from) {
                : "memory");
   return read;
 }
-/// The same of 4, 8 or 16 bytes.
 __device__ inline void load_written_words(const void* from, std::uint32_t (&words)[1]) {
   words[0] = load_written(static_cast<const std::uint32_t*>(from));
 }
@@ -85,7 +83,7 @@ __device__ inline void load_written_words(const void* from, std::uint32_t (&word
 #pragma unroll
   for (unsigned i = 0; i < 4; ++i) words[i] = read.words[i];
 }
-/// The same of what is read once: as load_once.
+/// Like load_written_vector, for data that is read once.
 __device__ inline Vector load_written_once(const void* from) {
   Vector read;
   asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -95,14 +93,12 @@ __device__ inline Vector load_written_once(const void* from) {
   return read;
 }
 
-/// Memory that a launch asked for beside what its kernel declares.
 __device__ inline void* dynamic_shared_memory() {
   extern __shared__ Vector dynamic_shared[];
   return dynamic_shared;
 }
 
-/// Copies 16 bytes to shared memory; they are there once the thread has waited for the group of copies that
-/// ends behind them.
+/// Copies 16 bytes to shared memory; complete after wait_for_copies.
 __device__ inline void copy_async(Vector* to_shared, const void* from) {
   const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(to_shared));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from) : "memory");
@@ -110,13 +106,13 @@ __device__ inline void copy_async(Vector* to_shared, const void* from) {
 __device__ inline void end_of_copies() {
   asm volatile("cp.async.commit_group;" : : : "memory");
 }
-/// Until no more than kLeft groups of this thread's copies are under way.
+/// Leaves at most kLeft groups of this thread's copies in flight.
 template <int kLeft>
 __device__ inline void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" : : "n"(kLeft) : "memory");
 }
 
-/// Writes what is not read again soon: first to leave the caches.
+/// Marks the line for early eviction.
 __device__ inline void store_once(void* to, const Vector& written) {
   asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};"
                :
@@ -125,22 +121,22 @@ __device__ inline void store_once(void* to, const Vector& written) {
                : "memory");
 }
 
-/// Two floats as two bf16, rounded to nearest even; `low` in the lower half.
+/// Rounds to nearest even; `low` goes to the lower half.
 __device__ inline std::uint32_t bf16_pair(float low, float high) {
   std::uint32_t pair = 0;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
   return pair;
 }
 
-/// Two floats as two f16, rounded to nearest even; `low` in the lower half.
+/// Rounds to nearest even; `low` goes to the lower half.
 __device__ inline std::uint32_t f16_pair(float low, float high) {
   std::uint32_t pair = 0;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
   return pair;
 }
 
-/// Bytes kFirst and kFirst + 1 of four, each 128 more than the int8 that it stands for, as f16: behind the
-/// exponent of 2^10 they are the integer part.
+/// Converts bytes kFirst and kFirst + 1, each an int8 plus 128, to f16: they become the low mantissa bits of
+/// 1024.
 template <unsigned kFirst>
 __device__ inline std::uint32_t f16_of_bytes(std::uint32_t raised) {
   constexpr std::uint32_t kRaised = 0x64806480U;  // 1024 + 128, twice
@@ -151,7 +147,7 @@ __device__ inline std::uint32_t f16_of_bytes(std::uint32_t raised) {
   return pair;
 }
 
-/// d += a b on tensor cores, of 16 x 16 and 16 x 8, laid out as mma.m16n8k16 of the PTX ISA has it.
+/// d += a b on tensor cores, in the layout of mma.m16n8k16 (PTX ISA).
 #define HEADROOM_MULTIPLY(type)                                                       \
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type                 \
                ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
@@ -167,21 +163,19 @@ __device__ inline void multiply_bf16(const std::uint32_t (&a)[4], std::uint32_t 
 }
 #undef HEADROOM_MULTIPLY
 
-/// 1 / sqrt(value), rounded to nearest at each step.
+/// Rounds to nearest at each step.
 __device__ inline float reciprocal_root(float value) {
   return __frcp_rn(__fsqrt_rn(value));
 }
 
-/// Lets the launch behind this one in its stream start where it was asked to start early; what it reads of
-/// this one's it waits for.
+/// Allows an early start of the next launch, which waits before it reads our results.
 __device__ inline void let_next_launch_start() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
 
-/// Until all that the launch before this one in its stream has written can be read. Does nothing where this
-/// one did not start early.
+/// Waits until the previous launch's writes are visible. No effect unless this launch started early.
 __device__ inline void wait_for_launch_before() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -262,12 +256,11 @@ __device__ inline std::uint16_t bf16_bits(float value) {
   return static_cast<std::uint16_t>(bf16_pair(value, 0));
 }
 
-// Sums over the threads of a warp and of a block. Every thread of it calls.
+// Sums over a warp or block. Every thread must call, and gets the result unless stated.
 
 constexpr unsigned kAllLanes = 0xffffffffU;
-constexpr unsigned kMostWarps = 32;  ///< of a block
+constexpr unsigned kMostWarps = 32;  ///< per block
 
-/// To every lane.
 __device__ inline float warp_sum(float value) {
 #pragma unroll
   for (unsigned apart = kWarp / 2; apart > 0; apart /= 2) {
@@ -276,9 +269,8 @@ __device__ inline float warp_sum(float value) {
   return value;
 }
 
-/// The sums over a warp of kRows values at once, a power of two: lane l gets that of row l / (32 / kRows).
-/// With each exchange half of the rows leaves half of the lanes, so that it takes kRows + 4 exchanges or
-/// fewer, not 5 kRows.
+/// Sums kRows values (a power of two) over a warp; lane l gets row l / (32 / kRows). At most kRows + 4
+/// exchanges instead of 5 kRows.
 template <int kRows>
 __device__ inline float warp_sums(float (&sums)[kRows], unsigned lane) {
   unsigned apart = kWarp / 2;
@@ -298,7 +290,7 @@ __device__ inline float warp_sums(float (&sums)[kRows], unsigned lane) {
   return sum;
 }
 
-/// To every thread of the block. `shared` may be used again once every thread has passed a barrier.
+/// `shared` may be reused after a barrier.
 __device__ inline float block_sum(float value, float (&shared)[kMostWarps]) {
   const unsigned warp = threadIdx.x / kWarp;
   const unsigned lane = threadIdx.x % kWarp;
@@ -308,7 +300,7 @@ __device__ inline float block_sum(float value, float (&shared)[kMostWarps]) {
   return warp_sum(lane < blockDim.x / kWarp ? shared[lane] : 0.0F);
 }
 
-// Products of weights as they lie in memory with x of bf16, summed in f32.
+// Products of weights with x of bf16, summed in f32.
 
 struct Int8Weights {
   static constexpr unsigned kBytes = 1;
@@ -316,11 +308,9 @@ struct Int8Weights {
 struct Bf16Weights {
   static constexpr unsigned kBytes = 2;
 };
-/// How many weights a vector holds.
 template <typename Weights>
 constexpr unsigned kLength = kVectorBytes / Weights::kBytes;
 
-/// Values of x as floats, from pairs of bf16.
 template <unsigned kCount>
 __device__ inline void unpack(const std::uint32_t (&pairs)[kCount / 2], float (&values)[kCount]) {
 #pragma unroll
@@ -330,15 +320,14 @@ __device__ inline void unpack(const std::uint32_t (&pairs)[kCount / 2], float (&
   }
 }
 
-/// Byte `kByte` of four, each 128 more than the int8 that it stands for, as a float: behind the exponent of
-/// 2^23 it is the integer part. Conversion instructions would run at a fraction of this one's rate.
+/// Converts byte `kByte`, an int8 plus 128, to float: it becomes the low mantissa bits of 2^23. Conversion
+/// instructions have a fraction of the throughput.
 template <unsigned kByte>
 __device__ inline float int8_value(std::uint32_t raised) {
   return __uint_as_float(__byte_perm(raised, 0x4B000000U, 0x7650U + kByte)) - 8388736.0F;
 }
 
-/// Adds the products of a vector of weights with x to two sums: two, so that an addition need not wait for
-/// the one before it.
+/// Adds the products of weights and x to two sums, which shortens the chain of dependent additions.
 __device__ inline void add_products(Int8Weights /*of*/, const Vector& weights, const float (&x)[16],
                                     float (&sums)[2]) {
 #pragma unroll
@@ -359,10 +348,10 @@ __device__ inline void add_products(Bf16Weights /*of*/, const Vector& weights, c
   }
 }
 
-// A row of a matrix in vectors of 16 bytes from its own beginning, wherever in memory that is.
+// Rows at any alignment, as vectors of 16 bytes.
 
-/// The 16 bytes that begin `shift` bytes (0 to 15) into `low`, which lies before `high`. `shift` is the same
-/// for a whole row, so that the branches are not divergent.
+/// Returns 16 bytes from byte `shift` (0 to 15) of `low`, `high`. `shift` is constant over a row: no
+/// divergence.
 __device__ inline Vector joined(const Vector& low, const Vector& high, unsigned shift) {
   const std::uint32_t words[8] = {low.words[0],  low.words[1],  low.words[2],  low.words[3],
                                   high.words[0], high.words[1], high.words[2], high.words[3]};
@@ -378,7 +367,6 @@ __device__ inline Vector joined(const Vector& low, const Vector& high, unsigned 
   return result;
 }
 
-/// Zero from byte `bytes` on.
 __device__ inline void keep_first(Vector& vector, unsigned bytes) {
 #pragma unroll
   for (unsigned i = 0; i < 4; ++i) {
@@ -388,7 +376,7 @@ __device__ inline void keep_first(Vector& vector, unsigned bytes) {
   }
 }
 
-/// Up to 16 bytes from `from`, byte by byte; zeros behind them.
+/// Loads `bytes` bytes; the rest is zero.
 __device__ inline Vector load_bytes(const std::byte* from, unsigned bytes) {
   Vector result{};
 #pragma unroll
@@ -398,10 +386,9 @@ __device__ inline Vector load_bytes(const std::byte* from, unsigned bytes) {
   return result;
 }
 
-/// Vector `index` of a row of `row_bytes` bytes from `row` on; what is behind the end of the row is zero.
-/// Reads nothing from `end` on, the end of the memory that the row is in, which begins at a multiple of 16
-/// bytes. kAligned: `row` and `row_bytes` are multiples of 16 bytes. Else two loads make one vector; the
-/// second hits the first-level cache.
+/// Loads vector `index` of a row of `row_bytes` bytes, zero past its end. Reads nothing from `end` on, the
+/// end of an allocation that starts aligned to 16 bytes. kAligned: `row` and `row_bytes` are multiples of 16
+/// bytes.
 template <bool kAligned>
 __device__ inline Vector row_vector(const std::byte* row, std::size_t row_bytes, unsigned index,
                                     const std::byte* end) {
@@ -420,7 +407,7 @@ __device__ inline Vector row_vector(const std::byte* row, std::size_t row_bytes,
   }
 }
 
-/// Bytes [first, last) of a vector of bf16, to where byte 0 would be `to`.
+/// Stores bytes [first, last) of a vector of bf16.
 __device__ inline void store_bf16(std::byte* to, const Vector& vector, unsigned first, unsigned last) {
 #pragma unroll
   for (unsigned i = 0; i < kVectorBytes / 2; ++i) {
@@ -430,8 +417,8 @@ __device__ inline void store_bf16(std::byte* to, const Vector& vector, unsigned 
   }
 }
 
-/// The part of store_row_vector for rows that begin anywhere: the lanes of a warp hold vectors that follow
-/// one another. Each takes what its vector lacks to a multiple of 16 bytes from the lane before it.
+/// Implements store_row_vector for unaligned rows: each lane takes the bytes missing to an aligned store from
+/// the lane before it.
 __device__ inline void store_shifted(std::byte* row, std::size_t row_bytes, unsigned index, unsigned vectors,
                                      const Vector& vector) {
   const unsigned lane = threadIdx.x % kWarp;
@@ -445,7 +432,7 @@ __device__ inline void store_shifted(std::byte* row, std::size_t row_bytes, unsi
   const std::size_t left = row_bytes - std::size_t{kVectorBytes} * index;
   const unsigned bytes = left < kVectorBytes ? static_cast<unsigned>(left) : kVectorBytes;
   const auto shift = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(to) % kVectorBytes);
-  const unsigned own = kVectorBytes - shift;  // of its bytes come before the next multiple
+  const unsigned own = kVectorBytes - shift;  // bytes before the next multiple of 16
   if (shift == 0 && bytes == kVectorBytes) return store_once(to, vector);
   if (shift > 0 && lane > 0 && bytes >= own) {
     store_once(to - shift, joined(before, vector, own));
@@ -456,8 +443,8 @@ __device__ inline void store_shifted(std::byte* row, std::size_t row_bytes, unsi
   if (lane == kWarp - 1 || index + 1 == vectors) store_bf16(to, vector, own, bytes);
 }
 
-/// Writes vector `index` of the `vectors` of a row of bf16; nothing for an index behind them. Every lane of a
-/// warp calls, with indices that follow one another.
+/// Stores vector `index` of a row of `vectors`; nothing past the end. Every lane of a warp must call, with
+/// consecutive indices.
 template <bool kAligned>
 __device__ inline void store_row_vector(std::byte* row, std::size_t row_bytes, unsigned index,
                                         unsigned vectors, const Vector& vector) {

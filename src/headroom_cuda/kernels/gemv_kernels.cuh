@@ -6,7 +6,7 @@
 
 namespace headroom::cuda {
 
-/// Values of int8 as bf16, which is exact. Both begin at a multiple of 16 bytes.
+/// Both pointers must be aligned to 16 bytes.
 inline __global__ void __launch_bounds__(256)
     convert_kernel(const std::int8_t* from, std::uint16_t* to, std::size_t count) {
   constexpr std::size_t kEach = kVectorBytes;
@@ -32,20 +32,17 @@ inline __global__ void __launch_bounds__(256)
   }
 }
 
-// Rows of a matrix times x. Each block has an equal share of the rows.
-// In a block, teams of threads take turns at batches of rows. A thread has the same columns of each row, and
-// x of those in registers; it loads a batch while it multiplies the one before it, and meets no barrier
-// until all rows of the block are done.
+// Rows of a matrix times x. Each block has an equal share of the rows; its teams of threads take batches in
+// turn. A thread keeps its columns of x in registers and loads the next batch while it multiplies the current
+// one. No barrier until all rows are done.
 
-constexpr unsigned kGemvThreads = 512;  ///< of a block, at most
-constexpr unsigned kPartials =
-    4096;  ///< sums of warps that a block keeps: one for each warp of a team and row
+constexpr unsigned kGemvThreads = 512;  ///< per block, at most
+constexpr unsigned kPartials = 4096;    ///< sums of a block: one for each row and warp of its team
 
-/// Vectors of a batch that alone keeps enough bytes in flight, 64 KiB of a multiprocessor: for two of them
-/// under way at once there are not enough registers.
+/// Vectors of a batch that alone keeps enough bytes in flight; two of these do not fit the registers.
 constexpr int kLargeBatch = 8;
 
-/// The place of this thread in its team of `threads`, a power of two from 32 to blockDim.x.
+/// This thread's place in its team of `threads`, a power of two from 32 to blockDim.x.
 struct RowTeam {
   unsigned threads, count, index, lane, warps, warp;
 
@@ -58,15 +55,14 @@ struct RowTeam {
         warp(lane / kWarp) {}
 };
 
-/// The rows of the chosen matrices, one after the other.
 template <typename Weights>
 struct MatrixRows {
   const std::byte* first;
-  const std::byte* second;  ///< its row 0 comes after the last one of `first`
+  const std::byte* second;  ///< its row 0 follows the last row of `first`
   const std::byte* end;
   std::size_t row_bytes;
   unsigned rows;
-  unsigned vectors;  ///< of a row
+  unsigned vectors;  ///< per row
 
   __device__ explicit MatrixRows(const GemvMatrix& matrix)
       : first(matrix.weights),
@@ -76,7 +72,7 @@ struct MatrixRows {
         rows(matrix.rows),
         vectors(static_cast<unsigned>((row_bytes + kVectorBytes - 1) / kVectorBytes)) {
     if (matrix.chosen == nullptr) return;
-    wait_for_launch_before();  // which may have chosen them
+    wait_for_launch_before();  // it may write the indices
     first += static_cast<std::size_t>(matrix.chosen[0]) * rows * row_bytes;
     second += static_cast<std::size_t>(matrix.chosen[1]) * rows * row_bytes;
   }
@@ -85,12 +81,12 @@ struct MatrixRows {
   }
 };
 
-/// kVectors vectors of each of kRows rows: what a thread has in flight.
+/// The loads in flight of a thread.
 template <typename Weights, int kVectors, int kRows, bool kAligned>
 struct Batch {
   Vector vectors[kRows][kVectors];
 
-  /// The vectors `index`, `index` + `step` ... of the rows from `row` on. What is not there is zero.
+  /// Missing rows and vectors are zero.
   __device__ void load(const MatrixRows<Weights>& matrix, unsigned row, unsigned last, unsigned index,
                        unsigned step) {
 #pragma unroll
@@ -108,7 +104,6 @@ struct Batch {
     }
   }
 
-  /// Of each row with x, pairs of bf16.
   __device__ void multiply(const std::uint32_t (&x)[kVectors][kLength<Weights> / 2],
                            float (&sums)[kRows]) const {
     float halves[kRows][2] = {};
@@ -124,9 +119,9 @@ struct Batch {
   }
 };
 
-/// Rows [first, last) times the columns from vector `tile` on that a team holds at once. What each warp sums
-/// is written to `partials`, or added where the tile is not the first. `x.prepare()` is called by every
-/// thread when the first loads are under way; `x.fill(pairs, element)` gives x from `element` on.
+/// Multiplies rows [first, last) with the columns that a team holds at once, from vector `tile` on. Adds the
+/// sums of each warp to `partials` (stores if `tile` is 0). Calls `x.prepare()` in every thread once the
+/// first loads are in flight.
 template <typename Weights, int kVectors, int kRows, bool kAligned, typename X>
 __device__ void multiply_tile(const MatrixRows<Weights>& matrix, const RowTeam& team, unsigned first,
                               unsigned last, unsigned tile, X& x, float (&partials)[kPartials]) {
@@ -144,7 +139,6 @@ __device__ void multiply_tile(const MatrixRows<Weights>& matrix, const RowTeam& 
     const unsigned at = index + v * team.threads;
     if (at < matrix.vectors) x.fill(pairs[v], at * kLength<Weights>);
   }
-  // Loads the batch behind the one at `row`, then multiplies this.
   const auto take = [&](const auto& batch, auto& behind) {
     behind.load(matrix, row + step, last, index, team.threads);
     float sums[kRows];
@@ -160,7 +154,7 @@ __device__ void multiply_tile(const MatrixRows<Weights>& matrix, const RowTeam& 
   while (row < last) {
     take(current, next);
     if constexpr (kVectors * kRows < kLargeBatch) {
-      // The two take turns: to copy one into the other would be to wait for it.
+      // Alternates: copying one batch into the other would wait for its loads.
       if (row >= last) break;
       take(next, current);
     } else {
@@ -169,8 +163,7 @@ __device__ void multiply_tile(const MatrixRows<Weights>& matrix, const RowTeam& 
   }
 }
 
-/// This block's rows times x. `results.row(row, sum)` is called by one thread for each of them,
-/// `results.finish()` by every thread at the end.
+/// Calls `results.row(row, sum)` in one thread per row, then `results.finish()` in every thread.
 template <typename Weights, int kVectors, int kRows, bool kAligned, typename X, typename Results>
 __device__ void multiply_rows(const GemvMatrix& of, unsigned team_threads, X& x, Results& results) {
   __shared__ float partials[kPartials];
@@ -195,14 +188,14 @@ __device__ void multiply_rows(const GemvMatrix& of, unsigned team_threads, X& x,
   results.finish();
 }
 
-/// x of bf16 as it lies in memory, which the launch before this one may have written.
+/// x of bf16, possibly written by the previous launch.
 struct PlainX {
   const std::uint16_t* values;
   unsigned count;
 
   __device__ void prepare() { wait_for_launch_before(); }
 
-  /// Pairs of bf16 from `element` on, a multiple of 8; zero behind the end.
+  /// Loads from `element` on, a multiple of 8; zero past the end.
   template <unsigned kPairs>
   __device__ void fill(std::uint32_t (&pairs)[kPairs], unsigned element) const {
 #pragma unroll
@@ -230,7 +223,6 @@ struct Bf16Results {
   __device__ void finish() const {}
 };
 
-/// gemv and gather_gemv.
 template <typename Weights, int kVectors, int kRows, bool kAligned>
 __global__ void __launch_bounds__(kGemvThreads, 1) gemv_kernel(GemvProblem problem, unsigned team_threads) {
   let_next_launch_start();

@@ -22,8 +22,7 @@ struct GemvChoice {
   Start start = Start::kBehindOther;
 };
 
-/// Small blocks are for much to read: the forms with the most in flight. Those that start early are for any
-/// size.
+/// Small blocks suit large matrices: only the forms with the most loads in flight.
 const std::vector<GemvChoice>& gemv_choices() {
   static const std::vector<GemvChoice> all = [] {
     std::vector<GemvChoice> made;
@@ -55,17 +54,17 @@ Choice named(std::string_view name, const std::vector<Choice>& choices) {
   throw Error("no variant " + in_quotes(std::string(name)) + " of this kernel");
 }
 
-/// Enough threads to hold a row at once, where a block has as many.
+/// Returns enough threads to hold a row at once, at most a block.
 unsigned team_threads(std::size_t row_bytes, GemvForm form, unsigned of_block) {
   const std::size_t in_thread = kVectorBytes * static_cast<std::size_t>(form.vectors);
   const std::size_t wanted = std::min<std::size_t>(of_block, (row_bytes + in_thread - 1) / in_thread);
   return std::max(kWarp, std::bit_ceil(static_cast<unsigned>(wanted)));
 }
 
-/// As many bytes in flight as registers hold; fewer rows at once where a team has but few in all.
+/// Returns the form with the most loads in flight that leaves two batches per team.
 GemvChoice fitting(std::size_t outputs, std::size_t row_bytes, unsigned processors) {
   const std::size_t in_block =
-      row_bytes / (kVectorBytes * kLarge);  // vectors of a thread, if all share a row
+      row_bytes / (kVectorBytes * kLarge);  // vectors of a thread if the whole block shares a row
   const GemvForm most = in_block >= 4 ? GemvForm{4, 2} : in_block >= 2 ? GemvForm{2, 4} : GemvForm{1, 4};
   for (const GemvForm form : {most, GemvForm{1, 2}}) {
     const std::size_t teams = std::size_t{processors} * (kLarge / team_threads(row_bytes, form, kLarge));
@@ -89,14 +88,14 @@ GemvPlan planned(std::size_t outputs, std::size_t row_bytes, unsigned processors
 }
 
 constexpr std::size_t kLength = 8;    // of a vector
-constexpr unsigned kMostBlocks = 32;  // of a multiprocessor
+constexpr unsigned kMostBlocks = 32;  // per multiprocessor
 
 struct NormChoice {
   NormForm form;
   Start start = Start::kBehindOther;
 };
 
-/// Rows that begin anywhere are read as if no launch wrote them, and do not start early.
+/// Lists all forms and starts. Unaligned rows use loads for unwritten memory and cannot start early.
 const std::vector<NormChoice>& norm_choices() {
   static const std::vector<NormChoice> all = [] {
     std::vector<NormChoice> made;
@@ -118,7 +117,7 @@ bool holds(const NormForm& form, std::size_t columns) {
   return columns <= kLength * form.threads * static_cast<std::size_t>(form.vectors);
 }
 
-/// The one that holds such rows with the most vectors.
+/// Returns the form with the most vectors in flight that holds the row.
 NormForm fitting(std::size_t columns) {
   const bool aligned = columns % kLength == 0;
   if (aligned && holds(kNormForms[2], columns)) return kNormForms[2];

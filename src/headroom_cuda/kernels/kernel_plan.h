@@ -10,45 +10,43 @@
 
 namespace headroom::cuda {
 
-/// When a launch starts: after the launch before it in the stream has ended, or as soon as its blocks fit
-/// (programmatic dependent launch, compute capability 9.0 and later). An early kernel loads only memory that
-/// no launch writes, such as weights, until the other has ended.
+/// Start of a launch: after the previous launch in the stream, or as soon as its blocks fit (programmatic
+/// dependent launch, compute capability 9.0 and later). An early kernel loads only unwritten memory until the
+/// previous one has ended.
 enum class Start { kBehindOther, kEarly };
 
-/// Suffix of the names of variants that start early.
 inline constexpr const char* kEarlySuffix = ", early";
 
-// Problems of the gemv kernels. Pointers are to device memory, aligned to 16 bytes.
+// Problems of the gemv kernels: device pointers, aligned to 16 bytes.
 
-/// One matrix [rows, columns] of a stack, or two as one with twice the rows.
+/// One matrix [rows, columns] of a stack, or two taken as one with twice the rows.
 struct GemvMatrix {
   const std::byte* weights = nullptr;    ///< the stack, int8 or bf16
   const std::byte* end = nullptr;        ///< end of the readable memory
   const std::int64_t* chosen = nullptr;  ///< [2], indices in the stack; null: the first only
-  std::uint32_t rows = 0, columns = 0;   ///< of each
+  std::uint32_t rows = 0, columns = 0;   ///< per matrix
   std::uint32_t outputs = 0;             ///< rows of all chosen matrices
 };
 
-/// y = W x, of bf16, summed in f32.
 struct GemvProblem {
   GemvMatrix matrix;
   const std::uint16_t* x = nullptr;  ///< [columns] of bf16
   std::uint16_t* y = nullptr;        ///< [outputs] of bf16
 };
 
-/// Count, mean and sum of squared deviations of a part of a vector.
+/// Moments of a part of a vector; `squares` are about the mean.
 struct alignas(16) Moments {
   float count = 0, mean = 0, squares = 0;
 };
 
-/// A vector before its LayerNorm, as written by the blocks of one launch.
+/// A vector before its LayerNorm, written by the blocks of one launch.
 struct UnnormedVector {
   float* values = nullptr;     ///< [n]
   Moments* moments = nullptr;  ///< [blocks of that launch]
   std::uint32_t blocks = 0;
 };
 
-/// W x + bias and the moments of it.
+/// W x + bias, and its moments.
 struct LinearProblem {
   GemvMatrix matrix;
   const std::uint16_t* x = nullptr;     ///< [columns] of bf16
@@ -56,11 +54,11 @@ struct LinearProblem {
   UnnormedVector result;
 };
 
-/// Added to the variance by the LayerNorms of the chain; the default of torch.nn.LayerNorm.
+/// Default of torch.nn.LayerNorm.
 inline constexpr float kLinearNormEpsilon = 1e-5F;
 
 struct NormParameters {
-  const std::uint16_t* gamma = nullptr;  ///< of bf16, as beta
+  const std::uint16_t* gamma = nullptr;  ///< bf16, like beta
   const std::uint16_t* beta = nullptr;
 };
 
@@ -72,27 +70,26 @@ struct NormedLinearProblem {
   const std::uint16_t* bias = nullptr;
   UnnormedVector result;
   NormParameters outer;               ///< of the result
-  std::uint32_t* finished = nullptr;  ///< number of finished blocks; 0 before and after the launch
+  std::uint32_t* finished = nullptr;  ///< finished blocks; 0 before and after the launch
   std::uint16_t* y = nullptr;         ///< [outputs] of bf16
 };
 
-/// Loads in flight of a thread of a gemv kernel: vectors of 16 bytes of each row, times rows.
+/// Loads in flight of a thread: vectors of 16 bytes per row, times rows.
 struct GemvForm {
   int vectors = 1;
   int rows = 1;
 };
-/// The compiled forms; rows are powers of two.
+/// Compiled forms; rows are powers of two.
 inline constexpr std::array<GemvForm, 6> kGemvForms{{{1, 1}, {1, 2}, {1, 4}, {2, 2}, {2, 4}, {4, 2}}};
-/// The only form for rows that are not aligned to 16 bytes.
+/// For rows that are not aligned to 16 bytes.
 inline constexpr GemvForm kUnalignedForm{1, 2};
-/// The only form for the chain of linear layers.
+/// For the chain of linear layers.
 inline constexpr GemvForm kLinearForm{4, 2};
 
-/// Large blocks fill the device once and each works on its rows to the end. There are four times as many
-/// small blocks as run at once: faster processors take more of them, but each starts with an empty pipeline.
+/// Large blocks fill the device once. Small blocks are four times as many as run at once: they balance
+/// better, but each starts with an empty pipeline.
 enum class GemvBlocks : unsigned { kLarge = 512, kSmall = 256 };
 
-/// How a gemv is launched.
 struct GemvPlan {
   GemvForm form;
   GemvBlocks size = GemvBlocks::kLarge;
@@ -101,48 +98,46 @@ struct GemvPlan {
   unsigned blocks = 0;
   bool aligned = true;  ///< every row is aligned to 16 bytes
 
-  unsigned threads() const { return static_cast<unsigned>(size); }  ///< of a block
+  unsigned threads() const { return static_cast<unsigned>(size); }  ///< per block
   std::string name() const;  ///< "4 rows, 2 vectors", then ", small blocks", ", early", or both
 };
 
 std::string name_of(GemvForm form);
 std::vector<std::string> gemv_variants();
 
-/// Plans `outputs` rows of `row_bytes` bytes each on a device of `processors` multiprocessors. `variant` is
-/// one of gemv_variants(), or empty to choose by size. Throws Error for an unknown name.
+/// Plans `outputs` rows of `row_bytes` bytes on `processors` multiprocessors. An empty `variant` chooses by
+/// size. Throws Error for an unknown name.
 GemvPlan gemv_plan(std::size_t outputs, std::size_t row_bytes, unsigned processors, std::string_view variant);
 /// Plans a layer of the chain.
 GemvPlan linear_plan(std::size_t outputs, std::size_t row_bytes, unsigned processors);
 
-/// y = LayerNorm(x) over rows of x[rows, columns]. Pointers are to device memory, aligned to 16 bytes.
+/// y = LayerNorm(x) over rows of x[rows, columns]. Device pointers, aligned to 16 bytes.
 struct NormProblem {
-  const std::uint16_t* x = nullptr;  ///< of bf16, as y
-  const float* gamma = nullptr;      ///< [columns], as beta
+  const std::uint16_t* x = nullptr;  ///< bf16, like y
+  const float* gamma = nullptr;      ///< [columns], like beta
   const float* beta = nullptr;
   std::uint16_t* y = nullptr;
   std::uint32_t rows = 0, columns = 0;
   float epsilon = 0;  ///< added to the variance
 };
 
-/// Vectors of 16 bytes of a row that a thread holds, and the block sizes that this leaves registers for.
+/// Vectors of a row per thread, and the block sizes that this leaves registers for.
 struct NormForm {
   int vectors;
-  unsigned threads;  ///< of a block, at most
-  unsigned blocks;   ///< of that many threads resident on a multiprocessor
+  unsigned threads;  ///< per block, at most
+  unsigned blocks;   ///< resident blocks of that size per multiprocessor
 };
-/// The compiled forms. The last has no registers left for unaligned rows.
+/// Compiled forms. The last has no registers left for unaligned rows.
 inline constexpr std::array<NormForm, 3> kNormForms{{{1, 512, 2}, {2, 256, 3}, {4, 512, 1}}};
-/// The form with `vectors` vectors.
 constexpr NormForm norm_form(int vectors) {
   return vectors == 1 ? kNormForms[0] : vectors == 2 ? kNormForms[1] : kNormForms[2];
 }
 inline constexpr NormForm kLongNormForm{0, 512, 1};  ///< rows too long for registers
 
-/// How a LayerNorm is launched.
 struct NormPlan {
   NormForm form = kLongNormForm;
   Start start = Start::kBehindOther;
-  unsigned threads = 0;  ///< of a block, which processes a row: a power of two, at least 32
+  unsigned threads = 0;  ///< per block, one block a row: a power of two, at least 32
   unsigned blocks = 0;
   bool aligned = true;  ///< every row is aligned to 16 bytes
 
@@ -151,36 +146,33 @@ struct NormPlan {
 
 std::vector<std::string> norm_variants();
 
-/// Plans `rows` rows of `columns` bf16 values on a device of `processors` multiprocessors. `variant` is one
-/// of norm_variants(), or empty to choose by size; if it cannot hold such rows, the plan has another name.
-/// Throws Error for an unknown name.
+/// Plans `rows` rows of `columns` bf16 values on `processors` multiprocessors. An empty `variant` chooses by
+/// size; if the variant cannot hold such rows, the plan has another name. Throws Error for an unknown name.
 NormPlan norm_plan(std::size_t rows, std::size_t columns, unsigned processors, std::string_view variant);
 
-// Problems of the decoder kernels: one token through a transformer, launch by launch. Pointers are to device
-// memory, aligned to 16 bytes.
+// Problems of the decoder kernels: device pointers, aligned to 16 bytes.
 
-/// Consecutive matrices [rows, columns]. A row is a multiple of 16 bytes; the number of rows is even.
+/// Consecutive matrices [rows, columns]. A row must be a multiple of 16 bytes, the number of rows even.
 struct StreamedMatrix {
   const std::byte* weights = nullptr;     ///< int8 or bf16
   const std::uint16_t* scales = nullptr;  ///< bf16, one for each row of each matrix; null: 1
   const std::int32_t* chosen = nullptr;   ///< [slots], indices of matrices; null: the first
-  std::uint32_t rows = 0, columns = 0;    ///< of each
+  std::uint32_t rows = 0, columns = 0;    ///< per matrix
   std::uint32_t slots = 1;                ///< number of matrices to multiply with
 };
 
-/// The residual stream before its RMSNorm. The norm's factor is applied after the product, because it is the
-/// same for all values.
+/// Residual stream before its RMSNorm, whose factor is applied after the product.
 struct NormedStream {
   const float* x = nullptr;               ///< [columns]
   const std::uint16_t* weight = nullptr;  ///< [columns] of bf16
   float epsilon = 0;
 };
 
-/// Query heads [head_dim] against keys and values of all positions up to the token's.
+/// Attention of one token over all positions up to its own.
 struct AttentionProblem {
   const float* qkv = nullptr;  ///< queries, keys and values of the token, not yet rotated
   const float* cosines = nullptr;
-  const float* sines = nullptr;             ///< as cosines [positions, head_dim / 2]
+  const float* sines = nullptr;             ///< [positions, head_dim / 2], like cosines
   std::uint16_t* keys = nullptr;            ///< [kv_heads, positions, head_dim] of bf16, rotated
   std::uint16_t* values = nullptr;          ///< the same
   const std::uint32_t* position = nullptr;  ///< of the token
@@ -192,7 +184,7 @@ struct AttentionProblem {
 
 constexpr unsigned kMostExperts = 64;
 
-/// Routes a token to the experts with the highest W RMSNorm(x), weighted by the softmax over those.
+/// Routes a token to the experts with the highest W RMSNorm(x); shares are the softmax over those.
 struct RouteProblem {
   const std::uint16_t* gate = nullptr;  ///< [experts, columns] of bf16
   NormedStream x;
@@ -204,7 +196,6 @@ struct RouteProblem {
   std::uint32_t columns = 0, count = 0, layer = 0, layers = 0;
 };
 
-/// The sequence on the device.
 struct TokenSequence {
   std::int32_t* tokens = nullptr;     ///< [capacity]
   std::uint32_t* next = nullptr;      ///< number of positions in use
@@ -213,7 +204,7 @@ struct TokenSequence {
   std::uint32_t capacity = 0;
 };
 
-/// Draws the next token by softmax(logits / temperature) over logits at least as large as the k-th.
+/// Draws from softmax(logits / temperature) over the top_k largest logits and ties.
 struct SampleProblem {
   const float* logits = nullptr;  ///< [vocab]
   TokenSequence sequence;
@@ -222,19 +213,19 @@ struct SampleProblem {
   std::uint64_t seed = 0;
 };
 
-constexpr unsigned kStreamedThreads = 512;  ///< of a block, at most
-constexpr unsigned kStreamGroup = 8;        ///< rows that a warp has at a time
-constexpr unsigned kStreamUnit = 128;       ///< bytes of each of them
-/// Units in flight of a warp, 32 bytes for each lane: as many as fit newer devices, older devices, or so few
-/// that the blocks of two launches fit a multiprocessor.
+constexpr unsigned kStreamedThreads = 512;  ///< per block, at most
+constexpr unsigned kStreamGroup = 8;        ///< rows that a warp streams together
+constexpr unsigned kStreamUnit = 128;       ///< bytes of each row at a time
+/// Units in flight of a warp, 32 bytes a lane: for newer devices, for older ones, and so few that blocks of
+/// two launches share a multiprocessor.
 constexpr unsigned kDeepStream = 11, kMiddleStream = 8, kShallowStream = 5;
 constexpr unsigned kStreamDepths[] = {kDeepStream, kMiddleStream, kShallowStream};
 
-/// How rows are streamed. The fastest plan is found by timing.
+/// Launch parameters of streamed rows, chosen by timing.
 struct StreamPlan {
-  unsigned threads = 512;    ///< of a block
-  unsigned blocks_each = 1;  ///< blocks of a multiprocessor
-  unsigned teams = 1;        ///< of a block
+  unsigned threads = 512;    ///< per block
+  unsigned blocks_each = 1;  ///< blocks per multiprocessor
+  unsigned teams = 1;        ///< per block
   unsigned depth = kDeepStream;
   Start start = Start::kBehindOther;
   bool late = false;  ///< lets the next launch start once the last loads are in flight
@@ -242,13 +233,12 @@ struct StreamPlan {
 
   unsigned blocks() const { return processors * blocks_each; }
   unsigned warps_of_team() const { return threads / teams / 32; }
-  /// Shared memory of a block when all blocks together stream `rows` rows of `columns` values.
+  /// Returns the bytes per block if all blocks together stream `rows` rows of `columns` values.
   std::size_t shared_bytes(std::size_t rows, std::size_t columns) const;
   std::string name() const;  ///< "2 blocks of 256, 2 teams, 8 deep, early"
 };
 
-/// The plans worth timing on a device of `processors` multiprocessors. With `starts_early` each may set
-/// `late`, too.
+/// Returns the plans worth timing. If `starts_early`, each may also set `late`.
 std::vector<StreamPlan> stream_plans(unsigned processors, bool starts_early);
 
 }  // namespace headroom::cuda

@@ -10,15 +10,14 @@ namespace headroom::cuda {
 
 struct LaunchShape {
   unsigned blocks, threads;
-  std::size_t shared_bytes = 0;  ///< of a block, beside what the kernel declares
-  /// As much of a multiprocessor's memory as can be is shared memory, not cache: launches that all ask for
-  /// this one behind the other need it not divided anew.
+  std::size_t shared_bytes = 0;  ///< per block, in addition to static shared memory
+  /// Prefers shared memory over L1; the same preference in consecutive launches avoids reconfiguration.
   bool most_shared = false;
 };
 
-/// Launches `kernel`, called `name` in errors, and returns without waiting. With Start::kEarly the kernel
-/// must wait for the launch before it (wait_for_launch_before) ahead of reading or writing what that one
-/// touches. Throws Error where the device refuses the launch.
+/// Launches without waiting; `name` appears in errors. With Start::kEarly the kernel must call
+/// wait_for_launch_before() before it touches data of the previous launch. Throws Error if the device
+/// refuses.
 template <typename... Parameters>
 void launch_kernel(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Start start,
                    cudaStream_t stream, Parameters... arguments) {

@@ -5,8 +5,7 @@
 #include "headroom_cuda/kernels/gemv_kernels.cuh"
 #include "headroom_cuda/kernels/kernel_plan.h"
 
-/// Moments that threads, blocks and launches merge: by the formulas of Welford (1962) for one value more, and
-/// of Chan, Golub and LeVeque (1979) for many parts.
+/// Moments merged by Welford (1962) for single values and Chan, Golub and LeVeque (1979) for parts.
 
 namespace headroom::cuda {
 
@@ -17,7 +16,7 @@ __device__ inline void add(Moments& to, float value) {
   to.squares = fmaf(difference, value - to.mean, to.squares);
 }
 
-/// Of what all threads of the block have; to every thread. Ends with a barrier.
+/// Merges the moments of all threads; every thread gets the result. Ends with a barrier.
 __device__ inline Moments merged_over_block(const Moments& own) {
   __shared__ float counts[kMostWarps], means[kMostWarps], squares[kMostWarps];
   Moments whole;
@@ -30,7 +29,6 @@ __device__ inline Moments merged_over_block(const Moments& own) {
   return whole;
 }
 
-/// Merges what the blocks of a launch left.
 __device__ inline Moments moments_of_launch(const UnnormedVector& vector) {
   Moments own;
   for (unsigned i = threadIdx.x; i < vector.blocks; i += blockDim.x) {
@@ -46,11 +44,9 @@ __device__ inline Moments moments_of_launch(const UnnormedVector& vector) {
   return merged_over_block(own);
 }
 
-// Linear layers with the LayerNorms before and behind them, in one launch each. The statistics of a
-// LayerNorm come from the launch that makes its input: each block leaves those of its rows, and every block
-// of the next merges them.
+// Linear layers fused with the LayerNorms around them: each block leaves the moments of its outputs, and
+// every block of the next launch merges them.
 
-/// What is normed before it is multiplied, to bf16.
 struct NormedX {
   const UnnormedVector& vector;
   NormParameters parameters;
@@ -76,7 +72,7 @@ struct NormedX {
                   bf16_value(parameters.beta[element]));
   }
 
-  /// Eight values from `element` on, a multiple of 8.
+  /// Returns eight values from `element` on, a multiple of 8.
   __device__ Vector eight(unsigned element) const {
     const Vector of_gamma = load_common(parameters.gamma + element);
     const Vector of_beta = load_common(parameters.beta + element);
@@ -93,7 +89,6 @@ struct NormedX {
     return result;
   }
 
-  /// As PlainX::fill.
   template <unsigned kPairs>
   __device__ void fill(std::uint32_t (&pairs)[kPairs], unsigned element) const {
 #pragma unroll
@@ -114,11 +109,11 @@ struct NormedX {
   }
 };
 
-/// Adds the bias, and keeps what the LayerNorm behind it needs.
+/// Adds the bias and collects the moments for the next LayerNorm.
 struct UnnormedResults {
   const std::uint16_t* bias;
   UnnormedVector result;
-  Moments moments{};  ///< of this thread's rows
+  Moments moments{};  ///< of the rows of this thread
 
   __device__ void row(unsigned row, float sum) {
     const float value = sum + bf16_value(bias[row]);
@@ -131,7 +126,6 @@ struct UnnormedResults {
   }
 };
 
-/// x W + bias, and the moments of it.
 template <int kVectors, int kRows, bool kAligned>
 __global__ void __launch_bounds__(kGemvThreads, 1)
     linear_kernel(LinearProblem problem, unsigned team_threads) {
@@ -141,8 +135,8 @@ __global__ void __launch_bounds__(kGemvThreads, 1)
   multiply_rows<Bf16Weights, kVectors, kRows, kAligned>(problem.matrix, team_threads, x, results);
 }
 
-/// Whether this block is the last to come here. All that blocks wrote before is then there to be read. Leaves
-/// `finished` 0 for the next launch.
+/// Returns true in the last block to arrive, for which all writes of the others are visible. Resets
+/// `finished` for the next launch.
 __device__ inline bool is_last_block(std::uint32_t* finished) {
   __shared__ bool last;
   __threadfence();
@@ -156,7 +150,7 @@ __device__ inline bool is_last_block(std::uint32_t* finished) {
   return last;
 }
 
-/// LayerNorm(W LayerNorm(x) + bias): the last block to finish does the outer one.
+/// The last block to finish computes the outer norm.
 template <int kVectors, int kRows, bool kAligned>
 __global__ void __launch_bounds__(kGemvThreads, 1)
     normed_linear_kernel(NormedLinearProblem problem, unsigned team_threads) {

@@ -4,19 +4,18 @@
 #include "headroom_cuda/kernels/device_ops.cuh"
 #include "headroom_cuda/kernels/kernel_plan.h"
 
-/// LayerNorm of rows of bf16. A block holds a row in registers, with gamma and beta of its columns, and loads
-/// its next row while it sums this one: memory is read once and written once.
+/// LayerNorm of bf16 rows. A block holds a row in registers, with its gamma and beta, and loads the next row
+/// while it sums this one: memory is read and written once.
 
 namespace headroom::cuda {
 
-constexpr unsigned kNormLength = kVectorBytes / sizeof(std::uint16_t);  ///< values of a vector
+constexpr unsigned kNormLength = kVectorBytes / sizeof(std::uint16_t);  ///< values in a vector
 
-/// Mean of a row, and 1 / sqrt(variance + epsilon).
 struct RowStatistics {
   float mean, reciprocal;
 };
 
-/// The columns of a thread: kVectors vectors, blockDim.x apart, from `first` on.
+/// Columns of a thread: vectors blockDim.x apart, from `first` on.
 template <int kVectors>
 struct NormColumns {
   unsigned columns, vectors, first;
@@ -26,7 +25,7 @@ struct NormColumns {
         vectors((problem.columns + kNormLength - 1) / kNormLength),
         first(from + threadIdx.x) {}
   __device__ unsigned vector(unsigned v) const { return first + v * blockDim.x; }
-  /// How many values of vector `v` are in the row.
+  /// Returns the number of values of vector `v` in the row.
   __device__ unsigned length(unsigned v) const {
     const unsigned at = vector(v);
     if (at >= vectors) return 0;
@@ -75,7 +74,6 @@ struct NormRow {
     return sums[0] + sums[1];
   }
 
-  /// Of what is in the row.
   __device__ float squared_differences(const NormColumns<kVectors>& columns, float mean) const {
     float sum = 0;
 #pragma unroll
@@ -94,8 +92,8 @@ struct NormRow {
   }
 };
 
-/// Statistics of rows that the threads of a block hold together. Those of each warp are merged by the formula
-/// of Chan, Golub and LeVeque (1979), exact where a difference of squares would cancel; one barrier a row.
+/// Statistics of a row held by a block. Merges warps by Chan, Golub and LeVeque (1979), which avoids
+/// cancellation; one barrier a row.
 class BlockStatistics {
  public:
   __device__ BlockStatistics(unsigned count_of_thread, float columns, float epsilon)
@@ -114,7 +112,7 @@ class BlockStatistics {
     return {mean, reciprocal_root(squares / columns_ + epsilon_)};
   }
   __device__ RowStatistics merged(float mean, float squares) {
-    // Two of them, so that a warp may write the next row's while another still reads this one's.
+    // Double-buffered: a warp may write the next row while another still reads this one.
     __shared__ float counts[2][kMostWarps], means[2][kMostWarps], sums[2][kMostWarps];
     const unsigned warp = threadIdx.x / kWarp;
     const unsigned lane = threadIdx.x % kWarp;
@@ -137,7 +135,6 @@ class BlockStatistics {
   unsigned turn_ = 0;
 };
 
-/// Eight values of a row, normed.
 __device__ inline Vector normed(const Vector& values, const RowStatistics& row,
                                 const float (&gamma)[kNormLength], const float (&beta)[kNormLength]) {
   Vector result;
@@ -151,7 +148,7 @@ __device__ inline Vector normed(const Vector& values, const RowStatistics& row,
   return result;
 }
 
-/// `length` parameters from `element` on, a multiple of 8; zero behind them.
+/// Loads `length` parameters from `element` on, a multiple of 8; the rest is zero.
 __device__ inline void load_parameters(const float* from, unsigned element, unsigned length,
                                        float (&values)[kNormLength]) {
   if (length == kNormLength) {
@@ -167,7 +164,7 @@ __device__ inline void load_parameters(const float* from, unsigned element, unsi
   for (unsigned i = 0; i < kNormLength; ++i) values[i] = i < length ? from[element + i] : 0;
 }
 
-/// Rows of at most blockDim.x kVectors vectors.
+/// For rows of at most blockDim.x kVectors vectors.
 template <int kVectors, bool kAligned>
 __global__ void __launch_bounds__(norm_form(kVectors).threads, norm_form(kVectors).blocks)
     norm_kernel(NormProblem problem) {
@@ -175,7 +172,7 @@ __global__ void __launch_bounds__(norm_form(kVectors).threads, norm_form(kVector
   const NormColumns<kVectors> columns(problem, 0);
   float gamma[kVectors][kNormLength], beta[kVectors][kNormLength];
   NormRow<kVectors, kAligned> current, next;
-  // Where a load takes more registers, there are none left beside gamma and beta: those come later.
+  // Unaligned loads need registers that gamma and beta would occupy.
   if constexpr (!kAligned) {
     wait_for_launch_before();
     current.load(problem, columns, blockIdx.x);
@@ -192,7 +189,6 @@ __global__ void __launch_bounds__(norm_form(kVectors).threads, norm_form(kVector
   BlockStatistics statistics(columns.count(), static_cast<float>(problem.columns), problem.epsilon);
   const std::size_t row_bytes = std::size_t{problem.columns} * sizeof(std::uint16_t);
   unsigned row = blockIdx.x;
-  // Loads the row behind `row` in this block, then norms this.
   const auto take = [&](const auto& values, auto& behind) {
     behind.load(problem, columns, row + gridDim.x);
     const RowStatistics found = statistics.of(values, columns);
@@ -204,7 +200,7 @@ __global__ void __launch_bounds__(norm_form(kVectors).threads, norm_form(kVector
     }
     row += gridDim.x;
   };
-  // The two take turns: to copy one into the other would be to wait for it.
+  // Alternates: copying one row into the other would wait for its loads.
   while (row < problem.rows) {
     take(current, next);
     if (row >= problem.rows) break;
@@ -212,8 +208,7 @@ __global__ void __launch_bounds__(norm_form(kVectors).threads, norm_form(kVector
   }
 }
 
-/// LayerNorm of rows that are too long for the registers of a block. Each is read three times: from memory
-/// once, then from the second-level cache, which holds one row for every block.
+/// For rows that exceed the registers of a block: read once from memory, twice from L2.
 template <bool kAligned>
 __global__ void __launch_bounds__(kLongNormForm.threads, kLongNormForm.blocks)
     long_norm_kernel(NormProblem problem) {

@@ -4,16 +4,14 @@
 #include "headroom_cuda/kernels/device_ops.cuh"
 #include "headroom_cuda/kernels/kernel_plan.h"
 
-/// Rows of matrices times a vector, for launches of a few microseconds one behind the other. Each block has
-/// an equal share of the rows, in groups of 8, at which teams of warps take turns. A warp takes 128 bytes of
-/// each row of a group at a time, which tensor cores multiply: int8, converted to f16, with x of f16, bf16
-/// with x of bf16, and sums in f32. They come through a ring in shared memory of which every thread fills its
-/// own part: it is full before the launch before this one has ended. No barrier is met until all rows are
-/// done.
+/// Rows of matrices times a vector, for consecutive launches of a few microseconds. Each block has an equal
+/// share of the rows, in groups of 8 that teams of warps take in turn, 128 bytes of each row at a time.
+/// Tensor cores multiply int8, converted to f16, with x of f16, and bf16 with x of bf16; sums are f32. Each
+/// thread fills its part of a ring in shared memory, before the previous launch has ended. No barrier until
+/// all rows are done.
 
 namespace headroom::cuda {
 
-/// Which pairs of x the tensor cores want beside these weights.
 __device__ inline std::uint32_t pair_beside(Int8Weights /*of*/, float low, float high) {
   return f16_pair(low, high);
 }
@@ -21,18 +19,17 @@ __device__ inline std::uint32_t pair_beside(Bf16Weights /*of*/, float low, float
   return bf16_pair(low, high);
 }
 
-/// x in shared memory, [columns]. A lane reads what it multiplies 16 bytes of weights with; planes keep the
-/// lanes of a warp 16 bytes apart, so that they do not meet in a bank.
+/// x in shared memory, [columns], in planes that avoid bank conflicts.
 template <typename Weights>
 struct SharedX {
   static constexpr unsigned kPlanes = kLength<Weights> / 8, kPairs = kLength<Weights> / 2;
 
   Vector* vectors;
-  unsigned of_plane;  ///< vectors
+  unsigned of_plane;  ///< vectors in a plane
 
   __device__ SharedX(void* memory, unsigned columns)
       : vectors(static_cast<Vector*>(memory)), of_plane(columns / kLength<Weights>) {}
-  /// Eight values from `element` on, a multiple of 8.
+  /// Stores eight values from `element` on, a multiple of 8.
   __device__ void put(unsigned element, const float (&values)[8]) const {
     Vector pairs;
 #pragma unroll
@@ -40,7 +37,6 @@ struct SharedX {
       pairs.words[i] = pair_beside(Weights{}, values[2 * i], values[2 * i + 1]);
     vectors[element / 8 % kPlanes * of_plane + element / kLength<Weights>] = pairs;
   }
-  /// Beside vector `index` of a row.
   __device__ void get(unsigned index, std::uint32_t (&pairs)[kPairs]) const {
 #pragma unroll
     for (unsigned plane = 0; plane < kPlanes; ++plane) {
@@ -51,10 +47,9 @@ struct SharedX {
   }
 };
 
-/// Adds to `tile` the products of two vectors of a row with x. The row is row g of the tile for the first of
-/// them and row g + 8 for the second; x beside the first is column 0, x beside the second column 1 of the
-/// other operand. So the two sums of a row end in one lane, where no other column is looked at. Which of the
-/// columns of a matrix a tensor core takes together does not matter, as long as it takes the same of x.
+/// Adds the products of two vectors of a row with x. The first vector is row g of the tile, the second row g
+/// + 8; their x are columns 0 and 1 of the other operand. So both sums end in one lane; other columns are
+/// ignored. The order of columns is free as long as x uses the same.
 __device__ inline void multiply_unit(Int8Weights /*of*/, const Vector (&of_row)[2],
                                      const std::uint32_t (&x)[8], float (&tiles)[2][4]) {
 #pragma unroll
@@ -75,18 +70,18 @@ __device__ inline void multiply_unit(Bf16Weights /*of*/, const Vector (&of_row)[
   }
 }
 
-/// The units of a warp, of which it has kDepth under way: 128 bytes of each row of a group, one after the
-/// other, then of the next group.
+/// The units of a warp, kDepth of them in flight: 128 bytes of each row of a group from left to right, then
+/// the next group.
 template <typename Weights, int kDepth>
 struct StreamUnits {
   const StreamedMatrix& matrix;
   std::size_t row_bytes;
-  unsigned of_row, begin, end;        ///< units of a row; rows of the block
-  unsigned warps, teams, team, warp;  ///< of a team; of the block; which of them this is
+  unsigned of_row, begin, end;        ///< units in a row; rows of the block
+  unsigned warps, teams, team, warp;  ///< per team; per block; place of this thread
   unsigned row, column;               ///< lane g * 4 + t has row g of a group, and vectors t of both halves
   Vector* slots;
   unsigned asked_group, asked_unit, asked_slot = 0;
-  const std::byte* from = nullptr;  ///< what this lane asks for next
+  const std::byte* from = nullptr;  ///< next address to load for this lane
 
   __device__ StreamUnits(const StreamedMatrix& of, unsigned teams_of_block, Vector* ring)
       : matrix(of),
@@ -107,12 +102,12 @@ struct StreamUnits {
   }
 
   __device__ unsigned share_of(unsigned block) const {
-    // 32 bits do for 2^24 rows: a division of 64 takes long, ahead of the first load.
+    // 32 bits suffice for 2^24 rows; a 64-bit division would delay the first load.
     return kStreamGroup * (matrix.rows / kStreamGroup * matrix.slots * block / gridDim.x);
   }
   __device__ unsigned first_group() const { return begin + team * kStreamGroup; }
   __device__ unsigned next_group(unsigned group) const { return group + teams * kStreamGroup; }
-  /// Where a row is in the whole stack.
+  /// Returns the index of a row in the whole stack.
   __device__ std::size_t place(unsigned of) const {
     if (matrix.chosen == nullptr) return of;
     return std::size_t{static_cast<unsigned>(matrix.chosen[of / matrix.rows])} * matrix.rows +
@@ -124,13 +119,13 @@ struct StreamUnits {
     from = matrix.weights + place(asked_group + row) * row_bytes + std::size_t{kStreamUnit} * warp +
            kVectorBytes * column;
   }
-  /// Slots are told by their first vector; they take turns.
+  /// Returns the next slot of the ring; a slot is the index of its first vector.
   __device__ unsigned next_slot(unsigned slot) const {
     const unsigned next = slot + 2 * blockDim.x;
     return next == kDepth * 2 * blockDim.x ? 0 : next;
   }
 
-  /// Asks for the next unit, of which there may be none.
+  /// Copies the next unit, if any is left. Always closes a group of copies.
   __device__ void ask() {
     if (!has_asked_for_all()) {
       Vector* const to = slots + asked_slot;
@@ -149,22 +144,22 @@ struct StreamUnits {
   }
 };
 
-/// A row has a unit for each warp of a team, or more. `x.prepare(shared)` is called by every thread once what
-/// the launch before this one wrote can be read; it puts x into shared memory, passes a barrier, and gives
-/// what all sums are multiplied with. `results.pair(pair, sums)` is called by one thread for each pair of
-/// rows, counted through the matrices that are chosen.
+/// Multiplies this block's rows with x. A row must have a unit for each warp of a team. `x.prepare(shared)`
+/// runs in every thread once the previous launch's writes are visible: it stores x, passes a barrier, and
+/// returns a factor for all sums. `results.pair(pair, sums)` runs in one thread per pair of rows, counted
+/// over the chosen matrices.
 template <typename Weights, int kDepth, typename X, typename Results>
 __device__ void stream_rows(const StreamedMatrix& matrix, unsigned teams, bool lets_go_late, const X& x,
                             const Results& results) {
   if (!lets_go_late) let_next_launch_start();
-  // Which matrices are chosen is what the launch before says.
+  // The previous launch may write the indices.
   if (matrix.chosen != nullptr) wait_for_launch_before();
   auto* const memory = static_cast<Vector*>(dynamic_shared_memory());
   StreamUnits<Weights, kDepth> units(matrix, teams, memory);
   const SharedX<Weights> shared(memory + kDepth * 2 * blockDim.x, matrix.columns);
   auto* const partials =
       reinterpret_cast<float*>(shared.vectors + SharedX<Weights>::kPlanes * shared.of_plane);
-  const unsigned stride = units.warps + 1;  // so that rows begin in different banks
+  const unsigned stride = units.warps + 1;  // rows begin in different banks
 #pragma unroll 1
   for (unsigned i = 0; i < kDepth; ++i) units.ask();
   wait_for_launch_before();
@@ -186,7 +181,6 @@ __device__ void stream_rows(const StreamedMatrix& matrix, unsigned teams, bool l
       units.ask();
     }
     if (!let_go && units.has_asked_for_all()) {
-      // All is under way that this thread reads.
       let_next_launch_start();
       let_go = true;
     }
@@ -210,9 +204,6 @@ __device__ void stream_rows(const StreamedMatrix& matrix, unsigned teams, bool l
   }
 }
 
-// The matrices of a decoder: what x is put into shared memory from, and where the sums go.
-
-/// x of bf16 as it lies in memory.
 struct StreamedX {
   const std::uint16_t* values;
   unsigned columns;
@@ -234,7 +225,7 @@ struct StreamedX {
   }
 };
 
-/// RMSNorm(x) but for its factor, 1 / sqrt(mean(x^2) + epsilon), which is what this gives.
+/// RMSNorm(x) without its factor, which prepare() returns.
 struct NormedStreamX {
   const NormedStream& of;
   unsigned columns;
@@ -256,7 +247,7 @@ struct NormedStreamX {
       }
       shared.put(at, values);
     }
-    // Its barrier is that of shared memory, too.
+    // Its barrier also orders the writes to `shared`.
     return reciprocal_root(block_sum(squares, sums) / static_cast<float>(columns) + of.epsilon);
   }
 };
@@ -270,7 +261,6 @@ struct StoreFloats {
   }
 };
 
-/// To the residual stream, times the share of an expert.
 struct AddToStream {
   float* x;
   const float* share;  ///< null: 1
@@ -282,7 +272,7 @@ struct AddToStream {
   }
 };
 
-/// silu(W1 x) W3 x, where rows of the two take turns.
+/// silu(W1 x) W3 x; rows of W1 and W3 alternate.
 struct StoreGated {
   std::uint16_t* hidden;
 

@@ -4,14 +4,14 @@
 #include "headroom_cuda/kernels/device_ops.cuh"
 #include "headroom_cuda/kernels/kernel_plan.h"
 
-/// What a token goes through beside the matrices of a decoder.
+/// Steps of a decoder other than its matrices.
 
 namespace headroom::cuda {
 
-constexpr unsigned kTokenThreads = 256;      ///< of a block of these kernels, but for those named below
-constexpr unsigned kAttentionThreads = 512;  ///< many, as what counts is how soon the first is done
+constexpr unsigned kTokenThreads = 256;      ///< per block, unless stated otherwise
+constexpr unsigned kAttentionThreads = 512;  ///< many: the latency of the first positions counts
 
-/// x = the embedding of the next token of the sequence, which is from here on under way. One block.
+/// Makes the next token the current one. One block.
 inline __global__ void __launch_bounds__(kTokenThreads)
     embed_kernel(TokenSequence sequence, const std::uint16_t* embedding, float* x, unsigned columns) {
   __shared__ std::uint32_t position;
@@ -29,7 +29,7 @@ inline __global__ void __launch_bounds__(kTokenThreads)
   for (unsigned i = threadIdx.x; i < columns; i += blockDim.x) x[i] = bf16_value(from[i]);
 }
 
-/// The lane's floats of a vector of a head, of which each lane has those that lie beside each other.
+/// Loads this lane's consecutive elements of a head's vector.
 template <int kPerLane>
 __device__ inline void load_floats(const float* from, unsigned lane, float (&values)[kPerLane]) {
   constexpr unsigned kAtOnce = kPerLane < 4 ? kPerLane : 4;
@@ -42,7 +42,7 @@ __device__ inline void load_floats(const float* from, unsigned lane, float (&val
   }
 }
 
-/// Turns the lane's part of a head's vector to where the position is. Pairs lie beside each other.
+/// Rotates pairs of adjacent elements (RoPE).
 template <int kPerLane>
 __device__ inline void rotate(const std::uint32_t (&cosines)[kPerLane / 2],
                               const std::uint32_t (&sines)[kPerLane / 2], float (&values)[kPerLane]) {
@@ -55,14 +55,14 @@ __device__ inline void rotate(const std::uint32_t (&cosines)[kPerLane / 2],
   }
 }
 
-/// Over some of the positions: the largest score, the sum of exp(score - most), and of one element of the
-/// values times those. None: -INFINITY, 0, 0.
+/// Attention over some positions: largest score, sum of exp(score - most), and that sum weighted with one
+/// element of the values.
 struct HeadPart {
   float most = -INFINITY, sum = 0, value = 0;
 };
 
-/// Of `count` parts of a head. `read(part, i)` gives element i of a part's values, and behind those, from
-/// kWidth on, most and sum.
+/// Merges `count` parts. `read(part, i)` returns element i of the part's values, then most (i = kWidth) and
+/// sum (kWidth + 1).
 template <unsigned kWidth, typename Read>
 __device__ inline HeadPart merged_parts(unsigned count, unsigned element, const Read& read) {
   HeadPart all;
@@ -78,8 +78,8 @@ __device__ inline HeadPart merged_parts(unsigned count, unsigned element, const 
   return all;
 }
 
-/// Merges what the warps of a block have, a thread for each element; then the blocks of a head, if there are
-/// several, the last of which to come here writes y.
+/// Merges the warps of a block, one thread per element. The last block of a head to arrive merges its blocks
+/// and writes y.
 template <int kPerLane>
 __device__ inline void finish_head(const AttentionProblem& of, float most, float sum,
                                    const float (&values)[kPerLane]) {
@@ -89,7 +89,7 @@ __device__ inline void finish_head(const AttentionProblem& of, float most, float
   __shared__ bool last;
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   const unsigned head = blockIdx.x / of.splits, split = blockIdx.x % of.splits;
-  // Elements lie so that lanes do not meet in a bank: lane * kPerLane + i at i * kWarp + lane.
+  // Stores element lane * kPerLane + i in place i * kWarp + lane, which avoids bank conflicts.
 #pragma unroll
   for (unsigned i = 0; i < kPerLane; ++i) of_warps[warp][i * kWarp + lane] = values[i];
   if (lane == 0) {
@@ -133,14 +133,13 @@ __device__ inline void finish_head(const AttentionProblem& of, float most, float
   *y = bf16_bits(all.value / all.sum);
 }
 
-/// softmax(q K^T / sqrt(head_dim)) V of a token, whose own keys and values are rotated, rounded and kept.
-/// `splits` blocks for each head, at whose positions all their warps take turns, each warp kAtOnce at a time.
-/// Heads of kPerLane times 32 values. Registers are so few that a block fits beside one of those that stream
-/// rows, and has read what is kept when they end.
+/// softmax(q K^T / sqrt(head_dim)) V of a token; rotates, rounds and stores its key and value. Each head has
+/// kPerLane * 32 values and `splits` blocks, whose warps take kAtOnce positions in turn. The register limit
+/// lets a block load the cache while a streaming block still occupies the multiprocessor.
 template <int kPerLane>
 __global__ void __maxnreg__(kPerLane < 8 ? 72 : 128) attention_kernel(AttentionProblem of) {
   constexpr unsigned kWidth = kPerLane * kWarp, kPairs = kPerLane / 2, kAtOnce = 8;
-  constexpr unsigned kOfEach = kWarp / kAtOnce;  // lanes that have the score of one position
+  constexpr unsigned kOfEach = kWarp / kAtOnce;  // lanes that share the score of one position
   let_next_launch_start();
   const unsigned head = blockIdx.x / of.splits, split = blockIdx.x % of.splits;
   const unsigned sharing = of.heads / of.kv_heads, kv_head = head / sharing;
@@ -158,15 +157,15 @@ __global__ void __maxnreg__(kPerLane < 8 ? 72 : 128) attention_kernel(AttentionP
       load_written_words(of.values + place + std::size_t{at} * kWidth, values[i]);
     }
   };
-  // What earlier passes kept need not be waited for, as they ended before this one began. Here it is not
-  // known how much that is; what is read behind it is not looked at.
+  // Cached keys and values come from earlier passes: no wait. Loads past the position, unknown here, are
+  // ignored later.
   load_kept(first, of.positions);
   std::uint32_t cosines[kPairs], sines[kPairs];
   const auto load_turn = [&](unsigned at) {
     load_written_words(of.cosines + (std::size_t{at} * kWarp + lane) * kPairs, cosines);
     load_written_words(of.sines + (std::size_t{at} * kWarp + lane) * kPairs, sines);
   };
-  // In all but the first layers the position can be read by now: that saves to wait for what lies there.
+  // Visible early except in the first layers, which hides the latency of the rotation loads.
   const unsigned read_early = load_written(of.position);
   const unsigned guess = read_early < of.positions ? read_early : 0;
   load_turn(guess);
@@ -186,7 +185,7 @@ __global__ void __maxnreg__(kPerLane < 8 ? 72 : 128) attention_kernel(AttentionP
     own_keys[j] = bf16_pair(key[2 * j], key[2 * j + 1]);
     own_values[j] = bf16_pair(value[2 * j], value[2 * j + 1]);
   }
-  // Blocks of several heads have the token's own: a warp of one of them keeps it.
+  // Heads that share keys and values all compute them; one warp stores them.
   if (head % sharing == 0 && position % apart == first) {
     const std::size_t at = place + std::size_t{position} * kWidth;
 #pragma unroll
@@ -196,7 +195,7 @@ __global__ void __maxnreg__(kPerLane < 8 ? 72 : 128) attention_kernel(AttentionP
     }
   }
   const float scale = rsqrtf(static_cast<float>(kWidth));
-  // `sum` is of those positions that this lane has the scores of.
+  // `sum` covers the positions whose scores this lane has.
   float most = -INFINITY, sum = 0, sums[kPerLane] = {};
   for (unsigned from = first; from <= position; from += kAtOnce * apart) {
     if (from != first) load_kept(from, position);
@@ -248,7 +247,6 @@ __global__ void __maxnreg__(kPerLane < 8 ? 72 : 128) attention_kernel(AttentionP
   finish_head(of, most, sum, sums);
 }
 
-/// One block; a warp for each expert, in turns.
 inline __global__ void __launch_bounds__(kTokenThreads) route_kernel(RouteProblem of) {
   constexpr unsigned kWarps = kTokenThreads / kWarp;
   __shared__ float scores[kMostExperts], sums[kMostWarps];
@@ -293,12 +291,10 @@ inline __global__ void __launch_bounds__(kTokenThreads) route_kernel(RouteProble
   for (unsigned i = 0; i < of.count; ++i) of.shares[i] /= total;
 }
 
-// Draws a token by its logits.
-
 constexpr unsigned kSampleThreads = 1024;
 constexpr unsigned kKeptLogits = 32;  ///< of a thread, in registers
 
-/// The logit as a number whose order is that of logits; 0 for a NaN, which is never drawn.
+/// Returns a key that orders like the logits; 0 for NaN, which is never drawn.
 __device__ inline std::uint32_t key_of(float logit) {
   if (logit != logit) return 0;
   const std::uint32_t bits = __float_as_uint(logit);
@@ -308,14 +304,13 @@ __device__ inline float logit_of(std::uint32_t key) {
   return __uint_as_float((key & 0x80000000U) != 0 ? key & 0x7fffffffU : ~key);
 }
 
-/// 64 mixed bits: the last steps of MurmurHash3, by Appleby, with the constants of Stafford's variant 13.
+/// Mixes bits by the finaliser of MurmurHash3 (Appleby), constants of Stafford's variant 13.
 __device__ inline std::uint64_t mixed(std::uint64_t bits) {
   bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9ULL;
   bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebULL;
   return bits ^ (bits >> 31U);
 }
 
-/// To every thread: the larger of two, by `value`.
 struct Drawn {
   float value = -INFINITY;
   std::uint32_t token = 0;
@@ -336,9 +331,8 @@ struct Drawn {
   }
 };
 
-/// One block. The k-th largest key is found bit by bit. Of those at least as large the one is drawn whose
-/// logit / temperature plus a number of Gumbel's distribution is largest, which is drawing from the softmax
-/// (Gumbel, 1954).
+/// One block. Finds the k-th largest key bit by bit, then draws the key with the largest logit / temperature
+/// plus Gumbel noise, which samples the softmax (Gumbel, 1954).
 inline __global__ void __launch_bounds__(kSampleThreads) sample_kernel(SampleProblem of) {
   __shared__ float counts[2][kMostWarps];
   __shared__ float values[kMostWarps];
@@ -360,7 +354,7 @@ inline __global__ void __launch_bounds__(kSampleThreads) sample_kernel(SamplePro
     for (unsigned at = threadIdx.x + kKeptLogits * blockDim.x; at < of.vocab; at += blockDim.x) {
       count += key_of(load_written(of.logits + at)) >= wanted ? 1 : 0;
     }
-    // Below 2^24 a sum of floats is exact.
+    // Sums of floats below 2^24 are exact.
     if (block_sum(static_cast<float>(count), counts[bit % 2]) >= static_cast<float>(of.top_k)) {
       threshold = wanted;
     }

@@ -14,14 +14,14 @@
 namespace headroom::cuda {
 namespace {
 
-/// By depth, as kStreamDepths has them.
+/// Kernels in the order of kStreamDepths.
 template <typename... Parameters>
 struct RowsKernels {
   using Kernel = void (*)(StreamedMatrix, unsigned, bool, Parameters...);
   Kernel int8[std::size(kStreamDepths)], bf16[std::size(kStreamDepths)];
 };
 
-/// Of every kernel of a pass, so that none needs a multiprocessor's memory divided anew.
+/// Returns a shape with the shared-memory preference of all kernels of a pass, which avoids reconfiguration.
 LaunchShape pass_shape(unsigned blocks, unsigned threads, std::size_t shared_bytes = 0) {
   return {blocks, threads, shared_bytes, true};
 }
@@ -38,7 +38,6 @@ void launch_rows(const char* name, const RowsKernels<Parameters...>& kernels, co
   launch_kernel(name, kernel, shape, plan.start, stream, matrix, plan.teams, plan.late, rest...);
 }
 
-/// What RowsKernels has, of a kernel that is a template of the weights and the depth.
 #define HEADROOM_ROWS_KERNELS(kernel)                                                    \
   {                                                                                      \
     {&kernel<Int8Weights, kStreamDepths[0]>, &kernel<Int8Weights, kStreamDepths[1]>,     \

@@ -8,7 +8,7 @@
 namespace headroom::cuda {
 namespace {
 
-/// Volatile: a second pass over the same memory reads it again.
+/// Volatile: a second pass must read the memory again.
 __device__ __forceinline__ uint4 load_once(const uint4* from) {
   uint4 value;
   asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -28,7 +28,7 @@ __device__ __forceinline__ void store(uint4* to, uint4 value) {
   }
 }
 
-/// Calls batch(offset, step, is_there) for this thread's vectors: kVectors of them, less at the end.
+/// Calls batch(offset, step, is_there) for kVectors of this thread's vectors at a time.
 template <unsigned kVectors, typename Batch>
 __device__ __forceinline__ void walk_vectors(const Walk& walk, Batch batch) {
   const unsigned rank = blockIdx.x % walk.team;
@@ -104,7 +104,7 @@ unsigned resident_blocks(int multiprocessors) {
 }
 
 std::uint32_t sum_of_words(std::size_t first, std::size_t count) {
-  // The sum of the indices modulo 2^32 needs them modulo 2^32 only, and count (count - 1) modulo 2^33.
+  // The sum of the indices modulo 2^32 needs first modulo 2^32 and count (count - 1) modulo 2^33.
   const std::uint64_t n = count;
   const std::uint64_t pairs = n % 2 == 0 ? n / 2 * (n - 1) : (n - 1) / 2 * n;
   const auto indices = static_cast<std::uint32_t>(static_cast<std::uint64_t>(first) * n + pairs);

@@ -18,27 +18,24 @@
 
 namespace headroom::cuda {
 
-/// How a bandwidth limit uses its memory: an iteration makes `passes` passes over working sets of `bytes`, so
-/// that starting and ending a kernel costs little beside them. When hot, all passes are over the one working
-/// set; when cold, each is over the next of the copies that together exceed twice the L2.
+/// Memory and passes of a bandwidth limit. An iteration makes `passes` passes over working sets of `bytes`,
+/// which amortises launch and tail. Hot: the same working set each time. Cold: copies that together exceed
+/// twice the L2.
 struct LimitPlan {
-  std::size_t bytes = 0;   ///< what one pass touches: whole units, not more than was asked for
-  std::size_t stride = 0;  ///< from the start of one pass to that of the next; 0 when hot
+  std::size_t bytes = 0;   ///< of one pass: whole units, at most the requested size
+  std::size_t stride = 0;  ///< from the start of one pass to the next; 0 when hot
   std::size_t passes = 1;
   std::shared_ptr<DeviceBuffer> memory;
 
-  /// Start of the memory of input copy `copy`, one for each iteration in turn.
   std::byte* start(std::size_t copy) const { return memory->data() + copy * passes * stride; }
   double bytes_per_iteration() const { return static_cast<double>(bytes) * static_cast<double>(passes); }
 };
 
-/// Plans for the axis `bytes`, rounded down to a multiple of `unit`. Skips the case when that leaves nothing,
-/// or when the device's memory does not suffice. The memory is shared with the other limits that need as
-/// much.
+/// Rounds the axis `bytes` down to a multiple of `unit`. Skips the case if nothing is left or the device
+/// lacks memory. Limits that need the same amount share it.
 LimitPlan plan_limit(State& state, std::size_t unit);
 
-/// The sum, modulo 2^32, of the words that `bytes` (a multiple of 16) at `from` hold now, as the device reads
-/// them.
+/// Returns the sum modulo 2^32 of the words in `bytes` bytes (a multiple of 16).
 std::uint32_t sum_on_device(const State& state, const Device& device, const std::byte* from,
                             std::size_t bytes);
 
@@ -51,9 +48,9 @@ std::size_t rounded_up_quotient(std::size_t value, std::size_t divisor) {
   return (value + divisor - 1) / divisor;
 }
 
-/// Some 100 µs: a kernel begins and ends within two or three.
+/// About 100 µs: a kernel starts and ends within 2 to 3 µs.
 constexpr std::size_t kBytesPerIteration = std::size_t{512} << 20;
-/// Sizes are rounded up to this, so that working sets of about the same size share their memory.
+/// Working sets of similar size share memory of this granularity.
 constexpr std::size_t kArenaUnit = std::size_t{256} << 20;
 
 std::shared_ptr<DeviceBuffer> arena(State& state, std::size_t bytes) {
@@ -62,7 +59,6 @@ std::shared_ptr<DeviceBuffer> arena(State& state, std::size_t bytes) {
                                     [&] { return std::make_shared<DeviceBuffer>(state, rounded); });
 }
 
-/// Copy 0, read with all of its passes, against the sum of the words that were written there.
 void verify_sum(State& state, const Device& device, const LimitPlan& plan, const Launch& launch,
                 const DeviceBuffer& sums) {
   const std::size_t words = plan.bytes / sizeof(std::uint32_t);
@@ -83,7 +79,7 @@ void verify_sum(State& state, const Device& device, const LimitPlan& plan, const
   state.verify(run, sum, std::vector<double>{static_cast<double>(expected)}, {0, 0});
 }
 
-constexpr std::uint32_t kWord = 0x3f9d70a5;  // 1.23 as a float: bits of either kind
+constexpr std::uint32_t kWord = 0x3f9d70a5;  // 1.23 as a float: mixed bits
 
 }  // namespace
 
@@ -114,7 +110,7 @@ LimitPlan plan_limit(State& state, std::size_t unit) {
   plan.passes = std::max<std::size_t>(1, kBytesPerIteration / plan.bytes);
   const std::size_t copies = state.rotate(plan.bytes * plan.passes);
   plan.stride = hot ? 0 : plan.bytes;
-  // Its own size first: the product of a size that no device has could wrap.
+  // Its own size first: the product below could wrap.
   if (plan.bytes > kBytesPerIteration) DeviceBuffer(state, plan.bytes);
   plan.memory = arena(state, hot ? plan.bytes : copies * plan.passes * plan.bytes);
   state.note("passes", std::to_string(plan.passes));
@@ -183,7 +179,7 @@ void limit_copy(State& state) {
     copy_walk(plan.start(copy), plan.start(copy) + half, walk, evict_first, stream);
   };
   state.work({.bytes = plan.bytes_per_iteration(), .bytes_written = plan.bytes_per_iteration() / 2});
-  // The last pass: each before it copies within memory of its own, or all within the same.
+  // Earlier passes copy within their own memory, or all within the same.
   const std::size_t last = plan.stride > 0 ? (plan.passes - 1) * plan.stride : 0;
   const std::size_t words = half / sizeof(std::uint32_t);
   std::vector<double> sum(1);

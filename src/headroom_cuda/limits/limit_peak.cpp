@@ -15,8 +15,7 @@
 namespace headroom::cuda {
 namespace {
 
-/// eighths / 8 for |eighths| <= 15: sign, exponent and mantissa of a type with a bias and a number of
-/// mantissa bits.
+/// Encodes eighths / 8 (|eighths| <= 15) in a floating-point type.
 std::uint64_t encoded(int eighths, int bias, int mantissa_bits) {
   const std::uint64_t sign = eighths < 0 ? 1 : 0;
   const auto magnitude = static_cast<std::uint64_t>(eighths < 0 ? -eighths : eighths);
@@ -46,15 +45,15 @@ std::uint64_t bits_of(MatrixType type, int number) {
   return 0;
 }
 
-/// Rounds that take some 200 to 500 µs, beside which a kernel's start and end cost nothing.
+/// 200 to 500 µs, which hides a kernel's start and end.
 constexpr unsigned kFmaRounds = 8192, kMmaRounds = 8192, kDmmaRounds = 256, kWgmmaRounds = 512;
-/// So few that every sum is exact in float32, or nearly so in the shorter sums of fp8.
+/// Few enough for exact sums in float32 (fp8: nearly exact).
 constexpr unsigned kFmaVerified = 2 * kFmaRoundsAtOnce, kMatrixVerified = kWgmmaRoundsAtOnce;
-/// Tensor cores of fp8 add with fewer bits than float32 has.
+/// fp8 tensor cores add with fewer bits than float32.
 constexpr double kFp8Tolerance = 2e-2;
 
-/// f32 or f64 with ordinary instructions. Verified with a, a + 1/32, a + 2/32, …, whose end tells how many
-/// rounds it were; timed with a, 8 - a, a, 8 - a, …, in which every bit of a changes in every round.
+/// Measures f32 or f64 without tensor cores. Verified with a, a + 1/32, a + 2/32, ..., which reveals the
+/// number of rounds; timed with a, 8 - a, a, ..., which changes every bit of a.
 template <typename T>
 void fma_peak(State& state) {
   constexpr T kStep = 0.03125;
@@ -80,13 +79,12 @@ void fma_peak(State& state) {
   });
 }
 
-/// What one of the two kernels on tensor cores computes.
 struct MatrixKernel {
   unsigned rounds;
   unsigned blocks;
-  std::size_t rows_a, rows_b;                         ///< of the operands, all steps or matrices together
-  double multiplications;                             ///< of one block in one round
-  std::size_t values;                                 ///< that a block writes
+  std::size_t rows_a, rows_b;                         ///< rows of the operands, over all steps or matrices
+  double multiplications;                             ///< per block and round
+  std::size_t values;                                 ///< written per block
   std::function<double(std::size_t index)> expected;  ///< value `index` of a block after one round
   void (*run)(MatrixType, unsigned, unsigned, const std::byte*, const std::byte*, std::uint32_t*,
               cudaStream_t);
@@ -130,7 +128,7 @@ void matrix_peak(State& state, MatrixType type, const MatrixKernel& kernel, cons
   matrix_peak<float>(state, type, kernel, a, b);
 }
 
-/// The product of row `row` and column `column` of operands that lie step by step.
+/// Operands are stored step by step.
 double dot_of_steps(const MatrixOperand& a, std::size_t row, std::size_t rows, const MatrixOperand& b,
                     std::size_t column, std::size_t columns, unsigned steps, unsigned elements) {
   double sum = 0;

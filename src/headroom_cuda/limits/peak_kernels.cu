@@ -24,10 +24,9 @@ __global__ void __launch_bounds__(kFmaThreads) fma_kernel(unsigned rounds, T x, 
   out[blockIdx.x * kFmaThreads + threadIdx.x] = sum;
 }
 
-/// Registers as in "Matrix fragments for mma.m16n8k16 with .f64" of the PTX ISA. Of each operand there are
-/// four steps of four values a row.
+/// "Matrix fragments for mma.m16n8k16 with .f64" (PTX ISA). Each operand has four steps of four values a row.
 struct F64FragmentA {
-  double values[2 * kDmmaSteps];  ///< rows of the upper and the lower half take turns
+  double values[2 * kDmmaSteps];  ///< rows of the upper and the lower half alternate
 };
 struct F64FragmentB {
   double values[kDmmaSteps];
@@ -82,9 +81,8 @@ __global__ void __launch_bounds__(kMmaThreads)
   }
 }
 
-/// The layout of the registers is that of "Matrix fragments for mma.m16n8k16" (and .m16n8k32 of 8-bit types)
-/// and .m16n8k8 of tf32 in the PTX ISA: with rows of a and columns of b as 8 words of 32 bits, it is the same
-/// for all types.
+/// "Matrix fragments for mma.m16n8k16" (.m16n8k32 for 8-bit types, .m16n8k8 for tf32; PTX ISA): the same
+/// layout for all types, in 8 words of 32 bits per row of a and column of b.
 struct FragmentA {
   std::uint32_t words[4];
 };
@@ -139,7 +137,7 @@ __global__ void __launch_bounds__(kMmaThreads)
   for (unsigned i = 0; i < kMmaA; ++i) fragments_a[i] = load_a(a + i * kMmaRows * kRowBytes / 4);
 #pragma unroll
   for (unsigned i = 0; i < kMmaB; ++i) fragments_b[i] = load_b(b + i * kMmaColumns * kRowBytes / 4);
-  std::uint32_t tiles[kMmaTiles][4] = {};  // zero as a float too
+  std::uint32_t tiles[kMmaTiles][4] = {};  // also zero as float
 #pragma unroll 4
   for (unsigned round = 0; round < rounds; ++round) {
 #pragma unroll
@@ -170,7 +168,7 @@ Kernel kernel_of(MatrixType type) {
     case MatrixType::kFp8:
       break;
   }
-  return nullptr;  // compute capability 8.0 has none of fp8: the launch is refused
+  return nullptr;  // fp8 needs compute capability 8.9: the launch is refused
 }
 
 }  // namespace

@@ -10,64 +10,62 @@
 
 namespace headroom::cuda {
 
-/// Independent chains of fused multiply-adds a = a x + y, kFmaChains in each thread, starting at fma_start.
+/// Independent chains a = a x + y, kFmaChains per thread, starting at fma_start.
 constexpr unsigned kFmaThreads = 256;
 constexpr unsigned kFmaChains = 8;
-constexpr unsigned kFmaRoundsAtOnce = 32;  ///< `rounds` is a multiple of it
+constexpr unsigned kFmaRoundsAtOnce = 32;  ///< `rounds` is a multiple of this
 constexpr float fma_start(unsigned lane, unsigned chain) {
   return 1.0F + 0.03125F * static_cast<float>(lane) + 0.5F * static_cast<float>(chain);
 }
-/// out[thread] becomes the sum of the thread's chains after `rounds` rounds, in the order of the chains. T is
-/// float or double.
+/// Sets out[thread] to the sum of the thread's chains, in order. T is float or double.
 template <typename T>
 void fma_chains(unsigned blocks, unsigned rounds, T x, T y, T* out, cudaStream_t stream);
 
-/// Operand types of the matrix instructions, which take 32 bytes of each row and column at a time.
+/// Operand types; instructions take 32 bytes of each row and column at a time.
 enum class MatrixType { kF64, kTf32, kF16, kBf16, kFp8, kInt8 };
 
-/// mma.sync, from compute capability 8.0 on: each warp adds to kMmaTiles tiles of 16 x 8, tile u the product
-/// of matrix u % kMmaA of a (each 16 rows of 32 bytes) and matrix u % kMmaB of b (each 8 columns of 32
-/// bytes), `rounds` times.
+/// mma.sync, compute capability 8.0 and later: `rounds` times, each warp adds to tile u (16 x 8, kMmaTiles of
+/// them) the product of matrix u % kMmaA of a (16 rows of 32 bytes) and matrix u % kMmaB of b (8 columns of
+/// 32 bytes).
 constexpr unsigned kMmaThreads = 256;
 constexpr unsigned kMmaTiles = 8, kMmaA = 2, kMmaB = 4;
 constexpr unsigned kMmaRows = 16, kMmaColumns = 8, kRowBytes = 32;
-/// tf32, f16, bf16 and int8. `out`, 4 bytes a value, takes the tiles of the first warp of each block, row by
-/// row; null: none are written.
+/// tf32, f16, bf16 and int8. `out` (4 bytes a value) gets the tiles of the first warp of each block, row by
+/// row; null: not written.
 void mma_tiles(MatrixType type, unsigned blocks, unsigned rounds, const std::byte* a, const std::byte* b,
                std::uint32_t* out, cudaStream_t stream);
 
-/// The same of f64: each warp adds to kDmmaTiles tiles of 16 x 8, tile u the product of kDmmaSteps steps of a
-/// (each 16 rows of 32 bytes) and matrix u % kDmmaB of b (kDmmaSteps steps of 8 columns of 32 bytes each).
+/// f64: tile u (16 x 8, kDmmaTiles of them) gets the product of kDmmaSteps steps of a (16 rows of 32 bytes)
+/// and matrix u % kDmmaB of b (kDmmaSteps steps of 8 columns of 32 bytes).
 constexpr unsigned kDmmaTiles = 8, kDmmaB = 2, kDmmaSteps = 4;
-/// `out`, 8 bytes a value, as that of mma_tiles.
+/// `out` as in mma_tiles, with 8 bytes a value.
 void dmma_tiles(MatrixType type, unsigned blocks, unsigned rounds, const std::byte* a, const std::byte* b,
                 std::uint32_t* out, cudaStream_t stream);
 
-/// wgmma, of compute capability 9.0 only: each group of 128 threads adds to one tile of 64 x 256 the product
-/// of kWgmmaSteps steps of a (each 64 rows of 32 bytes) and b (each 256 columns of 32 bytes), `rounds` times.
+/// wgmma, compute capability 9.0 only: `rounds` times, each group of 128 threads adds to one tile of 64 x 256
+/// the product of kWgmmaSteps steps of a (64 rows of 32 bytes) and b (256 columns of 32 bytes).
 constexpr unsigned kWgmmaThreads = 256;
-constexpr unsigned kWgmmaRoundsAtOnce = 4;  ///< `rounds` is a multiple of it
+constexpr unsigned kWgmmaRoundsAtOnce = 4;  ///< `rounds` is a multiple of this
 constexpr unsigned kWgmmaGroups = kWgmmaThreads / 128;
 constexpr unsigned kWgmmaSteps = 4, kWgmmaRows = 64, kWgmmaColumns = 256;
-/// `out` takes the tile of the first group of each block, row by row; null: none is written.
+/// `out` gets the tile of the first group of each block, row by row; null: not written.
 void wgmma_tiles(MatrixType type, unsigned blocks, unsigned rounds, const std::byte* a, const std::byte* b,
                  std::uint32_t* out, cudaStream_t stream);
 
-/// "f64", "tf32", "f16", "bf16", "fp8" (e4m3) or "int8". Throws std::logic_error for another.
+/// Parses "f64", "tf32", "f16", "bf16", "fp8" (e4m3) or "int8"; throws std::logic_error otherwise.
 MatrixType matrix_type(std::string_view dtype);
 
-/// Number of elements in 32 bytes of a row.
 unsigned elements_per_row(MatrixType type);
 
-/// Rows of 32 bytes of random values: any int8, or multiples of 1/8 in (-2, 2), which all floating-point
-/// types represent exactly. With zeros tensor cores would draw less power and clock higher than in programs.
+/// Rows of 32 bytes of random values: any int8, or multiples of 1/8 in (-2, 2), exact in all floating-point
+/// types. Zeros would draw less power and clock higher.
 struct MatrixOperand {
   std::vector<std::byte> bytes;
-  std::vector<double> values;  ///< elements_per_row(type) of each row
+  std::vector<double> values;  ///< elements_per_row(type) per row
 };
 MatrixOperand matrix_operand(MatrixType type, std::size_t rows, std::uint64_t seed);
 
-/// The sum over `elements` of row `row` of a times row `column` of b, where each has `elements` values.
+/// Returns row `row` of a times column `column` of b, over `elements` values.
 double dot(const MatrixOperand& a, std::size_t row, const MatrixOperand& b, std::size_t column,
            unsigned elements);
 

@@ -24,8 +24,7 @@
 
 namespace headroom::cuda {
 
-/// The weights of a model on the device, laid out as its kernels stream them: rows of W1 and W3 take turns,
-/// experts lie one behind the other.
+/// Weights on the device, laid out for streaming: rows of W1 and W3 alternate, experts are consecutive.
 class DeviceLlm {
  public:
   struct Layer {
@@ -35,8 +34,7 @@ class DeviceLlm {
     StreamedMatrix qkv, out, up, down;
   };
 
-  /// Uploads `weights`. Skips the case where the device has not as much memory, and with what it is that the
-  /// kernels cannot do where they cannot.
+  /// Skips the case if the device lacks memory or the kernels do not support the model.
   DeviceLlm(const State& state, const LlmWeights& weights);
 
   const LlmConfig& config() const { return config_; }
@@ -44,7 +42,7 @@ class DeviceLlm {
   const std::uint16_t* embedding() const { return embedding_; }
   const std::uint16_t* final_norm() const { return final_norm_; }
   const StreamedMatrix& output() const { return output_; }
-  /// Of all matrices: "int8" or "bf16".
+  /// Type of all matrices: "int8" or "bf16".
   const char* dtype() const { return config_.dtype.c_str(); }
 
  private:
@@ -59,40 +57,37 @@ class DeviceLlm {
   StreamedMatrix output_;
 };
 
-/// How tokens are drawn.
 struct Sampling {
   std::size_t top_k = 1;
   float temperature = 1;
   std::uint64_t seed = 0;
 };
 
-/// A model that decodes one sequence on a GPU. A pass takes the next token of the sequence, which lies on the
-/// device as all else does, through all layers, as one graph; with logits it draws the token behind it. The
-/// residual stream is in f32; what a matrix is multiplied with is rounded to bf16, or to f16 where the matrix
-/// is of int8, keys and values to bf16.
+/// Decodes one sequence on a GPU. A pass is one graph: it takes the next token through all layers and, with
+/// logits, draws the token after it. The residual stream is f32; inputs of matrices are rounded to bf16 (f16
+/// for int8 weights), keys and values to bf16.
 class DeviceDecoder {
  public:
-  /// Room for `positions` tokens. `device` and `model` must outlive it. Times the forms of its kernels that
-  /// the model's matrices may be streamed by, and takes the fastest of each.
+  /// Times the plans of its matrices and keeps the fastest of each. `device` and `model` must outlive it.
   DeviceDecoder(const State& state, Device& device, const DeviceLlm& model, std::size_t positions,
                 const Sampling& sampling);
 
-  /// As LlmModel has them (headroom/workload/llm_workload.h).
+  /// As in LlmModel (headroom/workload/llm_workload.h).
   std::span<const float> forward(std::span<const std::int32_t> tokens);
   std::int32_t sample() const;
   void rewind();
   const LlmRouting& routing() const { return routing_; }
 
-  /// Without waiting: the sequence of `tokens` from its beginning, up to the token that is drawn behind it.
-  /// The tokens must have been put there (start_with).
+  /// start_with uploads `tokens` and waits; launch_start then launches their passes, which draw the next
+  /// token, without waiting.
   void start_with(std::span<const std::int32_t> tokens);
   void launch_start(std::size_t tokens);
-  /// Without waiting: the pass of the token that was drawn last, which draws the next.
+  /// Launches the pass of the last drawn token without waiting.
   void launch_next() const { run(with_logits_); }
 
-  /// "qkv: 1 block of 512, 2 teams, 8 deep, early; ...": what timing chose.
+  /// Describes the chosen plans: "qkv: 1 block of 512, 2 teams, 8 deep, early; ...".
   std::string plans() const;
-  std::size_t launches() const { return launches_; }  ///< of a pass with logits
+  std::size_t launches() const { return launches_; }  ///< per pass with logits
 
  private:
   enum Kind : std::size_t { kQkv, kOut, kUp, kDown, kLogits, kKinds };
@@ -123,7 +118,6 @@ class DeviceDecoder {
 
 namespace {
 
-/// What the kernels are written for; the rest is skipped, in words.
 void require_streamable(const State& state, const LlmConfig& config) {
   const auto require = [&](bool can, const std::string& what) {
     if (!can) state.skip("the kernels for a GPU do not decode " + config.model + ": " + what);
@@ -142,7 +136,7 @@ void require_streamable(const State& state, const LlmConfig& config) {
           fmt::format("a vocabulary of {}", config.vocab));
 }
 
-/// Blocks for each head. To merge what several of them have takes longer than so many positions.
+/// Returns the blocks per head: merging several takes longer than 512 positions in one.
 std::uint32_t splits_for(std::size_t positions) {
   constexpr std::size_t kOfBlock = 512;
   return static_cast<std::uint32_t>(std::clamp<std::size_t>((positions + kOfBlock - 1) / kOfBlock, 1, 16));
@@ -187,7 +181,7 @@ const std::uint16_t* DeviceLlm::vector(const State& state, const Bf16* values, s
   return memory_.back().as<const std::uint16_t>();
 }
 
-/// The matrices of an entry have rows that take turns; entries lie one behind the other.
+/// Packs a stack: the matrices of an entry alternate by row, entries are consecutive.
 StreamedMatrix DeviceLlm::matrix(const State& state,
                                  const std::vector<std::vector<const LlmMatrix*>>& stack) {
   const LlmMatrix& first = *stack.front().front();
@@ -217,7 +211,7 @@ DeviceDecoder::DeviceDecoder(const State& state, Device& device, const DeviceLlm
   const std::size_t cache = config_.layers * config_.kv_dim() * positions * sizeof(Bf16);
   const auto room = [&](std::size_t bytes) { return DeviceBuffer(state, bytes); };
   const auto zeros = [&](std::size_t count) { return uploaded(state, std::vector<std::uint32_t>(count)); };
-  // A pass behind the last position, as timing forms may take, finds room for what it draws.
+  // Passes that time plans may draw a token behind the last position.
   tokens_ = zeros(positions + 1);
   counters_ = zeros(3 * 64);
   x_ = room(config_.dim * sizeof(float));
@@ -290,7 +284,7 @@ void DeviceDecoder::launch_layer(const Plans& plans, std::size_t index) {
 }
 
 TokenSequence DeviceDecoder::sequence() {
-  // Each in a line of the cache of its own.
+  // Each counter in its own cache line.
   auto* const counters = counters_.as<std::uint32_t>();
   return {tokens_.as<std::int32_t>(), counters, counters + 64, counters + 128, narrow(positions_ + 1)};
 }
@@ -356,8 +350,7 @@ bool DeviceDecoder::fits(const StreamPlan& plan, std::size_t kind) const {
          plan.shared_bytes(rows, matrix.columns) <= device_.shared_memory_per_block();
 }
 
-/// First the fastest for all kinds of launches together, then for each kind the fastest beside those; then
-/// whether they had better let go late.
+/// Finds the fastest plan for all kinds together, then for each kind, then tries `late`.
 void DeviceDecoder::tune(const State& state) {
   const bool starts_early = device_.compute_capability() >= 90;
   const std::vector<StreamPlan> offered =
@@ -375,7 +368,7 @@ void DeviceDecoder::tune(const State& state) {
     best = took;
     plans_ = plans;
   };
-  // A pass needs two positions to be timed.
+  // Timing a pass needs two positions.
   if (positions_ >= 2) {
     consider(plans_);
     for (const StreamPlan& plan : offered) {

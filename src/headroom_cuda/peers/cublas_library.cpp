@@ -23,7 +23,7 @@ SharedLibrary::SharedLibrary(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     for (const std::string& folder : folders()) {
       try {
-        // One library may need the other: global, so that the second finds the first.
+        // Global scope: one library may need symbols of the other.
         library_ = std::make_shared<LoadedLibrary>(folder + name, LoadedLibrary::Scope::kGlobal);
         library_->keep();
         name_ = name;

@@ -17,11 +17,11 @@ namespace headroom::cuda {
 /// A library loaded at run time; it stays loaded.
 class SharedLibrary {
  public:
-  /// Loads the first of `names` found by the loader (LD_LIBRARY_PATH, ld.so.conf) or in CUDA_HOME, CUDA_PATH
-  /// and /usr/local/cuda. Throws Error with the places searched.
+  /// Loads the first of `names` found by the loader or in CUDA_HOME, CUDA_PATH and /usr/local/cuda. Throws
+  /// Error with the places searched.
   explicit SharedLibrary(const std::vector<std::string>& names);
 
-  /// Finds a function: find("cublasCreate_v2", create). Throws Error if it is missing.
+  /// Throws Error if the function is missing.
   template <typename Function>
   void find(const char* function, Function*& found) const {
     found = library_->function<Function>(function);
@@ -36,7 +36,6 @@ class SharedLibrary {
   std::shared_ptr<LoadedLibrary> library_;
 };
 
-/// The functions of cuBLASLt in use.
 struct CublasLtFunctions {
   SharedLibrary library;
   decltype(cublasLtCreate)* create = nullptr;
@@ -57,7 +56,7 @@ struct CublasLtFunctions {
   CublasLtFunctions();
 };
 
-/// Those that C++ has more than one of, as they are in the library.
+/// Overloaded in C++: their types in the library.
 using CublasGemm = cublasStatus_t(cublasHandle_t handle, cublasOperation_t transpose_a,
                                   cublasOperation_t transpose_b, int m, int n, int k, const void* alpha,
                                   const void* a, cudaDataType type_of_a, int rows_of_a, const void* b,
@@ -73,9 +72,8 @@ using CublasGemmBatched = cublasStatus_t(cublasHandle_t handle, cublasOperation_
                                          long long apart_in_c, int count, cublasComputeType_t compute,
                                          cublasGemmAlgo_t algorithm);
 
-/// The functions of cuBLAS in use.
 struct CublasFunctions {
-  CublasLtFunctions lt;  ///< which the library of cuBLAS needs
+  CublasLtFunctions lt;  ///< cuBLAS depends on it
   SharedLibrary library;
   decltype(cublasCreate_v2)* create = nullptr;
   decltype(cublasDestroy_v2)* destroy = nullptr;
@@ -88,10 +86,10 @@ struct CublasFunctions {
   CublasFunctions();
 };
 
-/// Throws Error if a call of cuBLAS or cuBLASLt failed.
+/// Throws Error if the call failed.
 void check_cublas(cublasStatus_t status, const char* call);
 
-/// Loads a library for a case; skips the case if it is missing.
+/// Skips the case if the library is missing.
 template <typename Functions>
 std::shared_ptr<const Functions> loaded(State& state) {
   try {
@@ -101,8 +99,7 @@ std::shared_ptr<const Functions> loaded(State& state) {
   }
 }
 
-/// Workspace of both libraries, so that they allocate nothing while they run: NVIDIA's recommendation for
-/// Hopper.
+/// Of both libraries, which then allocate nothing at run time. NVIDIA recommends this size for Hopper.
 inline constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 
 }  // namespace headroom::cuda

@@ -16,19 +16,19 @@
 
 namespace headroom::cuda {
 
-/// Matrices of bf16 by cuBLAS. Skips the case where it is missing.
+/// Skips the case if cuBLAS is missing.
 Launch cublas_launch(State& state, Device& device, const PeerMatrices& matrices);
 
-/// Matrices of bf16 times x by cuBLASLt, optionally plus a bias of bf16, to y of bf16.
+/// bf16 matrices times x by cuBLASLt, plus an optional bias, to y of bf16.
 class CublasLtMatmul {
  public:
-  /// Skips the case where the library is missing or has no algorithm for these sizes.
+  /// Skips the case if the library is missing or has no algorithm for these sizes.
   CublasLtMatmul(State& state, const PeerMatrices& matrices, const std::byte* bias);
   ~CublasLtMatmul();
   CublasLtMatmul(const CublasLtMatmul&) = delete;
   CublasLtMatmul& operator=(const CublasLtMatmul&) = delete;
 
-  /// Times the algorithms that cuBLASLt suggests, and takes the fastest from then on. Notes of how many.
+  /// Times the suggested algorithms, keeps the fastest and notes their number.
   void choose_fastest(State& state, Device& device);
   void launch(std::size_t turn, cudaStream_t stream) const;
 
@@ -43,7 +43,7 @@ class CublasLtMatmul {
   DeviceBuffer workspace_;
   cublasLtHandle_t handle_ = nullptr;
   cublasLtMatmulDesc_t operation_ = nullptr;
-  std::map<std::int64_t, cublasLtMatrixLayout_t> weights_;  ///< by how far matrices are apart
+  std::map<std::int64_t, cublasLtMatrixLayout_t> weights_;  ///< by distance of the matrices
   cublasLtMatrixLayout_t x_ = nullptr, y_ = nullptr;
   std::vector<cublasLtMatmulAlgo_t> algorithms_;
   std::size_t chosen_ = 0;
@@ -73,7 +73,7 @@ class CublasGemv {
   CublasGemv(const CublasGemv&) = delete;
   CublasGemv& operator=(const CublasGemv&) = delete;
 
-  /// cuBLAS counts columns first: W[rows, columns] is the transpose of what it sees.
+  /// cuBLAS is column-major: it sees W[rows, columns] as the transpose.
   void launch(std::size_t turn) const {
     constexpr cudaDataType kBf16 = CUDA_R_16BF;
     const auto rows = static_cast<int>(matrices_.rows);
@@ -103,7 +103,7 @@ class CublasGemv {
 
 constexpr int kMostAlgorithms = 16;
 
-/// The largest power of two, up to 256, that every matrix begins at a multiple of.
+/// Returns the largest power of two, at most 256, that all matrices are aligned to.
 std::uint32_t alignment_of(const PeerMatrices& matrices) {
   std::uintptr_t all = 256;
   for (const std::byte* first : matrices.first) all |= reinterpret_cast<std::uintptr_t>(first);
@@ -126,7 +126,6 @@ Launch launch_of_bf16(State& state, Device& device, const PeerMatrices& matrices
   return [matmul](std::size_t turn, cudaStream_t stream) { matmul->launch(turn, stream); };
 }
 
-/// Converts the matrices of a turn to bf16, one behind the other, and multiplies those.
 Launch launch_of_int8(State& state, Device& device, const PeerMatrices& matrices) {
   const std::size_t values = matrices.rows * matrices.columns;
   const auto converted =
@@ -148,7 +147,7 @@ Launch launch_of_int8(State& state, Device& device, const PeerMatrices& matrices
   };
 }
 
-/// A linear layer by cuBLASLt and its LayerNorm, from and to bf16.
+/// A linear layer by cuBLASLt and its LayerNorm by our kernel, from and to bf16.
 class ChainLayer {
  public:
   ChainLayer(State& state, Device& device, const PeerLayer& layer, const std::byte* x, std::byte* y)
@@ -239,7 +238,7 @@ cublasLtMatrixLayout_t CublasLtMatmul::layout(std::size_t rows, std::size_t colu
   return made;
 }
 
-/// cuBLASLt counts columns first: W[rows, columns] is the transpose of what it sees.
+/// cuBLASLt is column-major: it sees W[rows, columns] as the transpose.
 void CublasLtMatmul::describe(const std::byte* bias) {
   check_cublas(cublas_->make_operation(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
                "cublasLtMatmulDescCreate");

@@ -13,20 +13,19 @@
 #include "headroom_cuda_device/device.h"
 #include "headroom_cuda_device/launch_timer.h"
 
-/// NVIDIA's libraries that do the same, on the same memory, as backends beside "cuda": "cublas" (what cuBLAS
-/// picks by itself) and "cublaslt" (the fastest, found by timing them, of the algorithms that cuBLASLt
-/// suggests). They are loaded when a case asks for them; where they are missing, it is skipped. Neither
-/// multiplies int8 with bf16: such weights are converted in each iteration by a kernel of ours, as torch's
-/// eager mode does. Where this was built without their headers, the backends are not there.
+/// External kernels: "cublas" (its default algorithm) and "cublaslt" (the fastest suggested algorithm, by
+/// timing). A case is skipped if its library cannot be loaded. Neither multiplies int8 with bf16: a kernel of
+/// ours converts such weights in each iteration, like torch's eager mode. Builds without the headers lack
+/// these backends.
 namespace headroom::cuda {
 
-/// One or more matrices of [rows, columns] times x of bf16, one behind the other in y.
+/// Matrices [rows, columns] times x of bf16; results are consecutive in y.
 struct PeerMatrices {
   std::string dtype;  ///< "int8" or "bf16"
   std::size_t rows = 0, columns = 0;
-  std::size_t count = 1;                  ///< in one iteration
+  std::size_t count = 1;                  ///< per iteration
   std::vector<const std::byte*> first{};  ///< by turn
-  std::vector<std::int64_t> apart{};      ///< by turn, in matrices; empty where there is one only
+  std::vector<std::int64_t> apart{};      ///< by turn, in matrices; empty for a single matrix
   const std::byte* x = nullptr;
   std::byte* y = nullptr;
 };
@@ -43,15 +42,15 @@ struct PeerChain {
   const std::byte* x = nullptr;
   std::byte* y = nullptr;
 };
-/// Each linear layer's result is rounded to bf16 before its LayerNorm, which gamma multiplies; the second
-/// layer spreads what the first lost.
+/// Linear results are rounded to bf16 before LayerNorm, which scales the error by gamma; the second layer
+/// spreads the error of the first.
 inline constexpr Tolerance kPeerChainTolerance{.relative = 12 * 0x1p-8};
 
 std::vector<std::string> gemv_peers();
 std::vector<std::string> mlp_peers();
 
-/// What State::backend() does, one iteration to a launch; the pointers must stay valid. Skips the case where
-/// the library is missing or cannot do it.
+/// Returns one iteration of State::backend(); the pointers must stay valid. Skips the case if the library is
+/// missing or does not support the problem.
 Launch peer_launch(State& state, Device& device, const PeerMatrices& matrices);
 Launch peer_launch(State& state, Device& device, const PeerChain& chain);
 

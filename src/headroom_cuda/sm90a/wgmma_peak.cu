@@ -8,7 +8,7 @@
 
 namespace headroom::cuda {
 
-/// The 128 registers in which each of 128 threads holds its part of a tile of 64 x 256.
+/// The 128 registers of a thread that hold its part of a tile of 64 x 256.
 #define HEADROOM_WGMMA_REGISTERS                                                                 \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                       \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "             \
@@ -28,15 +28,13 @@ namespace headroom::cuda {
       HEADROOM_WGMMA_16(letter, 48), HEADROOM_WGMMA_16(letter, 64), HEADROOM_WGMMA_16(letter, 80), \
       HEADROOM_WGMMA_16(letter, 96), HEADROOM_WGMMA_16(letter, 112)
 
-/// d += a b, both from shared memory by their descriptors. Asynchronous: between the fence and the wait
-/// nothing else may touch d.
+/// d += a b from shared memory. Asynchronous: d must not be touched between fence and wait.
 #define HEADROOM_WGMMA(instruction, letter, tail)                                                 \
   asm volatile("{.reg .pred p; setp.ne.b32 p, %130, 0; wgmma.mma_async.sync.aligned." instruction \
                " {" HEADROOM_WGMMA_REGISTERS "}, %128, %129, p" tail "; }"                        \
                : HEADROOM_WGMMA_128(letter)                                                       \
                : "l"(a), "l"(b), "r"(1))
 
-/// What the accumulators of a type are.
 template <MatrixType kType>
 struct Accumulator {
   using Type = float;
@@ -68,28 +66,27 @@ __device__ __forceinline__ void wgmma_fence() {
 __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-/// Waits for all that was committed.
 __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
 namespace {
 
-// Operands lie in shared memory without swizzling: core matrices of 8 rows of 16 bytes, each 128 bytes in one
-// piece, those of the next rows behind it, then those of the next 16 bytes of the rows.
+// Operands in shared memory, not swizzled: contiguous core matrices (8 rows of 16 bytes), first over the
+// rows, then over the next 16 bytes.
 constexpr unsigned kCoreBytes = 16;
 constexpr unsigned kABytes = kWgmmaSteps * kWgmmaRows * kRowBytes;
 constexpr unsigned kBBytes = kWgmmaSteps * kWgmmaColumns * kRowBytes;
 constexpr unsigned kSharedBytes = kABytes + kBBytes;
 
-/// "Matrix descriptor format" in the PTX ISA; `rows` of the operand tell how far its next 16 bytes are.
+/// Encodes "Matrix descriptor format" of the PTX ISA.
 __device__ std::uint64_t descriptor(const unsigned char* shared, unsigned rows) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
   const std::uint64_t leading = rows * kCoreBytes, stride = 8 * kCoreBytes;
   return std::uint64_t{(address & 0x3ffffU) >> 4} | leading >> 4 << 16 | stride >> 4 << 32;
 }
 
-/// Puts `steps` steps of rows of 32 bytes into the order that the descriptors describe.
+/// Copies an operand to the order of the descriptors.
 __device__ void stage(const uint4* from, unsigned char* shared, unsigned rows) {
   constexpr unsigned kParts = kRowBytes / kCoreBytes;
   for (unsigned i = threadIdx.x; i < kWgmmaSteps * rows * kParts; i += kWgmmaThreads) {
@@ -122,7 +119,7 @@ __global__ void __launch_bounds__(kWgmmaThreads, 1)
   typename Accumulator<kType>::Type tile[128] = {};
 #pragma unroll 1
   for (unsigned round = 0; round < rounds; round += kWgmmaRoundsAtOnce) {
-    // The other group of the block keeps the tensor cores busy while this one waits.
+    // The block's other group keeps the tensor cores busy meanwhile.
     wgmma_fence();
 #pragma unroll
     for (unsigned i = 0; i < kWgmmaRoundsAtOnce * kWgmmaSteps; ++i) {
