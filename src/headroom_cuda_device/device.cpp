@@ -75,7 +75,7 @@ void ask(const LoadedLibrary& library, DriverAnswers& answers) {
 
 constexpr int kDevice = 0;
 
-/// NVML writes the domain of a bus id with eight digits, CUDA with four.
+/// NVML writes the PCI domain with eight digits, CUDA with four.
 bool is_same_place(const std::string& a, const std::string& b) {
   const std::string& longer = a.size() < b.size() ? b : a;
   const std::string& shorter = a.size() < b.size() ? a : b;
@@ -88,8 +88,7 @@ bool is_same_place(const std::string& a, const std::string& b) {
 
 void check(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
-  // The runtime also keeps what is no fault of the context, and the next check of a launch would tell it
-  // again.
+  // The runtime keeps even harmless errors, which the next check_launch would report again.
   cudaGetLastError();
   throw Error(std::string(call) + " failed: " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) +
               ")");
@@ -104,7 +103,7 @@ DriverAnswers ask_driver() {
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) answers.visible = visible;
   try {
     LoadedLibrary library(kDriver);
-    // The runtime loads the same one.
+    // The runtime loads it too.
     library.keep();
     ask(library, answers);
   } catch (const Error& error) {
@@ -118,7 +117,7 @@ std::string device_problem(const DriverAnswers& driver, int built_with) {
     return fmt::format("no CUDA device: {} was not found; install NVIDIA's driver ({})", kDriver,
                        driver.load_error);
   }
-  // Within a major version every driver runs the runtime of every minor one.
+  // Every driver of a major version runs the runtimes of all its minor versions.
   const int needed = built_with / 1000;
   if (driver.version / 1000 < needed) {
     return fmt::format(
@@ -185,7 +184,7 @@ std::string lost_context() {
 }
 
 std::shared_ptr<Device> device_of(State& state) {
-  // Each case has a thread of its own, and CUDA's current device is a thread's.
+  // The current device is per thread, and each case has its own thread.
   check(cudaSetDevice(kDevice), "cudaSetDevice");
   auto device = state.shared<Device>("0", [] { return std::make_shared<Device>(); });
   state.last_level_cache(device->l2_bytes());
@@ -229,7 +228,7 @@ std::vector<DeviceDescription> merged(const std::vector<DeviceDescription>& seen
       continue;
     }
     DeviceDescription both = *same;
-    // The instances of a split chip are at one place, each with its own share.
+    // MIG instances share a bus id, but each has its own share of the chip.
     both.multiprocessors = device.multiprocessors;
     both.l2_bytes = device.l2_bytes;
     if (both.mig == "on" || both.memory_bytes == 0) {
@@ -251,7 +250,7 @@ std::vector<DeviceDescription> describe_devices() {
   try {
     seen = visible_devices();
   } catch (const Error&) {
-    // What a case then says of CUDA tells more than a runner that cannot describe itself.
+    // The case's CUDA error is more useful than a runner that cannot describe itself.
   }
   return merged(seen, nvml::describe_gpus());
 }

@@ -8,28 +8,28 @@
 namespace headroom::cuda {
 namespace {
 
-/// Where the block of `position` ends, with `period` cut into `blocks` of about equal length.
+/// Returns the end of a block if `period` is cut into `blocks` of about equal length.
 std::size_t end_of_block(std::size_t position, std::size_t period, std::size_t blocks) {
   std::size_t next = position * blocks / period + 1;
   while (next * period / blocks <= position) ++next;
   return next * period / blocks;
 }
 
-/// A launch in a graph takes the driver about a kilobyte.
+/// A launch in a graph costs the driver about a kilobyte.
 constexpr std::size_t kMostLaunchesKept = std::size_t{1} << 15;
 
-/// From here on the microsecond between two launches from the host is below what is measured.
+/// Above this, the microsecond between two host launches is negligible.
 constexpr double kLongNs = 200e3;
-/// More gain nothing, and take longer to capture.
+/// More launches gain nothing and take longer to capture.
 constexpr std::size_t kMostLaunchesPerGraph = 256;
-/// A stream takes a thousand or so before the host has to wait, which a closed gate would make endless.
+/// The host blocks after a thousand or so launches; behind a closed gate it would wait for the time-out.
 constexpr std::uint64_t kBehindTheGate = 32;
 
 }  // namespace
 
 std::vector<GraphRuns> plan_sample(std::uint64_t iterations, std::size_t first_copy, std::size_t copies,
                                    std::size_t most) {
-  // A period is as many turns through the copies as fit into a graph, or one turn cut into graphs.
+  // A period is as many rounds of the copies as fit into a graph, or one round cut into graphs.
   const std::size_t period = copies <= most ? most / copies * copies : copies;
   const std::size_t blocks = (period + most - 1) / most;
   std::vector<GraphRuns> plan;
@@ -67,7 +67,7 @@ GraphExecutable executable_of(const CapturedGraph& graph, cudaStream_t stream) {
   cudaGraphExec_t executable = nullptr;
   check(cudaGraphInstantiate(&executable, graph.get(), 0), "cudaGraphInstantiate");
   GraphExecutable owned(executable);
-  // Else the first launch of it does.
+  // Otherwise the first launch uploads it.
   check(cudaGraphUpload(executable, stream), "cudaGraphUpload");
   return owned;
 }
@@ -115,7 +115,7 @@ LaunchTimer::LaunchTimer(Device& device, const Launch& launch, std::size_t copie
       graphs_(launch, copies, device.stream(), std::move(around_capture)) {
   check(cudaEventCreate(&start_), "cudaEventCreate");
   check(cudaEventCreate(&stop_), "cudaEventCreate");
-  time_one();  // code that is loaded at its first launch
+  time_one();  // loads code
   is_long_ = capture == Capture::kNone || time_one() > kLongNs;
 }
 

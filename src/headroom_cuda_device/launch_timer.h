@@ -20,12 +20,10 @@
 
 namespace headroom::cuda {
 
-/// Enqueues one iteration on input copy `copy` into `stream` and returns at once. It may be captured into a
-/// graph, so it must neither allocate nor synchronise.
+/// Enqueues one iteration on input copy `copy`. It may be captured, so it must not allocate or synchronise.
 using Launch = std::function<void(std::size_t copy, cudaStream_t stream)>;
 
-/// Launches captured together as one graph: `launches` of them, on the input copies first_copy,
-/// first_copy + 1, … modulo the number of copies.
+/// A graph of launches on the input copies first_copy, first_copy + 1, ... modulo the number of copies.
 struct GraphShape {
   std::size_t first_copy = 0;
   std::size_t launches = 0;
@@ -39,13 +37,11 @@ struct GraphRuns {
   bool operator==(const GraphRuns&) const = default;
 };
 
-/// Splits a sample of `iterations`, beginning on `first_copy` of `copies`, into graphs of at most `most`
-/// launches. Full graphs begin at the same fixed copies in every sample; shorter ones fill both ends.
-/// Requires copies > 0, most > 0, first_copy < copies.
+/// Splits a sample of `iterations` into graphs of at most `most` launches. Full graphs start at fixed copies;
+/// shorter ones fill both ends. Requires copies > 0, most > 0, first_copy < copies.
 std::vector<GraphRuns> plan_sample(std::uint64_t iterations, std::size_t first_copy, std::size_t copies,
                                    std::size_t most);
 
-/// The copy that follows `iterations` iterations begun on `first_copy`.
 std::size_t copy_after(std::size_t first_copy, std::uint64_t iterations, std::size_t copies);
 
 struct DestroyGraph {
@@ -55,24 +51,22 @@ struct DestroyGraph {
 using CapturedGraph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyGraph>;
 using GraphExecutable = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraph>;
 
-/// Captures the work that `launches` enqueues. Ends the capture if `launches` throws.
+/// Ends the capture if `launches` throws.
 CapturedGraph capture(cudaStream_t stream, const std::function<void()>& launches);
-/// Instantiates and uploads `graph`; it can be launched when `stream` is done. Throws Error.
+/// Instantiates and uploads; ready when `stream` is done. Throws Error.
 GraphExecutable executable_of(const CapturedGraph& graph, cudaStream_t stream);
 
-/// Graphs of captured launches, cached by shape. The host takes longer to launch a kernel of a few
-/// microseconds than the device to run it; a graph of hundreds of them keeps the device busy.
+/// Cache of captured launches by shape. A kernel of a few microseconds takes the host longer to launch than
+/// the device to run; graphs of hundreds keep the device busy.
 class LaunchGraphs {
  public:
-  /// `launch` and the stream must outlive this. `around_capture`, if given, calls the capturing function
-  /// passed to it, for an allocator that must know of captures.
+  /// `launch` and the stream must outlive this. `around_capture` wraps each capture, for allocators that must
+  /// know of captures.
   LaunchGraphs(const Launch& launch, std::size_t copies, cudaStream_t stream, Surround around_capture = {})
       : launch_(launch), copies_(copies), stream_(stream), around_capture_(std::move(around_capture)) {}
 
-  /// Captures and instantiates the missing graphs of `plan`, so that run() only launches. Drops graphs of
-  /// earlier plans when many are kept. Throws Error.
+  /// Captures the missing graphs of `plan`. Drops those of earlier plans when many are kept. Throws Error.
   void prepare(std::span<const GraphRuns> plan);
-  /// Launches a prepared graph.
   void run(const GraphShape& shape);
 
  private:
@@ -84,29 +78,26 @@ class LaunchGraphs {
   cudaStream_t stream_;
   Surround around_capture_;
   std::map<GraphShape, GraphExecutable> graphs_;
-  std::size_t launches_ = 0;  ///< in all graphs together
+  std::size_t launches_ = 0;  ///< in all graphs
 };
 
-/// Whether short iterations are captured into graphs. kNone for launches that depend on earlier ones or are
-/// graphs themselves.
+/// kNone: for launches that depend on earlier ones or are graphs themselves.
 enum class Capture { kShort, kNone };
 
-/// Times iterations between two events on the device: short ones as graphs, long ones launched one by one.
-/// The copies of the inputs take turns from call to call.
+/// Times iterations between two device events: short ones as graphs, long ones launched one by one. Rotates
+/// the input copies from call to call.
 class LaunchTimer {
  public:
-  /// `device` and `launch` must outlive this. `around_capture` as in LaunchGraphs. Launches to find out
-  /// whether an iteration is long.
+  /// `device` and `launch` must outlive this. Launches some iterations to find out whether they are long.
   LaunchTimer(Device& device, const Launch& launch, std::size_t copies, Surround around_capture = {},
               Capture capture = Capture::kShort);
   ~LaunchTimer();
   LaunchTimer(const LaunchTimer&) = delete;
   LaunchTimer& operator=(const LaunchTimer&) = delete;
 
-  /// Nanoseconds that `iterations` took on the device, in total. A single iteration is launched directly
-  /// between the two events, so that a tracer sees its kernels and runtime calls.
+  /// Returns the total device time in ns. A single iteration is launched directly, so that a tracer sees its
+  /// kernels and runtime calls.
   double time(std::uint64_t iterations);
-  /// Whether iterations are so long that graphs would gain nothing.
   bool launches_one_by_one() const { return is_long_; }
 
  private:
@@ -127,9 +118,8 @@ class LaunchTimer {
   bool is_long_ = false;
 };
 
-/// Gives samples of `launch`, timed on the device (LaunchTimer), until the case is released; the inputs
-/// rotate over state.copies(). Notes whether launches are captured into graphs. `around_capture` as in
-/// LaunchGraphs.
+/// Measures `launch` until the case is released, rotating over state.copies(). Notes whether launches are
+/// captured.
 void measure_on_device(State& state, Device& device, const Launch& launch, Surround around_capture = {},
                        Capture capture = Capture::kShort);
 

@@ -32,7 +32,7 @@ StreamGate::StreamGate() {
 }
 
 StreamGate::~StreamGate() {
-  // A launch that failed may have left the gate closed, and its kernel reads the flags.
+  // A failed launch may have left the gate closed; its kernel reads the flags.
   open();
   cudaDeviceSynchronize();
   cudaFreeHost(flags_);

@@ -5,8 +5,8 @@
 
 namespace headroom::cuda {
 
-/// Holds a stream until the host has enqueued work behind it, so that events around that work do not measure
-/// launch latency. nvbench calls it a blocking kernel.
+/// Holds a stream until the host has enqueued work behind it, so that events exclude launch latency. nvbench:
+/// "blocking kernel".
 class StreamGate {
  public:
   /// Throws Error.
@@ -15,12 +15,11 @@ class StreamGate {
   StreamGate(const StreamGate&) = delete;
   StreamGate& operator=(const StreamGate&) = delete;
 
-  /// Later work of the stream waits for open(), at most 0.1 s. Does nothing after a time-out: there launches
-  /// block until the kernel ends (CUDA_LAUNCH_BLOCKING, compute-sanitizer).
+  /// Blocks later work of the stream until open(), at most 0.1 s. Does nothing after a time-out: launches are
+  /// synchronous then (CUDA_LAUNCH_BLOCKING, compute-sanitizer).
   void close(cudaStream_t stream);
   void open();
-  /// Whether the gate opened by time-out. Call it after the work behind the gate has ended. After a time-out
-  /// close() does nothing.
+  /// Returns whether the gate opened by time-out. Call after the work behind it has ended.
   bool timed_out();
 
  private:

@@ -35,7 +35,7 @@ CuptiLibrary load(const std::string& path) {
   find(library, made.next_record, "cuptiActivityGetNextRecord");
   find(library, made.dropped_records, "cuptiActivityGetNumDroppedRecords");
   made.check(made.get_version(&made.version), "cuptiGetVersion");
-  // It hooks into the driver, and is not made to be unloaded.
+  // CUPTI hooks into the driver and cannot be unloaded.
   library.keep();
   return made;
 }

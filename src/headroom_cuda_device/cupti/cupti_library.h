@@ -9,8 +9,7 @@
 
 namespace headroom::cuda {
 
-/// The functions of CUPTI that recording needs, from the library that was found when something was first
-/// recorded. It is never linked: a process that records nothing does not load it, and stays unchanged by it.
+/// CUPTI is never linked: a process that records nothing does not load it.
 struct CuptiLibrary {
   std::string path;  ///< or the name under which the loader found it
   std::uint32_t version = 0;
@@ -27,20 +26,18 @@ struct CuptiLibrary {
   decltype(&cuptiActivityGetNextRecord) next_record = nullptr;
   decltype(&cuptiActivityGetNumDroppedRecords) dropped_records = nullptr;
 
-  /// Throws Error where a call of CUPTI failed: check(enable(kind), "cuptiActivityEnable").
+  /// Throws Error if a CUPTI call failed: check(enable(kind), "cuptiActivityEnable").
   void check(CUptiResult status, const char* call) const;
 };
 
-/// Where CUPTI is looked for, in this order: what HEADROOM_CUPTI names (and then nowhere else), the loader's
-/// own search, CUDA_HOME and CUDA_PATH, and where toolkits are installed. The library of the CUDA that this
-/// was built with comes before that of the other version.
+/// Returns the search order: HEADROOM_CUPTI (then nowhere else), the loader, CUDA_HOME and CUDA_PATH,
+/// installed toolkits; the CUDA version of this build first.
 std::vector<std::string> cupti_candidates();
 
-/// Loads the first of `candidates` that can be loaded and has all functions. Throws Error that says why none
-/// can.
+/// Loads the first usable candidate. Throws Error with the reasons if all fail.
 CuptiLibrary load_cupti(const std::vector<std::string>& candidates);
 
-/// That of this process, loaded by the first call. Throws Error, and tries again when it is called again.
+/// Returns this process's CUPTI, loaded by the first call. Throws Error; the next call tries again.
 const CuptiLibrary& cupti();
 
 }  // namespace headroom::cuda

@@ -24,8 +24,8 @@
 namespace headroom::cuda {
 namespace {
 
-// A CUPTI writes the records of its own version. Of those since CUDA 12.0, which may be loaded, each begins
-// as the one before it does: read are the oldest.
+// CUPTI writes records of its version. Since CUDA 12.0 versions only extend each other, so the oldest layout
+// works for all.
 using KernelRecord = CUpti_ActivityKernel9;
 using CopyRecord = CUpti_ActivityMemcpy5;
 using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;
@@ -39,7 +39,7 @@ static_assert(offsetof(CUpti_ActivityMemcpy6, graphId) == offsetof(CopyRecord, g
 static_assert(offsetof(CUpti_ActivityMemcpy6, bytes) == offsetof(CopyRecord, bytes));
 #endif
 
-/// Kineto's words for them.
+/// Returns Kineto's name.
 const char* copy_kind(std::uint8_t kind) {
   switch (kind) {
     case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD:
@@ -88,7 +88,6 @@ const char* memory_kind(std::uint16_t kind) {
   }
 }
 
-/// What kernels, copies and sets have in common.
 template <typename Record>
 void add_work(const Record& record, decltype(trace::RecordedWork::shape) shape, std::string name,
               trace::DeviceActivity& activity) {
@@ -118,7 +117,6 @@ void add_kernel(const KernelRecord& record, trace::DeviceActivity& activity) {
   add_work(record, shape, kernel_name(record.name == nullptr ? "" : record.name), activity);
 }
 
-/// Within a device or between two of them.
 template <typename Record>
 void add_copy(const Record& copy, trace::DeviceActivity& activity) {
   add_work(copy,
@@ -143,8 +141,7 @@ void add_call(const CUpti_ActivityAPI& record, const CallName& name_of, trace::D
   call.end_ns = static_cast<std::int64_t>(record.end);
 }
 
-/// Since 8.0 a block's share of the shared memory begins with this much that the driver keeps
-/// (cudaDevAttrReservedSharedMemoryPerBlock).
+/// Reserved by the driver in each block since 8.0 (cudaDevAttrReservedSharedMemoryPerBlock).
 constexpr std::size_t kReservedSharedMemory = 1024;
 
 cudaOccDeviceProp properties_of(const trace::DeviceDescription& device) {
@@ -164,13 +161,12 @@ cudaOccDeviceProp properties_of(const trace::DeviceDescription& device) {
   return properties;
 }
 
-/// A record of a kernel has some 200 bytes: tens of thousands of them in a buffer.
+/// Tens of thousands of kernel records of about 200 bytes.
 constexpr std::size_t kBufferBytes = std::size_t{8} << 20;
-/// CUPTI asks for 8; more is a page's, and costs nothing.
+/// A page; CUPTI requires 8 bytes.
 constexpr std::size_t kAlignment = 4096;
 
-/// What CUPTI's callbacks find, for they are functions without an argument of ours. CUPTI itself is one for
-/// the process.
+/// CUPTI's callbacks take no argument of ours, and there is one set per process.
 struct Receiver {
   std::mutex mutex;
   TakeRecord take;
@@ -183,7 +179,7 @@ Receiver& receiver() {
 }
 
 void CUPTIAPI request_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
-  // Without a buffer CUPTI drops records, and counts them.
+  // Without a buffer CUPTI drops records and counts them.
   *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(kAlignment, kBufferBytes));
   *size = *buffer == nullptr ? 0 : kBufferBytes;
   *most_records = 0;
@@ -211,13 +207,13 @@ void CUPTIAPI complete_buffer(CUcontext /*context*/, std::uint32_t /*stream*/, s
   try {
     if (valid_bytes > 0) take_all(to, buffer, valid_bytes);
   } catch (...) {
-    // Out of memory, most likely; nothing may leave a callback of C.
+    // Out of memory, most likely; a C callback must not throw.
     ++to.dropped;
   }
   std::free(buffer);
 }
 
-/// The tightest of some pairs of readings: between the two clocks an interrupt may come.
+/// Returns the tightest of several readings, because an interrupt may come in between.
 trace::ClockPair read_pair() {
   constexpr int kReadings = 10;
   trace::ClockPair best;
@@ -305,7 +301,7 @@ void add_record(const CUpti_Activity& record, const CallName& name_of, trace::De
 
 std::string call_name(const std::string& name) {
   std::string_view text = name;
-  // Versions of CUDA have four digits and more; a driver's "_v2" has one.
+  // CUDA versions have four digits or more; a driver suffix such as "_v2" has one.
   const std::size_t version = text.rfind("_v");
   if (version != std::string_view::npos && text.size() - version >= 6 &&
       std::ranges::all_of(text.substr(version + 2), [](unsigned char c) { return std::isdigit(c) != 0; })) {
@@ -330,7 +326,7 @@ std::int32_t resident_blocks(const trace::DeviceDescription& device, const trace
   attributes.maxThreadsPerBlock = INT_MAX;
   attributes.numRegs = kernel.registers_per_thread;
   attributes.partitionedGCConfig = PARTITIONED_GC_OFF;
-  // The kernel did run: what it uses was allowed to it.
+  // The kernel ran, so its shared memory was allowed.
   attributes.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
   attributes.maxDynamicSharedSizeBytes = static_cast<std::size_t>(kernel.shared_memory_bytes);
   attributes.sharedSizeBytes = 0;

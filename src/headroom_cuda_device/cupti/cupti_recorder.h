@@ -14,36 +14,32 @@
 
 namespace headroom::cuda {
 
-/// The kinds of records that CUPTI is asked for and add_record() understands.
 inline constexpr CUpti_ActivityKind kRecordedKinds[] = {
     CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
     CUPTI_ACTIVITY_KIND_MEMCPY2,           CUPTI_ACTIVITY_KIND_MEMSET,
     CUPTI_ACTIVITY_KIND_RUNTIME,           CUPTI_ACTIVITY_KIND_DRIVER};
 
-/// Returns the name of a CUDA runtime or driver function by its number; empty if unknown.
+/// Empty if the function is unknown.
 using CallName = std::function<std::string(CUpti_CallbackDomain domain, std::uint32_t function)>;
 
-/// Appends a CUPTI record to `activity`, with times on CUPTI's clock. A record for which CUPTI took no times
-/// counts as dropped. Ignores records of other kinds.
+/// Times are on CUPTI's clock. A record without times counts as dropped; other kinds are ignored.
 void add_record(const CUpti_Activity& record, const CallName& name_of, trace::DeviceActivity& activity);
 
-/// "cudaLaunchKernel" for "cudaLaunchKernel_ptsz_v7000": drops the version suffix and the per-thread-stream
-/// suffix of runtime functions. Driver names such as "cuMemAlloc_v2" stay.
+/// Turns "cudaLaunchKernel_ptsz_v7000" into "cudaLaunchKernel"; driver names such as "cuMemAlloc_v2" stay.
 std::string call_name(const std::string& name);
 
-/// Demangles: "scale(float*)" for "_Z5scalePf". Other names stay.
+/// Turns "_Z5scalePf" into "scale(float*)"; other names stay.
 std::string kernel_name(const char* name);
 
-/// Number of blocks of the kernel that fit on a multiprocessor at the same time by registers, shared memory
-/// and threads, by NVIDIA's cuda_occupancy.h. 0 if the description is incomplete or this toolkit does not
-/// know the device.
+/// Returns the blocks that fit on a multiprocessor at once, by NVIDIA's cuda_occupancy.h. 0 if the
+/// description is incomplete or the toolkit does not know the device.
 std::int32_t resident_blocks(const trace::DeviceDescription& device, const trace::KernelShape& kernel);
 
 /// Receives CUPTI's records on CUPTI's threads; calls do not overlap.
 using TakeRecord = std::function<void(const CUpti_Activity& record)>;
 
-/// Provides CUPTI with buffers and passes their records to `take` during its lifetime. CUPTI has one set of
-/// callbacks in a process, so a second object throws Error.
+/// Gives CUPTI buffers and passes their records to `take`. A second object throws Error, because CUPTI has
+/// one set of callbacks per process.
 class ActivityBuffers {
  public:
   explicit ActivityBuffers(TakeRecord take);
@@ -51,7 +47,7 @@ class ActivityBuffers {
   ActivityBuffers(const ActivityBuffers&) = delete;
   ActivityBuffers& operator=(const ActivityBuffers&) = delete;
 
-  /// Number of dropped records and unreadable buffers since the last call.
+  /// Returns the dropped records and unreadable buffers since the last call.
   static std::size_t take_dropped();
 };
 
@@ -63,7 +59,7 @@ class ActivityBuffers {
 /// add some nanoseconds to a call. Time in another process afterwards, as `headroom run` does.
 class CuptiRecorder final : public trace::Recorder {
  public:
-  /// Writes the trace to `file`, compressed if its name ends in .gz or .zst.
+  /// Compresses if the name ends in .gz or .zst.
   explicit CuptiRecorder(std::filesystem::path file) : file_(std::move(file)) {}
   /// Discards a recording that was not stopped.
   ~CuptiRecorder() override;
