@@ -12,7 +12,7 @@
 namespace headroom::nvml {
 namespace {
 
-/// Containers and WSL keep the driver's libraries in folders that the loader may not search.
+/// Containers and WSL keep the driver's libraries outside the loader's search.
 std::vector<std::string> candidates() {
   const char* named = std::getenv("HEADROOM_NVML");
   if (named != nullptr && *named != '\0') return {named};
@@ -20,7 +20,6 @@ std::vector<std::string> candidates() {
           "/usr/lib/wsl/lib/libnvidia-ml.so.1"};
 }
 
-/// The first of `names` that the library exports; the newer name comes first.
 template <typename Function>
 void find(const LoadedLibrary& library, Function*& function, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -52,8 +51,8 @@ std::string mode_of(Function function, DeviceHandle gpu) {
   return current != 0 ? "on" : "off";
 }
 
-/// NVML counts lanes ("CUDA cores"); lanes per multiprocessor depend on the compute capability. Source:
-/// CUDA C++ Programming Guide, arithmetic instructions, 32-bit floating-point add per clock.
+/// NVML reports lanes ("CUDA cores"). Source: CUDA C++ Programming Guide, arithmetic instructions, 32-bit
+/// floating-point add per clock.
 unsigned lanes_per_multiprocessor(int major, int minor) {
   if (major == 7 || (major == 8 && minor == 0)) return 64;
   return major >= 8 || (major == 6 && minor >= 1) || major == 5 ? 128 : 0;
@@ -171,8 +170,7 @@ GpuMeter::GpuMeter(std::shared_ptr<const Library> library, const std::string& pc
   }
 }
 
-/// Whether the function gave an answer. Drops a function that will never answer, because a refusal can cost
-/// as much as an answer.
+/// Drops a function that is not supported or not permitted, because a refusal can cost as much as an answer.
 template <typename Function, typename... Arguments>
 bool GpuMeter::ask(Function& function, Arguments... arguments) {
   const Result result = call(function, device_, arguments...);

@@ -13,7 +13,7 @@
 
 namespace headroom::nvml {
 
-/// NVML's nvmlReturn_t: the values that headroom distinguishes.
+/// nvmlReturn_t, the values that headroom distinguishes.
 enum class Result : int {
   kSuccess = 0,
   kNotSupported = 3,
@@ -21,13 +21,13 @@ enum class Result : int {
   kFunctionNotFound = 13,
 };
 
-/// NVML's nvmlDevice_t. The library owns it.
+/// nvmlDevice_t, owned by the library.
 using DeviceHandle = struct NvmlDevice*;
 
 /// nvmlClockType_t.
 enum class Clock : int { kMultiprocessor = 1, kMemory = 2 };
 
-/// nvmlPciInfo_t, as filled by the functions that end in _v3.
+/// nvmlPciInfo_t, as filled by functions that end in _v3.
 struct PciInfo {
   char legacy_bus_id[16];
   unsigned domain, bus, device, device_id, subsystem_id;
@@ -50,14 +50,12 @@ struct FieldValue {
     unsigned long long longest;
   } value;
 };
-/// NVML_FI_DEV_POWER_INSTANT: momentary power in mW. nvmlDeviceGetPowerUsage averages over a second on some
-/// chips.
+/// NVML_FI_DEV_POWER_INSTANT in mW. nvmlDeviceGetPowerUsage averages over a second on some chips.
 inline constexpr unsigned kPowerNowField = 186;
 inline constexpr int kWholeNumber = 1;  ///< FieldValue::type if value.whole is set
 
-/// The functions of NVIDIA's management library that headroom calls. The library comes with the driver and
-/// is looked up at run time; its header comes with neither, hence the declarations here. Every function
-/// only reads. Null if the driver lacks it. Source: NVML API Reference,
+/// Functions of NVIDIA's management library that headroom calls: read-only, looked up at run time, null if
+/// missing. Declared here because the header does not come with the driver. Source: NVML API Reference,
 /// https://docs.nvidia.com/deploy/nvml-api/.
 struct Functions {
   Result (*init)();
@@ -92,11 +90,11 @@ Result call(Result (*function)(Parameters...), Arguments... arguments) {
   return function != nullptr ? function(arguments...) : Result::kFunctionNotFound;
 }
 
-/// NVML, loaded and initialised for the lifetime of the object. Its functions are thread-safe.
+/// NVML, initialised while the object lives. Its functions are thread-safe.
 class Library {
  public:
-  /// Loads libnvidia-ml.so.1 from the loader's path or the driver's folders; HEADROOM_NVML names another
-  /// file. Throws Error if there is none, if it is not NVML, or if it finds no driver.
+  /// Loads libnvidia-ml.so.1, or the file in HEADROOM_NVML. Throws Error if it is missing, is not NVML, or
+  /// finds no driver.
   Library();
   ~Library();
   Library(const Library&) = delete;
@@ -112,19 +110,18 @@ class Library {
   Functions functions_{};
 };
 
-/// All GPUs of this machine that NVML shows to this process, in PCI bus order. Empty without NVML. Values
-/// that the driver does not report are missing; NVML never reports the size of the L2 cache.
+/// Describes GPUs visible to NVML, in PCI bus order; empty without NVML. Values that the driver does not
+/// report are missing, and so is the L2 size.
 std::vector<DeviceDescription> describe_gpus();
 
-/// Reads clocks, power, temperature and throttle reasons of one GPU. A reading takes from tens of
-/// microseconds to some milliseconds, depending on driver and board, and changes nothing on the device.
+/// Reads one GPU's clocks, power, temperature and throttle reasons. Takes tens of microseconds to
+/// milliseconds and changes nothing on the device.
 class GpuMeter {
  public:
-  /// The GPU at a PCI bus id, as cudaDeviceGetPCIBusId writes it. Throws Error if NVML knows no such GPU.
+  /// `pci_bus_id` as written by cudaDeviceGetPCIBusId. Throws Error if NVML does not know it.
   GpuMeter(std::shared_ptr<const Library> library, const std::string& pci_bus_id);
 
-  /// Zero for values that the driver does not report. Does not ask again for values that this GPU never
-  /// reports.
+  /// Reads all values; unsupported ones are zero and not asked for again.
   DeviceNoise read();
 
  private:
@@ -138,8 +135,7 @@ class GpuMeter {
   DeviceHandle device_ = nullptr;
 };
 
-/// For State::watch_device: reads the GPU at a PCI bus id. An empty function without NVML or the GPU; the
-/// case is then measured without these values. Keeps NVML loaded for the lifetime of the function.
+/// Returns a reader for State::watch_device that keeps NVML loaded; empty without NVML or the GPU.
 std::function<DeviceNoise()> watch_gpu(const std::string& pci_bus_id);
 
 }  // namespace headroom::nvml
