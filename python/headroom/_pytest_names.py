@@ -8,6 +8,8 @@ from typing import Mapping, Sequence
 
 import pytest
 
+from .experiments import text_of
+
 MARKS = ("headroom", "benchmark")
 
 
@@ -80,4 +82,4 @@ def names(items: Sequence[pytest.Item]) -> dict[str, Name]:
 
 def case_text(experiment: str, axes: Mapping[str, object]) -> str:
     """A case, as comparisons name it."""
-    return " ".join([experiment, *(f"{name}={value}" for name, value in axes.items())])
+    return " ".join([experiment, *(f"{name}={text_of(value)}" for name, value in axes.items())])

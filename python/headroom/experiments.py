@@ -56,7 +56,7 @@ class Declarations:
             _door.add(self.registry, name, lambda case: case.fail(reason), {"summary": reason, "backends": ["python"]})
             return
         device = str(about.get("device") or "cpu")
-        readers = {axis: _reader(kind, axes.get(axis, ())) for axis, kind, _ in told["axes"]}
+        readers = {axis: _reader(kind, axes.get(axis, ())) for axis, kind, *_ in told["axes"]}
 
         def run(case: _door.Case) -> None:
             _compilation.take_guard()
@@ -98,7 +98,7 @@ def _place(function: Callable[..., Any]) -> str:
     return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}" if code else repr(function)
 
 
-def _axis(name: object, values: object) -> tuple[str, str, list[str]]:
+def _axis(name: object, values: object) -> tuple[str, str, list[str], list[str]]:
     if not isinstance(name, str) or not name or "=" in name:
         raise TypeError(f"an axis is called {name!r}: expected a name without '='")
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
@@ -111,16 +111,17 @@ def _axis(name: object, values: object) -> tuple[str, str, list[str]]:
         problem = unrecordable(value)
         if problem:
             raise (TypeError if problem == _NO_VALUE else ValueError)(f"the axis {name} has the value {value!r}: {problem}")
-        other = texts.setdefault(_text(value), value)
+        other = texts.setdefault(text_of(value), value)
         if type(other) is not type(value) or other != value:
-            raise ValueError(f"the axis {name} has {other!r} and {value!r}, which no record tells apart")
+            raise ValueError(f"the axis {name} has {other!r} and {value!r}, which -a {name}={text_of(value)} cannot tell apart")
     plain = [_plain(value) for value in listed]
     kind = "text"
     if all(type(value) is int for value in plain):
         kind = "integer" if all(value > 0 for value in plain) else "whole"
     elif all(type(value) in (int, float) for value in plain):
         kind = "real"
-    return name, kind, [_text(value) for value in listed]
+    types = ["text" if isinstance(value, str) else "real" if isinstance(value, float) else "written" for value in plain]
+    return name, kind, [text_of(value) for value in listed], types
 
 
 _LARGEST = 2**63
@@ -137,8 +138,8 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _text(value: object) -> str:
-    """As a record has it: a whole number without a fraction."""
+def text_of(value: object) -> str:
+    """The text that selects a value: a whole number without a fraction."""
     plain = _plain(value)
     return repr(plain).removesuffix(".0") if isinstance(plain, float) else str(plain)
 
@@ -159,7 +160,7 @@ def unrecordable(value: object) -> str:
 
 def _reader(kind: str, values: Iterable[object]) -> Callable[[str], Any]:
     """Of a kind of axis: gives the value that a text stands for; one of `values` as it was declared."""
-    declared_values = {_text(value): value for value in values}
+    declared_values = {text_of(value): value for value in values}
     read: Callable[[str], Any] = {"integer": int, "whole": int, "real": float}.get(kind, str)
 
     def value_of(text: str) -> Any:
@@ -183,7 +184,7 @@ def _about(axes: Mapping[str, Sequence[object]], about: Mapping[str, Any]) -> di
         raise TypeError(f"axes is {axes!r}: expected {{name: values}}")
     told = dict(about)
     told["axes"] = [_axis(name, values) for name, values in axes.items()]
-    told["axes"] += [(name, "free", values) for name, values in (about.get("free_axes") or {}).items()]
+    told["axes"] += [(name, "free", values, []) for name, values in (about.get("free_axes") or {}).items()]
     told["backends"] = _texts("backends", about["backends"])
     if not told["backends"]:
         raise ValueError("backends is empty: expected at least one name")

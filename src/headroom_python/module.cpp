@@ -689,11 +689,12 @@ std::string text_member(PyObject* dict, const char* key) {
   return found == nullptr ? std::string() : to_text(found);
 }
 
-/// Of (name, "integer" | "text" | "free" | "whole" | "real", [value]).
+/// Of (name, "integer" | "text" | "free" | "whole" | "real", [value], ["written" | "text" | "real"]), the
+/// last of the values in their order.
 Axis axis_of(PyObject* object) {
   const char *name = nullptr, *kind = nullptr;
-  PyObject* values = nullptr;
-  if (PyArg_ParseTuple(object, "ssO", &name, &kind, &values) == 0) throw PythonError{};
+  PyObject *values = nullptr, *types = nullptr;
+  if (PyArg_ParseTuple(object, "ssOO", &name, &kind, &values, &types) == 0) throw PythonError{};
   const std::string called = kind;
   Axis axis{name, Axis::Kind::kText, to_texts(values)};
   if (called == "integer") axis.kind = Axis::Kind::kInteger;
@@ -701,6 +702,10 @@ Axis axis_of(PyObject* object) {
   if (called == "whole") axis.kind = Axis::Kind::kWhole;
   if (called == "real") axis.kind = Axis::Kind::kReal;
   for (std::string& value : axis.values) value = axis_text(axis, value);
+  for (const std::string& type : to_texts(types)) {
+    const bool is_text = type == "text", is_real = type == "real";
+    axis.types.push_back(is_text ? AxisType::kText : is_real ? AxisType::kReal : AxisType::kAsWritten);
+  }
   return axis;
 }
 

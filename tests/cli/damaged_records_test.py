@@ -26,7 +26,7 @@ OBJECTS = [1, "x", True, []]
 NEW_MEMBERS = [
     ("metric/headline", FLAGS),
     ("metric/target_share", NUMBERS),
-    ("axes/D", [[], True, None]),
+    ("axes/D", [[], {}, None]),
     ("axes/bytes/bytes", [GONE, None, *COUNTS]),
     ("limit/parts", [1, "x", {}, [1]]),
     ("limit/parts/0/kind", [GONE, None, *TEXTS]),
@@ -89,6 +89,8 @@ def newest():
     document = json.loads((DATA / "record_example.json").read_text())
     record = document["records"][0]
     record["axes"]["bytes"] = {"bytes": 1 << 25}
+    record["axes"].update(flag=True, mode="0")
+    record["text_axes"] = ["mode"]
     record["limit"]["parts"][0]["dtype"] = ""
     record["limit"]["rounds"] = {"count": 4, "lower_quartile": 0.9, "upper_quartile": 0.95}
     record["ratio"] = {"to": "native@native", "ratio": 1.1, "pairs": 4, "interval": INTERVAL}

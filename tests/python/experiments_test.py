@@ -234,10 +234,12 @@ def case(state):
         arguments = ("bench.py", "-a", "text=0", "-a", "D=2", "-a", "n=0", "--num-samples", "3")
         code, records, said = self.measure(*arguments)
         self.assertEqual(code, 0, said)
-        told = [(record["model"]["extra_info"]["seen"], record["model"]["extra_info"]["taken"], record["axes"]["n"], record["axes"]["share"])
+        told = [(record["model"]["extra_info"]["seen"], record["model"]["extra_info"]["taken"], repr(list(record["axes"].values())))
                 for record in records if record["metric"]["name"] == "latency"]
-        self.assertEqual(told, [("[True, 0, 0.5, '0', 2]", "yes", 0, 0.5), ("[True, 0, 1.0, '0', 2]", "yes", 0, 1),
-                                ("[False, 0, 0.5, '0', 2]", "no", 0, 0.5), ("[False, 0, 1.0, '0', 2]", "no", 0, 1)])
+        self.assertEqual(told, [("[True, 0, 0.5, '0', 2]", "yes", "[True, 0, 0.5, '0', 2]"),
+                                ("[True, 0, 1.0, '0', 2]", "yes", "[True, 0, 1.0, '0', 2]"),
+                                ("[False, 0, 0.5, '0', 2]", "no", "[False, 0, 0.5, '0', 2]"),
+                                ("[False, 0, 1.0, '0', 2]", "no", "[False, 0, 1.0, '0', 2]")])
         # Others that are asked for, of their kinds and however written.
         code, records, said = self.measure("bench.py", "-a", "flag=False", "-a", "n=-7", "-a", "share=2.0,1e-3", "-a", "text=x", "-a", "D=0016")
         self.assertEqual(code, 0, said)
@@ -252,8 +254,9 @@ def case(state):
 
     def test_axis_values_that_no_record_can_hold(self):
         for values, words in (("[2**70, 3]", "integers of 64 bits"), ("[-2**63 - 1]", "integers of 64 bits"), ("[float('nan')]", "finite"),
-                              ("['\\ud800']", "texts of Unicode"), ("[None]", "expected numbers or texts"), ("[1, '1']", "which no record tells apart"),
-                              ("[1, True, 1.0]", "which no record tells apart")):
+                              ("['\\ud800']", "texts of Unicode"), ("[None]", "expected numbers or texts"), ("[1, '1']", "1 and '1', which -a n=1 cannot tell apart"),
+                              ("[True, 'True']", "which -a n=True cannot tell apart"),
+                              ("[1, True, 1.0]", "1 and 1.0, which -a n=1 cannot tell apart")):
             self.write("bench.py", f"{HEAD}@hr.experiment(axes={{'n': {values}}})\ndef case(state):\n    state.measure(lambda: None)\n")
             code, records, said = self.measure("bench.py")
             self.assertEqual(code, 1, said)

@@ -34,6 +34,49 @@ class Reading(ScratchTest):
         first = next(table.samples.rows())
         self.assertEqual((first["row"], first["round"]), (0, 0))
 
+    def test_axes_keep_their_types(self):
+        self.write("typed.py", "import headroom as hr\n@hr.experiment(axes={'flag': [True, False], 'n': [0], 'share': [1.0], 'text': ['0'],"
+                               " 'mixed': [True, 'True ']})\ndef case(state):\n    state.measure(lambda: None)\n")
+        result = self.call(HEADROOM, "run", "typed.py", "--num-samples", "6", "--processes", "1", "--threads", "1", "--no-limits", "--json",
+                           "t.json", "--store", "t.sqlite")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("flag=True n=0 share=1 text=0", result.stdout)
+        expected = [[True, 0, 1.0, "0"], [True, 0, 1.0, "0"], [False, 0, 1.0, "0"], [False, 0, 1.0, "0"]]
+        columns = [f"axis {name}" for name in ("flag", "n", "share", "text")]
+        os.environ["HEADROOM_STORE"] = str(self.folder / "t.sqlite")
+        self.addCleanup(os.environ.pop, "HEADROOM_STORE")
+        for source in (self.folder / "t.json", "@last"):
+            table = hr.read(source).where(metric="latency")
+            self.assertEqual([repr([row[name] for name in columns]) for row in table.rows()], list(map(repr, expected)), source)
+            self.assertEqual(table["axis mixed"], [True, "True ", True, "True "])
+            self.assertEqual([one.format for one in table._of_arrow() if one.name in columns], ["b", "l", "g", "U"])
+        for package in ("pandas", "polars"):
+            if importlib.util.find_spec(package) is not None:
+                frame = getattr(table, f"to_{package}")()
+                self.assertEqual([repr(list(row)) for row in zip(*(frame[name].to_list() for name in columns))], list(map(repr, expected)))
+        found = hr.history("flag=True", store=self.folder / "t.sqlite").series
+        self.assertEqual({" ".join(name.split()[1:3]) for name in found["name"]}, {"flag=True n=0"})
+
+    def test_bools_of_an_older_headroom_are_the_same_cases(self):
+        self.write("typed.py", "import headroom as hr\n@hr.experiment(axes={'flag': [True, False]})\ndef case(state):\n"
+                               "    state.measure(lambda: None)\n")
+        self.call(HEADROOM, "run", "typed.py", "--num-samples", "6", "--processes", "1", "--threads", "1", "--no-limits", "--json", "n.json",
+                  "--no-store")
+        file = json.loads((self.folder / "n.json").read_text())
+        file["headroom"]["schema"] = 4
+        for record in file["records"]:
+            record["axes"]["flag"] = str(record["axes"]["flag"])
+        (self.folder / "o.json").write_text(json.dumps(file))
+        self.assertEqual(hr.read(self.folder / "o.json")["axis flag"], hr.read(self.folder / "n.json")["axis flag"])
+        told = json.loads(self.call(HEADROOM, "diff", "o.json", "n.json", "--json", "-").stdout)
+        self.assertEqual((told["tests"][0]["only_baseline"], told["tests"][0]["only_test"]), ([], []))
+        for record in file["records"]:
+            record["text_axes"] = ["flag"]
+        file["headroom"]["schema"] = 5
+        (self.folder / "o.json").write_text(json.dumps(file))
+        told = json.loads(self.call(HEADROOM, "diff", "o.json", "n.json", "--json", "-").stdout)
+        self.assertEqual((len(told["tests"][0]["only_baseline"]), len(told["tests"][0]["only_test"])), (2, 2))
+
     FAILING = ("import headroom as hr\n@hr.experiment(axes={'n': [1, 2, 3]})\ndef case(state):\n"
                "    if state['n'] == 2:\n        raise ValueError('broken')\n    if state['n'] == 3:\n        state.skip('not here')\n"
                "    state.measure(lambda: None)\n")

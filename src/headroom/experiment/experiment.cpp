@@ -114,6 +114,13 @@ std::string axis_text(const Axis& axis, const std::string& text) {
   return real ? fmt::format("{}", *real) : text;
 }
 
+AxisType axis_type(const Axis& axis, const std::string& text) {
+  const auto found = std::ranges::find(axis.values, text);
+  const auto place = static_cast<std::size_t>(found - axis.values.begin());
+  if (found != axis.values.end()) return place < axis.types.size() ? axis.types[place] : AxisType::kAsWritten;
+  return axis.kind == Axis::Kind::kReal ? AxisType::kReal : AxisType::kAsWritten;
+}
+
 std::vector<std::string> select_values(const Axis& axis, std::span<const AxisRequest> requests) {
   bool named = false;
   std::vector<std::string> selected;

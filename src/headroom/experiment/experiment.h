@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/record/record.h"
+
 namespace headroom {
 
 struct Axis {
@@ -23,7 +25,11 @@ struct Axis {
   std::string name;
   Kind kind = Kind::kText;
   std::vector<std::string> values;
+  std::vector<AxisType> types{};  ///< of the values; empty: all as written
 };
+
+/// Returns the type of the value `text`.
+AxisType axis_type(const Axis& axis, const std::string& text);
 
 /// Returns the canonical text of a value on `axis`: "64" for "0064", "1" for "1.0".
 std::string axis_text(const Axis& axis, const std::string& text);

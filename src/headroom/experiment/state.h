@@ -69,9 +69,10 @@ struct CaseSpec {
   int threads = 1;
   Caches caches = Caches::kCold;
   std::uint64_t seed = 1;
-  std::string variant{};       ///< one of Experiment::variants; empty: the implementation decides
-  bool keep_wrong = false;     ///< time and flag the case despite a wrong answer
-  std::size_t most_bytes = 0;  ///< skip cases that need more memory; 0: the machine's memory
+  std::string variant{};          ///< one of Experiment::variants; empty: the implementation decides
+  bool keep_wrong = false;        ///< time and flag the case despite a wrong answer
+  std::size_t most_bytes = 0;     ///< skip cases that need more memory; 0: the machine's memory
+  std::vector<AxisType> types{};  ///< of the axes; empty: all as written
 };
 
 struct Work {

@@ -15,9 +15,9 @@ namespace headroom {
 class FileOutline;
 
 /// Version of the JSON form that to_json_text writes; docs/record-format.md describes it.
-inline constexpr int kRecordSchema = 4;
+inline constexpr int kRecordSchema = 5;
 
-/// Returns {"headroom": {"schema": 4, "version": ...}, "environments": [...], "records": [...]}. Each
+/// Returns {"headroom": {"schema": 5, "version": ...}, "environments": [...], "records": [...]}. Each
 /// environment is written once; records refer to it by index.
 std::string to_json_text(const std::vector<Record>& records);
 

@@ -35,6 +35,10 @@ std::string axis_identity(const AxisValues::value_type& axis) {
   // Tools differ in their names of a dtype.
   std::string text = axis.first;
   text += '=';
+  if (axis.second.is_text_like_another()) {
+    append_json_string(text, axis.second.text());
+    return text;
+  }
   return text += axis.first == "dtype" ? torch_dtype(axis.second.text()) : axis.second.text();
 }
 
@@ -99,14 +103,43 @@ AxisValue::AxisValue(const std::string& written) : value_(written) {
   } else if (const auto real = to_number(written);
              real && std::isfinite(*real) && fmt::format("{}", *real) == written) {
     value_ = *real;
+  } else if (written == "True" || written == "False") {
+    value_ = written == "True";
   }
+}
+
+AxisValue::AxisValue(const std::string& text, AxisType type) : AxisValue(text) {
+  if (type == AxisType::kText) value_ = text;
+  if (type == AxisType::kReal) value_ = to_number(text).value_or(NAN);
+  if (const auto* real = std::get_if<double>(&value_); real != nullptr && !std::isfinite(*real))
+    *this = AxisValue(text);
 }
 
 std::string AxisValue::text() const {
   if (const auto* size = std::get_if<Size>(&value_)) return size_text(size->bytes);
   if (const auto* whole = std::get_if<std::int64_t>(&value_)) return std::to_string(*whole);
   if (const auto* real = std::get_if<double>(&value_)) return fmt::format("{}", *real);
+  if (const auto* truth = std::get_if<bool>(&value_)) return *truth ? "True" : "False";
   return std::get<std::string>(value_);
+}
+
+bool AxisValue::is_text_like_another() const {
+  const auto* text = std::get_if<std::string>(&value_);
+  return text != nullptr && AxisValue(*text).value_.index() != value_.index();
+}
+
+bool AxisValue::operator==(const AxisValue& other) const {
+  const auto is_number = [](const AxisValue& one) {
+    return std::holds_alternative<std::int64_t>(one.value_) || std::holds_alternative<double>(one.value_);
+  };
+  return value_.index() == other.value_.index()
+             ? value_ == other.value_
+             : is_number(*this) && is_number(other) && text() == other.text();
+}
+
+std::optional<bool> AxisValue::boolean() const {
+  const auto* truth = std::get_if<bool>(&value_);
+  return truth != nullptr ? std::optional(*truth) : std::nullopt;
 }
 
 std::optional<double> AxisValue::number() const {
@@ -168,7 +201,7 @@ bool is_neutral_setting(const AxisValue& value) {
   const std::string text = value.text();
   const bool zero = !text.empty() && text.find_first_not_of("0.x") == std::string::npos;
   constexpr std::array<std::string_view, 6> kNeutral{"", "false", "off", "none", "auto", "default"};
-  return zero || std::ranges::find(kNeutral, text) != kNeutral.end();
+  return zero || value.boolean() == false || std::ranges::find(kNeutral, text) != kNeutral.end();
 }
 
 std::optional<std::int64_t> whole_axis(const Record& record, std::string_view name) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -26,7 +28,19 @@
 
 namespace headroom {
 
-/// An axis value with its type: a whole number, a real number, a size in bytes, or text.
+/// Type of an axis value as declared, where its text does not tell it.
+enum class AxisType {
+  kAsWritten,  ///< what AxisValue reads in the text
+  kText,       ///< text, though it may look like a number
+  kReal        ///< a real number, though it may be whole
+};
+inline constexpr std::array kAxisTypes{AxisType::kAsWritten, AxisType::kText, AxisType::kReal};
+/// "written", "text", "real".
+constexpr const char* to_string(AxisType type) {
+  return type == AxisType::kText ? "text" : type == AxisType::kReal ? "real" : "written";
+}
+
+/// An axis value with its type: a boolean, a whole number, a real number, a size in bytes, or text.
 class AxisValue {
  public:
   /// A size in bytes, shown as "32 MiB".
@@ -36,25 +50,32 @@ class AxisValue {
   };
 
   AxisValue() = default;
-  /// Parses what a user wrote: a number if that is its shortest form ("4096", "0.25"), otherwise text
-  /// ("int8", "007", "1e3"). text() always returns `written`.
+  /// Parses what a user wrote: a number if that is its shortest form ("4096", "0.25"), a boolean for "True"
+  /// and "False", otherwise text ("int8", "007", "1e3"). text() always returns `written`.
   AxisValue(const std::string& written);
   AxisValue(const char* written) : AxisValue(std::string(written)) {}
+  /// A value of a declared type. kReal that is no number is read as written.
+  AxisValue(const std::string& text, AxisType type);
   AxisValue(Size size) : value_(size) {}
+  AxisValue(std::same_as<bool> auto value) : value_(value) {}
 
-  /// Returns the text that selects this value on the command line. Sizes are exact: "1.5 MiB", but "1363148
-  /// B".
+  /// Returns the text that selects this value on the command line: "True" for a boolean. Sizes are exact:
+  /// "1.5 MiB", but "1363148 B".
   std::string text() const;
+  /// Whether this is text that looks like a number or a boolean: "0", "True".
+  bool is_text_like_another() const;
+  std::optional<bool> boolean() const;
   /// Returns the number, or a size in bytes.
   std::optional<double> number() const;
   /// Returns the whole number, or a size in bytes.
   std::optional<std::int64_t> integer() const;
 
-  const std::variant<std::string, std::int64_t, double, Size>& value() const { return value_; }
-  bool operator==(const AxisValue&) const = default;
+  const auto& value() const { return value_; }
+  /// Whole and real numbers are equal if their numbers are; otherwise values of different types differ.
+  bool operator==(const AxisValue& other) const;
 
  private:
-  std::variant<std::string, std::int64_t, double, Size> value_;
+  std::variant<std::string, std::int64_t, double, Size, bool> value_;
 };
 
 /// Axis values of a case in the order declared by the experiment: {"D", 1024}, {"dtype", "int8"}.
@@ -233,8 +254,8 @@ std::string identity(const Record& record);
 const AxisValue* axis(const Record& record, std::string_view name);
 /// Returns AxisValue::text; empty if the case has no such axis.
 std::string axis_text(const Record& record, std::string_view name);
-/// Whether a value switches nothing on: empty, zero, "false", "off", "none", "auto" or "default". Tools that
-/// gain a setting give it such a value where nobody set it.
+/// Whether a value switches nothing on: false, empty, zero, "false", "off", "none", "auto" or "default".
+/// Tools that gain a setting give it such a value where nobody set it.
 bool is_neutral_setting(const AxisValue& value);
 /// Returns AxisValue::integer; nothing if the case has no such axis or the value is not a whole number.
 std::optional<std::int64_t> whole_axis(const Record& record, std::string_view name);

@@ -263,7 +263,9 @@ struct JsonMembers<Record::Metric> {
       sparse("numbers", &M::numbers)};
 };
 
-/// A number as such, a size as {"bytes": N}, text as text. In schemas 1 and 2 all values are text.
+/// A boolean or a number as such, a size as {"bytes": N}, text as text. Text that looks like a number or a
+/// boolean is read as one, as schemas 1 and 2 have numbers and those before 5 booleans, unless its axis is in
+/// the record's kTextAxes.
 template <>
 struct JsonCodec<AxisValue> {
   static Json write(const AxisValue& axis) {
@@ -278,22 +280,27 @@ struct JsonCodec<AxisValue> {
   }
   static AxisValue read(const Json& json, const JsonPath& path) {
     if (json.is_string()) return json.string();
-    if (json.is_number()) return dump_json(json);
+    if (json.is_boolean()) return json.get<bool>();
+    if (json.is_number())
+      return {dump_json(json), json.is_number_integer() ? AxisType::kAsWritten : AxisType::kReal};
     if (json.is_object()) return AxisValue::Size{json_member_as<std::int64_t>(json, "bytes", path.text())};
-    path.refuse("expected a number, a text, or a size as {\"bytes\": N}");
+    path.refuse("expected true, false, a number, a text, or a size as {\"bytes\": N}");
   }
   static bool take(JsonCursor& cursor, AxisValue& axis) {
     JsonCursor ahead = cursor;
     std::string_view text;
+    bool truth = false;
     if (ahead.take_string(text)) {
       axis = AxisValue(std::string(text));
+    } else if (ahead = cursor; ahead.take_bool(truth)) {
+      axis = truth;
     } else {
       ahead = cursor;
       double number = 0;
       if (!ahead.take_number(number)) return false;
       std::uint64_t whole = 0;
       const bool is_whole = JsonCursor(cursor).take_whole(whole);
-      axis = AxisValue(dump_json(is_whole ? Json(whole) : Json(number)));
+      axis = read(is_whole ? Json(whole) : Json(number), JsonPath(""));
     }
     cursor = ahead;
     return true;
@@ -428,6 +435,9 @@ void read_number_column(JsonStream& stream, std::vector<std::uint32_t>& column, 
 
 namespace headroom::record_json {
 namespace {
+
+/// Names of the axes whose texts look like numbers or booleans. Absent if there are none.
+constexpr const char* kTextAxes = "text_axes";
 
 template <typename Field>
 Field value_of(const NoiseSeries& noise, std::size_t index, Field SampleNoise::*field) {
@@ -742,6 +752,11 @@ Json write_modes(const Modes& modes) {
 
 Json write_record(const Record& record) {
   Json json = json_of(record);
+  std::vector<std::string> text_axes;
+  for (const auto& [name, value] : record.axes) {
+    if (value.is_text_like_another()) text_axes.push_back(name);
+  }
+  if (!text_axes.empty()) json[kTextAxes] = text_axes;
   if (is_miscounted(record)) json["above_limit"] = true;
   json["notes"] = sentences(record.notes);
   Json samples = Json::array();
@@ -781,6 +796,10 @@ void RecordMembers::finish(const Json& rest, const JsonPath& path) {
     if (!taken_[place++]) member.read(rest, path, record_);
   };
   std::apply([&](const auto&... member) { (read_one(member), ...); }, JsonMembers<Record>::kTable);
+  const auto text_axes = json_member_or<std::vector<std::string>>(rest, kTextAxes, {}, path.text());
+  for (auto& [name, value] : record_.axes) {
+    if (std::ranges::find(text_axes, name) != text_axes.end()) value = {value.text(), AxisType::kText};
+  }
   // Follows from the limit: is_miscounted().
   if (rest.contains("above_limit"))
     static_cast<void>(json_member_or<bool>(rest, "above_limit", false, path.text()));

@@ -68,6 +68,7 @@ struct JsonCodec<Axis> {
     if (axis.kind == Axis::Kind::kFree) json["free"] = true;
     if (axis.kind == Axis::Kind::kWhole) json["whole"] = true;
     if (axis.kind == Axis::Kind::kReal) json["real"] = true;
+    if (!axis.types.empty()) json["types"] = json_of(axis.types);
     return json;
   }
   static Axis read(const Json& json, const JsonPath& path) {
@@ -77,7 +78,8 @@ struct JsonCodec<Axis> {
     if (json_member_or<bool>(json, "whole", false, where)) kind = Axis::Kind::kWhole;
     if (json_member_or<bool>(json, "real", false, where)) kind = Axis::Kind::kReal;
     return {json_string(json, "name", where), kind,
-            json_member_as<std::vector<std::string>>(json, "values", where)};
+            json_member_as<std::vector<std::string>>(json, "values", where),
+            json_member_or<std::vector<AxisType>>(json, "types", {}, where)};
   }
 };
 

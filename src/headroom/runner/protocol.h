@@ -30,13 +30,18 @@ struct JsonCodec<Caches> {
 };
 
 template <>
+struct JsonNames<AxisType> {
+  static constexpr std::array kChoices = kAxisTypes;
+};
+
+template <>
 struct JsonMembers<CaseSpec> {
   static constexpr std::tuple kTable{
       required("experiment", &CaseSpec::experiment), required("axes", &CaseSpec::axes),
       required("backend", &CaseSpec::backend),       required("threads", &CaseSpec::threads).at_least(1),
       required("cold", &CaseSpec::caches),           required("seed", &CaseSpec::seed),
       sparse("variant", &CaseSpec::variant),         sparse("keep_wrong", &CaseSpec::keep_wrong),
-      sparse("most_bytes", &CaseSpec::most_bytes)};
+      sparse("most_bytes", &CaseSpec::most_bytes),   sparse("types", &CaseSpec::types)};
 };
 
 /// Flags, as those of an axis.

@@ -394,9 +394,11 @@ Record base_record(const Track& track, const GroupResult& result, const std::vec
   if (!track.trace.empty()) record.model.extra_info["trace"] = track.trace;
   if (!track.untraced.empty()) record.model.extra_info["untraced"] = track.untraced;
   if (!track.uncounted.empty()) record.model.extra_info["uncounted"] = track.uncounted;
-  record.axes.assign(spec.axes.begin(), spec.axes.end());
-  for (const auto& [axis, value] : spec.axes) {
-    if (axis == "dtype") record.benchmark.dtype = value;
+  for (std::size_t i = 0; i < spec.axes.size(); ++i) {
+    const auto& [axis, text] = spec.axes[i];
+    record.axes.emplace_back(axis,
+                             AxisValue(text, i < spec.types.size() ? spec.types[i] : AxisType::kAsWritten));
+    if (axis == "dtype") record.benchmark.dtype = text;
   }
   record.benchmark.mode = "inference";
   record.device = track.planned.device;

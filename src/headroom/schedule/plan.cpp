@@ -185,6 +185,17 @@ void require_backends(const std::vector<RunnerOffer>& offers, const std::vector<
   }
 }
 
+/// Types of the axes of `point`; empty if all are as written.
+std::vector<AxisType> types_of(const ExperimentDescription& experiment, const AxisTexts& point) {
+  std::vector<AxisType> types;
+  for (const auto& [name, text] : point) {
+    const auto axis = std::ranges::find(experiment.axes, name, &Axis::name);
+    types.push_back(axis == experiment.axes.end() ? AxisType::kAsWritten : axis_type(*axis, text));
+  }
+  const bool all = std::ranges::all_of(types, [](AxisType type) { return type == AxisType::kAsWritten; });
+  return all ? std::vector<AxisType>{} : types;
+}
+
 /// File systems allow 255 bytes, and a writer may put its own ending behind.
 constexpr std::size_t kMostBytes = 180;
 
@@ -236,7 +247,8 @@ PlannedCase planned_case(std::size_t runner, const ExperimentDescription& experi
            selection.seed,
            {},
            selection.keep_wrong,
-           selection.most_bytes},
+           selection.most_bytes,
+           types_of(experiment, point)},
           experiment.metric,
           experiment.device,
           experiment.is_limit,

@@ -202,6 +202,23 @@ TEST(MatchRecords, TellsAxesApart) {
   EXPECT_TRUE(match_records(baseline, test).pairs.empty());
 }
 
+TEST(MatchRecords, TellsTypesOfAxesApart) {
+  const auto of = [](const AxisValue& value) {
+    Record record = record_of("a", {1});
+    record.axes = {{"shuffle", value}};
+    return record;
+  };
+  const std::vector<Record> types{of(true), of(AxisValue("True", AxisType::kText)), of(false), of("0"),
+                                  of(AxisValue("0", AxisType::kText))};
+  const std::vector<Record> reversed(types.rbegin(), types.rend());
+  const Matches matches = match_records(types, reversed);
+  EXPECT_EQ(matches.pairs.size(), types.size());
+  for (const auto& [baseline, test] : matches.pairs) EXPECT_EQ(baseline->axes, test->axes);
+  EXPECT_TRUE(match_records({types[0]}, {types[1]}).pairs.empty());
+  EXPECT_TRUE(match_records({types[3]}, {types[4]}).pairs.empty());
+  EXPECT_EQ(match_records({of("True")}, {types[0]}).pairs.size(), 1u) << "as older headrooms stored it";
+}
+
 TEST(MatchRecords, AnotherToolsSettingsMatchThoseThatAFileSharesOrLacks) {
   const auto of_tool = [](const AxisValues& axes, const StringMap& shared) {
     Record record = record_of("m", {1});

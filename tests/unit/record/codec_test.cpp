@@ -209,7 +209,7 @@ TEST(Codec, RefusesANewerSchemaAndSaysWhatToDo) {
   });
   EXPECT_EQ(
       message,
-      "new.json: written in schema 99 by headroom 7.0; this headroom reads schemas up to 4; use a newer one");
+      "new.json: written in schema 99 by headroom 7.0; this headroom reads schemas up to 5; use a newer one");
 }
 
 TEST(Codec, RefusesWhatIsNotAHeadroomFile) {
@@ -252,6 +252,8 @@ TEST(Codec, NamesThePathOfEachWrongField) {
       {"/records/0/metric/extra_info/headline", true,
        "/records/0/metric/extra_info/headline: expected a string"},
       {"/records/0/axes", Json::array(), "/records/0/axes: expected an object"},
+      {"/records/0/axes/D", Json::array(), "/records/0/axes/D: expected true, false, a number, a text, or a"},
+      {"/records/0/text_axes", "D", "/records/0/text_axes: expected an array"},
       {"/records/0/threads", 2.5, "/records/0/threads: expected a whole number"},
       {"/records/0/outcome/kind", "lost", "/records/0/outcome/kind: expected one of 'measured'"},
       {"/records/0/samples/1/values", 3, "/records/0/samples/1/values: expected an array"},
@@ -296,6 +298,9 @@ TEST(Codec, RecordsReadTheSameHoweverTheyAreWritten) {
   Record record = full_record();
   record.axes.emplace_back("share", "0.25");
   record.axes.emplace_back("size", AxisValue::Size{1 << 20});
+  record.axes.emplace_back("flag", true);
+  record.axes.emplace_back("whole", AxisValue("2", AxisType::kReal));
+  record.axes.emplace_back("mode", AxisValue("0", AxisType::kText));
   record.metric.value = std::numeric_limits<double>::quiet_NaN();
   record.ratio = RatioToOther{1.25, Interval{1.2, 1.3, 0.95}, 30, "native@native"};
   record.modes = {{{10, 0.4}, {14, 0.6}}, 3, true};
@@ -311,6 +316,43 @@ TEST(Codec, RecordsReadTheSameHoweverTheyAreWritten) {
   write_file_atomically(path, to_json_text(many));
   EXPECT_EQ(to_json_text(records_from_json_file(path)), to_json_text(many));
   std::filesystem::remove(path);
+}
+
+TEST(Codec, AxesKeepTheirTypes) {
+  Record record = full_record();
+  const auto text = [](const char* written) { return AxisValue(written, AxisType::kText); };
+  record.axes = {{"flag", true},       {"off", false},  {"like", text("True")},
+                 {"digit", text("0")}, {"n", "-7"},     {"whole", AxisValue("2", AxisType::kReal)},
+                 {"share", "0.25"},    {"word", "bf16"}};
+  const Json json = parse_json(to_json_text({record}), "t");
+  EXPECT_EQ(
+      dump_json(json["records"][0]["axes"]),
+      R"({"flag":true,"off":false,"like":"True","digit":"0","n":-7,"whole":2.0,"share":0.25,"word":"bf16"})");
+  EXPECT_EQ(dump_json(json["records"][0]["text_axes"]), R"(["like","digit"])");
+  for (const std::string& written : {dump_json(json), with_escapes(dump_json(json))}) {
+    const Record back = records_from_json_text(written, "t").at(0);
+    ASSERT_EQ(back.axes.size(), record.axes.size());
+    for (std::size_t i = 0; i < back.axes.size(); ++i)
+      EXPECT_EQ(back.axes[i].second.value(), record.axes[i].second.value()) << back.axes[i].first;
+  }
+}
+
+TEST(Codec, ReadsSchema4) {
+  const std::string text = read_file(HEADROOM_TEST_DATA "/record_schema4.json");
+  EXPECT_THAT(text, HasSubstr("\"schema\":4,"));
+  EXPECT_THAT(text, HasSubstr("\"shuffle\":\"True\""));
+  const std::vector<Record> records = records_from_json_text(text, "record_schema4.json");
+  ASSERT_EQ(records.size(), 2U);
+  Record now = records[0];
+  now.axes = {{"shuffle", true},
+              {"n", "0"},
+              {"share", AxisValue("1", AxisType::kReal)},
+              {"text", AxisValue("x", AxisType::kText)}};
+  EXPECT_TRUE(same_identity(records[0], now)) << "the same case as this headroom records it";
+  EXPECT_EQ(identity(records[0]), identity(now));
+  EXPECT_EQ(axis(records[1], "shuffle")->boolean(), false);
+  now.axes[0].second = AxisValue("True", AxisType::kText);
+  EXPECT_FALSE(same_identity(records[0], now));
 }
 
 TEST(Codec, OfAMemberThatIsThereTwiceTheLastCounts) {

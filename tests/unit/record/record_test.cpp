@@ -171,6 +171,50 @@ TEST(AxisValue, TheTextOfEachIsTheTextThatItWasMadeOf) {
     EXPECT_EQ(AxisValue(text).text(), text);
 }
 
+TEST(AxisValue, ABooleanIsNeitherTextNorNumber) {
+  const AxisValue yes = true, no = false;
+  EXPECT_EQ(yes.text(), "True");
+  EXPECT_EQ(no.text(), "False");
+  EXPECT_EQ(no.boolean(), false);
+  EXPECT_FALSE(yes.number());
+  EXPECT_EQ(AxisValue("True"), yes) << "as users and schemas before 5 write it";
+  EXPECT_EQ(AxisValue("true").boolean(), std::nullopt);
+  EXPECT_NE(AxisValue("True", AxisType::kText), yes);
+  EXPECT_NE(AxisValue("1"), yes);
+  EXPECT_TRUE(is_neutral_setting(no));
+  EXPECT_FALSE(is_neutral_setting(yes));
+}
+
+TEST(AxisValue, ADeclaredTypeHolds) {
+  const AxisValue text("0", AxisType::kText), real("2", AxisType::kReal), word("much", AxisType::kReal);
+  EXPECT_EQ(text.text(), "0");
+  EXPECT_FALSE(text.number());
+  EXPECT_NE(text, AxisValue("0"));
+  EXPECT_TRUE(text.is_text_like_another());
+  EXPECT_FALSE(AxisValue("bf16", AxisType::kText).is_text_like_another());
+  EXPECT_EQ(real.text(), "2");
+  EXPECT_FALSE(real.integer());
+  EXPECT_EQ(real, AxisValue("2")) << "2.0 is 2";
+  EXPECT_EQ(word.text(), "much");
+}
+
+TEST(IdentityHash, TellsTypesOfAxesApart) {
+  const Record a = measured("gemv", "1", "x", 0);
+  std::vector<Record> all(7, a);
+  all[1].axes[0].second = true;
+  all[2].axes[0].second = AxisValue("True", AxisType::kText);
+  all[3].axes[0].second = AxisValue("1", AxisType::kText);
+  all[4].axes[0].second = AxisValue("1", AxisType::kReal);
+  all[5].axes[0].second = "9007199254740993";
+  all[6].axes[0].second = AxisValue("9007199254740992", AxisType::kReal);
+  for (const Record& one : all)
+    for (const Record& other : all) expect_agreement(one, other);
+  EXPECT_FALSE(same_identity(all[1], all[2]));
+  EXPECT_FALSE(same_identity(a, all[3]));
+  EXPECT_TRUE(same_identity(a, all[4]));
+  EXPECT_THAT(identity(all[1]), testing::HasSubstr("D=True")) << "series of older headrooms go on";
+}
+
 TEST(AxisValue, SizesAreShownExactly) {
   EXPECT_EQ(AxisValue(AxisValue::Size{25 << 20}).text(), "25 MiB");
   EXPECT_EQ(AxisValue(AxisValue::Size{1363148}).text(), "1363148 B") << "1.3 MB of --bucket-size";

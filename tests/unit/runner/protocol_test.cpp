@@ -80,6 +80,7 @@ TEST(Protocol, DescriptionComesBack) {
                                        Axis::Kind::kWhole, Axis::Kind::kReal};
       description.axes.push_back(
           {std::to_string(i) + make.text(), kKinds[make.below(std::size(kKinds))], make.texts(0)});
+      if (make.coin()) description.axes.back().types = {AxisType::kText, AxisType::kReal};
     }
     if (make.coin()) description.variants = {{make.text(), make.texts(0)}, {"native", make.texts(1)}};
     const ExperimentDescription back = description_from_json(sent(to_json(description)));
@@ -99,6 +100,7 @@ TEST(Protocol, DescriptionComesBack) {
       EXPECT_EQ(back.axes[i].name, description.axes[i].name);
       EXPECT_EQ(back.axes[i].kind, description.axes[i].kind);
       EXPECT_EQ(back.axes[i].values, description.axes[i].values);
+      EXPECT_EQ(back.axes[i].types, description.axes[i].types);
     }
   }
 }
@@ -116,9 +118,11 @@ TEST(Protocol, CaseSpecComesBackWithTheOrderOfItsAxes) {
     if (make.coin()) spec.variant = make.text();
     spec.keep_wrong = make.coin();
     spec.most_bytes = make.coin() ? 0 : make.any();
+    if (make.coin()) spec.types = {AxisType::kAsWritten, AxisType::kReal};
     const CaseSpec back = case_spec_from_json(sent(to_json(spec)));
     EXPECT_EQ(back.experiment, spec.experiment);
     EXPECT_EQ(back.axes, spec.axes);
+    EXPECT_EQ(back.types, spec.types);
     EXPECT_EQ(back.backend, spec.backend);
     EXPECT_EQ(back.threads, spec.threads);
     EXPECT_EQ(back.caches, spec.caches);

@@ -65,6 +65,18 @@ const Record& named(const std::vector<Record>& records, const std::string& metri
 
 const Work kWork{.flops = 2e6, .bytes = 4e6, .dtype = "f32"};
 
+TEST(CaseRecords, AxesHaveTheirDeclaredTypes) {
+  GroupResult result;
+  result.cases = {track_of("native", 1e6, kWork)};
+  result.cases[0].planned.spec.axes = {{"flag", "True"}, {"mode", "0"}, {"share", "1"}, {"n", "0"}};
+  result.cases[0].planned.spec.types = {AxisType::kAsWritten, AxisType::kText, AxisType::kReal};
+  const AxisValues axes = records_of(result)[0].axes;
+  EXPECT_EQ(axes[0].second.boolean(), true);
+  EXPECT_TRUE(axes[1].second.is_text_like_another());
+  EXPECT_TRUE(axes[2].second.number() && !axes[2].second.integer());
+  EXPECT_EQ(axes[3].second.integer(), 0);
+}
+
 TEST(CaseRecords, ADeviceIsNamedAsTheCaseNamesIt) {
   GroupResult result;
   result.cases = {track_of("cuda", 1e6, kWork)};

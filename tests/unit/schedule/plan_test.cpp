@@ -72,6 +72,19 @@ TEST(Plan, AllButLimitsInOrderTheLastAxisFastest) {
               ElementsAre(testing::Pair("D", "1024"), testing::Pair("dtype", "int8")));
 }
 
+TEST(Plan, CasesHaveTheDeclaredTypesOfTheirAxes) {
+  ExperimentDescription typed = layer_norm();
+  typed.axes = {{"mode", Axis::Kind::kText, {"0", "x"}, {AxisType::kText, AxisType::kText}},
+                {"share", Axis::Kind::kReal, {"1", "0.5"}, {AxisType::kAsWritten, AxisType::kReal}}};
+  const std::vector<RunnerOffer> offers{{"python", {typed}, false}};
+  const auto types_at = [&](const std::string& share) {
+    return plan(offers, asking({"layer_norm"}, {"mode=0", "share=" + share})).at(0).cases.at(0).spec.types;
+  };
+  EXPECT_THAT(types_at("1"), ElementsAre(AxisType::kText, AxisType::kAsWritten));
+  EXPECT_THAT(types_at("3"), ElementsAre(AxisType::kText, AxisType::kReal)) << "as the axis has it";
+  EXPECT_THAT(plan(one_runner(), {})[0].cases[0].spec.types, testing::IsEmpty());
+}
+
 TEST(Plan, ARunnerWithoutAPointIsLeftOutOfItsGroup) {
   // As the limits of two devices, which are reached by other access patterns.
   const auto limit = [](const std::string& device, std::vector<std::string> patterns) {

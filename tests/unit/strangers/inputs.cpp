@@ -236,8 +236,8 @@ std::vector<std::string> files_below(const fs::path& folder) {
 
 std::vector<std::string> results() {
   std::vector<std::string> texts = files_below(fs::path(HEADROOM_TEST_DATA) / "readers");
-  for (const char* name :
-       {"record_example.json", "record_schema1.json", "record_schema2.json", "record_schema3.json"})
+  for (const char* name : {"record_example.json", "record_schema1.json", "record_schema2.json",
+                           "record_schema3.json", "record_schema4.json"})
     texts.push_back(read_file(fs::path(HEADROOM_TEST_DATA) / name));
   return texts;
 }
