@@ -211,6 +211,119 @@ class Plugin(ScratchTest):
             self.assertEqual(result.returncode, 1 if failures else 0)
             self.assertIn(words, result.stdout)
 
+    def gated(self, *selection, **environment):
+        """(tests that failed, output) of a run with a gate on base.json that finds no time slower. With pytest's cache."""
+        result = self.call(sys.executable, "-m", "pytest", "-q", "-p", "headroom.pytest_plugin", "--headroom", "--headroom-no-store",
+                           "--headroom-max-time", "50ms", "--headroom-gate", "99%", "--headroom-run-spread", "50%", "--headroom-baseline",
+                           "base.json", *selection, environment=environment)
+        failed = [line.partition(" ")[2].partition(" - ")[0] for line in result.stdout.splitlines() if line.startswith("FAILED ")]
+        self.assertEqual(result.returncode, 1 if failed else 0, result.stdout + result.stderr)
+        return failed, result.stdout
+
+    def test_the_gate_on_marks_and_on_what_failed_last(self):
+        self.write("pytest.ini", "[pytest]\nmarkers = slow\n")
+        self.write("test_it.py", """
+            import os, pytest
+            @pytest.mark.slow
+            def test_slow(headroom): headroom(int)
+            @pytest.mark.parametrize("x", [1.0, 2.5, True, "0"])
+            def test_typed(headroom, x):
+                if not os.environ.get("QUIET"): headroom(int)
+            @pytest.mark.slow
+            @pytest.mark.headroom(group="g")
+            def test_slow_member(headroom): headroom(int)
+            @pytest.mark.headroom(group="g")
+            def test_member(headroom): headroom(int)
+            def test_broken(headroom):
+                if not os.environ.get("QUIET"): headroom(int)
+                assert not os.environ.get("BROKEN")
+            """)
+        self.write("test_more.py", "def test_more(headroom): headroom(int)\n")
+        self.assert_passes(self.measure("--headroom-json", "base.json"))
+        failed, said = self.gated("-m", "not slow")
+        self.assertEqual(failed, [])
+        self.assertIn("gate: 2 cases of base.json were not asked for", said)
+        failed, said = self.gated("-m", "slow", QUIET="1")
+        self.assertEqual(failed, [])
+        self.assertIn("gate: 7 cases of base.json were not asked for", said)
+        failed, said = self.gated("-m", "not slow", QUIET="1")
+        self.assertEqual(failed, [f"test_it.py::{name}" for name in ("test_typed[1.0]", "test_typed[2.5]", "test_typed[True]",
+                                                                     "test_typed[0]", "test_broken")], said)
+        self.assertIn("this run did not measure it: the test measures nothing any more", said)
+        self.assertEqual(self.gated(BROKEN="1")[0], ["test_it.py::test_broken"])
+        failed, said = self.gated("--lf")
+        self.assertEqual(failed, [], said)
+        self.assertIn("gate: 8 cases of base.json were not asked for", said)
+        self.assertEqual(self.gated(BROKEN="1")[0], ["test_it.py::test_broken"])
+        failed, said = self.gated("--lf", QUIET="1")
+        self.assertEqual(failed, ["headroom gate"])
+        self.assertIn("nothing was measured that base.json could be compared with", said)
+
+    ASPECTLIB = """
+        # As much of aspectlib as a function of a module needs.
+        import importlib, types
+        def weave(target, aspect, **options):
+            module, name = target.rsplit(".", 1)
+            module = importlib.import_module(module)
+            original = getattr(module, name)
+            setattr(module, name, aspect(original))
+            return types.SimpleNamespace(rollback=lambda: setattr(module, name, original))
+        """
+
+    def test_weave(self):
+        if importlib.util.find_spec("aspectlib") is None:
+            self.write("aspectlib.py", self.ASPECTLIB)
+        self.write("theirs.py", "calls = []\ndef work(n): calls.append(n); return 2 * n\ndef use(n): return work(n) + 1\n")
+        self.write("test_it.py", """
+            import pytest, theirs
+            def test_by_name(benchmark):
+                benchmark.weave("theirs.work")
+                assert theirs.use(3) == 7
+                assert benchmark.stats is None or benchmark.stats.rounds > 1
+            def test_by_fixture(benchmark_weave):
+                benchmark_weave("theirs.work", lazy=True)
+                assert theirs.use(4) == 9
+            def test_patch(headroom):
+                headroom.patch("theirs.work")
+                assert theirs.use(5) == 11
+            def test_is_taken_back():
+                seen = len(theirs.calls)
+                assert theirs.use(6) == 13 and len(theirs.calls) == seen + 1
+            def test_twice(benchmark):
+                benchmark.weave("theirs.work")
+                theirs.use(1)
+                with pytest.raises(RuntimeError, match="one call in each test"): theirs.use(2)
+            def test_taken_back_after_a_failure():
+                assert theirs.use(7) == theirs.use(7) == 15
+            """)
+        environment = {"PYTHONPATH": os.pathsep.join([str(self.folder), os.environ.get("PYTHONPATH", "")])}
+        for options in ((), ("--headroom", "--headroom-max-time", "50ms", "--headroom-no-store", "--headroom-json", "r.json")):
+            result = self.call(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "headroom.pytest_plugin", "-p",
+                               "no:benchmark", *options, environment=environment)
+            self.assert_passes(result, "6 passed")
+        self.assertEqual([record["model"]["name"].partition("::")[2] for record in self.records() if record["metric"]["name"] == "latency"],
+                         ["test_by_name", "test_by_fixture", "test_patch", "test_twice"])
+
+    def test_weave_without_aspectlib(self):
+        self.write("aspectlib.py", "raise ImportError('not here')\n")
+        self.write("test_it.py", "def test_it(benchmark): benchmark.weave('os.getpid')\n")
+        result = self.call(sys.executable, "-m", "pytest", "-q", "-p", "headroom.pytest_plugin", "-p", "no:benchmark",
+                           environment={"PYTHONPATH": os.pathsep.join([str(self.folder), os.environ.get("PYTHONPATH", "")])})
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("pip install aspectlib", result.stdout)
+
+    def test_parameters_keep_their_types(self):
+        self.write("test_it.py", """
+            import pytest
+            @pytest.mark.parametrize("x", [True, "True", 1, 1.0, "1", 2.0, 0])
+            def test_it(headroom, x): headroom(int)
+            """)
+        self.assert_passes(self.measure("--headroom-json", "base.json"))
+        axes = [record["axes"] for record in self.records("base.json") if record["metric"]["name"] == "latency"]
+        self.assertEqual([repr(one["x"]) for one in axes], ["True", "'True'", "1", "1.0", "'1'", "2.0", "0"])
+        self.assertEqual(["id" in one for one in axes], [False, True, False, True, True, False, False])
+        self.assertEqual(self.gated()[0], [])
+
     def test_a_gate_on_a_run_that_measured_nothing(self):
         self.write("test_it.py", "def test_it(headroom): headroom(int)\n")
         self.assert_passes(self.measure("--headroom-json", "base.json"))
