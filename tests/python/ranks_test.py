@@ -36,7 +36,7 @@ def step():
     optimizer.zero_grad()
     model(torch.ones(4, 64)).sum().backward()
     optimizer.step()
-assert hr.dispatch(lambda: x + x, mesh, max_time="100ms")["miss"] > 0
+assert hr.dispatch(lambda: x + x, mesh, max_time=0.1)["miss"] > 0
 trained = hr.ddp(model, step, max_time="200ms")
 assert trained["without reduction"] > 0 and trained["exposed communication"] is not None
 assert any(trained.operators["communicates"])

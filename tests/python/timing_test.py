@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """headroom.time and headroom.compare: functions of this process."""
 import asyncio
+import fractions
 import functools
 import importlib.util
 import math
 import os
+import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -104,8 +108,12 @@ class Timing(unittest.TestCase):
         for given in (True, [1], None.__class__):
             with self.assertRaisesRegex(TypeError, "number of seconds or a text"):
                 hr.time(slow, max_time=given)
-        with self.assertRaisesRegex(hr.CommandFailed, "--max-time"):
-            hr.time(slow, max_time=-1)
+        for given in (-1, float("nan"), float("inf")):
+            with self.assertRaisesRegex(hr.CommandFailed, "--max-time"):
+                hr.time(slow, max_time=given)
+        compared = hr.compare({"a": slow, "b": slow}, max_time=fractions.Fraction(1, 10), precision="0.0001%", threads=1)
+        for record in compared.records["records"]:
+            self.assertEqual(record["stop"], "max-time")
 
     def test_a_call_ends_within_its_time(self):
         begin = time.monotonic()
@@ -114,9 +122,21 @@ class Timing(unittest.TestCase):
         self.assertLess(time.monotonic() - begin, 30)
         self.assertIn("not reached within --max-time 5", compared["endless"].failure)
 
-    def test_a_first_look_takes_fewer_samples(self):
-        whole, quick = hr.time(slow, threads=1), hr.time(slow, threads=1, quick=True)
-        self.assertLess(len(quick.samples_ns), len(whole.samples_ns))
+    def test_a_first_look_is_quicker(self):
+        def uneven():  # no number of samples is enough: both end by the clock
+            time.sleep(random.choice((.001, .02)))
+
+        def sampled_us(compared):
+            return sum(value * process["iterations"] for record in compared.records["records"] if record["metric"]["name"] == "latency"
+                       for process in record["samples"] for value in process["values"])
+
+        whole = hr.compare([uneven], threads=1)
+        quick = hr.compare({"a": uneven, "b": lambda: uneven()}, threads=1, quick=True)
+        self.assertLess(sampled_us(quick), sampled_us(whole))
+        self.assertGreater(len(quick["b"].samples_ns), 5, "enough for an interval")
+        # What is said beside it counts.
+        self.assertEqual(len(hr.time(slow, threads=1, quick=True, samples=40).samples_ns), 40)
+        self.assertEqual(hr.compare([uneven], threads=1, quick=True, max_time=0.1, precision=1e-6).records["records"][0]["stop"], "max-time")
 
     def test_a_prompt_shows_the_table_and_a_notebook_its_flags(self):
         measured = hr.time(slow, samples=2, threads=1)
@@ -131,6 +151,18 @@ class Timing(unittest.TestCase):
         compared = hr.compare({"a": slow, "b": slow}, precision="0.0001%", **BRIEF)
         self.assertIn("time cap", compared[0]._repr_html_())
         self.assertEqual(compared._repr_html_().count("time cap"), 2)
+
+    def test_a_prompt_shows_what_it_was_given(self):
+        said = subprocess.run([sys.executable, "-i", "-c", "import headroom as hr"], capture_output=True, text=True, check=False, timeout=60, input=(
+            "hr.time(len, 'abc', samples=2, threads=1)\n"
+            "hr.compare({'a': len, 'b': hash}, 'abc', samples=2, threads=1)\n"
+            "hr.time(int, 'x')\n"
+            "print(hr.time(len, 'abc', samples=2, threads=1))\n")).stdout
+        self.assertEqual(said.count("no interval: fewer than"), 2, said)
+        self.assertRegex(said, r"(?m)^len +\d.* \?")
+        self.assertIn("x the time of a", said)
+        self.assertIn("invalid literal for int()", said)
+        self.assertRegex(said, r"(?m)^len: \d")
 
     def test_what_cannot_be_measured(self):
         with self.assertRaisesRegex(ValueError, "no functions"):
