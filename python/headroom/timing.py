@@ -141,7 +141,13 @@ _STOPPED = {"interrupted": "interrupted: what had been measured is shown", "runn
 
 def _notes(latency: Mapping[str, Any]) -> list[str]:
     """What the marks of the table say, in sentences."""
+    kinds = {note["kind"] for note in latency.get("note_values", ())}
     more = [_STOPPED[latency["stop"]]] if latency.get("stop") in _STOPPED else []
+    if latency.get("stop") in ("max-time", "max-samples") and not kinds & {"time-cap", "as-many-as-asked"}:
+        more.append("stopped by the cap on time or samples before the precision goal")
+    if not latency.get("interval"):
+        samples = sum(len(process["values"]) for process in latency.get("samples", ()))
+        more.append(f"no interval: {'fewer than 6 samples' if samples < 6 else 'the samples drift'}")
     if latency.get("modes"):
         more.append("modes: the times fall into several groups, and the median tells of one at most")
     if "recompiled" in latency["model"].get("extra_info", {}):

@@ -151,6 +151,13 @@ class Timing(unittest.TestCase):
         compared = hr.compare({"a": slow, "b": slow}, precision="0.0001%", **BRIEF)
         self.assertIn("time cap", compared[0]._repr_html_())
         self.assertEqual(compared._repr_html_().count("time cap"), 2)
+        for few in (measured, hr.compare([slow], samples=2, threads=1)):
+            for flag in ("stopped by the cap on time or samples", "no interval: fewer than 6 samples"):
+                self.assertIn(flag, repr(few))
+                self.assertIn(flag, few._repr_html_())
+        asked = hr.time(slow, samples=40, threads=1, precision="50%")
+        for shown in (repr(asked), asked._repr_html_()):
+            self.assertEqual("no interval" in shown, asked.interval_ns is None)
 
     def test_a_prompt_shows_what_it_was_given(self):
         said = subprocess.run([sys.executable, "-i", "-c", "import headroom as hr"], capture_output=True, text=True, check=False, timeout=60, input=(
