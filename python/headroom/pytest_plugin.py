@@ -17,7 +17,6 @@ import os
 import sys
 import tempfile
 import time
-from pathlib import Path
 from typing import Any, Callable, Generator, Iterable, Mapping, Sequence, TypeVar
 
 import pytest
@@ -26,13 +25,12 @@ from _pytest.unittest import UnitTestCase
 
 from . import _callables, _pytest_benchmark
 from ._program import CommandFailed, program, run_command
+from ._pytest_gate import Gate
 from ._pytest_names import MARKS, Name, case_text, group_of, names
 from .experiments import Declarations
 from .state import State
 from .timing import measure_here
 
-_FAILED, _INCONCLUSIVE = 1, 3
-_CONFIRMATIONS, _PAUSE_S = 5, 1.0
 _LONGEST = "24h"
 _WITH_VALUE = ("--headroom-gate", "--headroom-baseline", "--headroom-run-spread", "--headroom-precision", "--headroom-max-time",
                "--headroom-json")
@@ -92,7 +90,9 @@ def pytest_cmdline_main(config: pytest.Config) -> Any:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "headroom(group=None, bytes=0, flops=0, dtype=''): measured together with the tests of "
                                        "its group; what one call does, for the share of this machine's limit")
-    config.pluginmanager.register(_Measuring(config), "headroom-measuring")
+    measuring = _Measuring(config)
+    config.pluginmanager.register(measuring, "headroom-measuring")
+    config.pluginmanager.register(measuring.gate, "headroom-gate")
     if _pytest_benchmark.plugin(config.pluginmanager) is None:
         config.addinivalue_line("markers", "benchmark(group=None): as pytest-benchmark has it")
         config.pluginmanager.register(_Habits(), "headroom-benchmark-fixture")
@@ -353,7 +353,6 @@ class _Measuring:
         option = config.getoption
         self.is_on = bool(option("headroom")) and not (option("benchmark_disable", False) and not option("benchmark_enable", False))
         self._names: dict[str, Name] = {}
-        self._deselected: list[pytest.Item] = []
         self._items: dict[str, pytest.Item] = {}
         self._members: dict[str, list[str]] = {}  # tests of each group, in their order
         self._left: dict[str, set[str]] = {}  # of these, those that have yet to run
@@ -362,12 +361,10 @@ class _Measuring:
         self._before: _Surroundings | None = None  # of the test that runs
         self._records: list[dict[str, Any]] = []
         self._told: list[tuple[dict[str, Any], _Case]] = []
-        self._skipped: dict[str, str] = {}
-        self._failed: set[str] = set()
         self._environment: Mapping[str, Any] | None = None
         self._header: Mapping[str, Any] = {}
-        self._nodes: dict[tuple[str, str], str] = {}
         self._verdicts: list[str] = []
+        self.gate: Gate = Gate(config, self._fail, self._again)
         if not option("headroom") and (option("headroom_gate") or option("headroom_baseline")):
             raise pytest.UsageError("--headroom-gate needs --headroom: nothing is measured without it")
         if bool(option("headroom_gate")) != bool(option("headroom_baseline")):
@@ -388,11 +385,8 @@ class _Measuring:
     @_first
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Before tests are deselected: names do not depend on which."""
-        self._names = names(items)
+        self._names = self.gate.names = names(items)
         self._items = {item.nodeid: item for item in items}
-
-    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        self._deselected += items
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in session.items:
@@ -444,12 +438,6 @@ class _Measuring:
             for case in waiting:
                 if case.fixture is fixture:
                     self._measure([case], is_kept=False)
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.skipped and isinstance(report.longrepr, tuple):
-            self._skipped[report.nodeid] = report.longrepr[2].replace("Skipped: ", "")
-        elif report.failed:
-            self._failed.add(report.nodeid)
 
     @_wrapper
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, None]:
@@ -536,7 +524,7 @@ class _Measuring:
             self._told.append((record, case))
         if record["metric"]["name"] != "latency" and record["outcome"]["kind"] == "measured":
             return
-        self._nodes[case_text(record["model"]["name"], record["axes"]), record["model"]["backend"]] = case.nodeid
+        self.gate.nodes[case_text(record["model"]["name"], record["axes"]), record["model"]["backend"]] = case.nodeid
         if record["outcome"]["kind"] == "failed":
             case.failure = f"headroom: {record['outcome']['reason']}"
         samples = [value * 1e-6 for process in record.get("samples", ()) for value in process["values"]]
@@ -571,131 +559,25 @@ class _Measuring:
             if self._records and option("headroom_json"):
                 run_command(["show", file, "--json", option("headroom_json")], is_json=False)
             if option("headroom_gate"):
-                self._gate(session, file)
+                self._verdicts += self.gate.judge(session, file, bool(self._records))
             if self._records and not option("headroom_no_store"):
                 try:
                     run_command(["history", "import", file], is_json=False)
                 except CommandFailed as error:
                     self._verdicts.append(f"not in the history: {error}")
 
-    def _diff(self, file: str, *more: str) -> Mapping[str, Any]:
-        """The comparison of the baseline with `file`."""
-        option = self._config.getoption
-        spread = ["--run-spread", option("headroom_run_spread")] if option("headroom_run_spread") else []
-        told: Mapping[str, Any] = run_command(["diff", "--gate", option("headroom_gate"), "--json", "-", *spread, *more,
-                                               option("headroom_baseline"), file], accepted=(0, _FAILED, _INCONCLUSIVE))
-        return told
-
-    def _gate(self, session: pytest.Session, file: str) -> None:
-        if not self._records:
-            self._fail("headroom gate", f"nothing was measured that {self._config.getoption('headroom_baseline')} could be compared with")
-            return
+    @contextlib.contextmanager
+    def _again(self, items: Sequence[pytest.Item]) -> Generator[str, None, None]:
+        """Runs tests again: the file of their records, which is there within."""
+        kept, self._records = self._records, []
+        self._expect(item.nodeid for item in items)
         try:
-            told = self._diff(file)
-            compared = told["comparisons"]
-            suspects = {self._node(one) for one in compared if one["verdict"] == "regression"}
-            doubted = self._confirm(session, suspects)
-        except CommandFailed as error:
-            self._fail("headroom gate", str(error))
-            return
-        self._judge_missing(session, [(one["case"], one["backend"]) for test in told["tests"] for one in test["only_baseline"]])
-        inconclusive = 0
-        for one in compared:
-            if one["verdict"] == "regression":
-                if self._node(one) in doubted:
-                    self._verdicts.append(f"{self._node(one)}: looked slower, {doubted[self._node(one)]}")
-                else:
-                    self._fail(self._node(one), _sentence(one, self._config.getoption("headroom_baseline")))
-            inconclusive += one["verdict"] == "inconclusive"
-        if inconclusive:
-            reasons = dict.fromkeys(one["reason"] for one in compared if one["reason"])
-            self._verdicts.append(f"gate: {inconclusive} of {len(compared)} cases are inconclusive: {'; '.join(reasons)}")
-
-    def _judge_missing(self, session: pytest.Session, missing: Iterable[tuple[str, str]]) -> None:
-        """Fails for cases of the baseline that this run lacks, but for those that were not asked for (-k, -m, paths of tests)."""
-        baseline = self._config.getoption("headroom_baseline")
-        selected = {item.nodeid for item in session.items}
-        known = {name.case: nodeid for nodeid, name in self._names.items()}
-        deselected = {self._names[item.nodeid].experiment for item in self._deselected if item.nodeid in self._names}
-        is_cut = bool(session.shouldstop or session.shouldfail)
-        unasked, unreached = 0, 0
-        for case, backend in dict.fromkeys(missing):
-            nodeid = known.get((case, backend))
-            if nodeid is None and any(case == one or case.startswith(f"{one} ") for one in deselected):
-                unasked += 1
-            elif nodeid is None and not self._is_asked(case):
-                unasked += 1
-            elif nodeid is None:
-                self._fail(case if backend == "python" else f"{case} {backend}",
-                           f"is in {baseline}, and there is no such test in this run: it was removed or renamed, or was not collected")
-            elif nodeid not in selected:
-                unasked += 1
-            elif nodeid in self._failed:
-                continue  # and says so
-            elif nodeid in self._skipped:
-                self._fail(nodeid, f"is in {baseline}, and was skipped in this run: {self._skipped[nodeid]}")
-            elif is_cut:
-                unreached += 1
-            else:
-                self._fail(nodeid, f"is in {baseline}, and this run did not measure it: the test measures nothing any more")
-        if unasked:
-            self._verdicts.append(f"gate: {unasked} cases of {baseline} were not asked for, and not compared")
-        if unreached:
-            self._verdicts.append(f"gate: {unreached} cases of {baseline} were not reached, and not compared")
-
-    def _is_asked(self, case: str) -> bool:
-        """Whether the paths that pytest was given hold the test of a case that was not collected."""
-        if self._config.getoption("lf", False):
-            return False
-        source = getattr(self._config, "args_source", None)
-        if source is None or source.name != "ARGS":
-            return True
-        test = self._config.rootpath / case
-        for word in self._config.args:
-            path, _, names = str(word).partition("::")
-            asked = Path(os.path.abspath(self._config.invocation_params.dir / path))
-            if not names and asked.is_dir() and asked in test.parents:
-                return True
-            if f"{test}::".startswith(f"{asked}::{names}"):
-                return True
-        return False
-
-    def _node(self, one: Mapping[str, Any]) -> str:
-        return self._nodes.get((one["case"], one["backend"]), one["case"])
-
-    def _confirm(self, session: pytest.Session, suspects: set[str]) -> dict[str, str]:
-        """Runs tests that look slower again, some seconds apart: {test: why it is no regression}, of those that are none.
-
-        A regression is slower every time. Where the calls of a function that does nothing took longer by as much, the machine did.
-        """
-        doubted: dict[str, str] = {}
-        for attempt in range(_CONFIRMATIONS):
-            left = suspects - doubted.keys()
-            if not left:
-                break
-            time.sleep(_PAUSE_S * attempt)
-            groups = {group_of(item) for item in session.items if item.nodeid in left} - {None}
-            chosen = [item for item in session.items if item.nodeid in left or group_of(item) in groups]
-            kept, self._records = self._records, []
-            self._expect(item.nodeid for item in chosen)
-            for item, following in zip(chosen, [*chosen[1:], None]):
+            for item, following in zip(items, [*items[1:], None]):
                 runner.runtestprotocol(item, log=False, nextitem=following)
             with self._file() as file:
-                again, calls = (self._diff(file, *more)["comparisons"] for more in ((), ("--metric", "python")))
+                yield file
+        finally:
             self._records = kept
-            machine = {self._node(one): one["ratio"] for one in calls}
-            for one in again:
-                node = self._node(one)
-                if node not in left:
-                    continue
-                if one["verdict"] == "inconclusive":
-                    doubted[node] = f"but when it was measured again it was inconclusive: {one['reason']}"
-                elif one["verdict"] != "regression":
-                    doubted[node] = "but not when it was measured again"
-                elif one["ratio"] / max(1.0, machine.get(node, 1.0)) <= 1 + one["margin"]:
-                    doubted[node] = (f"but calls of a function that does nothing were {100 * (machine[node] - 1):.0f} % slower, too: the "
-                                     "machine was, and the test is inconclusive")
-        return doubted
 
     def _fail(self, nodeid: str, sentence: str) -> None:
         """A failure of its own beside the test, which has ended."""
@@ -727,10 +609,3 @@ class _Measuring:
             remarks.append("warning: pytest-benchmark is installed and measured the fixture benchmark: with --headroom-benchmark headroom "
                            "does")
         return remarks
-
-
-def _sentence(one: Mapping[str, Any], baseline: str) -> str:
-    share = 100 * (one["ratio"] - 1)
-    ends = "" if one["low"] is None else f" (95 % interval {100 * (one['low'] - 1):+.1f} to {100 * (one['high'] - 1):+.1f} %)"
-    return (f"slower than {baseline}: {one['metric']} {one['test_value']:.4g} {one['unit']} for {one['baseline']:.4g}, {share:+.1f} %{ends}"
-            f", beyond the margin of {100 * one['margin']:g} %")

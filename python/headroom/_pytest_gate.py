@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gate of `pytest --headroom`: which tests fail because they became slower, or are no longer measured."""
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any, Callable, ContextManager, Iterable, Mapping, Sequence
+
+import pytest
+
+from ._program import CommandFailed, run_command
+from ._pytest_names import Name, group_of
+
+_FAILED, _INCONCLUSIVE = 1, 3
+_CONFIRMATIONS, _PAUSE_S = 5, 1.0
+
+
+class Gate:
+    """Compares a run with the baseline. A plugin of pytest, which sees the tests that are deselected, skipped, or fail.
+
+    names: of all tests that were collected. nodes: {(case, backend): test} of all that were measured. fail: has a test fail by a sentence
+    of its own. again: runs tests, and gives the file of their records within.
+    """
+
+    def __init__(self, config: pytest.Config, fail: Callable[[str, str], None],
+                 again: Callable[[Sequence[pytest.Item]], ContextManager[str]]) -> None:
+        self._config, self._fail, self._again = config, fail, again
+        self._baseline = str(config.getoption("headroom_baseline"))
+        self.names: dict[str, Name] = {}
+        self.nodes: dict[tuple[str, str], str] = {}
+        self._deselected: list[pytest.Item] = []
+        self._skipped: dict[str, str] = {}
+        self._failed: set[str] = set()
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        self._deselected += items
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped and isinstance(report.longrepr, tuple):
+            self._skipped[report.nodeid] = report.longrepr[2].replace("Skipped: ", "")
+        elif report.failed:
+            self._failed.add(report.nodeid)
+
+    def judge(self, session: pytest.Session, file: str, has_records: bool) -> list[str]:
+        """Fails tests of a run whose records `file` holds. Returns sentences on what it does not decide."""
+        if not has_records:
+            self._fail("headroom gate", f"nothing was measured that {self._baseline} could be compared with")
+            return []
+        try:
+            told = self._diff(file)
+            compared = told["comparisons"]
+            doubted = self._confirm(session, {self._node(one) for one in compared if one["verdict"] == "regression"})
+        except CommandFailed as error:
+            self._fail("headroom gate", str(error))
+            return []
+        remarks = self._judge_missing(session, [(one["case"], one["backend"]) for test in told["tests"] for one in test["only_baseline"]])
+        for one in compared:
+            node = self._node(one)
+            if one["verdict"] == "regression" and node in doubted:
+                remarks.append(f"{node}: looked slower, {doubted[node]}")
+            elif one["verdict"] == "regression":
+                self._fail(node, _sentence(one, self._baseline))
+        inconclusive: list[str] = [one["reason"] for one in compared if one["verdict"] == "inconclusive"]
+        if inconclusive:
+            reasons = dict.fromkeys(reason for reason in inconclusive if reason)
+            remarks.append(f"gate: {len(inconclusive)} of {len(compared)} cases are inconclusive: {'; '.join(reasons)}")
+        return remarks
+
+    def _diff(self, file: str, *more: str) -> Mapping[str, Any]:
+        """The comparison of the baseline with `file`."""
+        option = self._config.getoption
+        spread = ["--run-spread", option("headroom_run_spread")] if option("headroom_run_spread") else []
+        told: Mapping[str, Any] = run_command(["diff", "--gate", option("headroom_gate"), "--json", "-", *spread, *more, self._baseline,
+                                               file], accepted=(0, _FAILED, _INCONCLUSIVE))
+        return told
+
+    def _judge_missing(self, session: pytest.Session, missing: Iterable[tuple[str, str]]) -> list[str]:
+        """Fails for cases of the baseline that this run lacks, but for those that were not asked for (-k, -m, paths of tests)."""
+        selected = {item.nodeid for item in session.items}
+        known = {name.case: nodeid for nodeid, name in self.names.items()}
+        deselected = {self.names[item.nodeid].experiment for item in self._deselected if item.nodeid in self.names}
+        is_cut = bool(session.shouldstop or session.shouldfail)
+        unasked, unreached = 0, 0
+        for case, backend in dict.fromkeys(missing):
+            nodeid = known.get((case, backend))
+            if nodeid is None:
+                if any(case == one or case.startswith(f"{one} ") for one in deselected) or not self._is_asked(case):
+                    unasked += 1
+                else:
+                    self._fail(case if backend == "python" else f"{case} {backend}", f"is in {self._baseline}, and there is no such test in "
+                               "this run: it was removed or renamed, or was not collected")
+            elif nodeid not in selected:
+                unasked += 1
+            elif nodeid in self._failed:
+                continue  # and says so
+            elif nodeid in self._skipped:
+                self._fail(nodeid, f"is in {self._baseline}, and was skipped in this run: {self._skipped[nodeid]}")
+            elif is_cut:
+                unreached += 1
+            else:
+                self._fail(nodeid, f"is in {self._baseline}, and this run did not measure it: the test measures nothing any more")
+        return [f"gate: {count} cases of {self._baseline} were not {why}, and not compared"
+                for count, why in ((unasked, "asked for"), (unreached, "reached")) if count]
+
+    def _is_asked(self, case: str) -> bool:
+        """Whether the paths that pytest was given hold the test of a case that was not collected."""
+        if self._config.getoption("lf", False):
+            return False
+        source = getattr(self._config, "args_source", None)
+        if source is None or source.name != "ARGS":
+            return True
+        test = self._config.rootpath / case
+        for word in self._config.args:
+            path, _, names = str(word).partition("::")
+            asked = Path(os.path.abspath(self._config.invocation_params.dir / path))
+            if not names and asked.is_dir() and asked in test.parents:
+                return True
+            if f"{test}::".startswith(f"{asked}::{names}"):
+                return True
+        return False
+
+    def _node(self, one: Mapping[str, Any]) -> str:
+        return self.nodes.get((one["case"], one["backend"]), one["case"])
+
+    def _confirm(self, session: pytest.Session, suspects: set[str]) -> dict[str, str]:
+        """Runs tests that look slower again, some seconds apart: {test: why it is no regression}, of those that are none.
+
+        A regression is slower every time. Where the calls of a function that does nothing took longer by as much, the machine did.
+        """
+        doubted: dict[str, str] = {}
+        for attempt in range(_CONFIRMATIONS):
+            left = suspects - doubted.keys()
+            if not left:
+                break
+            time.sleep(_PAUSE_S * attempt)
+            groups = {group_of(item) for item in session.items if item.nodeid in left} - {None}
+            with self._again([item for item in session.items if item.nodeid in left or group_of(item) in groups]) as file:
+                again, calls = (self._diff(file, *more)["comparisons"] for more in ((), ("--metric", "python")))
+            machine = {self._node(one): one["ratio"] for one in calls}
+            for one in again:
+                node = self._node(one)
+                if node not in left:
+                    continue
+                if one["verdict"] == "inconclusive":
+                    doubted[node] = f"but when it was measured again it was inconclusive: {one['reason']}"
+                elif one["verdict"] != "regression":
+                    doubted[node] = "but not when it was measured again"
+                elif one["ratio"] / max(1.0, machine.get(node, 1.0)) <= 1 + one["margin"]:
+                    doubted[node] = (f"but calls of a function that does nothing were {100 * (machine[node] - 1):.0f} % slower, too: the "
+                                     "machine was, and the test is inconclusive")
+        return doubted
+
+
+def _sentence(one: Mapping[str, Any], baseline: str) -> str:
+    share = 100 * (one["ratio"] - 1)
+    ends = "" if one["low"] is None else f" (95 % interval {100 * (one['low'] - 1):+.1f} to {100 * (one['high'] - 1):+.1f} %)"
+    return (f"slower than {baseline}: {one['metric']} {one['test_value']:.4g} {one['unit']} for {one['baseline']:.4g}, {share:+.1f} %{ends}"
+            f", beyond the margin of {100 * one['margin']:g} %")
