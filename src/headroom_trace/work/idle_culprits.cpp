@@ -55,15 +55,113 @@ HostDoing plain_doing(Category category) {
   return category == Category::kCpuOp ? HostDoing::kOperator : HostDoing::kProgram;
 }
 
-/// The host's part of some gaps: the times to look up in the threads.
-struct HostTimes {
-  struct Time {
-    Span span;
-    std::uint32_t gap;
-    std::uint32_t thread;  ///< that launches the work after the gap; kNone if unknown
-  };
-  std::vector<Time> times;         ///< by device and start; those of one device do not overlap
-  std::vector<std::size_t> first;  ///< of each device in `times`, and the end
+class HostSearch {
+ public:
+  HostSearch(const Trace& trace, std::span<const std::uint32_t> launch, const HostOrder& host,
+             std::span<const HostDoing> doing, const HostTimes& times)
+      : trace_(trace), events_(trace.events), launch_(launch), order_(host), doing_(doing), times_(times) {}
+
+  std::vector<HostPart> parts() {
+    ask_threads();
+    const auto is_before = [](const HostPart& a, const HostPart& b) {
+      return std::tie(a.time, a.span.start, a.span.end, a.event) <
+             std::tie(b.time, b.span.start, b.span.end, b.event);
+    };
+    merge_runs(std::span(host_), is_before);
+    std::size_t from = 0;
+    for (std::uint32_t time = 0; time < times_.times.size(); ++time) {
+      std::size_t to = from;
+      while (to < host_.size() && host_[to].time == time) ++to;
+      fill_time(time, std::span(host_).subspan(from, to - from));
+      from = to;
+    }
+    return std::move(found_);
+  }
+
+ private:
+  bool is_of_launcher(const HostPart& part) const {
+    return times_.times[part.time].thread == events_.thread[part.event];
+  }
+
+  /// The activity of the launching threads in the requested times.
+  void ask_threads() {
+    std::vector<bool> launches_work(trace_.threads.size());
+    for (const std::uint32_t call : launch_) {
+      if (call != kNone) launches_work[events_.thread[call]] = true;
+    }
+    if (std::ranges::find(launches_work, true) == launches_work.end()) launches_work.flip();
+    std::vector<std::size_t> next;  // of each device: the first of its times that is not over
+    std::uint32_t thread = kNone;
+    host_.reserve(order_.events.size());
+    for_each_innermost(trace_, order_, [&](Span span, std::uint32_t event) {
+      if (!launches_work[events_.thread[event]]) return;
+      if (std::exchange(thread, events_.thread[event]) != events_.thread[event]) next = times_.first;
+      if (doing_[event] != HostDoing::kNotRecorded) hand_out(span, event, next);
+    });
+  }
+
+  void hand_out(Span span, std::uint32_t event, std::vector<std::size_t>& next_of_device) {
+    // Spans come one after the other: times that end before one are behind all that follow.
+    for (std::size_t device = 0; device + 1 < times_.first.size(); ++device) {
+      const std::size_t end = times_.first[device + 1];
+      std::size_t& next = next_of_device[device];
+      while (next < end && times_.times[next].span.end <= span.start) ++next;
+      for (std::size_t at = next; at < end && times_.times[at].span.start < span.end; ++at) {
+        const Span asked = times_.times[at].span;
+        host_.push_back({{std::max(span.start, asked.start), std::min(span.end, asked.end)},
+                         static_cast<std::uint32_t>(at),
+                         event});
+      }
+    }
+  }
+
+  /// The activity of the other threads; at each moment the one that began first counts.
+  std::vector<HostPart> one_after_the_other(std::span<const HostPart> parts) const {
+    std::vector<HostPart> others;
+    for (HostPart part : parts) {
+      if (is_of_launcher(part)) continue;
+      if (!others.empty()) part.span.start = std::max(part.span.start, others.back().span.end);
+      if (part.span.end > part.span.start) others.push_back(part);
+    }
+    return others;
+  }
+
+  /// The parts of each time: the launching thread's, those of other threads in its holes, and unrecorded
+  /// time.
+  void fill_time(std::uint32_t time, std::span<const HostPart> parts) {
+    const HostTimes::Time& asked = times_.times[time];
+    const auto add = [&](Span span, std::uint32_t event) {
+      if (span.end > span.start) found_.push_back({span, time, event});
+    };
+    const std::vector<HostPart> others = one_after_the_other(parts);
+    std::size_t next = 0;
+    const auto fill_hole = [&](Span hole) {
+      while (next < others.size() && others[next].span.end <= hole.start) ++next;
+      for (std::size_t i = next; i < others.size() && others[i].span.start < hole.end; ++i) {
+        add({hole.start, others[i].span.start}, kNone);
+        add({std::max(others[i].span.start, hole.start), std::min(others[i].span.end, hole.end)},
+            others[i].event);
+        hole.start = std::min(others[i].span.end, hole.end);
+      }
+      add(hole, kNone);
+    };
+    std::int64_t at = asked.span.start;
+    for (const HostPart& part : parts) {
+      if (!is_of_launcher(part)) continue;
+      fill_hole({at, part.span.start});
+      add({std::max(at, part.span.start), part.span.end}, part.event);
+      at = std::max(at, part.span.end);
+    }
+    fill_hole({at, asked.span.end});
+  }
+
+  const Trace& trace_;
+  const Events& events_;
+  std::span<const std::uint32_t> launch_;
+  const HostOrder& order_;
+  std::span<const HostDoing> doing_;
+  const HostTimes& times_;
+  std::vector<HostPart> host_, found_;
 };
 
 class CulpritSearch {
@@ -84,21 +182,11 @@ class CulpritSearch {
     }
     times_.first.push_back(times_.times.size());
     find_late_devices(times_.first.size() == 2);
-    ask_threads();
     fill();
     return std::move(found_);
   }
 
  private:
-  struct HostPart {
-    Span span;
-    std::uint32_t time;  ///< index of times_
-    std::uint32_t event;
-  };
-  bool is_of_launcher(const HostPart& part) const {
-    return times_.times[part.time].thread == events_.thread[part.event];
-  }
-
   void add_gap(const GpuWork& work, Span time, std::uint32_t before, std::uint32_t next) {
     if (time.end <= time.start) return;
     DeviceGap gap{time, work.device, before, next, kNone, time.start, time.start, time.end};
@@ -114,8 +202,8 @@ class CulpritSearch {
                                    : before != kNone && launch_[before] != kNone
                                        ? events_.thread[launch_[before]]
                                        : kNone;
-      times_.times.push_back(
-          {{time.start, gap.host_until_ns}, static_cast<std::uint32_t>(found_.gaps.size()), thread});
+      times_.times.push_back({{time.start, gap.host_until_ns}, thread});
+      gap_of_time_.push_back(static_cast<std::uint32_t>(found_.gaps.size()));
     }
     found_.gaps.push_back(gap);
   }
@@ -198,95 +286,14 @@ class CulpritSearch {
     std::ranges::sort(lost_);
   }
 
-  /// The activity of the launching threads in the requested times.
-  void ask_threads() {
-    std::vector<bool> launches_work(trace_.threads.size());
-    for (const std::uint32_t call : launch_) {
-      if (call != kNone) launches_work[events_.thread[call]] = true;
-    }
-    std::vector<std::size_t> next;  // of each device: the first of its times that is not over
-    std::uint32_t thread = kNone;
-    host_.reserve(order_.events.size());
-    for_each_innermost(trace_, order_, [&](Span span, std::uint32_t event) {
-      if (!launches_work[events_.thread[event]]) return;
-      if (std::exchange(thread, events_.thread[event]) != events_.thread[event]) next = times_.first;
-      if (doing_[event] != HostDoing::kNotRecorded) hand_out(span, event, next);
-    });
-  }
-
-  void hand_out(Span span, std::uint32_t event, std::vector<std::size_t>& next_of_device) {
-    // Spans come one after the other: times that end before one are behind all that follow.
-    for (std::size_t device = 0; device + 1 < times_.first.size(); ++device) {
-      const std::size_t end = times_.first[device + 1];
-      std::size_t& next = next_of_device[device];
-      while (next < end && times_.times[next].span.end <= span.start) ++next;
-      for (std::size_t at = next; at < end && times_.times[at].span.start < span.end; ++at) {
-        const Span asked = times_.times[at].span;
-        host_.push_back({{std::max(span.start, asked.start), std::min(span.end, asked.end)},
-                         static_cast<std::uint32_t>(at),
-                         event});
-      }
-    }
-  }
-
-  /// The activity of the other threads; at each moment the one that began first counts.
-  std::vector<HostPart> one_after_the_other(std::span<const HostPart> parts) const {
-    std::vector<HostPart> others;
-    for (HostPart part : parts) {
-      if (is_of_launcher(part)) continue;
-      if (!others.empty()) part.span.start = std::max(part.span.start, others.back().span.end);
-      if (part.span.end > part.span.start) others.push_back(part);
-    }
-    return others;
-  }
-
-  /// The parts of each time: the launching thread's, those of other threads in its holes, and unrecorded
-  /// time.
-  void fill_time(std::uint32_t time, std::span<const HostPart> parts) {
-    const HostTimes::Time& asked = times_.times[time];
-    const auto add = [&](Span span, std::uint32_t event) {
-      if (span.end <= span.start) return;
-      const HostDoing doing = event == kNone ? HostDoing::kNotRecorded : doing_[event];
-      found_.parts.push_back({span, doing, event, asked.gap});
-    };
-    const std::vector<HostPart> others = one_after_the_other(parts);
-    std::size_t next = 0;
-    const auto fill_hole = [&](Span hole) {
-      while (next < others.size() && others[next].span.end <= hole.start) ++next;
-      for (std::size_t i = next; i < others.size() && others[i].span.start < hole.end; ++i) {
-        add({hole.start, others[i].span.start}, kNone);
-        add({std::max(others[i].span.start, hole.start), std::min(others[i].span.end, hole.end)},
-            others[i].event);
-        hole.start = std::min(others[i].span.end, hole.end);
-      }
-      add(hole, kNone);
-    };
-    std::int64_t at = asked.span.start;
-    for (const HostPart& part : parts) {
-      if (!is_of_launcher(part)) continue;
-      fill_hole({at, part.span.start});
-      add({std::max(at, part.span.start), part.span.end}, part.event);
-      at = std::max(at, part.span.end);
-    }
-    fill_hole({at, asked.span.end});
-  }
-
   void fill() {
-    const auto is_before = [](const HostPart& a, const HostPart& b) {
-      return std::tie(a.time, a.span.start, a.span.end, a.event) <
-             std::tie(b.time, b.span.start, b.span.end, b.event);
-    };
-    merge_runs(std::span(host_), is_before);
-    found_.parts.reserve(host_.size() + 2 * found_.gaps.size());
-    std::size_t from = 0;
-    std::uint32_t time = 0;
+    const std::vector<HostPart> host = host_parts(trace_, launch_, order_, doing_, times_);
+    found_.parts.reserve(host.size() + 2 * found_.gaps.size());
+    auto part = host.begin();
     for (std::uint32_t i = 0; i < found_.gaps.size(); ++i) {
-      // Times were asked for in the order of the gaps, of some of them.
-      if (time < times_.times.size() && times_.times[time].gap == i) {
-        std::size_t to = from;
-        while (to < host_.size() && host_[to].time == time) ++to;
-        fill_time(time++, std::span(host_).subspan(from, to - from));
-        from = to;
+      for (; part != host.end() && gap_of_time_[part->time] == i; ++part) {
+        const HostDoing doing = part->event == kNone ? HostDoing::kNotRecorded : doing_[part->event];
+        found_.parts.push_back({part->span, doing, part->event, i});
       }
       fill_device_part(i);
     }
@@ -321,7 +328,7 @@ class CulpritSearch {
   const HostOrder& order_;
   std::vector<HostDoing> doing_;
   HostTimes times_;
-  std::vector<HostPart> host_;
+  std::vector<std::uint32_t> gap_of_time_;  ///< by index of times_
   bool has_lost_ = false;
   std::vector<std::int64_t> lost_;  ///< starts of launches without work in the file
   IdleCulprits found_;
@@ -401,6 +408,12 @@ std::vector<HostDoing> host_doings(const Trace& trace, const HostOrder& host) {
                                       : static_cast<HostDoing>(said);
   }
   return doing;
+}
+
+std::vector<HostPart> host_parts(const Trace& trace, std::span<const std::uint32_t> launch,
+                                 const HostOrder& host, std::span<const HostDoing> doing,
+                                 const HostTimes& times) {
+  return HostSearch(trace, launch, host, doing, times).parts();
 }
 
 std::uint32_t site_of(const Trace& trace, const std::vector<std::uint32_t>& parent, std::uint32_t event) {

@@ -51,6 +51,31 @@ const char* to_string(HostDoing doing);
 /// for steps.
 std::vector<HostDoing> host_doings(const Trace& trace, const HostOrder& host);
 
+/// Times of the host to look up in its threads.
+struct HostTimes {
+  struct Time {
+    Span span;
+    std::uint32_t thread;  ///< that launches the work after it; kNone if unknown
+  };
+  std::vector<Time> times;         ///< by device and start; those of one device do not overlap
+  std::vector<std::size_t> first;  ///< of each device in `times`, and the end
+};
+
+/// Part of one of HostTimes.
+struct HostPart {
+  Span span;
+  std::uint32_t time = 0;       ///< index of the time
+  std::uint32_t event = kNone;  ///< innermost open event; kNone: nothing recorded
+};
+
+/// Cuts the times by the calls that the host was in. The thread that launches the next work counts; while
+/// nothing of it is recorded, of the other threads that launch work (autograd's, or the main thread, which
+/// waits for it) the one whose call began first. Without launches in the file any thread counts. The parts
+/// fill the times exactly, in their order. `doing` is host_doings(trace, host).
+std::vector<HostPart> host_parts(const Trace& trace, std::span<const std::uint32_t> launch,
+                                 const HostOrder& host, std::span<const HostDoing> doing,
+                                 const HostTimes& times);
+
 /// Returns the event that host time is reported under: the outermost operator around the event, else the
 /// innermost Python function or annotation except steps, else kNone.
 std::uint32_t site_of(const Trace& trace, const std::vector<std::uint32_t>& parent, std::uint32_t event);
@@ -101,9 +126,7 @@ struct IdleCulprits {
 };
 
 /// Covers each device from its first to its last work; with windows (by index of `work.devices`), exactly its
-/// own. The thread that
-/// launches the next work is to blame until it launches; while nothing of that thread is recorded, another
-/// thread that launches work (autograd's, while the main thread waits for it). `work` is device_work(trace),
+/// own. Until the next work is launched the host is to blame (host_parts). `work` is device_work(trace),
 /// `launch` launches(trace), `host` host_order(trace). Needs kLaunches and kOps; kPython adds functions. O(n
 /// log n).
 IdleCulprits idle_culprits(const Trace& trace, const DeviceWork& work, std::span<const std::uint32_t> launch,
