@@ -8,9 +8,9 @@ left over, by unit_real_traces):
   /tmp/hta/bin/python bench/trace_beside_hta.py --headroom build/release/bin/headroom TRACE…
   /tmp/hta/bin/python bench/trace_beside_hta.py --headroom build/release/bin/headroom --planted FOLDER…
 
-The paths of the first three ProfilerSteps of each trace, in us: HTA's; ours; of ours the parts on the host, on the devices, and of
-launches; `sync`: what the path waited in synchronisations, which HTA counts as work of the host and we do not; `from`: when HTA's path
-begins after the step; `launched`: pieces of device work that have an edge from a launch in HTA's graph, of all in it (a launch into a
+The paths of the first three ProfilerSteps of each trace, in us: HTA's; ours, which fills the step; of ours the parts on the host
+(operators, allocations, data loading), on the devices, and of launches; `rest`: Python, gaps and waits, which weigh nothing in HTA's;
+`from`: when HTA's path begins after the step; `launched`: pieces of device work that have an edge from a launch in HTA's graph, of all in it (a launch into a
 queue that is not empty gets none, nor does a graph's); `back`: edges from the device to the host (it makes them of cuda_sync events).
 FOLDER is what ../shared/planted/plant.py wrote: HTA's candidates for the straggler, ours, and the rank that is late.
 """
@@ -42,8 +42,7 @@ def our_path(headroom, step, trace):
     found = ours(headroom, "critical-path", "--step", step, trace)
     values = {record["metric"]["name"].removeprefix("critical_path").removeprefix("_") or "all": record["metric"]["value"] / 1e3
               for record in found["records"]}
-    waited = sum(row["elapsed_ns"] for row in found["trace"]["tables"]["classes"] if row["class"] in ("synchronisation", "waiting")) / 1e3
-    return values, waited
+    return values
 
 
 def their_path(analysis, index, step):
@@ -70,18 +69,20 @@ def paths(headroom, trace):
         except Exception as error:  # what HTA cannot do is a finding, whatever it throws
             steps = []
     if not steps:
-        values, _ = our_path(headroom, "all", trace)
+        values = our_path(headroom, "all", trace)
         print(f"{'':6} {'no steps':>12} {values['all']:12.1f}")
     for index, step in enumerate(steps[:3]):
-        values, waited = our_path(headroom, step, trace)
+        values = our_path(headroom, step, trace)
         try:
             length, begin, launched, work, back = their_path(analysis, index, step)
             theirs, rest = f"{length:12.0f}", f"{begin:9.0f} {launched:5} of {work:5} {back:5}"
         except Exception as error:  # as above
             theirs, rest = f"{type(error).__name__:>12}", ""
-        print(f"{step:6} {theirs} {values['all']:12.1f} {values.get('cpu', 0) + values.get('data_loading', 0):10.1f} "
-              f"{values.get('gpu_compute', 0) + values.get('gpu_communication', 0):10.1f} {values.get('kernel_kernel', 0) + values.get('launch', 0):9.1f} "
-              f"{waited:9.1f} {rest}")
+        host = values.get("operators", 0) + values.get("allocation", 0) + values.get("data_loading", 0)
+        device = sum(value for name, value in values.items() if name.startswith("gpu_"))
+        launches = values.get("launch", 0)
+        print(f"{step:6} {theirs} {values['all']:12.1f} {host:10.1f} {device:10.1f} {launches:9.1f} "
+              f"{values['all'] - host - device - launches:9.1f} {rest}")
 
 
 def stragglers(headroom, folder):
@@ -105,7 +106,7 @@ def main():
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)
     if not arguments.planted:
-        print(f"{'step':>6} {'HTA us':>12} {'ours us':>12} {'host':>10} {'device':>10} {'launch':>9} {'sync':>9} {'from':>9} {'launched':>14} {'back':>5}")
+        print(f"{'step':>6} {'HTA us':>12} {'ours us':>12} {'host':>10} {'device':>10} {'launch':>9} {'rest':>9} {'from':>9} {'launched':>14} {'back':>5}")
     for path in arguments.paths:
         if arguments.planted:
             stragglers(arguments.headroom, path)

@@ -28,7 +28,7 @@ PARTS = {
         "collectives": ". columns tables",
         "peers": ". collectives columns readers tables work",
         "recording": "columns peers readers work",
-        "critical_path": ". collectives columns peers tables work",
+        "critical_path": ". collectives columns index tables work",
         "index": "collectives columns work",
         "findings": ". collectives columns cost critical_path index tables work",
         "ranks": ". collectives columns critical_path findings index",

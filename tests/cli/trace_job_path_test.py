@@ -49,7 +49,7 @@ class JobPath(CommandLineTest):
                     # 20 kernels of 400 us, two all-reduces of 500 us: no wait for another rank is in it.
                     self.assertAlmostEqual(times["gpu compute"], 8_000_000, delta=10_000)
                     self.assertAlmostEqual(times["gpu communication"], 1_000_000, delta=10_000)
-                    self.assertAlmostEqual(times["cpu"], cost_ns, delta=50_000)
+                    self.assertAlmostEqual(times["operators"], cost_ns, delta=50_000)
                 self.move_clocks(files)
 
     def test_the_answer_comes_first(self):

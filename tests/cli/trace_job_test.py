@@ -12,11 +12,13 @@ def event(category, name, start, duration, tid, **arguments):
 
 
 def product(start, late=0):
-    """An aten::mm of 64 x 64 whose kernel is launched at once, and an all-reduce that ends at start + 900 us."""
+    """An aten::mm of 64 x 64 whose kernel is launched at once, and an all-reduce that ends at start + 900 us;
+    the host waits for both."""
     return [
         event("cpu_op", "aten::mm", start, 50, 2, **{"External id": start + 1, "Input Dims": [[64, 64], [64, 64]],
                                                      "Input type": ["float", "float"]}),
         event("cuda_runtime", "cudaLaunchKernel", start + 10, 5, 2, correlation=start + 1),
+        event("cuda_runtime", "cudaDeviceSynchronize", start + 860, 100, 2),
         event("kernel", "sgemm", start + 30, 100, 7, correlation=start + 1, device=0, stream=7),
         event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", start + 200 + late, 700 - late, 7, device=0, stream=7,
               **{"Collective name": "allreduce", "Process Group Name": "0", "Process Group Ranks": "[0, 1]",
@@ -44,12 +46,14 @@ class TraceOfAJob(CommandLineTest):
         overlay = self.folder / "overlay.json"
         tables = self.tables("critical-path", self.write("a.json"), "--step", "6", "--overlay", overlay)
         times = {row["class"]: row["time_ns"] for row in tables["classes"]}
-        self.assertEqual((times["cpu"], times["launch"], times["gpu compute"]), (10_000, 20_000, 100_000))
-        self.assertEqual((times["kernel-kernel"], times["gpu communication"]), (70_000, 700_000))
+        self.assertEqual((times["operators"], times["launch"], times["gpu compute"]), (10_000, 20_000, 100_000))
+        self.assertEqual((times["gpu communication"], times["synchronisation"]), (700_000, 60_000))
+        # Before the all-reduce, whose launch is not in the file, and after the last call of the step.
+        self.assertEqual(times["not recorded"], 70_000 + 40_000)
         self.assertEqual(tables["path"][0]["path_ns"], sum(times.values()))
         events = json.loads(overlay.read_text())["traceEvents"]
         path = [e for e in events if e.get("cat") == "critical_path" and e["ph"] == "X"]
-        self.assertAlmostEqual(sum(e["dur"] for e in path), 900.0)
+        self.assertAlmostEqual(sum(e["dur"] for e in path), 1000.0)
 
     def test_a_step_that_is_not_there(self):
         result = headroom("trace", "critical-path", self.write("a.json"), "--step", "99", "--no-store")

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,10 +23,10 @@
 #include "headroom_trace/columns/kernel_names.h"
 #include "headroom_trace/columns/trace.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/critical_path/critical_path.h"
 #include "headroom_trace/critical_path/job_path.h"
 #include "headroom_trace/findings/advice.h"
 #include "headroom_trace/index/trace_index.h"
-#include "headroom_trace/peers/hta_critical_path.h"
 #include "headroom_trace/ranks/rank_summary.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/device_work.h"
@@ -52,13 +53,15 @@ std::string id_of(const std::string& text) {
   return number ? std::to_string(*number) : json_text(text);
 }
 
+/// A Chrome trace of the path's time for ui.perfetto.dev: every event of the host and the devices there on
+/// its own track (args.critical: whether it is on the path), a process "critical path" with a slice per link,
+/// named by class, and arrows where the path changes tracks. Times in µs with three decimals.
 class Overlay {
  public:
-  Overlay(const Trace& trace, const PathGraph& graph, const CriticalPath& path)
-      : trace_(trace), graph_(graph), path_(path), is_critical_(trace.events.size()) {
-    for (const PathEdge& edge : path.edges) {
-      is_critical_[event_of(edge.from)] = true;
-      is_critical_[event_of(edge.to)] = true;
+  Overlay(const Trace& trace, std::span<const PathLink> path)
+      : trace_(trace), events_(trace.events), path_(path), is_critical_(trace.events.size()) {
+    for (const PathLink& link : path) {
+      if (link.event != kNone) is_critical_[link.event] = true;
     }
   }
 
@@ -68,10 +71,10 @@ class Overlay {
         R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"args":{{"name":"critical path"}}}})",
         kPathPid));
     add_threads();
-    for (const PathNode node : graph_.order) {
-      if (node == start_of(event_of(node))) add_event(event_of(node));
+    for (std::uint32_t event = 0; event < events_.size(); ++event) {
+      if (is_in_path_time(event)) add_event(event);
     }
-    for (const PathEdge& edge : path_.edges) add_edge(edge);
+    for (const PathLink& link : path_) add_link(link);
     text_ += "\n]}\n";
     return std::move(text_);
   }
@@ -82,8 +85,15 @@ class Overlay {
     text_ += event;
   }
 
+  bool is_in_path_time(std::uint32_t event) const {
+    const Category category = events_.category[event];
+    if (path_.empty() || (!is_gpu_work(category) && (mask_of(category) & kOnCpu) == 0)) return false;
+    return events_.start_ns[event] < path_.back().time.end &&
+           events_.end_ns(event) > path_.front().time.start;
+  }
+
   std::string track_of(std::uint32_t event) const {
-    const Thread& thread = trace_.threads[trace_.events.thread[event]];
+    const Thread& thread = trace_.threads[events_.thread[event]];
     return fmt::format(R"("pid":{},"tid":{})", id_of(thread.pid), id_of(thread.tid));
   }
 
@@ -102,54 +112,51 @@ class Overlay {
   }
 
   void add_event(std::uint32_t event) {
-    const Events& events = trace_.events;
     add(fmt::format(R"({{"ph":"X","cat":"{}","name":{},{},"ts":{},"dur":{},"args":{{"critical":{}}}}})",
-                    is_gpu_work(events.category[event]) ? "kernel" : "cpu_op",
-                    json_text(trace_.names[events.name[event]]), track_of(event),
-                    exact_us(events.start_ns[event]), exact_us(events.duration_ns[event]),
+                    is_gpu_work(events_.category[event]) ? "kernel" : "cpu_op",
+                    json_text(trace_.names[events_.name[event]]), track_of(event),
+                    exact_us(events_.start_ns[event]), exact_us(events_.duration_ns[event]),
                     is_critical_[event] ? 1 : 0));
   }
 
-  /// Where an arrow touches a node: inside its slice, which ends before its end.
-  std::string arrow_at(PathNode node) const {
-    const std::uint32_t event = event_of(node);
-    const bool is_at_end = node == end_of(event) && graph_.at_ns[node] > trace_.events.start_ns[event];
-    return fmt::format(R"({},"ts":{})", track_of(event), exact_us(graph_.at_ns[node] - (is_at_end ? 1 : 0)));
+  void add_link(const PathLink& link) {
+    const std::string event =
+        link.event == kNone ? ""
+                            : fmt::format(R"("event":{})", json_text(trace_.names[events_.name[link.event]]));
+    add(fmt::format(
+        R"({{"ph":"X","cat":"critical_path","name":{},"pid":{},"tid":0,"ts":{},"dur":{},"args":{{{}}}}})",
+        json_text(to_string(link.kind)), kPathPid, exact_us(link.time.start), exact_us(link.length_ns()),
+        event));
+    if (link.event == kNone) return;
+    const std::uint32_t last = std::exchange(last_, link.event);
+    if (last != kNone && events_.thread[last] != events_.thread[link.event]) add_arrow(last, link);
   }
 
-  void add_edge(const PathEdge& edge) {
-    if (edge.weight_ns > 0) {
-      add(fmt::format(
-          R"({{"ph":"X","cat":"critical_path","name":{},"pid":{},"tid":0,"ts":{},"dur":{},"args":{{"event":{}}}}})",
-          json_text(to_string(edge.kind)), kPathPid, exact_us(graph_.at_ns[edge.from]),
-          exact_us(edge.weight_ns), json_text(trace_.names[trace_.events.name[edge.event]])));
-    }
-    if (trace_.events.thread[event_of(edge.from)] == trace_.events.thread[event_of(edge.to)]) return;
-    add(fmt::format(R"({{"ph":"s","cat":"critical_path","name":{},"id":{},{}}})",
-                    json_text(to_string(edge.kind)), arrows_, arrow_at(edge.from)));
-    add(fmt::format(R"({{"ph":"f","bp":"e","cat":"critical_path","name":{},"id":{},{}}})",
-                    json_text(to_string(edge.kind)), arrows_, arrow_at(edge.to)));
+  /// From inside the slice that ends there, or is still open.
+  void add_arrow(std::uint32_t from, const PathLink& to) {
+    const std::int64_t leaves =
+        std::min(to.time.start, std::max(events_.start_ns[from], events_.end_ns(from) - 1));
+    const auto end = [&](const char* phase, std::uint32_t event, std::int64_t at_ns) {
+      add(fmt::format(R"({{{},"cat":"critical_path","name":{},"id":{},{},"ts":{}}})", phase,
+                      json_text(to_string(to.kind)), arrows_, track_of(event), exact_us(at_ns)));
+    };
+    end(R"("ph":"s")", from, leaves);
+    end(R"("ph":"f","bp":"e")", to.event, to.time.start);
     ++arrows_;
   }
+
   const Trace& trace_;
-  const PathGraph& graph_;
-  const CriticalPath& path_;
+  const Events& events_;
+  std::span<const PathLink> path_;
   std::vector<bool> is_critical_;
   std::string text_;
+  std::uint32_t last_ = kNone;  ///< event of the path
   std::uint64_t arrows_ = 0;
 };
-
-/// Returns a Chrome trace of the window with the path marked, for ui.perfetto.dev: every event of the graph
-/// on its own track (args.critical: whether it is on the path), a process "critical path" with one slice per
-/// weighed edge, named by class, and arrows where the path changes tracks. Times in µs with three decimals.
-std::string critical_path_overlay(const Trace& trace, const PathGraph& graph, const CriticalPath& path) {
-  return Overlay(trace, graph, path).text();
-}
 
 struct Window {
   std::string text;  ///< "ProfilerStep#551"
   Span span;
-  std::int64_t length_ns = span.end - span.start;
 };
 
 /// The annotations of the host whose name contains `text`, by start.
@@ -190,17 +197,17 @@ Window window_of(const TraceIndex& index, const AnalysisOptions& options, std::v
   if (options.flag("annotation")) return annotation_window(trace, options);
   const std::vector<Step>& all = index.steps().steps;
   const Extent extent = whole_extent(trace);
-  // Half open, but includes events that start exactly at the end.
-  const Window whole{"the whole trace", {extent.start_ns, extent.end_ns + 1}, extent.length_ns()};
+  const Window whole{"the whole trace", {extent.start_ns, extent.end_ns}};
   const std::string asked = options.text("step");
   if (asked == "all") return whole;
   if (all.empty()) {
     if (!asked.empty())
       throw Error(fmt::format("--step {}: the trace has no steps; leave --step out, or {}", asked,
                               advice(Advice::kMarkSteps, trace.writer)));
-    notes.push_back(fmt::format("no steps in the file: the path is that of the whole trace; {}",
-                                advice(Advice::kMarkSteps, trace.writer)));
-    return whole;
+    notes.push_back(
+        fmt::format("no steps in the file: the path is that of the devices' work with its launches; {}",
+                    advice(Advice::kMarkSteps, trace.writer)));
+    return {"the device work", index.window()};
   }
   std::size_t chosen = all.size() / 2;
   if (!asked.empty()) {
@@ -218,71 +225,68 @@ Window window_of(const TraceIndex& index, const AnalysisOptions& options, std::v
 }
 
 struct PathSum {
-  std::int64_t time_ns = 0, elapsed_ns = 0, edges = 0;
+  std::int64_t time_ns = 0, links = 0;
+  void add(const PathLink& link) {
+    time_ns += link.length_ns();
+    ++links;
+  }
 };
 using ClassSums = std::array<PathSum, kPathClasses>;
 
-ClassSums sums_of(const PathGraph& graph, const CriticalPath& path) {
+ClassSums sums_of(std::span<const PathLink> path) {
   ClassSums sums;
-  for (const PathEdge& edge : path.edges) {
-    PathSum& sum = sums[static_cast<std::size_t>(edge.kind)];
-    sum.time_ns += edge.weight_ns;
-    sum.elapsed_ns += graph.at_ns[edge.to] - graph.at_ns[edge.from];
-    ++sum.edges;
-  }
+  for (const PathLink& link : path) sums[static_cast<std::size_t>(link.kind)].add(link);
   return sums;
 }
 
-bool is_weighed(std::size_t kind) {
-  return kind < static_cast<std::size_t>(PathClass::kBetweenOps);
+std::int64_t length_of(std::span<const PathLink> path) {
+  return path.empty() ? 0 : path.back().time.end - path.front().time.start;
 }
 
-/// Every weighed class, and the other classes on the path. Times sum to the length of the path, elapsed times
-/// to the time from its first node to its last.
-DataTable class_table(const ClassSums& sums, const CriticalPath& path) {
+/// The classes on the path; their times sum to its length.
+DataTable class_table(const ClassSums& sums, std::int64_t path_ns) {
   DataTable table{"classes",
                   "the critical path by what its time goes to",
                   {{"class", "class", Kind::kText},
                    {"time_ns", "time", Kind::kTimeNs},
                    {"share", "of path", Kind::kShare},
-                   {"edges", "edges", Kind::kCount},
-                   {"elapsed_ns", "elapsed", Kind::kTimeNs}},
+                   {"links", "links", Kind::kCount}},
                   {}};
   for (std::size_t kind = 0; kind < kPathClasses; ++kind) {
     const PathSum& sum = sums[kind];
-    if (!is_weighed(kind) && sum.edges == 0) continue;
-    table.rows.push_back({to_string(static_cast<PathClass>(kind)), sum.time_ns,
-                          share_cell(sum.time_ns, path.length_ns), sum.edges, sum.elapsed_ns});
+    if (sum.links > 0)
+      table.rows.push_back({to_string(static_cast<PathClass>(kind)), sum.time_ns,
+                            share_cell(sum.time_ns, path_ns), sum.links});
   }
   return table;
 }
 
-DataTable name_table(const Trace& trace, const CriticalPath& path) {
-  std::map<std::pair<PathClass, NameId>, PathSum> by_name;
-  for (const PathEdge& edge : path.edges) {
-    if (edge.weight_ns <= 0) continue;
-    PathSum& sum = by_name[{edge.kind, trace.events.name[edge.event]}];
-    sum.time_ns += edge.weight_ns;
-    ++sum.edges;
-  }
-  std::vector<std::pair<std::pair<PathClass, NameId>, PathSum>> sorted(by_name.begin(), by_name.end());
+std::string name_of(const Trace& trace, std::uint32_t event) {
+  return event == kNone ? "" : std::string(trace.names[trace.events.name[event]]);
+}
+
+DataTable name_table(const Trace& trace, std::span<const PathLink> path) {
+  std::map<std::pair<PathClass, std::string>, PathSum> by_name;
+  for (const PathLink& link : path) by_name[{link.kind, name_of(trace, link.event)}].add(link);
+  std::vector<std::pair<std::pair<PathClass, std::string>, PathSum>> sorted(by_name.begin(), by_name.end());
   std::ranges::stable_sort(sorted, std::greater{}, [](const auto& entry) { return entry.second.time_ns; });
   DataTable table{"names",
                   "the critical path by event",
                   {{"class", "class", Kind::kText},
                    {"name", "event", Kind::kText},
-                   {"edges", "edges", Kind::kCount},
+                   {"links", "links", Kind::kCount},
                    {"time_ns", "time", Kind::kTimeNs},
                    {"share", "of path", Kind::kShare}},
                   {}};
   for (const auto& [key, sum] : sorted) {
-    table.rows.push_back({to_string(key.first), std::string(trace.names[key.second]), sum.edges, sum.time_ns,
-                          share_cell(sum.time_ns, path.length_ns)});
+    table.rows.push_back(
+        {to_string(key.first), key.second, sum.links, sum.time_ns, share_cell(sum.time_ns, length_of(path))});
   }
   return table;
 }
 
 std::string place_of(const Trace& trace, std::uint32_t event) {
+  if (event == kNone) return "";
   if (is_gpu_work(trace.events.category[event])) {
     const GpuDetail& work = trace.gpu[trace.events.detail[event]];
     return fmt::format("device {} stream {}", device_text(device_of(trace, work)), work.stream);
@@ -290,12 +294,11 @@ std::string place_of(const Trace& trace, std::uint32_t event) {
   return "thread " + trace.threads[trace.events.thread[event]].tid;
 }
 
-DataTable edge_table(const Trace& trace, const PathGraph& graph, const CriticalPath& path) {
-  std::vector<PathEdge> sorted(path.edges);
-  std::erase_if(sorted, [](const PathEdge& edge) { return edge.weight_ns <= 0; });
-  std::ranges::stable_sort(sorted, std::greater{}, &PathEdge::weight_ns);
-  DataTable table{"longest_edges",
-                  "the longest edges of the critical path",
+DataTable link_table(const Trace& trace, std::span<const PathLink> path) {
+  std::vector<PathLink> sorted(path.begin(), path.end());
+  std::ranges::stable_sort(sorted, std::greater{}, &PathLink::length_ns);
+  DataTable table{"longest_links",
+                  "the longest links of the critical path",
                   {{"class", "class", Kind::kText},
                    {"name", "event", Kind::kText},
                    {"place", "on", Kind::kText},
@@ -303,66 +306,50 @@ DataTable edge_table(const Trace& trace, const PathGraph& graph, const CriticalP
                    {"time_ns", "time", Kind::kTimeNs},
                    {"share", "of path", Kind::kShare}},
                   {}};
-  for (const PathEdge& edge : sorted) {
-    table.rows.push_back({to_string(edge.kind), std::string(trace.names[trace.events.name[edge.event]]),
-                          place_of(trace, edge.event), graph.at_ns[edge.from], edge.weight_ns,
-                          share_cell(edge.weight_ns, path.length_ns)});
+  for (const PathLink& link : sorted) {
+    table.rows.push_back({to_string(link.kind), name_of(trace, link.event), place_of(trace, link.event),
+                          link.time.start, link.length_ns(), share_cell(link.length_ns(), length_of(path))});
   }
   return table;
 }
 
-DataTable path_table(const Window& window, const PathGraph& graph, const CriticalPath& path) {
+DataTable path_table(const Window& window, std::span<const PathLink> path) {
   return {"path",
           "the critical path",
           {{"window", "window", Kind::kText},
            {"window_ns", "its time", Kind::kTimeNs},
            {"path_ns", "path", Kind::kTimeNs},
-           {"elapsed_ns", "from first to last", Kind::kTimeNs},
-           {"path_edges", "edges", Kind::kCount},
-           {"graph_nodes", "nodes in graph", Kind::kCount},
-           {"graph_edges", "edges in graph", Kind::kCount}},
-          {{window.text, window.length_ns, path.length_ns, path.end_ns - path.start_ns,
-            std::ssize(path.edges), std::ssize(graph.order), std::ssize(graph.edges)}}};
+           {"links", "links", Kind::kCount}},
+          {{window.text, window.span.end - window.span.start, length_of(path), std::ssize(path)}}};
 }
 
-void add_notes(const PathGraph& graph, const ClassSums& sums, const CriticalPath& path, Writer writer,
+void add_notes(const TraceIndex& index, const ClassSums& sums, std::int64_t path_ns,
                std::vector<std::string>& notes) {
-  if (graph.syncs_are_inferred) {
+  const SyncWaits& syncs = index.syncs();
+  if (syncs.is_inferred) {
     notes.push_back(
         fmt::format("no synchronisations are in the file: who waited for the device is taken from the names "
                     "of the calls ({})",
-                    advice(Advice::kRecordSyncs, writer)));
+                    advice(Advice::kRecordSyncs, index.trace().writer)));
   }
-  if (graph.syncs_unmatched > 0)
+  if (!syncs.unmatched.empty())
     notes.push_back(fmt::format("{} of {} synchronisations name a call or a record that is not in the file",
-                                graph.syncs_unmatched, graph.syncs));
-  if (graph.edges_left_out > 0)
-    notes.push_back(fmt::format("{} dependencies run against the order of the launches and are left out",
-                                graph.edges_left_out));
-  const std::int64_t between = sums[static_cast<std::size_t>(PathClass::kBetweenOps)].elapsed_ns;
-  const std::int64_t elapsed = path.end_ns - path.start_ns;
-  if (elapsed > 0 && between > elapsed / 10)
+                                syncs.unmatched.size(), index.trace().syncs.size()));
+  const std::int64_t unknown = sums[static_cast<std::size_t>(path_class(HostDoing::kNotRecorded))].time_ns;
+  if (unknown > path_ns / 10)
     notes.push_back(
-        fmt::format("{:.0f} % of the time from the path's first event to its last lies between operators, "
-                    "where the trace records nothing: Python, or a thread that has nothing to do",
-                    100.0 * static_cast<double>(between) / static_cast<double>(elapsed)));
+        fmt::format("{:.0f} % of the path is not recorded: Python outside operators, or work whose "
+                    "launch is not in the file",
+                    100.0 * static_cast<double>(unknown) / static_cast<double>(path_ns)));
 }
 
 /// Stores what combine reads: the path by time only if collectives may join it to those of other ranks.
-void keep_for_job(const TraceIndex& index, const Window& window, const PathGraph& graph,
-                  const CriticalPath& path, AnalysisResult& result) {
-  const std::vector<CollectiveCall>& calls = index.calls();
-  const Span span{window.span.start, window.span.start + window.length_ns};
-  RankPath rank{span.start, span.end, {}};
-  if (!calls.empty()) {
-    Spans computing;
-    for (const DeviceTimes& device : index.devices())
-      computing = unite(computing, unite(device.compute, device.memory));
-    rank = rank_path(graph, path, span, computing);
-  }
+void keep_for_job(const TraceIndex& index, const Window& window, std::span<const PathLink> path,
+                  AnalysisResult& result) {
   RankSummary summary;
-  summary.calls = calls;
-  summary.path = NamedPath{window.text, std::move(rank)};
+  summary.calls = index.calls();
+  summary.path = NamedPath{window.text, {window.span.start, window.span.end, {}}};
+  if (!summary.calls.empty() && !path.empty()) summary.path->path = rank_path(path);
   result.summary = std::make_shared<const RankSummary>(std::move(summary));
 }
 
@@ -370,27 +357,24 @@ AnalysisResult analyze_critical_path(const TraceIndex& index, const AnalysisOpti
   const Trace& trace = index.trace();
   AnalysisResult result;
   const Window window = window_of(index, options, result.notes);
-  const PathGraph graph = hta_path_graph(trace, window.span);
-  const CriticalPath path = hta_critical_path(graph);
-  const ClassSums sums = sums_of(graph, path);
-  if (path.edges.empty())
-    result.notes.emplace_back("no operator, runtime call or GPU work in it: there is no path");
-  add_notes(graph, sums, path, trace.writer, result.notes);
-  result.tables = {path_table(window, graph, path), class_table(sums, path), name_table(trace, path),
-                   edge_table(trace, graph, path)};
+  const std::vector<PathLink> path = critical_path(index, window.span);
+  const std::int64_t path_ns = length_of(path);
+  const ClassSums sums = sums_of(path);
+  if (path.empty()) result.notes.emplace_back("no time lies in it: there is no path");
+  add_notes(index, sums, path_ns, result.notes);
+  result.tables = {path_table(window, path), class_table(sums, path_ns), name_table(trace, path),
+                   link_table(trace, path)};
   for (DataTable* table : {&result.tables[2], &result.tables[3]}) keep_top(*table, options.top);
-  keep_for_job(index, window, graph, path, result);
-  result.headlines.push_back({"critical_path", Kind::kTimeNs, true, static_cast<double>(path.length_ns), ""});
-  for (std::size_t kind = 0; kind < kPathClasses && path.length_ns > 0; ++kind) {
-    if (!is_weighed(kind)) continue;
+  keep_for_job(index, window, path, result);
+  result.headlines.push_back({"critical_path", Kind::kTimeNs, true, static_cast<double>(path_ns), ""});
+  for (std::size_t kind = 0; kind < kPathClasses; ++kind) {
+    if (sums[kind].links == 0) continue;
     std::string name = to_string(static_cast<PathClass>(kind));
-    std::ranges::replace_if(
-        name, [](char c) { return c == ' ' || c == '-'; }, '_');
+    std::ranges::replace(name, ' ', '_');
     result.headlines.push_back(
         {"critical_path_" + name, Kind::kTimeNs, true, static_cast<double>(sums[kind].time_ns), ""});
   }
-  if (options.flag("overlay"))
-    result.files.push_back({options.text("overlay"), critical_path_overlay(trace, graph, path)});
+  if (options.flag("overlay")) result.files.push_back({options.text("overlay"), Overlay(trace, path).text()});
   return result;
 }
 
@@ -455,15 +439,16 @@ constexpr AnalysisOption kPathOptions[] = {
 
 namespace analysis {
 
-extern const Analysis critical_path{"critical-path",
-                                    "the chain of host and device work that set the time of a step",
-                                    Needs::kLaunches | Needs::kOps | Needs::kSyncs | Needs::kGpuArguments,
-                                    analyze_critical_path,
-                                    kPathOptions,
-                                    combine,
-                                    nullptr,
-                                    {},
-                                    true};
+extern const Analysis critical_path{
+    "critical-path",
+    "the chain of host and device work that set the time of a step",
+    Needs::kLaunches | Needs::kOps | Needs::kSyncs | Needs::kGpuArguments | Needs::kPython,
+    analyze_critical_path,
+    kPathOptions,
+    combine,
+    nullptr,
+    {},
+    true};
 
 }  // namespace analysis
 

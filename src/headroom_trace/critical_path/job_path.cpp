@@ -22,87 +22,15 @@ struct Crossing {
 
 constexpr std::size_t kOutside = kPathClasses;
 
-/// A part of a rank's window, on the aligned clock.
-struct Piece {
-  std::int64_t from_ns = 0, to_ns = 0;
-  std::size_t kind = kOutside;
-};
-
-/// Whether a rank whose path is there gets on without the others.
-bool is_own_work(std::size_t kind) {
-  if (kind >= kOutside) return false;
-  const auto path_class = static_cast<PathClass>(kind);
-  return path_class == PathClass::kCpu || path_class == PathClass::kDataLoading ||
-         path_class == PathClass::kGpuCompute || path_class == PathClass::kLaunch;
-}
-
-/// The path and the time outside of it: the whole window without a gap.
-std::vector<Piece> whole_window(const RankPath& rank, std::int64_t offset) {
-  std::vector<Piece> pieces;
-  std::int64_t at = rank.start_ns - offset;
-  const auto add = [&](std::int64_t to, std::size_t kind) {
-    if (to > at) pieces.push_back({at, to, kind});
-    at = std::max(at, to);
-  };
-  for (const PathStretch& stretch : rank.stretches) {
-    add(stretch.from_ns - offset, kOutside);
-    add(stretch.to_ns - offset, static_cast<std::size_t>(stretch.kind));
-  }
-  add(rank.end_ns - offset, kOutside);
-  return pieces;
-}
-
-/// Whether a path that is there has no work, so that what else goes on at the time is what it does.
-bool is_without_work(std::size_t kind) {
-  return !is_own_work(kind) && kind != static_cast<std::size_t>(PathClass::kGpuCommunication);
-}
-
-/// With what is without work given to the class for as long as the spans say.
-std::vector<Piece> filled(const std::vector<Piece>& pieces, const Spans& spans, PathClass with) {
-  std::vector<Piece> all;
-  auto span = spans.begin();
-  for (Piece piece : pieces) {
-    while (span != spans.end() && span->end <= piece.from_ns) ++span;
-    if (!is_without_work(piece.kind)) {
-      all.push_back(piece);
-      continue;
-    }
-    for (auto next = span; next != spans.end() && next->start < piece.to_ns; ++next) {
-      if (next->start > piece.from_ns) all.push_back({piece.from_ns, next->start, piece.kind});
-      const std::int64_t end = std::min(next->end, piece.to_ns);
-      all.push_back({std::max(next->start, piece.from_ns), end, static_cast<std::size_t>(with)});
-      piece.from_ns = end;
-    }
-    if (piece.to_ns > piece.from_ns) all.push_back(piece);
-  }
-  return all;
-}
-
-/// The path's edges by time, neighbours of one class joined.
-std::vector<PathStretch> stretches_of(const PathGraph& graph, const CriticalPath& path) {
-  std::vector<PathStretch> stretches;
-  for (const PathEdge& edge : path.edges) {
-    // Disagreeing host and device clocks may put an edge's end before an earlier event.
-    const std::int64_t before = stretches.empty() ? graph.at_ns[edge.from] : stretches.back().to_ns;
-    const std::int64_t from = std::max(graph.at_ns[edge.from], before), to = graph.at_ns[edge.to];
-    if (to > from) stretches.push_back({from, to, edge.kind});
-  }
-  return stretches;
-}
-
 class JobWalk {
  public:
   JobWalk(std::span<const RankPath> ranks, std::span<const MatchedCollective> matched,
           std::span<const double> offsets)
       : ranks_(ranks), has_any_(ranks.size()), crossings_(ranks.size()) {
     for (const double offset : offsets) offsets_.push_back(std::llround(offset));
-    std::vector<std::vector<Span>> transfers(ranks.size());
-    for (const MatchedCollective& collective : matched) add_collective(collective, offsets, transfers);
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      std::ranges::stable_sort(crossings_[rank], {}, &Crossing::at_ns);
-      pieces_.push_back(filled(whole_window(ranks[rank], offsets_[rank]), merged(std::move(transfers[rank])),
-                               PathClass::kGpuCommunication));
-    }
+    for (const MatchedCollective& collective : matched) add_collective(collective, offsets);
+    for (std::vector<Crossing>& crossings : crossings_)
+      std::ranges::stable_sort(crossings, {}, &Crossing::at_ns);
   }
 
   std::vector<JobStretch> walk() const {
@@ -137,16 +65,13 @@ class JobWalk {
     return last;
   }
 
-  void add_collective(const MatchedCollective& collective, std::span<const double> offsets,
-                      std::vector<std::vector<Span>>& transfers) {
+  void add_collective(const MatchedCollective& collective, std::span<const double> offsets) {
     const std::size_t last_rank = arrival_of(collective, offsets).last_rank;
     const auto last = std::ranges::find(collective.parts, last_rank, &Part::rank);
     const std::int64_t at = last->call->start_ns - offsets_[last_rank];
     for (const Part& part : collective.parts) {
       const std::int64_t offset = offsets_[part.rank];
       has_any_[part.rank] = true;
-      if (part.call->end_ns() - offset > at)
-        transfers[part.rank].push_back({at, part.call->end_ns() - offset});
       const bool waits = part.rank != last_rank && part.call->start_ns - offset < at;
       if (waits) crossings_[part.rank].push_back({at, part.call->end_ns() - offset, last_rank, &collective});
     }
@@ -164,26 +89,28 @@ class JobWalk {
     return nullptr;
   }
 
-  /// The stretches of the rank's window that end after this.
-  std::span<const Piece> pieces_after(std::size_t rank, std::int64_t at) const {
-    const std::vector<Piece>& all = pieces_[rank];
-    return {std::ranges::upper_bound(all, at, {}, &Piece::to_ns), all.end()};
+  /// The stretches of the rank's path that end after a time on the aligned clock.
+  std::span<const PathStretch> stretches_after(std::size_t rank, std::int64_t at) const {
+    const std::vector<PathStretch>& all = ranks_[rank].stretches;
+    return {std::ranges::upper_bound(all, at + offsets_[rank], {}, &PathStretch::to_ns), all.end()};
   }
 
-  /// By its stretch just before that.
+  /// Whether the rank's path runs through a collective that ends then.
   bool is_held(std::size_t rank, std::int64_t end) const {
-    const auto after = pieces_after(rank, end - 1);
-    return after.empty() || !is_own_work(after.front().kind);
+    const auto after = stretches_after(rank, end - 1);
+    return after.empty() || after.front().kind == PathClass::kGpuCommunication;
   }
 
   std::array<std::int64_t, kPathClasses + 1> classes(std::size_t rank, std::int64_t from,
                                                      std::int64_t to) const {
     std::array<std::int64_t, kPathClasses + 1> times{};
     times[kOutside] = to - from;
-    for (const Piece& piece : pieces_after(rank, from)) {
-      if (piece.from_ns >= to) break;
-      const std::int64_t time = std::min(piece.to_ns, to) - std::max(piece.from_ns, from);
-      times[piece.kind] += time;
+    const std::int64_t offset = offsets_[rank];
+    for (const PathStretch& stretch : stretches_after(rank, from)) {
+      if (stretch.from_ns - offset >= to) break;
+      const std::int64_t time =
+          std::min(stretch.to_ns - offset, to) - std::max(stretch.from_ns - offset, from);
+      times[static_cast<std::size_t>(stretch.kind)] += time;
       times[kOutside] -= time;
     }
     return times;
@@ -192,7 +119,6 @@ class JobWalk {
   std::span<const RankPath> ranks_;
   std::vector<bool> has_any_;  ///< matched collectives, by rank
   std::vector<std::int64_t> offsets_;
-  std::vector<std::vector<Piece>> pieces_;        ///< by rank, in order of time
   std::vector<std::vector<Crossing>> crossings_;  ///< by rank, in order of time
 };
 
@@ -225,18 +151,13 @@ TimesByRankAndClass times_of(std::span<const JobStretch> path) {
 
 }  // namespace
 
-RankPath rank_path(const PathGraph& graph, const CriticalPath& path, Span window, const Spans& computing) {
-  RankPath rank{window.start, std::max(window.end, path.end_ns), stretches_of(graph, path)};
-  const std::vector<Piece> pieces = filled(whole_window(rank, 0), computing, PathClass::kGpuCompute);
-  rank.stretches.clear();
-  for (const Piece& piece : pieces) {
-    if (piece.kind == kOutside) continue;
-    const auto kind = static_cast<PathClass>(piece.kind);
-    if (!rank.stretches.empty() && rank.stretches.back().kind == kind &&
-        rank.stretches.back().to_ns == piece.from_ns) {
-      rank.stretches.back().to_ns = piece.to_ns;
+RankPath rank_path(std::span<const PathLink> links) {
+  RankPath rank{links.front().time.start, links.back().time.end, {}};
+  for (const PathLink& link : links) {
+    if (!rank.stretches.empty() && rank.stretches.back().kind == link.kind) {
+      rank.stretches.back().to_ns = link.time.end;
     } else {
-      rank.stretches.push_back({piece.from_ns, piece.to_ns, kind});
+      rank.stretches.push_back({link.time.start, link.time.end, link.kind});
     }
   }
   return rank;

@@ -9,8 +9,7 @@
 
 #include "headroom_trace/analysis.h"
 #include "headroom_trace/collectives/collective_matching.h"
-#include "headroom_trace/columns/spans.h"
-#include "headroom_trace/peers/hta_critical_path.h"
+#include "headroom_trace/critical_path/critical_path.h"
 #include "headroom_trace/tables/data_table.h"
 
 namespace headroom::trace {
@@ -18,19 +17,17 @@ namespace headroom::trace {
 /// A stretch of a rank's critical path.
 struct PathStretch {
   std::int64_t from_ns = 0, to_ns = 0;
-  PathClass kind = PathClass::kCpu;
+  PathClass kind = PathClass::kHost;
 };
 
-/// The critical path of one rank in its window (a step), by time on its clock.
+/// The critical path of one rank, by time on its clock.
 struct RankPath {
-  std::int64_t start_ns = 0, end_ns = 0;  ///< of the window, and of the path where that ends later
-  std::vector<PathStretch> stretches;     ///< in order, none within another
+  std::int64_t start_ns = 0, end_ns = 0;
+  std::vector<PathStretch> stretches;  ///< from start to end, neighbours of different classes
 };
 
-/// Returns the path by time. Where it has no work, or has ended, while the device computes (`computing`), the
-/// time counts as computing: without cuda_sync events a trace does not show waits between streams, so the
-/// longest chain of one rank may end at a collective.
-RankPath rank_path(const PathGraph& graph, const CriticalPath& path, Span window, const Spans& computing);
+/// Returns the path by class. The links must not be empty.
+RankPath rank_path(std::span<const PathLink> links);
 
 /// A stretch of the job's path on one rank.
 struct JobStretch {
@@ -44,7 +41,7 @@ struct JobStretch {
 
 /// Finds the path of a job, backwards from the end of its last rank: along a rank to the latest collective in
 /// which it waited for another, from there along the rank that arrived last, from its arrival. A wait is
-/// skipped if the rank's own path was with other work when the last rank arrived. Clocks are aligned by
+/// skipped if the rank's own path was with other work when the collective ended. Clocks are aligned by
 /// `offsets`. In order of time; empty if no rank has a window. Points into `matched`.
 std::vector<JobStretch> job_path(std::span<const RankPath> ranks, std::span<const MatchedCollective> matched,
                                  std::span<const double> offsets);

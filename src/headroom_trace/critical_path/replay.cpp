@@ -174,7 +174,6 @@ void Replay::add_pieces(const Trace& trace, std::span<const std::uint32_t> launc
     const auto index = static_cast<std::uint32_t>(pieces_.size());
     piece_of_row_[one.row] = index;
     pieces_.push_back(piece);
-    const auto end_of = [&](std::uint32_t of) { return pieces_[of].start_ns + pieces_[of].duration_ns; };
     if (latest[one.stream] == kNobody || end_of(index) >= end_of(latest[one.stream]))
       latest[one.stream] = index;
   }
@@ -267,7 +266,7 @@ void Replay::find_end(const Trace& trace) {
 /// if later than the preceding work of its own stream. If its launch came last, a wait is unknown, and
 /// concurrency that was not recorded is not assumed.
 void Replay::find_sources(const Trace& trace) {
-  const auto end_of = [&](std::uint32_t of) { return pieces_[of].start_ns + pieces_[of].duration_ns; };
+  const auto end_of = [&](std::uint32_t of) { return this->end_of(of); };
   const auto take = [&](Piece& piece, std::uint32_t source) {
     if (piece.source == kNobody || end_of(source) > end_of(piece.source)) piece.source = source;
   };
@@ -294,7 +293,6 @@ void Replay::find_sources(const Trace& trace) {
 /// Keeps the delay between the last dependency of each piece and its start. If another dependency becomes the
 /// last, the trace's usual delay applies.
 void Replay::find_delays() {
-  const auto end_of = [&](std::uint32_t of) { return pieces_[of].start_ns + pieces_[of].duration_ns; };
   const auto earliest = [&](const Piece& piece) {
     std::int64_t ready = kNeverNs;
     if (piece.previous != kNobody) ready = end_of(piece.previous);
@@ -319,6 +317,9 @@ void Replay::find_delays() {
   for (Piece& piece : pieces_) {
     const std::int64_t ready = earliest(piece);
     const bool is_after_launch = waits_for_launch(piece, ready);
+    piece.bound = is_after_launch                                                ? Bound::kLaunch
+                  : piece.previous != kNobody && end_of(piece.previous) == ready ? Bound::kPrevious
+                                                                                 : Bound::kSource;
     piece.launch_delay_ns = piece.start_ns - piece.launch_ns;
     if (!is_after_launch) piece.launch_delay_ns = std::min(piece.launch_delay_ns, usual_launch_ns_);
     const auto delay_after = [&](std::uint32_t of) {
@@ -361,8 +362,7 @@ void Replay::add_waits(const Trace& trace, std::span<const std::uint32_t> launch
     wait.start_ns = after_start(events.start_ns[call]);
     wait.end_ns = after_start(events.end_ns(call));
     for (const std::uint32_t row : wait.rows) {
-      const Piece& piece = pieces_[piece_of_row_[row]];
-      if (piece.start_ns + piece.duration_ns > wait.start_ns) wait.has_waited = true;
+      if (end_of(piece_of_row_[row]) > wait.start_ns) wait.has_waited = true;
     }
     waits_.push_back(std::move(wait));
   }
@@ -483,8 +483,7 @@ class Replay::Run {
     std::int64_t recorded_end = kNeverNs, now_end = kNeverNs;
     for (const std::uint32_t row : call.rows) {
       const std::uint32_t piece = replay_.piece_of_row_[row];
-      recorded_end =
-          std::max(recorded_end, replay_.pieces_[piece].start_ns + replay_.pieces_[piece].duration_ns);
+      recorded_end = std::max(recorded_end, replay_.end_of(piece));
       now_end = std::max(now_end, end_[piece]);
     }
     const std::int64_t tail = call.has_waited ? call.end_ns - recorded_end : std::min(length, kReturnNs);
@@ -504,6 +503,122 @@ class Replay::Run {
 
 std::int64_t Replay::length_ns(const WhatIf& what_if) const {
   return Run(*this, what_if).length_ns();
+}
+
+/// The way back along the chain. Each piece is earlier than the one before, and so is each action of the
+/// host, whatever the times of a damaged file say: the walk ends.
+class Replay::Walk {
+ public:
+  explicit Walk(const Replay& replay)
+      : replay_(replay),
+        at_(replay.length_ns()),
+        place_(replay.actions_.size()),
+        limit_(static_cast<std::uint32_t>(replay.pieces_.size())) {}
+
+  std::vector<Link> links() {
+    for (std::uint32_t piece = from_end(); at_ > 0 && piece != kNobody;) piece = before(piece);
+    std::ranges::reverse(links_);
+    return std::move(links_);
+  }
+
+ private:
+  /// From a time, relative to the window, to where the walk is.
+  void add(std::int64_t from_ns, Link::Kind kind, std::uint32_t row, std::uint32_t call = kNone) {
+    from_ns = std::max<std::int64_t>(from_ns, 0);
+    if (from_ns >= at_) return;
+    links_.push_back({{replay_.window_.start + from_ns, replay_.window_.start + at_}, kind, row, call});
+    at_ = from_ns;
+  }
+
+  bool take(std::uint32_t piece) {
+    if (piece >= limit_) return false;
+    limit_ = piece;
+    return true;
+  }
+
+  /// To the start of the piece.
+  std::uint32_t run(std::uint32_t piece) {
+    add(replay_.pieces_[piece].start_ns, Link::Kind::kWork, replay_.pieces_[piece].row);
+    return piece;
+  }
+
+  std::uint32_t from_end() {
+    std::uint32_t last = kNobody;
+    for (std::uint32_t i = 0; i < limit_; ++i) {
+      if (last == kNobody || replay_.end_of(i) >= replay_.end_of(last)) last = i;
+    }
+    const bool is_host_last =
+        last == kNobody || replay_.are_devices_after_ ||
+        (replay_.device_tail_ns_ == kNoTail && replay_.end_of(last) < replay_.host_end_ns_);
+    if (is_host_last || !take(last)) return host(kNone);
+    add(replay_.end_of(last), Link::Kind::kHost, kNone);
+    return run(last);
+  }
+
+  /// From the start of a piece to that of the one before it in the chain.
+  std::uint32_t before(std::uint32_t index) {
+    const Piece& piece = replay_.pieces_[index];
+    const std::uint32_t other = piece.bound == Bound::kPrevious ? piece.previous : piece.source;
+    if (piece.bound != Bound::kLaunch && take(other)) {
+      add(replay_.end_of(other), Link::Kind::kGap, piece.row);
+      return run(other);
+    }
+    add(piece.launch_ns, Link::Kind::kLaunch, piece.row);
+    if (piece.call != kNobody) {
+      const std::uint32_t blocker = replay_.calls_[piece.call].blocker;
+      if (blocker != kNobody && take(blocker)) {
+        add(replay_.pieces_[blocker].start_ns, Link::Kind::kBlocked, piece.row);
+        return blocker;
+      }
+    }
+    const auto launches = [&](const Action& action) {
+      return action.act == Act::kLaunch && action.index == index;
+    };
+    while (place_ > 0 && !launches(replay_.actions_[place_ - 1])) --place_;
+    return host(piece.row);
+  }
+
+  /// Along the host to the piece that it waited for last.
+  std::uint32_t host(std::uint32_t row) {
+    for (; place_ > 0; --place_) {
+      const Action& action = replay_.actions_[place_ - 1];
+      if (action.at_ns > at_) continue;
+      if (action.act == Act::kReturn) {
+        const Call& call = replay_.calls_[action.index];
+        if (call.blocker == kNobody || !take(call.blocker)) continue;
+        add(call.end_ns, Link::Kind::kHost, row);
+        add(replay_.pieces_[call.blocker].start_ns, Link::Kind::kBlocked, replay_.pieces_[call.piece].row);
+        return call.blocker;
+      }
+      if (action.act == Act::kWait) {
+        const Wait& wait = replay_.waits_[action.index];
+        if (!wait.has_waited || wait.end_ns <= wait.start_ns) continue;
+        const std::uint32_t piece = replay_.last_of(wait);
+        if (!take(piece)) continue;
+        add(wait.end_ns, Link::Kind::kHost, row);
+        add(replay_.end_of(piece), Link::Kind::kReturn, replay_.pieces_[piece].row, wait.call);
+        return run(piece);
+      }
+    }
+    add(0, Link::Kind::kHost, row);
+    return kNobody;
+  }
+
+  const Replay& replay_;
+  std::int64_t at_;      ///< where the walk is, after the start of the window
+  std::size_t place_;    ///< actions of the host before that
+  std::uint32_t limit_;  ///< pieces before that
+  std::vector<Link> links_;
+};
+
+std::uint32_t Replay::last_of(const Wait& wait) const {
+  const auto last =
+      std::ranges::max_element(wait.rows, {}, [&](std::uint32_t row) { return end_of(piece_of_row_[row]); });
+  return piece_of_row_[*last];
+}
+
+std::vector<Replay::Link> Replay::chain() const {
+  return Walk(*this).links();
 }
 
 }  // namespace headroom::trace

@@ -47,6 +47,22 @@ class Replay {
     bool has_waited = false;                ///< one of the rows ended after the call began
   };
 
+  /// A link of the chain of causes that set the length.
+  struct Link {
+    enum class Kind : std::uint8_t {
+      kHost,     ///< the host's own time until it launches `row`; kNone: until the end
+      kLaunch,   ///< from the launch of `row` to its start
+      kBlocked,  ///< the launch of `row` until other work made room in the queue
+      kWork,     ///< `row` runs
+      kGap,      ///< from the end of other work to the start of `row`, which was launched before
+      kReturn    ///< from the end of `row` until the call that waited for it returns
+    };
+    Span time;
+    Kind kind = Kind::kHost;
+    std::uint32_t row = kNone;   ///< of Trace::gpu
+    std::uint32_t call = kNone;  ///< of kReturn: row of Trace::events
+  };
+
   /// `work` is device_work(trace), `launch` launches(trace). Needs kLaunches; with kSyncs more is known and
   /// less assumed. O(n log n).
   Replay(const Trace& trace, Span window, const DeviceWork& work, std::span<const std::uint32_t> launch);
@@ -59,12 +75,21 @@ class Replay {
   /// if the devices start so late that all work launched in the window runs after it. O(n).
   std::int64_t length_ns(const WhatIf& what_if = {}) const;
 
+  /// Goes back from the end to the start of the window, always to the last of what had to come before: from
+  /// work to the work before it on its stream, to its source, or to its launch; from there along the host to
+  /// the last call that returned late, and to the work that it waited for. In order of time; the links fill
+  /// the time from the window's start to its start + length_ns() without hole or overlap. O(n).
+  std::vector<Link> chain() const;
+
  private:
   static constexpr std::uint32_t kNobody = kNone;
   static constexpr std::int64_t kNoTail = -1;
 
+  /// The last of what a piece waited for.
+  enum class Bound : std::uint8_t { kLaunch, kPrevious, kSource };
   struct Piece {
     std::uint32_t row = 0;
+    Bound bound = Bound::kLaunch;
     std::uint32_t previous = kNobody, source = kNobody;  ///< indices of pieces_
     std::uint32_t call = kNobody;                        ///< index of calls_
     bool has_launch = false;
@@ -94,6 +119,7 @@ class Replay {
     Act act;
   };
   class Run;
+  class Walk;
 
   void add_pieces(const Trace& trace, std::span<const std::uint32_t> launch);
   void add_calls(const Trace& trace, std::span<const std::uint32_t> launch);
@@ -103,6 +129,10 @@ class Replay {
   void add_waits(const Trace& trace, std::span<const std::uint32_t> launch);
   void sort_actions();
   std::int64_t after_start(std::int64_t at_ns) const;
+  std::int64_t end_of(std::uint32_t piece) const {
+    return pieces_[piece].start_ns + pieces_[piece].duration_ns;
+  }
+  std::uint32_t last_of(const Wait& wait) const;
 
   Span window_;
   std::int64_t window_ns_ = 0;

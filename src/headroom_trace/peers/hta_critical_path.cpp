@@ -42,7 +42,8 @@ class NestWalk {
     close_until(start);
     if (open_.empty()) {
       if (last_top_level_ != kNone)
-        nest_.edges.push_back({end_of(last_top_level_), start_of(event), event, PathClass::kBetweenOps, 0});
+        nest_.edges.push_back(
+            {end_of(last_top_level_), start_of(event), event, HtaPathClass::kBetweenOps, 0});
     } else {
       step_to(start_of(event), start);
     }
@@ -59,18 +60,18 @@ class NestWalk {
   struct Open {
     std::uint32_t event;
     std::int64_t end_ns;
-    PathClass kind;  ///< of the time in it and in its children
+    HtaPathClass kind;  ///< of the time in it and in its children
   };
 
   Open open_event(std::uint32_t event) const {
-    Open open{event, trace_.events.end_ns(event), PathClass::kCpu};
+    Open open{event, trace_.events.end_ns(event), HtaPathClass::kCpu};
     if (!open_.empty()) {
       open.end_ns = std::min(open.end_ns, open_.back().end_ns);
       open.kind = open_.back().kind;
     }
-    if (open.kind == PathClass::kCpu && is_data_loading(trace_.names[trace_.events.name[event]]))
-      open.kind = PathClass::kDataLoading;
-    if (waiting_[event]) open.kind = PathClass::kWaiting;
+    if (open.kind == HtaPathClass::kCpu && is_data_loading(trace_.names[trace_.events.name[event]]))
+      open.kind = HtaPathClass::kDataLoading;
+    if (waiting_[event]) open.kind = HtaPathClass::kWaiting;
     return open;
   }
 
@@ -78,7 +79,7 @@ class NestWalk {
   void step_to(PathNode node, std::int64_t at_ns) {
     const HostNode& last = nest_.nodes.back();
     const Open& open = open_.back();
-    const bool is_weighed = open.kind < PathClass::kBetweenOps;
+    const bool is_weighed = open.kind < HtaPathClass::kBetweenOps;
     nest_.edges.push_back({last.node, node, open.event, open.kind, is_weighed ? at_ns - last.at_ns : 0});
   }
 
@@ -123,7 +124,7 @@ void add_hand_overs(const Trace& trace, std::span<const std::uint32_t> chosen, H
   for (const std::uint32_t event : outermost) {
     if (last != kNone && events.thread[last] != events.thread[event] &&
         events.end_ns(last) <= events.start_ns[event])
-      nest.edges.push_back({end_of(last), start_of(event), event, PathClass::kBetweenOps, 0});
+      nest.edges.push_back({end_of(last), start_of(event), event, HtaPathClass::kBetweenOps, 0});
     if (last == kNone || events.end_ns(event) >= events.end_ns(last)) last = event;
   }
 }
@@ -193,7 +194,7 @@ class GraphBuilder {
     add_gpu_edges();
     for (const HostWait& wait : waits_.host) {
       if (is_gpu_in_graph(wait.row) && is_host_in_graph(wait.call))
-        add_edge(end_of(event_of_row(wait.row)), end_of(wait.call), PathClass::kSync, wait.call);
+        add_edge(end_of(event_of_row(wait.row)), end_of(wait.call), HtaPathClass::kSync, wait.call);
     }
     count_syncs();
     keep_forward_edges();
@@ -220,7 +221,7 @@ class GraphBuilder {
 
   /// `weighed`: the time between the nodes counts; negative times always count, because the path must not
   /// exceed the elapsed time.
-  void add_edge(PathNode from, PathNode to, PathClass kind, std::uint32_t event, bool weighed = false) {
+  void add_edge(PathNode from, PathNode to, HtaPathClass kind, std::uint32_t event, bool weighed = false) {
     const std::int64_t time = graph_.at_ns[to] - graph_.at_ns[from];
     graph_.edges.push_back({from, to, event, kind, weighed ? time : std::min<std::int64_t>(time, 0)});
   }
@@ -310,21 +311,21 @@ class GraphBuilder {
                         std::span<const std::uint32_t> sources) {
     const std::uint32_t event = event_of_row(row), launch = launch_[row];
     add_edge(start_of(event), end_of(event),
-             type == KernelType::kCommunication ? PathClass::kGpuCommunication : PathClass::kGpuCompute,
+             type == KernelType::kCommunication ? HtaPathClass::kGpuCommunication : HtaPathClass::kGpuCompute,
              event, true);
     std::int64_t sources_end = std::numeric_limits<std::int64_t>::min();
     for (const std::uint32_t source : sources) {
       sources_end = std::max(sources_end, end_of_row(source));
-      add_edge(end_of(event_of_row(source)), start_of(event), PathClass::kSync, event);
+      add_edge(end_of(event_of_row(source)), start_of(event), HtaPathClass::kSync, event);
     }
     if (launch != kNone && met_idle_stream && sources_end < events_.start_ns[launch]) {
-      add_edge(start_of(launch), start_of(event), PathClass::kLaunch, event, true);
+      add_edge(start_of(launch), start_of(event), HtaPathClass::kLaunch, event, true);
     } else if (previous != kNone && is_gpu_in_graph(previous) && sources_end < end_of_row(previous) &&
                events_.start_ns[event] - end_of_row(previous) < kMaxKernelKernelNs) {
-      add_edge(end_of(event_of_row(previous)), start_of(event), PathClass::kKernelKernel, event, true);
+      add_edge(end_of(event_of_row(previous)), start_of(event), HtaPathClass::kKernelKernel, event, true);
     } else if (sources.empty() && launch != kNone) {
       // Its dependency is unknown, but it cannot start before its launch.
-      add_edge(start_of(launch), start_of(event), PathClass::kSync, event);
+      add_edge(start_of(launch), start_of(event), HtaPathClass::kSync, event);
     }
   }
 
@@ -366,8 +367,8 @@ class GraphBuilder {
 
 }  // namespace
 
-const char* to_string(PathClass kind) {
-  constexpr const char* kNames[kPathClasses] = {
+const char* to_string(HtaPathClass kind) {
+  constexpr const char* kNames[kHtaPathClasses] = {
       "cpu",    "data loading",      "gpu compute", "gpu communication", "kernel-kernel",
       "launch", "between operators", "waiting",     "synchronisation"};
   return kNames[static_cast<std::size_t>(kind)];

@@ -22,7 +22,7 @@ constexpr std::uint32_t event_of(PathNode node) {
 }
 
 /// The class of an edge's time. From kBetweenOps on, edges have no weight.
-enum class PathClass : std::uint8_t {
+enum class HtaPathClass : std::uint8_t {
   kCpu,               ///< an operator or a call of the runtime, on the host
   kDataLoading,       ///< the same inside a DataLoader
   kGpuCompute,        ///< a kernel, a copy or a set
@@ -33,13 +33,13 @@ enum class PathClass : std::uint8_t {
   kWaiting,           ///< inside a call that waits for the device
   kSync               ///< from a kernel to what waits for it; from a launch to its work
 };
-inline constexpr std::size_t kPathClasses = 9;
-const char* to_string(PathClass kind);
+inline constexpr std::size_t kHtaPathClasses = 9;
+const char* to_string(HtaPathClass kind);
 
 struct PathEdge {
   PathNode from = 0, to = 0;
   std::uint32_t event = 0;  ///< what the time is spent in
-  PathClass kind = PathClass::kCpu;
+  HtaPathClass kind = HtaPathClass::kCpu;
   /// At most the time between the two nodes. Negative only if the clocks of host and device put an effect
   /// before its cause.
   std::int64_t weight_ns = 0;
@@ -59,8 +59,8 @@ struct PathGraph {
 
 /// Builds the graph of the events that start within the window on the host, and of the GPU work launched
 /// there (or, without a known launch, started there). The rules are Holistic Trace Analysis' ("Lightweight
-/// critical path analysis"); docs/trace.md lists the differences. Needs kLaunches, kOps and kSyncs. O(n log
-/// n).
+/// critical path analysis"), for every launch and with the waits that the names of calls tell. Needs
+/// kLaunches, kOps and kSyncs. O(n log n).
 PathGraph hta_path_graph(const Trace& trace, Span window);
 
 /// A longest path through the graph.

@@ -8,10 +8,12 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <ostream>
 #include <string>
+#include <utility>
 
 #include "../trace/analysis_run.h"
 #include "headroom/base/error.h"
@@ -19,6 +21,8 @@
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/collectives/collective_matching.h"
 #include "headroom_trace/columns/trace_facts.h"
+#include "headroom_trace/critical_path/critical_path.h"
+#include "headroom_trace/critical_path/replay.h"
 #include "headroom_trace/findings/finding_search.h"
 #include "headroom_trace/index/steps.h"
 #include "headroom_trace/index/trace_index.h"
@@ -171,9 +175,9 @@ TEST_P(RealFile, CountsEveryEventOnce) {
 
 INSTANTIATE_TEST_SUITE_P(Traces, RealFile, testing::ValuesIn(kExpected));
 
-std::vector<fs::path> readable_files() {
+std::vector<fs::path> readable_files(const char* folder = "traces") {
   std::vector<fs::path> files;
-  const fs::path traces = fs::path(HEADROOM_SHARED) / "traces";
+  const fs::path traces = fs::path(HEADROOM_SHARED) / folder;
   if (!fs::exists(traces)) return files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(traces)) {
     if (entry.is_regular_file() && entry.path().extension() != ".md") files.push_back(entry.path());
@@ -478,8 +482,8 @@ class CriticalPathRealFiles : public testing::Test {
 };
 
 struct Sums {
-  std::array<std::int64_t, kPathClasses> time_ns{};
-  std::int64_t of(PathClass kind) const { return time_ns[static_cast<std::size_t>(kind)]; }
+  std::array<std::int64_t, kHtaPathClasses> time_ns{};
+  std::int64_t of(HtaPathClass kind) const { return time_ns[static_cast<std::size_t>(kind)]; }
   explicit Sums(const CriticalPath& path) {
     for (const PathEdge& edge : path.edges) time_ns[static_cast<std::size_t>(edge.kind)] += edge.weight_ns;
   }
@@ -497,10 +501,10 @@ TEST_F(CriticalPathRealFiles, AlexnetAgreesWithHta) {
   }
   const CriticalPath path = hta_critical_path(hta_path_graph(trace, window));
   const Sums sums(path);
-  EXPECT_EQ(sums.of(PathClass::kCpu), 32'042'000 + 14'000);
-  EXPECT_EQ(sums.of(PathClass::kGpuCompute), 3'712'000);
-  EXPECT_EQ(sums.of(PathClass::kKernelKernel), 50'000);
-  EXPECT_EQ(sums.of(PathClass::kLaunch), 30'000);
+  EXPECT_EQ(sums.of(HtaPathClass::kCpu), 32'042'000 + 14'000);
+  EXPECT_EQ(sums.of(HtaPathClass::kGpuCompute), 3'712'000);
+  EXPECT_EQ(sums.of(HtaPathClass::kKernelKernel), 50'000);
+  EXPECT_EQ(sums.of(HtaPathClass::kLaunch), 30'000);
   EXPECT_EQ(path.end_ns - path.start_ns, 36'025'000);
 }
 
@@ -511,10 +515,10 @@ TEST_F(CriticalPathRealFiles, EventSyncAgreesWithHta) {
   const Extent extent = whole_extent(trace);
   const CriticalPath path = hta_critical_path(hta_path_graph(trace, {extent.start_ns, extent.end_ns + 1}));
   const Sums sums(path);
-  EXPECT_EQ(sums.of(PathClass::kCpu), 1'025'000 + 16'000);
-  EXPECT_EQ(sums.of(PathClass::kGpuCompute), 124'000);
-  EXPECT_EQ(sums.of(PathClass::kKernelKernel), 15'000);
-  EXPECT_EQ(sums.of(PathClass::kLaunch), 14'000);
+  EXPECT_EQ(sums.of(HtaPathClass::kCpu), 1'025'000 + 16'000);
+  EXPECT_EQ(sums.of(HtaPathClass::kGpuCompute), 124'000);
+  EXPECT_EQ(sums.of(HtaPathClass::kKernelKernel), 15'000);
+  EXPECT_EQ(sums.of(HtaPathClass::kLaunch), 14'000);
   EXPECT_EQ(path.end_ns - path.start_ns, 19'917'000);
 }
 
@@ -559,6 +563,60 @@ TEST_F(CriticalPathRealFiles, IsNeverLongerThanItsTime) {
       EXPECT_EQ(graph.edges_left_out, 0U) << name;
     }
   }
+}
+
+/// Expects that the path fills the window's time without hole or overlap, takes as long as the replay, and
+/// sets that time: work that is not on it may be shorter, and the host gone while the path is on the device.
+void expect_critical(const TraceIndex& index, Span window) {
+  const Replay replay(index.trace(), window, index.work(), index.launches());
+  std::int64_t at = window.start, sum = 0;
+  for (const PathLink& link : critical_path(index, window)) {
+    ASSERT_EQ(link.time.start, at);
+    ASSERT_GT(link.time.end, at);
+    at = link.time.end;
+    sum += link.length_ns();
+  }
+  EXPECT_EQ(sum, replay.length_ns());
+  WhatIf shorter{.duration_ns = recorded_durations(index.trace())};
+  for (std::size_t row = 0; row < shorter.duration_ns.size(); ++row) {
+    const std::uint32_t event = index.trace().gpu[row].event;
+    if (index.trace().events.start_ns[event] >= window.start) shorter.duration_ns[row] /= 2;
+  }
+  WhatIf without_host;
+  for (const Replay::Link& link : replay.chain()) {
+    if (link.kind != Replay::Link::Kind::kWork) continue;
+    shorter.duration_ns[link.row] = std::numeric_limits<std::int64_t>::max();
+    without_host.host_gone.push_back(link.time);
+  }
+  without_host.host_gone = merged(std::move(without_host.host_gone));
+  // Work that overlaps the work behind it on its stream may bind that by its end, and have no link.
+  EXPECT_NEAR(static_cast<double>(replay.length_ns(shorter)), static_cast<double>(sum), 1'000);
+  EXPECT_EQ(replay.length_ns(without_host), sum);
+}
+
+TEST_F(CriticalPathRealFiles, FillsAndSetsTheTimeOfEveryTrace) {
+  std::size_t with_devices = 0;
+  for (const char* folder : {"traces", "traces2"}) {
+    for (const fs::path& file : readable_files(folder)) {
+      SCOPED_TRACE(file);
+      ReadOptions options;
+      options.needs = Needs::kLaunches | Needs::kOps | Needs::kSyncs | Needs::kPython;
+      Trace trace;
+      try {
+        trace = read(file, options);
+      } catch (const Error&) {
+        continue;  // an archive, or a file without events
+      }
+      if (!trace.gpu.empty()) ++with_devices;
+      const TraceIndex index(trace);
+      const Extent extent = whole_extent(trace);
+      expect_critical(index, {extent.start_ns, extent.end_ns});
+      expect_critical(index, index.window());
+      for (const Step& step : index.steps().steps) expect_critical(index, {step.start_ns, step.end_ns});
+      if (HasFatalFailure()) return;
+    }
+  }
+  EXPECT_GE(with_devices, 35U);
 }
 
 /// Traces of one fault each, by their names in cases/trace.

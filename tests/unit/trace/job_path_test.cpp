@@ -55,6 +55,9 @@ std::vector<std::tuple<std::size_t, std::int64_t, std::int64_t>> places(const st
   return all;
 }
 
+constexpr PathClass kOperators = path_class(HostDoing::kOperator), kLaunch = path_class(HostDoing::kLaunch),
+                    kDataLoading = path_class(HostDoing::kDataLoading);
+
 std::int64_t time_of(const JobStretch& stretch, PathClass kind) {
   return stretch.class_ns[static_cast<std::size_t>(kind)];
 }
@@ -84,10 +87,14 @@ TEST(JobPath, OfTheOneWhoComesLastToAllNothingIsLeft) {
 TEST(JobPath, ClocksThatAreApartDoNotMatter) {
   Job job(2);
   job.meet({100, 400}, 450);
-  job.paths = {{0, 1000, {{500, 900, PathClass::kGpuCompute}}}, {0, 900, {{0, 390, PathClass::kCpu}}}};
+  job.paths = {
+      {0,
+       1000,
+       {{0, 100, kOperators}, {100, 450, PathClass::kGpuCommunication}, {450, 1000, PathClass::kGpuCompute}}},
+      {0, 900, {{0, 390, kOperators}, {390, 900, kLaunch}}}};
   const std::vector<JobStretch> together = job.path();
   for (CollectiveCall& call : job.calls[1]) call.start_ns += 5000;
-  job.paths[1] = {5000, 5900, {{5000, 5390, PathClass::kCpu}}};
+  job.paths[1] = {5000, 5900, {{5000, 5390, kOperators}, {5390, 5900, kLaunch}}};
   const std::vector<JobStretch> apart = job.path();
   // Each half of the offset, from the median of two.
   using Place = std::tuple<std::size_t, std::int64_t, std::int64_t>;
@@ -97,7 +104,7 @@ TEST(JobPath, ClocksThatAreApartDoNotMatter) {
 }
 
 TEST(JobPath, AWaitBesideOtherWorkIsPassedOver) {
-  for (const PathClass kind : {PathClass::kGpuCompute, PathClass::kCpu, PathClass::kDataLoading}) {
+  for (const PathClass kind : {PathClass::kGpuCompute, kOperators, kDataLoading}) {
     Job job(2);
     job.meet({100, 400}, 450);
     job.paths = {{0, 1000, {{0, 1000, kind}}}, {0, 900, {}}};
@@ -108,15 +115,19 @@ TEST(JobPath, AWaitBesideOtherWorkIsPassedOver) {
   }
 }
 
-TEST(JobPath, ClassesSumToTheTimeAndTransfersAreNamed) {
+TEST(JobPath, ClassesSumToTheTime) {
   Job job(2);
   job.meet({100, 400}, 450);
-  job.paths = {{0, 1000, {{0, 90, PathClass::kCpu}, {500, 700, PathClass::kGpuCompute}}},
-               {0, 900, {{0, 390, PathClass::kCpu}, {390, 420, PathClass::kLaunch}}}};
+  job.paths = {
+      {0,
+       700,
+       {{0, 90, kOperators}, {90, 450, PathClass::kGpuCommunication}, {500, 700, PathClass::kGpuCompute}}},
+      {0, 600, {{0, 390, kOperators}, {390, 420, kLaunch}, {420, 600, kOperators}}}};
+  job.paths[0].end_ns = 1000;  // outside its path to the end
   const std::vector<JobStretch> path = job.path();
   ASSERT_EQ(path.size(), 2U);
-  EXPECT_EQ(time_of(path[0], PathClass::kCpu), 390);
-  EXPECT_EQ(time_of(path[0], PathClass::kLaunch), 10);
+  EXPECT_EQ(time_of(path[0], kOperators), 390);
+  EXPECT_EQ(time_of(path[0], kLaunch), 10);
   EXPECT_EQ(time_of(path[1], PathClass::kGpuCommunication), 50);
   EXPECT_EQ(time_of(path[1], PathClass::kGpuCompute), 200);
   EXPECT_EQ(path[1].class_ns.back(), 350);
@@ -177,7 +188,7 @@ TEST(JobPath, IsPartOfTheAnalysisOfSeveralRanks) {
   ASSERT_EQ(path.rows.size(), 2U);
   EXPECT_EQ(std::get<std::int64_t>(path.rows[0][0]), 1);
   EXPECT_EQ(std::get<std::int64_t>(path.rows[0][2]), 730'000);
-  EXPECT_EQ(std::get<std::string>(path.rows[0][4]), "cpu");
+  EXPECT_EQ(std::get<std::string>(path.rows[0][4]), "operators");
   EXPECT_EQ(result.headlines.back().metric, "job_critical_path");
   EXPECT_EQ(result.headlines.back().value, 1'500'000);
 
@@ -189,30 +200,16 @@ TEST(JobPath, IsPartOfTheAnalysisOfSeveralRanks) {
   EXPECT_THAT(cut.notes, testing::Contains(testing::HasSubstr("has 2 stretches, the longest 1")));
 }
 
-TEST(JobPath, BesideItsOwnPathARankDoesWhatItsDeviceDoes) {
-  // The longest chain ends with the all-reduce: nothing in the file says that the kernel waited for it.
-  TraceBuilder builder;
-  builder.runtime("cudaLaunchKernel", 0, 10, 1);
-  builder.runtime("cudaLaunchKernel", 20, 10, 2);
-  builder.runtime("cudaLaunchKernel", 40, 10, 3);
-  builder.kernel("gemm", 15, 100, 1);
-  builder.kernel("ncclDevKernel_AllReduce_Sum_f32", 30, 1'999'970, 2, 0, 20);
-  builder.kernel("gemm", 2'000'010, 400, 3);
-  const PathGraph graph = hta_path_graph(builder.trace, {0, 2'001'000});
-  const CriticalPath own = hta_critical_path(graph);
-  ASSERT_EQ(own.end_ns, 2'000'000);
-  const RankPath path = rank_path(graph, own, {0, 2'001'000}, {{15, 115}, {2'000'010, 2'000'410}});
-  EXPECT_EQ(path.start_ns, 0);
-  EXPECT_EQ(path.end_ns, 2'001'000);
-  ASSERT_GE(path.stretches.size(), 2U);
-  const PathStretch &reduce = path.stretches[path.stretches.size() - 2], &last = path.stretches.back();
-  EXPECT_EQ(reduce.kind, PathClass::kGpuCommunication);
-  EXPECT_EQ(reduce.to_ns - reduce.from_ns, 1'999'970);
-  EXPECT_EQ(last.kind, PathClass::kGpuCompute);
-  EXPECT_EQ(last.from_ns, 2'000'010);
-  EXPECT_EQ(last.to_ns, 2'000'410);
-  for (std::size_t i = 1; i < path.stretches.size(); ++i)
-    EXPECT_GE(path.stretches[i].from_ns, path.stretches[i - 1].to_ns);
+TEST(JobPath, ThePathOfARankJoinsLinksOfOneClass) {
+  const RankPath path = rank_path(std::vector<PathLink>{{{10, 20}, kOperators, 1},
+                                                        {{20, 40}, kOperators, 2},
+                                                        {{40, 90}, PathClass::kGpuCompute, 3},
+                                                        {{90, 95}, kOperators, 2}});
+  EXPECT_EQ(std::pair(path.start_ns, path.end_ns), std::pair(std::int64_t{10}, std::int64_t{95}));
+  ASSERT_EQ(path.stretches.size(), 3U);
+  EXPECT_EQ(std::pair(path.stretches[0].from_ns, path.stretches[0].to_ns),
+            std::pair(std::int64_t{10}, std::int64_t{40}));
+  EXPECT_EQ(path.stretches[1].kind, PathClass::kGpuCompute);
 }
 
 TEST(JobPath, WithoutCollectivesRanksHaveRowsOnly) {

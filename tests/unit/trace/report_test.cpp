@@ -477,7 +477,7 @@ RankSummary full_summary() {
   finding.fix = "do";
   summary.findings = {finding};
   summary.ops = {{"aten::bmm", 2.5, 0}, {"cudaFree", 0, 1}};
-  summary.path = NamedPath{"ProfilerStep#1", {0, 10, {{2, 5, PathClass::kLaunch}}}};
+  summary.path = NamedPath{"ProfilerStep#1", {0, 10, {{2, 5, path_class(HostDoing::kLaunch)}}}};
   return summary;
 }
 
@@ -523,7 +523,7 @@ TEST(FileAnalysisJson, KeepsTheSummaryOfARank) {
   ASSERT_TRUE(is.path.has_value());
   EXPECT_EQ(is.path->window, "ProfilerStep#1");
   ASSERT_EQ(is.path->path.stretches.size(), 1U);
-  EXPECT_EQ(is.path->path.stretches[0].kind, PathClass::kLaunch);
+  EXPECT_EQ(is.path->path.stretches[0].kind, path_class(HostDoing::kLaunch));
 }
 
 TEST(FileAnalysisJson, RefusesASummaryOfAnotherVersion) {
