@@ -48,6 +48,11 @@ PARTS = {
         ".": "*", "kernels": "", "device": "kernels", "limits": "device", "sm90a": "limits", "peers": "device kernels",
         "absent_peers": "peers", "llm": "device kernels", "gpt_fast": "device kernels peers"},
 }
+# Definitions of other tools, and the only files beside theirs that may include them: those that show them under the tool's name.
+# What an analysis finds, and what findings say, comes from our own definitions.
+OTHER_TOOLS = "headroom_trace/peers/"
+SHOW_OTHER_TOOLS = {"src/headroom_trace/" + path for path in (
+    "analyses/collectives.cpp", "analyses/idle.cpp", "analyses/utilization.cpp", "program/main.cpp", "recording/measure_utilization.h")}
 # Rule: which headers of others, and the folders that may include them.
 OTHERS = {
     "torch": (re.compile(r"^(torch|ATen|c10|caffe2)/"), ("headroom_torch",)),
@@ -169,6 +174,8 @@ def part_breach(path, target):
                 return f"{own} is no part of {folder} yet: say in PARTS of tools/check_layers.py what it may include"
             if own != other and other not in parts[own].split() and parts[own] != "*":
                 return f"{own} may include only {parts[own] or 'itself'} of {folder}, not {other}: move the code"
+    if target.startswith(OTHER_TOOLS) and not path.startswith("src/" + OTHER_TOOLS) and path not in SHOW_OTHER_TOOLS:
+        return f"{OTHER_TOOLS} is for parity with other tools: use our own definition"
     return None
 
 

@@ -170,6 +170,8 @@ headroom_module(stats LEVEL -O2
         self.breach_of("src/headroom_trace/columns/trace.cpp", '#include "headroom_trace/work/idle_gaps.h"', "layer")
         self.breach_of("src/headroom_trace/analysis.cpp", '#include "headroom_trace/work/idle_gaps.h"', "layer")
         self.breach_of("src/headroom_trace/findings/findings.cpp", '#include "headroom_trace/peers/hta_idle.h"', "layer")
+        for path in ("critical_path/job_path.cpp", "analyses/critical_path.cpp", "ranks/lateness.cpp", "analyses/kernels.cpp"):
+            self.breach_of("src/headroom_trace/" + path, '#include "headroom_trace/peers/hta_critical_path.h"', "layer")
         self.breach_of("src/headroom_trace/extras/thing.cpp", '#include "headroom_trace/columns/trace.h"', "layer")
 
     def test_the_parts_of_ranks_and_of_runners_have_an_order(self):
@@ -186,6 +188,10 @@ headroom_module(stats LEVEL -O2
             every = [part for part in parts if part != "."]
             graph = {part: every if may == "*" else may.split() for part, may in parts.items()}
             self.assertEqual((folder, check_layers.in_circles(graph)), (folder, []))
+
+    def test_only_files_that_show_other_tools_are_listed_so(self):
+        for path in check_layers.SHOW_OTHER_TOOLS:
+            self.assertIn(f'#include "{check_layers.OTHER_TOOLS}', check_layers.read(os.path.join(TOOLS, ".."), path), path)
 
     def test_the_parts_may_include_no_more_than_they_do(self):
         root = os.path.join(TOOLS, "..")

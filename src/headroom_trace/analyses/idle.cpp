@@ -217,7 +217,7 @@ void add_causes(DataTable& table, const char* scope, const std::vector<IdleWork>
 DataTable causes_table(const std::vector<IdleWork>& devices, const std::vector<IdleWork>& streams,
                        std::int64_t threshold_ns) {
   DataTable table{"causes",
-                  fmt::format("causes of idle time; a kernel wait is shorter than {}",
+                  fmt::format("HTA's causes of idle time; a kernel wait is shorter than {}",
                               format_time_ns(static_cast<double>(threshold_ns))),
                   {{"scope", "gaps of", Kind::kText},
                    {"cause", "cause", Kind::kText},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "headroom_trace/columns/host_order.h"
@@ -96,10 +97,12 @@ class PathSearch {
 
   HostTimes host_times() const {
     HostTimes times;
+    std::optional<std::uint32_t> busiest;
     for (const Link& link : chain_) {
       if (link.kind != Link::Kind::kHost) continue;
       const std::uint32_t launch = link.row == kNone ? kNone : launch_of(link.row);
-      times.times.push_back({link.time, launch == kNone ? busiest_thread() : trace_.events.thread[launch]});
+      if (launch == kNone && !busiest) busiest = busiest_thread();
+      times.times.push_back({link.time, launch == kNone ? *busiest : trace_.events.thread[launch]});
     }
     times.first = {0, times.times.size()};
     return times;
