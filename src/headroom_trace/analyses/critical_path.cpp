@@ -294,9 +294,10 @@ std::string place_of(const Trace& trace, std::uint32_t event) {
   return "thread " + trace.threads[trace.events.thread[event]].tid;
 }
 
-DataTable link_table(const Trace& trace, std::span<const PathLink> path) {
+DataTable link_table(const Trace& trace, std::span<const PathLink> path, std::size_t top) {
   std::vector<PathLink> sorted(path.begin(), path.end());
   std::ranges::stable_sort(sorted, std::greater{}, &PathLink::length_ns);
+  if (top > 0 && sorted.size() > top) sorted.resize(top);
   DataTable table{"longest_links",
                   "the longest links of the critical path",
                   {{"class", "class", Kind::kText},
@@ -363,8 +364,8 @@ AnalysisResult analyze_critical_path(const TraceIndex& index, const AnalysisOpti
   if (path.empty()) result.notes.emplace_back("no time lies in it: there is no path");
   add_notes(index, sums, path_ns, result.notes);
   result.tables = {path_table(window, path), class_table(sums, path_ns), name_table(trace, path),
-                   link_table(trace, path)};
-  for (DataTable* table : {&result.tables[2], &result.tables[3]}) keep_top(*table, options.top);
+                   link_table(trace, path, options.top)};
+  keep_top(result.tables[2], options.top);
   keep_for_job(index, window, path, result);
   result.headlines.push_back({"critical_path", Kind::kTimeNs, true, static_cast<double>(path_ns), ""});
   for (std::size_t kind = 0; kind < kPathClasses; ++kind) {
