@@ -60,6 +60,15 @@ class JobPath(CommandLineTest):
         self.assertRegex(result.stdout, rf"^the job's critical path takes 12.5 ms and ends on rank 0; .* lies on rank {late}, ")
         self.assertNotIn("path_stretches", result.stdout)
 
+    def test_what_the_late_rank_does_is_named(self):
+        # A host that runs ahead of a full device launches early: the slow kernels are the path, not their launches.
+        for case, answer in (("k1", r"lies on rank 1, 5\.00 ms of it gpu compute"),
+                             ("j2b_one_clock", r"rank 0, where all of it lies: 2\.00 ms of it gpu compute")):
+            with self.subTest(case=case):
+                result = trace("critical-path", SHARED.parent / "cases" / "trace" / case)
+                self.assert_exit(result, 0)
+                self.assertRegex(result.stdout.splitlines()[0], answer)
+
 
 class WithoutCollectives(CommandLineTest):
     def test_ranks_have_rows_and_a_note(self):
