@@ -39,6 +39,7 @@
 #include "headroom/results/record_files.h"
 #include "headroom/results/run_journal.h"
 #include "headroom/results/shown_records.h"
+#include "headroom/schedule/case_records.h"
 #include "headroom/stats/stopping.h"
 #include "headroom/tables/width.h"
 
@@ -59,6 +60,7 @@ struct CommandOptions {
   bool random_environment = true;
   std::chrono::milliseconds timeout{-1};
   StopRule stop;
+  double run_time_ns = 0;                 ///< of all groups; infinity where --max-time is of each
   std::optional<std::size_t> min_rounds;  ///< nothing: as many as a verdict needs
   bool exact_rounds = false;              ///< --runs
   bool until_decided = true;              ///< no --precision was asked for
@@ -151,7 +153,9 @@ void declare_measuring(OptionTable& table, RawCommandOptions& raw, CommandOption
   table.add_option("--margin", raw.margin, "differences up to it are none (default 1%)");
   table.add_option("--min-time", raw.stop.min_time, "least time of measuring (default 2s)");
   table.add_option("--max-time", raw.stop.max_time,
-                   "most time of measuring, once --min-rounds are over (default 60s)");
+                   std::string("most time of measuring a group of compared commands, once --min-rounds are "
+                               "over (default 60s)") +
+                       kRunTimeHelp);
   table
       .add_option("-r,--runs,--num-samples", raw.stop.num_samples,
                   "runs of each command, exactly so many (default: until the interval is narrow)")
@@ -163,7 +167,7 @@ void declare_measuring(OptionTable& table, RawCommandOptions& raw, CommandOption
       .range(1, std::int64_t{1} << 40);
   table.add_option("--max-rounds", raw.max_rounds, "most rounds (default 10000)")
       .range(1, std::int64_t{1} << 40);
-  table.add_flag("--quick", raw.quick, "a first look: precision 2%, at most 5 s");
+  table.add_flag("--quick", raw.quick, "a first look: precision 2%, at most 5 s of each group of compared commands");
   table.add_option("--seed", options.seed, "of the random order");
 }
 
@@ -251,6 +255,7 @@ void understand(const RawCommandOptions& raw, CommandOptions& options) {
   }
   options.shell = shell_named(raw.shell);
   options.stop = stop_rule(raw, options.stop);
+  options.run_time_ns = run_time_ns(raw.stop);
   settle_rounds(raw, options);
   if (!raw.margin.empty()) options.margin = parse_margin(raw.margin);
   if (!raw.timeout.empty()) {
@@ -607,6 +612,7 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
   journal.begin(*environment);
   std::vector<Record> records;
   std::size_t measured = 0;
+  const double end_ns = now_ns() + options.run_time_ns;
   const std::size_t least_rounds = fewest_rounds(count_comparisons(groups));
   {
     TerminalProgress terminal([](const std::vector<Record>&) {});
@@ -614,7 +620,11 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
     for (const std::vector<PlannedCommand>& group : groups) {
       if (interrupts > 0) break;
       watch.begin(measured);
-      CommandRounds rounds(group, settings_of(options, least_rounds, watch, journal), counters,
+      CommandRoundSettings settings = settings_of(options, least_rounds, watch, journal);
+      const double share_ns = (end_ns - now_ns()) / static_cast<double>(groups.size() - measured);
+      settings.end_ns = now_ns() + share_ns;
+      settings.out_of_time = not_reached(options.run_time_ns);
+      CommandRounds rounds(group, std::move(settings), counters,
                            [&](const CommandProgress& progress) { watch.show(progress); });
       CommandGroup run;
       QuotaWatch quota;
@@ -632,7 +642,8 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
   print_sheet(shown_commands(records), files.uses_stdout() ? stderr : stdout, options.markdown);
   keep_results(records, options.store, journal, [&] { files.finish(records); });
   if (interrupts > 0) return tell_interrupted();
-  return any_outcome(records, Outcome::Kind::kFailed) ? ExitCode::kNo : ExitCode::kFine;
+  if (any_outcome(records, Outcome::Kind::kFailed)) return ExitCode::kNo;
+  return std::ranges::any_of(records, is_unreached) ? ExitCode::kInconclusive : ExitCode::kFine;
 }
 
 }  // namespace

@@ -38,6 +38,27 @@ class AbTest(CommandLineTest):
         self.assertEqual(len(of_metric(records_of(path), "latency")[0]["samples"][0]["values"]), 6)
         self.assertRegex(result.stdout, r"x the time of sleep 0.1 \(95 % interval .* to .*\): slower\n")
 
+    def test_a_time_from_five_seconds_on_is_that_of_the_whole_run(self):
+        path = self.folder / "records.json"
+        result = headroom("ab", "sleep {t}", "sleep 4", "-L", "t", "4,4.1", "--max-time", "5", "--no-store", "--json", path)
+        self.assert_exit(result, 3)
+        rows = of_metric(records_of(path), "latency")
+        self.assertEqual(len(rows), 4)
+        late = [row for row in rows if row["outcome"]["kind"] == "skipped"]
+        self.assertIn(len(late), (2, 3), "a run of the first two, and at most one of the others: no sixth round")
+        for row in late:
+            self.assertEqual((row["stop"], row["outcome"]["reason"]), ("max-time", "not reached within --max-time 5.00 s"))
+        self.assertRegex(result.stdout, "of 4 commands were not measured: sleep .*: not reached within --max-time 5.00 s")
+
+    def test_a_comparison_that_is_cut_is_inconclusive(self):
+        result = headroom("ab", "sleep 1.5", "sleep 1.6", "--max-time", "5s", "--min-rounds", "50", "--no-store")
+        self.assert_exit(result, 0)
+        self.assertRegex(result.stdout, r"too few pairs for an interval\): inconclusive \(too few runs to tell\)")
+        self.assertNotRegex(result.stdout, "faster|slower")
+        result = headroom("time", "sleep 2", "--runs", "50", "--max-time", "5s", "--no-store")
+        self.assert_exit(result, 0)
+        self.assertRegex(result.stdout, r"without an interval \(median of [123] runs?\)")
+
     def test_a_first_look_keeps_its_time(self):
         start = time.monotonic()
         result = headroom("ab", "sleep 3", "sleep 4", "--quick", "--no-store")

@@ -47,4 +47,8 @@ double run_time_ns(const StopOptions& given) {
   return given_ns < kLeastRunTimeNs ? std::numeric_limits<double>::infinity() : given_ns;
 }
 
+std::string not_reached(double run_time_ns) {
+  return "not reached within --max-time " + format_time_ns(run_time_ns);
+}
+
 }  // namespace headroom::cli

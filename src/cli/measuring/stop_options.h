@@ -17,12 +17,20 @@ struct StopOptions {
 /// `rule` with what was given in place of its own. The least time is never above the most. Throws Error.
 StopRule stop_rule_with(StopRule rule, const StopOptions& given);
 
-/// A run with a --max-time from here on ends within it, all that runners do included; a shorter one is of the
-/// sampling of each group, for starting programs alone takes seconds.
+/// A run with a --max-time from here on ends within it and the sample that it is in, all that runners do
+/// included; a shorter one is of the sampling of each group, for starting programs alone takes seconds.
 inline constexpr double kLeastRunTimeNs = 5e9;
+
+/// The second half of the help of --max-time: the first says what a shorter one is of.
+inline constexpr const char* kRunTimeHelp =
+    "; from 5s on of the whole run, which ends with the sample that it is in: what it does not reach is a row "
+    "that says so";
 
 /// Returns --max-time as the time of the whole run; infinity if it is not given, or less than
 /// kLeastRunTimeNs. Throws Error.
 double run_time_ns(const StopOptions& given);
+
+/// "not reached within --max-time 5.00 s".
+std::string not_reached(double run_time_ns);
 
 }  // namespace headroom::cli

@@ -114,6 +114,7 @@ Record base_record(const CommandTrack& track, const CommandGroup& group,
   record.device = "cpu";
   record.outcome = track.outcome;
   if (!track.samples.empty()) record.stop = track.alive() ? group.stop : StopReason::kRunnerLost;
+  if (track.outcome.kind == Outcome::Kind::kSkipped) record.stop = StopReason::kMaxTime;
   record.notes = notes_of(track, group);
   return record;
 }

@@ -81,6 +81,10 @@ CommandRounds::CommandRounds(std::vector<PlannedCommand> commands, CommandRoundS
 }
 
 CommandGroup CommandRounds::run() {
+  if (is_late()) {
+    mark_out_of_time();
+    return std::move(group_);
+  }
   setup_all();
   started_ns_ = settings_.now_ns();
   watch_noise();
@@ -92,10 +96,18 @@ CommandGroup CommandRounds::run() {
     group_.stop = StopReason::kInterrupted;
     group_.look = Look::kRunning;
   }
+  if (!interrupted_) mark_out_of_time();
   group_.as_many_as_asked = settings_.exact_rounds && group_.stop == StopReason::kMaxSamples;
   cleanup_all();
   note_left_running();
   return std::move(group_);
+}
+
+void CommandRounds::mark_out_of_time() {
+  for (CommandTrack& track : group_.commands) {
+    if (track.alive() && track.samples.empty())
+      track.outcome = {Outcome::Kind::kSkipped, settings_.out_of_time};
+  }
 }
 
 void CommandRounds::setup_all() {
@@ -140,6 +152,7 @@ void CommandRounds::sample_round() {
   for (CommandTrack* track : order) {
     interrupted_ = interrupted_ || settings_.is_interrupted();
     if (interrupted_) return;
+    if (is_late()) break;
     if (!track->alive()) continue;
     CommandSpec spec = track->planned.spec;
     spec.environment.push_back(left_running_.mark(number_of(*track)));
@@ -227,12 +240,16 @@ bool CommandRounds::should_end() {
   StopState state{round_, progress_.elapsed_ns, std::nullopt};
   // Estimates cost more as samples add up: worth their time at every eighth more, not at every one.
   // A cap ends sampling only after a look, or a goal that is met would not be told.
-  if (round_ >= next_look_ || should_stop(settings_.stop, state)) {
+  if (round_ >= next_look_ || is_late() || should_stop(settings_.stop, state)) {
     next_look_ = round_ + std::max<std::size_t>(1, round_ / 8);
     state.relative_half_width = worst_half_width();
     progress_.half_width = state.relative_half_width;
   }
   const auto reason = reason_to_end(state);
+  if (is_late()) {
+    group_.stop = reason.value_or(StopReason::kMaxTime);
+    return true;
+  }
   if (!reason) return false;
   // Warm-up may have left too few samples for an interval: then up to as many rounds again.
   const bool too_few = !progress_.half_width && settings_.min_rounds >= kFewestForInterval;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <random>
 #include <string>
@@ -95,6 +96,10 @@ struct CommandRoundSettings {
   std::function<bool()> is_hurried = [] { return false; };      ///< skip conclude and cleanup, too
   std::function<CommandResult(const CommandSpec&, const std::function<bool()>&)> run = run_command;
   std::function<double()> now_ns;  ///< clock for the caps
+  /// No run is begun after it, however few rounds there are; a command without one is skipped for this
+  /// reason.
+  double end_ns = std::numeric_limits<double>::infinity();
+  std::string out_of_time{};
   /// Called after each round.
   std::function<void(const CommandGroup&)> on_round = [](const CommandGroup&) {};
 };
@@ -122,6 +127,8 @@ class CommandRounds {
   void cleanup_all();
   void note_left_running();
   std::size_t number_of(const CommandTrack& track) const;
+  bool is_late() const { return settings_.now_ns() >= settings_.end_ns; }
+  void mark_out_of_time();
   void sample_round();
   void sample(CommandTrack& track, const CommandSpec& spec);
   void keep(CommandTrack& track, const CommandResult& result, std::vector<std::optional<double>> counts);

@@ -159,6 +159,48 @@ TEST(CommandRounds, ACapOnTimeWaitsForAnInterval) {
   EXPECT_EQ(group.stop, StopReason::kMaxTime);
 }
 
+TEST(CommandRounds, TheEndOfTheRunIsNotPutOffByTheLeastRounds) {
+  FakeCommands fake;
+  fake.wall_ns = [](const std::string&) { return 100e9; };
+  CommandRoundSettings settings = fake.settings();
+  settings.end_ns = 250e9;
+  const CommandGroup group = fake.measure({"a", "b"}, settings);
+  EXPECT_EQ(fake.now_ns, 300e9) << "the run that was begun in time is the last";
+  EXPECT_EQ(group.commands[0].samples.size() + group.commands[1].samples.size(), 3U);
+  EXPECT_EQ(group.stop, StopReason::kMaxTime);
+  EXPECT_FALSE(ratio_of_group(group).interval) << "of one round";
+}
+
+TEST(CommandRounds, ACommandThatTheTimeDoesNotReachIsSkipped) {
+  FakeCommands fake;
+  fake.wall_ns = [](const std::string&) { return 100e9; };
+  CommandRoundSettings settings = fake.settings();
+  settings.end_ns = 50e9;
+  settings.out_of_time = "not reached";
+  const CommandGroup group = fake.measure({"a", "b"}, settings);
+  EXPECT_THAT(fake.calls, testing::SizeIs(1));
+  std::size_t skipped = 0;
+  for (const Record& record : command_records(group, nullptr)) {
+    if (record.outcome.kind != Outcome::Kind::kSkipped) continue;
+    ++skipped;
+    EXPECT_EQ(record.outcome.reason, "not reached");
+    EXPECT_EQ(record.stop, StopReason::kMaxTime);
+  }
+  EXPECT_EQ(skipped, 1U);
+}
+
+TEST(CommandRounds, AGroupThatTheTimeDoesNotReachIsNotSetUp) {
+  FakeCommands fake;
+  CommandRoundSettings settings = fake.settings();
+  settings.end_ns = 0;
+  PlannedCommand one = FakeCommands::command("a");
+  one.setup = "make";
+  one.cleanup = "clean";
+  const CommandGroup group = fake.measure_planned({one}, settings);
+  EXPECT_THAT(fake.calls, IsEmpty());
+  EXPECT_EQ(group.commands[0].outcome.kind, Outcome::Kind::kSkipped);
+}
+
 /// A machine on which b takes `factor` times as long, with so much noise.
 struct NoisyCommands : FakeCommands {
   std::mt19937_64 random;
