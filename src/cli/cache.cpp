@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/measuring/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
@@ -26,6 +28,7 @@
 #include "headroom/environment/fingerprint.h"
 #include "headroom/results/record_files.h"
 #include "headroom/results/run_journal.h"
+#include "headroom/schedule/case_records.h"
 #include "headroom/tables/table.h"
 
 namespace headroom::cli {
@@ -37,7 +40,7 @@ struct CacheOptions {
   std::vector<std::string> command;  ///< after "--"
   std::vector<std::string> layers;
   std::vector<std::string> models;
-  std::string metric, unit, order, timeout, pytorch;
+  std::string metric, unit, order, timeout, max_time, pytorch;
   OptionValues set;
   int repeat = 0;  ///< 0: the suite's
   bool warm_twice = false;
@@ -112,6 +115,10 @@ void declare_measuring(OptionTable& table, RawCacheOptions& raw, CacheOptions& o
   table.add_option("--order", options.order, "of the models: random (in each round) or listed")
       .one_of({"random", "listed"});
   table.add_option("--seed", options.seed, "of the random order (default 1)");
+  table.add_option("--max-time", options.max_time,
+                   std::string("most time of the pairs of each model, of which there is one at least "
+                               "(default: none)") +
+                       kRunTimeHelp);
   table.add_option("--timeout", options.timeout, "most time for one run (default: the suite's, or 2000s)");
   table.add_option("--output", options.output, "records as PyTorch's cachebench.py writes them (JSON)")
       .completed_by(Completes::kFile);
@@ -279,6 +286,11 @@ CacheRequest request_of(const CacheOptions& options) {
   request.warm_twice = options.warm_twice || options.each_layer;
   request.each_layer = options.each_layer;
   request.seed = options.seed;
+  StopOptions stop;
+  stop.max_time = options.max_time;
+  if (!options.max_time.empty()) request.most_ns_of_model = stop_rule_with({}, stop).max_time_ns;
+  request.run_time_ns = run_time_ns(stop);
+  request.out_of_time = not_reached(request.run_time_ns);
   request.journal = journal_folder();
   const std::vector<std::string> lacking = lacking_for(suite, request.places);
   if (!lacking.empty())
@@ -291,6 +303,8 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments, co
   command.insert(command.end(), arguments.begin(), arguments.end());
   Environment environment = read_environment(command);
   environment.extra_info["seed"] = std::to_string(request.seed);
+  if (std::isfinite(request.most_ns_of_model))
+    environment.extra_info["max_time_s"] = fmt::format("{:g}", request.most_ns_of_model / 1e9);
   environment.extra_info["order"] = request.suite.random_order ? "random" : "listed";
   return std::make_shared<const Environment>(std::move(environment));
 }
@@ -352,7 +366,8 @@ ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
   if (run.interrupted) return tell_interrupted();
   const bool failed =
       std::ranges::any_of(run.models, [](const ModelRun& model) { return !model.failure.empty(); });
-  return failed ? ExitCode::kNo : ExitCode::kFine;
+  if (failed) return ExitCode::kNo;
+  return std::ranges::any_of(records, is_unreached) ? ExitCode::kInconclusive : ExitCode::kFine;
 }
 
 /// Throws Error for values that do not parse; usage errors are printed.

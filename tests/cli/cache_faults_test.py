@@ -240,6 +240,28 @@ class EndedRunsTest(CacheFaultsTest):
 
 
 class UseTest(CacheFaultsTest):
+    def test_its_time_is_that_of_the_whole_run(self):
+        result = self.cache("--suite", self.suite_of({"slow": "sleep 1", "slower": "sleep 5"}), "--repeat", "50", "--max-time", "5s", "--json", self.records)
+        self.assert_exit(result, 3)
+        rows = {}
+        for record in records_of(self.records):
+            rows.setdefault(record["model"]["name"], []).append(record)
+        self.assertEqual({row["outcome"]["kind"] for row in rows["slow"]}, {"measured"})
+        for model in ("slower", "fine"):
+            self.assertEqual([row["outcome"]["kind"] for row in rows[model]], ["skipped"], "not even a pair")
+        self.assertEqual({row["stop"] for row in rows["slow"] + rows["slower"] + rows["fine"]}, {"max-time"})
+        self.assertIn("skipped: slower: not reached within --max-time 5.00 s", result.stdout)
+        shown = headroom("show", self.records)
+        self.assertIn("skipped: slower: not reached within --max-time 5.00 s", shown.stdout)
+
+    def test_a_shorter_time_is_that_of_a_model(self):
+        result = self.cache("--suite", self.suite_of({"slow": "sleep 0.3"}), "--repeat", "50", "--max-time", "500ms",
+                            "--json", self.records)
+        self.assert_exit(result, 0)
+        self.assertRegex(result.stdout, r"slow: [12] of 50 pairs: the time was over")
+        self.assertEqual({record["outcome"]["kind"] for record in records_of(self.records)}, {"measured"})
+        self.assertRegex(self.cache("--suite", self.suite_of({}), "--max-time", "0").stderr, "--max-time must be above 0")
+
     def test_a_command_with_its_own_layer_and_metric(self):
         script = ("if test -e $MINE/m; then echo took 250 ms; else touch $MINE/m; echo took 1000 ms; fi; "
                   "echo | awk '{print 1}' >&2")

@@ -70,8 +70,9 @@ std::string option_or(const OptionValues& options, const char* name, const char*
   return found == options.end() ? fallback : found->second;
 }
 
-StopReason stop_of(const CacheRequest& request, const CacheRun& run, std::size_t pairs) {
+StopReason stop_of(const CacheRequest& request, const CacheRun& run, std::size_t pairs, bool capped) {
   if (pairs == request.repeat) return StopReason::kMaxSamples;
+  if (capped) return StopReason::kMaxTime;
   return run.interrupted ? StopReason::kInterrupted : StopReason::kNone;
 }
 
@@ -87,9 +88,12 @@ class RecordMaker {
     if (!model.failure.empty() || model.pairs.empty()) {
       Record record = phase_record(model, "Cold");
       if (!model.pairs.empty()) set_values(record, model, cold_values(model));
-      record.outcome = model.failure.empty()
-                           ? Outcome{Outcome::Kind::kSkipped, "interrupted before its first pair"}
-                           : Outcome{Outcome::Kind::kFailed, model.failure};
+      record.outcome = {Outcome::Kind::kSkipped, "interrupted before its first pair"};
+      if (!model.failure.empty()) record.outcome = {Outcome::Kind::kFailed, model.failure};
+      if (!model.unreached.empty()) {
+        record.outcome.reason = model.unreached;
+        record.stop = StopReason::kMaxTime;
+      }
       records.push_back(std::move(record));
       return;
     }
@@ -127,7 +131,7 @@ class RecordMaker {
       if (model.failure.empty()) models.push_back(model.model);
     }
     record.metric.extra_info["models"] = join(models, " ");
-    record.stop = stop_of(request_, run_, gain->count);
+    record.stop = stop_of(request_, run_, gain->count, std::ranges::any_of(run_.models, &ModelRun::capped));
     records.push_back(std::move(record));
   }
 
@@ -215,7 +219,7 @@ class RecordMaker {
     samples.rounds = std::move(rounds);
     record.samples = {std::move(samples)};
     record.metric.value = median(values);
-    record.stop = stop_of(request_, run_, model.pairs.size());
+    record.stop = stop_of(request_, run_, model.pairs.size(), model.capped);
     add_layers(record, model);
   }
 
@@ -684,6 +688,13 @@ Sheet cache_sheet(const CacheRequest& request, const CacheRun& run) {
                              counted(run.models.size(), "model")),
                  Tone::kBad);
   }
+  const auto unreached =
+      std::ranges::count_if(run.models, [](const ModelRun& model) { return !model.unreached.empty(); });
+  if (unreached > 0) {
+    sheet.answer(fmt::format("{} of {} not measured: the time was over before a pair of a cold and a warm run",
+                             unreached, counted(run.models.size(), "model")),
+                 Tone::kBad);
+  }
   if (pair_count(run) > 0) {
     answer_worth(sheet, request, run);
     const std::string warm = warm_lines(request, run);
@@ -704,6 +715,13 @@ Sheet cache_sheet(const CacheRequest& request, const CacheRun& run) {
     sheet.table(layer_table(request, run)).notes(layer_lines(request, run), Tone::kPlain);
   }
   for (const ModelRun& model : run.models) {
+    if (!model.unreached.empty())
+      sheet.notes(fmt::format("skipped: {}: {}\n", shown_name(model.model), model.unreached), Tone::kBad);
+    if (model.capped && !model.pairs.empty() && model.pairs.size() < request.repeat) {
+      sheet.notes(fmt::format("{}: {} of {} pairs: the time was over\n", shown_name(model.model),
+                              model.pairs.size(), request.repeat),
+                  Tone::kPlain);
+    }
     if (!model.left_running.empty())
       sheet.notes(fmt::format("{}: {}\n", shown_name(model.model), model.left_running), Tone::kPlain);
     if (model.failure.empty()) continue;

@@ -5,6 +5,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -35,6 +36,13 @@ bool is_full(const fs::path& folder) {
 
 /// Thrown within a pair when Ctrl-C came: the pair is dropped, nothing failed.
 struct PairInterrupted {};
+/// The same when the time of the run is over.
+struct PairOutOfTime {};
+
+double now_ns() {
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 /// The layers of one request, opened; put back when it ends.
 class Layers {
@@ -122,11 +130,14 @@ class PairRunner {
         is_interrupted_(is_interrupted),
         temporary_(folder_.path() / "tmp"),
         layers_(request, folder_.path(), temporary_),
-        order_(request.seed) {}
+        order_(request.seed),
+        end_ns_(now_ns() + request.run_time_ns) {}
+
+  bool is_late() const { return now_ns() >= end_ns_; }
 
   std::vector<std::string> parts() const { return layers_.parts(); }
 
-  /// Throws Error where the model fails, PairInterrupted on Ctrl-C.
+  /// Throws Error where the model fails, PairInterrupted on Ctrl-C, PairOutOfTime.
   CachePair run(const std::string& model, std::uint32_t round, CacheStep step) {
     step.model = model;
     step.round = round;
@@ -181,6 +192,7 @@ class PairRunner {
   }
 
   double measure(const std::string& phase, CacheStep step) {
+    if (is_late()) throw PairOutOfTime{};
     step.phase = phase;
     if (observer_.on_step) observer_.on_step(step);
     try {
@@ -242,6 +254,7 @@ class PairRunner {
   fs::path temporary_;
   Layers layers_;
   std::mt19937_64 order_;
+  double end_ns_;
   fs::path work_;
   int runs_ = 0;
   LeftRunning left_running_;
@@ -378,6 +391,23 @@ std::vector<std::size_t> pair_order(std::size_t models, std::size_t repeat, bool
   return order;
 }
 
+namespace {
+
+/// The most time of the pairs of a model. Where models are measured one after the other the time of the run
+/// is shared, or the first would take all of it.
+double most_ns_of_model(const CacheRequest& request) {
+  if (request.suite.random_order) return request.most_ns_of_model;
+  return std::min(request.most_ns_of_model,
+                  request.run_time_ns / static_cast<double>(request.models.size()));
+}
+
+void end_by_time(const CacheRequest& request, ModelRun& model) {
+  model.capped = true;
+  if (model.pairs.empty()) model.unreached = request.out_of_time;
+}
+
+}  // namespace
+
 CacheRun run_cache(const CacheRequest& request, const CacheObserver& observer,
                    const std::function<bool()>& is_interrupted) {
   CacheRun run;
@@ -386,13 +416,20 @@ CacheRun run_cache(const CacheRequest& request, const CacheObserver& observer,
   if (request.each_layer) run.parts = runner.parts();
   const std::vector<std::size_t> order =
       pair_order(request.models.size(), request.repeat, request.suite.random_order, request.seed);
+  const double most_ns = most_ns_of_model(request);
+  std::vector<double> spent_ns(run.models.size(), 0);
   for (std::size_t i = 0; i < order.size() && !run.interrupted; ++i) {
     ModelRun& model = run.models[order[i]];
     if (!model.failure.empty()) continue;
+    if (runner.is_late() || (spent_ns[order[i]] >= most_ns && !model.pairs.empty())) {
+      end_by_time(request, model);
+      continue;
+    }
     if (is_interrupted && is_interrupted()) {
       run.interrupted = true;
       break;
     }
+    const double start_ns = now_ns();
     try {
       const auto round = static_cast<std::uint32_t>(model.pairs.size());
       model.pairs.push_back(runner.run(model.model, round, {"", "", 0, i + 1, order.size()}));
@@ -400,7 +437,10 @@ CacheRun run_cache(const CacheRequest& request, const CacheObserver& observer,
       model.failure = error.what();
     } catch (const PairInterrupted&) {
       run.interrupted = true;
+    } catch (const PairOutOfTime&) {
+      end_by_time(request, model);
     }
+    spent_ns[order[i]] += now_ns() - start_ns;
     if (observer.on_progress && !run.interrupted) observer.on_progress(run);
   }
   for (ModelRun& model : run.models) model.left_running = runner.left_running(model.model);
@@ -413,10 +453,13 @@ Json cache_run_json(const CacheRequest& request, const CacheRun& run) {
   for (const ModelRun& model : run.models) {
     Json pairs = Json::array();
     for (const CachePair& pair : model.pairs) pairs.push_back(pair_json(pair));
-    models.push_back({{"model", model.model},
-                      {"pairs", pairs},
-                      {"failure", model.failure},
-                      {"left_running", model.left_running}});
+    Json one = {{"model", model.model},
+                {"pairs", pairs},
+                {"failure", model.failure},
+                {"left_running", model.left_running}};
+    if (model.capped) one["capped"] = true;
+    if (!model.unreached.empty()) one["unreached"] = model.unreached;
+    models.push_back(std::move(one));
   }
   return {{"request", request_json(request)}, {"models", models}, {"parts", run.parts}};
 }
@@ -430,6 +473,8 @@ ShownCacheRun cache_run_from_json(const Json& json, const std::string& source) {
       ModelRun& one = shown.run.models.emplace_back(ModelRun{model.at("model").string(), {}, ""});
       one.failure = model.at("failure").string();
       one.left_running = model.at("left_running").string();
+      one.capped = model.contains("capped") && model.at("capped").get<bool>();
+      if (model.contains("unreached")) one.unreached = model.at("unreached").string();
       for (const Json& pair : model.at("pairs")) one.pairs.push_back(pair_of(pair));
     }
     check(shown);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,10 @@ struct CacheRequest {
   bool each_layer = false;
   std::uint64_t seed = 1;         ///< of the order of the models
   std::filesystem::path journal;  ///< folder with notes on folders set aside
+  double most_ns_of_model = std::numeric_limits<double>::infinity();  ///< of its pairs, one at least
+  /// Of all pairs: no run is begun after it, and the pair that lacks one is dropped.
+  double run_time_ns = std::numeric_limits<double>::infinity();
+  std::string out_of_time{};  ///< why a model without a pair was not reached by then
 };
 
 /// The content of a layer before the cold run, after it, and after the last warm run.
@@ -60,6 +65,8 @@ struct ModelRun {
   std::vector<CachePair> pairs;
   std::string failure;         ///< reason for giving up; earlier pairs are kept
   std::string left_running{};  ///< LeftRunning::note of its commands
+  std::string unreached{};     ///< why it has no pair, if the time was over
+  bool capped = false;         ///< it has fewer pairs than asked for, since the time was over
 };
 
 struct CacheRun {
