@@ -209,6 +209,23 @@ void PreparedTracks::stop_runners() {
   for (const Track* track : all()) workers_->stop(track->planned.runner);
 }
 
+void PreparedTracks::renew_runners() {
+  for (const std::size_t runner : runners()) workers_->renew(runner);
+}
+
+double PreparedTracks::start_ns() const {
+  double sum = 0;
+  for (const std::size_t runner : runners()) sum += workers_->start_ns(runner);
+  return sum;
+}
+
+std::set<std::size_t> PreparedTracks::runners() const {
+  std::set<std::size_t> runners;
+  for (const Track& track : result_->cases) runners.insert(track.planned.runner);
+  for (const LimitTrack& limit : result_->limits) runners.insert(limit.track.planned.runner);
+  return runners;
+}
+
 std::optional<SampleReply> PreparedTracks::sample(Track& track, const SampleRequest& request) {
   std::optional<SampleReply> reply;
   guarded(track, [&](Worker& worker) { reply = worker.sample(track.id, request); });
@@ -367,7 +384,8 @@ GroupResult GroupRun::run() {
 
 void GroupRun::run_process(int process) {
   progress_.process = static_cast<std::size_t>(process);
-  if (settings_.processes > 1) tracks_.stop_runners();
+  const bool keeps = process == 0 && keeps_runners();
+  if (settings_.processes > 1 && !keeps) tracks_.renew_runners();
   if (process > 0) tracks_.next_epoch();
   if (process == 0) {
     for (Track& track : result_.cases) recall_variant(track);
@@ -391,7 +409,8 @@ void GroupRun::run_process(int process) {
   if (is_first) calibrate_all();
   warm_up();
   if (process == 0) {
-    prepared_ns_ = settings_.now_ns() - start_ns;
+    // A fresh process has to be started, too.
+    prepared_ns_ = settings_.now_ns() - start_ns + (keeps ? tracks_.start_ns() : 0);
     settle_processes();
   }
   // A sample that was begun in time may end after it.
@@ -403,6 +422,11 @@ void GroupRun::run_process(int process) {
   tracks_.conclude_all();
   // What a recorder left in the process would be in the times of the next group.
   if (traced) tracks_.stop_runners();
+}
+
+bool GroupRun::keeps_runners() const {
+  const double left_ns = std::min(settings_.end_ns - settings_.now_ns(), settings_.share_ns);
+  return left_ns < kNever && tracks_.start_ns() > kFreshShare * left_ns;
 }
 
 bool GroupRun::recall_variant(Track& track) {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <random>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,6 +62,10 @@ class PreparedTracks {
   void conclude_all();
   /// Ends the runners of all tracks without a request to quit.
   void stop_runners();
+  /// Gives all tracks runners that have not been used.
+  void renew_runners();
+  /// How long it takes to start their runners.
+  double start_ns() const;
   /// A runner that has not answered by `ns` is ended, and the case that it prepared is out of time. Its other
   /// cases are prepared again and may be sampled once, by `grace_ns`; none are prepared that were not before.
   /// After that, calls throw OutOfTime.
@@ -91,6 +96,7 @@ class PreparedTracks {
 
  private:
   void prepare_again(std::size_t runner);
+  std::set<std::size_t> runners() const;
 
   GroupResult* result_;
   Workers* workers_;
@@ -183,6 +189,9 @@ class GroupRun {
 
  private:
   void run_process(int process);
+  /// Whether the first process of this group may be one that other groups were measured in: fresh ones would
+  /// take too much of its time.
+  bool keeps_runners() const;
   bool recall_variant(Track& track);
   void tune_all();
   void tune(Track& track, int first_id);

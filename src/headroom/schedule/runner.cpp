@@ -449,10 +449,17 @@ std::unique_ptr<Runner> start_runner(const RunnerCommand& command, const std::at
   }
 }
 
+void RunnerFleet::start(Member& member) const {
+  const double begin_ns = steady_now_ns();
+  member.process = start_runner(member.command, interrupted_, deadline_ns_);
+  member.start_ns = steady_now_ns() - begin_ns;
+  member.is_used = false;
+}
+
 void RunnerFleet::add(RunnerCommand command, bool only_limits) {
   Member member{std::move(command), {}, {}, false, only_limits, nullptr};
   try {
-    member.process = start_runner(member.command, interrupted_, deadline_ns_);
+    start(member);
     if (member.command.socket) member.command.socket = -1;  // there is no second one
   } catch (const RunnerRefused& refusal) {
     if (!member.command.may_refuse) throw;
@@ -501,11 +508,12 @@ Worker& RunnerFleet::at(std::size_t runner) {
     // The program that it is part of has no second one.
     if (member.ran_out_of_time && member.command.socket) throw OutOfTime{};
     try {
-      member.process = start_runner(member.command, interrupted_, deadline_ns_);
+      start(member);
     } catch (const Error& error) {
       throw RunnerLost{std::string("could not be started again: ") + error.what()};
     }
   }
+  member.is_used = true;
   return *member.process;
 }
 
@@ -522,6 +530,10 @@ void RunnerFleet::stop(std::size_t runner) {
   if (member.command.socket && member.process && !member.process->is_lost()) return;
   members_.at(runner).ran_out_of_time = member.process && member.process->ran_out_of_time();
   members_.at(runner).process.reset();
+}
+
+void RunnerFleet::renew(std::size_t runner) {
+  if (members_.at(runner).is_used) stop(runner);
 }
 
 void RunnerFleet::answer_by(double ns) {

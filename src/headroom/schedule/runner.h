@@ -61,6 +61,10 @@ class Workers {
   virtual Worker& at(std::size_t runner) = 0;
   /// Ends the runner. The next at() starts a fresh process.
   virtual void stop(std::size_t runner) = 0;
+  /// As stop(), but a process that has not been used yet stays: it is a fresh one.
+  virtual void renew(std::size_t runner) { stop(runner); }
+  /// How long it last took to start the runner.
+  virtual double start_ns(std::size_t /*runner*/) const { return 0; }
   /// From now on, runners that have not answered by this time of steady_now_ns() are ended.
   virtual void answer_by(double /*ns*/) {}
 };
@@ -205,6 +209,8 @@ class RunnerFleet final : public Workers {
 
   Worker& at(std::size_t runner) override;
   void stop(std::size_t runner) override;
+  void renew(std::size_t runner) override;
+  double start_ns(std::size_t runner) const override { return members_.at(runner).start_ns; }
   void answer_by(double ns) override;
 
  private:
@@ -217,7 +223,11 @@ class RunnerFleet final : public Workers {
     std::unique_ptr<Runner> process;
     bool counts = false;
     bool ran_out_of_time = false;
+    bool is_used = false;  ///< the process that runs
+    double start_ns = 0;
   };
+
+  void start(Member& member) const;
 
   std::string label_of(std::size_t index) const;
 

@@ -57,6 +57,7 @@ class FakeWorkers final : public Workers {
   double clock_ns = 0;
   double deadline_ns = std::numeric_limits<double>::infinity();
   std::vector<int> started;           ///< processes so far, by runner
+  double starting_ns = 0;             ///< how long a start is said to take
   std::function<void()> on_sample{};  ///< before each sample
   std::vector<std::string> traces{};  ///< files that were asked for
 
@@ -69,6 +70,7 @@ class FakeWorkers final : public Workers {
     }
     return *workers_[runner];
   }
+  double start_ns(std::size_t) const override { return starting_ns; }
   void answer_by(double ns) override { deadline_ns = ns; }
   void stop(std::size_t runner) override {
     workers_.at(runner).reset();

@@ -153,6 +153,30 @@ TEST(GroupRunFaults, FreshProcessesAreAsManyAsTheTimeAllows) {
   EXPECT_EQ(result.cases[0].outcome.kind, kMeasured);
 }
 
+TEST(GroupRunFaults, ARunnerThatTakesLongToStartStaysForTheNextGroup) {
+  for (const double starting_s : {1., 15.}) {
+    LateFixture fixture({{"dot/a@0", 1}});
+    fixture.settings.processes = 8;
+    fixture.workers.starting_ns = starting_s * 1e9;
+    fixture.workers.at(0);
+    fixture.run({planned_case("a")});
+    const bool stays = starting_s > 10;
+    EXPECT_EQ(fixture.workers.events.front().what, stays ? 'p' : 'x');
+    EXPECT_EQ(fixture.workers.started[0] == 1, stays) << "nor is there time for another one";
+  }
+}
+
+TEST(GroupRunFaults, WithoutAnEndEachGroupHasFreshRunners) {
+  LateFixture fixture({{"dot/a@0", 1}});
+  fixture.settings.end_ns = std::numeric_limits<double>::infinity();
+  fixture.settings.stop.max_samples = 16;
+  fixture.settings.processes = 2;
+  fixture.workers.starting_ns = 1e15;
+  fixture.workers.at(0);
+  fixture.run({planned_case("a")});
+  EXPECT_EQ(fixture.workers.started[0], 3);
+}
+
 TEST(GroupRunFaults, ALongSampleMayEndAfterTheTimeOfTheRun) {
   LateFixture fixture({{"dot/a@0", 0}});
   fixture.workers.cases["dot/a@0"].ns = 15e9;
