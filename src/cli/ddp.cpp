@@ -85,7 +85,7 @@ void declare_measuring(OptionTable& table, RawCollectivesOptions& raw, Collectiv
                    "goal for the half-width of the 95 % interval of the median (default 2%)");
   table.add_option("--min-time", raw.stop.min_time, "least time of a collective of a size (default 0.1s)");
   table.add_option("--max-time", raw.stop.max_time,
-                   "most time of a collective of a size (default 2s); from 5s on of all of them");
+                   std::string("most time of a collective of a size (default 2s)") + kRunTimeHelp);
   table.add_flag("--quick", raw.quick, "a first look: precision 10%, at most 0.3 s each");
   declare_limits(table, raw, options);
   declare_ranks(table, raw, options);
@@ -183,6 +183,7 @@ class CollectivesMeasurement final : public RankMeasurement {
     }
     return groups;
   }
+  std::vector<std::string> names() const override { return options_.ops; }
   std::vector<Record> in_words(const std::vector<Record>& finished) const override {
     return collective_records(finished);
   }
@@ -297,7 +298,7 @@ void declare_measuring(OptionTable& table, RawDdpOptions& raw, DdpOptions& optio
   table.add_option("--precision", raw.stop.precision,
                    "goal for the half-width of the 95 % interval of an iteration: goes on until it is met");
   table.add_option("--max-time", raw.stop.max_time,
-                   "most time of a model's iterations (default 30s); from 5s on of the whole run");
+                   std::string("most time of a model's iterations (default 30s)") + kRunTimeHelp);
   declare_limits(table, raw, options);
   declare_ranks(table, raw, options);
 }
@@ -448,6 +449,11 @@ class DdpMeasurement final : public RankMeasurement {
     return cases;
   }
 
+  std::vector<std::string> names() const override {
+    std::vector<std::string> names;
+    for (const std::string& model : options_.sweep.models) names.push_back(kDdpPrefix + model);
+    return names;
+  }
   std::vector<Record> in_words(const std::vector<Record>& finished) const override {
     const bool trains = !finished.empty() && finished.front().model.name.starts_with(kDdpPrefix);
     if (!trains) return collective_records(finished);
@@ -460,7 +466,9 @@ class DdpMeasurement final : public RankMeasurement {
 
   bool writes_report() const { return !options_.report.empty() && options_.report != "-"; }
   std::string seed_report() const {
-    return ddp_seed_report(records(), ranks().ranks.front().library.version, options_.backend);
+    const std::vector<RankHello>& hellos = ranks().ranks;
+    const std::string version = hellos.empty() ? "" : hellos.front().library.version;
+    return ddp_seed_report(records(), version, options_.backend);
   }
 
   bool uses_stdout() const override { return RankMeasurement::uses_stdout() || options_.report == "-"; }

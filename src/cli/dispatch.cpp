@@ -82,7 +82,7 @@ void declare_measuring(OptionTable& table, RawDispatchOptions& raw, DispatchOpti
                    "goal for the half-width of the 95 % interval of the hit (default 1%)");
   table.add_option("--min-time", raw.stop.min_time, "least time of an operator (default 0.2s)");
   table.add_option("--max-time", raw.stop.max_time,
-                   "most time of an operator (default 3s); from 5s on of the whole run");
+                   std::string("most time of an operator (default 3s)") + kRunTimeHelp);
   table.add_flag("--quick", raw.quick, "a first look: precision 5%, at most 0.5 s of each operator");
   declare_ranks(table, raw, options);
 }
@@ -180,8 +180,15 @@ class DispatchMeasurement final : public RankMeasurement {
     return groups;
   }
 
+  std::vector<std::string> names() const override {
+    std::vector<std::string> names;
+    for (const std::string& op : options_.ops) names.push_back(kDispatchPrefix + op);
+    return names;
+  }
+
   std::vector<Record> in_words(const std::vector<Record>& finished) const override {
     std::vector<Record> records = dispatch_records(finished);
+    if (ranks().ranks.empty()) return records;
     const std::string& no_counters = ranks().ranks.front().no_counters;
     if (no_counters.empty()) return records;
     for (Record& record : records) record.model.extra_info[kNoInstructionsKey] = no_counters;

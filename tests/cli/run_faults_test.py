@@ -285,6 +285,20 @@ class RunTimeTest(CommandLineTest):
         self.assert_exit(result, 0)
         self.assertEqual({record["stop"] for record in rows["fine"] if record["metric"]["name"] == "latency"}, {"max-time"})
 
+    def test_a_runner_that_has_not_started_in_time_is_a_row(self):
+        late = self.folder / "late"
+        late.write_text("#!/bin/sh\nexec sleep 100\n")
+        late.chmod(0o755)
+        result, rows = self.ends("run", "--runner", late, "--runner", FAULTY, "fine", "--max-time", "8s", "--num-samples", "5")
+        self.assert_exit(result, 3)
+        kinds = {record["runner"]: record["outcome"]["kind"] for record in rows["fine"]}
+        self.assertEqual(kinds.pop(str(late)), "skipped")
+        self.assertEqual(set(kinds.values()), {"measured"})
+        self.assertIn("not reached within --max-time 8.00 s: the runner had not started", result.stdout)
+        result, rows = self.ends("run", "--runner", late, "fine", "throws", "--max-time", "5s")
+        self.assert_exit(result, 3)
+        self.assertEqual([record["stop"] for record in rows["fine"] + rows["throws"]], 2 * ["max-time"])
+
     def test_below_five_seconds_it_is_of_sampling_alone(self):
         result, rows = self.ends("run", "--runner", FAULTY, "fine", "prints", "--max-time", "50ms")
         self.assert_exit(result, 0)

@@ -275,6 +275,7 @@ SessionRequest RankMeasurement::request() const {
   request.selection.default_threads = options_.start.threads;
   request.selection.caches = Caches::kHot;
   request.selection.seed = options_.seed;
+  request.selection.names = names();
   request.stop = options_.stop;
   request.run_time_ns = options_.run_time_ns;
   request.processes = options_.start.runners.size() > 1 ? kJobsWhereCompared : 1;
@@ -289,7 +290,8 @@ void RankMeasurement::measure() {
   Environment environment = environment_of(command_, arguments_, options_);
   complete(environment);
   Session session(request, std::make_shared<const Environment>(std::move(environment)), interrupt_flag());
-  ranks_ = session.offers().front();
+  const std::vector<RunnerOffer> offers = rank_offers(session);
+  if (!offers.empty()) ranks_ = offers.front();
   if (options_.list) return list(ranks_);
   const std::string shared = core_sharing(ranks_.ranks, options_.start.threads, allowed_cpus().size());
   if (!shared.empty()) say("warning: {}", shared);
@@ -306,7 +308,7 @@ void RankMeasurement::measure() {
     });
   };
   TerminalProgress progress(on_records, [this](const GroupResult& so_far) { journal_.note(so_far); });
-  session.run(groups(request, rank_offers(session)), progress);
+  session.run(offers.empty() ? std::vector<Group>() : groups(request, offers), progress);
 }
 
 void RankMeasurement::report() {

@@ -144,6 +144,8 @@ class RankMeasurement {
   /// A sample is one iteration; in one job, in several of each program where these are compared.
   virtual void adjust(SessionRequest& /*request*/) const {}
   virtual void list(const RunnerOffer& /*ranks*/) const {}
+  /// The experiments that were asked for by name; of a job that does not start in time these are the rows.
+  virtual std::vector<std::string> names() const { return {}; }
   /// Throws Error for a name that is none.
   virtual std::vector<Group> groups(const SessionRequest& request,
                                     const std::vector<RunnerOffer>& offers) = 0;
@@ -162,7 +164,7 @@ class RankMeasurement {
   virtual ExitCode verdict() const;
 
   const std::vector<Record>& records() const { return records_; }
-  /// Of the first job: its ranks, and what they compute with.
+  /// Of the first job: its ranks, and what they compute with; none if no job has started in time.
   const RunnerOffer& ranks() const { return ranks_; }
 
  private:

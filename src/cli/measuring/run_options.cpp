@@ -427,8 +427,8 @@ void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& optio
   table.add_option("--min-time", raw.stop.min_time,
                    "least time of sampling per group of compared cases (default 0.5s)");
   table.add_option("--max-time", raw.stop.max_time,
-                   "most time of sampling per group of compared cases (default 5s); from 5s on also of the "
-                   "whole run with all preparation: what it does not reach is a row that says so");
+                   std::string("most time of sampling per group of compared cases (default 5s)") +
+                       kRunTimeHelp);
   table
       .add_option("--num-samples", raw.stop.num_samples,
                   "samples of each case, exactly so many (default: until the interval is narrow)")
@@ -440,7 +440,8 @@ void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& optio
       .range(1, 1000);
   table.add_flag("--quick", raw.quick,
                  "a first look: precision 5%, at most 2 s of sampling per group, variants of kernels as they "
-                 "were last chosen; cases in more than 1 GiB only where they are named");
+                 "were last chosen; cases in more than 1 GiB only where they are named; the whole run at most "
+                 "1 min, or 10 s for each group if that is more, unless --max-time gives another time");
   table.add_flag("--subtract-overhead", options.request.subtracts_overhead,
                  "take off each time what reading the clock or calling a body in Python costs");
   table.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
@@ -651,6 +652,7 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
   if (request.limits) request.limit_runners = limit_runners_of(paths_of(request.runners));
   request.stop = stop_rule(raw);
   request.run_time_ns = run_time_ns(raw.stop);
+  if (raw.quick && raw.stop.max_time.empty()) request.group_time = {60e9, 10e9, "--quick"};
   // So many samples are those of one process: a share for each would be another number.
   request.processes = raw.processes == 0 && raw.stop.num_samples > 0 ? 1 : raw.processes;
   if (raw.quick) request.processes_alone = 1;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include "headroom/base/text.h"
@@ -49,6 +50,9 @@ void describe(Environment::Runner& machine, const std::vector<DeviceDescription>
 }
 
 constexpr int kProcesses = 3;
+
+/// Of the time that is left, what one of several runners may take to start.
+constexpr double kStartingShare = 2.0 / 3;
 
 /// A group that says itself how long it takes, as the collectives beside a model, takes little.
 constexpr double kShareOfOwnRule = 0.25;
@@ -105,21 +109,31 @@ Session::Session(SessionRequest request, std::shared_ptr<const Environment> envi
       environment_(std::move(environment)),
       interrupted_(interrupted),
       fleet_(interrupted) {
+  start_runners();
   fleet_.answer_by(end_ns_);
-  try {
-    start_runners();
-  } catch (const OutOfTime&) {
-    throw Error("nothing was measured: the runners had not started " + out_of_time());
-  }
   offers_ = fleet_.offers();
   environment_ =
       with_rank_library(with_blas(with_devices(std::move(environment_), offers_), offers_), offers_);
 }
 
+/// One that does not start shall not take the time of the others.
+double Session::starting_end_ns(std::size_t index) const {
+  const bool is_last_hope = index + 1 == request_.runners.size() && late_.size() == index;
+  if (is_last_hope || index >= request_.runners.size()) return end_ns_;
+  const double now_ns = steady_now_ns();
+  return now_ns + (end_ns_ - now_ns) * kStartingShare;
+}
+
 void Session::start_runners() {
-  for (const RunnerCommand& command : request_.runners) {
+  for (std::size_t index = 0; index < request_.runners.size(); ++index) {
+    const RunnerCommand& command = request_.runners[index];
+    fleet_.answer_by(starting_end_ns(index));
     try {
       fleet_.add(command, false);
+    } catch (const OutOfTime&) {
+      const auto here = request_.runners.begin() + static_cast<std::ptrdiff_t>(index);
+      const auto earlier = std::ranges::count(request_.runners.begin(), here, command.path, &RunnerCommand::path);
+      late_.push_back(earlier == 0 ? command.path : fmt::format("{}#{}", command.path, earlier + 1));
     } catch (const RunnerUnfit& error) {
       if (request_.runners.size() == 1) throw;
       const bool refuses = dynamic_cast<const RunnerRefused*>(&error) != nullptr;
@@ -132,12 +146,45 @@ void Session::start_runners() {
     RunnerCommand command;
     command.path = path;
     command.environment = request_.environment;
-    fleet_.add(std::move(command), true);
+    try {
+      fleet_.add(std::move(command), true);
+    } catch (const OutOfTime&) {  // shares of a limit are left out, the cases are measured
+    }
+  }
+}
+
+std::vector<Group> Session::groups() const {
+  if (late_.empty()) return plan(offers_, request_.selection);
+  try {
+    return plan(offers_, request_.selection);
+  } catch (const Error&) {  // what was asked for may be what only a late runner has
+    return {};
+  }
+}
+
+/// What such a runner has is not known: a row for each name that was asked for, or for all of it.
+void Session::report_late(Observer& observer) const {
+  for (const std::string& label : late_) {
+    Group group;
+    for (const std::string& name : request_.selection.names) group.cases.emplace_back().spec.experiment = name;
+    if (group.cases.empty()) {
+      group.cases.emplace_back().spec.experiment = std::filesystem::path(label).filename().string();
+    }
+    for (PlannedCase& planned : group.cases) {
+      planned.device = "cpu";
+      planned.metric = "latency";
+      planned.spec.threads = request_.selection.default_threads;
+    }
+    const GroupResult result =
+        unreached(group, "not reached " + out_of_time() + ": the runner had not started");
+    observer.finished(case_records(result, {label}, environment_));
   }
 }
 
 std::string Session::out_of_time() const {
-  return "within --max-time " + format_time_ns(request_.run_time_ns);
+  const std::string time = format_time_ns(request_.run_time_ns);
+  if (!request_.group_time) return "within --max-time " + time;
+  return "within the " + time + " of " + request_.group_time->option + " (--max-time gives more)";
 }
 
 double Session::sampling_share(const std::vector<Group>& groups, std::size_t index) const {
@@ -176,6 +223,11 @@ std::vector<std::string> Session::labels() const {
 
 void Session::run(const std::vector<Group>& groups, Observer& observer, const CompleteRecords& complete) {
   const std::vector<std::string> labels = this->labels();
+  if (request_.group_time) {
+    request_.run_time_ns = std::max(request_.group_time->least_ns,
+                                    request_.group_time->each_ns * static_cast<double>(groups.size()));
+    end_ns_ = steady_now_ns() + request_.run_time_ns;
+  }
   for (std::size_t index = 0; index < groups.size() && !interrupted_; ++index) {
     const auto report = [&](Progress progress) {
       progress.group = index;
@@ -197,6 +249,7 @@ void Session::run(const std::vector<Group>& groups, Observer& observer, const Co
     if (!result.lost.empty()) throw RankLost(result.lost);
   }
   if (interrupted_) return;
+  report_late(observer);
   try {
     fleet_.finish();
   } catch (const RunnerLost& lost) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,13 +46,20 @@ struct SessionRequest {
   bool tunes = true;                ///< tune cases without a stored choice
   /// From the start of the runners on, all that they do included; what it does not reach is skipped.
   double run_time_ns = std::numeric_limits<double>::infinity();
+  /// The run time from the plan on, where there is none: least_ns, or so much for each group if that is more.
+  struct GroupTime {
+    double least_ns, each_ns;
+    std::string option;  ///< that it comes with: "--quick"
+  };
+  std::optional<GroupTime> group_time{};
 };
 
 /// Runs one request: plan, schedule, runners, samples, records.
 class Session {
  public:
-  /// Starts the runners and completes the environment with their devices. Throws Error if a runner cannot be
-  /// started, none that was requested is usable, or the time of the run is over before they are.
+  /// Starts the runners and completes the environment with their devices. A runner that does not start within
+  /// its share of the run's time is a skipped row. Throws Error if a runner cannot be started or none that was
+  /// requested is usable.
   Session(SessionRequest request, std::shared_ptr<const Environment> environment,
           const std::atomic<bool>& interrupted);
 
@@ -64,8 +72,8 @@ class Session {
   const std::vector<std::string>& left_out() const { return fleet_.left_out(); }
   /// Requested runners that are unusable while others work, each with the reason.
   const std::vector<std::string>& unfit() const { return unfit_; }
-  /// Throws Error if the selection does not match the offers.
-  std::vector<Group> groups() const { return plan(offers_, request_.selection); }
+  /// Throws Error if the selection does not match the offers; then empty where a runner has not started.
+  std::vector<Group> groups() const;
 
   /// Adds to the records of a group what a session does not know: targets, the load of the machine.
   using CompleteRecords = std::function<void(std::vector<Record>&)>;
@@ -77,6 +85,8 @@ class Session {
 
  private:
   void start_runners();
+  double starting_end_ns(std::size_t index) const;
+  void report_late(Observer& observer) const;
   RoundSettings round_settings(const Group& group, std::size_t index) const;
 
   /// Of the time that is left for `groups` from `index` on, the share of that one.
@@ -89,6 +99,7 @@ class Session {
   const std::atomic<bool>& interrupted_;
   RunnerFleet fleet_;
   std::vector<std::string> unfit_;
+  std::vector<std::string> late_;  ///< labels of requested runners that have not started in time
   std::vector<RunnerOffer> offers_;
 };
 

@@ -177,11 +177,15 @@ TEST_F(RunnerProcesses, AFleetLabelsAndRestarts) {
   EXPECT_EQ(fleet.offers().at(2).label, a.path + "#2");
   EXPECT_TRUE(fleet.offers().at(1).only_limits);
 
-  const std::int64_t before = fleet.at(0).pid();
+  EXPECT_GT(fleet.start_ns(0), 0);
+  fleet.renew(0);
+  std::filesystem::rename(a.path, a.path + ".away");
+  const std::int64_t before = fleet.at(0).pid();  // of the process that described itself: it is fresh
+  std::filesystem::rename(a.path + ".away", a.path);
   EXPECT_EQ(fleet.at(0).pid(), before);
   fleet.stop(0);
   EXPECT_NE(fleet.at(0).pid(), before);
-  fleet.stop(0);
+  fleet.renew(0);
   std::filesystem::remove(a.path);
   EXPECT_THROW(fleet.at(0), RunnerLost);
 }
@@ -211,17 +215,52 @@ struct ToldGroups : Observer {
   std::vector<std::size_t> sizes;
 };
 
-TEST_F(RunnerProcesses, ASessionHandsTheCompleteRecordsOfEachGroupToItsObserver) {
+/// A runner that skips its two cases of "copy", of 64 and 128 bytes.
+std::string skipping_runner() {
   ExperimentDescription copy;
   copy.name = "copy";
   copy.axes = {Axis{"bytes", Axis::Kind::kInteger, {"64", "128"}}};
   copy.backends = {"b"};
-  const std::string answers =
-      std::string(kHello) + "\nwhile read line <&3; do case $line in *describe*) echo '{\"experiments\":[" +
-      dump_json(to_json(copy)) +
-      R"(]}' >&3;; *prepare*) echo '{"outcome":"skipped","reason":"odd"}' >&3;; )" + "*) exit;; esac; done";
+  return std::string(kHello) + "\nwhile read line <&3; do case $line in *describe*) echo '{\"experiments\":[" +
+         dump_json(to_json(copy)) +
+         R"(]}' >&3;; *prepare*) echo '{"outcome":"skipped","reason":"odd"}' >&3;; )" + "*) exit;; esac; done";
+}
+
+TEST_F(RunnerProcesses, ARunnerThatDoesNotStartInTimeIsARowBesideThoseOfTheOthers) {
   SessionRequest request;
-  request.runners = {script("skips", answers)};
+  request.runners = {script("late", "exec sleep 100"), script("skips", skipping_runner())};
+  request.runners[0].hello_timeout = std::chrono::minutes(1);
+  request.selection.names = {"copy"};
+  request.run_time_ns = 8e9;
+  Session session(request, std::make_shared<const Environment>(), interrupted);
+  ToldGroups told;
+  session.run(session.groups(), told);
+  EXPECT_THAT(told.reasons, testing::ElementsAre("odd", "odd",
+                                                 "not reached within --max-time 8.00 s: the runner had not "
+                                                 "started"));
+  request.runners.pop_back();
+  request.selection.names.clear();
+  request.run_time_ns = 0;
+  Session alone(request, std::make_shared<const Environment>(), interrupted);
+  EXPECT_THAT(alone.groups(), testing::IsEmpty());
+  ToldGroups row;
+  alone.run(alone.groups(), row);
+  EXPECT_THAT(row.sizes, testing::ElementsAre(1U));
+}
+
+TEST_F(RunnerProcesses, AFirstLookHasATimeForEachGroup) {
+  SessionRequest request;
+  request.runners = {script("skips", skipping_runner())};
+  request.group_time = {0, 0, "--quick"};
+  Session session(request, std::make_shared<const Environment>(), interrupted);
+  ToldGroups told;
+  session.run(session.groups(), told);
+  EXPECT_THAT(told.reasons, testing::ElementsAre(HasSubstr("of --quick (--max-time gives more)"), HasSubstr("not reached")));
+}
+
+TEST_F(RunnerProcesses, ASessionHandsTheCompleteRecordsOfEachGroupToItsObserver) {
+  SessionRequest request;
+  request.runners = {script("skips", skipping_runner())};
   Session session(request, std::make_shared<const Environment>(), interrupted);
   ToldGroups told;
   session.run(session.groups(), told, [](std::vector<Record>& records) {
