@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any, Callable, Sequence
 
-from ._program import run_command
+from ._program import run_command, time_option
 from .reading import Records
 
 _COMPILE_ONCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_compile_once.py")
@@ -57,20 +57,24 @@ def _target(function: Callable[[], Any]) -> str:
 
 
 def cache(what: Callable[[], Any] | str | Sequence[str], layers: Sequence[str] = ("inductor", "triton"), repeat: int = 6,
-          each_layer: bool = False, name: str | None = None, timeout: str | None = None) -> Cached:
+          each_layer: bool = False, name: str | None = None, timeout: str | None = None,
+          max_time: str | float | None = None) -> Cached:
     """Measures `what` with cold caches and again with what the first run left: a function without arguments (which compiles and calls
     what it compiled; its time is that of the call), "module:function", which need not be loaded here, or a command as a list of
     words, whose wall time counts.
 
     layers: as `headroom cache --layer` has them; repeat: pairs; each_layer: a run more for each cache of a layer, with that alone
-    taken away; timeout: of a run ("2000s"). A script that is measured is imported under another name than "__main__" in each process.
-    Raises ValueError for a function that another process cannot find, headroom.CommandFailed where a run fails.
+    taken away; timeout: of a run ("2000s"); max_time: "2min" or a number of seconds, from 5 s on of the whole call. A script that is measured is imported under another name than "__main__" in each process.
+    Raises ValueError for a function that another process cannot find, headroom.CommandFailed where a run fails, or
+    the time is over before there is a pair.
     """
     options = [word for layer in layers for word in ("--layer", layer)] + ["--repeat", str(repeat), "--no-store", "--json", "-"]
     if each_layer:
         options.append("--each-layer")
     if timeout is not None:
         options += ["--timeout", timeout]
+    if max_time is not None:
+        options += ["--max-time", time_option(max_time)]
     if isinstance(what, str) and not all(what.rpartition(":")):
         raise ValueError(f"{what!r} is no \"module:function\"; a command is a list of words")
     if callable(what) or isinstance(what, str):

@@ -53,7 +53,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--headroom-run-spread", metavar="SHARE",
                     help="how far runs of one test lie apart here (default: learned from the baseline's runs and the history)")
     group.addoption("--headroom-precision", metavar="SHARE", help="goal for the half-width of the 95%% interval (default 1%%)")
-    group.addoption("--headroom-max-time", metavar="TIME", default="1s", help="most time of sampling for a test or a group (default 1s)")
+    group.addoption("--headroom-max-time", metavar="TIME", default="1s", help="most time of sampling for a test or a group (default 1s); "
+                    "from 5s on of all that it takes")
     group.addoption("--headroom-quick", action="store_true", help="a first look: precision 5%%, at most 2 s for a test")
     group.addoption("--headroom-json", metavar="FILE", help="write the records to FILE")
     group.addoption("--headroom-no-store", action="store_true", help="keep no history of this run")

@@ -52,6 +52,13 @@ class Cache(ScratchTest):
         self.addCleanup(setattr, time, "perf_counter", time.perf_counter)
         return importlib.import_module(name)
 
+    def test_a_time_cuts_the_pairs(self):
+        cached = hr.cache(["true"], layers=["env:MINE"], repeat=10_000, max_time=.2)
+        self.assertGreater(cached.cold_s, 0)
+        self.assertLess(max(row["samples"] for row in cached.records.rows()), 10_000)
+        with self.assertRaisesRegex(hr.CommandFailed, "not reached within --max-time 5"):
+            hr.cache(["sleep", "6"], layers=["env:MINE"], max_time=5)
+
     def test_a_function_and_what_each_cache_saves(self):
         cached = hr.cache("compiler:build", layers=["inductor"], repeat=2, each_layer=True)
         self.assertEqual((cached.cold_s, cached.warm_s), (31, 1))
