@@ -77,6 +77,8 @@ constexpr double kTuningShare = 0.25;
 constexpr double kPreparingShare = 0.75, kGraceNs = 3e9;
 /// Of the time that is left, what fresh processes may take to get ready.
 constexpr double kFreshShare = 0.5;
+/// The same of a runner that was ended for being late: its other cases have to be prepared, and sampled once.
+constexpr double kRestartShare = 0.25;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr const char* kTimeIsOver = "the time of the run was over";
 constexpr const char* kAllOverhead =
@@ -136,16 +138,21 @@ void PreparedTracks::guarded(Track& track, const std::function<void(Worker&)>& b
     prepare_again(runner);
   } catch (const OutOfTime&) {
     if (!grace_ns_) throw;
+    const double left_ns = *grace_ns_ - prepare_by_ns_;
     answer_by(*grace_ns_);
     is_closed_ = true;
     mark_late(track, out_of_time_);
     workers_->stop(runner);
-    prepare_again(runner);
+    if (workers_->start_ns(runner) <= kRestartShare * left_ns) return prepare_again(runner);
+    for (Track* other : all()) {
+      if (other->planned.runner == runner) mark_late(*other, out_of_time_);
+    }
   }
 }
 
 void PreparedTracks::prepare_by(double ns, double grace_ns, std::string reason) {
   if (is_closed_) return;
+  prepare_by_ns_ = ns;
   grace_ns_ = grace_ns;
   out_of_time_ = std::move(reason);
   workers_->answer_by(ns);

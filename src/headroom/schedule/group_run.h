@@ -67,7 +67,8 @@ class PreparedTracks {
   /// How long it takes to start their runners.
   double start_ns() const;
   /// A runner that has not answered by `ns` is ended, and the case that it prepared is out of time. Its other
-  /// cases are prepared again and may be sampled once, by `grace_ns`; none are prepared that were not before.
+  /// cases are prepared again and may be sampled once, by `grace_ns`, unless its start takes too much of that;
+  /// none are prepared that were not before.
   /// After that, calls throw OutOfTime.
   void prepare_by(double ns, double grace_ns, std::string reason);
   /// From here on calls throw OutOfTime at `ns`.
@@ -103,6 +104,7 @@ class PreparedTracks {
   const std::atomic<bool>* interrupted_;
   std::uint32_t epoch_ = 0;
   std::optional<double> grace_ns_{};  ///< while cases may still be prepared
+  double prepare_by_ns_ = 0;
   std::string out_of_time_{};         ///< reason of what was not reached
   bool is_closed_ = false;            ///< no further cases are prepared
 };

@@ -127,6 +127,16 @@ TEST(GroupRunFaults, WhatIsStillPreparedWhenTimeEndsIsNotReachedAndTheOthersAreS
   EXPECT_LE(fixture.workers.clock_ns, 21e9);
 }
 
+TEST(GroupRunFaults, ARunnerIsNotStartedAgainWhereThatTakesTheTimeThatIsLeft) {
+  LateFixture fixture({{"dot/a@0", 1}, {"dot/b@0", 600}, {"dot/c@1", 1}}, 2);
+  fixture.workers.starting_ns = 5e9;
+  const GroupResult result = fixture.run({planned_case("a"), planned_case("b"), planned_case("c", 1)});
+  EXPECT_EQ(fixture.workers.started[0], 1);
+  EXPECT_TRUE(result.cases[0].out_of_time && result.cases[1].out_of_time);
+  EXPECT_TRUE(result.cases[2].out_of_time) << "it was not prepared in time";
+  EXPECT_LE(fixture.workers.clock_ns, 15e9);
+}
+
 TEST(GroupRunFaults, AnotherRunnerIsNotEndedForTheOneThatIsLate) {
   LateFixture fixture({{"dot/a@0", 10}, {"dot/b@1", 600}}, 2);
   const GroupResult result = fixture.run({planned_case("a"), planned_case("b", 1)});
