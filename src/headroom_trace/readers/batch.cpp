@@ -63,22 +63,22 @@ NameId NameTranslation::translate_new(NameId id, Names& names) {
   return translated_[id] = names.intern(meaning(raws_[id]));
 }
 
-bool LocalThreads::is_recent(std::string_view pid, std::string_view tid) const {
-  return recent_.id != kNoName && pid.size() == recent_.pid_size && tid.size() == recent_.tid_size &&
-         are_equal(pid.data(), recent_.pid.data(), pid.size()) &&
-         are_equal(tid.data(), recent_.tid.data(), tid.size());
-}
-
 std::uint32_t LocalThreads::intern(std::string_view pid, std::string_view tid) {
-  if (is_recent(pid, tid)) return recent_.id;
+  const std::uint64_t start = first_bytes(pid.data(), pid.size()) + 3 * first_bytes(tid.data(), tid.size());
+  Recent& recent = recent_[(start * 0x9e3779b97f4a7c15U) >> 60];
+  static_assert(kRecent == std::size_t{1} << (64 - 60));
+  if (recent.id != kNoName && pid.size() == recent.pid_size && tid.size() == recent.tid_size &&
+      are_equal(pid.data(), recent.pid.data(), pid.size()) &&
+      are_equal(tid.data(), recent.tid.data(), tid.size()))
+    return recent.id;
   std::string key(pid);
   key.push_back(kBetween);
   key.append(tid);
   const std::uint32_t id = keys_.intern(key);
-  if (pid.size() + 8 <= recent_.pid.size() && tid.size() + 8 <= recent_.tid.size()) {
-    recent_.pid_size = pid.copy(recent_.pid.data(), pid.size());
-    recent_.tid_size = tid.copy(recent_.tid.data(), tid.size());
-    recent_.id = id;
+  if (pid.size() + 8 <= recent.pid.size() && tid.size() + 8 <= recent.tid.size()) {
+    recent.pid_size = pid.copy(recent.pid.data(), pid.size());
+    recent.tid_size = tid.copy(recent.tid.data(), tid.size());
+    recent.id = id;
   }
   return id;
 }

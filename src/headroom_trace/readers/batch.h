@@ -75,10 +75,10 @@ class LocalThreads {
     std::size_t pid_size = 0, tid_size = 0;
     std::uint32_t id = kNoName;
   };
-  bool is_recent(std::string_view pid, std::string_view tid) const;
 
   Names keys_;
-  Recent recent_;  ///< adjacent events mostly share their thread
+  static constexpr std::size_t kRecent = 16;
+  std::array<Recent, kRecent> recent_;  ///< by a quick hash: neighbours are of few threads
   std::size_t taken_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "headroom/base/text.h"
 
@@ -128,10 +129,19 @@ static_assert(std::ranges::all_of(kKeys, [](const Key& key) {
   return key.text.size() >= kShortest && key.text.size() <= kLongest;
 }));
 
+/// Compares the texts of keys; they are so short that the call of memcmp dominates.
+bool is_same(std::string_view a, std::string_view b) {
+  static_assert(kShortest == 4);
+  if (a.size() != b.size()) return false;
+  if (a.size() >= 8) return are_equal(a.data(), b.data(), a.size());
+  return std::memcmp(a.data(), b.data(), 4) == 0 &&
+         std::memcmp(a.data() + a.size() - 4, b.data() + a.size() - 4, 4) == 0;
+}
+
 const Key* find_key(std::string_view text) {
   if (text.size() < kShortest || text.size() > kLongest) return nullptr;
   const std::uint8_t slot = kSlots[slot_of(text)];
-  return slot != kFree && kKeys[slot].text == text ? &kKeys[slot] : nullptr;
+  return slot != kFree && is_same(kKeys[slot].text, text) ? &kKeys[slot] : nullptr;
 }
 
 }  // namespace
