@@ -7,8 +7,8 @@
 
 #include "headroom/base/text.h"
 #include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/columns/name_answers.h"
 #include "headroom_trace/columns/process_spaces.h"
-#include "headroom_trace/columns/spans.h"
 
 namespace headroom::trace {
 namespace {
@@ -66,25 +66,6 @@ class CallsByCorrelation {
   std::unordered_map<std::int64_t, std::uint32_t> far_apart_;
 };
 
-/// A question about a name, answered once for each.
-class NameAnswers {
- public:
-  NameAnswers(const Trace& trace, bool (*question)(std::string_view))
-      : names_(trace.names), question_(question), answers_(trace.names.size(), kUnasked) {}
-  bool operator()(NameId name) {
-    if (name == kNoName) return question_("");
-    std::uint8_t& answer = answers_[name];
-    if (answer == kUnasked) answer = question_(names_[name]) ? 1 : 0;
-    return answer == 1;
-  }
-
- private:
-  static constexpr std::uint8_t kUnasked = 2;
-  const Names& names_;
-  bool (*question_)(std::string_view);
-  std::vector<std::uint8_t> answers_;
-};
-
 }  // namespace
 
 bool has_launchers(const Trace& trace) {
@@ -117,18 +98,14 @@ std::vector<std::uint32_t> launches(const Trace& trace) {
 void for_each_launch_call(const Trace& trace,
                           const std::function<void(std::uint32_t call, bool has_work)>& take) {
   const Events& events = trace.events;
-  std::vector<std::int64_t> launched;
-  for (const GpuDetail& work : trace.gpu) {
-    if (events.correlation[work.event] != kNoCorrelation) launched.push_back(events.correlation[work.event]);
-  }
-  merge_runs(std::span(launched), std::less<>());
+  CallsByCorrelation launched(trace, {}, 0);
   NameAnswers is_launch(
       trace, [](std::string_view name) { return contains(name, "Launch") && !contains(name, "HostFunc"); });
   for (std::uint32_t event = 0; event < events.size(); ++event) {
     if ((mask_of(events.category[event]) & kLaunchers) == 0) continue;
     const std::int64_t correlation = events.correlation[event];
     if (correlation == kNoCorrelation || !is_launch(events.name[event])) continue;
-    take(event, std::ranges::binary_search(launched, correlation));
+    take(event, launched.find(correlation) != nullptr);
   }
 }
 

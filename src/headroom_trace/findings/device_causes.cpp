@@ -13,6 +13,7 @@
 #include "headroom/tables/width.h"
 #include "headroom_trace/collectives/collective_calls.h"
 #include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/columns/name_answers.h"
 #include "headroom_trace/columns/tensor_arguments.h"
 #include "headroom_trace/cost/roofline.h"
 #include "headroom_trace/findings/finding_search.h"
@@ -131,14 +132,11 @@ struct Run {
 
 std::vector<Run> fusible_runs(const FindingSearch& search) {
   const Trace& trace = search.trace();
-  std::vector<std::int8_t> is_generic(trace.names.size(), -1);
+  NameAnswers is_generic(trace, is_generic_kernel);
   const auto is_fusible = [&](std::uint32_t row) {
     const std::uint32_t event = trace.gpu[row].event;
-    if (trace.events.category[event] != Category::kKernel || trace.events.duration_ns[event] >= kTinyKernelNs)
-      return false;
-    std::int8_t& known = is_generic[trace.events.name[event]];
-    if (known < 0) known = is_generic_kernel(trace.names[trace.events.name[event]]) ? 1 : 0;
-    return known == 1;
+    return trace.events.category[event] == Category::kKernel &&
+           trace.events.duration_ns[event] < kTinyKernelNs && is_generic(trace.events.name[event]);
   };
   std::vector<Run> runs;
   Run run;

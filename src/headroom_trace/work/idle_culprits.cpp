@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headroom/base/text.h"
+#include "headroom_trace/columns/name_answers.h"
 #include "headroom_trace/work/stream_order.h"
 
 namespace headroom::trace {
@@ -175,6 +176,9 @@ class CulpritSearch {
         doing_(host_doings(trace, host)) {}
 
   IdleCulprits search(const DeviceWork& all, std::span<const Span> windows) {
+    const std::size_t most = all.items.size() + windows.size();
+    found_.gaps.reserve(most);
+    times_.times.reserve(most);
     for (const GpuWork& work : work_by_device(all)) {
       const std::size_t device = times_.first.size();
       times_.first.push_back(times_.times.size());
@@ -272,16 +276,13 @@ class CulpritSearch {
     for (const std::uint32_t call : launch_) {
       if (call != kNone) has_work[call] = true;
     }
-    std::vector<std::int8_t> known(trace_.names.size(), -1);
+    NameAnswers is_launch(trace_, [](std::string_view name) {
+      return contains(name, "LaunchKernel") || contains(name, "GraphLaunch");
+    });
     for (const std::uint32_t event : order_.events) {
       const Category category = events_.category[event];
       if (has_work[event] || (category != Category::kRuntime && category != Category::kDriver)) continue;
-      std::int8_t& is_launch = known[events_.name[event]];
-      if (is_launch < 0) {
-        const std::string_view name = trace_.names[events_.name[event]];
-        is_launch = contains(name, "LaunchKernel") || contains(name, "GraphLaunch") ? 1 : 0;
-      }
-      if (is_launch == 1) lost_.push_back(events_.start_ns[event]);
+      if (is_launch(events_.name[event])) lost_.push_back(events_.start_ns[event]);
     }
     std::ranges::sort(lost_);
   }
@@ -432,6 +433,7 @@ std::vector<IdleGap> idle_gaps(const Trace& trace, std::span<const std::uint32_t
   const Events& events = trace.events;
   std::vector<IdleGap> gaps;
   if (rows.empty()) return gaps;
+  gaps.reserve(rows.size());
   std::uint32_t latest = rows.front();
   for (const std::uint32_t row : rows.subspan(1)) {
     const std::int64_t busy_until = events.end_ns(trace.gpu[latest].event);
