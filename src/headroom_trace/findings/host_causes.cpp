@@ -6,12 +6,14 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
 #include "headroom_trace/columns/kernel_names.h"
+#include "headroom_trace/columns/name_answers.h"
 #include "headroom_trace/findings/finding_search.h"
 #include "headroom_trace/tables/data_table.h"
 #include "headroom_trace/work/launches.h"
@@ -507,11 +509,12 @@ void find_slow_calls(FindingSearch& search) {
   SlowCalls first_use, slow_launch;
   add_slow_launches(search, slow, first_use, slow_launch);
   const std::vector<std::uint32_t> first = first_uses(search);
+  NameAnswers is_of_first_use(search.trace(), is_first_use_call);
   std::uint32_t last = kNone;
   for (const IdlePart& part : culprits.parts) {
     if (part.event == kNone || part.event == last) continue;
     const bool is_call = part.doing == HostDoing::kLaunch || part.doing == HostDoing::kAllocation;
-    if (!is_call || (!is_first_use_call(call_name(search, part.event)) &&
+    if (!is_call || (!is_of_first_use(search.trace().events.name[part.event]) &&
                      std::ranges::find(first, part.event) == first.end()))
       continue;
     last = part.event;
@@ -605,9 +608,8 @@ struct Site {
   std::vector<Span> times;
 };
 
-std::string name_of(const FindingSearch& search, std::uint32_t event) {
-  return event == kNone ? std::string()
-                        : std::string(search.trace().names[search.trace().events.name[event]]);
+std::string_view name_of(const FindingSearch& search, std::uint32_t event) {
+  return search.trace().names[event == kNone ? kNoName : search.trace().events.name[event]];
 }
 
 bool is_other_work(HostDoing doing) {
@@ -617,7 +619,7 @@ bool is_other_work(HostDoing doing) {
 
 /// Longest total first; unrecorded time has no event.
 std::vector<Site> sites_of_long_gaps(const FindingSearch& search) {
-  std::map<std::string, Site> sites;
+  std::map<std::string_view, Site> sites;
   const IdleCulprits& culprits = search.culprits();
   for (const IdlePart& part : culprits.parts) {
     const DeviceGap& gap = culprits.gaps[part.gap];
@@ -816,17 +818,29 @@ void find_slow_steps(FindingSearch& search) {
 void find_fragmentation(FindingSearch& search) {
   constexpr std::int32_t kCpu = 0;
   constexpr double kMuch = 0.3, kFull = 0.5;
-  for (const DeviceMemory& memory : memory_history(search.trace()).devices) {
-    if (memory.device_type == kCpu || memory.peak_reserved_bytes <= 0) continue;
+  const Trace& trace = search.trace();
+  const auto total_of = [&](std::int32_t id) {
+    const auto device = std::ranges::find(trace.devices, id, &DeviceProperties::id);
+    return device == trace.devices.end() ? 0 : device->total_memory_bytes;
+  };
+  const auto is_full = [&](std::int32_t device, std::int64_t reserved) {
+    return reserved > 0 && total_of(device) > 0 && static_cast<double>(reserved) >= kFull * total_of(device);
+  };
+  // A history takes long to build.
+  if (std::ranges::none_of(trace.memory, [&](const MemoryEvent& event) {
+        return event.device_type != kCpu && is_full(event.device, event.total_reserved);
+      }))
+    return;
+  for (const DeviceMemory& memory : memory_history(trace).devices) {
+    if (memory.device_type == kCpu || !is_full(memory.device, memory.peak_reserved_bytes)) continue;
     const auto reserved = static_cast<double>(memory.peak_reserved_bytes),
                used = static_cast<double>(memory.allocated_at_peak_reserved_bytes);
-    const auto device = std::ranges::find(search.trace().devices, memory.device, &DeviceProperties::id);
-    const double total = device == search.trace().devices.end() ? 0 : device->total_memory_bytes;
-    if (total <= 0 || reserved < kFull * total || reserved - used < kMuch * reserved) continue;
+    if (reserved - used < kMuch * reserved) continue;
     Suspicion suspicion;
     suspicion.kind = FindingKind::kFragmentation;
-    suspicion.evidence = fmt::format("device {} held {} of its {} and used {} of them then", memory.device,
-                                     format_bytes(reserved), format_bytes(total), format_bytes(used));
+    suspicion.evidence =
+        fmt::format("device {} held {} of its {} and used {} of them then", memory.device,
+                    format_bytes(reserved), format_bytes(total_of(memory.device)), format_bytes(used));
     suspicion.time = {{memory.peak_reserved_at_ns, memory.peak_reserved_at_ns + 1}};
     suspicion.fix = search.advice(Advice::kExpandSegments);
     search.add(std::move(suspicion), 0);
