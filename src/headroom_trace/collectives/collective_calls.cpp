@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -121,11 +122,13 @@ class CallList {
       rows.emplace_back(row, around(trace_, parent_, launch_[row]));
       ++kernels_of_call[rows.back().second.call];
     }
+    std::ranges::stable_sort(
+        rows, {}, [&](const auto& one) { return trace_.events.start_ns[trace_.gpu[one.first].event]; });
     std::vector<CollectiveCall> calls;
+    calls.reserve(rows.size());
     for (const auto& [row, where] : rows)
       calls.push_back(call_of(row, where, where.call != kNone && kernels_of_call[where.call] == 1));
-    std::ranges::stable_sort(calls, {}, &CollectiveCall::start_ns);
-    std::map<std::pair<std::string, std::string>, std::int64_t> seen;
+    std::map<std::pair<std::string_view, std::string_view>, std::int64_t> seen;
     for (CollectiveCall& call : calls) call.index = seen[{call.group, call.group_ranks}]++;
     return calls;
   }
@@ -166,14 +169,13 @@ class CallList {
     call.duration_ns = trace_.events.duration_ns[work.event];
     set_computing_around(launch_[row], call);
     fill(trace_, work.collective, call);
-    CollectiveCall around_it = call;
-    fill(trace_, where.collective, around_it);
-    fill_from_annotation(trace_, where.annotation, around_it);
+    const double own_in = call.elements_in, own_out = call.elements_out;
+    fill(trace_, where.collective, call);
+    fill_from_annotation(trace_, where.annotation, call);
     if (!is_alone) {
-      around_it.elements_in = call.elements_in;
-      around_it.elements_out = call.elements_out;
+      call.elements_in = own_in;
+      call.elements_out = own_out;
     }
-    call = std::move(around_it);
     if (call.collective.empty()) call.collective = collective_name(call.kernel);
     if (call.collective.empty()) call.collective = name_without_arguments(call.kernel);
     if (call.group.empty()) call.group = fmt::format("stream {}", call.stream);
