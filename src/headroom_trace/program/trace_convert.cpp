@@ -21,15 +21,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kTraceConvertFooter =
-    "OUT is a Chrome trace that any viewer takes: valid JSON, an event a line, all that can be read of IN. "
-    "Where\n"
-    "its name ends in .csv it is a table of the events that have a duration, in whole nanoseconds; .gz and "
-    ".zst\n"
-    "pack either. '-' is standard input and output.\n"
-    "examples:\n"
-    "  headroom trace convert broken.json clean.json        for ui.perfetto.dev\n"
-    "  headroom trace convert trace.json.gz trace.json.zst  packed again, without being held\n"
-    "  headroom trace convert trace.json events.csv         for pandas, DuckDB, a spreadsheet";
+    R"(OUT is a Chrome trace that any viewer takes: valid JSON, an event a line, all that can be read of IN. Where
+its name ends in .csv it is a table of the events that have a duration, in whole nanoseconds; .gz and .zst
+pack either. '-' is standard input and output.
+examples:
+  headroom trace convert broken.json clean.json        for ui.perfetto.dev
+  headroom trace convert trace.json.gz trace.json.zst  packed again, without being held
+  headroom trace convert trace.json events.csv         for pandas, DuckDB, a spreadsheet)";
 
 struct ConvertOptions {
   std::vector<std::string> paths;

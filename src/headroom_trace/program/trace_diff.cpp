@@ -15,17 +15,14 @@ namespace headroom::cli {
 namespace {
 
 constexpr const char* kTraceDiffFooter =
-    "A and B are each a trace, or a folder or a pattern: the ranks of a job, summed. Lines are sorted by "
-    "the\n"
-    "difference of their time; increased and decreased are about that time, which is unchanged within 1 % "
-    "and "
-    "1 ms.\n"
-    "examples:\n"
-    "  headroom trace diff before.json.gz after.json.gz\n"
-    "  headroom trace diff --step 12 before.json after.json    one step of each\n"
-    "  headroom trace diff --per-step before/ after/           runs of unequal length\n"
-    "  headroom trace diff --top 0 --csv diff.csv a.json b.json\n"
-    "For numbers such as the utilisation with a verdict: headroom trace --name N --json, then headroom diff.";
+    R"(A and B are each a trace, or a folder or a pattern: the ranks of a job, summed. Lines are sorted by the
+difference of their time; increased and decreased are about that time, which is unchanged within 1 % and 1 ms.
+examples:
+  headroom trace diff before.json.gz after.json.gz
+  headroom trace diff --step 12 before.json after.json    one step of each
+  headroom trace diff --per-step before/ after/           runs of unequal length
+  headroom trace diff --top 0 --csv diff.csv a.json b.json
+For numbers such as the utilisation with a verdict: headroom trace --name N --json, then headroom diff.)";
 
 struct TraceDiffOptions {
   std::vector<std::string> operands;

@@ -27,16 +27,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kTraceMergeFooter =
-    "OUT is a Chrome trace for ui.perfetto.dev, with the events of all ranks: processes are named \"rank "
-    "N\", an\n"
-    "arrow leads from the last rank to come to a collective to each of the others. A clock is moved by how "
-    "far the\n"
-    "ends of its rank's collectives are, in the median, from those of the others. .gz and .zst pack OUT; '-' "
-    "is\n"
-    "standard output.\n"
-    "examples:\n"
-    "  headroom trace merge 'job/rank*.json.gz' -o merged.json.gz\n"
-    "  headroom trace merge --json clocks.json rank0.json rank1.json -o merged.json";
+    R"(OUT is a Chrome trace for ui.perfetto.dev, with the events of all ranks: processes are named "rank N", an
+arrow leads from the last rank to come to a collective to each of the others. A clock is moved by how far the
+ends of its rank's collectives are, in the median, from those of the others. .gz and .zst pack OUT; '-' is
+standard output.
+examples:
+  headroom trace merge 'job/rank*.json.gz' -o merged.json.gz
+  headroom trace merge --json clocks.json rank0.json rank1.json -o merged.json)";
 
 struct MergeOptions {
   std::vector<std::string> operands;

@@ -112,16 +112,14 @@ std::string list_text(std::span<const TraceAction> actions) {
 
 std::string general_help(std::span<const TraceAction> actions) {
   return list_text(actions) +
-         "\nheadroom trace ANALYSIS --help shows the options of one.\n"
-         "examples:\n"
-         "  headroom trace trace.json.gz                       what the device was doing, and what looks "
-         "wrong\n"
-         "  headroom trace kernels --top 0 --csv kernels.csv trace.json\n"
-         "  headroom trace utilization job/                    a folder of ranks: a row each, and the "
-         "spread\n"
-         "  headroom trace --name gpt --json new.json 'job/rank*.json.gz'   for headroom diff old.json "
-         "new.json\n"
-         "exit codes: 0 fine, 1 validate found something broken, 2 a file could not be read, 130 interrupted";
+         R"(
+headroom trace ANALYSIS --help shows the options of one.
+examples:
+  headroom trace trace.json.gz                       what the device was doing, and what looks wrong
+  headroom trace kernels --top 0 --csv kernels.csv trace.json
+  headroom trace utilization job/                    a folder of ranks: a row each, and the spread
+  headroom trace --name gpt --json new.json 'job/rank*.json.gz'   for headroom diff old.json new.json
+exit codes: 0 fine, 1 validate found something broken, 2 a file could not be read, 130 interrupted)";
 }
 
 /// One example a option, made of the table that the analysis declares.
