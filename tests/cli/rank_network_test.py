@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks on two hosts whose network goes away: both sides end within the time-out. Two network namespaces are the hosts,
-the ranks need no libtorch."""
+the ranks need no libtorch. And ranks that meet others than those of their job: other programs, other users."""
+import contextlib
+import os
 import pathlib
+import select
+import shutil
+import socket
 import subprocess
 import sys
 import time
 import unittest
 
-from command_line import HEADROOM, CommandLineTest, clean_environment
+from command_line import BIN, HEADROOM, CommandLineTest, clean_environment
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench"))
 from two_namespaces import ADDRESSES, HOSTS, cable, can_be_made, cut_cable, hosts  # noqa: E402
@@ -64,6 +69,255 @@ class RankNetworkTest(CommandLineTest):
         self.assertLess(time.monotonic() - began, TIMEOUT + 5)
         self.assertEqual(follower.returncode, 2, stderr)
         self.assertIn(f"rank 1 found no rank 0 at {ADDRESSES[0]}:{PORT} within {TIMEOUT} s", stderr)
+
+
+class Job(CommandLineTest):
+    """Two ranks that are started by hand, as a launcher would."""
+    variables, user = {}, None
+
+    def start(self, rank, *arguments, timeout="20s", **variables):
+        place = {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank), **self.variables, **variables}
+        as_user = {"user": self.user, "group": self.user, "extra_groups": []} if self.user else {}
+        program = subprocess.Popen([HEADROOM, "dispatch", "--runner", str(RANK), "--op", "add", "--cycles", "40", "--max-time",
+                                    "200ms", "--min-time", "0", "--no-store", "--timeout", timeout, *arguments],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/",
+                                   env=clean_environment(**place), **as_user)
+        self.addCleanup(program.kill)
+        return program
+
+    def end_of(self, program, code, *words):
+        stdout, stderr = program.communicate(timeout=60)
+        self.assertEqual(program.returncode, code, stdout + stderr)
+        for word in words:
+            self.assertIn(word, stderr)
+        return stderr
+
+    def assert_they_meet(self):
+        for program in [self.start(1), self.start(0)]:
+            self.assertEqual(self.end_of(program, 0), "")
+
+
+def listener(family=socket.AF_INET, at=("127.0.0.1", 0)):
+    there = socket.socket(family)
+    there.bind(at)
+    there.listen()
+    return there
+
+
+class RanksAmongOtherPrograms(Job):
+    def setUp(self):
+        super().setUp()
+        self.taken = listener()
+        self.addCleanup(self.taken.close)
+        self.variables = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(self.taken.getsockname()[1])}
+
+    def test_a_rank_whose_leader_does_not_come_ends_with_2(self):
+        self.taken.close()
+        for place in ({}, {"LOCAL_WORLD_SIZE": "2"}):
+            stderr = self.end_of(self.start(1, timeout="300ms", **place), 2, "rank 1 found no rank 0 at ", "within 0.3 s")
+            self.assertEqual(stderr.count("\n"), 1)
+        self.end_of(self.start(0, timeout="300ms"), 2, "rank 1 of 2 did not come within 0.3 s")
+
+    def test_a_port_that_another_program_has_is_told_by_both(self):
+        rank = self.start(1)
+        connection, _ = self.taken.accept()
+        self.addCleanup(connection.close)
+        began = time.monotonic()
+        self.end_of(rank, 2, f"127.0.0.1:{self.variables['MASTER_PORT']}: who listens there says nothing",
+                    "choose another MASTER_PORT")
+        self.assertLess(time.monotonic() - began, 15, "long before the time-out")
+        self.assertEqual(connection.recv(1), b"", "said something")
+        self.end_of(self.start(0), 2, "rank 0 cannot listen at 127.0.0.1", "choose another MASTER_PORT")
+
+    def test_a_program_that_greets_otherwise_is_told_and_hears_nothing(self):
+        for says, word in ((b"220 mail ESMTP\n", "does not greet as rank 0 does"), (b"", "closes the connection")):
+            rank = self.start(1, timeout="2s")
+            heard = b""
+            self.taken.settimeout(0.2)
+            while rank.poll() is None:
+                with contextlib.suppress(OSError):
+                    connection, _ = self.taken.accept()
+                    connection.settimeout(5)
+                    connection.sendall(says)
+                    connection.shutdown(socket.SHUT_WR)
+                    heard += connection.recv(100)
+                    connection.close()
+            self.end_of(rank, 2, word)
+            self.assertEqual(heard, b"")
+
+    def test_the_token_is_not_on_the_wire(self):
+        """Rank 1 reaches rank 0 through a relay that keeps all bytes."""
+        free = listener()
+        port = free.getsockname()[1]
+        free.close()
+        self.variables["HEADROOM_RANK_TOKEN"] = "much too secret"
+        leader, rank = self.start(0, MASTER_PORT=str(port)), self.start(1)
+        near, _ = self.taken.accept()
+        for _ in range(400):
+            with contextlib.suppress(OSError):
+                far = socket.create_connection(("127.0.0.1", port))
+                break
+            time.sleep(0.02)
+        wire, ends = b"", {near: far, far: near}
+        while ends:
+            for end in select.select(list(ends), [], [], 30)[0]:
+                some = end.recv(1 << 16)
+                wire += some
+                with contextlib.suppress(OSError):
+                    (near if end is far else far).sendall(some) if some else (near if end is far else far).shutdown(socket.SHUT_WR)
+                if not some:
+                    del ends[end]
+        for end in (near, far):
+            end.close()
+        for program in (leader, rank):
+            self.end_of(program, 0)
+        self.assertIn(b'"proof"', wire)
+        self.assertIn(b"released", wire)  # to the end of the job
+        self.assertNotIn(b"secret", wire)
+
+    def test_a_token_that_differs_is_told(self):
+        self.taken.close()
+        ranks = [self.start(0, timeout="6s", HEADROOM_RANK_TOKEN="a"), self.start(1, HEADROOM_RANK_TOKEN="b")]
+        self.end_of(ranks[1], 2, "does not prove that it has the HEADROOM_RANK_TOKEN of this rank")
+        self.end_of(ranks[0], 2, "rank 1 of 2 did not come within 6 s", "refused")
+
+    def test_the_environment_does_not_part_the_ranks_of_one_machine(self):
+        self.variables["LOCAL_WORLD_SIZE"] = "2"
+        for name in ("XDG_RUNTIME_DIR", "TMPDIR", "HOME"):
+            programs = [self.start(1, **{name: str(self.folder)}), self.start(0)]
+            for program in programs:
+                self.end_of(program, 0)
+
+    def test_an_abstract_socket_of_the_job_stops_nobody(self):
+        """Where ranks met before, and any user could be first."""
+        self.variables["LOCAL_WORLD_SIZE"] = "2"
+        name = f"headroom/{os.getuid()}/torchrun/127.0.0.1:{self.variables['MASTER_PORT']}"
+        with contextlib.closing(listener(socket.AF_UNIX, f"\0{name}")) as planted:
+            self.assert_they_meet()
+            planted.settimeout(0)
+            self.assertRaises(BlockingIOError, planted.accept)
+
+
+USER = 64321  # nobody's
+
+
+@unittest.skipUnless(os.geteuid() == 0, "not root: cannot be another user")
+class RanksAmongOtherUsers(Job):
+    user, meeting = USER, pathlib.Path(f"/tmp/headroom-{USER}")
+
+    def setUp(self):
+        super().setUp()
+        if subprocess.run([BIN / "headroom", "--version"], user=USER, group=USER, extra_groups=[], cwd="/",
+                          stdout=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("another user cannot run the programs that are tested")
+        self.remove_meeting()
+        self.addCleanup(self.remove_meeting)
+        self.folder.chmod(0o711)
+        home = self.folder / "home"
+        home.mkdir()
+        os.chown(home, USER, USER)
+        self.variables = {"LOCAL_WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "strangers", "HOME": str(home),
+                          **{f"XDG_{name}_HOME": str(home / name) for name in ("CACHE", "STATE", "DATA")}}
+
+    def remove_meeting(self):
+        if self.meeting.is_dir() and not self.meeting.is_symlink():
+            shutil.rmtree(self.meeting)
+        else:
+            self.meeting.unlink(missing_ok=True)
+
+    def socket_of_job(self):
+        """Where the job's rank 0 listens, from a rank that does not find it."""
+        stderr = self.end_of(self.start(1, timeout="100ms"), 2, str(self.meeting))
+        return stderr.partition(f" {self.meeting}")[2].partition(" within")[0]
+
+    def test_they_meet_in_a_folder_of_their_own_and_leave_no_socket(self):
+        self.assert_they_meet()
+        self.assertEqual((self.meeting.stat().st_uid, self.meeting.stat().st_mode & 0o7777), (USER, 0o700))
+        self.assertEqual(list(self.meeting.iterdir()), [])
+
+    def make_session(self):
+        """What systemd does when a user logs in."""
+        session = pathlib.Path(f"/run/user/{USER}")
+        for folder in (session.parent, session):
+            if not folder.exists():
+                folder.mkdir()
+                self.addCleanup(shutil.rmtree, folder)
+        session.chmod(0o700)
+        os.chown(session, USER, USER)
+        return session
+
+    def test_they_meet_in_the_folder_of_their_session_where_there_is_one(self):
+        session = self.make_session()
+        self.meeting.mkdir(mode=0o777)  # another user's, which blocks nobody now
+        self.assert_they_meet()
+        self.assertEqual((session / "headroom").stat().st_mode & 0o7777, 0o700)
+        self.remove_meeting()
+        session.chmod(0o755)
+        self.assert_they_meet()
+        self.assertTrue(self.meeting.exists(), "met where others may enter")
+
+    def test_a_login_between_does_not_part_them(self):
+        leader = self.start(0)
+        end = time.monotonic() + 20
+        while not (self.meeting.exists() and list(self.meeting.iterdir())) and time.monotonic() < end:
+            time.sleep(0.02)
+        self.make_session()
+        for program in (self.start(1), leader):
+            self.end_of(program, 0)
+
+    def test_a_folder_of_another_user_is_refused_by_both(self):
+        self.meeting.mkdir(mode=0o777)
+        for mode in (0o777, 0o700):
+            self.meeting.chmod(mode)
+            for rank in range(2):
+                self.end_of(self.start(rank), 2, f"the ranks cannot meet in '{self.meeting}'", "belongs to user 0")
+        self.assertEqual(list(self.meeting.iterdir()), [])
+
+    def test_a_folder_that_lets_others_in_is_refused_by_both(self):
+        self.meeting.mkdir()
+        os.chown(self.meeting, USER, USER)
+        for mode in (0o755, 0o701, 0o720):
+            self.meeting.chmod(mode)
+            for rank in range(2):
+                self.end_of(self.start(rank), 2, f"its mode {mode:04o} lets other users in", "chmod 700")
+
+    def test_a_link_or_a_file_in_its_place_is_refused(self):
+        own = self.folder / "own"
+        own.mkdir(mode=0o700)
+        os.chown(own, USER, USER)
+        for plant in (lambda: self.meeting.symlink_to(own), self.meeting.touch):
+            plant()
+            for rank in range(2):
+                self.end_of(self.start(rank), 2, f"the ranks cannot meet in '{self.meeting}'", "not a folder")
+            self.remove_meeting()
+
+    def test_a_socket_of_another_user_hears_nothing(self):
+        self.assert_they_meet()
+        path = f"{self.meeting}{self.socket_of_job()}"
+        with contextlib.closing(listener(socket.AF_UNIX, path)) as planted:
+            os.chmod(path, 0o777)
+            self.end_of(self.start(1), 2, f"it is user 0, not this one ({USER})", path)
+            connection, _ = planted.accept()
+            self.addCleanup(connection.close)
+            connection.settimeout(5)
+            self.assertEqual(connection.recv(1), b"")
+            self.end_of(self.start(0), 2, "rank 0 cannot listen at", "end the other job")
+
+    def test_another_user_who_connects_first_is_no_rank(self):
+        self.assert_they_meet()
+        path = f"{self.meeting}{self.socket_of_job()}"
+        leader = self.start(0)
+        stranger = socket.socket(socket.AF_UNIX)
+        for _ in range(400):
+            with contextlib.suppress(OSError):
+                stranger.connect(path)
+                break
+            time.sleep(0.02)
+        stranger.settimeout(10)
+        self.assertEqual(stranger.recv(1), b"", "was greeted")
+        stranger.close()
+        for program in (self.start(1), leader):
+            self.end_of(program, 0)
 
 
 if __name__ == "__main__":

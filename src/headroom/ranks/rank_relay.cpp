@@ -2,16 +2,9 @@
 #include "headroom/ranks/rank_relay.h"
 
 #include <fmt/format.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <thread>
@@ -20,191 +13,58 @@
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
 #include "headroom/base/json_codec.h"
+#include "headroom/base/sha256.h"
 #include "headroom/base/text.h"
 #include "headroom/process/channel.h"
 #include "headroom/ranks/rank_environment.h"
+#include "headroom/ranks/rank_meeting.h"
 
 namespace headroom {
 namespace {
-
-/// The listening socket of a job's meeting place, see rank_relay.h.
-class MeetingListener {
- public:
-  /// Connections break after `silence` without a sign of the other machine. Throws Error if the place is
-  /// taken, or if the ranks run on several machines and no address was given.
-  MeetingListener(const RankPlace& place, std::chrono::milliseconds silence);
-
-  /// Returns the next connection, of this user where that is known; nothing within `longest`.
-  std::optional<Channel> accept(std::chrono::milliseconds longest);
-  int fd() const { return socket_.get(); }
-
- private:
-  Descriptor socket_;
-  std::chrono::milliseconds silence_;
-};
-
-using std::chrono::milliseconds;
-
-constexpr milliseconds kRetry{50};
-/// Time to try one address before asking `give_up` again.
-constexpr milliseconds kLongestConnecting{2000};
-
-/// An address of any family.
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
-};
-
-std::uint16_t port_of(const RankPlace& place) {
-  return static_cast<std::uint16_t>(place.meeting->port + (place.launcher_listens ? 1 : 0));
-}
-
-std::string name_of(const RankPlace& place) {
-  if (place.meeting && !place.on_one_machine())
-    return fmt::format("{}:{}", place.meeting->address, port_of(place));
-  return "the socket of job " + in_quotes(place.job);
-}
-
-/// A name in Linux's abstract namespace: leaves no file after a kill and is distinct per user.
-SocketAddress job_address(const RankPlace& place) {
-  const std::string name = fmt::format("headroom/{}/{}", ::getuid(), place.job);
-  SocketAddress address;
-  auto* unix_address = reinterpret_cast<sockaddr_un*>(&address.storage);
-  unix_address->sun_family = AF_UNIX;
-  const std::size_t length = std::min(name.size(), sizeof unix_address->sun_path - 1);
-  // Keep the end: it distinguishes jobs.
-  std::memcpy(unix_address->sun_path + 1, name.data() + (name.size() - length), length);
-  address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-  return address;
-}
-
-/// An empty host means all addresses of this machine.
-std::vector<SocketAddress> tcp_addresses(const std::string& host, std::uint16_t port) {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV | (host.empty() ? AI_PASSIVE : 0);
-  const int failure =
-      ::getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (failure != 0) {
-    throw Error(fmt::format("MASTER_ADDR={} is no address: {}", in_quotes(host), ::gai_strerror(failure)));
-  }
-  std::vector<SocketAddress> addresses;
-  for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
-    SocketAddress& address = addresses.emplace_back();
-    std::memcpy(&address.storage, entry->ai_addr, entry->ai_addrlen);
-    address.size = entry->ai_addrlen;
-  }
-  ::freeaddrinfo(found);
-  // One listener for all families if there is IPv6.
-  std::stable_partition(addresses.begin(), addresses.end(),
-                        [](const SocketAddress& a) { return a.storage.ss_family == AF_INET6; });
-  return addresses;
-}
-
-bool is_loopback(const SocketAddress& address) {
-  if (address.storage.ss_family == AF_INET6)
-    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_addr);
-  const auto* ip4 = reinterpret_cast<const sockaddr_in*>(&address.storage);
-  return (ntohl(ip4->sin_addr.s_addr) >> 24U) == 127;
-}
-
-/// Uses "127.0.0.1": a host's own name may mean the loopback only here, through /etc/hosts.
-bool says_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
-}
-
-/// Returns where to listen, narrowest first: the announced address if it is one of this machine, else all
-/// addresses (behind address translation).
-std::vector<SocketAddress> addresses_to_listen_at(const RankPlace& place) {
-  const std::string& host = place.meeting->address;
-  std::vector<SocketAddress> addresses = tcp_addresses(host, port_of(place));
-  if (says_loopback(host)) return addresses;
-  std::erase_if(addresses, is_loopback);
-  for (SocketAddress& any : tcp_addresses("", port_of(place))) addresses.push_back(any);
-  return addresses;
-}
-
-/// Ranks of one machine meet at a private socket, whatever address was announced.
-std::vector<SocketAddress> addresses_of(const RankPlace& place, bool to_listen) {
-  if (place.on_one_machine()) return {job_address(place)};
-  if (place.meeting)
-    return to_listen ? addresses_to_listen_at(place) : tcp_addresses(place.meeting->address, port_of(place));
-  throw Error(fmt::format(
-      "{} started {} ranks, not all on this machine: set MASTER_ADDR and MASTER_PORT to where rank 0 "
-      "can be reached",
-      place.launcher, place.size));
-}
-
-/// Whether the peer is a process of the same user; unknown for other machines.
-bool is_of_this_user(const Descriptor& socket) {
-  ucred other{};
-  socklen_t size = sizeof other;
-  sockaddr_storage own{};
-  socklen_t own_size = sizeof own;
-  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &own_size) != 0) return false;
-  if (own.ss_family != AF_UNIX) return true;
-  return ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &other, &size) == 0 && other.uid == ::getuid();
-}
-
-Descriptor make_socket(int family) {
-  return Descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-}
-
-/// These fail on Unix sockets, which do not need them.
-void set_tcp(const Descriptor& socket, int option, int value) {
-  ::setsockopt(socket.get(), IPPROTO_TCP, option, &value, sizeof value);
-}
-
-/// Detects a dead machine or network: probes its kernel after half of `silence` without traffic and breaks
-/// the connection when `silence` is over. Whole seconds, as TCP requires.
-void break_after(const Descriptor& socket, milliseconds silence) {
-  const auto ms = static_cast<int>(std::clamp<std::int64_t>(silence.count(), 1000, 1'000'000'000));
-  constexpr int kYes = 1;
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &kYes, sizeof kYes);
-  set_tcp(socket, TCP_KEEPIDLE, std::max(1, ms / 2000));
-  set_tcp(socket, TCP_KEEPINTVL, std::max(1, ms / 6000));
-  set_tcp(socket, TCP_KEEPCNT, 3);
-  set_tcp(socket, TCP_USER_TIMEOUT, ms);  // where something was sent and is not acknowledged
-}
-
-/// Time limit of connect(), which else takes minutes for a dead address. 0: no limit.
-void limit_connecting(const Descriptor& socket, std::int64_t ms) {
-  const timeval limit{ms / 1000, (ms % 1000) * 1000};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-}
-
-Channel channel_of(Descriptor socket, milliseconds silence) {
-  set_tcp(socket, TCP_NODELAY, 1);
-  break_after(socket, silence);
-  const int number = ::dup(socket.get());
-  if (number < 0) throw Error(fmt::format("cannot keep a connection: {}", std::strerror(errno)));
-  return Channel(number);
-}
 
 using std::chrono::milliseconds;
 
 constexpr milliseconds kRelayLook{200};
 /// Time for an unknown peer to introduce itself.
-constexpr milliseconds kIntroduction{2000};
+constexpr milliseconds kIntroduction{5000};
+/// Time before another try to meet the leader.
+constexpr milliseconds kAgain{50};
 /// Time for a rank's process to end once asked.
 constexpr milliseconds kEnd{5000};
 
 using Ranks = std::vector<std::optional<Channel>>;  ///< by rank; rank 0 stays empty
 
-/// Limit for a rank's introduction line, which only a long token reaches.
-constexpr std::size_t kLongestIntroduction = 64 << 10;
+/// Limit for a line of an unknown peer.
+constexpr std::size_t kLongestIntroduction = 4 << 10;
 
-struct Introduction {
-  int rank = 0, size = 0;
-  std::string token;
+// A leader and a rank know each other by four lines, before either does anything for the other:
+//
+//   leader: {"greeting": 2, "nonce": L}
+//   rank:   {"nonce": N}
+//   leader: {"proof": P}
+//   rank:   {"rank": 1, "size": 2, "proof": Q}
+//
+// A proof shows that the speaker knows the token, without saying it. Ranks of older versions speak first.
+constexpr int kGreeting = 2;
+
+/// The challenges of one connection, 32 hexadecimal digits each.
+struct Nonces {
+  std::string leader, rank{};
+
+  /// Differs from what a rank proves, so that neither can repeat the other's words.
+  std::string leader_proof(const std::string& token) const {
+    return hmac_sha256(token, fmt::format("headroom ranks/leader/{}/{}", leader, rank));
+  }
+  std::string rank_proof(const std::string& token, int number, int size) const {
+    return hmac_sha256(token, fmt::format("headroom ranks/rank/{}/{}/{}/{}", leader, rank, number, size));
+  }
 };
 
-/// Throws Error for an invalid introduction.
-Introduction introduction_of(const std::string& line) {
-  const Json json = parse_json(line, "an introduction");
-  return {json_member_as<int>(json, "rank", ""), json_member_as<int>(json, "size", ""),
-          json_member_or<std::string>(json, "token", "", "")};
+std::string nonce_of(const Json& json) {
+  std::string nonce = json_string(json, "nonce", "");
+  if (nonce.size() != 32 || nonce.find_first_not_of("0123456789abcdef") != std::string::npos)
+    throw Error("an invalid nonce");
+  return nonce;
 }
 
 /// Unidentified connections to rank 0. None blocks another or ends the job unless it is known to belong to
@@ -219,9 +79,10 @@ class Door {
     std::vector<pollfd> files{{listener_.fd(), POLLIN, 0}};
     for (const Visitor& visitor : visitors_) files.push_back({visitor.channel.fd(), POLLIN, 0});
     ::poll(files.data(), files.size(), static_cast<int>(kRelayLook.count()));
-    if (auto channel = listener_.accept(milliseconds(0))) {
+    if (auto channel = listener_.accept()) {
       channel->limit_lines(kLongestIntroduction);
-      visitors_.push_back({std::move(*channel), Deadline(kIntroduction)});
+      visitors_.push_back({std::move(*channel), Deadline(kIntroduction), {random_nonce()}});
+      say(visitors_.back(), {{"greeting", kGreeting}, {"nonce", visitors_.back().nonces.leader}});
       // More connections than ranks: drop the oldest.
       if (visitors_.size() > ranks_.size() + kMostStrangers) refuse(0);
     }
@@ -239,8 +100,9 @@ class Door {
   /// "; 3 connections were refused", or empty.
   std::string refusals() const {
     if (refused_ == 0) return "";
-    return fmt::format("; {} connection{} refused that {} not of this job", refused_,
-                       refused_ == 1 ? " was" : "s were", refused_ == 1 ? "was" : "were");
+    return fmt::format("; {} connection{} refused that {} not of this job{}", refused_,
+                       refused_ == 1 ? " was" : "s were", refused_ == 1 ? "was" : "were",
+                       older_ ? ", or of a rank of an older headroom: start all ranks with one version" : "");
   }
 
  private:
@@ -248,6 +110,7 @@ class Door {
   struct Visitor {
     Channel channel;
     Deadline deadline;
+    Nonces nonces;
   };
 
   /// Whether a peer with the right token certainly belongs to this job: same user, or the token is secret.
@@ -258,6 +121,11 @@ class Door {
     ++refused_;
   }
 
+  /// An unknown peer that does not read blocks nobody.
+  static void say(Visitor& visitor, const Json& message) {
+    visitor.channel.write_line(dump_json(message), milliseconds(0));
+  }
+
   void hear(std::size_t index) {
     Visitor& visitor = visitors_[index];
     std::string line;
@@ -265,7 +133,11 @@ class Door {
     if (status == Channel::Status::kTimeout && !visitor.deadline.over()) return;
     if (status != Channel::Status::kLine) return refuse(index);
     try {
-      admit(introduction_of(line), index);
+      const Json told = parse_json(line, "an introduction");
+      if (!visitor.nonces.rank.empty()) return admit(told, index);
+      older_ = older_ || (told.is_object() && told.contains("rank"));
+      visitor.nonces.rank = nonce_of(told);
+      say(visitor, {{"proof", visitor.nonces.leader_proof(place_.token)}});
     } catch (const RankLost&) {
       throw;
     } catch (const Error&) {
@@ -273,17 +145,19 @@ class Door {
     }
   }
 
-  void admit(const Introduction& told, std::size_t index) {
-    if (told.token != place_.token) return refuse(index);
-    if (told.size != place_.size) {
+  void admit(const Json& told, std::size_t index) {
+    const int number = json_member_as<int>(told, "rank", ""), size = json_member_as<int>(told, "size", "");
+    const std::string proof = visitors_[index].nonces.rank_proof(place_.token, number, size);
+    if (!equal_secrets(json_string(told, "proof", ""), proof)) return refuse(index);
+    if (size != place_.size) {
       if (!is_sure()) return refuse(index);
       throw RankLost(fmt::format("rank {} was told of {} ranks, rank 0 of {}: start all with one launcher",
-                                 told.rank, told.size, place_.size));
+                                 number, size, place_.size));
     }
-    const auto rank = static_cast<std::size_t>(told.rank);
-    if (told.rank < 1 || rank >= ranks_.size() || ranks_[rank]) {
+    const auto rank = static_cast<std::size_t>(number);
+    if (number < 1 || rank >= ranks_.size() || ranks_[rank]) {
       if (!is_sure()) return refuse(index);
-      throw RankLost(fmt::format("two processes say that they are rank {} of {}", told.rank, told.size));
+      throw RankLost(fmt::format("two processes say that they are rank {} of {}", number, size));
     }
     visitors_[index].channel.limit_lines(std::nullopt);
     ranks_[rank] = std::move(visitors_[index].channel);
@@ -295,6 +169,7 @@ class Door {
   Ranks ranks_;
   std::vector<Visitor> visitors_;
   std::size_t refused_ = 0;
+  bool older_ = false;  ///< whether one of them spoke as ranks of older versions do
 };
 
 std::optional<Ranks> await_followers(const RankPlace& place, milliseconds timeout,
@@ -387,54 +262,90 @@ class Relay {
   RankMember rank_;
 };
 
-MeetingListener::MeetingListener(const RankPlace& place, milliseconds silence) : silence_(silence) {
-  int error = 0;
-  for (const SocketAddress& address : addresses_of(place, true)) {
-    socket_ = make_socket(address.storage.ss_family);
-    constexpr int kYes = 1, kNo = 0;
-    ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &kYes, sizeof kYes);
-    ::setsockopt(socket_.get(), IPPROTO_IPV6, IPV6_V6ONLY, &kNo, sizeof kNo);
-    if (::bind(socket_.get(), address.get(), address.size) == 0 && ::listen(socket_.get(), SOMAXCONN) == 0)
-      return;
-    error = errno;
-  }
-  throw Error(fmt::format("rank 0 cannot listen at {}: {}; {}", name_of(place), std::strerror(error),
-                          place.on_one_machine() ? "end the other job" : "choose another MASTER_PORT"));
+/// What to say of a listener that is not rank 0 of this job.
+Error not_rank_0(const RankPlace& place, const std::string& why) {
+  return Error(
+      fmt::format("rank {} found no rank 0 of its job at {}: who listens there {}; another program may have "
+                  "the place, or "
+                  "rank 0 be of another version of headroom: {}, and start all ranks with one version",
+                  place.rank, meeting_name(place), why,
+                  place.on_one_machine() ? "end that program" : "choose another MASTER_PORT"));
 }
 
-std::optional<Channel> MeetingListener::accept(milliseconds longest) {
-  pollfd entry{socket_.get(), POLLIN, 0};
-  if (::poll(&entry, 1, static_cast<int>(longest.count())) <= 0) return std::nullopt;
-  Descriptor connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (!connection.is_open() || !is_of_this_user(connection)) return std::nullopt;
-  return channel_of(std::move(connection), silence_);
-}
-
-/// Connects to the listener of the job, which may start later. Nothing if `give_up` returns true. The
-/// connection breaks after `timeout` without a sign of the other machine (kernel keep-alive). Throws Error if
-/// nobody listens within the time.
-std::optional<Channel> connect_to_meeting(const RankPlace& place, milliseconds timeout,
-                                          const std::function<bool()>& give_up) {
-  const Deadline deadline(timeout);
-  const std::vector<SocketAddress> addresses = addresses_of(place, false);
+/// Returns the next line of a listener; nothing if it closed the connection or `give_up` returns true.
+std::optional<std::string> line_of(Channel& listener, const RankPlace& place, const Deadline& deadline,
+                                   const std::function<bool()>& give_up) {
+  std::string line;
   while (true) {
-    int error = 0;
-    for (const SocketAddress& address : addresses) {
-      Descriptor socket = make_socket(address.storage.ss_family);
-      limit_connecting(socket, std::clamp<std::int64_t>(deadline.poll_ms(), 1, kLongestConnecting.count()));
-      if (::connect(socket.get(), address.get(), address.size) == 0) {
-        limit_connecting(socket, 0);
-        return channel_of(std::move(socket), timeout);
-      }
-      error = errno == EINPROGRESS ? ETIMEDOUT : errno;
-    }
+    const Channel::Status status = listener.read_line(line, kRelayLook);
+    if (status == Channel::Status::kLine) return line;
+    if (status == Channel::Status::kTooLong) throw not_rank_0(place, "does not greet as rank 0 does");
+    if (status == Channel::Status::kClosed || (give_up && give_up())) return std::nullopt;
+    if (deadline.over()) throw not_rank_0(place, "says nothing");
+  }
+}
+
+/// Reads a member of what a listener said, with `read`.
+template <typename Read>
+std::string told_in(const std::string& line, const RankPlace& place, Read read) {
+  try {
+    return read(parse_json(line, "an introduction"));
+  } catch (const Error&) {
+    throw not_rank_0(place, "does not greet as rank 0 does");
+  }
+}
+
+std::string nonce_in_greeting(const Json& told) {
+  if (json_member_as<int>(told, "greeting", "") != kGreeting) throw Error("another version");
+  return nonce_of(told);
+}
+
+/// Makes sure that `listener` leads this job and introduces this rank. Says a random number before, no more.
+/// Returns false if the connection was closed or `give_up` returns true. Throws Error if it is not the
+/// leader.
+bool meet_leader(Channel& listener, const RankPlace& place, const Deadline& deadline,
+                 const std::function<bool()>& give_up) {
+  listener.limit_lines(kLongestIntroduction);
+  const auto greeting = line_of(listener, place, deadline, give_up);
+  if (!greeting) return false;
+  const Nonces nonces{told_in(*greeting, place, nonce_in_greeting), random_nonce()};
+  listener.write_line(dump_json(Json{{"nonce", nonces.rank}}), kIntroduction);
+  const auto answer = line_of(listener, place, deadline, give_up);
+  if (!answer) return false;
+  const std::string proof =
+      told_in(*answer, place, [](const Json& told) { return json_string(told, "proof", ""); });
+  if (!equal_secrets(proof, nonces.leader_proof(place.token))) {
+    throw Error(
+        fmt::format("rank {} found no rank 0 of its job at {}: who listens there {}; give all ranks the same "
+                    "one, or choose "
+                    "another MASTER_PORT if another job has this one",
+                    place.rank, meeting_name(place),
+                    place.token.empty() ? "has a HEADROOM_RANK_TOKEN, this rank has none"
+                                        : "does not prove that it has the HEADROOM_RANK_TOKEN of this rank"));
+  }
+  listener.write_line(dump_json(Json{{"rank", place.rank},
+                                     {"size", place.size},
+                                     {"proof", nonces.rank_proof(place.token, place.rank, place.size)}}),
+                      kIntroduction);
+  listener.limit_lines(std::nullopt);
+  return true;
+}
+
+/// Connects to the leader, which may start later; nothing if `give_up` returns true. Throws Error if it does
+/// not come, or if another listens.
+std::optional<Channel> find_leader(const RankPlace& place, milliseconds timeout,
+                                   const std::function<bool()>& give_up) {
+  const Deadline deadline(timeout);
+  const milliseconds introduction = std::min(timeout, kIntroduction);
+  // The leader of a job before may close its door just now, or drop the oldest of many visitors.
+  for (std::optional<Deadline> closing;;) {
+    auto listener = connect_to_meeting(place, deadline, timeout, give_up);
+    if (!listener) return std::nullopt;
+    if (meet_leader(*listener, place, Deadline(introduction), give_up)) return listener;
     if (give_up && give_up()) return std::nullopt;
-    if (deadline.over()) {
-      throw Error(fmt::format("rank {} found no rank 0 at {} within {:g} s: {}; is it running?", place.rank,
-                              name_of(place), std::chrono::duration<double>(timeout).count(),
-                              std::strerror(error)));
-    }
-    std::this_thread::sleep_for(kRetry);
+    if (!closing) closing.emplace(introduction);
+    if (closing->over()) throw not_rank_0(place, "closes the connection");
+    std::this_thread::sleep_for(kAgain);
   }
 }
 
@@ -461,11 +372,8 @@ std::optional<RankGroup> lead_ranks(const RankPlace& place, const RankCommand& c
 
 bool follow_leader(const RankPlace& place, const RankCommand& command, milliseconds timeout,
                    const std::function<bool()>& give_up) {
-  auto leader = connect_to_meeting(place, timeout, give_up);
+  auto leader = find_leader(place, timeout, give_up);
   if (!leader) return false;
-  Json introduction{{"rank", place.rank}, {"size", place.size}};
-  if (!place.token.empty()) introduction["token"] = place.token;
-  leader->write_line(dump_json(introduction), kIntroduction);
   std::string line;
   if (leader->read_line(line, timeout) != Channel::Status::kLine) {
     throw RankLost(fmt::format("rank 0 ended before all {} ranks had come", place.size));

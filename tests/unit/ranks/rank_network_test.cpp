@@ -11,16 +11,20 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/ranks/collective_ring.h"
 #include "headroom/ranks/rank_environment.h"
 #include "headroom/ranks/rank_exchange.h"
+#include "headroom/ranks/rank_meeting.h"
 #include "headroom/ranks/rank_relay.h"
 
 namespace headroom {
@@ -34,6 +38,8 @@ using testing::IsEmpty;
 
 constexpr milliseconds kRelayLong(20000);
 constexpr milliseconds kRelayShort(400);
+/// Enough for a stranger to come and be refused.
+constexpr milliseconds kRelayWhile(2000);
 
 RankCommand command_of(const std::string& script) {
   RankCommand command;
@@ -172,6 +178,9 @@ RankPlace place_over_tcp(int rank, const Meeting& meeting) {
   return place;
 }
 
+/// What a rank of no job may say, too.
+const std::string kNonce = "{\"nonce\":\"0123456789abcdef0123456789abcdef\"}\n";
+
 TEST_F(RankRelay, StrangersEndNothing) {
   const std::string kSayings[] = {"{\"rank\":1,\"size\":99}\n",
                                   "{\"rank\":1e300,\"size\":2}\n",
@@ -181,6 +190,11 @@ TEST_F(RankRelay, StrangersEndNothing) {
                                   std::string(100'000, '['),
                                   "{\"rank\":1,\"size\":2}\n",
                                   "{\"rank\":1,\"size\":2,\"token\":\"guess\"}\n",
+                                  kNonce + "{\"rank\":1,\"size\":2,\"proof\":\"guess\"}\n",
+                                  kNonce + "{\"rank\":1,\"size\":99,\"proof\":\"\"}\n",
+                                  kNonce + "{\"rank\":1e300,\"size\":2,\"proof\":\"\"}\n",
+                                  kNonce + kNonce,
+                                  "{\"nonce\":\"short\"}\n",
                                   ""};
   const std::uint16_t number = free_port();
   const Meeting meeting{"127.0.0.1", number};
@@ -204,19 +218,204 @@ TEST_F(RankRelay, StrangersEndNothing) {
 
 TEST_F(RankRelay, WithoutATokenAWorldThatDiffersIsRefusedAndCounted) {
   const std::uint16_t number = free_port();
-  auto stranger = std::async(std::launch::async, [&] {
-    const Channel held = stranger_at(number, "{\"rank\":1,\"size\":99}\n");
-    std::this_thread::sleep_for(kRelayShort);
-  });
+  RankPlace stranger = place_over_tcp(1, {"127.0.0.1", number});
+  stranger.size = 99;
+  auto other = follower(stranger, kEcho);
   try {
-    lead_ranks(place_over_tcp(0, {"127.0.0.1", number}), command_of(kEcho), kRelayShort);
+    lead_ranks(place_over_tcp(0, {"127.0.0.1", number}), command_of(kEcho), kRelayWhile);
     FAIL();
   } catch (const RankLost& lost) {
     EXPECT_THAT(
         lost.what(),
-        HasSubstr(
-            "rank 1 of 2 did not come within 0.4 s; 1 connection was refused that was not of this job"));
+        HasSubstr("rank 1 of 2 did not come within 2 s; 1 connection was refused that was not of this job"));
   }
+  EXPECT_THAT(other.get(), HasSubstr("rank 0 ended before all 99 ranks had come"));
+}
+
+TEST_F(RankRelay, ARankOfAnOlderVersionIsNamedAsThat) {
+  const std::uint16_t number = free_port();
+  auto older = std::async(std::launch::async, [&] {
+    const Channel held = stranger_at(number, "{\"rank\":1,\"size\":2}\n");
+    std::this_thread::sleep_for(kRelayWhile);
+  });
+  try {
+    lead_ranks(place_over_tcp(0, {"127.0.0.1", number}), command_of(kEcho), kRelayWhile);
+    FAIL();
+  } catch (const RankLost& lost) {
+    EXPECT_THAT(lost.what(), HasSubstr("older headroom: start all ranks with one version"));
+  }
+}
+
+/// Who repeats to the leader what the leader said, or says what an earlier rank said, has no token.
+TEST_F(RankRelay, AProofThatIsRepeatedIsRefused) {
+  const std::uint16_t number = free_port();
+  RankPlace first = place_over_tcp(0, {"127.0.0.1", number});
+  first.token = "secret";
+  auto stranger = std::async(std::launch::async, [&] {
+    Channel there = stranger_at(number, kNonce);
+    std::string greeting, proof;
+    there.read_line(greeting, kRelayLong);
+    there.read_line(proof, kRelayLong);
+    EXPECT_THAT(proof, HasSubstr("proof"));
+    proof.pop_back();
+    there.write_line(proof + ",\"rank\":1,\"size\":2}", kRelayLong);
+    return there.read_line(greeting, kRelayLong);
+  });
+  const auto is_refused = [&] { return stranger.wait_for(0s) == std::future_status::ready; };
+  EXPECT_FALSE(lead_ranks(first, command_of(kEcho), kRelayLong, is_refused));
+  EXPECT_EQ(stranger.get(), Channel::Status::kClosed);
+}
+
+TEST_F(RankRelay, RanksOfOtherTokensDoNotMeet) {
+  const Meeting meeting{"127.0.0.1", free_port()};
+  RankPlace first = place_over_tcp(0, meeting), second = place_over_tcp(1, meeting), third = second;
+  first.token = "secret";
+  second.token = "guess";
+  auto guesses = follower(second, kEcho), has_none = follower(third, kEcho);
+  const auto are_refused = [&] {
+    return guesses.wait_for(0s) == std::future_status::ready &&
+           has_none.wait_for(0s) == std::future_status::ready;
+  };
+  EXPECT_FALSE(lead_ranks(first, command_of(kEcho), kRelayLong, are_refused));
+  EXPECT_THAT(guesses.get(), HasSubstr("does not prove that it has the HEADROOM_RANK_TOKEN"));
+  EXPECT_THAT(has_none.get(), HasSubstr("has a HEADROOM_RANK_TOKEN, this rank has none"));
+}
+
+/// Listens where rank 0 should, says `says` to the first rank that comes, and hears it for a moment.
+class Impostor {
+ public:
+  explicit Impostor(std::vector<std::string> says, bool closes = false) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(fd, 8), 0);
+    EXPECT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = ntohs(address.sin_port);
+    heard_ = std::async(std::launch::async, [fd, says = std::move(says), closes] {
+      const Descriptor listener(fd);
+      std::string heard, line;
+      while (true) {
+        const int connection = ::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC);
+        if (connection < 0) return heard;  // the listener was shut down
+        Channel rank(connection);
+        for (const std::string& words : says) rank.write_line(words);
+        while (!closes && rank.read_line(line, kRelayLong) == Channel::Status::kLine) heard += line + "\n";
+      }
+    });
+    listener_ = fd;
+  }
+  /// What the ranks said.
+  std::string heard() {
+    ::shutdown(listener_, SHUT_RDWR);
+    return heard_.get();
+  }
+  Meeting meeting() const { return {"127.0.0.1", port_}; }
+
+ private:
+  int listener_ = -1;
+  std::uint16_t port_ = 0;
+  std::future<std::string> heard_;
+};
+
+/// What a rank with a token says, and says to an impostor.
+std::pair<std::string, std::string> meet(Impostor& impostor) {
+  RankPlace place = place_over_tcp(1, impostor.meeting());
+  place.token = "secret";
+  try {
+    follow_leader(place, command_of("echo started >&2"), milliseconds(1000));
+    return {"it followed", impostor.heard()};
+  } catch (const RankLost& lost) {
+    return {std::string("it was lost: ") + lost.what(), impostor.heard()};
+  } catch (const Error& error) {
+    return {error.what(), impostor.heard()};
+  }
+}
+
+TEST_F(RankRelay, ListenersThatDoNotSpeakAsRank0AreToldApart) {
+  const std::pair<std::string, std::string> kFaults[] = {
+      {"HTTP/1.1 400 Bad Request", "does not greet as rank 0 does"},
+      {std::string(100'000, '['), "does not greet as rank 0 does"},
+      {R"({"address":"127.0.0.1","port":1})", "does not greet as rank 0 does"},  // of an older version
+      {R"({"greeting":1e300,"nonce":"0123456789abcdef0123456789abcdef"})", "does not greet as rank 0 does"},
+      {R"({"greeting":3,"nonce":"0123456789abcdef0123456789abcdef"})", "does not greet as rank 0 does"},
+      {R"({"greeting":2,"nonce":""})", "does not greet as rank 0 does"}};
+  for (const auto& [says, fault] : kFaults) {
+    Impostor impostor({says});
+    const auto [message, heard] = meet(impostor);
+    EXPECT_THAT(message, HasSubstr("127.0.0.1:" + std::to_string(impostor.meeting().port) +
+                                   ": who listens there " + fault));
+    EXPECT_THAT(message, HasSubstr("choose another MASTER_PORT"));
+    EXPECT_EQ(heard, "") << says;
+  }
+  Impostor silent({}), closing({}, true);
+  EXPECT_THAT(meet(silent).first, HasSubstr("says nothing"));
+  EXPECT_THAT(meet(closing).first, HasSubstr("closes the connection"));
+}
+
+TEST_F(RankRelay, WhoDoesNotProveTheTokenHearsARandomNumberOnly) {
+  const std::string greeting = R"({"greeting":2,"nonce":"0123456789abcdef0123456789abcdef"})";
+  for (const std::string& proof :
+       {std::string(R"({"proof":""})"), R"({"proof":")" + std::string(64, '0') + R"("})"}) {
+    Impostor impostor({greeting, proof});
+    const auto [message, heard] = meet(impostor);
+    EXPECT_THAT(message, HasSubstr("does not prove that it has the HEADROOM_RANK_TOKEN of this rank"));
+    EXPECT_THAT(heard, testing::MatchesRegex("\\{\"nonce\":\"[0-9a-f]+\"\\}\n")) << heard;
+  }
+}
+
+void wait_for_file(const std::filesystem::path& file) {
+  for (const Deadline end(kRelayLong); !std::filesystem::exists(file) && !end.over();)
+    std::this_thread::sleep_for(milliseconds(5));
+  EXPECT_TRUE(std::filesystem::exists(file));
+}
+
+/// A process of its own for `body`, which is killed.
+template <typename Body>
+pid_t process_of(Body body) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  try {
+    body();
+  } catch (...) {
+  }
+  ::_exit(1);
+}
+
+TEST_F(RankRelay, TheSocketOfAKilledLeaderIsReplacedAndRemovedAtTheEnd) {
+  const RankPlace first = place_of(0, 2);
+  const std::filesystem::path socket = meeting_sockets(first).front();
+  const pid_t child = process_of([&] { lead_ranks(first, command_of(kEcho), kRelayLong); });
+  wait_for_file(socket);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(std::filesystem::exists(socket));
+  auto other = follower(place_of(1, 2), kEcho);
+  lead_ranks(first, command_of(kEcho), kRelayLong)->finish(kRelayLong);
+  EXPECT_EQ(other.get(), "fine");
+  EXPECT_FALSE(std::filesystem::exists(socket));
+}
+
+TEST_F(RankRelay, TheSocketOfALeaderThatRunsIsNotTaken) {
+  const RankPlace first = place_of(0, 2);
+  auto leader =
+      std::async(std::launch::async, [&] { return lead_ranks(first, command_of(kEcho), kRelayLong); });
+  const std::filesystem::path socket = meeting_sockets(first).front();
+  wait_for_file(socket);
+  for (int i = 0; i < 3; ++i) {
+    try {
+      lead_ranks(first, command_of(kEcho), kRelayShort);
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("Address already in use; end the other job"));
+    }
+    EXPECT_TRUE(std::filesystem::exists(socket));
+  }
+  auto other = follower(place_of(1, 2), kEcho);
+  leader.get()->finish(kRelayLong);
+  EXPECT_EQ(other.get(), "fine");
 }
 
 TEST_F(RankRelay, OnOneMachineNobodyListensToTheNetwork) {
