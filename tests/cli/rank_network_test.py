@@ -118,6 +118,20 @@ class RanksAmongOtherPrograms(Job):
             self.assertEqual(stderr.count("\n"), 1)
         self.end_of(self.start(0, timeout="300ms"), 2, "rank 1 of 2 did not come within 0.3 s")
 
+    def test_a_rank_whose_leader_is_killed_ends_with_2(self):
+        self.taken.close()
+        begun = self.folder / "begun"
+        for place in ({}, {"LOCAL_WORLD_SIZE": "2"}):
+            begun.unlink(missing_ok=True)
+            endless = ["--min-time", "600s", "--max-time", "600s"]
+            leader, rank = [self.start(number, *endless, SCRIPTED_BEGUN=str(begun), **place) for number in range(2)]
+            end = time.monotonic() + 60
+            while not begun.exists() and time.monotonic() < end:
+                time.sleep(0.02)
+            leader.kill()
+            leader.communicate()
+            self.end_of(rank, 2, "rank 0")
+
     def test_a_port_that_another_program_has_is_told_by_both(self):
         rank = self.start(1)
         connection, _ = self.taken.accept()

@@ -75,6 +75,12 @@ double seconds(milliseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
+/// Asks a rank to end by closing its channel.
+void dismiss(RankMember& member) {
+  if (!member.child) member.channel.write_line(std::string(1, kEndMark), milliseconds(0));
+  member.channel = Channel(-1);
+}
+
 /// Time for ranks to answer after an interrupt: batches are short unless a rank hangs.
 constexpr std::chrono::seconds kInterruptPatience{2};
 
@@ -343,7 +349,7 @@ void RankGroup::report_missing(const std::vector<std::size_t>& ranks, const std:
 
 void RankGroup::finish(milliseconds timeout) {
   const Deadline deadline(timeout);
-  for (RankMember& member : members_) member.channel = Channel(-1);
+  for (RankMember& member : members_) dismiss(member);
   while (true) {
     std::vector<std::size_t> running;
     for (std::size_t rank = 0; rank < members_.size(); ++rank) {
@@ -362,7 +368,7 @@ void RankGroup::finish(milliseconds timeout) {
 
 void RankGroup::end_all() {
   for (RankMember& member : members_) {
-    member.channel = Channel(-1);
+    dismiss(member);
     if (!member.child) continue;
     member.child->signal_group(SIGTERM);
     member.child->signal_group(SIGCONT);

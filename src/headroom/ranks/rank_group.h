@@ -102,6 +102,8 @@ inline constexpr char kLostMark = '\x01';
 /// A line of only this character requests a remote rank's collectives. The answer begins with it, followed by
 /// to_json(CollectiveHistory).
 inline constexpr char kCollectivesMark = '\x02';
+/// A line of only this character lets a remote rank end. A connection that closes without it lost its leader.
+inline constexpr char kEndMark = '\x03';
 
 /// The ranks of a job, led from this process: a line to all, one line from each. A rank that ends early or
 /// does not answer in time ends the group. No process outlives this object.

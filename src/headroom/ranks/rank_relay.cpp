@@ -228,6 +228,10 @@ class Relay {
       const Channel::Status status = leader_.read_line(line, milliseconds(0));
       if (status == Channel::Status::kTimeout) return true;
       if (status != Channel::Status::kLine) return false;
+      if (line == std::string(1, kEndMark)) {
+        is_dismissed_ = true;
+        return false;
+      }
       if (line == std::string(1, kCollectivesMark)) {
         leader_.write_line(kCollectivesMark + dump_json(to_json(rank_.collectives->read())), kEnd);
       } else {
@@ -247,6 +251,10 @@ class Relay {
                       std::strerror(leader_.failure())));
     }
     if (!rank_.child->wait(kEnd)) rank_.child->terminate();
+    if (!is_dismissed_) {
+      throw Error(
+          "rank 0 ended in the middle of the job; the process of this rank was ended; see what rank 0 said");
+    }
   }
 
   [[noreturn]] void tell_loss() {
@@ -260,6 +268,7 @@ class Relay {
 
   Channel leader_;
   RankMember rank_;
+  bool is_dismissed_ = false;  ///< whether the leader said that this rank may end
 };
 
 /// What to say of a listener that is not rank 0 of this job.

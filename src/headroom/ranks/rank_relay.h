@@ -23,7 +23,7 @@ std::optional<RankGroup> lead_ranks(const RankPlace& place, const RankCommand& c
 
 /// Runs the process of another rank until the leader ends it; false if `give_up` returns true before. Throws
 /// RankLost if the process ends early (the leader knows), Error if the leader is absent or unreachable for
-/// `timeout`, or if another program listens in its place.
+/// `timeout`, is killed, or if another program listens in its place.
 bool follow_leader(const RankPlace& place, const RankCommand& command, std::chrono::milliseconds timeout,
                    const std::function<bool()>& give_up = {});
 

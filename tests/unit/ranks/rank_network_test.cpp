@@ -418,6 +418,18 @@ TEST_F(RankRelay, TheSocketOfALeaderThatRunsIsNotTaken) {
   EXPECT_EQ(other.get(), "fine");
 }
 
+TEST_F(RankRelay, AFollowerWhoseLeaderIsKilledSaysSo) {
+  const RankPlace first = place_of(0, 2), second = place_of(1, 2);
+  const pid_t child = process_of([&] {
+    auto group = lead_ranks(first, command_of(kEcho), kRelayLong);
+    group->send("a");
+    group->gather(kRelayLong, "an answer");
+    ::kill(::getpid(), SIGKILL);
+  });
+  EXPECT_THAT(follower(second, kEcho).get(), HasSubstr("rank 0 ended in the middle of the job"));
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+}
+
 TEST_F(RankRelay, OnOneMachineNobodyListensToTheNetwork) {
   RankPlace first = place_of(0, 2), second = place_of(1, 2);
   const std::uint16_t number = free_port();
