@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often `headroom ab` is wrong, and how often it finds what differs, on sessions whose truth is known.
+// False claims and power of `headroom ab` on simulated sessions.
 //
 //   bench_ab_decides [SESSIONS]     default 1000
 //
-// A session is rounds of two commands. False claims: nothing differs, there is a look after each round from
-// the third on, and the last one. Found: the last look, beside Mann and Whitney's test on the same samples,
-// at 5 % where that makes no more than 5 % of false claims and at the level where it makes 5 % otherwise.
+// A session is rounds of two commands. False claims: equal commands, a look after each round from the third
+// on. Power: the last look, compared with Mann and Whitney's test on the same samples, at 5 % or at the level
+// where it makes 5 % of false claims.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -30,7 +30,7 @@ struct Model {
   const char* name;
   double noise;
   Shape shape = Shape::kNormal;
-  double rho = 0;  ///< correlation of neighbouring moments, or of a command's neighbouring runs
+  double rho = 0;  ///< of neighbouring moments or runs
   Memory memory = Memory::kOfMoments;
 };
 

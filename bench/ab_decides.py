@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `headroom ab` decides, on three programs whose work is known, beside Mann and Whitney's test on the same runs.
+"""False claims and power of `headroom ab` on programs of known work, compared with Mann and Whitney's test on the same runs.
 
-  1. A program against itself, --alarms times each. Goal: at most 5 % are called faster or slower.
-  2. 3 % and 5 % more work, --repeats times each. Goal: called slower at least as often as by Mann and Whitney's test,
-     held to 5 % of false alarms on the runs of 1 (at 5 % where it makes fewer).
-  3. --sleeps: `sleep 5` against `sleep 10` is decided; with --quick it ends after its 5 s and the round that was begun.
+  1. A program against itself, --alarms times. Goal: at most 5 % are called faster or slower.
+  2. 3 % and 5 % more work, --repeats times each. Goal: called slower at least as often as by Mann and Whitney's test
+     at 5 % of false alarms on the runs of 1 (at level 5 % if it makes fewer).
+  3. --sleeps: `sleep 5` against `sleep 10` is decided; with --quick it ends after 5 s and the current round.
 
-Exits 1 when a goal is missed. bench_ab_decides has the same of simulated sessions.
+Exits with 1 when a goal is missed. bench_ab_decides does the same by simulation.
 
   bench/ab_decides.py build/release/bin [--alarms 100] [--repeats 30] [--budget 4] [--sleeps]
 """
@@ -44,7 +44,7 @@ PROGRAMS = (awk, python, checksum)
 
 
 def compare(folder, first, second, seed, *options):
-    """What is said of the second, and the times of both."""
+    """Returns the verdict on the second command, and the times of both."""
     path = FOLDER / "out.json"
     path.unlink(missing_ok=True)
     result = subprocess.run([f"{folder}/headroom", "ab", first, second, "--seed", str(seed), "--no-store", "--json", path,
@@ -56,7 +56,7 @@ def compare(folder, first, second, seed, *options):
 
 
 def rank_sum(first, second):
-    """z of Mann and Whitney's test: above 0 where the second is slower. Times have no ties worth a correction."""
+    """Returns z of Mann and Whitney's test, above 0 if the second is slower. Ties are not corrected for."""
     ranked = sorted([(value, 0) for value in first] + [(value, 1) for value in second])
     total = sum(rank for rank, (_, which) in enumerate(ranked, 1) if which)
     n, m = len(first), len(second)

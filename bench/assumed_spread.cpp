@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often a gate of 3 % is wrong on two files whose run-to-run spread nobody knows, so that it is assumed
-// (kAssumedRunSpread): ten samples of each side with 1 % of noise, runs off by a true spread of 0.5 to 16 %.
-// Prints the rows of docs/gate.md.
+// Error rates of a gate of 3 % on two files whose run-to-run spread is unknown and assumed
+// (kAssumedRunSpread): ten samples a side with 1 % of noise, true run-to-run spread 0.5 to 16 %. Prints the
+// rows of docs/gate.md.
 //
 //   bench_assumed_spread [GATES]     default 20000 of one case; a fifth of 10 cases, a twentieth of 50
 #include <algorithm>
@@ -43,7 +43,6 @@ double percent(std::size_t count, std::size_t of) {
   return 100 * static_cast<double>(count) / static_cast<double>(of);
 }
 
-/// One line for each tail: `share` of each spread, in per cent.
 template <typename Share>
 void print_rows(const char* title, Share share) {
   std::printf("\n| %s | 0.5 %% | 1 %% | 2 %% | 4 %% | 8 %% | 16 %% |\n|---|---|---|---|---|---|---|\n",

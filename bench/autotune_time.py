@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long does choosing variants take, of the four kernel experiments at all shapes, and what does it cost afterwards?
+"""How long choosing variants takes, for the four kernel experiments at all shapes.
 
   bench/autotune_time.py build/release/bin [--rounds 3] [--hot]
 
-A round runs all four twice with --num-samples 1 and without limits: first with nothing remembered (a cache folder of its
-own), then with the choices of the first run. What the first takes longer is what choosing took: verifying and racing the
-variants. Prints both and the difference, median and range over the rounds in seconds, and how many choices were remembered.
-Exit code 1 where choosing takes longer than 60 s, or where the second run chooses again.
+A round runs all four twice, with an empty cache folder, then with the choices of the first run. Prints both times and the
+difference (median and range over the rounds, s). Exits with 1 if choosing takes longer than 60 s or the second run chooses again.
 """
 import argparse
 import json
@@ -24,7 +22,7 @@ MOST_SECONDS = 60
 
 
 def choices(cache):
-    """What is remembered: the variant of each case."""
+    """Returns the cached variant of each case."""
     files = (cache / "headroom" / "tuning").glob("*.json")
     return {case: variant for path in files for case, variant in json.loads(path.read_text())["variants"].items()}
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often change points are seen where there are none, and how soon where there is one, by simulation:
+// False alarms and power of change point detection, by simulation.
 //
-//     changepoints [REPETITIONS]      the figures; ends with 1 where a goal is missed
-//     changepoints table [MILLIONS]   the critical values for src/headroom/stats/changepoint.cpp
+//   changepoints [REPETITIONS]      the results; exits with 1 if a goal is missed
+//   changepoints table [MILLIONS]   the critical values for src/headroom/stats/changepoint.cpp
 //
-// Goals: independent, heavy-tailed, skewed and spiky series without a change get one in at most 1 % of the
-// series; a step of three standard deviations after at least 40 values is found in at least 93, 97 and 99 %
-// within 5, 6 and 8 values, and at its exact place in 78 % by the eighth.
+// Goals: at most 1 % of unchanged series (independent, heavy-tailed, skewed, spiky) get a change point; a
+// step of three standard deviations after at least 40 values is found in 93, 97 and 99 % within 5, 6 and 8
+// values, and at its exact place in 78 % within 8.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -104,10 +104,9 @@ bool false_changes(int repetitions) {
   return good;
 }
 
-/// Shares of series of `before` steady values and `after` values beyond the step.
 struct Found {
-  double near = 0;   ///< in which a change was seen at most four values off its place
-  double exact = 0;  ///< in which it was seen there
+  double near = 0;   ///< at most four values off
+  double exact = 0;  ///< exactly
 };
 
 Found found_within(std::size_t before, std::size_t after, double step, double rho, int repetitions) {
@@ -128,14 +127,11 @@ Found found_within(std::size_t before, std::size_t after, double step, double rh
   return found;
 }
 
-/// What a step of three deviations after at least 40 independent values is to reach.
 bool reaches_goal(std::size_t delay, const Found& found) {
   const double least = delay == 5 ? 0.93 : delay == 6 ? 0.97 : delay == 8 ? 0.99 : 0;
   return found.near >= least && (delay != 8 || found.exact >= 0.78);
 }
 
-/// A level that rises by three deviations in the middle third and comes back: how often both changes are
-/// found.
 void excursions(int repetitions) {
   std::printf("\na third of the series lies 3 sd higher, then all is as before: both changes found\n");
   for (const std::size_t count : {30, 60, 120, 300}) {
@@ -150,12 +146,12 @@ void excursions(int repetitions) {
   }
 }
 
-/// Shares of series, around 100 with a deviation of 1, that are said to drift and to change their spread.
+/// Shares of series reported to drift or to change their spread.
 struct Told {
   double drift = 0, spread = 0;
 };
 
-/// `shape(i, noise)` is the value number i of a series in which `noise` has a deviation of 1.
+/// `shape(i, noise)` returns value i of a series; `noise` has standard deviation 1.
 Told told(std::size_t count, double rho, int repetitions,
           const std::function<double(std::size_t, double)>& shape) {
   Noise noise;
@@ -222,14 +218,13 @@ bool true_changes(int repetitions) {
   return good;
 }
 
-/// The smallest value that at most `share` of `values` exceed.
+/// Returns the smallest value that at most `share` of `values` exceed.
 double upper_quantile(Values& values, double share) {
   const auto beyond = static_cast<std::ptrdiff_t>(std::floor(share * static_cast<double>(values.size())));
   std::nth_element(values.begin(), values.end() - 1 - beyond, values.end());
   return *(values.end() - 1 - beyond);
 }
 
-/// `statistic` of many series of `count` independent values.
 template <typename Statistic>
 Values null_distribution(std::size_t count, double repetitions, Noise& noise, Statistic statistic) {
   Values found(static_cast<std::size_t>(repetitions));

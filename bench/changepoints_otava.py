@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of Apache Otava in docs/gate.md: its change points, with its defaults, on the kinds of series that
-bench_changepoints simulates for headroom's.
+"""The rows of Apache Otava in docs/gate.md: change points with its defaults on the series of bench_changepoints.
 
     pip install apache-otava; bench/changepoints_otava.py [--series 500]
 
-Prints the share of series without a change that get one, and of a step of 3 standard deviations how often it is found at
-most 4 values off, and at its exact place.
+Prints the share of unchanged series with a change point, and how often a step of 3 standard deviations is found at most
+4 values off, and exactly.
 """
 import argparse
 import math
 import random
 
-PATIENCE = 4  # values that a step may be placed off
+PATIENCE = 4  # values that a found step may be off
 
 
 def independent(count, noise):
@@ -20,7 +19,7 @@ def independent(count, noise):
 
 
 def heavy_tails(count, noise):
-    """Student's t, 2 degrees of freedom."""
+    """Student's t with 2 degrees of freedom."""
     return [noise.gauss(0, 1) / math.sqrt(-math.log(1 - noise.random())) for _ in range(count)]
 
 

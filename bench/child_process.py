@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A child process and what it took, for the benchmarks beside it."""
+"""A child process and its resource usage."""
 import dataclasses
 import os
 import subprocess
@@ -11,12 +11,12 @@ import time
 class Finished:
     output: bytes
     wall_s: float
-    cpu_s: float  # user and system, of it and of the children that it waited for
+    cpu_s: float  # user and system, including waited-for children
     peak_bytes: int
 
 
 def run(command, code=0, **options):
-    """Runs it to its end; another exit code than `code` ends the benchmark. What it prints on standard output is kept."""
+    """Runs the command and captures its standard output. An exit code other than `code` ends the benchmark."""
     command = [str(word) for word in command]
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, **options)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of bench/collectives.py: each collective through `headroom ddp --collectives`' own loop and
-// through a plain loop over c10d, in turns, on the same connections.
+// One rank of bench/collectives.py.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
@@ -27,15 +26,13 @@ dtensor::Group world_of(const RankPlace& place) {
   options.size = place.size;
   options.address = place.meeting->address;
   options.port = place.meeting->port;
-  // The ring is in the loop that is measured, as it is in a rank.
   options.ring = std::make_shared<CollectiveRing>(CollectiveRing::create());
   std::vector<int> ranks(static_cast<std::size_t>(place.size));
   std::iota(ranks.begin(), ranks.end(), 0);
   return dtensor::World::connect(options)->group(ranks, "bench");
 }
 
-/// What a program without any of this would write: c10d called `count` times, each call after a barrier and
-/// with new data where it reads and where it writes, as in `headroom ddp --collectives`.
+/// Calls after a barrier and with new data in the buffers, as in `headroom ddp --collectives`.
 class PlainLoop {
  public:
   PlainLoop(std::string op, CollectiveBackend& c10d, std::int64_t floats, int ranks)
@@ -91,8 +88,8 @@ class PlainLoop {
   at::Tensor source_, data_, other_, mine_, part_, part_source_;
 };
 
-/// Both loops take their memory anew in every round, so that where it lies favours neither, and their first
-/// call, which is the first to touch some of it, does not count.
+/// Allocates in every round, so that the placement of memory favours neither loop; the first call is not
+/// counted.
 Json measure(const std::string& op, std::int64_t bytes, const RankPlace& place, const dtensor::Group& group,
              const CollectiveBackendTraits& traits, int rounds, int calls) {
   const CollectiveSetup setup{op, collective_bytes(op, bytes, "f32", place.size), "f32", place.size, 1};

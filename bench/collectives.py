@@ -1,14 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The loop of headroom ddp --collectives beside a plain loop over c10d, in one run: the same ranks, connections, sizes and
-data, in turns, the first of a pair changing.
+"""The loop of headroom ddp --collectives compared with a plain c10d loop: same ranks, connections, sizes and data, in turns.
 
     bench/collectives.py [--bin build/release/bin] [--ranks 2] [--rounds 100] [--calls 10] [--bytes 1024,65536,1048576]
 
-A call counts by its slowest rank, a round by the median of its calls; shown are the median over rounds of either's bus
-bandwidth and of the ratio of a pair (ours / plain, with its 95 % sign interval). Both take their memory anew in every round,
-write where they read and where they write before each call, and do not count the first. Exit code 1 where an interval lies
-wholly outside of 0.95 to 1.05.
+A call counts by its slowest rank, a round by the median of its calls. Prints the median bus bandwidth of each over the rounds,
+and of the paired ratios (ours / plain, with a 95 % sign interval). Exits with 1 if an interval lies wholly outside of 0.95 to 1.05.
 """
 import argparse
 import json
@@ -30,7 +27,7 @@ def free_port():
 
 
 def run_ranks(program, ranks, arguments, limit):
-    """What each rank printed, line by line as JSON."""
+    """Returns the lines of JSON that each rank printed."""
     shared = {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
               "MASTER_PORT": str(free_port())}
     outputs = [tempfile.TemporaryFile() for _ in range(ranks)]
@@ -52,7 +49,7 @@ def run_ranks(program, ranks, arguments, limit):
 
 
 def median_interval(values):
-    """Sign interval: the order statistics that hold the median with at least 95 %."""
+    """Returns the sign interval of the median: order statistics with at least 95 % coverage."""
     ordered, n = sorted(values), len(values)
     low, tail, term = 0, 0.0, 0.5 ** n
     while tail + term <= 0.025:
@@ -63,7 +60,7 @@ def median_interval(values):
 
 
 def round_medians(ranks, key):
-    """Of each round: the median over its calls of the slowest rank."""
+    """Returns for each round the median over its calls of the slowest rank."""
     rounds = zip(*(rank[key] for rank in ranks))
     return [statistics.median(map(max, zip(*calls))) for calls in rounds]
 

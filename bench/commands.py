@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""headroom ab and headroom time beside hyperfine, both in one run.
+"""headroom ab and headroom time compared with hyperfine.
 
-  1. What measuring adds to a child: the time that each tool reports for `true`, in batches that take turns.
+  1. Overhead on a child: the time that each tool reports for `true`, in alternating batches.
      Goal: ours at or below that of hyperfine -N (median of the paired differences).
   2. The ratio of two commands 3 % apart, --repeats times with the same time budget.
-     Goal: our spread (largest - smallest) at most half of that of hyperfine.
+     Goal: our spread (largest - smallest) at most half of hyperfine's.
   3. A command against itself, --alarms times. Goal: at most 5 % are called faster or slower.
 
-Exits 1 when a goal is missed.
+Exits with 1 when a goal is missed.
 
   bench/commands.py build/release/bin [--repeats 20] [--alarms 100] [--budget 2]
 """
@@ -27,7 +27,7 @@ ENDLESS = ["--precision", "0.0001%", "--no-store"]
 
 
 def headroom(folder, *arguments):
-    """The latency records."""
+    """Runs headroom and returns the latency records."""
     FILE.unlink(missing_ok=True)
     subprocess.run([f"{folder}/headroom", *map(str, arguments), "--json", FILE], check=True, capture_output=True)
     return [record for record in json.loads(FILE.read_text())["records"] if record["metric"]["name"] == "latency"]
@@ -66,7 +66,7 @@ def added_time(folder, batches=25, runs=200):
 
 
 def spreads(folder, repeats, budget):
-    # Long enough for a run to be noisy, short enough for many.
+    # Long enough to be noisy, short enough for many runs.
     slow, fast = work(309_000), work(300_000)
     each = hyperfine("--runs", 5, fast)[0]["median"]
     runs = max(2, round(budget / 2 / each))

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often the intervals that headroom prints hold the truth, by simulation:
+// Coverage of headroom's intervals, by simulation.
 //
-//     coverage [REPETITIONS]
+//   coverage [REPETITIONS]
 //
-// One row a scenario: how many samples, how often there was no interval, how many of those given held the
-// truth (median, percentile or ratio), of how many series of all a wrong one was given, and the mean width
-// over that of what is named there (the plain order-statistic interval of the same values where nothing is).
-// Rows marked "*" must reach 93 % (less two standard errors of the simulation), or give a wrong interval
-// of 2.5 % of all series at most, or the program ends with 1; the others show where the method ends.
+// One row per scenario: number of samples; share without an interval; coverage of the intervals given
+// (median, percentile or ratio); share of all series with a wrong interval; mean width relative to the named
+// one (default: the plain order-statistic interval of the same values). Rows marked "*" must reach 93 % (less
+// two standard errors of the simulation) or be wrong for at most 2.5 % of all series, else the program exits
+// with 1; the others show the limits of the method.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -34,15 +34,14 @@ using headroom::bench::Noise;
 using Values = std::vector<double>;
 
 constexpr double kGoal = 0.93;
-/// Of all series: what is hardly ever given may be wrong more often.
+/// Share of all series: an interval that is rarely given may be wrong more often.
 constexpr double kMostWrong = 0.025;
 
 double upper_tail(double z) {
   return 0.5 * std::erfc(z / std::numbers::sqrt2);
 }
 
-/// A marginal distribution as a function of a normal number, and its median. `hides`: what is drawn beside
-/// that number hides how much it resembles its neighbours.
+/// As a function of a normal number. `hides`: further randomness hides the correlation of neighbours.
 struct Shape {
   const char* name;
   double median;
@@ -50,7 +49,6 @@ struct Shape {
   std::function<double(double, Noise&)> value;
 };
 
-/// 100 +- 1, one in twenty three times as slow.
 double spiky(double z, Noise& noise) {
   return (100 + z) * (noise.uniform() < 0.05 ? 3 : 1);
 }
@@ -61,7 +59,7 @@ std::vector<Shape> shapes() {
       {"normal", 0, false, [](double z, Noise&) { return z; }},
       {"lognormal", 1, false, [](double z, Noise&) { return std::exp(0.5 * z); }},
       {"exponential", std::numbers::ln2, false, [](double z, Noise&) { return -std::log(upper_tail(z)); }},
-      // The square of a normal number: gamma with shape 1/2, a heavier tail than the exponential's.
+      // Gamma with shape 1/2: heavier-tailed than the exponential.
       {"gamma", chi_squared_median, false,
        [](double z, Noise&) { return std::pow(headroom::normal_quantile(0.5 + 0.5 * upper_tail(-z)), 2); }},
       {"Student's t, 2 degrees", 0, true,
@@ -71,7 +69,7 @@ std::vector<Shape> shapes() {
        [](double z, Noise& noise) { return z + (noise.uniform() < 0.3 ? 5 : 0); }}};
 }
 
-/// AR(1) series of normal numbers with standard deviation 1; rho = 1 is a random walk from 0.
+/// AR(1) series with standard deviation 1; rho = 1 is a random walk from 0.
 Values ar1(std::size_t count, double rho, Noise& noise) {
   Values values(count);
   double z = rho < 1 ? noise.normal() : 0;
@@ -88,7 +86,6 @@ class Table {
     std::printf("%-58s %5s %7s %8s %6s %6s\n", "scenario", "n", "refused", "coverage", "wrong", "width");
   }
 
-  /// `run` gives the interval, if any, and the plain one to hold its width against.
   template <typename Run>
   void row(const std::string& scenario, std::size_t count, bool binding, double truth, const Run& run) {
     int given = 0;
@@ -131,7 +128,7 @@ std::string with_rho(const std::string& name, double rho) {
   return text;
 }
 
-/// From how many samples of one process on the intervals hold where neighbours are correlated by `rho`.
+/// Samples of one process from which on intervals must hold at correlation `rho`.
 std::size_t fewest_binding(double rho, bool hidden) {
   if (hidden && rho > 0.6) return 1'000'000;
   return rho < (hidden ? 0.4 : 0.6) ? 6 : 20;
@@ -152,7 +149,6 @@ void one_process(Table& table, Noise& noise) {
   }
 }
 
-/// Series of `processes` that share `count` values, each its own AR(1).
 Values of_processes(std::size_t count, std::size_t processes, double rho, Noise& noise) {
   Values values;
   for (std::size_t p = 0; p < processes; ++p) {
@@ -189,13 +185,12 @@ void percentiles(Table& table, Noise& noise) {
   }
 }
 
-/// The logarithm of the ratio of two programs measured in the same rounds, both with noise of that shape or
-/// only one; the width is over that of the median's interval of the log ratios.
+/// The log ratio of two programs measured in the same rounds; width relative to the median's interval.
 void pairs(Table& table, Noise& noise) {
   const auto time = [&](const Shape& shape, double z) { return std::exp(0.01 * shape.value(z, noise)); };
   for (const Shape& shape : shapes()) {
     for (const bool both : {true, false}) {
-      // Where only one side has the noise the other is normal noise a third as wide.
+      // With noise on one side only, the other has normal noise a third as wide.
       Values far;
       for (int i = 0; !both && i < 400'001; ++i)
         far.push_back(std::log(time(shape, noise.normal())) - 0.003 * noise.normal());
@@ -227,7 +222,6 @@ void pairs(Table& table, Noise& noise) {
   }
 }
 
-/// The ratio of two runs apart that lie off by `run_noise`, which the spread of 12 earlier runs tells.
 void runs_apart(Table& table) {
   for (const double run_noise : {0.0, 0.005, 0.01, 0.02}) {
     for (const double spikes : {0.0, 0.05}) {
@@ -276,8 +270,7 @@ void several_processes(Table& table, Noise& noise) {
   }
 }
 
-/// Two equal programs under a drift that both share: coverage of the ratio 1 is 1 less the rate of false
-/// alarms.
+/// Coverage of the ratio 1 is 1 minus the false-alarm rate.
 void equal_pairs(Table& table, Noise& noise) {
   for (const bool walk : {false, true}) {
     for (const double rho : {0.0, 0.3, 0.5}) {
@@ -323,7 +316,7 @@ void equal_pairs(Table& table, Noise& noise) {
   }
 }
 
-/// Coverage of the interval that sampling ends with, under the default rule, looked at after every sample.
+/// Coverage at the stop of sampling by the default rule.
 void stopping(Table& table, Noise& noise) {
   for (const bool skewed : {false, true}) {
     for (const double rho : {0.0, 0.3, 0.5}) {

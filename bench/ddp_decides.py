@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `headroom ddp` says of two programs whose work is known: how often its intervals leave out the truth.
+"""Coverage of `headroom ddp`'s intervals on programs of known work.
 
-  1. The same program as both --runner, --alarms times: at most 5 % of the intervals of a step's ratio leave out 1.
-  2. --slower RUNNER, one whose iterations take longer by a few percent (a spin in the reducer), --repeats times: at least
+  1. The same program as both --runner, --alarms times: at most 5 % of the intervals of a step's ratio exclude 1.
+  2. --slower RUNNER, whose iterations take a few percent longer (a spin in the reducer), --repeats times: at least
      90 % of the intervals of its steps with DDP lie above 1.
 
-Exits 1 when a goal is missed.
+Exits with 1 when a goal is missed.
 
   bench/ddp_decides.py build/release/bin [--model mlp] [--ranks 1] [--iters 120] [--alarms 40] [--slower RUNNER] [--repeats 20]
 """
@@ -19,7 +19,7 @@ import tempfile
 
 
 def intervals(folder, runners, options):
-    """The intervals of the second runner's ratio to the first, by whether the step has DDP."""
+    """Returns the intervals of the ratio second / first, by whether the step has DDP."""
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch) / "records.json"
         command = [folder / "headroom", "ddp", "--no-store", "--model", options.model, "--batch-size", options.batch_size,

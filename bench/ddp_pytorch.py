@@ -1,23 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""headroom ddp beside PyTorch's DistributedDataParallel: the same network, batch, loss, optimizer, buckets, ranks and
-iterations on this machine, gloo, in turns.
+"""headroom ddp compared with PyTorch's DistributedDataParallel: same network, batch, loss, optimizer, buckets and ranks, on gloo.
 
     bench/ddp_pytorch.py [--bin build/release/bin] [--python PYTHON] [--models resnet18,mlp] [--ranks 2] [--rounds 5]
                          [--iters 20] [--batch-size 8] [--image-size 64]
 
-PYTHON (default: HEADROOM_PYTHON, else /usr/bin/python3, Debian's) has torch with torch.distributed, best of the same
-libtorch. Both keep each rank's own thread to one CPU, compute with one thread, and start every iteration after a
-barrier, outside of its time: gradients dropped, forward, cross entropy, backward with the reduction of gradients, SGD
-(0.001, momentum 0.9, weight decay 1e-4). PyTorch is measured as its own benchmark sets it (broadcast_buffers=False)
-and once more with gradient_as_bucket_view=True, where gradients are views of buckets as they are in headroom. Both keep
-the memory that they free (glibc's mmap and trimming off). headroom's iterations without reduction, and its step without
-DDP, are not looked at.
+PYTHON (default: HEADROOM_PYTHON, else /usr/bin/python3) has torch.distributed, best of the same libtorch. Both pin each rank to
+one CPU and one thread, start every iteration after an untimed barrier, use SGD (0.001, momentum 0.9, weight decay 1e-4), and keep
+freed memory. PyTorch runs as in its own benchmark (broadcast_buffers=False), and again with gradient_as_bucket_view=True, as
+headroom does.
 
-Prints the median of all iterations of all ranks with its 95 % interval, the same up to the optimizer (headroom's SGD is one
-pass, PyTorch's several: what is left is the network and the reducer), and the ratios of the medians round by round: the
-median of those and their range. Exit code 1 where headroom takes longer up to the optimizer than PyTorch's own setting
-(--limit 1.0).
+Prints the median iteration with its 95 % interval; the same without the optimizer (headroom's SGD is one pass, PyTorch's several);
+and median and range of the ratios by round. Exits with 1 if headroom takes longer without the optimizer than PyTorch with its
+benchmark's settings (--limit 1.0).
 """
 import argparse
 import json
@@ -35,7 +30,7 @@ SIDES = ("PyTorch DDP", "PyTorch DDP, bucket views", "headroom")
 
 
 def resnet18(torch):
-    """torchvision's, which Debian does not have."""
+    """torchvision's resnet18, which Debian does not package."""
     nn = torch.nn
 
     class Block(nn.Module):
@@ -72,7 +67,7 @@ def mlp(torch):
 
 
 def rank_process(options):
-    """What each rank of PyTorch's side runs."""
+    """Runs one rank of PyTorch."""
     import torch
     import torch.distributed as dist
     torch.set_num_threads(1)
@@ -85,7 +80,7 @@ def rank_process(options):
         sys.exit(f"ddp_pytorch: {options.model} has other parameters than headroom's")
     model = torch.nn.parallel.DistributedDataParallel(model, broadcast_buffers=False, bucket_cap_mb=25,
                                                       gradient_as_bucket_view=options.bucket_views)
-    # After the process group has started its threads, which stay free: as headroom's ranks do it.
+    # Only after the process group has started its threads, which stay unpinned, as in headroom's ranks.
     allowed = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {allowed[rank % len(allowed)]})
     criterion = torch.nn.CrossEntropyLoss()
@@ -148,7 +143,7 @@ def headroom_round(options, model, folder):
 
 
 def median_text(values):
-    """Median with its 95 % order-statistic interval, in ms."""
+    """Formats the median with its 95 % order-statistic interval, in ms."""
     ordered, n = sorted(values), len(values)
     reach = round(0.98 * n ** 0.5)
     low, high = ordered[max(0, n // 2 - reach)], ordered[min(n - 1, n // 2 + reach)]
@@ -160,7 +155,6 @@ def measure(options, model):
     versions = {}
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(options.rounds):
-            # Each side comes first, second and last in turn.
             for side in SIDES[turn % 3:] + SIDES[:turn % 3]:
                 if side == "headroom":
                     times, versions[side] = headroom_round(options, model, folder)

@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two reports of one sweep, read by PyTorch's own diff.py and by headroom diff: the same figures.
+"""Checks that PyTorch's diff.py and headroom diff report the same figures for two reports of one sweep.
 
     bench/ddp_reports.py [--bin build/release/bin] [--ranks 1,2,4] [--model resnet18] [--image-size 64] [--batch-size 8]
                          [--iters 10] [--warmup 3] [--diff diff.py]
 
-Runs `headroom ddp … --json` twice. diff.py (benchmarks/distributed/ddp of PyTorch; default: the one in ../shared/seeds)
-needs Debian's python3-numpy. `headroom diff --format ddp` must print byte for byte what it prints, and `headroom diff
---percentile 75,95` must have its percentiles and differences to the last digit that it shows. More ranks than CPUs run
-all the same, with the warning that they share them. Exit code 1 where a figure differs.
+diff.py (benchmarks/distributed/ddp of PyTorch; default: the one in ../shared/seeds) needs python3-numpy. `headroom diff --format
+ddp` must print the same bytes, and `headroom diff --percentile 75,95` the same figures. Exits with 1 if a figure differs.
 """
 import argparse
 import json
@@ -42,7 +40,7 @@ def sweep(options, file):
 
 
 def figures_of(comparisons):
-    """Of each step with DDP, as diff.py shows it: p75 and p95 in s, and by how much the test is better, in %."""
+    """Returns for each step with DDP, as diff.py does: p75 and p95 in s, and the test's improvement in %."""
     lines = []
     for case in comparisons:
         if case["axes"]["ddp"] == "no":

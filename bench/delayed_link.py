@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A link between two network namespaces that delays every packet, for kernels without tc's netem: a TUN device in each,
-and this process between them.
+"""A link between two network namespaces that delays every packet, for kernels without netem: a TUN device in each, and
+this process between them.
 
     bench/delayed_link.py NAMESPACE_A ADDRESS_A NAMESPACE_B ADDRESS_B DELAY_MS
 
-Prints "ready" when packets pass; ends with its standard input. Needs root.
+Prints "ready" when packets pass; ends when its standard input does. Needs root.
 """
 import collections
 import ctypes
@@ -30,7 +30,7 @@ def enter(namespace):
 
 
 def device_in(namespace, address, peer):
-    """A TUN device there: what is written to it comes in, what programs send is read from it."""
+    """Opens a TUN device in the namespace."""
     enter(namespace)
     device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", b"tun0", IFF_TUN | IFF_NO_PI))
@@ -51,13 +51,13 @@ def deliver(device, packet):
     try:
         os.write(device, packet)
     except OSError as error:
-        if error.errno not in (errno.EAGAIN, errno.ENOBUFS):  # lost, as on any link that is full
+        if error.errno not in (errno.EAGAIN, errno.ENOBUFS):  # dropped, as on any full link
             raise
 
 
 def forward(devices, delay_s):
     other = {devices[0]: devices[1], devices[1]: devices[0]}
-    waiting = collections.deque()  # (when, device, packet), in order as the delay is one
+    waiting = collections.deque()  # (when, device, packet) in order, because the delay is constant
     while True:
         longest = max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
         readable, _, _ = select.select([*devices, sys.stdin], [], [], longest)

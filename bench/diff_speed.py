@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom diff --format ddp` beside PyTorch's DDP diff.py: whole processes, in turn, on the same two reports.
+"""`headroom diff --format ddp` compared with PyTorch's DDP diff.py: whole processes, in turn, on the same two reports.
 
 Writes two small and two large reports, checks that both programs print the same bytes, and prints the ratio of the
-median times and the peak memory. Exits 1 when the large pair is less than 20 times faster, the small one less than
-30 times, or the peak is above 3 times the size of one file. Without numpy it says so and ends with 0.
+median times and the peak memory. Exits with 1 if the speed-up is below 20 (large) or 30 (small), or the peak is above
+3 times the size of one file. Without numpy it prints a message and exits with 0.
 
   bench/diff_speed.py build/release/bin DIFF_PY [--python /usr/bin/python3] [--runs 5] [--megabytes 100]
 
-DIFF_PY: PyTorch's benchmarks/distributed/ddp/diff.py, or a text that holds it in a ```python block.
+DIFF_PY: PyTorch's benchmarks/distributed/ddp/diff.py, or a text with it in a ```python block.
 """
 import argparse
 import json
@@ -33,7 +33,7 @@ def program_text(path):
 
 
 def write_report(path, seed, size):
-    """A report of about `size` bytes: the models and rank counts of the original, as many measurements as it takes."""
+    """Writes a report of about `size` bytes with the models and rank counts of the original."""
     source = random.Random(seed)
     ranks = [1, 1, 2, 4, 8, 16]
     # A measurement takes about 21 bytes.
@@ -47,7 +47,7 @@ def write_report(path, seed, size):
 
 
 def write_apart(*arguments):
-    """In a process of its own: what this one once held would count as the peak of all that it starts."""
+    """Runs in a separate process, because children inherit this one's peak memory."""
     writer = multiprocessing.get_context("spawn").Process(target=write_report, args=arguments)
     writer.start()
     writer.join()

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Instructions of one call of an operator, counted by callgrind: on the whole tensor (plain), on this rank's part
-(local), and on the distributed tensor with its sharding cached (hit) and to be propagated (miss).
+"""Instructions of one operator call, counted by callgrind: on the whole tensor (plain), on this rank's part (local), and on
+the distributed tensor with cached sharding (hit) and with sharding to propagate (miss).
 
     bench/dispatch_instructions.py [--bin build/release/bin] [--op add] [--calls 200] [--goal 2500]
 
-One rank alone, 512x512 in S(0). headroom-torch-rank runs under `valgrind --tool=callgrind`, which counts inside of the
-function that does nothing but the calls. Exits 1 when a hit takes more than --goal instructions over the same call on a plain tensor of the part.
+One rank, 512x512 in S(0); headroom-torch-rank runs under `valgrind --tool=callgrind`. Exits with 1 if a hit takes more than
+--goal instructions over a local call.
 """
 import argparse
 import json
@@ -18,16 +18,16 @@ import sys
 import tempfile
 
 
-KINDS = ("plain", "local", "miss", "hit")  # in the order in which the rank calls them
+KINDS = ("plain", "local", "miss", "hit")  # in the order of the rank's calls
 
 
 def counted(program, op, calls, folder):
-    """Instructions of a call, by kind."""
+    """Returns the instructions per call, by kind."""
     ours, theirs = socket.socketpair()
     out = os.path.join(folder, "callgrind.out")
     environment = {**os.environ, "RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "HEADROOM_FD": str(theirs.fileno()),
                    "HEADROOM_DISPATCH_CALLS": str(calls)}
-    # Two patterns: of one that both options have, callgrind heeds only the first.
+    # Two patterns, because callgrind uses a pattern common to both options for the first only.
     process = subprocess.Popen(
         ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--toggle-collect=*counted_calls*",
          "--dump-after=headroom*counted_calls*", program],
@@ -42,7 +42,7 @@ def counted(program, op, calls, folder):
         if "error" in reply:
             sys.exit("dispatch_instructions: " + reply["error"])
 
-    lines.readline()  # its greeting
+    lines.readline()  # the greeting
     ask(do="meet", timeout_s=600)
     ask(do="prepare", case=1, spec={
         "experiment": "dispatch." + op, "backend": "gloo", "threads": 1, "cold": False, "seed": 1,
@@ -54,7 +54,7 @@ def counted(program, op, calls, folder):
 
 
 def total_of(path):
-    """Instructions in one dump."""
+    """Returns the instructions in one dump."""
     with open(path) as file:
         return int(re.search(r"^(?:summary|totals): (\d+)", file.read(), re.M).group(1))
 

@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""headroom dispatch beside PyTorch's own DTensor: the same operator, sizes, placement, ranks and cycles on this machine,
-gloo, in turns.
+"""headroom dispatch compared with PyTorch's DTensor: same operator, sizes, placement, ranks and cycles, on gloo, in turns.
 
     bench/dispatch_pytorch.py [--bin build/release/bin] [--ranks 4] [--rounds 3] [--cycles 100] [--python PYTHON]
 
-PYTHON (default: HEADROOM_PYTHON, else python3) has a torch with torch.distributed.tensor. A cycle of either calls a + a
-nine times on the whole tensor, on a rank's part, and on the distributed tensor: once with every cache of sharding
-propagation cleared (PyTorch has one in Python and one in C++), then nine times again; blocks in an order that changes.
-Calls of a kind count by their median in the cycle, cycles by their median over all ranks and rounds.
+PYTHON (default: HEADROOM_PYTHON, else python3) has torch.distributed.tensor. A cycle calls a + a nine times on the whole
+tensor, on a rank's part, and on the distributed tensor: once with all sharding caches cleared, then nine times again. Prints
+medians over all ranks and rounds of the cycles' medians.
 """
 import argparse
 import json
@@ -26,7 +24,7 @@ REPEATS = 9
 
 
 def rank_process(cycles, out):
-    """What each rank of PyTorch's side runs."""
+    """Runs one rank of PyTorch."""
     import torch
     import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
@@ -60,7 +58,7 @@ def rank_process(cycles, out):
         order.shuffle(kinds)
         for kind in kinds:
             if kind == "hit":
-                call(placed)  # not timed, as in ours: the block before left other memory in the caches
+                call(placed)  # untimed, as in ours: the previous block left other memory in the caches
                 clear()
                 times["miss"].append(call(placed))
             times[kind].append(statistics.median(call(operands[kind]) for _ in range(REPEATS)))
@@ -105,7 +103,7 @@ def headroom_round(folder_of_programs, ranks, cycles, folder):
 
 
 def median_text(values):
-    """Median with its 95 % order-statistic interval, in µs."""
+    """Formats the median with its 95 % order-statistic interval, in µs."""
     ordered, n = sorted(values), len(values)
     reach = round(0.98 * n ** 0.5)
     low, high = ordered[max(0, n // 2 - reach)], ordered[min(n - 1, n // 2 + reach)]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A/A: the same runner twice. How often does its 95 % interval of the ratio exclude 1, though nothing differs?
+"""A/A: compares a runner with itself and counts 95 % intervals of the ratio that exclude 1.
 
-Exits 1 when more than 5 % of the comparisons are flagged, beyond what that many comparisons may show by chance.
+Exits with 1 when more than 5 % of the comparisons do, beyond chance.
 
   bench/false_alarms.py build/release/bin [--comparisons 200] [--cold-share 0.2]
 """
@@ -18,7 +18,7 @@ SIZES = [192, 256, 320, 384, 512, 640, 768, 1024, 1280, 1536]
 
 
 def compare(folder, seed, cold, path):
-    """One run of several A/A comparisons; returns their ratios and intervals."""
+    """Runs several A/A comparisons; returns their ratios and intervals."""
     native = f"{folder}/headroom-native"
     command = [f"{folder}/headroom", "run", "gemv", "--runner", native, "--runner", native, "--quick", "--no-limits", "--no-store",
                "--seed", str(seed), "-a", "D=" + ",".join(map(str, SIZES[:2] if cold else SIZES)), "--json", str(path)]

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Suites measured apart: how often does `headroom diff --gate` accuse one in which nothing changed?
+"""False alarms of `headroom diff --gate` on suites measured in separate runs.
 
-Each suite is `headroom run` of the nine cases of bench_gate_cases twice, one run after the other, compared by the gate.
-What differs from run to run it knows from --earlier runs that are in the history. --load keeps CPUs busy during one of
-the two; --planted 10% makes one case of the second do so much more, and counts how often the gate finds it.
-Prints the shares with their 95 % intervals (Wilson). Takes about a minute a suite: for a machine that does nothing else.
+Each suite is `headroom run` of the nine cases of bench_gate_cases, twice in sequence, compared by the gate, which takes the
+run-to-run spread from --earlier runs in the history. --load keeps CPUs busy during one of the two; --planted 10% makes one
+case of the second do that much more work, and counts how often the gate finds it.
+Prints the shares with 95 % intervals (Wilson). Takes about a minute a suite on an otherwise idle machine.
 
   bench/gate_apart.py build/release/bin [--suites 100] [--load 1] [--planted 10%] [--gate 3%] [-- --quick]
 
-What stands after -- is for headroom run.
+Arguments after -- are for headroom run.
 """
 import argparse
 import collections
@@ -27,12 +27,12 @@ CASES = [f"{name} n={n}" for name, sizes in (("chain", (4096, 16384, 65536)), ("
 
 
 def share(text):
-    """10% and 0.1 are the same."""
+    """Parses a share: 10% and 0.1 are the same."""
     return float(text.rstrip("%")) / 100 if text.endswith("%") else float(text)
 
 
 def wilson(count, of):
-    """95 % interval of a share (Wilson 1927)."""
+    """Returns the 95 % interval of a share (Wilson 1927)."""
     z = 1.959964
     middle = (count + z * z / 2) / (of + z * z)
     half = z / (of + z * z) * math.sqrt(count * (of - count) / of + z * z / 4)
@@ -44,7 +44,7 @@ class Bench:
         self.programs, self.options, self.gate = arguments.folder, arguments.options, arguments.gate
         self.scratch = pathlib.Path(scratch)
         self.history = self.scratch / "history.sqlite"
-        # Nor does what the user's machine was calibrated with help.
+        # Excludes the user's calibration as well.
         self.environment = {**os.environ, "XDG_DATA_HOME": scratch, "HEADROOM_STORE": str(self.history)}
 
     def run(self, *more, planted=None):
@@ -52,7 +52,7 @@ class Bench:
         command = [f"{self.programs}/headroom", "run", "--runner", f"{self.programs}/bench_gate_cases", "--hot", "--threads", "1",
                    *self.options, *map(str, more)]
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
-        # 1: a limit was held up, and a case lies above it.
+        # 1: a case lies above its limit.
         if done.returncode not in (0, 1):
             raise SystemExit(f"gate_apart: headroom run: {done.stderr}")
 
@@ -68,7 +68,7 @@ class Bench:
         return path
 
     def compare(self, load, planted):
-        """Two runs, of which a random one is under load, and what the gate says of them."""
+        """Measures two runs, a random one under load, and returns the gate's verdict."""
         loaded = random.randrange(2)
         sides = [self.side(f"side{i}.json", load if i == loaded else 0, planted if i == 1 else None) for i in range(2)]
         told = subprocess.run([f"{self.programs}/headroom", "diff", "--gate", self.gate, "--json", "-", *map(str, sides)],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nine cases whose work is known, for gate_apart.py: HEADROOM_PLANTED="chain n=4096:0.1" makes that one do a
-// tenth more than it says.
+// Nine cases of known work for gate_apart.py: HEADROOM_PLANTED="chain n=4096:0.1" makes that case do 10 %
+// more than it declares.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -15,7 +15,6 @@ namespace {
 
 using headroom::State;
 
-/// The number of steps of the case, with what is planted in it.
 std::size_t steps(const State& state, const std::string& name) {
   const auto n = static_cast<std::size_t>(state.integer("n"));
   const char* planted = std::getenv("HEADROOM_PLANTED");

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often the gate of `headroom diff` is wrong, on synthetic suites of 50 cases whose truth is known.
+// Error rates of the gate of `headroom diff` on synthetic suites of 50 cases.
 //
 //   bench_gate_false_alarms [SUITES]     default 1000
 //
-// False alarms are counted with a margin of 0, where the truth lies exactly on the edge of what is claimed: a
-// larger margin only makes them rarer. A gate can find only what lies beyond its margin by more than the
-// half-width of the interval at the level that the correction leaves (.001 for 50 cases): with 30 pairs and 1
-// % of noise on each side that is about 1.3 %. Beside it Mann and Whitney's test of all samples with Holm's
-// correction, which knows of no margin.
+// False alarms are counted at margin 0, the worst case. A gate can only find a change that exceeds its margin
+// by the half-width of the interval at the corrected level (.001 for 50 cases): about 1.3 % for 30 pairs with
+// 1 % of noise on each side. Compared with Mann and Whitney's test of all samples with Holm's correction,
+// which has no margin.
 #include <cstdio>
 #include <cstdlib>
 

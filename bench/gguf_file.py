@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GGUF file of a Llama with random weights, for programs of the ggml family to decode with.
+"""A GGUF file of a Llama with random weights, for programs of the ggml family.
 
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, version 3.
 """
@@ -8,15 +8,15 @@ import os
 import struct
 
 ALIGNMENT = 32
-UINT32, FLOAT32, STRING = 4, 6, 8  # types of metadata
-F32_RANDOM = -1  # F32 whose values are no ones
-F32, Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, BF16 = 0, 2, 8, 12, 13, 14, 30  # types of tensors
+UINT32, FLOAT32, STRING = 4, 6, 8  # metadata types
+F32_RANDOM = -1  # F32 whose values are not all 1
+F32, Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, BF16 = 0, 2, 8, 12, 13, 14, 30  # tensor types
 LLAMA2_7B = {"dim": 4096, "heads": 32, "kv_heads": 32, "hidden": 11008, "vocab": 32000}
-BLOCK = 1 << 20  # values made at once, and repeated: nothing depends on what they are
+BLOCK = 1 << 20  # values made at once, then repeated
 
 
 def random_bf16(count):
-    """Magnitudes from 2^-9 to 2^-5, either sign."""
+    """Magnitudes from 2^-9 to 2^-5, random sign."""
     values = bytearray(2 * count)
     values[0::2] = os.urandom(count)
     values[1::2] = os.urandom(count).translate(bytes((0xBC if i & 1 else 0x3C) - (i >> 1 & 1) for i in range(256)))
@@ -24,7 +24,7 @@ def random_bf16(count):
 
 
 def random_blocks(count, weights, size, at, scales):
-    """`count` numbers in blocks of `weights`, `size` bytes each: random, but for the bytes `scales` from `at` on."""
+    """`count` numbers in blocks of `weights`, `size` bytes each: random, except for the bytes `scales` at offset `at`."""
     blocks = count // weights
     values = bytearray(os.urandom(size * blocks))
     for i, byte in enumerate(scales):
@@ -33,27 +33,27 @@ def random_blocks(count, weights, size, at, scales):
 
 
 def random_q8_0(count):
-    """A scale of binary16 (0.0005), then 32 signed bytes."""
+    """A binary16 scale (0.0005), then 32 signed bytes."""
     return random_blocks(count, 32, 34, 0, struct.pack("<e", 0.0005))
 
 
 def random_q4_0(count):
-    """A scale of binary16 (0.01), then 32 of 4 bits."""
+    """A binary16 scale (0.01), then 32 values of 4 bits."""
     return random_blocks(count, 32, 18, 0, struct.pack("<e", 0.01))
 
 
 def random_q4_k(count):
-    """A scale and a minimum of binary16, eight of 6 bits each, then 256 of 4 bits."""
+    """A binary16 scale and minimum, eight 6-bit scales and minima, then 256 values of 4 bits."""
     return random_blocks(count, 256, 144, 0, struct.pack("<ee", 0.0002, 0.0015))
 
 
 def random_q5_k(count):
-    """As Q4_K, with 32 bytes of fifth bits before the halves."""
+    """Like Q4_K, with 32 bytes of fifth bits before the halves."""
     return random_blocks(count, 256, 176, 0, struct.pack("<ee", 0.0001, 0.0015))
 
 
 def random_q6_k(count):
-    """256 of 6 bits, sixteen scales of 8 bits, and a scale of binary16."""
+    """256 values of 6 bits, sixteen 8-bit scales, and a binary16 scale."""
     return random_blocks(count, 256, 210, 208, struct.pack("<e", 0.00002))
 
 
@@ -62,7 +62,7 @@ def ones(count):
 
 
 def random_f32(count):
-    """Those of BF16, sixteen times as large: of a gate, whose scores differ then."""
+    """The values of BF16 times sixteen, so that a gate's scores differ."""
     halves = random_bf16(count)
     values = bytearray(4 * count)
     values[2::4], values[3::4] = halves[0::2], halves[1::2].translate(bytes((i + 2) & 0xFF for i in range(256)))
@@ -78,8 +78,8 @@ def head_of(config):
 
 
 def tensors_of(config, layers, dtype, family="llama"):
-    """(name, shape with the fastest dimension first, type) of each. A config may have "experts" and how many of them are
-    "chosen", and the width of one for all tokens, "shared", which belongs to the family qwen2moe; "head": of a size of its own."""
+    """Yields (name, shape with the fastest dimension first, type) of each tensor. Optional keys of a config: "experts" and how many are
+    "chosen"; "shared", the width of the expert for all tokens (family qwen2moe); "head", a separate head size."""
     dim, hidden, vocab = config["dim"], config["hidden"], config["vocab"]
     head = head_of(config)
     q_dim, kv_dim = head * config["heads"], head * config["kv_heads"]
@@ -112,7 +112,7 @@ def bytes_of(shape, kind):
 
 
 def activated_bytes(config, layers, dtype, family="llama"):
-    """What a token reads: everything but the embedding, and of the experts those that it chooses."""
+    """Bytes read per token: all weights except the embedding and the experts not chosen."""
     share = config.get("chosen", 1) / config.get("experts", 1)
     return sum(bytes_of(shape, kind) * (share if len(shape) == 3 else 1)
                for name, shape, kind in tensors_of(config, layers, dtype, family) if name != "token_embd.weight")
@@ -123,8 +123,8 @@ def text(value):
 
 
 def llama3_factors(config):
-    """What each frequency is divided by in Llama 3.1 (base 10000): 8 for long waves, nothing for short ones. Source:
-    llama.cpp's convert_hf_to_gguf.py, which writes them as the tensor rope_freqs.weight."""
+    """Divisors of the frequencies in Llama 3.1 (base 10000): 8 for long waves, 1 for short ones. Source: llama.cpp's
+    convert_hf_to_gguf.py, which writes them as the tensor rope_freqs.weight."""
     head, original = config["dim"] // config["heads"], 8192
     factors = []
     for pair in range(head // 2):
@@ -134,7 +134,7 @@ def llama3_factors(config):
     return factors
 
 
-# How rotations may be scaled: entries of the metadata behind the family's name.
+# Metadata entries for scaled rotations, after the family's name.
 SCALINGS = {"linear": {"rope.scaling.type": "linear", "rope.scaling.factor": 4.0},
             "yarn": {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 256},
             "llama3": {}}
@@ -165,7 +165,7 @@ def metadata(config, layers, family="llama", scaling=None):
 
 
 def louder(values, times):
-    """bf16, 4^times as large: in the matrices of queries and keys it makes what is attended to depend on where it is."""
+    """bf16 times 4^times: large queries and keys make attention depend on the position."""
     values = bytearray(values)
     values[1::2] = values[1::2].translate(bytes((i + times) & 0xFF for i in range(256)))
     return bytes(values)
@@ -176,8 +176,8 @@ def padded(size):
 
 
 def write_model(path, config, layers, dtype, family="llama", scaling=None):
-    """Writes a model of `layers` layers with matrices of `dtype` (a key of MAKERS) and norms of F32, whose rotation is
-    scaled as one of SCALINGS (then queries and keys are larger, where they are BF16: see `louder`)."""
+    """Writes a model of `layers` layers with matrices of `dtype` (a key of MAKERS), norms of F32 and the rotation scaling `scaling`
+    (a key of SCALINGS), with which queries and keys of BF16 are larger (see `louder`)."""
     tensors, entries = tensors_of(config, layers, dtype, family), metadata(config, layers, family, scaling)
     factors = llama3_factors(config) if scaling == "llama3" else []
     if factors:
@@ -197,7 +197,7 @@ def write_model(path, config, layers, dtype, family="llama", scaling=None):
             left = bytes_of(shape, kind)
             end = padded(left) - left
             block = blocks[kind]
-            if left < len(block):  # small ones differ from each other, as what logits are compared by must
+            if left < len(block):  # small tensors differ, so that the compared logits do
                 block = MAKERS[kind][0](int(left / MAKERS[kind][1]))
             if scaling and kind == BF16:
                 block = louder(block, 2 if "attn_q." in name else 1 if "attn_k." in name else 0)
@@ -208,7 +208,7 @@ def write_model(path, config, layers, dtype, family="llama", scaling=None):
 
 
 def forget_scaling(path, scaling):
-    """Makes the model that write_model wrote one whose rotation is not scaled: factors of 1 in place."""
+    """Removes the rotation scaling of write_model's file: sets its factors to 1 in place."""
     content = bytearray(path.read_bytes())
     if scaling == "llama3":
         start = content.index(text("rope_freqs.weight")) + len(text("rope_freqs.weight"))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gpt-fast's experiments in Python as headroom times them, beside torch.utils.benchmark.Timer on the same operations, in turn.
+"""gpt-fast's experiments in Python, timed by headroom and by torch.utils.benchmark.Timer in turn.
 
     HEADROOM_PYTHON=PYTHON bench/gpt_fast_timer.py BIN [--size 4096] [--runs 5]
 
-Both have inputs in caches (headroom: --hot) and all CPUs. Shown are the medians of the runs, each tool's spread (least to most), and
-the median of the ratios headroom / Timer.
+Inputs are in caches (headroom: --hot), all CPUs are used. Prints the medians of the runs, each tool's range, and the median of the
+ratios headroom / Timer.
 """
 import argparse
 import json

@@ -1,22 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""On a GPU: how steady is a ratio of 3 % in headroom and in nvbench, and how often is the same called different?
+"""On a GPU: the spread of a 3 % ratio in headroom and nvbench, and headroom's false alarms.
 
-  1. The ratio of the times of two reads of memory, of which one moves exactly 3 % more bytes, --runs times. headroom
-     (limit.read) and an nvbench program take turns; each samples a size for --seconds. nvbench gives three such ratios: of
-     the means that its table shows as GPU Time, of the medians of the same samples, and of the means of its batches, which
-     it takes after these, for as long again.
+  1. The ratio of the times of two memory reads, one of which moves exactly 3 % more bytes, --runs times, in turns, each size
+     sampled for --seconds. nvbench gives three ratios: of the means in its table (GPU Time), of the medians of the same
+     samples, and of the means of its batches, which take as long again.
   2. A/A: headroom ab of a runner with itself, --comparisons times. A false alarm is a 95 % interval of the ratio without 1.
 
-Exits 1 when headroom's ratios spread more (standard deviation) than nvbench's of GPU Time, or when there are more false
-alarms than 5 % and what so many comparisons may show by chance.
+Exits with 1 when headroom's ratios have a larger standard deviation than nvbench's of GPU Time, or when false alarms exceed
+5 % beyond chance.
 
   bench/gpu_steadiness.py build/release/bin --nvbench read_bench [--runs 8] [--seconds 0.5] [--comparisons 20] [--budget 240]
-  bench/gpu_steadiness.py build/release/bin --runs 0 --processes 1 --budget 20       the second part alone, within processes
+  bench/gpu_steadiness.py build/release/bin --runs 0 --processes 1 --budget 20       only the second part, within processes
   bench/gpu_steadiness.py build/release/bin --backend native --bytes 13107200,13500416 --sizes 4194304,8388608
 
-The nvbench program is one whose benchmark calls read_walk of src/headroom_cuda/limits/bandwidth_kernels.h, as limit.read
-does, for the bytes of its axis Bytes.
+The nvbench program calls read_walk of src/headroom_cuda/limits/bandwidth_kernels.h for the bytes of its axis Bytes.
 """
 import argparse
 import json
@@ -28,23 +26,23 @@ import sys
 import tempfile
 import time
 
-# 328 tiles of 32 KiB a hundred times, and 103 times: a little above 1 GiB, far beyond any L2. From 512 MiB on an iteration is
-# one pass; below, it is as many whole passes as fit into 512 MiB, and the work of two sizes has another ratio than the sizes.
+# 328 tiles of 32 KiB, 100 and 103 times: just above 1 GiB. From 512 MiB on an iteration is one pass; below, it is several, which would
+# change the ratio of work.
 BYTES = "1074790400,1107034112"
-# Of the A/A: launched as graphs, and one by one.
+# For A/A: launched as graphs, and one by one.
 SIZES = "134217728,268435456,402653184,536870912,805306368"
-SHARE_OF_RATIOS = 0.65  # of --budget, where both parts are run
+SHARE_OF_RATIOS = 0.65  # of --budget, if both parts run
 NVBENCH_TIMES = {"nvbench, GPU Time (mean)": "nv/cold/time/gpu/mean", "nvbench, median": "nv/cold/time/gpu/median",
                  "nvbench, batches": "nv/batch/time/gpu/mean"}
 HEADROOM, QUICK, THEIRS = "headroom", "headroom --quick", "nvbench, GPU Time (mean)"
 
 
 class Failed(Exception):
-    """What one of the programs said. What others measured is still reported."""
+    """One of the programs failed; the others' results are still reported."""
 
 
 def timed(command):
-    """Seconds that it took."""
+    """Runs the command and returns the seconds that it took."""
     command = list(map(str, command))
     start = time.monotonic()
     try:
@@ -62,7 +60,7 @@ def bytes_of(axes):
 
 
 def latencies(path):
-    """The records of times, each of a case that was measured."""
+    """Returns the latency records of measured cases."""
     found = [record for record in json.loads(path.read_text())["records"] if record["metric"]["name"] == "latency"]
     for record in found:
         if record["outcome"]["kind"] != "measured":
@@ -72,7 +70,7 @@ def latencies(path):
 
 
 def headroom(arguments, command, sizes, path, *more):
-    """The records of times, and the seconds that the program took."""
+    """Returns the latency records and the program's run time in seconds."""
     path.unlink(missing_ok=True)
     wall = timed([f"{arguments.folder}/headroom", *command, "limit.read", "--backend", arguments.backend, "-a",
                   "bytes=" + ",".join(map(str, sizes)), "-a", f"pattern={arguments.pattern}", "--no-store", "--no-limits",
@@ -87,12 +85,12 @@ def ratio_of_headroom(arguments, path, *how):
 
 
 def named(values):
-    """nvbench writes all values, numbers too, as texts."""
+    """nvbench writes all values as strings."""
     return {value["name"]: value["value"] for value in values}
 
 
 def nvbench_times(path):
-    """Seconds of each time that nvbench gives, by the value of the axis Bytes."""
+    """Returns nvbench's times in seconds, by the value of the axis Bytes."""
     times = {}
     for benchmark in json.loads(path.read_text())["benchmarks"]:
         for state in benchmark["states"]:
@@ -114,8 +112,8 @@ def ratios_of_nvbench(arguments, path):
 
 
 def measurements(arguments, path):
-    """Functions that measure: each gives (ratio, seconds) by the name of the tool."""
-    # A goal that is never reached: the whole time is used.
+    """Returns functions that measure (ratio, seconds) by tool."""
+    # An unreachable precision, so that the whole time is used.
     whole = ["--precision", "0.0001%", "--max-time", f"{arguments.seconds}s"]
     functions = [lambda: {HEADROOM: ratio_of_headroom(arguments, path, *whole)}]
     if arguments.quick:
@@ -126,8 +124,7 @@ def measurements(arguments, path):
 
 
 def measure_ratios(arguments, path, until):
-    """(ratio, seconds) of each run by tool; fewer than --runs where there is no time for another turn. A tool that fails is
-    left out from then on."""
+    """Returns (ratio, seconds) of each run by tool; fewer than --runs if the time is up. A failed tool is left out from then on."""
     results = {}
     functions = measurements(arguments, path)
     for run in range(arguments.runs):
@@ -146,7 +143,7 @@ def measure_ratios(arguments, path, until):
 
 
 def report_ratios(arguments, results):
-    """Prints what was found; whether headroom is at least as steady."""
+    """Prints the results; returns whether headroom is at least as steady."""
     print(f"the ratio of two reads, {arguments.bytes[1]} to {arguments.bytes[0]} bytes "
           f"({arguments.bytes[1] / arguments.bytes[0]:.4f}), {arguments.seconds:g} s of sampling a size")
     deviations = {}
@@ -170,8 +167,8 @@ def report_ratios(arguments, results):
 
 
 def measure_alarms(arguments, path, until):
-    """(bytes, ratio, low, high) of each comparison, None where there is no interval, and the seconds of each run of headroom ab,
-    which makes one for each size. Fewer than --comparisons where there is no time for another run, or one failed."""
+    """Returns (bytes, ratio, low, high) of each comparison, with None without an interval, and the seconds of each run of headroom ab
+    (one comparison per size). Fewer than --comparisons if the time is up or a run failed."""
     found, walls = [], []
     runner = f"{arguments.folder}/headroom-{arguments.backend}"
     while len(found) < arguments.comparisons:
@@ -193,8 +190,7 @@ def measure_alarms(arguments, path, until):
 
 
 def report_alarms(arguments, found, walls):
-    """Prints what was found; whether there are no more than chance allows. Without an interval nothing can be called different:
-    such comparisons do not count."""
+    """Prints the results; returns whether false alarms are within chance. Comparisons without an interval do not count."""
     without = sum(low is None for _, _, low, _ in found)
     found = [one for one in found if one[2] is not None]
     if without > 0:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Time and peak memory of exporting a long history. Exits 1 where 100,000 runs take more than 10 s, or what is exported is not what was stored.
+"""Time and peak memory of exporting a long history. Exits with 1 if 100,000 runs take more than 10 s or the export differs from the input.
 
   bench/history_export.py build/release/bin [--scratch FOLDER] [--runs 100000]
 """
@@ -16,7 +16,7 @@ GOAL_S_PER_RUN = 10 / 100_000
 
 
 def document(runs):
-    """As many runs of one case with 30 samples, a minute apart."""
+    """Returns a document of `runs` runs of one case, 30 samples each, a minute apart."""
     environments = [{"timestamp": 1_790_000_000 + 60 * i, "session": f"{i:016x}", "fingerprint": "machine-a", "headroom_version": "0.1.0",
                      "git_sha": f"{i:040x}", "git_branch": "main", "command": ["headroom", "run", "gemv"]} for i in range(runs)]
     records = [{"benchmark": {"name": "headroom", "mode": "inference", "dtype": "bf16", "extra_info": {}},

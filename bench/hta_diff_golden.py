@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What HolisticTraceAnalysis says of two pairs of traces: the figures that `headroom trace diff` is tested against.
+"""Golden figures for `headroom trace diff`: HolisticTraceAnalysis on two pairs of traces.
 
     bench/hta_diff_golden.py TRACES OUT      needs HolisticTraceAnalysis 0.6.1 (pip), not installed by make setup
 
@@ -21,7 +21,7 @@ PAIRS = {"compare": ("hta__trace_compare_base_base", "hta__trace_compare_test_te
 
 
 def load(label, path):
-    """HTA wants a folder of traces that say their rank."""
+    """Loads the trace from a folder made for it, with a rank in the file, as HTA requires."""
     trace = json.loads(gzip.open(path).read())
     trace.setdefault("distributedInfo", {})["rank"] = 0
     folder = pathlib.Path(tempfile.mkdtemp())

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What Holistic Trace Analysis (HTA) says of some traces, as JSON: the figures that tests/unit/real_traces compares ours with.
+"""Golden figures for tests/unit/real_traces: Holistic Trace Analysis (HTA) on some traces, as JSON.
 
-Run it in an environment that has HTA (it is no dependency of this project):
+Needs an environment with HTA:
 
   python3 -m venv /tmp/hta && /tmp/hta/bin/pip install traceinsight==0.6.1 pandas==2.2.3
   /tmp/hta/bin/python bench/hta_golden.py TRACE… > tests/data/trace/hta_golden.json
 
 For each file, with the last ProfilerStep left out (HTA's default) and with it:
   temporal  get_temporal_breakdown: idle, compute, non-compute and kernel time, us
-  overlap   get_comm_comp_overlap: percent, two decimals; null where HTA says NaN
-  idle      get_idle_time_breakdown with its default threshold: per stream and cause the sum, us, and the intervals
-  launch    get_cuda_kernel_launch_stats: launches, and sums and the largest of call, GPU work and delay, us
-An analysis that HTA cannot do has the text of its error in place of figures.
+  overlap   get_comm_comp_overlap: percent, two decimals; null for HTA's NaN
+  idle      get_idle_time_breakdown with its default threshold: sum per stream and cause, us, and the intervals
+  launch    get_cuda_kernel_launch_stats: launches, and sum and maximum of call, GPU work and delay, us
+If HTA's analysis fails, the text of its error replaces the figures.
 """
 import argparse
 import importlib.metadata
@@ -25,7 +25,7 @@ import sys
 
 
 def number(value):
-    """A Python number that JSON can hold; null for NaN."""
+    """Converts a Python number for JSON; NaN becomes null."""
     value = float(value)
     if math.isnan(value):
         return None
@@ -64,7 +64,7 @@ def figures_of(path, with_last_step):
     def attempt(analyze):
         try:
             return analyze(analysis)
-        except Exception as error:  # what HTA cannot do is a finding, whatever it throws
+        except Exception as error:  # a failure of HTA is a result, whatever it throws
             return f"{type(error).__name__}: {error}".split("\n")[0].strip()
 
     analysis = TraceAnalysis(trace_files={0: path}, include_last_profiler_step=with_last_step)
@@ -82,7 +82,7 @@ def versions():
 
 
 def as_lines(value, depth=0):
-    """JSON with a line for each answer of an analysis, so that a change of one is a line of a diff."""
+    """Formats JSON with a line per analysis, for readable diffs."""
     if not isinstance(value, dict) or depth == 4:
         return json.dumps(value)
     inner = ",\n".join(f"{' ' * (depth + 1)}{json.dumps(key)}: {as_lines(item, depth + 1)}" for key, item in value.items())

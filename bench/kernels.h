@@ -5,16 +5,14 @@
 #include <numeric>
 #include <vector>
 
-/// The work that both tools measure: the same functions, the same inputs, compiled with the same flags.
+/// The work that both tools measure, with the same inputs and compiler flags.
 namespace bench {
 
-/// Makes a function one that may touch memory: without it the compiler sees that a call in a loop always
-/// gives the same result, and calls it once for all.
+/// Keeps the compiler from moving a call with constant result out of the loop.
 inline void memory_may_change() {
   asm volatile("" ::: "memory");
 }
 
-/// `count` multiplications, each waiting for the one before.
 [[gnu::noinline]] inline double multiply_chain(double x, int count) {
   memory_may_change();
   for (int i = 0; i < count; ++i) x *= 1.0000001;
@@ -23,7 +21,7 @@ inline void memory_may_change() {
 
 inline constexpr int kChain = 1000;
 
-/// Two streams over memory that no private cache holds, the second about 3 % longer.
+/// Larger than private caches, the second about 3 % longer.
 inline constexpr std::size_t kShortStream = std::size_t{4} << 20;
 inline constexpr std::size_t kLongStream = kShortStream + kShortStream * 3 / 100;
 

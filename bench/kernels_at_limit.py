@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How near the limit are our kernels, and how far ahead of which peer?
+"""Share of the limit that our kernels reach, and their lead over peers.
 
-Runs `headroom run` case by case, with every backend asked for in the same rounds as the limit, and prints a line of a
-Markdown table for each: share of the interleaved limit (median over the rounds, quartiles), GB/s, rounds, and for the
-others their time as a ratio to native with its 95 % interval. Hot by default: one copy of the weights, so that small
-shapes are read from the caches, and the read limit of that working set is the one that counts.
+Runs `headroom run` case by case, all backends in the same rounds as the limit, and prints a Markdown table: share of the
+limit (median over the rounds, quartiles), GB/s, rounds, and the time of other backends as a ratio to native with its 95 %
+interval. Hot by default: the read limit is that of the working set.
 
   bench/kernels_at_limit.py build/release/bin                         all experiments and sizes, native alone
   bench/kernels_at_limit.py build/release/bin gemv -a dtype=bf16 -D 1024 --backend native,onednn_packed,openblas,aten_out

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tests/data/trace/key_averages.json: what torch.profiler's own class says of real traces.
+"""Makes tests/data/trace/key_averages.json: key_averages() of torch.profiler's own class on real traces.
 
     bench/key_averages_golden.py PROFILER_UTIL TRACE...  > tests/data/trace/key_averages.json
 
-PROFILER_UTIL is torch/autograd/profiler_util.py of an unpacked torch wheel (2.5.1 made the figures in the repository);
-nothing else of torch is needed. Times are whole nanoseconds. GPU work is joined to its operator by the external id, as
-torch does while it records, so the traces must carry it. A row is
+PROFILER_UTIL is torch/autograd/profiler_util.py of an unpacked torch wheel (2.5.1 made the figures in the repository).
+Times are whole nanoseconds. GPU work is joined to its operator by external id, as torch does while recording, so the traces
+must have it. A row is
 [name, is annotation, has calls within calls of the same row, calls, self CPU, CPU total, self device, device total].
 """
 import enum
@@ -24,7 +24,7 @@ DEVICE_WORK = {"kernel", "Kernel", "gpu_memcpy", "gpu_memset", "Memcpy", "Memset
 
 
 def load_profiler_util(path):
-    """The module without the rest of torch, of which it uses two names."""
+    """Imports the module with stubs for the two names of torch that it uses."""
     torch, autograd = types.ModuleType("torch"), types.ModuleType("torch.autograd")
     autograd.DeviceType = enum.IntEnum("DeviceType", ["CPU", "CUDA", "PrivateUse1", "MTIA", "HPU"], start=0)
     torch.autograd = autograd

@@ -1,18 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Are limits limits? Independent loops beside headroom's limits, in turns; and our kernels, again and again.
+"""Checks that independent loops do not exceed headroom's limits, and that our kernels do not.
 
   bench/limits_by_others.py build/release/bin [--rounds 9] [--bytes 32768,1048576,16777216,268435456] [--threads 1,2]
   bench/limits_by_others.py build/release/bin --kernels 10
 
-Compiles bench/loops_of_others.c (STREAM's loops, reads, stores and copies by intrinsics, what clears memory, chains of
-arithmetic) for this CPU, takes likwid-bench where it is installed, and in each round measures every loop and every limit
-that it is held against once, in a random order, so that what disturbs the machine disturbs both. Against the highest
-limit of the round stands the loop of the round: the table has the median of these ratios and its order-statistic
-interval (95 % or more, from 6 rounds on). Exits 1 where the whole interval of a ratio lies above 1.
+In each round measures every loop of bench/loops_of_others.c (and of likwid-bench if installed) and its limits once in random
+order. Prints the median of loop / highest limit with its order-statistic interval (95 % or more, from 6 rounds on). Exits with 1
+if the whole interval of a ratio lies above 1.
 
---kernels N runs `headroom run --quick` N times and lists the results whose share of the limit lies above 1 with its
-whole interval.
+--kernels N runs `headroom run --quick` N times and lists results whose share of the limit lies above 1 with its whole interval.
 """
 import argparse
 import json
@@ -26,7 +23,6 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "loops_of_others.c"
-# What headroom measures: name, values of its axes.
 READ = [("limit.read", {"pattern": "linear,streams,prefetch,streams_prefetch"})]
 WRITE = [("limit.write", {"pattern": "plain,nontemporal"}), ("limit.zero_fill", {})]
 COPY = [("limit.copy", {"pattern": "plain,nontemporal,prefetch"})]
@@ -36,7 +32,7 @@ def peak(dtype):
     return [("limit.peak", {"dtype": dtype})]
 
 
-# STREAM's add and triad read two values for each that they write: reads and copies bound them together.
+# STREAM's add and triad read two values per write, so reads and copies both bound them.
 MEMORY = {"stream_copy": COPY, "stream_scale": COPY, "stream_add": COPY + READ, "stream_triad": COPY + READ,
           "read_wide": READ, "write_plain": WRITE, "write_nontemporal": WRITE, "copy_plain": COPY,
           "copy_nontemporal": COPY, "copy_memcpy": COPY, "zero_rep_stosb": WRITE, "zero_clzero": WRITE}
@@ -47,14 +43,14 @@ LIKWID = {"load_avx512": READ, "store_avx512": WRITE, "store_mem_avx512": WRITE,
 
 
 class Headroom:
-    """What the limits are, by headroom run."""
+    """Measures limits by headroom run."""
 
     def __init__(self, arguments, scratch):
         self.program, self.milliseconds = f"{arguments.folder}/headroom", arguments.milliseconds
         self.path = pathlib.Path(scratch) / "records.json"
 
     def rates(self, name, axes, bytes_, threads, seed):
-        """GB/s or GFLOP/s of each pattern."""
+        """Returns GB/s or GFLOP/s of each pattern."""
         self.path.unlink(missing_ok=True)
         command = [self.program, "run", name, "--no-store", "--processes", "1", "--hot", "--threads", str(threads),
                    "--max-time", f"{self.milliseconds}ms", "--min-time", f"{self.milliseconds}ms", "--precision", "0.1%",
@@ -88,7 +84,7 @@ def rate_of_likwid(loop, bytes_, threads):
 
 
 def interval(values):
-    """(low, high) of the median by order statistics, of at least 95 %; None where there are too few values."""
+    """Returns (low, high), an order-statistic interval of the median of at least 95 %, or None with too few values."""
     values, count = sorted(values), len(values)
     tail, rank = 0.5 ** count, 0
     if 2 * tail > 0.05:
@@ -100,7 +96,7 @@ def interval(values):
 
 
 def point_rounds(arguments, headroom, program, loops, bytes_, threads):
-    """{loop: (its rates, the limits of the same rounds, ratios)} at one size of the working set."""
+    """Returns {loop: (its rates, the limits of the same rounds, ratios)} for one working set."""
     limits = {(name, tuple(axes.items())) for of_loop in loops.values() for name, axes in of_loop}
     series = {loop: ([], [], []) for loop in loops}
     for number in range(arguments.rounds):
@@ -123,7 +119,7 @@ def point_rounds(arguments, headroom, program, loops, bytes_, threads):
 
 
 def print_point(series, bytes_, threads):
-    """The names of loops that are above their limit."""
+    """Prints the results; returns the names of loops above their limit."""
     above = []
     for loop, (others, limits, ratios) in series.items():
         if not ratios:

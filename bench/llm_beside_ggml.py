@@ -1,25 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""headroom run llm --model beside ggml on the same GGUF files: logits of small models, tokens/s of a large one.
+"""headroom run llm --model compared with ggml on the same GGUF files: logits of small models, tokens/s of a large one.
 
   bench/llm_beside_ggml.py build/release/bin LLAMA_PASSES [--layers 4] [--rounds 5] [--threads 2] [--context 64]
                            [--types BF16,Q8_0,Q4_0,Q4_K,Q5_K,Q6_K] [--scalings yarn,linear,llama3] [--prompt-len 128]
                            [--scratch DIR] [--large]
 
-LLAMA_PASSES is what `bench/peers/build.py OUT --llama DIR` builds of a llama.cpp in DIR.
+LLAMA_PASSES: built by `bench/peers/build.py OUT --llama DIR` from a llama.cpp in DIR.
 
-Logits: for each type a small Llama, a small Qwen2, and both with experts (a Mixtral, a Qwen2-MoE), with random weights, and
-a prompt of 12 tokens; for each scaling of
-the rotation the Llama in BF16 with a prompt of 600 (yarn and linear are entries of the metadata, llama3 a tensor of
-factors). headroom names the eight likeliest tokens and their logits, which are held against ggml's for the same ids, as a
-share of the root mean square of all of ggml's logits. ggml rounds what it multiplies blocks with to 8 bits, headroom to 16
-or to bf16: the difference is that, mostly. That a scaling is computed at all shows by how far ggml's own logits without it
-are off.
+Logits: for each type a small Llama, a Qwen2, a Mixtral and a Qwen2-MoE with random weights and a prompt of 12 tokens; for each
+rotation scaling the Llama in BF16 with a prompt of 600. Prints the difference of headroom's eight largest logits from ggml's,
+relative to the root mean square of ggml's logits, and for scalings that of ggml without it. The difference is mostly rounding:
+ggml rounds the multiplicand of blocks to 8 bits, headroom to 16 or to bf16.
 
-Tokens/s (with --large): --layers layers of Llama 2 7B's shapes, written to DIR (1.6 GiB of BF16 for four layers; all
-32 of Q8_0 take 7 GiB) and removed afterwards. Both decode behind --context tokens and take a prompt of --prompt-len, in
-turns; printed are the medians over the rounds with their quartiles, and of the ratios round by round. Where other programs
-have the CPUs too, say --threads 1: ggml's threads wait for each other without letting go of theirs.
+Tokens/s (--large): --layers layers of Llama 2 7B's shapes, written to DIR (1.6 GiB of BF16 for four layers; all 32 of Q8_0
+take 7 GiB) and removed afterwards. Prints medians and quartiles over the rounds for decoding after --context tokens and for a
+prompt of --prompt-len, and of the ratios. If other programs use the CPUs, pass --threads 1: ggml's threads busy-wait.
 """
 import argparse
 import json
@@ -42,7 +38,7 @@ TYPES = {"BF16": gguf_file.BF16, "Q8_0": gguf_file.Q8_0, "Q4_0": gguf_file.Q4_0,
 
 
 def of_headroom(arguments, experiment, model, *options):
-    """The records of one experiment by their metrics."""
+    """Returns the records of one experiment by metric."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         command = [f"{arguments.folder}/headroom", "run", experiment, "--model", str(model), *map(str, options), "--no-store",
                    "--no-limits", "--processes", "1", "--threads", str(arguments.threads), "--timeout", "10min",
@@ -54,7 +50,7 @@ def of_headroom(arguments, experiment, model, *options):
 
 
 def of_ggml(arguments, model, *words):
-    """The numbers that llama_passes prints."""
+    """Returns the numbers that llama_passes prints."""
     command = [arguments.llama_passes, str(model), str(arguments.threads), *map(str, words)]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     if finished.returncode != 0:
@@ -67,7 +63,7 @@ def ids_of(tokens):
 
 
 def off_by(found, right):
-    """The largest difference of (id, logit) from ggml's, as a share of the rms of all of those."""
+    """Returns the largest difference of (id, logit) from ggml's, relative to the rms of ggml's logits."""
     rms = math.sqrt(sum(value * value for value in right) / len(right))
     return max(abs(logit - right[token]) / rms for token, logit in found)
 

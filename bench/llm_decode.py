@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Decoding with models: tokens/s against this machine's read limit and against ATen, in the same rounds.
+"""Decoding with models: tokens/s compared with the read limit and with ATen in the same rounds.
 
   bench/llm_decode.py build/release/bin [--layers 4] [--max-time 20s] [--models llama2_7b_bf16,...]
                       [--backends native,aten_out] [--json FILE]
 
---layers 0 takes the whole models. Each backend is a process with weights of its own: two of the whole Llama 2 7B do not
-fit where one does; compare them with fewer layers. Prints one line a case: the median with the half-width of its 95 %
-interval and the number of samples, GB/s as gpt-fast counts it, the median of time at the limit / time with its interval
-and its quartiles round by round, and the ratio of the times to the first backend with its interval.
+--layers 0 takes the whole models, of which each backend has a copy in memory. Prints one line per case: the median with the
+half-width of its 95 % interval and the number of samples, GB/s as in gpt-fast, the median share of the limit with interval and
+quartiles over the rounds, and the ratio of times to the first backend with its interval.
 """
 import argparse
 import json
@@ -37,7 +36,7 @@ def spread(record):
 
 
 def share(record):
-    """Median of time at the limit / time, its interval, and its quartiles over the rounds."""
+    """Returns the median of time at the limit / time, its interval, and its quartiles over the rounds."""
     limit = record.get("limit")
     if not limit:
         return "no limit"

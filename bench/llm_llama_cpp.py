@@ -1,23 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Llama 2 7B, whole, in headroom beside llama.cpp: decoding and prompts on the same GGUF file, in turns.
+"""The whole Llama 2 7B in headroom and llama.cpp: decoding and prompts on the same GGUF file, in turns.
 
   bench/llm_llama_cpp.py build/release/bin LLAMA_BENCH [--types Q4_0,Q8_0] [--layers 32] [--rounds 5] [--tokens 32]
                          [--context 512] [--prompt-len 512] [--threads 2] [--max-time 20s] [--scratch DIR] [--dim 4096]
 
-LLAMA_BENCH is llama.cpp's program of that name, built for this CPU. The file has the shapes of Llama 2 7B and random
-weights; it is written to DIR (3.8 GB of Q4_0, 7.2 GB of Q8_0, 13.5 GB of BF16), whose cache is warm for both then, and
-removed afterwards; both copy it into memory of their own, so that two times as much must be free. --dim (a multiple of
-256) makes all widths smaller in proportion, to try the command.
+LLAMA_BENCH: llama.cpp's llama-bench, built for this CPU. The file has random weights; it is written to DIR (3.8 GB of Q4_0,
+7.2 GB of Q8_0, 13.5 GB of BF16) and removed afterwards. Both programs copy it, so twice its size of memory must be free. --dim
+(a multiple of 256) scales all widths down, to try the command.
 
-Each round has two halves, the first of which is now headroom's, now llama.cpp's: `headroom run llm.decode llm.prefill`
-(--tokens samples or --max-time each, the shares of the limit from the same rounds), and llama-bench, which decodes
---tokens tokens behind --context others and takes a prompt of --prompt-len, three times each. llama.cpp runs as it does
-best: weights read into memory of its own, threads pinned one to a CPU.
+Each round runs, in alternating order, `headroom run llm.decode llm.prefill` (--tokens samples or --max-time each) and
+llama-bench with its fastest settings (weights in memory, pinned threads), three times.
 
-Prints tokens/s of both, GB/s of weights for decoding, headroom's share of its limit, and llama.cpp's share of the same
-(its tokens/s over headroom's, times headroom's share), median [quartiles] over the rounds; and the ratio of tokens/s,
-round by round.
+Prints tokens/s, GB/s of weights for decoding, and the shares of headroom's limit (llama.cpp's from the ratio of tokens/s),
+median [quartiles] over the rounds; and the ratio of tokens/s by round.
 """
 import argparse
 import json
@@ -42,7 +38,7 @@ def run(command):
 
 
 def shapes(arguments):
-    """Those of Llama 2 7B, or as many times smaller as --dim is."""
+    """Returns the shapes of Llama 2 7B, scaled down by --dim."""
     config = dict(gguf_file.LLAMA2_7B)
     if arguments.dim != config["dim"]:
         times = arguments.dim / config["dim"]
@@ -52,7 +48,7 @@ def shapes(arguments):
 
 
 def of_headroom(arguments, model, file):
-    """{experiment: (tokens/s, share of the limit)}."""
+    """Returns {experiment: (tokens/s, share of the limit)}."""
     output = run([f"{arguments.folder}/headroom", "run", "llm.decode", "llm.prefill", "--model", model, "--layers",
                   arguments.layers, "--context", arguments.context, "--prompt-len", arguments.prompt_len, "--max-time",
                   arguments.max_time, "--num-samples", arguments.tokens, "--processes", "1", "--threads", arguments.threads,
@@ -68,9 +64,9 @@ def of_headroom(arguments, model, file):
 
 
 def of_llama_cpp(arguments, model):
-    """tokens/s of decoding and of the prompt."""
+    """Returns tokens/s of decoding and of the prompt."""
     mask = hex((1 << arguments.threads) - 1)
-    # Newer builds name it so; older ones have -mmp.
+    # The option's name in newer builds; older ones have -mmp.
     no_mapping = ["-lm", "none"] if "--load-mode" in run([arguments.llama_bench, "--help"]) else ["-mmp", "0"]
 
     def rate(*options):

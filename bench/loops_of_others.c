@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that share nothing with headroom's limits: STREAM's four as STREAM writes and counts them, by the
-// compiler's own vectors, and reads, stores, copies and chains of arithmetic by intrinsics.
-// bench/limits_by_others.py holds the limits against them.
+// Loops that share no code with headroom's limits, for bench/limits_by_others.py: STREAM's four,
+// auto-vectorised, and reads, stores, copies and arithmetic chains by intrinsics.
 //
-//   loops_of_others LOOP BYTES THREADS MILLISECONDS      prints GB/s, of arithmetic GFLOP/s; exit code 3: not
-//   on this CPU
+//   loops_of_others LOOP BYTES THREADS MILLISECONDS      prints GB/s or GFLOP/s
+//
+// Exits with 3 if the CPU lacks the instructions.
 #define _GNU_SOURCE
 #include <immintrin.h>
 #include <omp.h>
@@ -38,8 +38,7 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/// What a loop is given: arrays of `count` doubles, of this thread alone; those that it does not use are
-/// null.
+/// One thread's arrays of `count` doubles; null if the loop does not use them.
 struct Part {
   double *a, *b, *c;
   size_t count;
@@ -104,8 +103,8 @@ static void zero_clzero(struct Part p) {
 #endif
 }
 
-/// Chains that hide the latency of one another: twelve of them, for units of up to six cycles at two a cycle.
-/// Each has a name of its own: an array of them would lie in memory.
+/// Twelve chains hide a latency of up to six cycles at two operations a cycle. An array of them would be in
+/// memory.
 enum { kChains = 12, kTurns = 4096 };
 #define EACH(turn)                                                                                    \
   turn(s0) turn(s1) turn(s2) turn(s3) turn(s4) turn(s5) turn(s6) turn(s7) turn(s8) turn(s9) turn(s10) \
@@ -145,7 +144,7 @@ CHAINS(peak_vpdpbusd, __m512i, BYTES(0), DPBUSD)
 CHAINS(peak_vdpbf16ps, __m512, HALF_PS, DPBF16)
 #endif
 
-/// `arrays`: into how many the bytes are cut; `moved`: how many of them are counted; of arithmetic operations
+/// `arrays`: number of arrays that share the bytes; `moved`: how many of them count, or arithmetic operations
 /// a turn.
 struct Loop {
   const char* name;
@@ -182,7 +181,7 @@ static double* array_of(size_t bytes) {
   double* memory = aligned_alloc(huge, size);
   if (memory == NULL) exit(1);
   madvise(memory, size, MADV_HUGEPAGE);
-  memset(memory, 0, size);  // by the thread that will use it
+  memset(memory, 0, size);  // first touch by the thread that uses it
   return memory;
 }
 
@@ -194,8 +193,8 @@ static int by_size(const void* a, const void* b) {
 enum { kMostSamples = 100000 };
 static double samples[kMostSamples];
 
-/// The median rate of samples of 5 ms, each of which all threads begin and end together, as headroom's
-/// samples are: what takes a CPU away for a while is in some of them only.
+/// Median rate of 5 ms samples that all threads start and end together, so that preemption affects few
+/// samples.
 int main(int argc, char** argv) {
   if (argc != 5) return 2;
   const struct Loop* loop = NULL;

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a large trace out of a real one: copies of its events one after the other in time.
+"""Makes a large trace from a real one: copies of its events one after the other in time.
 
     bench/make_trace_replicas.py SOURCE.json.gz OUT.json --copies 19
 
-From hta__df_index_resolver_df_index_resolver.json.gz, 2 copies make 108 MB (432,144 events, 44,580 on the GPU) and 19
-make 1.03 GB (4,105,028 and 423,510). Copy k has its times shifted by k times the length of the trace and its ids by k
-times a number above them all, so that no copy overlaps or is joined with another. Metadata and marks stand in the first
-only. SOURCE has to be as Kineto writes it: one member a line, events closed by a brace that is indented by two.
+From hta__df_index_resolver_df_index_resolver.json.gz, 2 copies make 108 MB (432,144 events, 44,580 on the GPU) and 19 make 1.03 GB
+(4,105,028 and 423,510). Times and ids are shifted, so that copies are independent. SOURCE must have Kineto's format: one member a
+line, events closed by a brace indented by two.
 """
 import argparse
 import gzip
@@ -28,7 +27,7 @@ def read_text(path):
 
 
 def split_events(text):
-    """(before the list, its events, after the list)"""
+    """Returns (text before the list, its events, text after the list)."""
     start = text.index('"traceEvents": [') + len('"traceEvents": [')
     end = text.rindex("\n  ]")
     body = text[start:end]
@@ -37,12 +36,12 @@ def split_events(text):
 
 
 def is_repeated(event):
-    """Metadata and the marks of the profiler itself are there once."""
+    """Returns False for metadata and the profiler's own marks."""
     return '"ph": "M"' not in event and '"ph": "i", "s": "g"' not in event
 
 
 def length_us(events):
-    """From the first start to the last end of what was recorded; the profiler's own span is longer than that."""
+    """Returns the time from the first start to the last end of recorded events; the profiler's own span is longer."""
     starts, ends = [], []
     for event in events:
         length = LENGTH.search(event)
@@ -54,7 +53,7 @@ def length_us(events):
 
 
 def pieces_of(events):
-    """Text and numbers in turn: [text, "ts": | "id": ..., number, text, ...]"""
+    """Returns text and numbers in turn: [text, "ts": | "id": ..., number, text, ...]."""
     return NUMBERS.split(",".join(events))
 
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often one group of values is taken for two, and how often two are found, by simulation:
+// False alarms and power of mode detection, by simulation.
 //
-//     modes [REPETITIONS]      the figures; ends with 1 where a goal is missed
-//     modes table [MILLIONS]   the critical dips for src/headroom/stats/modes.cpp
+//   modes [REPETITIONS]      the results; exits with 1 if a goal is missed
+//   modes table [MILLIONS]   the critical dips for src/headroom/stats/modes.cpp
 //
-// Goal: at most 1 % of samples of a distribution with one mode fall into groups, also where neighbours are
-// alike by up to 0.5 (AR(1)).
+// Goal: at most 1 % of samples of a unimodal distribution fall into groups, also with a correlation of
+// neighbours up to 0.5 (AR(1)).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -39,7 +39,6 @@ Scenario independent(const char* name, const std::function<double(Noise&)>& valu
           }};
 }
 
-/// AR(1) around 10 with a standard deviation of 1.
 Scenario correlated(const char* name, double rho, bool has_goal) {
   return {name, has_goal, [rho](std::size_t count, Noise& noise) {
             Values values(count);
@@ -95,8 +94,7 @@ bool false_alarms(int repetitions) {
   return good;
 }
 
-/// Two groups `deviations` apart, the upper one with `share` of the values; spikes of three times the time
-/// in 2 % of all.
+/// The upper group has `share` of the values; 2 % are spikes of three times the value.
 void power(int repetitions) {
   std::printf("\ntwo groups that are found as two with shares within 0.1, of %d each\n%-34s", repetitions,
               "");

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What measuring costs: an empty body, and a chain of 1,000 dependent multiplications beside Google Benchmark.
+"""Measurement overhead: an empty body, and a chain of 1,000 dependent multiplications compared with Google Benchmark.
 
-Runs both tools in turn --runs times. Exits 1 when the empty body reports 1 ns or more, or the medians of the chain
-differ by more than 2 %.
+Runs both tools in turn --runs times. Exits with 1 if the empty body takes 1 ns or more, or the medians of the chain differ by
+more than 2 %.
 
   bench/overhead.py build/dev/bin [--runs 7]
 """

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether `pytest --headroom --headroom-gate 3%` fails where a test became 10 % slower, and only there.
+"""Checks that `pytest --headroom --headroom-gate 3%` fails if and only if a test became 10 % slower.
 
     PYTHONPATH=build/release/python bench/pytest_gate.py [--python PYTHON] [--runs 40] [--planted 10] [--base 1]
 
-A folder of --base runs is the baseline: one, as a run of the history is. It is measured anew before each run that is held against
-it: --runs runs of the same tests, none of which should fail, then --planted runs in which one test of five does 10 % more: each
-should fail, and name it.
+The baseline is a folder of --base runs, measured right before each comparison: --runs runs of the same tests, none of which should
+fail, then --planted runs in which one of five tests does 10 % more: each should fail and name it.
 """
 import argparse
 import os
@@ -56,7 +55,7 @@ def main():
         gate = ("--headroom-gate", "3%", "--headroom-baseline", "base", "--headroom-run-spread", options.run_spread)
 
         def judged(more):
-            """A new baseline, and a run that is held against it right after."""
+            """Measures a new baseline, then a run compared with it."""
             shutil.rmtree(folder / "base", ignore_errors=True)
             (folder / "base").mkdir()
             for number in range(options.base):

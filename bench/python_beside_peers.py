@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ten functions as headroom.time, torch.utils.benchmark.Timer, pyperf and pytest-benchmark time them, in turn; and how long each takes
-to its first number.
+"""Times ten functions by headroom.time, torch.utils.benchmark.Timer, pyperf and pytest-benchmark in turn, and the time to each tool's
+first number.
 
     PYTHONPATH=build/release/python bench/python_beside_peers.py [--python PYTHON] [--rounds 5] [--seconds 0.3]
 
-PYTHON has torch, numpy, pyperf, pytest and pytest-benchmark. A round measures every function with every tool; each tool starts a
-process of its own. For each tool the table has the median of its medians, and the least and the most of them. headroom agrees with a
-function's peers if its medians overlap the span of theirs, or its middle is within 3 % of it.
+PYTHON has torch, numpy, pyperf, pytest and pytest-benchmark. Prints the median and range of each tool's medians, each from a separate
+process per round. headroom agrees if its range overlaps its peers', or its median is within 3 % of it.
 """
 import argparse
 import json

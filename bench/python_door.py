@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What calling from Python costs in headroom.compare, pyperf, pytest-benchmark and torch.utils.benchmark.Timer, and how well each
-tells two functions 3 % apart.
+"""Call overhead from Python in headroom.compare, pyperf, pytest-benchmark and torch.utils.benchmark.Timer, and how well each
+distinguishes two functions 3 % apart.
 
     PYTHONPATH=build/release/python bench/python_door.py [--python PYTHON] [--runs 14] [--seconds 1]
 
-PYTHON has pyperf, pytest and pytest-benchmark installed, and torch where its Timer is to be there. The same functions are given to
-all: one that does nothing, sum() of a tuple that takes about 1 µs, and sum() of tuples of 10,000 and 10,300 numbers, whose ratio each
-tool measures in every run, in about the same time.
+PYTHON has pyperf, pytest, pytest-benchmark and, optionally, torch. The functions: an empty one, sum() of a tuple that takes about
+1 µs, and sum() of tuples of 10,000 and 10,300 numbers, whose ratio each tool measures in every run in about the same time.
 """
 import argparse
 import json
@@ -112,7 +111,7 @@ def main():
                                  measure(options.python, ["micro"], options.seconds, folder, environment)[0], [], []]
             except RuntimeError as error:
                 print(f"{tool:18}not here: {str(error).strip().splitlines()[-1]}")
-        # In turn, so that what the machine does meets all alike.
+        # In turn, so that disturbances affect all tools alike.
         for _ in range(options.runs):
             for tool, told in results.items():
                 start = time.monotonic()

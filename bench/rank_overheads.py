@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the rank instruments cost in two builds, in pairs: dispatch on 1 and 4 ranks, collectives, iterations of ddp.
+"""Compares the overhead of the rank instruments of two builds in pairs: dispatch on 1 and 4 ranks, collectives, iterations of ddp.
 
     bench/rank_overheads.py BEFORE/bin AFTER/bin [--pairs 10] [--only dispatch,collectives,ddp]
 
-Each pair is a job of either build, the first of a pair changing. Shown are the medians of either and the median of the ratios
-after / before, with the second smallest and second largest of them (a 95 % sign interval from 9 pairs on). Exit code 1 where an
-interval lies wholly above 1.02.
+A pair is a job of either build, in alternating order. Prints the medians of either and the median ratio after / before, with the
+second smallest and second largest (a 95 % sign interval from 9 pairs on). Exits with 1 if an interval lies wholly above 1.02.
 """
 import argparse
 import json
@@ -35,8 +34,8 @@ def takes(folder, command, option):
 
 
 def job(folder, command, output, metrics, file):
-    """{(model, axes, metric): (value, unit)} of one job."""
-    # Of the build that has them: limits would share the rounds of one side only.
+    """Returns {(model, axes, metric): (value, unit)} of one job."""
+    # If only one build has limits, they would take rounds of that side alone.
     limits = ["--no-limits"] if takes(folder, command, "--no-limits") else []
     subprocess.run([folder / "headroom", *command, *limits, "--runner", folder / "headroom-torch-rank", "--no-store", output,
                     file], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True)
@@ -74,7 +73,7 @@ def main():
                     continue
                 before, after = (statistics.median(side) for side in zip(*values))
                 low, high = ratios[1], ratios[-2]
-                # A difference that may be below zero has no ratio that says something.
+                # A difference that may be negative has no meaningful ratio.
                 slower += low > 1.02 and min(map(min, values)) > 0
                 print(f"{kind} {title} {key[0]} {key[1]} {key[2]}: {before:.4g} -> {after:.4g} {pairs[0][0][key][1]}, "
                       f"{statistics.median(ratios):.3f} [{low:.3f}, {high:.3f}]", flush=True)

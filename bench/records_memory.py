@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Time, CPU time and peak memory of `headroom diff` on large files of our own records.
+"""Time, CPU time and peak memory of `headroom diff` on large files of our records.
 
-Writes records as `headroom run --json` does (values, rounds, and what the kernel said about each sample), lets
-`headroom diff` compare them, and prints them beside the size of one file. Exits 1 when a peak is
-above 1.5 times the size of one file (4 times where a case has 10 samples only: then it is the cases that take
-memory, not the samples; 3 times in between), or an answer is not the right one.
+Exits with 1 if a peak is above 1.5 times the size of one file (4 times for cases of 10 samples, 3 times in between) or an answer
+is wrong.
 
   bench/records_memory.py build/release/bin [--scratch FOLDER] [--scale 1] [--huge]
 
@@ -26,12 +24,12 @@ HEAD = ('{"headroom": {"schema": 1, "version": "0.1.0"},\n"environments": [\n{"t
 
 
 def value_texts(source, factor, count=10_000):
-    """Random values to draw from: so many that none is seen often, so few that they are made in no time."""
+    """Returns random values to draw from: many enough to repeat rarely, few enough to make quickly."""
     return [repr(factor * 12.5 * (1 + 0.01 * source.gauss(0, 1))) for _ in range(count)]
 
 
 def write_samples(file, count, source, texts):
-    """One process with `count` samples of `texts`; the noise columns are those of a quiet machine."""
+    """Writes one process with `count` samples of `texts` and the noise columns of a quiet machine."""
     block = len(texts)
 
     def column(parts):
@@ -78,7 +76,7 @@ def write_file(path, cases, samples, factor, seed):
 
 
 def diff(program, baseline, test):
-    """What it answers, seconds of wall and of CPU, peak memory in bytes."""
+    """Returns the output, wall and CPU time in s, and peak memory in bytes."""
     finished = run([program, "diff", baseline, test, "--json", "-"])
     answer = json.loads(finished.output)
     return ([entry["ratio"] for entry in answer["comparisons"]], answer["tests"][0]["geometric_mean_worsening"],
@@ -86,7 +84,7 @@ def diff(program, baseline, test):
 
 
 def apart(function, *arguments):
-    """In a process of its own: what this one once held would count as the peak of all that it starts."""
+    """Runs in a separate process, because children inherit this one's peak memory."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(function, arguments)
 
@@ -112,7 +110,7 @@ def main():
             apart(write_file, b, cases, other or samples, 1.05, 2)
             size = a.stat().st_size
             ratios, mean, (seconds, cpu), peak = apart(diff, options.bin / "headroom", a, b)
-            # A single case of 10 samples strays by more than the mean of all of them.
+            # A case of 10 samples varies more than the mean of all.
             right = len(ratios) == cases and 1.045 < mean < 1.055 and all(1 < ratio < 1.1 for ratio in ratios)
             fine = fine and right and peak <= goal * size
             print(f"{name:>26}: {size / 1e6:7.1f} MB a file   {seconds:6.2f} s ({cpu:.2f} s of CPU)   peak {peak / 1e6:7.1f} MB, "

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Size, time and peak memory of the pages that `headroom report` makes, beside those of the records that they are made of.
+"""Size, time and peak memory of the pages of `headroom report`.
 
-Writes records as `headroom run --json` does and makes pages of them: of a usual run (24 cases of three metrics, 60 samples each,
-and 3,000 each), of 10,000 cases, of 10^7 samples, and of a comparison of 10,000 cases. Prints the least of several times and exits
-1 when a page is larger or later than it may be: 1 MB and 0.2 s for a usual run, 20 MB for 10,000 cases, 1 MB for 10^7 samples
-of one case; peaks may be 4 times the size of the records (and 100 MB).
+Pages of a usual run (24 cases of three metrics, 60 samples each, and 3,000 each), 10,000 cases, 10^7 samples, and a comparison of
+10,000 cases. Exits with 1 above a limit: 1 MB and 0.2 s for a usual run, 20 MB for 10,000 cases, 1 MB for 10^7 samples of one
+case; peak memory 4 times the size of the records (and 100 MB).
 
   bench/report_speed.py build/release/bin [--scratch FOLDER] [--runs 5]
 """
@@ -29,7 +28,7 @@ def write_run(path, cases, each):
 
 
 def measure(program, arguments, page, runs):
-    """The least wall and CPU time of several, and the peak memory."""
+    """Returns the minimum wall and CPU time of several runs, and the peak memory."""
     finished = [run([program, "report", *arguments, "-o", page]) for _ in range(runs)]
     return (min(one.wall_s for one in finished), min(one.cpu_s for one in finished), max(one.peak_bytes for one in finished))
 
@@ -41,7 +40,7 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
     program = options.bin / "headroom"
-    # Name, how the records are written (twice for a comparison), largest page, longest time (None: it is only told).
+    # Name, function that writes the records, its arguments, sides, largest page, longest time (None: no limit).
     shapes = [("24 cases of 60 samples", write_run, (24, 20), 1, 1 * MB, 0.2),
               ("24 cases of 3,000 samples", write_run, (24, 1000), 1, 1 * MB, None),
               ("10,000 cases of 10 samples", write_file, (10_000, 10, 1, 1), 1, 20 * MB, None),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long the pages of a large history take, and what they come to. Exits 1 where they miss a goal.
+"""Time and size of the pages of a large history. Exits with 1 if a goal is missed.
 
   bench/site_speed.py build/release/bin [--scratch FOLDER] [--series 1000] [--runs 1000]
 
@@ -20,7 +20,7 @@ GOAL_S, GOAL_ADDED_S, GOAL_PAGE_BYTES = 30, 1, 200_000
 
 
 def first_run(series, chance):
-    """A file of records: one run with 20 samples of each series."""
+    """Returns a file of records: one run with 20 samples of each series."""
     records = [{"benchmark": {"name": "headroom"}, "model": {"name": f"experiment{i // 100}", "backend": "native"},
                 "metric": {"name": "latency", "unit": "us", "direction": "lower", "value": 10.0}, "axes": {"D": str(i % 100)}, "device": "cpu",
                 "threads": 2, "outcome": {"kind": "measured"}, "environment": 0, "interval": {"low": 9.9, "high": 10.1, "confidence": 0.95},
@@ -32,7 +32,7 @@ def first_run(series, chance):
 
 
 def add_run(database, number, rows, chance, halfway):
-    """As the first, an hour after the one before; every tenth series is slower from `halfway` on."""
+    """Adds a copy of the first run, an hour after the last; every tenth series is slower from `halfway` on."""
     time = 1_700_000_000 + 3600 * number
     run_id = database.execute("INSERT INTO runs (time, fingerprint, git_sha, git_branch, git_repo, headroom_version, command, records, digest) "
                               "VALUES (?, 'bench-machine', ?, 'main', '', '0.1.0', 'headroom run', ?, '')", (time, f"{number:040x}", len(rows))).lastrowid

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How steady is the ratio of two fixed kernels, about 3 % apart, in headroom and in Google Benchmark?
+"""Spread of the ratio of two fixed kernels about 3 % apart, in headroom and in Google Benchmark.
 
-Each tool measures the ratio --runs times, in turn, with the same wall time. Prints the ratios' range for both, and
-exits 1 when headroom's range is more than half of Google Benchmark's.
+Each tool measures the ratio --runs times, in turn, with the same wall time. Prints both ranges; exits with 1 if headroom's is
+more than half of Google Benchmark's.
 
   bench/steadiness.py build/dev/bin [--runs 20] [--seconds 2] [--kernel stream|chains]
 """
@@ -26,7 +26,7 @@ def timed(command):
 def headroom_ratio(folder, kernel, seconds):
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch) / "records.json"
-        # A goal that is never reached: the whole budget is used, as the peer uses its.
+        # An unreachable precision, so that the whole budget is used.
         _, wall = timed([f"{folder}/bench_kernels_headroom", kernel, "--all-backends", "--hot", "--threads", "1",
                          "--no-limits", "--no-store", "--precision", "0.0001%", "--max-time", f"{seconds}s", "--json", str(path)])
         for record in json.loads(path.read_text())["records"]:

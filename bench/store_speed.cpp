@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills a history with results, to see how fast it is when it is large:
+// Fills a history with results, to measure queries of a large one.
 //
-//     store_speed PLACE RUNS SERIES       a file that is not there yet, or postgresql://...
+//   store_speed PLACE RUNS SERIES       PLACE: a new file, or postgresql://...
 //
-// Each run holds one result of each series, with 20 samples. Prints how long appending took. Then, for
-// example, `hyperfine -N 'headroom history --store PLACE --series 1'`: the goal is 50 ms among 1,000,000
-// results.
+// Each run has one result per series, of 20 samples. Prints how long appending took. Then, for example:
+// hyperfine -N 'headroom history --store PLACE --series 1' (goal: 50 ms with 1,000,000 results).
 #include <fmt/format.h>
 
 #include <chrono>

@@ -20,7 +20,7 @@
 
 namespace headroom::bench {
 
-/// Distribution of what runs are off by, each with a standard deviation of 1.
+/// Distribution of run-to-run errors, scaled to standard deviation 1.
 enum class RunTail {
   kNormal,
   kStudent,   ///< t with 3 degrees of freedom
@@ -28,25 +28,24 @@ enum class RunTail {
   kSlow       ///< exponential: some runs are slow, none is fast
 };
 
-/// What a synthetic suite of measurements is made of.
 struct SuiteModel {
   std::size_t cases = 50;
   std::size_t rounds = 30;    ///< samples of each case on each side
-  std::size_t processes = 1;  ///< that the rounds are shared among
-  double noise = 0.01;        ///< standard deviation of the logarithm of a sample
+  std::size_t processes = 1;  ///< processes that share the rounds
+  double noise = 0.01;        ///< standard deviation of a sample's logarithm
   double spikes = 0;          ///< share of samples that take twice as long
-  double correlation = 0;     ///< of neighbours: AR(1)
-  double process_noise = 0;   ///< standard deviation of what a process as a whole is off by
-  double slowdown = 0;        ///< of the first case on the side of the test: .03 is 3 %
-  bool paired = true;         ///< both sides in one session
-  double run_noise = 0;       ///< standard deviation of what a run as a whole is off by, each case for itself
-  std::size_t earlier_runs = 0;         ///< that the gate knows of; 0: it is told that runs do not differ
-  std::size_t runs = 1;                 ///< on each side; with several the gate is told nothing else
-  RunTail run_tail = RunTail::kNormal;  ///< of run_noise
-  bool spread_unknown = false;          ///< the gate is told nothing: it assumes kAssumedRunSpread
+  double correlation = 0;     ///< AR(1) coefficient of neighbours
+  double process_noise = 0;   ///< standard deviation between processes
+  double slowdown = 0;        ///< of the first case of the test: .03 is 3 %
+  bool paired = true;
+  double run_noise = 0;          ///< run-to-run standard deviation, independent by case
+  std::size_t earlier_runs = 0;  ///< known to the gate; 0: it assumes no spread
+  std::size_t runs = 1;          ///< on each side; if several, the gate estimates the spread
+  RunTail run_tail = RunTail::kNormal;
+  bool spread_unknown = false;
 };
 
-/// Two sides of a suite that differ by `slowdown` in one case and by noise in all.
+/// Two sides of a suite with noise in all cases and `slowdown` in the first.
 class SyntheticSuite {
  public:
   SyntheticSuite(const SuiteModel& model, std::uint64_t seed) : model_(model), engine_(seed) {
@@ -67,7 +66,6 @@ class SyntheticSuite {
 
   std::vector<Record> baseline, test;
 
-  /// Judged as a gate judges.
   std::vector<Comparison> judged(double margin) const {
     std::vector<Comparison> comparisons;
     for (const auto& [before, after] : match_records(baseline, test).pairs) {
@@ -81,7 +79,7 @@ class SyntheticSuite {
     return comparisons;
   }
 
-  /// p-values of "the test is slower" by Mann and Whitney's test, adjusted, in the order of the cases.
+  /// p-values of "the test is slower" by case: Mann and Whitney's test, Holm-adjusted.
   std::vector<double> holm_mann_whitney() const;
 
  private:
@@ -159,8 +157,8 @@ inline std::vector<double> SyntheticSuite::holm_mann_whitney() const {
   return holm_adjusted(p_values);
 }
 
-/// Of `suites` suites, how many have any regression, and how many have one in the first case; by the gate,
-/// and by Mann and Whitney's test on all samples, corrected by Holm.
+/// Number of suites with any regression, and with one in the first case; by the gate, and by Mann and
+/// Whitney's test with Holm's correction.
 struct GateCounts {
   std::size_t any = 0, first = 0;
   std::size_t first_improved = 0;

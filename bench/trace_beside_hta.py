@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Critical paths and stragglers: HTA's and ours side by side, with what the difference is made of.
+"""Critical paths and stragglers by HTA and headroom, and the reasons for differences.
 
-Run it in an environment that has HTA (see hta_golden.py; the other figures of HTA and of TraceLens are held against ours, with nothing
-left over, by unit_real_traces):
+Needs an environment with HTA (see hta_golden.py):
 
   /tmp/hta/bin/python bench/trace_beside_hta.py --headroom build/release/bin/headroom TRACE…
   /tmp/hta/bin/python bench/trace_beside_hta.py --headroom build/release/bin/headroom --planted FOLDER…
@@ -46,7 +45,7 @@ def our_path(headroom, step, trace):
 
 
 def their_path(analysis, index, step):
-    """(length, start after the step's, pieces of device work with an edge from a launch, all such pieces, edges back), us."""
+    """Returns (length, start after the step's, GPU work with a launch edge, all GPU work, edges back); times in us."""
     with quiet():
         graph, _ = analysis.critical_path_analysis(rank=0, annotation="ProfilerStep", instance_id=index)
     nodes = [graph.node_list[node] for node in graph.critical_path_nodes]
@@ -66,7 +65,7 @@ def paths(headroom, trace):
         analysis = TraceAnalysis(trace_files={0: os.path.abspath(trace)}, include_last_profiler_step=True)
         try:
             steps = [int(step) for step in analysis.get_profiler_steps()]
-        except Exception as error:  # what HTA cannot do is a finding, whatever it throws
+        except Exception as error:  # a failure of HTA is a result, whatever it throws
             steps = []
     if not steps:
         values = our_path(headroom, "all", trace)
@@ -76,7 +75,7 @@ def paths(headroom, trace):
         try:
             length, begin, launched, work, back = their_path(analysis, index, step)
             theirs, rest = f"{length:12.0f}", f"{begin:9.0f} {launched:5} of {work:5} {back:5}"
-        except Exception as error:  # as above
+        except Exception as error:
             theirs, rest = f"{type(error).__name__:>12}", ""
         host = values.get("operators", 0) + values.get("allocation", 0) + values.get("data_loading", 0)
         device = sum(value for name, value in values.items() if name.startswith("gpu_"))
@@ -92,7 +91,7 @@ def stragglers(headroom, folder):
         with quiet():
             analysis = TraceAnalysis(trace_files={rank: str(path.resolve()) for rank, path in enumerate(ranks)}, include_last_profiler_step=True)
             theirs = analysis.get_potential_stragglers()
-    except Exception as error:  # as above
+    except Exception as error:
         theirs = f"{type(error).__name__}: {error}"
     first = ours(headroom, "stragglers", *ranks)["trace"]["tables"]["ranks"][0]
     print(f"{folder}: late is {late}; HTA {theirs}; ours {first['rank']}, imposed {first['imposed_ns'] / 1e3:.0f} us")

@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the page of a large trace costs beside its analysis, and whether it follows a hand in the browser.
+"""Time and size of the page of a large trace, and its frame times in the browser.
 
     bench/trace_page.py TRACE.json... [--headroom build/release/bin/headroom] [--runs 5]
 
-TRACE: bench/make_trace_replicas.py makes large ones. For each: the time of `headroom trace` (which of files over 700 MiB reads the
-devices only), of `headroom trace findings` (which reads the host, too) and of `headroom report`, one after the other in turn, the
-least of --runs; the size of the page; the time until the browser has drawn it; and while zooming in and out by the wheel on a
-screen of 1280 x 900, how long a frame takes to draw (median, 99 %, longest of 240), and how many of them are over the 16.7 ms that a
-screen of 60 Hz leaves.
+TRACE: see bench/make_trace_replicas.py. Prints the minimum of --runs times of `headroom trace` (devices only for files over 700 MiB),
+`headroom trace findings` and `headroom report`; the page's size; the time until it is drawn; and, while zooming by the wheel at 1280 x
+900, the frame time (median, 99 %, longest of 240) and the number of frames over 16.7 ms (60 Hz).
 """
 import argparse
 import os
@@ -47,13 +45,13 @@ def seconds(command):
 
 
 def times_of(commands, runs):
-    """The least of each, which run in turn: what else the machine does falls on all of them."""
+    """Returns the minimum time of each command; they run in turn, so that disturbances affect all."""
     rounds = [[seconds(command) for command in commands] for _ in range(runs)]
     return [min(column) for column in zip(*rounds)]
 
 
 def browse(browser, path):
-    """Seconds to the first picture, milliseconds of frames, frames a second."""
+    """Returns seconds to the first picture, milliseconds of frames, and frames per second."""
     start = time.perf_counter()
     page = browser.open(path.as_uri())
     page.value("document.querySelector('.timeline').timeline.draw_ms")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a trace once with the needs of `headroom trace summary`, or has simdjson's on-demand parser extract
-// four fields of each event, in windows of 8 MiB, and prints what it took. trace_speed.py runs the latter.
+// Prints the time to read a trace once, as `headroom trace summary` or by simdjson's on-demand parser (four
+// fields of each event in windows of 8 MiB, for trace_speed.py).
 //
 //   bench_trace_read headroom [--needs summary|all|gpu] [--threads N] FILE
 //   bench_trace_read simdjson FILE
@@ -39,7 +39,6 @@ struct Stopwatch {
   }
 };
 
-/// The events of a file that make_trace_replicas.py wrote, 8 MiB at a time, each time as a JSON array.
 class Windows {
  public:
   explicit Windows(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -54,7 +53,7 @@ class Windows {
   Windows(const Windows&) = delete;
   Windows& operator=(const Windows&) = delete;
 
-  /// Empty after the last. Good until the next call.
+  /// Valid until the next call; empty at the end.
   simdjson::padded_string_view next() {
     if (has_ended_) return {};
     take_away(taken_);
@@ -65,7 +64,6 @@ class Windows {
     std::size_t comma = has_ended_ ? list_end : between;
     if (comma == std::string_view::npos) throw std::runtime_error("no end of an event within 8 MiB");
     comma += has_ended_ ? std::strlen("\n  ") : std::strlen("\n  }");
-    // The next window begins where this one ends.
     bytes_[0] = '[';
     bytes_[comma] = ']';
     taken_ = comma;
@@ -95,7 +93,6 @@ class Windows {
   bool has_ended_ = false;
 };
 
-/// The phase, category, start and duration of every event; returns how many there are.
 std::size_t extract(simdjson::ondemand::parser& parser, simdjson::padded_string_view list, double& sum) {
   auto document = parser.iterate(list);
   std::size_t events = 0;

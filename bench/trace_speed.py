@@ -1,23 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The whole table of how fast `headroom trace` (the summary) is and what memory it takes, in one run.
+"""Speed and memory of `headroom trace` (the summary), compared with peers.
 
-Makes replicas of a real trace (make_trace_replicas.py): 108 MB, 1 GB and 4 GB of text, 100 MB of gzip (-1) and the same
-as zstd, and 8 and 64 ranks, each a link of the trace itself. On each of them headroom takes turns with its peers, in a
-random order: simdjson's on-demand parser that takes four fields of each event out of windows of 8 MiB (bench_trace_read
-simdjson, of a build with -DHEADROOM_BENCH=ON), `gzip -dc`, `unpigz -c`, `zstd -dc`, one run of headroom for each rank, and
-with --base another headroom, as that of the commit before. Medians, the medians of the paired ratios with the least and
-the largest, and the largest peaks (of what takes less than this script that of the script, some 20 MiB). The events
-counted, the busy time and, where headroom-trace-mpi was built, the tables under `mpirun -n 2` have to be right.
+Replicas of a real trace (make_trace_replicas.py): 108 MB, 1 GB and 4 GB of text, 100 MB of gzip (-1) and of zstd, 8 and 64 ranks.
+headroom takes turns, in random order, with simdjson's on-demand parser (bench_trace_read simdjson, built with
+-DHEADROOM_BENCH=ON), `gzip -dc`, `unpigz -c`, `zstd -dc`, one run of headroom per rank, and with --base another build of
+headroom. Prints medians, paired ratios with their range, and the largest peaks (at least this script's own, some 20 MiB). Checks
+the number of events, the busy time and, if headroom-trace-mpi was built, the tables under `mpirun -n 2`.
 
-Goals, for each of which a miss ends this with 1: CPU time at most simdjson's on 1 GB, peak at most 300 MiB on 4 GB, wall
-time at most half of gzip's, 64 ranks in at most 0.6 times the time of 64 runs. With --seed also: CPU time at most 1/12 of
-that of PyTorch's compute_utilization, run once. Takes some 6 minutes, and 30 s for the seed.
+Goals (exits with 1 on a miss): CPU time at most simdjson's on 1 GB, peak at most 300 MiB on 4 GB, wall time at most half of
+gzip's, 64 ranks in at most 0.6 times the time of 64 runs; with --seed CPU time at most 1/12 of PyTorch's compute_utilization.
+Takes some 6 minutes, and 30 s for the seed.
 
   bench/trace_speed.py build/release/bin SOURCE.json.gz [--base HEADROOM] [--rounds 5] [--scratch FOLDER] [--seed FILE]
 
 SOURCE: hta__df_index_resolver_df_index_resolver.json.gz of Holistic Trace Analysis. FILE: PyTorch's
-torch/_functorch/benchmark_utils.py, or a text that holds it in a ```python block.
+torch/_functorch/benchmark_utils.py, or a text with it in a ```python block.
 """
 import argparse
 import dataclasses
@@ -46,7 +44,7 @@ ALLOWED = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 
 @dataclasses.dataclass
 class Goal:
-    """What is at most `limit`: the ratio to a peer, of `wall_s` or `cpu_s`, or without a peer the peak in MiB."""
+    """An upper limit: for the ratio to a peer of `wall_s` or `cpu_s`, or without a peer for the peak in MiB."""
     field: str
     limit: float
     peer: str = ""
@@ -54,11 +52,11 @@ class Goal:
 
 @dataclasses.dataclass
 class Row:
-    """One input; the first of the commands is headroom's."""
+    """One input; the first command is headroom's."""
     title: str
     commands: dict
     goals: list
-    is_long: bool = False  # two rounds less, but three
+    is_long: bool = False  # two rounds less
 
 
 def quiet(command):
@@ -66,12 +64,12 @@ def quiet(command):
 
 
 def in_turn(command, files):
-    """One run for each file."""
+    """Runs the command once per file."""
     return ["sh", "-ec", "; ".join(f"{shlex.join(map(str, [*command, file]))} > /dev/null" for file in files)]
 
 
 def take_turns(commands, rounds):
-    """A list of runs for each command; the first turn, which may find the file uncached, is not among them."""
+    """Returns a list of runs per command, without the first turn, for which the file may not be cached."""
     runs = {name: [] for name in commands}
     for turn in range(rounds + 1):
         for name in random.sample(list(commands), len(commands)):
@@ -112,7 +110,7 @@ def is_met(goal, runs, ours):
 
 
 def measure(row, rounds):
-    """Prints the row; whether all of its goals are met."""
+    """Prints the row; returns whether all its goals are met."""
     rounds = min(rounds, max(3, rounds - 2)) if row.is_long else rounds
     print(f"{row.title} (n = {rounds}):")
     runs = take_turns(row.commands, rounds)
@@ -123,14 +121,14 @@ def measure(row, rounds):
 
 
 def answer(headroom, file):
-    """What the summary says of the file, and its busy time."""
+    """Returns the summary of the file and its busy time."""
     document = json.loads(run([*headroom, "--json", "-", file]).output)["trace"]
     busy = [line["value"] for line in document["headlines"] if line["metric"] == "busy_ns" and not line.get("device")]
     return document["files"][0], busy[0]
 
 
 def is_right(headroom, simdjson, file, copies, one):
-    """Whether nothing of the replica was lost; `one`: the answer for the source."""
+    """Checks that no event of the replicas was lost; `one`: the answer for the source."""
     facts, busy = answer(headroom, file)
     counted = int(re.search(rb"events (\d+)", run([*simdjson, file]).output).group(1))
     good = facts["is_complete"] and facts["json_bytes"] == file.stat().st_size and facts["events"] == counted and \
@@ -153,7 +151,7 @@ def is_same_under_mpi(folder, job):
 
 
 def seed_program(path, trace):
-    """A program that answers with the seed's own functions; of torch it needs nothing but the names."""
+    """Writes a program that calls the seed's functions with stubs for torch."""
     text = pathlib.Path(path).read_text()
     block = re.search(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     functions = block.group(1) if block else text
@@ -163,7 +161,7 @@ def seed_program(path, trace):
 
 
 class Bench:
-    """The inputs in a folder, and what runs on them."""
+    """The inputs in a folder, and their commands."""
 
     def __init__(self, options, folder):
         self.options, self.folder = options, pathlib.Path(folder)

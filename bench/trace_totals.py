@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Busy and idle time of each device, and the time of its work by name, beside `headroom trace`, to the nanosecond.
+"""Checks busy and idle time per device and time by name of `headroom trace`, to the nanosecond.
 
   python3 bench/trace_totals.py build/release/bin/headroom ../shared/traces/*.json* ../shared/traces2/*.json*
 
-Reads Chrome traces with json and gzip alone, and shares nothing with headroom: kernels, copies and sets by their category,
-devices by args.device or the process, times as decimals rounded to nanoseconds, busy time as the union of intervals.
+Reads Chrome traces independently of headroom: kernels, copies and sets by category, devices by args.device or the process,
+times as decimals rounded to nanoseconds, busy time as the union of intervals.
 """
 import collections
 import decimal
@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 WORK = {"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset", "mtia_ccp_events"}
-WAITS = ("event_wait", "event_record")  # of MTIA: no work
+WAITS = ("event_wait", "event_record")  # of MTIA: not work
 
 
 def nanoseconds(microseconds):
@@ -23,7 +23,7 @@ def nanoseconds(microseconds):
 
 
 def own_figures(path):
-    """({device: (busy, idle)}, {name: total}), ns."""
+    """Returns ({device: (busy, idle)}, {name: total}) in ns."""
     with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
         document = json.loads(file.read().decode("utf-8", "replace"), parse_float=decimal.Decimal, strict=False)
     spans, totals = collections.defaultdict(list), collections.Counter()

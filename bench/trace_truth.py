@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The gains that `headroom trace findings` claims, against programs whose truth is known by construction.
+"""Checks the gains that `headroom trace findings` claims against simulated programs of known truth.
 
   python3 bench/trace_truth.py --headroom build/release/bin/headroom [--programs 200] [--healthy 200] [--seed 1] [--json FILE] [--keep DIR]
 
 Draws random programs with a cause of lost time, simulates each with and without the cause, writes the trace of the first as PyTorch's
-profiler would, and compares the gain claimed for the cause with the time by which the second is shorter. Exit code 1 if fewer than 95 %
+profiler would, and compares the gain claimed for the cause with the time saved in the second. Exits with 1 if fewer than 95 %
 are within 10 % of the truth, or more than 1 % of the healthy programs have a finding above 2 % of the step or a straggler.
 
-The simulation is event by event and shares nothing with headroom. What it takes the hardware to do:
-- A launch call enqueues and returns after its own cost. When `depth` pieces of its stream wait it first blocks until one has started.
+The simulation is event-driven and shares no code with headroom. Its model of the hardware:
+- A launch call enqueues and returns after its cost. If `depth` commands of its stream wait, it first blocks until one has started.
 - A stream runs its commands in order, with about 1 us between two kernels; the device sees a command some microseconds after the call.
-- cudaEventRecord completes when the work before it on its stream has; cudaStreamWaitEvent holds back the commands behind it.
-- A copy from or to pageable memory returns when it is done; cudaStreamSynchronize some microseconds after its stream has run empty.
+- cudaEventRecord completes after the preceding work of its stream; cudaStreamWaitEvent holds back later commands.
+- A copy from or to pageable memory returns when done; cudaStreamSynchronize some microseconds after its stream has run empty.
 - The kernel of a collective starts on each rank when its stream gets there; all end together, `us` after the last has started.
 - A DataLoader's workers fetch ahead, at most `prefetch` batches each; without workers the main thread fetches.
-- A rank's clock is off by a constant in its whole file.
-Left out: kernels that slow each other down when they overlap, and what the profiler costs. Times are in microseconds.
+- A rank's clock has a constant offset in its file.
+Not modelled: kernels that slow each other down when they overlap, and the profiler's overhead. Times are in microseconds.
 """
 import argparse
 import collections
@@ -52,9 +52,9 @@ class Event:
 
 
 class Machine:
-    """Runs a program: all hosts, streams and collectives in the order of time."""
+    """Runs a program: all hosts, streams and collectives in time order."""
 
-    GAP, CROSS_STREAM, WAKE = 1.1, 1.2, 4.0  # between kernels; an event seen by another stream; a host that synchronised
+    GAP, CROSS_STREAM, WAKE = 1.1, 1.2, 4.0  # between kernels; an event seen by another stream; wake-up of a host that synchronised
 
     def __init__(self, program):
         self.program, self.agenda, self.order = program, [], 0
@@ -75,7 +75,7 @@ class Machine:
         heapq.heappush(self.agenda, (time, self.order, act, argument))
 
     def resume(self, host, now, first=False):
-        """A host yields the time until which it is busy, or the list of those that wait for something."""
+        """Resumes a host, which yields the time until which it is busy, or the list of waiting hosts that it joins."""
         try:
             until = next(host) if first else host.send(now)
         except StopIteration:
@@ -157,13 +157,13 @@ class Machine:
         return self.correlation
 
     def sync(self, rank, kind, begin, end, correlation, stream=-1, **more):
-        """What Kineto adds of a synchronisation if it was asked to (`enable_cuda_sync_events`)."""
+        """Adds Kineto's event of a synchronisation (`enable_cuda_sync_events`)."""
         if self.program["sync_events"]:
             arguments = {"cuda_sync_kind": kind, "stream": stream, "correlation": correlation, "device": rank, "context": 1, **more}
             self.span(rank, "cuda_sync", kind, begin, end, rank, stream, arguments)
 
     def host(self, rank, script):
-        """One rank's threads, which hand over to one another."""
+        """Runs one rank's threads, one at a time."""
         now, tid, open_spans, events, meets = self.program["starts"][rank], 100, [], {}, collections.Counter()
         loader, depth, in_step = Loader(self.program["loader"], now), self.program["depth"], False
         for action in script:
@@ -245,7 +245,7 @@ class Machine:
 
 
 class Loader:
-    """When batches are ready. The workers have been at it since long before the trace: they are as far ahead as they can get."""
+    """Times at which batches are ready. Workers started long before the trace, so they are as far ahead as possible."""
 
     def __init__(self, settings, now):
         self.workers, self.prefetch, self.times = settings["workers"], settings["prefetch"], settings["times"]
@@ -259,7 +259,7 @@ class Loader:
         if not self.workers:
             return now + cost
         ahead = self.workers * self.prefetch
-        if number < self.workers:  # a slow loader has nothing in store: its workers finish one after another
+        if number < self.workers:  # its workers finish one after another
             ready = self.begin + cost * (number + 1) / self.workers if self.behind else self.begin - 1
         else:
             asked = self.taken[number - ahead] if number >= ahead else self.begin
@@ -272,7 +272,8 @@ class Loader:
 # ---------------------------------------------------------------- programs
 
 class Script:
-    """What one rank's host does. An action with `without` belongs to the cause: without it these values stand (None: no action)."""
+    """The actions of one rank's host. An action with `without` belongs to the cause; without the cause it has these values (None: it is
+    omitted)."""
 
     def __init__(self, draw, fast=1.0):
         self.draw, self.actions, self.events, self.fast = draw, [], 0, fast
@@ -286,7 +287,7 @@ class Script:
 
     def launch(self, op, kernel, us, stream=COMPUTE, **more):
         draw, jitter = self.draw, self.draw.gauss(1.0, 0.015)
-        # Drawn whether or not they are used, so that the program without the cause stays the same otherwise.
+        # Always drawn: removing the cause keeps the other random numbers.
         action = dict(op=op, kernel=kernel, us=max(us * jitter, 1.0), stream=stream, call="cudaLaunchKernel", cat="kernel",
                       before=self.fast * draw.uniform(3, 7), own=self.fast * draw.uniform(3.2, 4.8), after=self.fast * draw.uniform(1, 3),
                       latency=draw.uniform(2, 5), hold=0.0,
@@ -300,7 +301,7 @@ class Script:
                     arguments={"bytes": int(us * 20000)}, **more)
 
     def after_event(self, of, stream, **more):
-        """`stream` waits for what `of` has been given so far."""
+        """Makes `stream` wait for the work that `of` has so far."""
         self.events += 1
         self.add("record", event=self.events, stream=of, us=self.draw.uniform(1, 2), **more)
         self.add("wait", event=self.events, stream=stream, us=self.draw.uniform(1, 2), **more)
@@ -315,7 +316,7 @@ class Script:
             "Group size": len(ranks), "dtype": "BFloat16", "Process Group Name": group, "Process Group Ranks": str(list(ranks))}, **more)
 
     def item(self, **more):
-        """A value on the host: by way of pinned memory, or (PyTorch before that) to pageable memory, where the copy's call waits."""
+        """Copies a value to the host, via pinned memory or (older PyTorch) to pageable memory, where the copy call blocks."""
         self.add("open", name="aten::item", cat="cpu_op", **more)
         target = "Pageable" if self.pageable_items else "Pinned"
         self.launch("aten::_local_scalar_dense", f"Memcpy DtoH (Device -> {target})", 1.5, call="cudaMemcpyAsync", cat="gpu_memcpy",
@@ -333,7 +334,7 @@ BACKWARD = (("aten::mm", GEMM, 0.9), ("aten::gelu_backward", POINTWISE, 0.3), ("
 
 
 def shape(draw, smallest=60.0, largest=500.0):
-    """The sizes that all ranks of a program share."""
+    """Draws the sizes shared by all ranks."""
     return {"layers": draw.randint(4, 9), "steps": draw.randint(4, 6), "kernel": draw.uniform(smallest, largest), "fast": draw.uniform(0.6, 1.4),
             "backward_thread": draw.random() < 0.5, "batch_copy": draw.random() < 0.5, "loss_each_step": draw.random() < 0.5}
 
@@ -344,12 +345,12 @@ def new_program(steps, ranks=1):
 
 
 def busy_time(s):
-    """About what the kernels of a step take."""
+    """Returns the approximate kernel time of a step."""
     return s["kernel"] * s["layers"] * (sum(f[2] for f in FORWARD) + sum(b[2] for b in BACKWARD))
 
 
 def train(draw, s, hooks=None, speed=1.0):
-    """The script of one rank: forward, backward and the optimizer for each step. `hooks` are called with (script, step, place, layer)."""
+    """The script of one rank: forward, backward and optimizer for each step. Calls `hooks` with (script, step, place, layer)."""
     script, hook = Script(draw, s["fast"]), hooks or (lambda *_: None)
     for step in range(s["steps"]):
         script.add("open", name=f"ProfilerStep#{step + 3}")
@@ -383,7 +384,7 @@ def train(draw, s, hooks=None, speed=1.0):
             script.work(draw.uniform(20, 50))
         script.add("close")
     script.work(100.0)
-    script.add("synchronise")  # the profiler stops
+    script.add("synchronise")
     return script.actions
 
 
@@ -407,7 +408,7 @@ def copy_program(draw):
             pageable = way == "pageable"
             script.copy(us, pinned=not pageable, kind="HtoD (Pageable -> Device)" if pageable else "HtoD (Pinned -> Device)",
                         without={"us": 2.0})
-            if pageable:  # PyTorch waits for what is not pinned
+            if pageable:  # PyTorch waits for unpinned memory
                 script.add("synchronise", stream=COMPUTE)
     return single(draw, s, hooks), "exposed_copy"
 
@@ -428,12 +429,12 @@ def all_reduce_program(draw):
                     script.collective(each, "0", ranks, without=None)
             script.after_event(NODE, COMPUTE, without=None)
     program = single(draw, s, hooks)
-    program["groups"], program["world"] = {"0": [0]}, len(ranks)  # the other ranks' files are not here, and they are on time
+    program["groups"], program["world"] = {"0": [0]}, len(ranks)  # the others are on time
     return program, "exposed_communication"
 
 
 def hold_one(script, us):
-    """The device starts the last launched kernel late: another process has it."""
+    """Delays the start of the last launched kernel: another process uses the device."""
     launch = next(a for a in reversed(script.actions) if a["what"] == "launch")
     launch.update(hold=us, without={"hold": 0.0})
 
@@ -451,10 +452,10 @@ def late_program(draw):
 
 
 def blocked_program(draw, depth):
-    """More short kernels than the queue holds, behind a long copy, all-reduce or late kernel: the host runs ahead until it is full."""
+    """More short kernels than the queue holds, after a long copy, all-reduce or late kernel: the host fills the queue."""
     steps, count, fast = draw.randint(2, 3), int(depth * draw.uniform(1.3, 2.2)), draw.uniform(0.3, 0.7)
     kind, ops = draw.choice(["exposed_copy", "exposed_communication", "device_late"]), draw.random() < 0.5
-    host = fast * 13.0  # about what launching one takes
+    host = fast * 13.0  # approximate launch time
     kernel = host * draw.uniform(0.4, 2.0)
     us = host * depth * draw.uniform(0.8, 2.0)
     program, script, ranks = new_program(steps), Script(draw, fast), range(8)
@@ -586,7 +587,7 @@ def straggler_program(draw, two):
 
 
 def healthy_program(draw):
-    """Bound by the device: the host runs ahead, batches wait, collectives are hidden, every rank is as fast as the others."""
+    """Bound by the device: the host runs ahead, batches wait, collectives are hidden, all ranks are equally fast."""
     s = shape(draw, 120.0, 500.0)
     s["loss_each_step"] = False
     way = draw.choice(["one device", "one group", "two groups"])
@@ -625,7 +626,7 @@ def healthy_program(draw):
 
 
 def draw_program(row, seed):
-    """A program, and the kind of finding that it must have."""
+    """Draws a program and the kind of finding that it must have."""
     draw = random.Random(seed)
     sync_events = draw.random() < 0.3
     if row.startswith("blocked"):
@@ -677,7 +678,7 @@ def findings(headroom, files):
 
 
 def compare(headroom, row, seed, keep):
-    """One program: what it is, the truth, and what is claimed."""
+    """Runs one program; returns its description, the truth, and the claim."""
     for attempt in range(50):
         program, kind = draw_program(row, f"{row}/{seed}/{attempt}")
         machine = Machine(program)

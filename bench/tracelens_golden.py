@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What TraceLens says of some traces, as JSON: the figures that tests/unit/real_traces compares ours with.
+"""Golden figures for tests/unit/real_traces: TraceLens on some traces, as JSON.
 
-Run it in an environment that has TraceLens (it is no dependency of this project, and its name on PyPI is another's):
+Needs an environment with TraceLens (its name on PyPI is another project's):
 
   git clone https://github.com/AMD-AGI/TraceLens && git -C TraceLens checkout 171dd747
   python3 -m venv /tmp/tracelens && /tmp/tracelens/bin/pip install 'pandas<3' tqdm orjson
   PYTHONPATH=TraceLens /tmp/tracelens/bin/python bench/tracelens_golden.py TRACE… > tests/data/trace/tracelens_golden.json
 
-For each file get_df_gpu_timeline, in us as TraceLens has them (doubles): computation, exposed communication and copies, idle and
-total; communication and copies in all. A file that TraceLens cannot do has the text of its error in place of figures.
+For each file get_df_gpu_timeline in us (doubles): computation, exposed communication and copies, idle and total; communication and
+copies in all. If TraceLens fails, the text of its error replaces the figures.
 """
 import argparse
 import contextlib
@@ -28,7 +28,7 @@ def timeline(path):
             analyzer = TreePerfAnalyzer.from_file(path)
             events = [event for event in analyzer.tree.events]
             return {key: value for key, value in analyzer.GPUEventAnalyser(events).compute_metrics().items()}
-    except Exception as error:  # what TraceLens cannot do is a finding, whatever it throws
+    except Exception as error:  # a failure of TraceLens is a result, whatever it throws
         return f"{type(error).__name__}: {error}".split("\n")[0].strip()
 
 

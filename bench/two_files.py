@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two files of ten runs each, of which nothing else is known: what `headroom diff --gate 3%` says of a command against itself,
-and against twice its work.
+"""Error rates of `headroom diff --gate 3%` on two files of ten runs each, without a history.
 
-Writes hyperfine's JSON, runs made one after the other. Exits 1 when more than 1 of 20 comparisons with itself raise an alarm, or
-a factor of 2 is left undecided. For a machine that does nothing else.
+Compares a command with itself and with twice its work, in hyperfine's JSON. Exits with 1 when more than 1 of 20 comparisons with itself
+raises an alarm, or a factor of 2 is inconclusive. Needs an otherwise idle machine.
 
   bench/two_files.py build/release/bin/headroom [--pairs 20]
 """
@@ -21,7 +20,7 @@ WORK = [sys.executable, "-S", "-c", "sum(i * i for i in range(500000))"]
 
 
 def timed(path, repeats):
-    """A file of ten runs of the work, done `repeats` times in each."""
+    """Writes a file of ten runs of the work, repeated `repeats` times in each."""
     times = []
     for _ in range(RUNS):
         start = time.perf_counter()

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two hosts on one machine: two network namespaces with a link between them, two ranks in each, started through the
-variables that torchrun sets. The link is delayed and slowed, and what that does to collectives and to training is shown.
+"""Simulates two hosts on one machine: two linked network namespaces with two ranks each, started through torchrun's variables.
+Shows how delay and rate of the link affect collectives and training.
 
     bench/two_hosts.py [--bin build/release/bin] [--delays 0,2,10] [--rates 0,1000,100] [--training]
 
-Delays in ms (one way), rates in Mbit/s, 0 for none. tc's netem delays where the kernel has it, bench/delayed_link.py
-where it has not; tbf slows. --training adds the exposed communication of `headroom ddp --model mlp`. Needs root; exit
-code 77 where namespaces cannot be made, 1 where latency did not grow with delay or with lower rate.
+Delays in ms (one way), rates in Mbit/s, 0 for none. Delays by tc's netem or, if the kernel lacks it, bench/delayed_link.py;
+rates by tbf. --training adds the exposed communication of `headroom ddp --model mlp`. Needs root; exits with 77 if namespaces
+cannot be made, with 1 if latency did not grow with delay or with lower rate.
 """
 import argparse
 import contextlib
@@ -27,7 +27,7 @@ SKIPPED = 77
 
 @contextlib.contextmanager
 def slowed(mbit):
-    """A cable of so many Mbit/s both ways."""
+    """Limits the link to `mbit` Mbit/s both ways."""
     with cable():
         for host in HOSTS if mbit else ():
             made = tc(host, "qdisc", "add", "dev", "cable", "root", "tbf", "rate", f"{mbit}mbit", "burst", "128k",
@@ -48,7 +48,7 @@ def has_netem():
 
 @contextlib.contextmanager
 def delayed(ms, netem):
-    """A link on which every packet takes so long."""
+    """Delays every packet of the link."""
     if netem:
         with cable():
             for host in HOSTS:
@@ -68,7 +68,7 @@ def delayed(ms, netem):
 
 
 def job(headroom, arguments, limit=150):
-    """Four ranks, two on each host, as torchrun would start them; what rank 0 printed."""
+    """Runs four ranks, two on each host, as torchrun would; returns the output of rank 0."""
     programs = []
     for rank in range(4):
         variables = {"RANK": rank, "WORLD_SIZE": 4, "LOCAL_RANK": rank % 2, "LOCAL_WORLD_SIZE": 2,
@@ -105,7 +105,7 @@ def shown(record):
 
 
 def latencies(headroom):
-    """Of an all-reduce of 1 KiB and of 1 MiB over the four ranks."""
+    """Returns the latency of all-reduces of 1 KiB and 1 MiB over the four ranks."""
     records = records_of(headroom, "--collectives=all_reduce", "--min-bytes", "1K", "--max-bytes", "1M", "--factor",
                          "1024", "--max-time", "4s", "--iters", "20", "--precision", "5%")
     return {dict(record["axes"])["bytes"] if isinstance(record["axes"], list) else record["axes"]["bytes"]: record
@@ -141,7 +141,7 @@ def main():
     parser.add_argument("--training", action="store_true")
     options = parser.parse_args()
     headroom = (options.bin / "headroom").resolve()
-    # Ended from outside it must not leave ranks and namespaces either.
+    # Clean up ranks and namespaces on SIGTERM, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if not can_be_made():
         print("two_hosts: needs root and network namespaces", file=sys.stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two network namespaces of this machine as two hosts, and a cable between them. Needs root."""
+"""Two network namespaces of this machine as two hosts, connected by a cable. Needs root."""
 import contextlib
 import os
 import subprocess
@@ -17,7 +17,7 @@ def tc(host, *words):
 
 
 def can_be_made():
-    """Whether this is root, on a kernel and in a container that let it make namespaces."""
+    """Returns whether namespaces can be made: needs root, kernel support, and permission in a container."""
     try:
         made = os.geteuid() == 0 and ip("netns", "add", HOSTS[0], check=False).returncode == 0
     except FileNotFoundError:
@@ -52,6 +52,6 @@ def cable():
 
 
 def cut_cable():
-    """What is sent is lost from now on, as when a machine or a switch is switched off; nobody is told."""
+    """Drops all packets silently from now on, as when a machine or switch is turned off."""
     for host in HOSTS:
         ip("-n", host, "link", "set", "cable", "down")

@@ -1,23 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds adaptors for libraries that headroom does not link, and prints the options of `headroom run` that load them.
+"""Builds adaptors for external libraries, and prints the options of `headroom run` that load them.
 
   bench/peers/build.py OUT [--mkl DIR] [--onednn DIR] [--ggml DIR] [--llama DIR]
 
-DIR has the library's headers and the library anywhere below it, as it is after
+DIR has headers and library at any depth, as after
 
   python3 -m venv DIR && DIR/bin/pip install --no-deps mkl mkl-include
   python3 -m venv DIR && DIR/bin/pip install onednn onednn-devel
   cmake -S llama.cpp -B llama.cpp/build -DBUILD_SHARED_LIBS=ON -DGGML_OPENMP=OFF && cmake --build llama.cpp/build --target ggml-cpu
 
---llama builds OUT/llama_passes of a whole llama.cpp (the target llama beside ggml-cpu), which is no peer but a program for
-bench/llm_beside_ggml.py.
+--llama builds OUT/llama_passes for bench/llm_beside_ggml.py from a whole llama.cpp (targets llama and ggml-cpu).
 
-(oneDNN of PyPI runs on SYCL with threads of its own: say threads=own, and OCL_ICD_FILENAMES=DIR/lib/libintelocl.so in the
-environment. ggml's and MKL's functions are called by headroom's threads.)
+PyPI's oneDNN runs on SYCL with its own threads: pass threads=own, and set OCL_ICD_FILENAMES=DIR/lib/libintelocl.so.
 
 Then: bench/kernels_at_limit.py build/release/bin gemv -a dtype=bf16 --peer OUT/libmkl_gemv.so:mkl_gemv,dtype=bf16 --peer ...
-Nothing of headroom needs any of this.
 """
 import argparse
 import pathlib
@@ -25,7 +22,7 @@ import subprocess
 import sys
 
 SOURCES = pathlib.Path(__file__).resolve().parent
-# Source, a header and a library by which the folders are found, and the functions in it with their options.
+# Source, a header and a library to find the folders by, and the functions with their options.
 PEERS = {
     "mkl": ("mkl_gemv.c", "mkl_cblas.h", "libmkl_rt.so*", ["mkl_gemv,dtype=bf16"]),
     "onednn": ("onednn_gemv.cpp", "oneapi/dnnl/dnnl.hpp", "libdnnl.so*", ["onednn3,dtype=bf16,threads=own", "onednn3_packed,dtype=bf16,threads=own"]),
@@ -45,7 +42,7 @@ def build(folder, out, source, header, library, symbols):
     for _ in pathlib.PurePath(header).parts:
         include = include.parent
     binary = found(folder, library)
-    # What the library needs lies beside it, or below the same folder (ggml's parts, run times of a compiler).
+    # Dependencies are next to the library or below the same folder (ggml's parts, compiler run times).
     paths = [f"-Wl,-rpath,{path}" for path in sorted({file.parent for file in folder.rglob("*.so*")})]
     others = [str(found(folder, "libggml-base.so*"))] if "ggml" in library else []
     target = out / f"lib{pathlib.Path(source).stem}.so"
@@ -59,7 +56,7 @@ def build(folder, out, source, header, library, symbols):
 
 
 def build_program(folder, out):
-    """llama_passes: headers of llama.cpp and of its ggml lie in different folders."""
+    """Builds llama_passes; headers of llama.cpp and its ggml are in different folders."""
     includes = [f"-I{found(folder, name).parent}" for name in ("llama.h", "ggml.h")]
     libraries = [found(folder, name) for name in ("libllama.so", "libggml.so", "libggml-base.so")]
     paths = [f"-Wl,-rpath,{path}" for path in sorted({library.parent for library in libraries})]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ggml's inner product of its CPU backend, row by row: what its mul_mat calls for one column of bf16. (Its
-// types of 8 bits round x to 8 bits, too, which is another computation than int8 weights times an x of bf16.)
+// ggml's inner product row by row, as mul_mat does for one column of bf16. (Its 8-bit types also round x to 8
+// bits.)
 #include <ggml-cpu.h>
 #include <ggml.h>
 

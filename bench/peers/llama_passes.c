@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model in llama.cpp, for bench/llm_beside_ggml.py:
 //
-//   llama_passes MODEL THREADS logits IDS            the logits behind the ids (1,15,27), one a line
-//   llama_passes MODEL THREADS seconds CONTEXT IDS   what a token takes behind CONTEXT of them, then what the ids
-//                                                    take as a prompt: medians of nine and of three
+//   llama_passes MODEL THREADS logits IDS            the logits after the ids (1,15,27), one a line
+//   llama_passes MODEL THREADS seconds CONTEXT IDS   time of a token after CONTEXT ids (median of nine),
+//                                                    then of the ids as a prompt (median of three)
 //
-// Exits with 1, and says why, where llama.cpp refuses.
+// Exits with 1 and a message if llama.cpp fails.
 #include <llama.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static size_t parse(char* text, llama_token* ids, size_t room) {
 
 static void pass(struct llama_context* context, llama_token* ids, size_t count) {
   if (llama_decode(context, llama_batch_get_one(ids, (int32_t)count)) != 0) fail("llama_decode failed");
-  llama_get_logits_ith(context, -1);  // waits for what is under way
+  llama_get_logits_ith(context, -1);  // waits for pending work
 }
 
 static double seconds_of(struct llama_context* context, size_t before, llama_token* ids, size_t count) {
@@ -71,11 +71,11 @@ int main(int argc, char** argv) {
   struct llama_context_params params = llama_context_default_params();
   const size_t most = before > count ? before : count;
   params.n_ctx = (uint32_t)(most + 64);
-  params.n_batch = (uint32_t)most;  // a prompt goes through at once
+  params.n_batch = (uint32_t)most;  // the whole prompt in one batch
   params.n_threads = params.n_threads_batch = atoi(argv[2]);
   struct llama_context* context = llama_init_from_model(model, params);
   if (context == NULL) fail("no context");
-  pass(context, ids, count);  // the first touches everything
+  pass(context, ids, count);  // warm-up
   if (!is_timed) {
     const float* logits = llama_get_logits_ith(context, -1);
     const int32_t vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));

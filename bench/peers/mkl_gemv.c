@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MKL's product of bf16 with sums in f32, for one column, with one thread of its own. It has none of int8
-// with bf16.
+// MKL's bf16 product with f32 sums, on one thread. MKL has none of int8 with bf16.
 #include <mkl_cblas.h>
 #include <mkl_service.h>
 #include <stdlib.h>
@@ -8,7 +7,7 @@
 #include "headroom/experiment/peer.h"
 #include "rounding.h"
 
-/// Sums before they are rounded.
+/// Unrounded sums.
 void* mkl_gemv_prepare(const struct headroom_peer_call* call) {
   if (call->operation != HEADROOM_PEER_GEMV || call->dtype != HEADROOM_PEER_BF16) return NULL;
   mkl_set_threading_layer(MKL_THREADING_SEQUENTIAL);

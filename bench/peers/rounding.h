@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/// Rounded to nearest, ties to even.
+/// Rounds to nearest, ties to even.
 static inline uint16_t to_bf16(float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
