@@ -1,27 +1,28 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks headroom-cuda on a machine with a GPU, what matters most first, within BUDGET seconds (default 570; no step is begun
-# that has less than 10 left). The programs are those beside this script (tools/pack_for_device.sh makes such a folder), or
-# those of BUILD (default build/release), built first where they are not there.
+# Checks headroom-cuda on a machine with a GPU within BUDGET seconds (default 570; no step starts with less
+# than 10 left). The programs are next to this script (tools/pack_for_device.sh makes such a folder), or in
+# BUILD (default build/release), which is built if missing.
+#
 #   check_device.sh [STEP...]     default: all but compiled and racecheck, in this order
-#     device       what the driver and the programs say of the machine
+#     device       what the driver and the programs report about the machine
 #     smoke        the unit tests that use the GPU, and one case of each kind
-#     show         gemv, gather_gemv and layer_norm at the sizes that are to reach their limits, beside cuBLAS (and ATen)
+#     show         gemv, gather_gemv and layer_norm at the sizes with goals, compared with cuBLAS (and ATen)
 #     llm          decoding with Llama 2 7B and Mixtral 8x7B, one graph a token
-#     compiled     the experiments beside torch.compile, where python3 has a torch that sees the GPU; not among the default
-#     trace        traces by CUPTI and by torch.profiler, read by headroom trace and by PyTorch's own function, which must agree
-#     sanitize     compute-sanitizer's memcheck over every kernel at small sizes; where it is installed
-#     racecheck    the same with racecheck; not among the default
+#     compiled     the experiments compared with torch.compile, if python3 has a torch that sees the GPU
+#     trace        CUPTI and torch.profiler traces, read by headroom trace and PyTorch's function, which must agree
+#     sanitize     compute-sanitizer's memcheck over every kernel at small sizes, if installed
+#     racecheck    the same with racecheck
 #     experiments  all sizes of all experiments
 #     limits       bandwidths by working set, and arithmetic peaks
-#     ranks        headroom ddp and headroom dispatch on a rank with a GPU, and on two that NCCL connects; where
-#                  headroom-torch-rank is
+#     ranks        headroom ddp and headroom dispatch on one rank with a GPU and on two connected by NCCL, if
+#                  headroom-torch-rank is present
 #     tests        tests/device
-#     table        what was measured, and what of it is as it must be
-# OUT (default: .) receives device_results.tar.gz, with logs, records and traces, and device_results.txt, the summary; both
-# are written anew after each step, so that nothing is lost when the machine is. BACKENDS (default: ours and those of NVIDIA's
-# and PyTorch's libraries that are there) are compared. Exits with 1 when a step failed or had no time; the others still run.
-# The steps are functions that are called by their names.
+#     table        the results, and which goals they reach
+#
+# OUT (default: .) receives device_results.tar.gz (logs, records, traces) and device_results.txt (the summary). Both
+# are rewritten after each step, in case the machine is lost. BACKENDS (default: ours and those of the installed
+# NVIDIA and PyTorch libraries) are compared. Exits with 1 if a step failed or had no time; the others still run.
 # shellcheck disable=SC2317
 set -uo pipefail
 
@@ -29,11 +30,10 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 script=$here/$(basename "${BASH_SOURCE[0]}")
 known="device smoke show llm compiled trace sanitize racecheck experiments limits ranks tests table"
 default="device smoke show llm trace sanitize experiments limits ranks tests table"
-# Seconds that a step may take.
 declare -A most=([device]=40 [smoke]=90 [show]=220 [llm]=120 [compiled]=200 [trace]=60 [sanitize]=120 [racecheck]=200
   [experiments]=150 [limits]=90 [ranks]=45 [tests]=300 [table]=20)
 
-# Installers put neither the toolkit's programs nor the driver's into every PATH.
+# Installers often leave the toolkit's and the driver's programs out of PATH.
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin:/usr/local/nvidia/bin
 
 find_programs() {
@@ -52,7 +52,7 @@ find_programs() {
   fi
 }
 
-# cuBLAS is the toolkit's, or comes with a PyTorch of Python's package index.
+# cuBLAS comes from the toolkit or from a PyTorch of PyPI.
 find_cublas() {
   ldconfig -p 2>/dev/null | grep -q 'libcublas\.so\.1[23]' && return
   local site folder
@@ -65,10 +65,10 @@ find_cublas() {
   done
 }
 
-# Those of the wanted backends that a runner here has, of the experiments that are named alone.
+# Prints the wanted backends that a runner offers for the experiments.
 backends() {
   local offered wanted=${BACKENDS:-cuda,cublas,cublaslt,aten_cuda}
-  # A runner that cannot be started at all shall not cost the others.
+  # A runner that does not start must not affect the others.
   offered=$("$headroom" run --list --all-backends --json - 2>/dev/null) ||
     offered=$("$headroom" run --list --backend cuda --json - 2>/dev/null) || offered='[]'
   OFFERED=$offered python3 - "$wanted" "$@" <<'PYTHON'
@@ -80,7 +80,6 @@ print(",".join(name for name in wanted if name in offered) or wanted[0])
 PYTHON
 }
 
-# Times GPU cases: one process, the inputs made by all CPUs.
 measure() {
   "$headroom" run "$@" --no-store --processes 1
 }
@@ -106,7 +105,6 @@ smoke() {
 
 show() {
   local failed=0
-  # A case that fails shall not cost those behind it.
   measure gemv gather_gemv --backend "$(backends gemv)" -a D=16384 --json "$OUT/show_gemv.json" || failed=1
   measure layer_norm --backend "$(backends layer_norm)" -a D=4096,8192,16384 --json "$OUT/show_layer_norm.json" || failed=1
   return "$failed"
@@ -140,13 +138,12 @@ compiled() {
     --backend cuda,torch_cuda,torch_compile_cuda -a D=4096,16384 --max-time 1s --timeout 300s --json "$OUT/compiled.json"
 }
 
-# Every kernel under the checker, on its own small sizes, in all variants. A launch waits there for its end, and takes a
-# hundred times as long, so the times mean nothing.
+# Launches are serialised and about a hundred times slower under the checker, so the times mean nothing.
 sanitize() {
   local tool=${1:-memcheck} log=$OUT/sanitizer.${1:-memcheck}.txt failed=0
   command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not here: nothing checked"; return 77; }
   : >"$log"
-  # The command line itself never touches CUDA, its runner does.
+  # Only the runner uses CUDA, not the command line.
   local checker=(compute-sanitizer --target-processes all --require-cuda-init no --error-exitcode 9 --launch-timeout 120)
   # shellcheck disable=SC2016
   "${checker[@]}" bash -c 'HEADROOM_PLANTED_ERROR=1 "$0" --gtest_filter="PlantedError.*"; exit 0' "$bin/unit_cuda" >/dev/null
@@ -181,7 +178,7 @@ limits() {
   return "$failed"
 }
 
-# The launcher of rank $1 of two, on half of the CPUs: on a machine of its own, as far as it and NCCL know.
+# Starts rank $1 of two on half of the CPUs, like a separate machine.
 launch_one_of_two() {
   local rank=$1 port=$2 half=$(($(nproc) / 2))
   shift 2
@@ -190,7 +187,7 @@ launch_one_of_two() {
     taskset -c "$((rank * half))-$((rank * half + half - 1))" "$headroom" "$@"
 }
 
-# Two ranks on one device, which NCCL refuses within one machine; they talk over the loopback. $1: a free port.
+# NCCL refuses two ranks on one device within one machine. $1: a free port.
 launch_two() {
   local failed=0
   launch_one_of_two 1 "$@" &
@@ -219,7 +216,7 @@ ranks() {
 
 tests() {
   HEADROOM_BIN=$bin python3 -u "$tests/cuda_device_test.py" -v || return 1
-  # Skipped where there is no headroom-torch-cuda (tools/pack_torch_for_device.sh), or no torch in python3.
+  # Skipped without headroom-torch-cuda (tools/pack_torch_for_device.sh) or torch.
   local name failed=0
   for name in torch_cuda gpt_fast_cuda; do
     [[ -e $tests/${name}_device_test.py ]] || continue
@@ -233,9 +230,8 @@ table() {
   python3 "$tools/device_table.py" "$OUT"
 }
 
-# One step in a process of its own, which the loop below can end; OUT is then the folder of its files.
 if [[ ${1:-} == --inner ]]; then
-  # The command that was interrupted writes its results and ends; none follows it.
+  # The interrupted command writes its results.
   trap 'exit 124' INT
   find_programs
   find_cublas
@@ -273,7 +269,6 @@ for step in "$@"; do
   fi
   echo "== $step, at most $limit s"
   started=$SECONDS
-  # What was measured until then is written when the interrupt comes.
   OUT=$results timeout --signal=INT --kill-after=8 "$limit" bash "$script" --inner "$step" 2>&1 | tee "$results/$step.log"
   result=${PIPESTATUS[0]}
   case $result in

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what makes a header compile alone, as far as its text shows it.
+"""Checks by text that headers compile alone.
 
-    tools/check_includes.py [ROOT]        ROOT: the repository, default the one that this file is in
+    tools/check_includes.py [ROOT]        ROOT: the repository, default the one with this file
 
-- A source file beside a header of its name includes that header first: compiling the one proves the other. The preset
-  `dev` does so; a build that precompiles headers or joins source files gives each file more than it includes itself.
-- A header that names something of a header that is precompiled (HEADROOM_LIBRARY_HEADERS in cmake/HeadroomSettings.cmake)
-  includes that header, itself or through headers of ours. What is looked for are the names in NAMES, by text.
+- A source file includes the header of the same name first, so that compiling it proves the header complete. (Only the preset
+  `dev` proves it: precompiled headers and unity builds add includes.)
+- A header that uses a name of a precompiled header (HEADROOM_LIBRARY_HEADERS in cmake/HeadroomSettings.cmake) includes that
+  header, directly or through our headers. NAMES lists the names.
 
-What the text cannot show, the compiler does: ctest headers_compile_alone for the public headers without a source file,
-tools/soak.sh for every public one.
+The rest is checked by the compiler: ctest headers_compile_alone for public headers without a source file, tools/soak.sh for
+every public header.
 
-Prints "file:line: include: what to do" for each breach. Exits with 0 when there is none, 1 when there is one.
+Prints "file:line: include: what to do" for each breach. Exits with 1 if there is one, else 0.
 """
 import os
 import re
@@ -23,7 +23,7 @@ SOURCES = (".cpp", ".cu")
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]')
 SETTINGS = "cmake/HeadroomSettings.cmake"
 
-# What says that a header is needed.
+# Names that require a header.
 NAMES = {
     "algorithm": r"std::(?:ranges::)?(?:sort|stable_sort|partial_sort|nth_element|min|max|minmax|clamp|min_element|max_element"
                  r"|copy|copy_n|copy_if|fill|fill_n|find|find_if|any_of|all_of|none_of|count|count_if|transform|lower_bound"
@@ -47,7 +47,7 @@ NAMES = {
     "variant": r"std::(?:variant|visit|get_if|holds_alternative|monostate)\b",
     "vector": r"std::vector\b",
 }
-# What a header of others is documented to bring, or cannot be declared without.
+# Headers that another header is documented to include, or must include for its declarations.
 BRINGS = {
     "filesystem": {"string", "string_view"},
     "nlohmann/json.hpp": {"algorithm", "array", "cstdint", "functional", "map", "memory", "string", "string_view", "utility",
@@ -57,7 +57,7 @@ BRINGS = {
 
 
 def files_of(root, endings):
-    """Paths relative to root, '/'-separated, of the files below src/ that end so."""
+    """Returns the '/'-separated paths, relative to root, of the files below src/ with these endings."""
     for folder, folders, names in os.walk(os.path.join(root, "src")):
         folders.sort()
         for name in sorted(names):
@@ -71,7 +71,7 @@ def read(root, path):
 
 
 def includes_of(text):
-    """(line number, what is included) of each #include."""
+    """Yields (line number, included header) of each #include."""
     for number, line in enumerate(text.split("\n"), 1):
         if found := INCLUDE.match(line):
             yield number, found.group(1)
@@ -87,9 +87,9 @@ def own_header_breaches(root):
 
 
 def reached(root, path, cache):
-    """The headers of others that a header of ours includes, itself or through headers of ours."""
+    """Returns the external headers that one of our headers includes, directly or through our headers."""
     if path not in cache:
-        cache[path] = found = set()  # there while it is filled: headers that include each other end
+        cache[path] = found = set()  # set first: ends the recursion on include cycles
         for _, included in includes_of(read(root, path)):
             ours = f"src/{included}"
             if os.path.exists(os.path.join(root, ours)):
@@ -111,7 +111,7 @@ def missing_header_breaches(root):
 
 
 def unknown_header_breaches(root):
-    """Precompiled headers of which NAMES says nothing."""
+    """Reports precompiled headers missing from NAMES."""
     if not os.path.exists(os.path.join(root, SETTINGS)):
         return
     found = re.search(r"set\(HEADROOM_LIBRARY_HEADERS([^)]*)\)", read(root, SETTINGS))

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks which folder may include which, and the rules that hold for every source file.
+"""Checks include rules between folders, and rules for every source file.
 
-    tools/check_layers.py [--summary] [ROOT]        ROOT: the repository, default the one that this file is in
+    tools/check_layers.py [--summary] [ROOT]        ROOT: the repository, default the one with this file
 
-The modules, and what each may include, are read from the headroom_module() calls of src/**/CMakeLists.txt. A runner's folder
-may include the modules whose libraries its CMakeLists.txt names.
+Modules and their allowed includes are read from the headroom_module() calls of src/**/CMakeLists.txt. A runner's folder
+may include the modules that its CMakeLists.txt links.
 
-Prints "file:line: rule: what to do" for each breach. Exits with 0 when there is none, 1 when there is one.
---summary prints the size and the shape of src instead.
+Prints "file:line: rule: what to do" for each breach. Exits with 1 if there is one, else 0.
+--summary prints the size and structure of src instead.
 """
 import argparse
 import collections
@@ -17,7 +17,7 @@ import re
 import statistics
 import sys
 
-# The parts of a folder, and the parts that each may include. "." is the folder's own files, "*" all parts.
+# Parts of a folder and the parts that each may include. "." is the folder's own files, "*" all parts.
 PARTS = {
     "headroom/ranks": {".": "", "collectives": "", "dispatch": "", "ddp": "collectives"},
     "headroom_trace": {
@@ -60,14 +60,14 @@ OTHERS = {
                         r"([_./]|[A-Z0-9].*\.h|.*\.h$)|^nvToolsExt"), ("headroom_cuda_device", "headroom_cuda")),
     "mpi": (re.compile(r"^mpi(-ext)?\.h$"), ("headroom_mpi",)),
 }
-# Modules that may print, beside the folders program/ and the main() that the library offers to runners.
+# Modules that may print, besides program/ and the runners' main().
 PRINTING = {"console", "cli"}
-# The callers of the library may be a server, a test, or a table being drawn.
+# The library's caller may be a server, a test, or a program drawing a table.
 PRINTS = re.compile(r"\bstd::(cout|cerr|clog)\b|\b(printf|puts|putchar|perror|vprintf)\s*\("
                     r"|\bfprintf\s*\(\s*std(out|err)\b|\bfputs\s*\([^;]*\bstd(out|err)\b|\bfmt::print\w*\s*\(")
 EXITS = re.compile(r"\bstd::(exit|abort|quick_exit|terminate)\s*\(|(?<![\w.>:])(::)?(exit|abort|quick_exit)\s*\(")
 EXPERIMENT = re.compile(r"^void (\w+)\((?:headroom::)?State&\s*\w*(?:, const Place& \w+)?\);", re.MULTILINE)
-KEYWORDS = "USES|TYPES_OF|FOLDER|EXCLUDE|APART|LEVEL|PRIVATE|EXPORT"  # of headroom_module()
+KEYWORDS = "USES|TYPES_OF|FOLDER|EXCLUDE|APART|LEVEL|PRIVATE|EXPORT"  # arguments of headroom_module()
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 CEREMONY = re.compile(r"// SPDX-|#pragma once|\s*#\s*include\b|(inline )?namespace\b[^;=]*\{$|\}\s*// namespace")
 
@@ -79,10 +79,10 @@ FOREIGN_ENDINGS = {".cc": ".cpp", ".cxx": ".cpp", ".hpp": ".h", ".hh": ".h", ".h
 VAGUE_WORDS = {"util", "utils", "manager", "helper", "helpers", "common", "shared", "impl"}
 SNAKE_CASE = re.compile(r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$")
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
-MOST_FILES = 25  # C++ files in a folder of src
+MOST_FILES = 25  # limit of C++ files in a folder of src
 
 
-# A folder of src that is one library, or a runner's folder. where: "CMakeLists.txt:line".
+# A library folder of src or a runner's folder. where: "CMakeLists.txt:line".
 Module = collections.namedtuple("Module", "name folder where uses types_of is_runner")
 
 
@@ -92,7 +92,7 @@ def read(root, path):
 
 
 def source_files(root):
-    """Paths relative to root, '/'-separated, of every file that the rules are about."""
+    """Returns the '/'-separated paths, relative to root, of every checked file."""
     for top in SOURCE_FOLDERS:
         for folder, folders, names in os.walk(os.path.join(root, top)):
             folders[:] = sorted(f for f in folders if f not in SKIPPED_FOLDERS and not f.startswith("."))
@@ -103,7 +103,7 @@ def source_files(root):
 
 
 def read_modules(root):
-    """{name: Module}, as the CMakeLists.txt below src have them."""
+    """Returns {name: Module} from the CMakeLists.txt files below src."""
     modules, runners = {}, {}
     for path in source_files(root):
         if not path.startswith("src/") or not path.endswith("/CMakeLists.txt"):
@@ -129,19 +129,19 @@ def read_modules(root):
 
 
 def module_of(modules, path):
-    """The module with the longest folder that `path` is in, or None."""
+    """Returns the module with the longest folder that contains `path`, or None."""
     return max((m for m in modules.values() if path.startswith(m.folder + "/")), key=lambda m: len(m.folder), default=None)
 
 
 def read_includes(root, modules):
-    """{path of each C++ file in src: [(line number, quote, what is included, its Module or None)]}"""
+    """Returns {path of each C++ file in src: [(line number, quote, included file, its Module or None)]}."""
     return {path: [(number, *found.groups(), module_of(modules, "src/" + found.group(2)))
                    for number, found in enumerate(map(INCLUDE.match, read(root, path).splitlines()), 1) if found]
             for path in source_files(root) if path.startswith("src/") and path.endswith(CODE)}
 
 
 def arrows_of(modules, includes):
-    """{module name: names of the other modules of which its files include headers}"""
+    """Returns {module name: names of the other modules whose headers its files include}."""
     arrows = {name: set() for name in modules}
     for path, found in includes.items():
         if module := module_of(modules, path):
@@ -150,7 +150,7 @@ def arrows_of(modules, includes):
 
 
 def in_circles(graph):
-    """The nodes of {node: nodes} from which a path leads back to themselves."""
+    """Returns the nodes of {node: nodes} that lie on a cycle."""
     reached = {node: set(others) for node, others in graph.items()}
     for middle in graph:
         for others in reached.values():
@@ -159,13 +159,13 @@ def in_circles(graph):
 
 
 def without_comments(text):
-    """The text without comments and the text of string literals, its lines kept."""
+    """Returns the text without comments and string contents; line numbers are kept."""
     return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"',
                   lambda found: '""' if found.group()[0] == '"' else "\n" * found.group().count("\n"), text, flags=re.DOTALL)
 
 
 def part_breach(path, target):
-    """Why one part of a folder may not include another, or None."""
+    """Returns why one part of a folder may not include another, or None."""
     for folder, parts in PARTS.items():
         if path.startswith(f"src/{folder}/") and target.startswith(folder + "/"):
             own, other = (rest.split("/")[0] if "/" in rest else "."
@@ -180,7 +180,7 @@ def part_breach(path, target):
 
 
 def include_breach(module, path, quote, target, other):
-    """(rule, what to do) for one #include of a file in src, or None."""
+    """Returns (rule, what to do) for one #include of a file in src, or None."""
     for rule, (headers, folders) in OTHERS.items():
         if headers.match(target):
             return None if path.split("/")[1] in folders else (
@@ -232,7 +232,7 @@ def check_licence(text):
 
 
 def check_experiments(root, path, text):
-    """Every experiment that a runner's header declares is in the runner's experiments.cpp."""
+    """Checks that the runner's experiments.cpp has every experiment that its headers declare."""
     table = "/".join(path.split("/")[:2]) + "/experiments.cpp"
     entries = without_comments(read(root, table)) if os.path.exists(os.path.join(root, table)) else ""
     for found in EXPERIMENT.finditer(text):
@@ -242,7 +242,7 @@ def check_experiments(root, path, text):
 
 
 def check_modules(modules, includes):
-    """Breaches in what modules link, and in how many files a folder has."""
+    """Checks what modules link and the number of files per folder."""
     arrows = arrows_of(modules, includes)
     for module in modules.values():
         for other in module.uses + ([] if module.is_runner else module.types_of):
@@ -258,7 +258,7 @@ def check_modules(modules, includes):
 
 
 def check(root):
-    """Every breach in the tree at root, as lines to print."""
+    """Returns every breach below root as a line to print."""
     modules = read_modules(root)
     includes = read_includes(root, modules)
     breaches = list(check_modules(modules, includes))
@@ -274,7 +274,7 @@ def check(root):
 
 
 def summary(root):
-    """The size and the shape of src, as lines to print."""
+    """Returns the size and structure of src as lines to print."""
     modules = read_modules(root)
     includes = read_includes(root, modules)
     arrows = arrows_of(modules, includes)

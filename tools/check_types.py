@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that no two headers define a type of the same name in the same namespace.
 
-Linkers keep one of two inline functions of the same name and do not say so: a program that has both types works on one with
-the code of the other.
+Linkers silently keep one of two inline functions with the same name, so a program with both types would run the wrong code.
 
-    tools/check_types.py [ROOT]        ROOT: the repository, default the one that this file is in
+    tools/check_types.py [ROOT]        ROOT: the repository, default the one with this file
 
-Prints "file:line: type: what to do" for each breach. Exits with 0 when there is none, 1 when there is one.
+Prints "file:line: type: what to do" for each breach. Exits with 1 if there is one, else 0.
 """
 import os
 import re
@@ -19,7 +18,7 @@ TYPE = re.compile(r"^(?:template <.*> )?(?:struct|class|enum class|enum) (?:alig
 
 
 def types_of(text):
-    """(line number, qualified name) of each type that a header defines in a namespace, not within another type."""
+    """Yields (line number, qualified name) of each type that a header defines at namespace scope."""
     namespaces = []
     for number, line in enumerate(text.split("\n"), 1):
         if found := NAMESPACE.match(line):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Asks PyTorch's own compute_utilization and headroom for the utilization of traces: both must agree to 1e-6.
+"""Compares PyTorch's compute_utilization with headroom on traces: both must agree to 1e-6.
 
     tools/compare_utilization.py HEADROOM TRACE...      HEADROOM: the program
 
-Exits with 1 where they do not, and with 77, saying so, where this Python has no PyTorch.
+Exits with 1 if they differ, with 77 and a message if this Python has no PyTorch.
 """
 import json
 import subprocess

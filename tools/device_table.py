@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints what tools/check_device.sh measured, and which of the goals of docs/cuda.md it reaches.
+"""Prints the results of tools/check_device.sh, and which goals of docs/cuda.md they reach.
 
     tools/device_table.py FOLDER        with the record files (*.json) of a run
 
-One line a case: its headline with the interval, its share of the limit, and its time as a ratio to that of the first backend
-of the same rounds. Then one line for each goal. Exits with 1 where a goal is missed or was not measured.
+One line per case: its headline with interval, share of the limit, and time as a ratio to the first backend of the same rounds.
+Then one line per goal. Exits with 1 if a goal is missed or was not measured.
 """
 import json
 import pathlib
 import sys
 
-# Experiment, axes, and the share of the limit of its device that the backend cuda is to reach there.
+# Experiment, axes, and the share of the device's limit that the backend cuda has to reach.
 GOALS = [(name, {"D": "16384", "dtype": dtype}, 0.92) for name in ("gemv", "gather_gemv") for dtype in ("int8", "bf16")]
 GOALS += [("layer_norm", {"D": size}, 0.90) for size in ("4096", "8192", "16384")]
 OURS = "cuda"
 
 
 def records_of(path):
-    """Of a file of headroom's records; nothing where it is another file, or was cut off."""
+    """Returns the records of a headroom file; nothing for other or truncated files."""
     try:
         return json.loads(path.read_text())["records"]
     except (ValueError, KeyError, TypeError) as error:
@@ -51,7 +51,7 @@ def value_of(record):
 
 
 def ratio_of(record):
-    """Time as a ratio to the other's: (ratio, low, high, whose), None where there is none."""
+    """Returns the time ratio to the other backend: (ratio, low, high, whose), or None."""
     if "ratio" not in record:
         return None
     ratio = record["ratio"]["ratio"]
@@ -82,7 +82,7 @@ def measured(found, name, axes):
 
 
 def goal_lines(found):
-    """Whether each goal is reached, in words: (reached, line)."""
+    """Yields (reached, line) for each goal."""
     for name, axes, least in GOALS:
         title = " ".join([name, *(f"{axis}={value}" for axis, value in axes.items())])
         cases = measured(found, name, axes)
@@ -90,7 +90,7 @@ def goal_lines(found):
         if not ours:
             yield False, f"NOT MEASURED  {title}: {100 * least:.0f} % of its limit"
             continue
-        # The same case may have been measured twice: all of them are to reach it.
+        # If a case was measured several times, all results must reach the goal.
         share = min(record["limit"]["fraction"] for record in ours)
         is_verified = all(record["verified"] for record in ours)
         reached = share >= least and is_verified

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Packs an install of the command line, the CPU's runner and the package of Python into a wheel for any CPython 3.9 and newer.
+"""Packs an install of the command line, the CPU runner and the Python package into a wheel for CPython 3.9 and newer.
 
     tools/make_wheel.py PREFIX OUTPUT_FOLDER [--load SONAME]...
 
-PREFIX is where `cmake --install BUILD --strip` put the components headroom and python. What the programs link beyond the libraries that
-every manylinux system has, and each SONAME that they load while they run, is taken along in lib/headroom, where their RPATH
-looks. The same files give the same wheel, byte for byte. Needs readelf and ldd, and nothing that is not in Python.
+PREFIX is where `cmake --install BUILD --strip` put the components headroom and python. Libraries that the programs link or load
+(SONAME), except those of every manylinux system, are copied to lib/headroom, where RPATH finds them. The same files give the same
+wheel, byte for byte. Needs readelf and ldd; no Python packages.
 Exit codes: 0 the wheel is written, its path on standard output; 2 it cannot be, and why.
 """
 import argparse
@@ -24,10 +24,10 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = ("headroom", "headroom-native", "headroom-pages", "headroom-trace")
-# What the tag promises: PEP 600, and for these versions of the C library the C++ library of GCC 12.
+# Versions that the tag promises: PEP 600; the C++ library of GCC 12, found with this C library.
 GLIBC = (2, 36)
 NEWEST = {"GLIBC": GLIBC, "GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)}
-# Of the libraries that manylinux systems have, those that a program like ours may need.
+# Libraries of manylinux systems that our programs may need.
 ON_EVERY_SYSTEM = re.compile(r"^(ld-linux-.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s))\.so(\.\d+)*$")
 
 
@@ -49,10 +49,10 @@ def needed_by(file):
 
 
 def too_new_versions(file):
-    """The versions of system libraries that `file` needs and the tag does not promise."""
+    """Yields versions of system libraries that `file` needs and the tag does not promise."""
     needs = output_of("readelf", "--wide", "--version-info", file).split("Version needs section", 1)
     for name, version in sorted(set(re.findall(r"Name: ([A-Z]+)_([0-9.]+)", needs[1] if len(needs) > 1 else ""))):
-        # A name that is not in the list is of a library that comes along.
+        # Names outside NEWEST belong to bundled libraries.
         if name in NEWEST and tuple(map(int, version.split("."))) > NEWEST[name]:
             yield f"{name}_{version}"
 
@@ -65,7 +65,7 @@ def find_library(soname):
 
 
 def libraries_of(programs, loaded):
-    """{soname: path} of what programs need, and what that needs, but for the libraries of every system."""
+    """Returns {soname: path} of the programs' dependencies, transitively, without those of every system."""
     found, wanted = {}, list(loaded)
     for program in programs:
         wanted += needed_by(program)
@@ -78,7 +78,7 @@ def libraries_of(programs, loaded):
 
 
 def licences(libraries):
-    """{package: text} of the Debian packages that libraries come from, those that are compiled in among them."""
+    """Returns {package: text} for the Debian packages of the libraries, including header-only and static ones."""
     packages = {line.split()[0] for line in (ROOT / "packages/library.txt").read_text().splitlines()
                 if line.strip() and not line.startswith("#")}
     for path in libraries.values():
@@ -89,7 +89,7 @@ def licences(libraries):
 
 
 def contents(prefix, version, tag, loaded):
-    """[(name in the wheel, bytes, whether it may be executed)]"""
+    """Returns [(name in the wheel, bytes, is executable)]."""
     programs = [prefix / "bin" / name for name in PROGRAMS]
     for program in programs:
         if not program.is_file():
@@ -126,7 +126,7 @@ def write_wheel(path, files, info):
     rows = csv.writer(record, lineterminator="\n")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
         def add(name, text, executable):
-            entry = zipfile.ZipInfo(name)  # of 1980, always
+            entry = zipfile.ZipInfo(name)  # dated 1980 for reproducibility
             entry.external_attr = (0o100755 if executable else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             wheel.writestr(entry, text)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Changes the code a little, one place at a time, and looks whether a test notices.
+"""Mutation testing: changes the code in one place at a time and checks whether a test fails.
 
     tools/mutate.py [--since REVISION] [--build build/release] [--most 40] [--seed 1] [--tests REGEX]
                     [--target TARGET] [FILE[:LINE[-LINE]]...]
 
-Without a FILE it takes the lines of src/ that differ from REVISION (default: HEAD~1). Each mutation is built and the unit tests
-(or those that --tests names) are run; one that builds and passes has survived: a test is missing, or the code is not needed.
-Files are put back in any case. Exits 1 where a mutation survived.
+Without a FILE it takes the lines of src/ that differ from REVISION (default: HEAD~1). Each mutation is built and tested with the
+unit tests (or --tests). A mutation that builds and passes has survived: a test is missing, or the code is not needed.
+Files are always restored. Exits with 1 if a mutation survived.
 """
 import argparse
 import pathlib
@@ -17,12 +17,12 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# What is looked for, and what takes its place. Templates and shifts are no comparisons: blanks stand around those.
+# Replacements. The blanks around comparisons exclude templates and shifts.
 OPERATORS = [(r" == ", " != "), (r" != ", " == "), (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "), (r" && ", " || "),
              (r" \|\| ", " && "), (r"\btrue\b", "false"), (r"\bfalse\b", "true"), (r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "),
              (r"\bstd::min\b", "std::max"), (r"\bstd::max\b", "std::min"), (r"\bif \((?!const|auto|int)([^;]*)\) ", r"if (!(\1)) "),
              (r"FULL\b", "OFF"), (r" ASC\b| DESC\b", "")]
-# A call for what it does, alone on its line.
+# A call as a whole statement on one line.
 STATEMENT = re.compile(r"^\s+(?!return|throw|const|auto|using|break|continue|case|default)[\w:>.()\-*]+\(.*\);$")
 
 
@@ -31,7 +31,7 @@ def run(*command, limit=900):
 
 
 def changed_lines(revision):
-    """Those of src/ that were added or altered since `revision`: (file, line number)."""
+    """Yields (file, line number) of the lines of src/ added or changed since `revision`."""
     found, file, line = [], None, 0
     for text in run("git", "diff", "-U0", revision, "--", "src").stdout.splitlines():
         if text.startswith("+++ "):
@@ -56,7 +56,7 @@ def named_lines(names):
 
 
 def mutations(places):
-    """(file, line number, the line as it becomes)"""
+    """Yields (file, line number, mutated line)."""
     found = []
     for file, number in places:
         line = (ROOT / file).read_text().splitlines()[number - 1]
@@ -72,7 +72,7 @@ def mutations(places):
 
 
 def survives(build, target, tests, file, number, line):
-    """None where it does not build."""
+    """Returns None if the mutation does not build."""
     path = ROOT / file
     before = path.read_text()
     lines = before.splitlines(keepends=True)

@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Packs the programs for a machine that has a GPU and neither the libraries of packages/ nor a network: release builds of
-# headroom, headroom-native, headroom-trace and headroom-cuda with every shared library that they need but libc's, the package of Python,
-# the tests for a GPU, and check_device.sh, which runs there.
+# Packs release builds for a machine with a GPU but without the libraries of packages/ or a network: headroom,
+# headroom-native, headroom-trace and headroom-cuda with their shared libraries, the Python package, the GPU
+# tests, and check_device.sh.
+#
 #   tools/pack_for_device.sh [FOLDER]      default: build/device/headroom_device
+#
 # CMAKE and JOBS are honoured. Needs nvcc (docs/cuda.md).
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/build/device
 folder=${1:-$build/headroom_device}
-# What is loaded when it is needed is not in the list that ldd gives.
+# Libraries loaded at run time, which ldd does not list.
 loaded_later="libsimdjson.so libisal.so"
 programs="headroom headroom-native headroom-trace headroom-cuda unit_cuda"
 
-# Where all programs look, as those of a wheel do. The older kind of RPATH is what libraries of libraries are found by too.
+# DT_RPATH also applies to the dependencies of libraries.
 # shellcheck disable=SC2016
 "${CMAKE:-cmake}" -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADROOM_CUDA=ON -DHEADROOM_TORCH=OFF \
   -DHEADROOM_PEERS=OFF -DHEADROOM_EXAMPLES=OFF '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib/headroom' \
@@ -28,7 +30,7 @@ for program in $programs; do
   strip -o "$folder/bin/$program" "$build/bin/$program"
 done
 
-# libc and its parts come with the machine: those of another version beside them would not start.
+# Copies of another libc version would not start.
 own='^(libc|libm|libdl|libpthread|librt|libresolv|ld-linux-x86-64)\.so|^linux-vdso|^libcuda\.so|^libnvidia'
 needed() {
   for program in $programs; do
@@ -44,7 +46,6 @@ for library in $loaded_later; do
   found=$(ldconfig -p | awk -v name="$library" 'index($1, name) == 1 {print $NF}' | sort | tail -n 1)
   [[ -z $found ]] || cp -L "$found" "$libraries/$(basename "$(readlink -f "$found")" | sed 's/\(\.so\.[0-9]*\).*/\1/')"
 done
-# CUPTI, for traces, is the toolkit's.
 toolkit=$(dirname "$(dirname "$(sed -n 's/^CMAKE_CUDA_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")")")
 for cupti in "$toolkit"/{lib64,extras/CUPTI/lib64}/libcupti.so.[0-9][0-9]; do
   [[ ! -e $cupti ]] || cp -L "$cupti" "$libraries/"
@@ -52,7 +53,7 @@ done
 elsewhere=$(needed | grep -vF "$(cd "$folder" && pwd -P)/" || true)
 [[ -z $elsewhere ]] || { echo "pack_for_device: would not be found in the folder:" "$elsewhere" >&2; exit 1; }
 
-# The extension is for any Python 3, and looks for the programs beside the package's folder.
+# The extension works with any Python 3 and looks for the programs next to the package's folder.
 mkdir -p "$folder/python/headroom"
 cp -L "$root"/python/headroom/{*.py,_door.pyi,py.typed} "$folder/python/headroom/"
 strip -o "$folder/python/headroom/_door.abi3.so" "$build/python/headroom/_door.abi3.so"
@@ -61,5 +62,5 @@ cp "$root"/tests/device/{cuda_device_test,gpt_fast_cuda_device_test,on_device}.p
 cp "$root"/tools/{check_device.sh,device_table.py,compare_utilization.py,record_torch_trace.py} "$folder/"
 size=$(du -sm "$folder" | cut -f 1)
 echo "$folder: $size MiB"
-# What such a machine is sent in one piece.
+# Limit of one transfer to such a machine.
 [[ $size -le 64 ]] || { echo "pack_for_device: more than 64 MiB" >&2; exit 1; }

@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Adds ATen on a GPU to a folder that tools/pack_for_device.sh has made: headroom-torch-cuda, and its test. libtorch is too
-# large to be packed: the program is built against the version that the other machine has, and finds it there in the PyTorch
-# of python3.
+# Adds headroom-torch-cuda and its test to a folder made by tools/pack_for_device.sh. libtorch is too large to
+# pack: the program is built against the version of the other machine, and finds it there in the PyTorch of
+# python3.
+#
 #   [GLOO=DIR] tools/pack_torch_for_device.sh TORCH [FOLDER]
-#     TORCH    the folder torch of a package from PyPI of that version, with CUDA in it:
-#              pip download --no-deps torch==2.11.0 && unzip torch-2.11.0-*.whl
-#     FOLDER   default: build/device/headroom_device
-#     GLOO     a source tree of the gloo that the package was built with: adds headroom-torch-rank with NCCL, whose header
-#              has to lie beside TORCH, of the version that torch's METADATA asks for:
-#              pip download --no-deps nvidia-nccl-cu13==2.28.9 && unzip nvidia_nccl_cu13-2.28.9-*.whl
-# CMAKE and JOBS are honoured. Needs nvcc of the CUDA that the package was built with (docs/torch.md).
+#
+#   TORCH    the folder torch of a CUDA package from PyPI of that version:
+#            pip download --no-deps torch==2.11.0 && unzip torch-2.11.0-*.whl
+#   FOLDER   default: build/device/headroom_device
+#   GLOO     sources of the package's gloo: adds headroom-torch-rank with NCCL, whose header has to be next to
+#            TORCH, in the version that torch's METADATA names:
+#            pip download --no-deps nvidia-nccl-cu13==2.28.9 && unzip nvidia_nccl_cu13-2.28.9-*.whl
+#
+# CMAKE and JOBS are honoured. Needs nvcc of the package's CUDA version (docs/torch.md).
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -29,7 +32,7 @@ if [[ -n ${GLOO:-} ]]; then
   targets+=" headroom_torch_rank_program"
 fi
 
-# cuDNN, NCCL and the like are beside libtorch on the other machine, not here.
+# cuDNN, NCCL and others are on the other machine.
 # shellcheck disable=SC2016
 "${CMAKE:-cmake}" -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADROOM_CUDA=ON -DHEADROOM_TORCH=ON \
   "-DCMAKE_PREFIX_PATH=$torch/share/cmake" -DHEADROOM_PEERS=OFF -DHEADROOM_EXAMPLES=OFF -DHEADROOM_TESTS=OFF \
@@ -43,19 +46,18 @@ rm -rf "$folder/torch" "$folder"/bin/headroom-torch-*
 mkdir -p "$folder/torch"
 sed -n "s/^__version__ = '\(.*\)'/\1/p" "$torch/version.py" > "$folder/torch/version"
 
-# What starts a program: all of them by the same text.
 write_wrapper() {
   cat > "$1" <<'WRAPPER'
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Starts the program of this name in ../torch with the libraries of the PyTorch that python3 finds, which must be of the
-# version that it was built with.
+# Starts the program of this name in ../torch with the libraries of python3's PyTorch, which must have the
+# version that the program was built with.
 self=$(readlink -f "$0")
 name=$(basename "$self")
 here=$(cd "$(dirname "$self")/../torch" && pwd)
 built_with=$(<"$here/version")
 
-# To the command line as runners say it (src/headroom/runner/protocol.h), else to whoever started this.
+# Reports to the command line by the runner protocol (src/headroom/runner/protocol.h), else to the user.
 refuse() {
   [[ -z ${HEADROOM_FD:-} ]] || printf '{"error": "%s"}\n' "$1" >&"$HEADROOM_FD"
   echo "$name: $1" >&2
@@ -89,7 +91,7 @@ for program in $programs; do
   write_wrapper "$folder/bin/$program"
 done
 
-# What a program itself needs, and the folder does not have yet; libtorch, CUDA and the C library are the other machine's.
+# libtorch, CUDA and the C library come from the other machine.
 not_ours='^(libc|libm|libdl|libpthread|librt|libresolv|libutil|ld-linux-x86-64)\.so|^(libtorch|libc10|libcudart|libgomp)'
 found_by() { ldd "$1" | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}'; }
 for program in $programs; do
@@ -105,5 +107,5 @@ done
 cp "$root/tests/device/torch_cuda_device_test.py" "$folder/tests/"
 size=$(du -sm "$folder" | cut -f 1)
 echo "$folder: $size MiB, for PyTorch $(<"$folder/torch/version")"
-# What such a machine is sent in one piece.
+# Limit of one transfer to such a machine.
 [[ $size -le 64 ]] || { echo "pack_torch_for_device: more than 64 MiB" >&2; exit 1; }

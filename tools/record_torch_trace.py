@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records some steps of training on the GPU with torch.profiler, for headroom trace to read.
+"""Records training steps on the GPU with torch.profiler, for headroom trace to read.
 
-    tools/record_torch_trace.py FILE        exits with 77 where python3 has no torch that sees a GPU
+    tools/record_torch_trace.py FILE        exits with 77 if python3 has no torch that sees a GPU
 """
 import sys
 
@@ -25,7 +25,7 @@ def main(path):
         loss = model(data.cuda()).square().mean()
         loss.backward()
         optimizer.step()
-        return loss.item()  # the host waits here, which is worth a finding
+        return loss.item()  # the host waits here, which gives a finding
 
     for _ in range(3):
         step()

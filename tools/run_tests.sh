@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs ctest in a build folder. The last line is "N passed, N failed[, N skipped]"; the exit code is 1 if a test failed.
-# A failure is final, except of a test with the label `timing`, whose outcome depends on a quiet machine: it runs once
-# more, alone, and the line before the last names it.
-# --once: no test runs twice.
+# Runs ctest in a build folder. The last line is "N passed, N failed[, N skipped]"; exits with 1 if a test
+# failed. A failed test with the label `timing`, which needs a quiet machine, runs once more, alone, and the
+# line before the last names it. --once: no test runs twice.
+#
 #   tools/run_tests.sh [--once] BUILD_FOLDER [CTEST ARGUMENT...]
 set -uo pipefail
 
@@ -18,9 +18,8 @@ rm -f "$first" "$again"
 summary() { "${PYTHON:-python3}" "$(dirname "${BASH_SOURCE[0]}")/test_summary.py" "$@"; }
 timing_tests() { ctest --test-dir "$build" --show-only --label-regex '^timing$' | sed -n 's/^ *Test *#[0-9]*: //p'; }
 
-# One more at once than there are CPUs, for many only wait; a test whose outcome depends on what it measures is marked
-# RUN_SERIAL or PROCESSORS.
-# No terminal on the tests' standard input: a test that waits for a key must fail, not hang.
+# One job more than CPUs, because many tests wait; tests that measure are RUN_SERIAL or have PROCESSORS.
+# Standard input is no terminal: a test that waits for a key must fail, not hang.
 options=(--test-dir "$build" --output-on-failure --no-tests=error)
 ctest "${options[@]}" --parallel "${JOBS:-$(($(nproc) + 1))}" --output-junit "$first" "$@" </dev/null
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing of the packages in packages/PART.txt; says nothing when nothing is.
+# Installs the missing packages of packages/PART.txt; silent if none is missing.
+#
 #   tools/setup.sh [--check] PART...      --check: only report what is missing
-# Exit codes: 0 all there; 2 something is missing and cannot (--check: was not asked to) be installed.
+#
+# Exit codes: 0 all there; 2 something is missing and cannot be (with --check: is not) installed.
 set -euo pipefail
 
 lists="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/packages"
@@ -33,7 +35,7 @@ done
 with_apt=false
 if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then with_apt=true; fi
 
-# A tool of any origin does (a newer CMake in /usr/local, say); a library must be the package or be known to pkg-config.
+# Tools may have any origin; libraries must be the package or known to pkg-config.
 present() {
   local kind name
   read -r kind name <<<"${probe[$1]}"
@@ -89,7 +91,7 @@ if ((EUID != 0)); then
     echo "setup: neither root nor sudo. As root, run: $install" >&2
     exit 2
   fi
-  # Without a terminal nobody can type a password: fail at once instead of waiting for one.
+  # Without a terminal nobody can type a password: fail at once.
   if [[ -t 0 ]]; then as_root=(sudo "${as_root[@]}"); else as_root=(sudo -n "${as_root[@]}"); fi
 fi
 
@@ -100,7 +102,6 @@ fi
 trap 'rm -f "$log" "$log.update"' EXIT
 trap 'echo "setup: interrupted; the same command goes on from here" >&2; exit 130' INT TERM
 
-# Why apt-get failed, from what it said, and what to do: a sentence.
 reason() {
   local unknown
   if grep -q 'No space left on device\|enough free space' "$log"; then
@@ -126,17 +127,16 @@ apt_install() {
 }
 
 echo "setup: installing ${missing[*]}" >&2
-# The lists of packages are fetched only when the ones at hand do not do: absent on a fresh machine, or too old.
+# Fetches package lists only if the present ones are missing or too old.
 if ! apt-get install -s -qq --no-install-recommends "${missing[@]}" >/dev/null 2>&1 || ! apt_install; then
-  # An installation that was cut off before is finished first; without one this does nothing.
   if command -v dpkg >/dev/null; then "${as_root[@]}" dpkg --configure -a </dev/null >"$log" 2>&1 || true; fi
-  # apt-get takes lists that it cannot fetch for a warning.
+  # For apt-get an unfetchable list is only a warning.
   if ! "${as_root[@]}" apt-get update -qq </dev/null >"$log" 2>&1 || grep -q '^W: Failed to fetch' "$log"; then
     echo "setup: the lists of packages cannot be fetched ($(reason | tail -n 1)); going on with those at hand" >&2
     cp "$log" "$log.update"
   fi
   if ! apt_install; then
-    # Without lists no package is known: the reason is why there are none.
+    # Without lists every package is unknown: report why the lists are missing.
     if [[ -e $log.update ]] && grep -q 'Unable to locate' "$log"; then cp "$log.update" "$log"; fi
     {
       echo "setup: apt-get could not install what is missing: $(reason)"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds with the long tests (ctests labelled `soak`, registered only with -DHEADROOM_SOAK=ON) and runs only those; then
-# the same with the fuzz targets (label `fuzz`; Clang, the address and undefined behaviour sanitizers), and a million
-# mutations of small traces in that build.
+# Builds and runs the long tests (label `soak`, registered with -DHEADROOM_SOAK=ON), then the fuzz targets
+# (label `fuzz`; Clang, address and undefined behaviour sanitizers) and a million mutations of small traces.
+#
 #   tools/soak.sh [CTEST ARGUMENT...]      JOBS: jobs of the build, default all CPUs
-#                                          FUZZ_SECONDS: how long each fuzz target runs, default 600
+#                                          FUZZ_SECONDS: time per fuzz target, default 600
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

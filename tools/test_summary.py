@@ -2,21 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Summarises JUnit files of ctest in a line: "N passed, N failed[, N skipped]".
 
-A second file is of the tests that failed in the first and ran again, alone. A line before the last counts and names
-those that passed then, another those that failed again.
---failed FILE prints only the names of the failed tests, one a line. Exits with 1 when a test failed, when none ran, or
-when a file cannot be read.
+A second file has the tests that failed in the first and were rerun alone. Lines before the last count and name those that
+passed then, and those that failed again.
+--failed FILE prints only the names of the failed tests, one a line. Exits with 1 if a test failed, if none ran, or
+if a file cannot be read.
 """
 import sys
 import xml.etree.ElementTree as ElementTree
 
-# ctest gives these in the `message` of a <skipped> test that asked to be skipped; any other reason (an executable
-# that is missing, a failed fixture) means that a test that should have run did not.
+# ctest's `message` of a test that asked to be skipped. Any other reason (missing executable, failed fixture) means that a test should have
+# run.
 ASKED_TO_SKIP = ("SKIP_RETURN_CODE", "SKIP_REGULAR_EXPRESSION", "Disabled")
 
 
 def outcome(test):
-    """passed, failed or skipped, for one <testcase>."""
+    """Returns passed, failed or skipped for one <testcase>."""
     if test.get("status") == "run":
         return "passed"
     if test.get("status") == "disabled":
@@ -28,17 +28,17 @@ def outcome(test):
 
 
 def outcomes(path):
-    """The outcome of each test of a file, by name."""
+    """Returns {name: outcome} of the tests of a file."""
     return {test.get("name"): outcome(test) for test in ElementTree.parse(path).getroot().iter("testcase")}
 
 
 def repeated(kind, names):
-    """The line on the tests that ran again and had this outcome."""
+    """Returns the line on rerun tests with this outcome."""
     return f"{len(names)} timing {'test' if len(names) == 1 else 'tests'} {kind}: {', '.join(sorted(names))}"
 
 
 def summarize(first, alone):
-    """The closing lines, and whether all is well."""
+    """Returns the closing lines and whether all tests passed."""
     again = {name: result for name, result in alone.items() if first.get(name) == "failed"}
     rescued = [name for name, result in again.items() if result == "passed"]
     lost = [name for name, result in again.items() if result == "failed"]

@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds against the torch that PyPI has now, and runs the tests that stand on torch.
+# Builds against PyPI's current torch and runs the tests that need torch.
+#
 #   tools/test_torch2.sh [CTEST ARGUMENT...]
-# TORCH2          what pip installs into a virtual environment, build/torch2_python (default: torch; torch==2.8.0)
-# HEADROOM_TORCH  a folder of torch that is there already, or python: nothing is installed then
-# HEADROOM_TORCH_GLOO  a source tree of its gloo (docs/torch.md): without one the tests of several ranks are left out
-# CMAKE_ARGS      more options for cmake
-# Exit codes: ctest's; 2 where nothing could be built.
+#
+#   TORCH2          pip requirement for the virtual environment build/torch2_python (default: torch; torch==2.8.0)
+#   HEADROOM_TORCH  an existing torch folder, or python: nothing is installed
+#   HEADROOM_TORCH_GLOO  sources of its gloo (docs/torch.md): without them the tests of several ranks are skipped
+#   CMAKE_ARGS      more options for cmake
+#
+# Exit codes: ctest's; 2 if the build failed.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -14,7 +17,7 @@ build=$root/build/torch2
 environment=$root/build/torch2_python
 wanted=${TORCH2:-torch}
 python=${PYTHON:-python3}
-# Of the packages for CUDA, which PyPI's torch asks for and this does without, pip takes no fewer.
+# pip downloads PyPI torch's CUDA packages, although they are not used here.
 needed_gb=9
 
 refuse() {
@@ -43,7 +46,6 @@ torch_folder() {
 "$root/tools/setup.sh" build library test
 torch=${HEADROOM_TORCH:-AUTO}
 if [[ $torch == AUTO || $torch == ON || $torch == OFF ]]; then
-  # What is installed stays until another is asked for, or make clean.
   marker=$environment/installed.txt
   if [[ ! -f $marker || $(<"$marker") != "$wanted" ]]; then
     rm -f "$marker"

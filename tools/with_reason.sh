@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs a command that writes to a build folder. Where it fails for want of disk or memory, or is interrupted, says so last, and
-# what to do: the compiler's own words for that are lines above, if any.
+# Runs a command that writes to a build folder. If it fails for lack of disk or memory, or is interrupted,
+# prints the reason last and what to do.
+#
 #   tools/with_reason.sh BUILD_FOLDER COMMAND [ARGUMENT...]
 set -uo pipefail
 build=$1
@@ -9,7 +10,7 @@ shift
 
 say() { echo "make: $*" >&2; }
 killed_for_memory() { sed -n 's/^oom_kill //p' /proc/vmstat 2>/dev/null; }
-# Whether a few MiB can be written there.
+# Returns whether a few MiB can be written to $1.
 has_space() {
   mkdir -p "$1" 2>/dev/null && head -c 8388608 /dev/zero 2>/dev/null >"$1/.space_$$"
   local status=$?
