@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# CUDA, where it is wanted and a toolkit of 12 or newer is found: sets HEADROOM_HAS_CUDA and makes headroom_cuda_headers,
-# and headroom_cuda_runtime, which is the runtime linked statically beside them.
-# What belongs to the driver or is large (libcuda, cuBLAS, CUPTI, NVML) is loaded when it is needed, never linked:
-# headroom-cuda starts on any machine, and says there what it lacks.
+# Finds CUDA 12 or newer: sets HEADROOM_HAS_CUDA, makes headroom_cuda_headers and headroom_cuda_runtime
+# (static). libcuda, cuBLAS, CUPTI and NVML are loaded at run time, so that headroom-cuda starts on any
+# machine.
 set(HEADROOM_CUDA AUTO CACHE STRING "Build headroom-cuda: ON, OFF, or AUTO (where CUDA 12 or newer is found)")
 set_property(CACHE HEADROOM_CUDA PROPERTY STRINGS AUTO ON OFF)
 
-# Why no CUDA is used, in `why`; empty where CMAKE_CUDA_COMPILER compiles.
+# Sets `why` to the reason for no CUDA; empty if CMAKE_CUDA_COMPILER works.
 macro(headroom_find_cuda why)
   include(CheckLanguage)
-  # The toolkit's installer puts nvcc into no PATH.
+  # The toolkit's installer does not add nvcc to PATH.
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
     find_program(HEADROOM_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin PATHS /usr/local/cuda/bin)
     if(HEADROOM_NVCC)
@@ -37,11 +36,11 @@ if(HEADROOM_CUDA)
     message(STATUS "headroom-cuda: not built, ${headroom_cuda_problem}")
   else()
     set(HEADROOM_HAS_CUDA TRUE)
-    # Machine code for Ampere and Hopper, and PTX from which the driver of a later device compiles its own.
+    # Machine code for Ampere and Hopper; PTX for later devices.
     set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
     set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
     enable_language(CUDA)
-    # CMake before 3.25.2 does not know that nvcc 12 has C++20.
+    # CMake before 3.25.2 does not know that nvcc 12 supports C++20.
     if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     endif()
@@ -50,7 +49,7 @@ if(HEADROOM_CUDA)
     find_package(CUDAToolkit REQUIRED)
     add_library(headroom_cuda_headers INTERFACE)
     target_include_directories(headroom_cuda_headers SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
-    # constexpr functions that the host's tests call are called by kernels too.
+    # Kernels call constexpr host functions.
     target_compile_options(headroom_cuda_headers INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
     add_library(headroom_cuda_runtime INTERFACE)
     target_link_libraries(headroom_cuda_runtime INTERFACE headroom_cuda_headers CUDA::cudart_static)

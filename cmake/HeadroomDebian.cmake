@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# `make deb`: the packages headroom, headroom-torch (where it is built) and headroom-dev, which are the components of the
-# install. What a program is linked with becomes its package's dependency by dpkg-shlibdeps.
+# `make deb`: a package per install component. dpkg-shlibdeps finds the dependencies of linked libraries.
 set(HEADROOM_MAINTAINER "headroom developers <headroom@localhost>" CACHE STRING "Whom Debian's packages name")
 set(HEADROOM_DEBIAN_RELEASE 1 CACHE STRING "Of the packages of one version")
 
@@ -24,14 +23,13 @@ set(CPACK_DEBIAN_PACKAGE_RELEASE ${HEADROOM_DEBIAN_RELEASE})
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 
-# Loaded when a trace is read, and so seen by no tool: the package of libsimdjson.so.14 is libsimdjson14.
+# Loaded at run time, which dpkg-shlibdeps does not see. The package of libsimdjson.so.14 is libsimdjson14.
 set(headroom_loaded_packages "")
 foreach(library ${HEADROOM_SIMDJSON} ${HEADROOM_ISAL})
   string(REGEX REPLACE "^(lib[^.]*)\\.so\\.([0-9]+).*$" "\\1\\2" package ${library})
   list(APPEND headroom_loaded_packages ${package})
 endforeach()
 list(JOIN headroom_loaded_packages ", " headroom_loaded_packages)
-# headroom_debian_package(COMPONENT NAME SECTION SUMMARY TEXT): how CPack knows it.
 macro(headroom_debian_package component name section summary text)
   string(TOUPPER ${component} key)
   set(CPACK_DEBIAN_${key}_PACKAGE_NAME ${name})
@@ -67,7 +65,7 @@ set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "headroom, g++, libfmt-dev, libhwloc-dev
  nlohmann-json3-dev, pkg-config, zlib1g-dev")
 include(CPack)
 
-# What Debian's policy wants in each: the licence, and a changelog in its own form.
+# Required by Debian's policy.
 string(TIMESTAMP headroom_year %Y)
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/debian/copyright CONTENT
 "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
@@ -78,7 +76,7 @@ Copyright: @headroom_year@ headroom developers
 License: Apache-2.0
  On Debian systems, the text of the Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0.
 " @ONLY)
-# The day in the form of Debian's changelogs; SOURCE_DATE_EPOCH is honoured.
+# The date in Debian's format; honours SOURCE_DATE_EPOCH.
 execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C date -R -u -d "@$ENV{SOURCE_DATE_EPOCH}" RESULT_VARIABLE status
   OUTPUT_VARIABLE headroom_date OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 if(NOT status EQUAL 0)

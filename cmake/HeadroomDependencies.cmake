@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every library that headroom uses, found in one place. The package of each is in packages/. Sets HEADROOM_HAS_ENGINE: the
-# libraries of more than runners are here. What is found is known to a project that includes this one, too.
+# Finds all libraries (packages in packages/); sets HEADROOM_HAS_ENGINE if those beyond a runner's are there.
+# Also visible to an including project.
 set(HEADROOM_ENGINE AUTO CACHE STRING
   "More than headroom::runner (headroom::headroom, the command line): ON, OFF, or AUTO (in another project where its libraries are found)")
 set_property(CACHE HEADROOM_ENGINE PROPERTY STRINGS AUTO ON OFF)
 
-# What was not found, by the names of packages/library.txt.
+# Missing libraries, by their names in packages/library.txt.
 set(headroom_missing "")
 macro(headroom_require package is_found)
   if(NOT ${is_found})
@@ -23,7 +23,6 @@ function(headroom_say_missing mode)
 endfunction()
 
 find_package(Threads REQUIRED GLOBAL)
-# A project that brings its own comes before this one.
 if(NOT TARGET nlohmann_json::nlohmann_json)
   find_package(nlohmann_json 3.9 QUIET GLOBAL)
   headroom_require(nlohmann-json3-dev nlohmann_json_FOUND)
@@ -33,8 +32,8 @@ if(NOT TARGET fmt::fmt-header-only)
   headroom_require(libfmt-dev fmt_FOUND)
 endif()
 headroom_say_missing(FATAL_ERROR)
-# {fmt} within our libraries, compiled once (cmake/format_definitions.cpp, which knows version 9): its shared library would
-# bring the shared C++ library into programs that start fast, and header-only it is compiled with every file.
+# {fmt}, compiled once (cmake/format_definitions.cpp, version 9): its shared library would pull in the shared
+# C++ library and slow program start.
 add_library(headroom_fmt INTERFACE)
 target_include_directories(headroom_fmt SYSTEM INTERFACE
   $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
@@ -62,7 +61,7 @@ if(HEADROOM_ENGINE)
     endif()
     headroom_require(${package} ${module}_FOUND)
   endforeach()
-  # Modules of d3, for the charts of pages, what others build on first: parts of the library (src/headroom_pages).
+  # d3 modules, dependencies first; compiled into src/headroom_pages.
   set(HEADROOM_D3_SCRIPTS "")
   foreach(module array collection color interpolate format time time-format scale path shape selection axis)
     set(file HEADROOM_D3_${module})
@@ -71,7 +70,7 @@ if(HEADROOM_ENGINE)
     headroom_require(node-d3-${module} ${file})
     list(APPEND HEADROOM_D3_SCRIPTS ${${file}})
   endforeach()
-  # Unpacks traces in half of zlib's time; without it zlib does.
+  # ISA-L decompresses in half of zlib's time; zlib is the fallback.
   if(PKG_CONFIG_FOUND)
     pkg_check_modules(libisal QUIET IMPORTED_TARGET GLOBAL libisal)
   endif()
@@ -92,6 +91,6 @@ if(HEADROOM_PROGRAMS)
   pkg_check_modules(libmicrohttpd QUIET libmicrohttpd)
   headroom_require(libmicrohttpd-dev libmicrohttpd_FOUND)
   headroom_say_missing(FATAL_ERROR)
-  # headroom-trace-mpi is built where there is one; packages/mpi.txt.
+  # Optional: headroom-trace-mpi (packages/mpi.txt).
   find_package(MPI QUIET COMPONENTS CXX)
 endif()

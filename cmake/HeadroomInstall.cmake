@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake --install`: the programs, the libraries with their public headers, and the package that find_package reads. The
-# components are Debian's packages (HeadroomDebian.cmake).
+# Components correspond to Debian's packages (HeadroomDebian.cmake).
 include(CMakePackageConfigHelpers)
 
 set(HEADROOM_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/headroom)
 
-# headroom_install_libraries(EXPORT TARGET...)
 function(headroom_install_libraries export)
   install(TARGETS ${ARGN} EXPORT ${export}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev
@@ -13,7 +11,7 @@ function(headroom_install_libraries export)
     FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
   install(EXPORT ${export} NAMESPACE headroom:: DESTINATION ${HEADROOM_PACKAGE_DIR} COMPONENT dev)
 endfunction()
-# Apart, so that a runner is linked where the libraries of all the rest are not.
+# A separate export, so that runners can be linked without the engine's dependencies.
 set(runner_modules base process machine experiment runner)
 get_property(engine_modules GLOBAL PROPERTY HEADROOM_MODULES)
 list(REMOVE_ITEM engine_modules ${runner_modules})
@@ -30,14 +28,14 @@ if(HEADROOM_PROGRAMS)
   if(TARGET headroom_trace_mpi_program)
     install(TARGETS headroom_trace_mpi_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT mpi)
   endif()
-  # What a wheel brings beside its programs (tools/make_wheel.py). The old tag is heeded for what those libraries need, too.
+  # For a wheel (tools/make_wheel.py). The old tag, DT_RPATH, also applies to the dependencies of its
+  # libraries.
   if(NOT HEADROOM_DISTRIBUTION AND NOT BUILD_SHARED_LIBS)
     foreach(program headroom_cli_program headroom_trace_program headroom_pages_program headroom_native_program)
       set_target_properties(${program} PROPERTIES INSTALL_RPATH $ORIGIN/../lib/headroom BUILD_WITH_INSTALL_RPATH ON)
       target_link_options(${program} PRIVATE -Wl,--disable-new-dtags)
     endforeach()
   endif()
-  # Completions and man pages are what the program prints.
   add_custom_target(headroom_manual ALL COMMENT "Completions and man pages"
     COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:headroom_cli_program> -DOUTPUT=${PROJECT_BINARY_DIR}/manual
       -P ${PROJECT_SOURCE_DIR}/cmake/write_manual.cmake
@@ -46,18 +44,17 @@ if(HEADROOM_PROGRAMS)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/manual/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT headroom)
 endif()
 
-# The libraries without a CMake package that the static libraries have to be linked with.
+# Dependencies of the static libraries that have no CMake package.
 set(HEADROOM_PKG_CONFIG_MODULES hwloc libutf8proc libzstd sqlite3 zlib)
 configure_package_config_file(
   ${PROJECT_SOURCE_DIR}/cmake/headroomConfig.cmake.in ${PROJECT_BINARY_DIR}/headroomConfig.cmake
   INSTALL_DESTINATION ${HEADROOM_PACKAGE_DIR} NO_SET_AND_CHECK_MACRO)
-# Before 1.0 a minor version may break what the one before promised.
+# Before 1.0 a minor version may break compatibility.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/headroomConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/headroomConfig.cmake ${PROJECT_BINARY_DIR}/headroomConfigVersion.cmake
   DESTINATION ${HEADROOM_PACKAGE_DIR} COMPONENT dev)
 
-# For builds without CMake: headroom.pc, and headroom-runner.pc, which brings a runner's main().
-# What a module uses comes behind it.
+# headroom-runner.pc adds a runner's main(). Modules come before their dependencies.
 list(REVERSE engine_modules)
 list(FILTER engine_modules EXCLUDE REGEX "^(cli|console|results)$")
 list(TRANSFORM engine_modules PREPEND -lheadroom_ OUTPUT_VARIABLE libraries)
@@ -66,7 +63,6 @@ list(REVERSE runner_modules)
 list(TRANSFORM runner_modules PREPEND -lheadroom_ OUTPUT_VARIABLE libraries)
 list(JOIN libraries " " HEADROOM_RUNNER_FLAGS)
 list(JOIN HEADROOM_PKG_CONFIG_MODULES " " HEADROOM_PKG_CONFIG_REQUIRES)
-# A prefix that is told from where the file lies: it may be moved.
 file(RELATIVE_PATH HEADROOM_PREFIX_FROM_PC /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 foreach(module headroom-runner headroom)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/${module}.pc.in ${PROJECT_BINARY_DIR}/${module}.pc @ONLY)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# A folder is a library, which links the modules that its files include and no others (tools/check_layers.py for the
-# includes, tests/checks/links_test.py for the archives).
+# Checked by tools/check_layers.py (includes) and tests/checks/links_test.py (archives): a folder links
+# exactly the modules that its files include.
 
-# headroom_module(NAME [USES MODULE...] [TYPES_OF MODULE...] [FOLDER PATH] [EXCLUDE REGEX...]
-#                 [LEVEL -Ox] [PRIVATE LIBRARY...] [EXPORT NAME])
-#   USES      modules whose functions it calls
-#   TYPES_OF  modules of which it includes plain types alone, so that it need not link them
-#   FOLDER    default NAME; subfolders are part of it
-#   EXPORT    headroom::NAME for other projects; default the name
-#   LEVEL     how a release is optimised; default -Og, for code that runs for milliseconds
+# headroom_module(NAME [USES MODULE...] [TYPES_OF MODULE...] [FOLDER PATH] [EXCLUDE REGEX...] [LEVEL -Ox]
+#                 [PRIVATE LIBRARY...] [EXPORT NAME])
+# USES      modules whose functions it calls
+# TYPES_OF  modules of which it includes only plain types; not linked
+# FOLDER    default NAME; includes subfolders
+# EXPORT    exported as headroom::NAME; default the name
+# LEVEL     optimisation of a release; default -Og, for code that runs for milliseconds
 function(headroom_module name)
   cmake_parse_arguments(ARG "" "FOLDER;LEVEL;EXPORT" "USES;TYPES_OF;PRIVATE;EXCLUDE" ${ARGN})
   if(NOT DEFINED ARG_FOLDER)
@@ -38,7 +38,7 @@ function(headroom_module name)
   target_link_libraries(headroom_${name} PUBLIC ${ARG_USES}
     PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:headroom_warnings> $<BUILD_INTERFACE:headroom_fmt>)
   headroom_precompile(headroom_${name})
-  # A library that uses what it does not link fails here, not in a user's program.
+  # Undefined symbols fail here, not in a user's program.
   target_link_options(headroom_${name} PRIVATE $<$<BOOL:${BUILD_SHARED_LIBS}>:-Wl,-z,defs>)
   set_target_properties(headroom_${name} PROPERTIES EXPORT_NAME ${ARG_EXPORT} VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
@@ -46,14 +46,14 @@ function(headroom_module name)
   set_property(GLOBAL APPEND PROPERTY HEADROOM_MODULES ${name})
 endfunction()
 
-# headroom_shipped(MODULE TEMPLATE VARIABLE): compiles TEMPLATE, a .cpp.in with the text VARIABLE in it, into MODULE.
+# headroom_shipped(MODULE TEMPLATE VARIABLE): adds the .cpp.in file TEMPLATE to MODULE.
 function(headroom_shipped module template)
   cmake_path(GET template STEM LAST_ONLY name)
   configure_file(${template} ${CMAKE_CURRENT_BINARY_DIR}/${name} @ONLY)
   target_sources(headroom_${module} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/${name})
 endfunction()
 
-# Reads a file that is compiled into a library; a change of it configures again.
+# A change of the file reruns CMake.
 function(headroom_read file variable)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} text)

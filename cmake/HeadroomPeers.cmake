@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# oneDNN and OpenBLAS, where they are found: sets HEADROOM_HAS_ONEDNN and HEADROOM_HAS_OPENBLAS. packages/peers.txt.
+# Sets HEADROOM_HAS_ONEDNN and HEADROOM_HAS_OPENBLAS (packages/peers.txt).
 option(HEADROOM_PEERS "Measure oneDNN and OpenBLAS beside our kernels, where they are found" ON)
 set(HEADROOM_HAS_ONEDNN FALSE)
 set(HEADROOM_HAS_OPENBLAS FALSE)
 if(HEADROOM_PEERS)
-  # Versions 2 and 3 (peers/onednn.cpp), with the threads of OpenMP: one in each thread of ours.
+  # Versions 2 and 3, with one OpenMP thread in each of our threads.
   find_package(dnnl QUIET CONFIG)
   find_package(OpenMP QUIET COMPONENTS CXX)
   if(dnnl_FOUND AND NOT (dnnl_VERSION VERSION_GREATER_EQUAL 2 AND dnnl_VERSION VERSION_LESS 4
@@ -13,7 +13,7 @@ if(HEADROOM_PEERS)
   elseif(dnnl_FOUND AND OpenMP_CXX_FOUND)
     set(HEADROOM_HAS_ONEDNN TRUE)
   endif()
-  # Loaded at run time: it starts threads as soon as it is.
+  # It starts threads when loaded.
   pkg_check_modules(openblas QUIET openblas)
   if(openblas_FOUND)
     set(HEADROOM_HAS_OPENBLAS TRUE)

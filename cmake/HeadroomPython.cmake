@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The headers of Python, for the extension of its package: HEADROOM_HAS_PYTHON. The system's Python before others: the
-# extension is for all of them.
+# Sets HEADROOM_HAS_PYTHON. Prefers the system's Python; the extension works with any.
 find_package(Python3 3.9 QUIET COMPONENTS Interpreter Development.Module)
 set(HEADROOM_HAS_PYTHON ${Python3_Development.Module_FOUND})
 if(NOT HEADROOM_HAS_PYTHON)

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# Language level, warnings and output folders: the same for every target.
 include(GNUInstallDirs)
 
 set(CMAKE_CXX_STANDARD 20)
@@ -20,28 +19,26 @@ endif()
 
 set(HEADROOM_WARNINGS
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion
-  # GCC 12 sees overlapping copies in string concatenations that are none (GCC bug 105651), and with precompiled headers
-  # the same under two names more.
+  # False overlapping copies in string concatenations (GCC bug 105651).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
   "$<$<AND:$<BOOL:${HEADROOM_PRECOMPILE}>,$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-stringop-overflow;-Wno-array-bounds>"
-  # It also sees members of aggregates that are not initialised where they are: no reason to stop.
+  # GCC 12 has false positives for aggregate members.
   "$<$<BOOL:${HEADROOM_WERROR}>:-Werror;-Wno-error=maybe-uninitialized>")
 add_library(headroom_warnings INTERFACE)
-# nvcc hands the host's part of a .cu file to the same compiler; what it writes itself there is not clean of more than these.
+# nvcc passes generated code, which triggers more warnings, to the same compiler.
 target_compile_options(headroom_warnings INTERFACE
   "$<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:${HEADROOM_WARNINGS}>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra$<$<BOOL:${HEADROOM_WERROR}>:;-Xcompiler=-Werror;-Werror=all-warnings>>")
 
-# Options, tables and tests run for milliseconds: what they cost is their compilation.
+# Code that runs for milliseconds: optimise for compile time.
 add_library(headroom_quickly_compiled INTERFACE)
 target_compile_options(headroom_quickly_compiled INTERFACE $<$<CONFIG:Release>:-Og>)
 
-# The headers that most files include.
 set(HEADROOM_LIBRARY_HEADERS
   <algorithm> <array> <chrono> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <set> <span> <string>
   <string_view> <utility> <variant> <vector> <fmt/format.h>)
 
-# Precompiles them, once for all: headroom_precompile(TARGET). headroom_torch and unit tests have their own.
+# headroom_precompile(TARGET): uses one precompiled header; headroom_torch and unit tests have others.
 function(headroom_precompile target)
   if(NOT HEADROOM_PRECOMPILE)
     return()
@@ -56,8 +53,7 @@ function(headroom_precompile target)
   target_precompile_headers(${target} REUSE_FROM headroom_precompiled)
 endfunction()
 
-# Programs of ours start fast: no library that is not needed, none bound before use.
+# For fast program start: link no unneeded libraries, drop unused functions.
 add_link_options(-Wl,--as-needed)
-# Nor with what they never call.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffunction-sections> $<$<COMPILE_LANGUAGE:CXX>:-fdata-sections>)
 add_link_options(-Wl,--gc-sections)

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# What makes the command line start in a millisecond: few shared libraries, because each costs some 0.1 ms, and the C++
-# library, whose symbols are looked up one by one, costs 1 ms.
+# For start in a millisecond: a shared library costs about 0.1 ms, the C++ library 1 ms.
 
-# The name under which the loader finds simdjson when the first trace is read.
+# The soname to load.
 find_library(HEADROOM_SIMDJSON_FILE simdjson HINTS ${simdjson_LIBRARY_DIRS} REQUIRED)
 execute_process(COMMAND ${CMAKE_READELF} -d ${HEADROOM_SIMDJSON_FILE} OUTPUT_VARIABLE dynamic_section)
 if(NOT dynamic_section MATCHES "SONAME[^[]*\\[([^]]+)\\]")
   message(FATAL_ERROR "${HEADROOM_SIMDJSON_FILE} has no SONAME: headroom needs simdjson as a shared library")
 endif()
 set(HEADROOM_SIMDJSON ${CMAKE_MATCH_1})
-# And ISA-L when the first that is packed is; nothing where it is not.
 set(HEADROOM_ISAL "")
 if(libisal_FOUND)
   find_library(HEADROOM_ISAL_FILE isal HINTS ${libisal_LIBRARY_DIRS})
@@ -21,8 +19,8 @@ if(libisal_FOUND)
   endif()
 endif()
 
-# The archives of small libraries where they are installed, else their shared form: where ours are shared, as an archive
-# need not be made of code that a shared library can hold, and in a distribution, which mends its libraries in one place.
+# Static archives if installed. Shared builds need position-independent code, and distributions patch
+# libraries centrally: both use shared libraries.
 add_library(headroom_archives INTERFACE)
 foreach(module sqlite3 libzstd zlib libutf8proc)
   string(REGEX REPLACE "^zlib$" "z" name ${module})
@@ -39,7 +37,6 @@ endforeach()
 target_link_libraries(headroom_archives
   INTERFACE headroom_archive_sqlite3 headroom_archive_zstd headroom_archive_z Threads::Threads m ${CMAKE_DL_LIBS})
 
-# Links the C++ library into a program.
 function(headroom_starts_fast target)
   if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT BUILD_SHARED_LIBS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# libtorch, where it is wanted and found: sets HEADROOM_HAS_TORCH and makes headroom_torch_libraries.
-# Debian's libtorch-dev is found as it is; any other by its folder, or through CMAKE_PREFIX_PATH (docs/torch.md).
+# Sets HEADROOM_HAS_TORCH and makes headroom_torch_libraries (docs/torch.md).
 set(HEADROOM_TORCH AUTO CACHE STRING
   "Build headroom-torch: ON, OFF, AUTO (where libtorch is found), the folder of a libtorch, or python (the torch that python3 imports)")
 set_property(CACHE HEADROOM_TORCH PROPERTY STRINGS AUTO ON OFF python)
 
-# The folder of the torch that python3 finds. It is not imported: that takes seconds, and may fail for want of a GPU.
+# Does not import torch, which takes seconds and may fail without a GPU.
 function(headroom_torch_of_python folder)
   set(find "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')")
   execute_process(COMMAND python3 -c "${find}" OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE status
@@ -17,7 +16,6 @@ function(headroom_torch_of_python folder)
   set(${folder} ${found} PARENT_SCOPE)
 endfunction()
 
-# A folder that was named is the only one that is looked in.
 function(headroom_use_torch_in folder)
   get_filename_component(root "${folder}" ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
   if(NOT EXISTS ${root}/share/cmake/Torch/TorchConfig.cmake)
@@ -41,7 +39,7 @@ set(HEADROOM_TORCH_GLOO "" CACHE PATH
   "Source tree of the gloo that a libtorch 2.x was built with, for its headers; without it its ranks have no gloo")
 option(HEADROOM_TORCH_NCCL "Ranks may use NCCL: needs a libtorch with CUDA, and the headers of CUDA and NCCL" OFF)
 
-# Builds of 2.x bring no headers of gloo. The one that gloo's own build writes is written here.
+# PyPI builds of 2.x lack gloo's headers: writes its config.h.
 function(headroom_use_gloo_headers)
   if(NOT EXISTS ${HEADROOM_TORCH_GLOO}/gloo/config.h.in)
     message(FATAL_ERROR "HEADROOM_TORCH_GLOO=${HEADROOM_TORCH_GLOO} is no source tree of gloo: it has no gloo/config.h.in")
@@ -56,10 +54,10 @@ function(headroom_use_gloo_headers)
   target_compile_definitions(headroom_torch_libraries INTERFACE HEADROOM_TORCH_GLOO)
 endfunction()
 
-# The CUDA runtime that libtorch needs, of which a program has one only: its name in `name`, empty where libtorch does not
-# say it, and HEADROOM_TORCH_CUDART, where it is found.
+# Sets `name` (empty if unknown) and HEADROOM_TORCH_CUDART, if found: libtorch's CUDA runtime, the only one
+# that a program can have.
 function(headroom_find_torch_cudart root name)
-  # A library's list of those that it needs is in its strings.
+  # The names of needed libraries are among the strings of a library.
   file(STRINGS ${root}/lib/libc10_cuda.so needed REGEX "^libcudart[^/]*\\.so\\.[0-9.]+$")
   if(NOT needed MATCHES "(libcudart[^/;]*\\.so\\.[0-9.]+)")
     set(${name} "" PARENT_SCOPE)
@@ -71,8 +69,8 @@ function(headroom_find_torch_cudart root name)
     PATHS ${root}/lib ${packages} ${CUDAToolkit_LIBRARY_DIR} /usr/local/cuda/lib64 NO_DEFAULT_PATH)
 endfunction()
 
-# headroom_torch_nccl: the CUDA part of libtorch, for the one file that makes process groups of NCCL. Its headers are
-# those of the toolkit, or of the packages that PyTorch has from PyPI.
+# headroom_torch_nccl: libtorch's CUDA part, for NCCL process groups. Headers come from the toolkit or
+# PyTorch's PyPI packages.
 function(headroom_use_nccl root)
   file(GLOB packages ${root}/../nvidia/cu*/include ${root}/../nvidia/cuda_runtime/include)
   find_path(HEADROOM_CUDA_HEADERS cuda_runtime_api.h HINTS ${packages} /usr/local/cuda/include)
@@ -93,18 +91,17 @@ function(headroom_use_nccl root)
     ${root}/lib/libtorch_cuda.so ${root}/lib/libc10_cuda.so ${HEADROOM_TORCH_CUDART})
 endfunction()
 
-# A libtorch with CUDA in it: its TorchConfig insists on the CUDA toolkit that it was built with, of which nothing is
-# needed here. Its CPU part is linked as it lies: headers, libtorch_cpu, libc10.
+# TorchConfig of a CUDA build requires its CUDA toolkit; this links only the CPU part.
 function(headroom_use_torch_cpu root)
   add_library(headroom_torch_libraries INTERFACE)
   target_link_libraries(headroom_torch_libraries INTERFACE ${root}/lib/libtorch_cpu.so ${root}/lib/libc10.so)
   target_include_directories(headroom_torch_libraries SYSTEM INTERFACE
     ${root}/include ${root}/include/torch/csrc/api/include)
-  # It brings the headers of an {fmt} of its own, which come first: what they declare is in no library here.
+  # No library defines what its bundled {fmt} headers declare.
   if(EXISTS ${root}/include/fmt)
     target_link_libraries(headroom_torch_libraries INTERFACE fmt::fmt-header-only)
   endif()
-  # As in Caffe2Targets.cmake of every build for Linux.
+  # As in Caffe2Targets.cmake of every Linux build.
   target_compile_definitions(headroom_torch_libraries INTERFACE USE_DISTRIBUTED USE_C10D_GLOO)
   file(STRINGS ${root}/share/cmake/Torch/TorchConfig.cmake flags REGEX "_GLIBCXX_USE_CXX11_ABI=[01]")
   if(flags MATCHES "_GLIBCXX_USE_CXX11_ABI=0")
@@ -139,7 +136,7 @@ if(HEADROOM_TORCH)
     endif()
     message(STATUS "headroom-torch: the CPU part of ${headroom_torch_root}")
   else()
-    # TorchConfig changes flags of the whole project; they go to the one target that is linked with it.
+    # TorchConfig changes the flags of the whole project.
     set(headroom_flags_before "${CMAKE_CXX_FLAGS}")
     if(HEADROOM_TORCH STREQUAL "AUTO")
       find_package(Torch QUIET)
@@ -162,7 +159,7 @@ endif()
 if(HEADROOM_TORCH_NCCL AND NOT TARGET headroom_torch_nccl)
   message(FATAL_ERROR "HEADROOM_TORCH_NCCL: the libtorch that was found has no CUDA in it")
 endif()
-# The Python that a libtorch from PyPI lies in: tests compile packages with it.
+# Tests compile packages with the Python of a libtorch from PyPI.
 if(HEADROOM_TORCH_CONFIG AND EXISTS ${headroom_torch_root}/__init__.py)
   find_program(HEADROOM_TORCH_PYTHON NAMES python3 PATHS ${headroom_torch_root}/../../../../bin NO_DEFAULT_PATH)
 endif()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# headroom-torch-cuda, ATen on a GPU: where libtorch has CUDA in it, and nvcc of the same major version is found. Sets
-# HEADROOM_HAS_TORCH_CUDA and makes headroom_torch_cuda_libraries. A program has one CUDA runtime only: here libtorch's.
+# headroom-torch-cuda, ATen on a GPU, if libtorch has CUDA of nvcc's major version: sets
+# HEADROOM_HAS_TORCH_CUDA and makes headroom_torch_cuda_libraries. A program can have only one CUDA runtime:
+# libtorch's.
 
-# Why there is none, in `why`; else libtorch's runtime in HEADROOM_TORCH_CUDART.
+# Sets `why` to the reason, or HEADROOM_TORCH_CUDART to libtorch's runtime.
 function(headroom_find_torch_cuda root why)
   set(${why} "" PARENT_SCOPE)
   if(NOT HEADROOM_HAS_CUDA)
@@ -32,7 +33,7 @@ if(HEADROOM_HAS_TORCH AND HEADROOM_TORCH_CONFIG AND EXISTS ${headroom_torch_root
   else()
     set(HEADROOM_HAS_TORCH_CUDA TRUE)
     add_library(headroom_torch_cuda_libraries INTERFACE)
-    # The operators' kernels register themselves when the library is loaded: it is needed although few names of it are.
+    # Kernels register themselves when the library is loaded.
     target_link_libraries(headroom_torch_cuda_libraries INTERFACE headroom_torch_libraries
       -Wl,--push-state,--no-as-needed ${headroom_torch_root}/lib/libtorch_cuda.so ${headroom_torch_root}/lib/libc10_cuda.so
       ${HEADROOM_TORCH_CUDART} -Wl,--pop-state)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# `make wheel`: the target headroom_wheel writes a wheel of the command line, the runner of the CPU and the package of Python to the
-# build folder.
-# What is loaded while they run is named here, because no file says so; libpq is not among it: who keeps a history in
-# PostgreSQL has it, and who has not is told.
+# `make wheel`. Libraries loaded at run time are listed here, without libpq: users with a history in
+# PostgreSQL have it.
 set(headroom_loaded --load ${HEADROOM_SIMDJSON})
 if(HEADROOM_ISAL)
   list(APPEND headroom_loaded --load ${HEADROOM_ISAL})

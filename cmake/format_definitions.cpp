@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The definitions of fmt 9 that its shared library has, for programs without it (HeadroomDependencies.cmake).
+// Definitions of fmt 9's shared library, for programs that do not link it (HeadroomDependencies.cmake).
 #include <fmt/format-inl.h>
 
 namespace fmt::detail {

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes what PROGRAM prints of its completions and man pages to OUTPUT, in the folders that share/ has for them.
+# Writes PROGRAM's completions and man pages to OUTPUT, in the layout of share/.
 cmake_minimum_required(VERSION 3.25)
 
-# print(FILE ARGUMENT...): what the program prints, into a file.
 function(print file)
   execute_process(COMMAND ${PROGRAM} ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE complaint)
   if(NOT status EQUAL 0 OR text STREQUAL "")
@@ -25,6 +24,6 @@ print(man/man1/headroom.1 help --man)
 foreach(command IN LISTS commands)
   print(man/man1/headroom-${command}.1 help --man ${command})
 endforeach()
-# As Debian has them: compressed, and the same from the same text.
+# Compressed reproducibly, as Debian requires.
 file(GLOB pages ${OUTPUT}/man/man1/*.1)
 execute_process(COMMAND gzip -9nf ${pages} COMMAND_ERROR_IS_FATAL ANY)
