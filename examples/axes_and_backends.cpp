@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two implementations of one thing over a range of sizes, which are interleaved: the second one's ratio to
-// the first has an interval. `--backend lanes` takes one of them; `-a n=1024-65536*4` asks for other sizes;
-// without --hot the inputs rotate through more copies than the caches hold, which is why the body takes the
-// index of a copy.
+// Two interleaved implementations over a range of sizes; the second's ratio to the first has an interval. Try
+// `--backend lanes` or `-a n=1024-65536*4`. Without --hot, inputs rotate through more copies than the caches
+// hold; the body takes the index of the copy.
 #include <numeric>
 #include <vector>
 
@@ -16,7 +15,7 @@ float sum_in_order(const std::vector<float>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0F);
 }
 
-/// Eight partial sums: no longer one chain of dependent additions.
+/// Eight partial sums avoid one chain of dependent additions.
 float sum_in_lanes(const std::vector<float>& values) {
   float lanes[8] = {};
   std::size_t i = 0;
@@ -37,7 +36,7 @@ void sum(headroom::State& state) {
   const auto sum_up = state.backend() == "lanes" ? sum_in_lanes : sum_in_order;
   float result = 0;
   const double expected = std::accumulate(inputs[0].begin(), inputs[0].end(), 0.0);
-  // Rounding errors grow with the magnitude of the terms, not of the sum: an absolute tolerance.
+  // An absolute tolerance: rounding errors grow with the magnitude of the terms, not of the sum.
   state.verify([&] { result = sum_up(inputs[0]); }, std::span(&result, 1), std::span(&expected, 1),
                {.absolute = 1e-5 * static_cast<double>(n)});
 

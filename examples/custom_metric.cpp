@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A metric of the experiment's own, over a text axis and an integer axis: tokens per second of a toy
-// tokenizer, and how many tokens the text gave. `metric` makes the first of them the one that tables show and
-// targets are about.
+// A custom metric over a text and an integer axis: tokens per second and token count of a toy tokenizer. The
+// first `metric` is the one that tables show and targets refer to.
 #include <string>
 
 #include "headroom/experiment/registry.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least that an experiment needs: a function, its work, its answer checked, and the thing to time.
+// A minimal experiment: a function, its work, a check of its result, and the body to time.
 #include <cmath>
 #include <vector>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function of a library of yours as a backend beside headroom's own: headroom run gemv --peer
+// A function of a shared library as a backend next to headroom's: headroom run gemv --peer
 // libpeer.so:plain_gemv
 #include <string.h>
 

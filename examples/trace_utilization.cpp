@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a profiler trace and prints how busy its devices were, from a program of one's own: trace_utilization
-// FILE. Without a file it takes two kernels of its own.
+// Prints the utilization of each device in a profiler trace: trace_utilization FILE. Without a file it uses
+// two made-up kernels.
 #include <cstdio>
 #include <exception>
 
