@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times torch.compile of one small model: from the call that compiles it to its first result.
+"""Times torch.compile of one small model: from the compiling call to its first result.
 
     inductor_compile.py MODEL [--training] [--device=cpu|cuda] [--dynamic]
-    inductor_compile.py --check        exits with 0 where this Python has torch 2 or later, else says what it has
+    inductor_compile.py --check        exits with 0 if this Python has torch 2 or later, else prints what it has
 
-Prints {"compile_s": ..., "eager_s": ..., "error": ...} on one line. The compiled model's answer is checked against
-the eager one's. torch is loaded, and the model has run once without compiling, before the clock starts.
+Prints {"compile_s": ..., "eager_s": ..., "error": ...} on one line. The compiled model's result is checked against
+the eager one's. Before the clock starts, torch is loaded and the model has run once eagerly.
 """
 import argparse
 import importlib.metadata
@@ -39,7 +39,7 @@ def convnet(nn, torch):
 
 
 def transformer(nn, torch):
-    torch.backends.mha.set_fastpath_enabled(False)  # one fused operator would leave nothing to compile
+    torch.backends.mha.set_fastpath_enabled(False)  # a fused operator would leave nothing to compile
     layer = nn.TransformerEncoderLayer(128, 4, 256, dropout=0.0, batch_first=True)
     return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), torch.randn(4, 32, 128)
 

@@ -5,18 +5,17 @@
 #include <string>
 #include <vector>
 
-/// One OpenCL kernel with a problem to give it and the answer that it must find.
+/// An OpenCL kernel with its input and expected output.
 struct OpenclProblem {
   const char* name;
-  const char* source;         ///< one kernel, called `run`: (global const float* input, global float* output)
+  const char* source;         ///< one kernel, `run`: (global const float* input, global float* output)
   std::size_t global, local;  ///< work items
   std::size_t outputs;
   std::vector<float> input;
   std::vector<double> expected;
 };
 
-/// The names of the problems.
 std::span<const char* const> opencl_problem_names();
 
-/// The problem of that name; `name` must be one of them.
+/// Returns the problem of that name, which must exist.
 OpenclProblem opencl_problem(const std::string& name);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program of suites/pocl.toml: compiles one OpenCL kernel from source, runs it, checks its answer, and
-// prints
-//     {"compile_s": from the source to the first result, "run_s": the same kernel again, "device": "..."}
+// Compiles one OpenCL kernel from source, runs it, checks the result, and prints {"compile_s": source to
+// first result, "run_s": second run, "device": "..."} (suites/pocl.toml).
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
@@ -24,7 +23,7 @@ void check(cl_int status, const char* call) {
     throw std::runtime_error(std::string(call) + ": OpenCL error " + std::to_string(status));
 }
 
-/// The first device of PoCL, or nullptr.
+/// Returns PoCL's first device, or nullptr.
 cl_device_id pocl_device() {
   std::vector<cl_platform_id> platforms(16);
   cl_uint count = 0;
@@ -47,8 +46,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// A context with buffers for one problem. What it makes lives as long as the process, which measures one
-/// kernel.
+/// A context with buffers for one problem. Never released: the process measures one kernel.
 class Session {
  public:
   Session(cl_device_id device, OpenclProblem& problem)
@@ -76,7 +74,7 @@ class Session {
     check(clSetKernelArg(kernel_, 1, sizeof(cl_mem), &output_), "clSetKernelArg");
   }
 
-  /// PoCL compiles the rest of the way when it learns the size of a group: here.
+  /// PoCL finishes compiling here, once it knows the work-group size.
   void run() {
     check(clEnqueueNDRangeKernel(queue_, kernel_, 1, nullptr, &problem_.global, &problem_.local, 0, nullptr,
                                  nullptr),
