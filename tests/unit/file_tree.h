@@ -9,7 +9,7 @@
 
 namespace headroom {
 
-/// A temporary folder with files of the test; removed in the destructor.
+/// Removed in the destructor.
 class FileTree {
  public:
   FileTree() {

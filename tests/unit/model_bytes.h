@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-/// Small model files in GGUF and safetensors; each number depends on its position only.
+/// Small model files in GGUF and safetensors; each number depends only on its position.
 namespace headroom::model_bytes {
 
 template <typename T>
@@ -26,7 +26,6 @@ inline void append_text(std::string& text, std::string_view word) {
   text += word;
 }
 
-/// A tensor of a file: rows before columns, and its bytes.
 struct Tensor {
   std::string name;
   std::vector<std::uint64_t> shape;
@@ -34,7 +33,6 @@ struct Tensor {
   std::string bytes;
 };
 
-/// Deterministic number in [-1, 1] for a position.
 inline float number_at(std::uint64_t place) {
   return static_cast<float>(static_cast<std::int64_t>((place * 2654435761U) % 2001) - 1000) / 1000;
 }
@@ -59,7 +57,6 @@ inline Tensor tensor(const std::string& name, std::vector<std::uint64_t> shape, 
   return made;
 }
 
-/// Sizes of a small Llama.
 struct Sizes {
   std::uint64_t layers = 2, dim = 64, heads = 4, kv_heads = 2, hidden = 96, vocab = 50;
   std::uint64_t head = 0;  ///< size of a head; 0: dim / heads
@@ -67,7 +64,6 @@ struct Sizes {
   std::uint64_t head_size() const { return head > 0 ? head : dim / heads; }
 };
 
-/// Its tensors by their names in GGUF or Hugging Face; matrices are stored as `type`.
 inline std::vector<Tensor> llama_tensors(const Sizes& sizes, std::uint32_t type, bool is_gguf) {
   const std::uint64_t dim = sizes.dim, q_dim = sizes.head_size() * sizes.heads,
                       kv_dim = sizes.head_size() * sizes.kv_heads;
@@ -98,7 +94,7 @@ inline std::vector<Tensor> llama_tensors(const Sizes& sizes, std::uint32_t type,
   return all;
 }
 
-/// Metadata of GGUF, entry by entry.
+/// GGUF metadata.
 class Metadata {
  public:
   void text(std::string_view key, std::string_view value) {

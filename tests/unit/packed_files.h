@@ -15,9 +15,9 @@ namespace headroom::trace {
 struct ZipMember {
   std::string name, text;
   bool is_deflated = true;
-  bool is_zip64 = false;  ///< its sizes and place stand in 64 bits, as those of large files do
+  bool is_zip64 = false;  ///< 64-bit sizes and offset, as in large files
   bool is_encrypted = false;
-  std::uint64_t method_said = 8;  ///< of a deflated one; what the headers say
+  std::uint64_t method_said = 8;  ///< compression method in the headers if deflated
 };
 
 namespace packing {
@@ -38,12 +38,10 @@ inline std::string deflated(std::string_view text, int window_bits) {
   return packed;
 }
 
-/// Appends a little-endian number.
 inline void put(std::string& out, std::uint64_t number, int bytes) {
   for (int i = 0; i < bytes; ++i, number >>= 8) out += static_cast<char>(number);
 }
 
-/// Fields that the local header and the directory share: flags, method, time, checksum and sizes.
 inline void put_facts(std::string& out, const ZipMember& member, std::uint64_t packed_size) {
   const auto checksum =
       ::crc32(0, reinterpret_cast<const Bytef*>(member.text.data()), static_cast<uInt>(member.text.size()));
@@ -113,7 +111,7 @@ inline std::string zstd_of(std::string_view text) {
   return packed;
 }
 
-/// A zip file by PKWARE's APPNOTE.TXT; its directory is zip64 if a member is.
+/// PKWARE's APPNOTE.TXT; a zip64 directory if a member is zip64.
 inline std::string zip_of(const std::vector<ZipMember>& members, std::string_view comment = "") {
   std::string out, directory;
   for (const ZipMember& member : members) {

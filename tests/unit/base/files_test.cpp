@@ -103,7 +103,7 @@ TEST_F(FilesTest, FollowsSymbolicLinks) {
   fs::create_directory(folder_ / "data");
   fs::create_symlink("data/file", folder_ / "link");
   fs::create_symlink("link", folder_ / "link2");
-  write_file_atomically(folder_ / "link2", "new");  // the target does not exist yet
+  write_file_atomically(folder_ / "link2", "new");
   EXPECT_TRUE(fs::is_symlink(folder_ / "link2"));
   EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
   EXPECT_EQ(read_file(folder_ / "data/file"), "new");
@@ -142,7 +142,7 @@ TEST_F(FilesTest, RefusesAPlantedLinkInTheMiddleOfAPath) {
   fs::create_directories(target / "deep");
   ASSERT_EQ(::chmod(shared.c_str(), 01777), 0);
   fs::create_symlink(target, link);
-  fs::create_symlink(link / "deep", folder_ / "ours");  // a link of ours that leads through it
+  fs::create_symlink(link / "deep", folder_ / "ours");
   ASSERT_EQ(::lchown(link.c_str(), kOther, 0), 0);
   const auto refused = HasSubstr("a link of another user");
   for (const fs::path& path : {link / "a.json", link / "deep/a.json", link / "../shared/results/deep/a.json",
@@ -178,7 +178,6 @@ TEST_F(FilesTest, RefusesALoopOfLinks) {
 }
 
 TEST_F(FilesTest, ReplacesTheFileInsteadOfChangingIt) {
-  // What was opened before the write still holds the old content: at no moment is the path a mixture.
   write_file_atomically(folder_ / "x", "old");
   const int before = ::open((folder_ / "x").c_str(), O_RDONLY);
   write_file_atomically(folder_ / "x", "newer");
@@ -296,7 +295,6 @@ TEST(ThisExecutable, IsAnExistingAbsolutePath) {
   EXPECT_TRUE(fs::exists(this_executable()));
 }
 
-/// A variable as it was before, when the test is over.
 class KeptVariable {
  public:
   explicit KeptVariable(const char* name) : name_(name) {
@@ -340,7 +338,6 @@ INSTANTIATE_TEST_SUITE_P(All, UserFolders,
                                          UserFolder{"XDG_STATE_HOME", ".local/state", user_state_folder}),
                          [](const auto& info) { return std::string(info.param.variable); });
 
-/// TMPDIR is a folder of the test's own.
 class TemporaryFolders : public testing::Test {
  protected:
   void SetUp() override {

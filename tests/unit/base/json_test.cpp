@@ -82,7 +82,6 @@ TEST(DumpJson, KeepsDoublesExactly) {
   }
 }
 
-/// What json_take makes of all of `text`; nothing where it cannot, or leaves some.
 template <typename T>
 std::optional<T> taken(const std::string& text) {
   JsonCursor cursor(text.c_str(), text.c_str() + text.size());
@@ -125,7 +124,7 @@ TEST(JsonCursor, LeavesTheRestToThoseWhoCanSayWhatIsWrong) {
 }
 
 TEST(JsonCursor, GoesNotBeyondItsEnd) {
-  // What stands behind the end would make a value of it.
+  // The bytes after the end would continue the number.
   const std::string text = "[1,23]";
   for (std::size_t size = 0; size < text.size(); ++size)
     EXPECT_FALSE(taken<std::vector<int>>(text.substr(0, size)));

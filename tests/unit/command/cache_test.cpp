@@ -67,7 +67,7 @@ TEST_F(Layer, PartsOfInductorAreTakenAwayOneByOneAlsoThoseBelowTheTemporaryFolde
     write(layer->folder() / part / "x");
   }
   write(layer->folder() / "ab/y.best_config");
-  EXPECT_EQ(layer->content().files, 7U);  // of those below TMPDIR the header alone is the layer's
+  EXPECT_EQ(layer->content().files, 7U);  // only the header below TMPDIR belongs to the layer
   const std::vector<std::string> names = layer->parts();
   EXPECT_THAT(names, testing::ElementsAre("inductor.fx_graph", "inductor.aot_autograd", "inductor.headers",
                                           "inductor.triton", "inductor.autotune", "inductor.code"));
@@ -213,7 +213,6 @@ TEST_F(Layer, WhatSomebodyElseMovedBackIsNotRemoved) {
   EXPECT_THAT(names_in(journal_), IsEmpty());
 }
 
-/// A process that sets the folder aside and is killed before it can put it back.
 void set_aside_and_die(const fs::path& cache, const fs::path& journal, bool leave_something) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
@@ -289,8 +288,7 @@ TEST(LayerSpec, IsANameOrSaysItsKind) {
   }
 }
 
-/// A "compiler" that costs 8 in a cold cache and 2 in a warm one, and does `extra` before it writes its
-/// price.
+/// A "compiler" that costs 8 cold and 2 warm, after running `extra`.
 std::string compiler(const std::string& extra = ":") {
   return "c=$MINE/{model}; if test -e $c; then n=2; else n=8; fi; echo x > $c || exit 5; " + extra +
          "; echo cost $n > {output}";
@@ -486,7 +484,6 @@ TEST(CacheEstimate, OfASuiteIsTheGeometricMean) {
   EXPECT_FALSE(suite_speed_up(run, Direction::kLowerIsBetter));
 }
 
-/// A run of two models that was measured, with layers.
 struct Measured {
   CacheRequest request;
   CacheRun run;
@@ -571,7 +568,7 @@ TEST(CacheReport, NoticesACacheThatNoLayerNames) {
 
 TEST(CacheReport, TheSpeedUpAndWhatIsSavedAreOneNumber) {
   Measured measured;
-  // By sums the warm runs take 8 % longer; in four of five pairs they are faster.
+  // Warm runs take 8 % longer in sum but win four of five pairs.
   measured.run.models[0] = model_of({{2, 1}, {2, 1}, {2, 1}, {2, 1}, {10, 15.5}});
   measured.run.models[0].model = "a";
   for (CachePair& pair : measured.run.models[0].pairs) pair.layers = {{{0, 0}, {3, 100}, {4, 120}, ""}};

@@ -29,13 +29,13 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-/// Commands that only cost time on a clock of their own: the first word of the arguments says which one.
+/// Commands on a virtual clock, named by the first argument.
 struct FakeCommands {
   std::function<double(const std::string& name)> wall_ns = [](const std::string&) { return 1e6; };
   std::function<ExitStatus(const std::string& name)> status = [](const std::string&) { return ExitStatus{}; };
   double now_ns = 0;
   std::vector<std::string> calls;     ///< names, or "hook: line"
-  std::vector<std::size_t> paddings;  ///< of each run
+  std::vector<std::size_t> paddings;  ///< by run
 
   CommandResult run(const CommandSpec& spec, const std::function<bool()>& is_interrupted) {
     CommandResult result;
@@ -364,8 +364,6 @@ TEST(CommandRounds, AnInterruptKeepsWhatThereIsAndStillCleansUp) {
   EXPECT_NE(fake.calls.back(), "hook: clean");
 }
 
-/// The same command twice, in noise that drifts and has spikes, until it is precise or told apart: how often
-/// the interval of the ratio leaves 1 out.
 TEST(CommandRounds, FalseAlarmsOfACommandAgainstItself) {
   int alarms = 0;
   constexpr int kRuns = 300;
@@ -498,7 +496,6 @@ TEST(CommandRecords, ACommandWithoutSamplesHasOneRecordThatSaysWhy) {
   EXPECT_EQ(std::ranges::count_if(records, [](const Record& record) { return record.model.name == "c"; }), 1);
 }
 
-/// The records of a command with samples around `seconds`, in rounds of one session.
 std::vector<Record> command(const std::string& name, double seconds,
                             const std::shared_ptr<const Environment>& session) {
   Record latency;

@@ -50,7 +50,7 @@ std::string error_of(const CommandSpec& spec) {
   return test::message_of([&] { run_command(spec); });
 }
 
-/// Whether the process ends without further ado: a zombie that its new parent has not reaped yet has ended.
+/// A zombie not yet reaped by its new parent has ended.
 bool ends_soon(std::int64_t pid) {
   const auto runs = [pid] {
     std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
@@ -61,7 +61,7 @@ bool ends_soon(std::int64_t pid) {
   return !runs();
 }
 
-/// Each test leaves as many descriptors and children as it found.
+/// Each test must leave no descriptors or children behind.
 class MeasuredCommand : public testing::Test {
  protected:
   void SetUp() override {
@@ -92,7 +92,7 @@ TEST_F(MeasuredCommand, TellsCodesFromSignalsAndKeepsTheLastLines) {
   EXPECT_EQ(result.failure(), "");
 }
 
-/// What a child has of this program until it becomes another: much where sanitizers watch.
+/// Memory shared with this program before exec, plus slack.
 std::int64_t own_memory(const CommandResult& result) {
   return result.peak_rss_floor_bytes + (16 << 20);
 }
@@ -173,7 +173,7 @@ TEST_F(MeasuredCommand, WhatCannotBeStartedSaysWhy) {
 TEST_F(MeasuredCommand, ATimeoutEndsTheWholeGroup) {
   CommandSpec spec = shell("sleep 300 & echo $!; wait");
   CommandResult result;
-  // Longer where the machine is too busy to have come as far as the echo.
+  // Retry if the machine was too busy for the echo.
   for (spec.timeout = milliseconds(50); result.output.empty(); spec.timeout *= 2) result = run_command(spec);
   EXPECT_TRUE(result.timed_out);
   EXPECT_FALSE(result.ok());
@@ -226,7 +226,7 @@ TEST_F(MeasuredCommand, AFloodTakesNoMemory) {
   EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 8 * 1024) << "KiB more than before";
 }
 
-/// Software events count in the same way, and virtual machines have them.
+/// Software events, which virtual machines have.
 constexpr std::array<CounterEvent, 2> kSoftware{{
     {"task_clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
     {"page_faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},

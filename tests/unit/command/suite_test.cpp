@@ -19,7 +19,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-/// A suite file in which every line can be made wrong.
 constexpr const char* kHead = R"(models = ["a", "b"]
 layers = ["ccache", "env:MINE"]
 command = ["tool", "--only={model}", "{mode}", "-o", "{output}"]

@@ -21,7 +21,7 @@ using test::record_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Two sides of one session that drift by half, the test 2 % above the baseline in each round.
+/// Both sides drift by half; the test is 2 % slower in each round.
 std::pair<Record, Record> drifting_session() {
   std::vector<double> before, after;
   for (std::size_t i = 0; i < 30; ++i) {

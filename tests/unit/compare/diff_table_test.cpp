@@ -24,7 +24,6 @@ Record timed(const std::string& name, double center, std::size_t count) {
   return record;
 }
 
-/// A report on records that outlive it.
 std::string answer_of(const DiffReport& report) {
   Sheet sheet;
   answer_diff(sheet, report);
@@ -152,7 +151,6 @@ TEST_F(DiffReportTest, ShowsPercentilesOrThatThereAreNone) {
   EXPECT_THAT(text, Not(HasSubstr("lone")));
 }
 
-/// 100, of which every sixth is `slow` instead.
 Record with_slow_ones(double slow) {
   Record record = timed("tail", 100, 240);
   std::vector<double>& values = record.samples[0].values;

@@ -19,7 +19,6 @@ using test::around;
 using test::kRunsAreAlike;
 using test::record_of;
 
-/// A program that takes 10 us or 13 us, each with 1 % of noise.
 struct TwoModes {
   double slow_share = 0.5;
   std::size_t samples = 50;
@@ -46,7 +45,6 @@ Comparison judged(const Record& before, const Record& after, double margin = 0.0
   return comparison;
 }
 
-/// How many of 100 comparisons say that something changed, for the worse or the better.
 struct Said {
   int regressions = 0, improvements = 0;
 };
@@ -86,7 +84,7 @@ TEST(Modes, AreFoundToBeMoreOften) {
   EXPECT_EQ(said.improvements, 0);
 }
 
-/// Samples of the two levels in the order that `places` tells ('a' and 'b'), each spread by 1 %.
+/// 10 us ('a') and 13 us ('b') by default, spread by 1 %.
 Record levels(const std::string& places, double low = 10, double high = 13) {
   std::vector<double> values = around(1, places.size());
   for (std::size_t i = 0; i < places.size(); ++i) values[i] *= places[i] == 'a' ? low : high;
@@ -144,7 +142,7 @@ TEST(Modes, ThatOnlyOneSideHasAreNeverTheSame) {
 
 TEST(Modes, FasterWithMoreOfTheSlowIsSaidOnlyIfBothTogetherAreClear) {
   const std::string rare = repeated("aaaab", 500), often = repeated("abbab", 500);
-  // Shares alone: 1.18 / 1.06 = 1.113.
+  // Only the shares change: 1.18 / 1.06 = 1.113.
   EXPECT_EQ(judged(levels(rare), levels(often, 9.5, 12.35)).verdict, Verdict::kRegression);
   EXPECT_EQ(judged(levels(rare), levels(often, 7, 9.1)).verdict, Verdict::kImprovement);
   EXPECT_EQ(judged(levels(rare), levels(often, 9, 11.7)).verdict, Verdict::kInconclusive);
@@ -183,7 +181,7 @@ TEST(Modes, LeaveOneGroupAsItIs) {
 
 std::vector<double> up_to(std::size_t count, double factor) {
   std::vector<double> values(count);
-  // Mixed: values that only grow are drift, and tell nothing of a percentile.
+  // Shuffled: growing values would be drift.
   for (std::size_t i = 0; i < count; ++i) values[i] = factor * static_cast<double>(i * 37 % count + 1);
   return values;
 }

@@ -24,7 +24,6 @@ using test::message_of;
 using test::record_of;
 using testing::HasSubstr;
 
-/// The verdict on one case of which the test takes `factor` times as long, with `count` samples.
 Comparison judged_pair(double factor, double margin, std::size_t count = 40,
                        Direction direction = Direction::kLowerIsBetter) {
   static Record before, after;
@@ -71,7 +70,7 @@ TEST(Judge, NeedsMoreSamplesForMoreCases) {
 }
 
 TEST(Judge, WithdrawsClaimsThatDoNotSurviveTheCorrection) {
-  // With a noise of 1 % and a slowdown of 1.2 %, one case alone is found now and then, one of 50 hardly ever.
+  // At 1 % of noise, 1.2 % is sometimes found in one case, hardly ever among 50.
   std::size_t alone = 0, among = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const bench::SyntheticSuite one({.cases = 1, .rounds = 20, .slowdown = 0.012}, seed);
@@ -103,7 +102,6 @@ TEST(Judge, HoldsAtTheMarginOfTheCase) {
   EXPECT_EQ(comparison.verdict, Verdict::kSame);
 }
 
-/// Two runs apart of unknown spread, ten samples each, of which the test takes `factor` times as long.
 struct RunsApart {
   Record before, after;
   Comparison comparison;
@@ -192,7 +190,7 @@ TEST(Gate, WithAnAssumedSpreadIsSeldomWrong) {
                        .run_noise = std::log1p(spread),
                        .run_tail = tail,
                        .spread_unknown = true};
-      // Two standard errors beside the 5 and 95 % of the whole table.
+      // Two standard errors around the table's 5 and 95 %.
       EXPECT_LE(count_regressions(model, 0.03, kGates, 1).any, 0.05 * kGates + 11) << spread;
       model.slowdown = twice - 1;
       EXPECT_GE(count_regressions(model, 0.03, kGates, 1).first, 0.95 * kGates - 11) << spread;
@@ -220,7 +218,7 @@ TEST(Judge, TheSideThatKnowsItsDirectionDecides) {
   EXPECT_EQ(comparisons[0].verdict, Verdict::kImprovement);
 }
 
-/// The verdict on a counter that goes from `before` to `after`; lone numbers if `samples` is 0.
+/// Single numbers if `samples` is 0.
 Verdict of_counter(double before, double after, Direction direction, std::size_t samples,
                    const std::string& unit = "") {
   Record one = record_of("a", std::vector<double>(samples, before)),
@@ -288,7 +286,6 @@ TEST(Judge, AllowsForWhatDiffersFromRunToRun) {
   }
 }
 
-// bench_gate_false_alarms counts the same over thousands of suites, and more kinds of noise.
 TEST(Gate, SeldomSaysRegressionWhereNothingDiffers) {
   constexpr std::size_t kSuites = 100;
   // 5 % and three standard errors.
@@ -297,7 +294,7 @@ TEST(Gate, SeldomSaysRegressionWhereNothingDiffers) {
 }
 
 TEST(Gate, LearnsFromTheWholeSuiteThatNeighboursAreAlike) {
-  // By itself each case of 30 rounds knows too little of it: 12 of 100 suites were wrong.
+  // Estimated per case, the correlation made 12 of 100 suites fail.
   const SuiteModel model{.rounds = 30, .correlation = 0.5};
   EXPECT_LE(count_regressions(model, 0, 100, 1).any, 5u);
 }
@@ -311,7 +308,7 @@ TEST(Gate, FindsOneSlowCaseOfFifty) {
 
 TEST(Gate, KnowsOfWhatDiffersFromRunToRun) {
   constexpr std::size_t kSuites = 60;
-  // With 1 % between runs, intervals of the samples alone accuse nearly every suite of 50 cases.
+  // Intervals of the samples alone would accuse nearly every suite of 50 cases.
   const SuiteModel model{.paired = false, .run_noise = 0.01, .earlier_runs = 12};
   EXPECT_LE(count_regressions(model, 0.01, kSuites, 1).any, 7u);
   const SuiteModel slow{.slowdown = 0.15, .paired = false, .run_noise = 0.01, .earlier_runs = 12};
@@ -440,7 +437,6 @@ TEST(GateFile, RefusesWithThePlace) {
   EXPECT_THAT(refusal("margin = "), HasSubstr("gate.toml: line 1"));
 }
 
-/// Commands in rounds of one session, each so many times as slow as the first.
 struct Commands {
   std::vector<Record> records;
   std::vector<RoundComparison> suite;
@@ -516,7 +512,6 @@ TEST(JudgeRounds, LeavesAloneWhatIsNotOfOneSession) {
   judge_rounds({}, 0.01);
 }
 
-/// Eight comparisons of equal commands: how often is any called different?
 TEST(JudgeRounds, ManyEqualCommandsAreNotToldApart) {
   int alarms = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {

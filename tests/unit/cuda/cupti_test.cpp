@@ -31,7 +31,6 @@ bool is_loaded() {
   return text.find("libcupti") != std::string::npos;
 }
 
-/// An environment variable for the time of a test.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
@@ -87,7 +86,6 @@ std::string no_names(CUpti_CallbackDomain /*domain*/, std::uint32_t /*function*/
   return "";
 }
 
-/// As CUPTI hands them over: memory of which the first member says what it is.
 template <typename Record>
 const CUpti_Activity& as_handed_over(const Record& record) {
   return *static_cast<const CUpti_Activity*>(static_cast<const void*>(&record));
@@ -297,7 +295,6 @@ TEST_F(Recorded, StopNeedsAStart) {
   EXPECT_THAT(test::message_of([&] { recorder.stop(); }), HasSubstr("was stopped without a start"));
 }
 
-/// Fills memory of the device and fetches it.
 void fill_and_fetch(void* memory, std::vector<char>& host) {
   check(cudaMemset(memory, 7, host.size()), "cudaMemset");
   check(cudaMemcpy(host.data(), memory, host.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
@@ -367,7 +364,7 @@ TEST(ResidentBlocks, BoundByRegisters) {
 }
 
 TEST(ResidentBlocks, BoundBySharedMemory) {
-  // Each block takes 1 KiB more than it asks for.
+  // Each block uses 1 KiB of reserved memory.
   EXPECT_EQ(blocks(128, 32, 100 * 1024), 2);
   EXPECT_EQ(blocks(128, 32, 113 * 1024), 2);
   EXPECT_EQ(blocks(128, 32, 114 * 1024), 1);

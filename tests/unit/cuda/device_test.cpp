@@ -121,7 +121,6 @@ TEST(DeviceProblem, ADeviceWithoutTheInstructionsIsRefused) {
               AllOf(HasSubstr("Tesla T4"), HasSubstr("compute capability 7.5"), HasSubstr("needs 8.0")));
 }
 
-/// The copies that a plan launches on, in order.
 std::vector<std::size_t> copies_of(const std::vector<GraphRuns>& plan, std::size_t copies) {
   std::vector<std::size_t> order;
   for (const GraphRuns& part : plan) {
@@ -140,7 +139,7 @@ std::vector<std::size_t> in_turn(std::uint64_t iterations, std::size_t first, st
 }
 
 TEST(SamplePlan, RepeatsOneGraphOfWholeTurns) {
-  // 3 copies, at most 8 launches: two turns are one graph.
+  // 3 copies, at most 8 launches: a graph of two turns.
   EXPECT_THAT(plan_sample(20, 0, 3, 8), ElementsAre(GraphRuns{{0, 6}, 3}, GraphRuns{{0, 2}, 1}));
   EXPECT_THAT(plan_sample(1000, 0, 1, 256), ElementsAre(GraphRuns{{0, 256}, 3}, GraphRuns{{0, 232}, 1}));
 }
@@ -184,12 +183,11 @@ TEST(SamplePlan, FewGraphsServeManySamples) {
     for (const GraphRuns& part : plan_sample(777, first, 120, 256)) shapes.insert(part.shape);
     first = copy_after(first, 777, 120);
   }
-  // A sample of 777 begins on one of 120 / gcd(777, 120) = 40 copies: one graph of whole turns, two ends for
-  // each.
+  // Samples start on one of 120 / gcd(777, 120) = 40 copies: one graph of whole turns, two remainders each.
   EXPECT_LE(shapes.size(), 81U);
 }
 
-// Whether a memory checker that finds nothing in our kernels would find this: tools/check_device.sh asks.
+// Proves to tools/check_device.sh that the memory checker finds errors.
 TEST(PlantedError, ASetBehindTheEndOfABuffer) {
   if (std::getenv("HEADROOM_PLANTED_ERROR") == nullptr)
     GTEST_SKIP() << "it needs a GPU and a checker: tools/check_device.sh sets HEADROOM_PLANTED_ERROR";

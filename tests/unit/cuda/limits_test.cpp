@@ -19,7 +19,6 @@
 namespace headroom::cuda {
 namespace {
 
-/// How often each vector is reached, by the arithmetic of the kernels' loop.
 std::vector<int> visits(const Walk& walk, std::size_t memory) {
   std::vector<int> counts(memory, 0);
   for (unsigned block = 0; block < walk.blocks; ++block) {
@@ -70,12 +69,10 @@ TEST(SumOfWords, IsTheSumOfEachWord) {
       sum += word_at(first + count);
     }
   }
-  // Words of ranges that adjoin add up, beyond 2^32 words too.
   const std::size_t many = (std::size_t{1} << 33) + 7;
   EXPECT_EQ(sum_of_words(0, many) + sum_of_words(many, many), sum_of_words(0, 2 * many));
 }
 
-/// Element `index` as CUDA's own types convert it.
 double decoded(MatrixType type, const MatrixOperand& operand, std::size_t index) {
   std::uint16_t half = 0;
   std::uint8_t byte = 0;

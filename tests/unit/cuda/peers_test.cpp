@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The toolkit may lack cuBLAS's headers: then the library is built without its peers.
+// Without cuBLAS's headers the library is built without its peers.
 
 #if __has_include(<cublasLt.h>)
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nvcc makes of kernels and of <<<...>>> calls, by the names of CUDA 12 and 13. No header says so, and
-// arguments that are not looked at need not be named.
+// Functions that nvcc generates calls to for kernels and <<<...>>> (CUDA 12 and 13, undocumented).
 #include "fake_runtime.h"
 
 extern "C" {

@@ -19,7 +19,6 @@ class LaunchTimerTest : public testing::Test {
  protected:
   void SetUp() override { reset_fake_runtime(); }
 
-  /// A timer that has launched already; what it asked of the runtime until then is forgotten.
   LaunchTimer timer(std::size_t copies, double work_ns, Surround around = {}) {
     fake_runtime().work_ns = work_ns;
     return LaunchTimer(device_, launch_, copies, std::move(around));
@@ -30,7 +29,6 @@ class LaunchTimerTest : public testing::Test {
     fake_runtime().ran.clear();
     return calls;
   }
-  /// Whether work went through all copies in turn.
   static void expect_rotation(std::size_t copies) {
     const std::vector<std::size_t>& ran = fake_runtime().ran;
     for (std::size_t i = 1; i < ran.size(); ++i) ASSERT_EQ(ran[i], (ran[i - 1] + 1) % copies) << i;
@@ -119,7 +117,7 @@ class ThreeSamples final : public SampleSource {
   std::vector<Sample> samples;
 };
 
-/// A case that reads 512 KiB; the L2 of the test's device has 1 MiB.
+/// A case that reads 512 KiB; the test device's L2 has 1 MiB.
 ThreeSamples measured(double work_ns, const Surround& around = {}) {
   reset_fake_runtime();
   fake_runtime().work_ns = work_ns;

@@ -16,7 +16,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// The linker's names of where the section of __shared__ begins and ends.
+// Linker symbols for the section of __shared__.
 // NOLINTBEGIN(bugprone-reserved-identifier)
 extern "C" {
 [[gnu::weak]] extern std::byte __start_emulated_shared;
@@ -43,7 +43,7 @@ struct Thread {
   unsigned partner = 0;
 };
 
-/// Tells address sanitizer that execution goes on on another stack.
+/// Reports stack switches to the address sanitizer.
 struct StackSwitch {
 #ifdef __SANITIZE_ADDRESS__
   void* fake = nullptr;
@@ -91,7 +91,6 @@ class Block {
 };
 
 Block* running = nullptr;
-/// What the launch before has still to do when it is waited for.
 std::function<void()> end_of_launch_before;
 
 void Block::enter() {
@@ -103,7 +102,7 @@ void Block::enter() {
   setcontext(&running->scheduler_);
 }
 
-/// Kept from launch to launch: to map them anew would take longer than to run the kernel.
+/// Reused: mapping stacks takes longer than running a kernel.
 std::byte* stack_of(unsigned thread) {
   static std::vector<std::unique_ptr<std::byte[]>> stacks;
   while (stacks.size() <= thread) stacks.emplace_back(new std::byte[kStackBytes]);
@@ -221,17 +220,17 @@ void multiply_tiles(const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], fl
   struct Operands {
     std::uint32_t a[4], b[2];
   };
-  static std::array<Operands, 1024> operands;  // of all threads of the block that runs
+  static std::array<Operands, 1024> operands;
   const unsigned first = thread_index.x / kLanes * kLanes, lane = thread_index.x % kLanes;
   Operands& own = operands[thread_index.x];
   std::ranges::copy(a, own.a);
   std::ranges::copy(b, own.b);
-  exchange(0, lane);  // all lanes have written
+  exchange(0, lane);
   const unsigned row = lane / 4, place = lane % 4;
   const auto half = [&](std::uint32_t pair, unsigned which) {
     return value_of(static_cast<std::uint16_t>(pair >> (16 * which)));
   };
-  // Lane t of the same four has columns 2t, 2t + 1, 2t + 8 and 2t + 9 of a's rows, and the same rows of b.
+  // Lane t of four has columns 2t, 2t + 1, 2t + 8 and 2t + 9 of a's rows, and the same rows of b.
   for (unsigned other = 0; other < 4; ++other) {
     const Operands& of_a = operands[first + 4 * row + other];
     for (unsigned i = 0; i < 4; ++i) {
@@ -240,7 +239,7 @@ void multiply_tiles(const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], fl
         d[i] += half(of_a.a[i / 2 + j / 2 * 2], j % 2) * half(of_b.b[j / 2], j % 2);
     }
   }
-  exchange(0, lane);  // all lanes have read
+  exchange(0, lane);
 }
 
 void wait_for_block() {

@@ -15,8 +15,8 @@
 
 namespace headroom::cuda {
 
-/// Memory of exactly so many bytes, from a multiple of 256 on, as a device gives it: address sanitizer finds
-/// each access behind the end.
+/// Memory of an exact size, aligned to 256 like device memory, so that the address sanitizer finds accesses
+/// past the end.
 class ExactMemory {
  public:
   explicit ExactMemory(std::size_t bytes) : bytes_(bytes) {
@@ -33,7 +33,8 @@ class ExactMemory {
   ExactMemory(const ExactMemory&) = delete;
   ExactMemory& operator=(const ExactMemory&) = delete;
 
-  /// Poisons the memory and returns a function that restores it, as a previous launch that has not ended yet.
+  /// Poisons the memory and returns a function that restores it, like a previous launch that has not ended
+  /// yet.
   std::function<void()> written_later() const {
     const std::vector<std::byte> values(begin(), end());
     std::fill_n(data_, bytes_, std::byte{0xff});
@@ -57,11 +58,10 @@ class ExactMemory {
 
 }  // namespace headroom::cuda
 
-/// CUDA's model of blocks, warps and barriers on the host: with this header included first, kernels compile
-/// as C++ and run block by block, each thread on a stack of its own. Threads switch where they wait for each
-/// other (barriers, exchanges within a warp). What a device leaves undefined is an error here: a barrier that
-/// not every thread of the block reaches, an exchange that not every lane of the warp takes part in. Shared
-/// memory holds NaNs when a block starts.
+/// CUDA's model of blocks, warps and barriers on the host. Include it first: kernels then compile as C++ and
+/// run block by block, each thread on its own stack, switching at barriers and warp exchanges. Undefined
+/// behaviour on a device throws: a barrier that not all threads of the block reach, an exchange without all
+/// lanes of the warp. Shared memory is NaN at the start of a block.
 
 namespace headroom::emulated {
 
@@ -70,34 +70,33 @@ struct Index {
 };
 extern Index thread_index, block_index, block_size, grid_size;
 
-/// Which thread of a block runs first: a barrier that is missing shows in one of them.
+/// Order in which threads run first: one of them shows a missing barrier.
 enum class Order { kForward, kBackward };
 
-/// Runs `kernel` for every thread of every block. `threads` is a multiple of 32. Throws std::logic_error
-/// where threads wait for each other in vain.
+/// Runs `kernel` for every thread of every block. `threads` is a multiple of 32. Throws std::logic_error on
+/// deadlock.
 void launch(unsigned blocks, unsigned threads, Order order, const std::function<void()>& kernel);
 
-/// A launch that starts before the one before it has ended: `end` is called, once, when a thread first waits
-/// for that one, and does what it still had to do. Throws std::logic_error where no thread waits.
+/// A launch that starts before its predecessor has ended: the first thread to wait for the predecessor calls
+/// `end`, which does its remaining work. Throws std::logic_error if no thread waits.
 void launch_early(unsigned blocks, unsigned threads, Order order, const std::function<void()>& end,
                   const std::function<void()>& kernel);
 
-/// griddepcontrol.wait; called by a kernel.
+/// griddepcontrol.wait, for kernels.
 void wait_for_launch_before();
 
-/// What a launch asks for beside what its kernel declares, as much as a device gives a block.
+/// Dynamic shared memory, of the maximum size per block.
 void* dynamic_shared_memory();
 
 /// binary16, rounded to nearest even.
 std::uint16_t f16_bits(float value);
 float f16_value(std::uint16_t bits);
 
-/// __syncthreads and an exchange of 32 bits with another lane of the warp; called by a kernel.
+/// For kernels: __syncthreads, and an exchange of 32 bits with another lane of the warp.
 void wait_for_block();
 std::uint32_t exchange(std::uint32_t value, unsigned with_lane);
 
-/// mma.m16n8k16: d += a b, with the registers of all lanes of the warp; `value_of` gives what 16 bits stand
-/// for.
+/// mma.m16n8k16: d += a b, with the registers of all lanes of the warp; `value_of` converts 16 bits.
 void multiply_tiles(const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], float (&d)[4],
                     const std::function<float(std::uint16_t)>& value_of);
 
@@ -119,7 +118,7 @@ inline void __syncthreads() {
   headroom::emulated::wait_for_block();
 }
 inline void __threadfence() {}
-/// Of whole warps only: the mask is that of all lanes.
+/// Whole warps only: the mask has all lanes.
 inline std::uint32_t __shfl_sync(unsigned /*mask*/, std::uint32_t value, int from) {
   return headroom::emulated::exchange(value, static_cast<unsigned>(from) % 32);
 }

@@ -15,7 +15,7 @@
 
 namespace headroom::cuda {
 
-/// The oracle's team: this thread.
+/// A team of this thread, for the oracle.
 inline headroom::Team alone() {
   return [](const std::function<void(int, int)>& body) { body(0, 1); };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulated_device.h"
-// Kernels need CUDA's keywords, which emulated_device.h defines.
+// emulated_device.h comes first: it defines CUDA's keywords.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -24,7 +24,6 @@ namespace {
 
 using emulated::Order;
 
-/// Weights of `matrices` matrices and x, at random, and y in float64 for those that are chosen.
 template <typename T>
 struct GemvCase {
   std::size_t rows, columns;
@@ -55,7 +54,7 @@ struct GemvCase {
 template <typename T>
 using WeightsOf = std::conditional_t<sizeof(T) == 1, Int8Weights, Bf16Weights>;
 
-/// As an early launch: x, and which matrices are chosen, come from the launch before.
+/// An early launch: the previous one writes x and the choice of matrices.
 template <typename T, GemvForm kForm, bool kAligned>
 void run(const GemvCase<T>& of, unsigned team_threads, unsigned blocks, Order order,
          unsigned threads = kGemvThreads) {
@@ -86,7 +85,6 @@ void run(const GemvCase<T>& of, unsigned team_threads, unsigned blocks, Order or
   expect_close({y.as<Bf16>(), outputs}, of.expected(), GemvWorkload::kTolerance);
 }
 
-/// Calls body.operator()<form>() for each that is compiled.
 template <typename Body>
 void for_each_form(const Body& body) {
   [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
@@ -199,7 +197,6 @@ struct Layer {
   }
 };
 
-/// A layer in memory of the device, and what its launch leaves.
 struct DeviceLayer {
   ExactMemory weights, bias, gamma, beta, values, moments;
   const Layer& of;
@@ -236,8 +233,6 @@ struct Chain {
   }
 };
 
-/// Both as early launches, each reading what the one before it wrote. The second layer with teams of
-/// `team_threads`.
 template <GemvForm kForm, bool kAligned>
 void run(const Chain& of, unsigned team_threads, unsigned blocks, Order order, int times = 1) {
   const DeviceLayer up(of.up, blocks), down(of.down, blocks);
@@ -314,7 +309,7 @@ struct NormCase {
   }
 };
 
-/// kVectors 0: the kernel for long rows. The others as early launches, x coming from the launch before.
+/// kVectors 0: the kernel for long rows.
 template <int kVectors, bool kAligned>
 void run(const NormCase& of, unsigned threads, unsigned blocks, Order order) {
   const ExactMemory x(of.x), gamma(of.gamma), beta(of.beta), y(of.x.size() * sizeof(Bf16));

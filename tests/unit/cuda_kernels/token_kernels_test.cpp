@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulated_device.h"
-// Kernels need CUDA's keywords, which emulated_device.h defines.
+// emulated_device.h comes first: it defines CUDA's keywords.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace {
 
 using emulated::Order;
 
-/// Attention of a token behind many, where nothing is kept from its position on.
+/// Keys and values from the position on are unset.
 template <int kPerLane>
 void expect_attention_is_right(std::uint32_t position, std::uint32_t splits, Order order) {
   constexpr std::uint32_t kHeads = 4, kKvHeads = 2, kPositions = 420, kWidth = 32 * kPerLane;
@@ -73,7 +73,6 @@ void expect_attention_is_right(std::uint32_t position, std::uint32_t splits, Ord
                                  kKvHeads,
                                  kPositions,
                                  splits};
-  // The position and the token's own come from launches before this one.
   const auto end_of_position = at.written_later(), end_of_qkv = of_qkv.written_later();
   const auto end = [&] {
     end_of_position();
@@ -144,7 +143,7 @@ LlmConfig small_model(const std::string& dtype, std::size_t experts, std::size_t
   return config;
 }
 
-/// A decoder of emulated launches, laid out as DeviceDecoder has it.
+/// A decoder of emulated launches with DeviceDecoder's layout.
 template <typename Weights, int kPerLane, unsigned kDepth>
 class EmulatedDecoder {
  public:
@@ -189,7 +188,7 @@ class EmulatedDecoder {
   }
 
  private:
-  /// In memory of exactly their size; those of an entry take turns by rows.
+  /// In memory of exact size; the matrices of an entry alternate by rows.
   StreamedMatrix matrix(const std::vector<std::vector<const LlmMatrix*>>& stack) {
     const LlmMatrix& first = *stack.front().front();
     std::vector<std::byte> bytes;
@@ -213,8 +212,7 @@ class EmulatedDecoder {
   const std::uint16_t* vector(const Bf16* values, std::size_t count) {
     return kept_.emplace_back(std::vector<Bf16>(values, values + count)).template as<std::uint16_t>();
   }
-  /// Each waits for the launch before it, as it must where launches start early; `end` is what that one does
-  /// last.
+  /// An early launch; the previous one ends with `end`.
   void launch(
       unsigned blocks, unsigned threads, const std::function<void()>& kernel,
       const std::function<void()>& end = [] {}) {
@@ -291,7 +289,7 @@ class EmulatedDecoder {
       up.chosen = chosen_.as<std::int32_t>();
       up.slots = static_cast<std::uint32_t>(config_.chosen);
     }
-    // Which experts are chosen must not be read before the launch that chooses them has ended.
+    // The chosen experts must not be read before the choosing launch has ended.
     const std::function<void()> choose = config_.is_gated() ? chosen_.written_later() : [] {};
     launch(
         3, threads_,
@@ -350,7 +348,6 @@ TEST(TokenPass, ExpertsAreRight) {
   expect_right<Bf16Weights>(5, Order::kBackward, 96, 1, true);
 }
 
-/// Draws many times; how often each token came.
 std::map<std::int32_t, int> drawn(const std::vector<float>& logits, std::uint32_t top_k, float temperature,
                                   int times, unsigned threads = 64) {
   const ExactMemory memory(logits), tokens(std::vector<std::int32_t>(2)),

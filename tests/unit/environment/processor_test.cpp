@@ -91,7 +91,6 @@ TEST(Cpuid, ArmMachines) {
 }
 
 #if defined(__x86_64__)
-/// The value of the first line of /proc/cpuinfo with this name.
 std::string kernel_says(std::string_view name) {
   for (const std::string& line : split(text_of_file("/proc/cpuinfo"), '\n')) {
     const std::size_t colon = line.find(':');
@@ -168,7 +167,7 @@ TEST(Topology, LastLevelAddsUpAllItsInstances) {
 
 const std::vector<int> kTwo{0, 1};
 
-/// /proc/stat of two CPUs, each with that many ticks of work, stolen and idle.
+/// /proc/stat of two CPUs with these ticks of work, stolen and idle.
 std::string stat_of(int work0, int work1, int stolen, int idle) {
   const auto line = [&](const std::string& name, int work) {
     return name + " " + std::to_string(work) + " 0 0 " + std::to_string(idle) + " 0 0 0 " +
@@ -182,7 +181,6 @@ std::string pressure_of(long total) {
          "\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
 }
 
-/// The load of a machine whose files change from one text to the other in a tenth of a second.
 CpuLoad load_of(const std::string& before, const std::string& after, long waited_us = -1) {
   FileTree proc;
   proc.file("stat", before);
@@ -260,7 +258,7 @@ TEST(LoadWarning, ComesWhereTheThreadsDoNotFitBesideTheOthers) {
 }
 
 TEST(LoadWarning, ComesWhereWhatIsMeasuredHasToShareTheLastCpu) {
-  // Two programs beside a third on two CPUs: each gets two thirds of one.
+  // Three programs on two CPUs: each gets two thirds of one.
   const CpuLoad shared{.cpus = 2, .busy = 1.33, .own = 0.67};
   ASSERT_TRUE(load_warning(shared, 1, "while"));
   EXPECT_FALSE(load_warning({.cpus = 2, .busy = 0.1, .own = 1.9}, 1, "while")) << "it takes them itself";

@@ -27,7 +27,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using Traffic = ControllerEvent::Traffic;
 
-/// A kernel without hardware: what is counted while a counter runs is what the test says.
+/// Counters without hardware; the test sets their values.
 class FakeKernel final : public CounterKernel {
  public:
   struct Counter {
@@ -36,12 +36,12 @@ class FakeKernel final : public CounterKernel {
     CounterReading reading;
   };
 
-  std::function<int(const CounterRequest&)> error{};  ///< errno of opening; 0: it opens
+  std::function<int(const CounterRequest&)> error{};  ///< errno of opening; 0: success
   std::function<bool(const CounterRequest&)> unreadable{};
   std::size_t largest_group = 8;
   std::vector<int> thread_numbers{11, 12};
   std::map<int, Counter> counters;
-  std::uint64_t background = 0;  ///< counted by each counter that runs again
+  std::uint64_t background = 0;  ///< counted by each re-enabled counter
 
   int open(const CounterRequest& request) override {
     if (const int refused = error ? error(request) : 0) return -refused;
@@ -55,7 +55,7 @@ class FakeKernel final : public CounterKernel {
   }
   void start(int counter) override {
     set(counter, true);
-    // For a second time: while nothing of ours runs.
+    // Enabled again, while nothing of ours runs.
     CounterReading& reading = counters.at(counter).reading;
     if (reading.enabled_ns > 0)
       reading = {reading.count + background, 2 * reading.enabled_ns, 2 * reading.running_ns};
@@ -69,7 +69,6 @@ class FakeKernel final : public CounterKernel {
   void close(int counter) override { counters.erase(counter); }
   std::vector<int> threads() override { return thread_numbers; }
 
-  /// Something happens: what `reading` says of each counter that runs is added.
   void happen(const std::function<CounterReading(const CounterRequest&)>& reading) {
     for (auto& [number, counter] : counters) {
       if (!counter.runs) continue;
@@ -106,13 +105,13 @@ TEST(ProcessCounters, AddUpAllThreadsAndLeaveNothingOpen) {
   EXPECT_EQ(counters.text(),
             "instructions, cycles, cache misses; memory controllers: none is listed in "
             "/sys/bus/event_source/devices");
-  kernel.happen(plain);  // before: counts for nothing
+  kernel.happen(plain);
   const WorkCounts counts = counters.count([&] {
     EXPECT_EQ(kernel.counters.size(), 6U);
     kernel.happen(plain);
   });
   EXPECT_TRUE(kernel.counters.empty());
-  EXPECT_EQ(counts.cycles, 110);  // PERF_COUNT_HW_CPU_CYCLES is 0
+  EXPECT_EQ(counts.cycles, 110);
   EXPECT_EQ(counts.instructions, 220);
   EXPECT_EQ(counts.cache_misses, 440);
   EXPECT_FALSE(counts.memory_bytes);
@@ -140,7 +139,7 @@ TEST(ProcessCounters, ThatTakeTurnsAreScaledToTheWholeTime) {
   const ProcessCounters counters(kernel, work_events(), {});
   const WorkCounts counts = counters.count([&] {
     kernel.happen([](const CounterRequest& request) -> CounterReading {
-      if (request.config[0] == PERF_COUNT_HW_CACHE_MISSES) return {7, 1000, 0};  // never had its turn
+      if (request.config[0] == PERF_COUNT_HW_CACHE_MISSES) return {7, 1000, 0};  // never scheduled
       if (request.config[0] == PERF_COUNT_HW_CPU_CYCLES) return {50, 1000, 250};
       if (request.thread == 12) return {};  // slept
       return {30, 900, 600};
@@ -239,7 +238,7 @@ TEST(ProcessCounters, AddUpMemoryControllersAndTellWhatOthersMove) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     kernel.happen(plain);
   };
-  // The same counts in as long a time: near enough, whatever a sleep takes.
+  // A rate, because a sleep may take longer.
   const double background = counters.count(slowly).background_bytes;
   EXPECT_GT(background, 0.3 * 64 * 3 * 4);
   EXPECT_LT(background, 3 * 64 * 3 * 4);
@@ -268,7 +267,7 @@ TEST(ProcessCounters, ThatWereTakenMeanwhileAreAnErrorAndNothingStaysOpen) {
   EXPECT_TRUE(kernel.counters.empty());
 }
 
-/// The system call for real: events of the kernel itself, which virtual machines count, too.
+/// Kernel software events, which virtual machines have.
 TEST(ProcessCounters, CountThisProcessWithItsThreads) {
   constexpr std::array<CounterEvent, 3> kSoftware{{
       {"task_clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
@@ -288,7 +287,7 @@ TEST(ProcessCounters, CountThisProcessWithItsThreads) {
     for (std::size_t page = 0; page < kPages; ++page) static_cast<volatile char*>(memory)[page * kPage] = 1;
     ::munmap(memory, kPages * kPage);
   };
-  // One thread that is there before, as those of a pool are, and one that is started meanwhile.
+  // An existing thread and one started meanwhile.
   std::atomic<int> turn = 0;
   std::thread pool([&] {
     while (turn == 0) std::this_thread::yield();

@@ -9,7 +9,6 @@
 
 namespace headroom {
 
-/// Requests the given samples in order and keeps the results.
 class ScriptedSource final : public SampleSource {
  public:
   explicit ScriptedSource(std::vector<SampleRequest> requests = {}) : requests_(std::move(requests)) {}

@@ -22,7 +22,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class Verify : public testing::Test {
  protected:
-  /// Verifies a run that writes `actual`; why it was wrong, or "right".
   template <typename T>
   std::string verdict(const std::vector<T>& actual, const std::vector<double>& expected,
                       Tolerance tolerance = {}) {
@@ -50,7 +49,7 @@ TEST_F(Verify, TheRightAnswerIsMarkedWithItsError) {
   const CaseInfo said = info();
   EXPECT_TRUE(said.verified);
   EXPECT_EQ(said.tolerance, 1e-3);
-  // 0.0002 over the root mean square of 1, 2, 3, which is larger than 2.
+  // 0.0002 / root mean square of 1, 2, 3.
   EXPECT_NEAR(said.max_error, 0.0002 / std::sqrt(14.0 / 3), 1e-9);
 }
 
@@ -61,7 +60,7 @@ TEST_F(Verify, AWrongValueIsNamedWithItsIndex) {
 }
 
 TEST_F(Verify, TheToleranceScalesWithTheSizeOfTheTerms) {
-  // 0.01 off a value of 0, among values of 1000: a rounding error of a sum, not a wrong answer.
+  // 0.01 off at a value of 0 among values of 1000: a rounding error of a sum.
   EXPECT_EQ(verdict<double>({1000, 0.005, -1000}, {1000, 0, -1000}, {1e-5, 0}), "right");
   EXPECT_THAT(verdict<double>({1000, 0.05, -1000}, {1000, 0, -1000}, {1e-5, 0}), HasSubstr("index 1"));
 }
@@ -141,7 +140,7 @@ TEST_F(Verify, ValuesThatWereComputedAlreadyAreHeldToTheSame) {
 
 constexpr Tolerance kExact{.relative = 1.25 * 0x1p-8};
 
-/// y = W x with W[rows, columns] and x of bf16, as a gemv of ours has it.
+/// y = W x with W[rows, columns] and x of bf16.
 struct Product {
   std::size_t rows, columns;
   std::vector<Bf16> weights, x;
@@ -160,7 +159,7 @@ struct Product {
       y[i / columns] += weight(i / columns, i % columns) * to_float(x[i % columns]);
     return y;
   }
-  /// Each product and each sum rounded to bf16, in `lanes` sums; columns from `end` on are left out.
+  /// Rounds each product and sum to bf16, in `lanes` partial sums; omits columns from `end` on.
   std::vector<Bf16> in_bf16(std::size_t lanes, std::size_t end) const {
     std::vector<Bf16> y(rows);
     for (std::size_t row = 0; row < rows; ++row) {
@@ -185,7 +184,6 @@ Tolerance bf16_of(const Product& product) {
   return tolerance_of_sums(kExact, Precision::kBf16, {product.columns}, product.rows);
 }
 
-/// Why the answer is wrong, or "right".
 std::string verdict(const std::vector<Bf16>& answer, const std::vector<double>& expected, Tolerance tolerance,
                     CaseInfo* info = nullptr) {
   ScriptedSource source;
@@ -231,14 +229,13 @@ TEST(SumTolerance, HoldsForSumsInBf16AndNotForF32s) {
       EXPECT_EQ(verdict(product.in_bf16(lanes), product.exact(), bf16_of(product), &info), "right");
       EXPECT_EQ(info.sums_in, Precision::kBf16);
       EXPECT_LE(info.max_error, info.tolerance);
-      // Not so wide that it says nothing: with one sum a fifth of what is allowed is really lost.
+      // The tolerance is not too wide: one sum uses a fifth.
       if (lanes == 1) EXPECT_GT(info.max_error, info.tolerance / 5);
       EXPECT_NE(verdict(product.in_bf16(lanes), product.exact(), kExact), "right");
     }
   }
 }
 
-/// Each makes an answer that is summed in bf16 wrong.
 struct Fault {
   const char* name;
   std::function<std::vector<Bf16>(const Product&)> answer;
@@ -306,7 +303,7 @@ TEST(SumTolerance, ASkippedColumnIsFoundInSumsInF32) {
 }
 
 TEST(SumTolerance, ManyErrorsThatHideOneByOneAreFoundTogether) {
-  // Of 16384 terms in bf16 a value may be its own size off: all of them may not.
+  // With 16384 terms in bf16 one value may be off by its size, but not all.
   std::vector<double> expected(4096);
   fill_random(std::span(expected), 1);
   std::vector<Bf16> y;

@@ -42,7 +42,7 @@ std::string gzipped(const std::string& text) {
 
 std::string zstandard(const std::string& text) {
   std::string packed(ZSTD_compressBound(text.size()), '\0');
-  // With a checksum, as the zstd program writes it.
+  // With a checksum, like the zstd program.
   ZSTD_CCtx* context = ZSTD_createCCtx();
   ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
   packed.resize(ZSTD_compress2(context, packed.data(), packed.size(), text.data(), text.size()));
@@ -186,7 +186,7 @@ TEST(CsvLine, ReadsBackAsItWas) {
   EXPECT_EQ(parse_csv(text, "t"), rows);
 }
 
-/// Empty where nothing is refused.
+/// Empty if not refused.
 std::string refusal(std::string_view text) {
   try {
     refuse_impossible_toml(text, "a.toml");

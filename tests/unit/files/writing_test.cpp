@@ -85,7 +85,7 @@ TEST_F(FileWriterTest, KeepsModeAndLinks) {
   EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
-/// A limit on the size of files stands for a disk that was full for a moment.
+/// A file size limit simulates a temporarily full disk.
 TEST_F(FileWriterTest, WhatLostAPieceIsNeverFinished) {
   for (const char* name : {"a.json", "a.json.gz", "a.json.zst"}) {
     write_file_atomically(folder_ / name, "before");
@@ -215,7 +215,7 @@ TEST_F(JournalTest, IsUnfinishedOnceItsWriterIsGone) {
   EXPECT_THAT(unfinished_journals(folder_), ElementsAre(path));
 }
 
-/// A limit on the size of files stands for a full disk: a write gives what fits, the next one fails.
+/// A file size limit simulates a full disk.
 TEST_F(JournalTest, AFullDiskLeavesWholeLinesAndTheNextOneFits) {
   Journal journal(folder_);
   journal.append("kept");

@@ -21,7 +21,6 @@ StoredSeries latency() {
   return series;
 }
 
-/// 10 with a little noise, `factor` times as much from `change` on.
 std::vector<StoredValue> values(std::size_t count, std::size_t change, double factor) {
   std::vector<StoredValue> all;
   for (std::size_t i = 0; i < count; ++i) {

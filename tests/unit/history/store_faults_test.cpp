@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged stores, processes that write at once or are killed while they write, and full disks.
-// HEADROOM_STORE_RUNS and HEADROOM_STORE_KILLS ask for more than the few that fit a unit test.
+// HEADROOM_STORE_RUNS and HEADROOM_STORE_KILLS: number of repetitions.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,7 +41,7 @@ std::string exported(Store& store) {
   return all;
 }
 
-/// A history in a file, changed behind its back.
+/// A history file modified externally.
 class DamagedHistory : public testing::Test {
  protected:
   void SetUp() override {
@@ -156,7 +155,7 @@ int from_environment(const char* name, int fallback) {
   return text == nullptr ? fallback : std::atoi(text);
 }
 
-/// A child process that does nothing of the test framework's own at its end.
+/// Exits without running the test framework.
 template <typename Body>
 pid_t child_process(Body body) {
   const pid_t child = ::fork();
@@ -171,7 +170,6 @@ pid_t child_process(Body body) {
   ::_exit(status);
 }
 
-/// Every run has the records that it says, and its first record tells who wrote it.
 void expect_whole_runs(Store& store, std::size_t records) {
   for (const StoredRun& run : store.runs()) {
     EXPECT_EQ(run.records, records);
@@ -200,7 +198,7 @@ TEST_P(StoreCrashTest, ProcessesThatWriteAtOnceLoseNothing) {
   const int runs = from_environment("HEADROOM_STORE_RUNS", 20);
   std::vector<pid_t> children;
   for (int process = 0; process < kProcesses; ++process) {
-    // Each opens a store that is not there yet: one of them makes it.
+    // All processes create the store.
     children.push_back(child_process([&, process] {
       const auto store = open();
       for (int run = 0; run < runs; ++run) {
@@ -248,7 +246,6 @@ TEST_P(StoreCrashTest, KilledWritersLeaveWholeRuns) {
     std::int64_t id = 0;
     while (::read(pipe[0], &id, sizeof id) == sizeof id) acknowledged.insert(id);
     ::close(pipe[0]);
-    // What the writer was told to be stored is there, and what is there is whole.
     const auto store = open();
     std::set<std::int64_t> stored;
     for (const StoredRun& run : store->runs()) stored.insert(run.id);
@@ -288,7 +285,6 @@ std::size_t files_in(const fs::path& folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-/// Refused both ways, and not a byte or a file more than before.
 void expect_refused(const TemporaryFolder& folder, const fs::path& path, const std::string& why) {
   const std::string before = read_file(path);
   const std::size_t files = files_in(folder.path());
@@ -358,7 +354,6 @@ TEST(SqliteFile, DamagedRecordIsTold) {
               HasSubstr("run 1: damaged"));
 }
 
-/// Runs `body` in a child process that has given up root; returns its exit status.
 template <typename Body>
 int status_as_nobody(const fs::path& folder, Body body) {
   const pid_t child = ::fork();
@@ -397,7 +392,7 @@ TEST(SqliteFile, ReadOnlyFileInAReadOnlyFolderCanBeRead) {
   EXPECT_EQ(open_store(place, StoreAccess::kRead)->runs().size(), 1u);
 }
 
-/// Where the log that holds the newest runs cannot be read, the file alone is not the whole truth.
+/// The log has the newest runs; without it the file alone would be incomplete.
 TEST(SqliteFile, AReaderThatCannotUseTheLogDoesNotLeaveItOut) {
   const TemporaryFolder folder;
   const std::string place = (folder / "h").string(), copy = (folder / "copy").string();
@@ -422,7 +417,7 @@ TEST(SqliteFile, FullDiskLosesTheRunAndNothingElse) {
   open_store(place)->append(run_at(1, 1));
   const pid_t child = ::fork();
   if (child == 0) {
-    // A limit on the size of files stands for the full disk: writes fail in the same place.
+    // A file size limit simulates a full disk.
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{200000, 200000};
     ::setrlimit(RLIMIT_FSIZE, &limit);

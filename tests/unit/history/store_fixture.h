@@ -18,8 +18,7 @@ namespace headroom::test {
 
 enum class Backend { kSqlite, kPostgresql };
 
-/// The kinds of store that this process is to test: HEADROOM_TEST_POSTGRESQL names a server to use up, and
-/// then only that one.
+/// Only PostgreSQL if HEADROOM_TEST_POSTGRESQL names a server, whose contents are lost.
 inline std::vector<Backend> backends() {
   if (std::getenv("HEADROOM_TEST_POSTGRESQL") != nullptr) return {Backend::kPostgresql};
   return {Backend::kSqlite};
@@ -29,7 +28,6 @@ inline std::string backend_name(const testing::TestParamInfo<Backend>& info) {
   return info.param == Backend::kSqlite ? "Sqlite" : "Postgresql";
 }
 
-/// A new temporary folder; removed with its contents in the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -86,7 +84,6 @@ inline std::vector<Record> run_at(std::uint64_t time, double value, std::size_t 
   return run;
 }
 
-/// A location for a new store.
 class StorePlace {
  public:
   explicit StorePlace(Backend backend) : backend_(backend) {

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Starts a PostgreSQL server of its own and runs a program against it.
+"""Starts a temporary PostgreSQL server and runs a program against it.
 
     with_postgresql.py PROGRAM [ARGUMENT...]
 
-The server keeps its data in a temporary folder, listens on a Unix socket there and nowhere else, and ends with the
-program, which finds its URL in HEADROOM_TEST_POSTGRESQL. Exits with what the program exits with, or with 77 where
-there is no PostgreSQL.
+The server keeps its data in a temporary folder and listens only on a Unix socket there; HEADROOM_TEST_POSTGRESQL has
+its URL. Exits with the program's code, or with 77 without PostgreSQL.
 """
 import glob
 import os
@@ -22,13 +21,13 @@ SKIPPED = 77
 
 
 def find(program):
-    """initdb and postgres are not in PATH on Debian: each version has a folder of its own."""
+    """On Debian initdb and postgres are not in PATH, but in a folder per version."""
     debian = sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{program}"), key=lambda p: int(p.split("/")[4]))
     return debian[-1] if debian else shutil.which(program)
 
 
 def server_user():
-    """The server refuses to run as root: the account that is there for it, or the one for nothing in particular."""
+    """The server refuses to run as root: returns postgres or nobody."""
     if os.geteuid() != 0:
         return {}
     for name in ("postgres", "nobody"):

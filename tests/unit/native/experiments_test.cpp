@@ -208,7 +208,6 @@ TEST(Experiments, BackendsOfOneCaseRunSideBySide) {
   Registry registry;
   register_native_experiments(registry);
   SharedObjects shared;
-  // The inner case runs while the outer one holds its inputs, as two cases of a runner do.
   class Inner : public FewSamples {
    public:
     void ready(const CaseInfo& said) override {
@@ -282,11 +281,11 @@ TEST(LimitExperiments, PingPongNeedsTwoThreads) {
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one CPU";
   const Outcome outcome = run(hot_case("limit.pingpong", {}, 2));
   expect_measured(outcome, "limit.pingpong");
-  // A transfer between caches takes more than a cycle and less than a system call.
+  // A transfer between caches takes between a cycle and a system call.
   EXPECT_GT(outcome.samples[0].elapsed_ns / 3, 1);
 }
 
-/// oneDNN has nothing for bf16 where a CPU has no AVX-512; its own variable hides that from it.
+/// oneDNN has no bf16 without AVX-512, which ONEDNN_MAX_CPU_ISA can hide.
 bool may_be_missing(const Outcome& outcome) {
   const bool hidden = std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr;
   return outcome.skipped.starts_with("oneDNN does not do this here") &&
@@ -342,8 +341,7 @@ TEST(Peers, OpenBlasCountsTheBytesOfItsFloats) {
   EXPECT_THAT(info.notes.at("weights"), HasSubstr("f32"));
 }
 
-/// The suite runs these tests on levels below the CPU's own, too (tests/native/CMakeLists.txt). One that it
-/// lacks is no failure.
+/// The suite also runs on lower levels (tests/native/CMakeLists.txt).
 class LevelIsThere : public ::testing::Environment {
   void SetUp() override {
     const char* wanted = std::getenv("HEADROOM_ISA");
@@ -359,7 +357,6 @@ class LevelIsThere : public ::testing::Environment {
 
 class IsaLevelTest : public ::testing::TestWithParam<Isa> {};
 
-/// What a CPU lacks is said by name: all other tests of kernels run what is there.
 TEST_P(IsaLevelTest, IsChosenWhereTheEnvironmentNamesIt) {
   const ForcedIsa forced(name_of(GetParam()));
   if (std::ranges::count(available_isas(), GetParam()) == 0) {
@@ -405,7 +402,7 @@ TEST(Isa, AForcedBaselineRunsOtherCodeThanTheBest) {
             gemv_kernel("int8", available_isas().back()).multiply);
 }
 
-/// Not one number at a time, as it was where Highway has nothing for the baseline.
+/// Highway has no SSE2 target; the baseline must still be vectorised.
 TEST(Isa, TheBaselineHasVectors) {
 #if defined(__x86_64__) && !defined(__SSE4_1__)
   EXPECT_EQ(portable_gemv_kernel("bf16", Isa::kBaseline).isa, "SSE2");

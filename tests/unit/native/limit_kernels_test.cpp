@@ -24,10 +24,8 @@
 namespace headroom::native {
 namespace {
 
-/// Line counts around the unrolled blocks of the kernels.
 const std::size_t kLineCounts[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 100};
 
-/// Pages of which some may be forbidden, and one more behind them.
 class GuardedPages {
  public:
   explicit GuardedPages(std::size_t pages)
@@ -77,7 +75,7 @@ TEST(ReadKernels, StayWithinTheirRange) {
   }
 }
 
-/// Reading a page that is forbidden kills the child: so each line of the range is proved to be read.
+/// Reading a protected page kills the child: proves that each line is read.
 bool reads(ReadKernel kernel, const std::byte* data, std::size_t bytes) {
   const pid_t child = fork();
   if (child == 0) {
@@ -109,7 +107,7 @@ TEST(ReadKernels, ReadTheLastLineOfOddRanges) {
     for (const char* pattern : {"linear", "streams", "prefetch", "streams_prefetch"}) {
       GuardedPages pages(2);
       pages.forbid(2);
-      // The last of 17 lines is the first of the forbidden page.
+      // The last of 17 lines is the first of the protected page.
       EXPECT_TRUE(reads(read_kernel(pattern, isa), pages.end() - 16 * kLineBytes, 17 * kLineBytes))
           << pattern << " " << name_of(isa);
     }
@@ -189,7 +187,7 @@ TEST(PeakKernels, BytesHaveOneWhereVectorsOfTheInstructionSetMultiplyThem) {
 }
 
 TEST(PeakKernels, TimeGrowsWithTheRounds) {
-  // A loop that the compiler drops would take no time however many its rounds.
+  // A loop removed by the compiler would take no time for any number of rounds.
   const PeakKernel kernel = peak_kernel("f32", "fma", available_isas().back());
   const auto best_ns = [&](std::uint64_t rounds) {
     double best = 1e18;
@@ -204,7 +202,7 @@ TEST(PeakKernels, TimeGrowsWithTheRounds) {
   EXPECT_GT(best_ns(400'000), 4 * best_ns(40'000));
 }
 
-/// Operations per nanosecond: the most in any of many short attempts.
+/// The best of many short attempts, in operations per ns.
 template <typename Body>
 double best_rate(double operations, const Body& body) {
   double best_ns = 1e18;
@@ -217,7 +215,6 @@ double best_rate(double operations, const Body& body) {
   return operations / best_ns;
 }
 
-/// The peak that a case with FLOPs of `dtype` is held against.
 double peak_rate(const std::string& dtype, Isa isa) {
   double best = 0;
   for (const char* pattern : {"fma", "dot", "amx"}) {
@@ -229,7 +226,6 @@ double peak_rate(const std::string& dtype, Isa isa) {
   return best;
 }
 
-/// Of weights that stay in the first-level cache.
 double gemv_rate(const std::string& dtype, Isa isa, GemvForm form) {
   constexpr std::size_t kRows = 16, kColumns = 512, kPasses = 8;
   const GemvKernel kernel = gemv_kernel(dtype, isa, form);
@@ -246,7 +242,7 @@ double gemv_rate(const std::string& dtype, Isa isa, GemvForm form) {
   });
 }
 
-/// A limit is one only if its instructions are the best that the kernels of the same level have.
+/// A peak must use the best instructions of the kernels of its level.
 TEST(PeakKernels, NoKernelOfTheSameLevelMultipliesFaster) {
   for (const Isa isa : available_isas()) {
     const ForcedIsa forced(name_of(isa));
@@ -263,7 +259,6 @@ TEST(PeakKernels, NoKernelOfTheSameLevelMultipliesFaster) {
   }
 }
 
-/// Of a matrix that stays in the first-level cache, times so many vectors.
 double matrix_rate(LlmFormat format, std::size_t vectors, Isa isa) {
   constexpr std::size_t kRows = 16, kColumns = 512, kPasses = 8;
   LlmMatrix matrix;
@@ -296,7 +291,6 @@ TEST(PeakKernels, NoMatrixOfAModelMultipliesFasterThanWhatItIsHeldAgainst) {
   }
 }
 
-/// Of a model whose matrices are all of `dtype`, as llm.decode and llm.prefill declare it.
 std::string declared(const char* dtype, const LlmShape& shape, Isa isa) {
   return llm_work(llama2_7b(dtype), shape, isa).dtype;
 }
@@ -306,14 +300,14 @@ TEST(LlmWork, IntegersAreHeldAgainstIntegersWhereTheyAreMultipliedAsSuch) {
   for (const Isa isa : available_isas()) {
     for (const char* dtype : {"bf16", "int8", "int8_g32", "int4"}) {
       const bool is_block = is_blocked(llm_format(dtype));
-      // As docs/llm.md has it: x is fixed point from AVX2 on, times blocks where bytes are multiplied.
+      // See docs/llm.md: x is fixed point from AVX2 on, with blocks where bytes are multiplied.
       const Isa least = is_block ? Isa::kAvx512Vnni : Isa::kAvx2;
 #if defined(__x86_64__)
       const bool is_integer = std::string(dtype) != "bf16" && isa >= least;
       EXPECT_EQ(declared(dtype, token, isa), is_integer ? "int8" : "bf16") << dtype << " " << name_of(isa);
 #endif
       EXPECT_EQ(declared(dtype, tokens, isa), "bf16") << "many are multiplied as bf16: " << dtype;
-      // The last token's logits alone are one vector: too few operations to be held against.
+      // Only the last token's logits multiply one vector: too few operations for a peak.
       EXPECT_EQ(declared(dtype, prompt, isa), "bf16") << dtype;
     }
   }

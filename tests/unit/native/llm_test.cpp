@@ -54,7 +54,6 @@ class LlmDecoderTest : public ::testing::TestWithParam<std::tuple<Isa, int, Deco
   LlmDecoder decoder(std::size_t positions) {
     return {weights_, pool_, isa_, positions, TopKSampler(20, 0.8F, 1, isa_)};
   }
-  /// Errors as a share of the root mean square of all logits.
   void expect_right(std::span<const float> logits, std::span<const std::int32_t> tokens,
                     const LlmRouting& routing) {
     const ExactLogits exact = exact_logits(fresh_threads(1), weights_, tokens, routing);
@@ -85,7 +84,7 @@ TEST_P(LlmDecoderTest, LogitsAgreeWithFloat64) {
 }
 
 TEST_P(LlmDecoderTest, APromptAtOnceIsThePromptTokenByToken) {
-  std::vector<std::int32_t> tokens = llm_prompt(19, config_.vocab);  // more than go through a layer together
+  std::vector<std::int32_t> tokens = llm_prompt(19, config_.vocab);
   LlmDecoder at_once = decoder(19), one_by_one = decoder(19);
   const std::span<const float> expected = at_once.forward(tokens);
   std::span<const float> found;
@@ -124,7 +123,7 @@ TEST_P(LlmDecoderTest, LogitsOfAllTokensAreThoseOfEachInTurn) {
   ASSERT_EQ(all.size(), 6 * config_.vocab);
   for (std::size_t token = 0; token < 6; ++token) {
     const std::span<const float> one = one_by_one.forward(std::span(tokens).subspan(token, 1));
-    // A score between two experts may fall either way, and from there on the tokens are others.
+    // Near-equal scores may choose another expert.
     const LlmRouting &here = one_by_one.routing(), &there = at_once.routing();
     if (!std::equal(here.begin(), here.end(), there.begin())) {
       EXPECT_GT(token, 0U);
@@ -147,13 +146,12 @@ INSTANTIATE_TEST_SUITE_P(Isas, LlmDecoderTest,
                          ::testing::Combine(::testing::ValuesIn(available_isas()), ::testing::Values(1),
                                             ::testing::ValuesIn(kShapes)),
                          name_of_decoding);
-// Meetings of threads take long where other tests have the CPUs.
+// Thread barriers are slow when other tests use the CPUs.
 INSTANTIATE_TEST_SUITE_P(Threads, LlmDecoderTest,
                          ::testing::Combine(::testing::Values(available_isas().back()), ::testing::Values(3),
                                             ::testing::Values(kShapes[2], kShapes[6])),
                          name_of_decoding);
 
-/// Logits within 4 % of the root mean square of the exact ones.
 void expect_logits(std::span<const float> found, const std::vector<double>& right, Isa isa) {
   double squares = 0;
   for (const double value : right) squares += value * value / static_cast<double>(right.size());
@@ -161,7 +159,6 @@ void expect_logits(std::span<const float> found, const std::vector<double>& righ
     EXPECT_NEAR(found[i], right[i], 0.04 * std::sqrt(squares)) << name_of(isa) << " " << i;
 }
 
-/// As llama.cpp's mixtures of types have it: values of 6 bits, and the output too.
 TEST(LlmDecoder, MatricesOfSeveralFormatsAgreeWithFloat64) {
   ThreadPool pool(2);
   LlmConfig config = config_of({"mixed", "q4_k", 256, 8, 2, 512, 97, 1});
@@ -181,7 +178,7 @@ TEST(LlmDecoder, MatricesOfSeveralFormatsAgreeWithFloat64) {
   }
 }
 
-/// As Qwen's: an expert for all tokens, and shares of all experts.
+/// Like Qwen: a shared expert, and shares of all experts.
 TEST(LlmDecoder, ExpertsBesideOneForAllTokensAgreeWithFloat64) {
   ThreadPool pool(2);
   LlmConfig config = config_of({"shared", "bf16", 64, 4, 2, 48, 97, 6});
@@ -237,13 +234,13 @@ TEST(LlmGeneration, StartsAnewWhenItsTokensAreMade) {
   LlmDecoder model(workload.weights, pool, isa, workload.positions(), TopKSampler(20, 0.8F, 1, isa));
   LlmGeneration generation(model, workload);
   for (int i = 0; i < 11; ++i) EXPECT_NO_THROW(generation.step()) << "positions beyond the cache would throw";
-  // The third generation: its prompt and two tokens behind it.
+  // The third generation: a prompt and two tokens.
   EXPECT_EQ(model.routing().size(), 8 * config.layers * config.chosen);
 }
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-/// Half a unit of a bf16, and what sums in f32 add.
+/// Half a unit of bf16, and the error of f32 sums.
 constexpr double kRounding = 1.1 * 0x1p-8;
 
 std::vector<float> floats(std::size_t count, std::uint64_t seed) {
@@ -338,7 +335,7 @@ TEST_P(TokenKernelsTest, SwiGlu) {
 }
 
 TEST_P(TokenKernelsTest, SwiGluAtTheEnds) {
-  for (const std::size_t count : {1U, 64U}) {  // the last values of a vector, and a vector
+  for (const std::size_t count : {1U, 64U}) {  // a vector's tail, and a whole vector
     const std::vector<float> up(count, 2);
     std::vector<Bf16> y(count);
     const auto of = [&](float gate) {
@@ -359,8 +356,8 @@ TEST_P(TokenKernelsTest, Round) {
   std::vector<float> from = floats(71, 6);
   from[0] = kNaN;
   from[1] = -kInfinity;
-  from[2] = std::bit_cast<float>(0x7f800001U);  // a NaN whose upper half alone is an infinity
-  from[3] = std::bit_cast<float>(0x3f808000U);  // half way: to the even one
+  from[2] = std::bit_cast<float>(0x7f800001U);  // a NaN whose upper half is an infinity
+  from[3] = std::bit_cast<float>(0x3f808000U);  // a tie: to even
   std::vector<Bf16> to(71);
   kernels_.round(from.data(), from.size(), to.data());
   for (std::size_t i = 0; i < from.size(); ++i) EXPECT_EQ(to[i].bits, to_bf16(from[i]).bits) << i;
@@ -370,7 +367,7 @@ TEST_P(TokenKernelsTest, AttentionAgreesWithFloat64) {
   for (const std::size_t width : {1U, 8U, 20U, 64U, 128U, 130U}) {
     for (const std::size_t positions : {1U, 2U, 37U, 200U}) {
       std::vector<float> query = floats(width, 7);
-      for (float& value : query) value *= 3;  // shares that differ
+      for (float& value : query) value *= 3;  // different shares
       const std::vector<Bf16> keys = halves(width * positions, 8), values = halves(width * positions, 9);
       std::vector<Bf16> y(width);
       attend({{query.data(), positions, y.data()}}, keys, values, width);
@@ -384,7 +381,6 @@ TEST_P(TokenKernelsTest, AttentionAgreesWithFloat64) {
   }
 }
 
-/// Heads of a group see the same positions, tokens of a draft one more each.
 TEST_P(TokenKernelsTest, HeadsThatAttendTogetherAreThoseByThemselves) {
   for (const std::size_t width : {8U, 20U, 64U, 128U, 130U}) {
     for (const std::size_t count : {2U, 3U, 4U, 7U, 13U}) {
@@ -428,7 +424,7 @@ TEST_P(TokenKernelsTest, WhatAHeadDoesNotSeeChangesNothing) {
   for (std::size_t i = 7 * 16; i < y.size(); ++i) EXPECT_TRUE(std::isnan(to_float(y[i]))) << i;
 }
 
-/// Far apart, so that what was summed before counts nothing, and the other way round.
+/// Scores far apart, so that only the newer or only the older part counts.
 TEST_P(TokenKernelsTest, AttentionToOnePositionOfMany) {
   for (const std::size_t at : {0U, 255U, 256U, 399U}) {
     const std::vector<float> query(16, 30);
@@ -484,7 +480,6 @@ std::vector<std::uint32_t> candidates(TopKSampler& sampler, std::span<const floa
   return tokens;
 }
 
-/// Those at least as large as the k-th largest, by sorting all.
 std::vector<std::uint32_t> sorted_candidates(std::span<const float> logits, std::size_t k) {
   std::vector<float> sorted(logits.begin(), logits.end());
   std::ranges::sort(sorted, std::greater<>());
@@ -506,7 +501,7 @@ TEST(TopKSampler, CandidatesAreTheKLargest) {
         EXPECT_EQ(candidates(sampler, logits), sorted_candidates(logits, k))
             << name_of(isa) << count << " " << k;
       }
-      std::ranges::sort(logits);  // each is larger than all before: the hardest order
+      std::ranges::sort(logits);  // ascending: the hardest order
       TopKSampler sampler(200, 1, 1, isa);
       EXPECT_EQ(candidates(sampler, logits), sorted_candidates(logits, 200));
     }

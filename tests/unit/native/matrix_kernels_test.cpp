@@ -37,7 +37,6 @@ const char* name_of(GemvForm form) {
   return form == GemvForm::kBest ? "best" : form == GemvForm::kTable ? "table" : "strict";
 }
 
-/// A product whose weights and x are checked against float64 sums over the same bytes.
 struct Product {
   std::string dtype;
   Shape shape;
@@ -64,7 +63,6 @@ struct Product {
     kernel.prepare(x.data(), shape.columns, prepared.data());
     kernel.multiply(weights.data(), shape.rows, shape.columns, prepared.data(), walk, y.data());
   }
-  /// The sum of a row in float64, and that of |w|.
   std::pair<double, double> exact(std::size_t row) const {
     double sum = 0, size = 0;
     for (std::size_t k = 0; k < shape.columns; ++k) {
@@ -81,8 +79,8 @@ struct Product {
   }
 };
 
-/// What a product of a weight and x may be off, as a share of the largest |x|: f32 rounds each of some
-/// partial sums by 2^-24 of its size; x in 16 bits (32639 steps) is off by half a step.
+/// Relative to the largest |x|: f32 rounds partial sums by 2^-24; x in 16 bits (32639 steps) is off by half a
+/// step.
 double error_of(const std::string& dtype, GemvForm form) {
   return dtype == "int8" && form == GemvForm::kBest ? 0.5 / 32639 + 1e-6 : 1e-6;
 }
@@ -133,7 +131,7 @@ std::string name_of_case(const ::testing::TestParamInfo<GemvKernelTest::ParamTyp
          std::to_string(shape.columns);
 }
 
-/// What this CPU has.
+/// Products available on this CPU.
 std::vector<GemvKernelTest::ParamType> products() {
   std::vector<GemvKernelTest::ParamType> found;
   for (const char* dtype : {"bf16", "int8"}) {
@@ -149,7 +147,6 @@ std::vector<GemvKernelTest::ParamType> products() {
 
 INSTANTIATE_TEST_SUITE_P(All, GemvKernelTest, ::testing::ValuesIn(products()), name_of_case);
 
-/// Every form that this CPU has for weights of `dtype`.
 std::vector<GemvKernel> all_kernels(const std::string& dtype) {
   std::vector<GemvKernel> kernels;
   for (const Isa isa : available_isas()) {
@@ -213,7 +210,7 @@ TEST(GemvKernel, XOfAnySizeKeepsItsAccuracy) {
       product.run(kernel, Reach::kFar);
       for (std::size_t row = 0; row < 5; ++row) {
         const auto [expected, size] = product.exact(row);
-        // vdpbf16ps takes what is below the smallest normal float for zero.
+        // vdpbf16ps flushes denormals to zero.
         const double lost = 1.2e-38 * size;
         EXPECT_NEAR(product.y[row], expected,
                     error_of("int8", GemvForm::kBest) * size * product.largest_x() + lost)
@@ -224,7 +221,7 @@ TEST(GemvKernel, XOfAnySizeKeepsItsAccuracy) {
 }
 
 TEST(GemvKernel, TheLargestBytesDoNotOverflowTheirSums) {
-  constexpr std::size_t kColumns = 65536;  // the most that sums of 32 bits hold; one more takes another way
+  constexpr std::size_t kColumns = 65536;  // limit of 32-bit sums; beyond, the kernel switches
   for (const std::size_t columns : {kColumns, kColumns + 1}) {
     for (const GemvKernel& kernel : all_kernels("int8")) {
       Product product("int8", {2, columns});
@@ -309,7 +306,6 @@ class GemmKernelTest : public testing::TestWithParam<Isa> {
   const GemmKernel kernel_ = gemm_kernel(GetParam());
 };
 
-/// kMostGemmRows rows and `count` vectors of random bf16, and the right sums.
 struct Problem {
   std::size_t columns, count;
   std::vector<Bf16> weights, x;
@@ -366,7 +362,7 @@ TEST_P(GemmKernelTest, SumsAreRightForShapesThatAreNoMultiples) {
   expect_right_sums(kernel_);
 }
 
-/// What the instructions of AMX do, for CPUs without them. Source: Intel SDM volume 2, TDPBF16PS.
+/// Emulates AMX. Source: Intel SDM volume 2, TDPBF16PS.
 class TileModel {
  public:
   void set_up() { std::memset(tiles_, 0x55, sizeof tiles_); }
@@ -464,7 +460,7 @@ TEST_P(GemmKernelTest, GemvOfBlocksIsTheReferences) {
   }
 }
 
-/// Every number by itself, as it is read from the definition of its format: x is 1 in one column.
+/// Reads each number separately: x is 1 in one column.
 TEST_P(GemmKernelTest, EachNumberOfABlockIsTheReferences) {
   for (const char* dtype : {"int8_g32", "int4", "q4_k", "q5_k", "q6_k"}) {
     const LlmWeights weights(of_dtype(dtype), 6, fresh_threads(1));
@@ -482,14 +478,13 @@ TEST_P(GemmKernelTest, EachNumberOfABlockIsTheReferences) {
       kernel.multiply(matrix.weights, 3, matrix.columns, prepared.data(), kernel.far_walk, y.data());
       for (std::size_t row = 0; row < y.size(); ++row) {
         largest = std::max(largest, std::fabs(right[row]));
-        // A number of a block with minima is the difference of two that may be twelve times as large.
+        // With minima a number is the difference of two up to twelve times as large.
         EXPECT_NEAR(y[row], right[row], 2e-6 * std::max(largest, 0.1)) << dtype << " " << column;
       }
     }
   }
 }
 
-/// Everything as large as it can be: sums of integers must hold it.
 TEST_P(GemmKernelTest, TheLargestNumbersOfSuperBlocksDoNotOverflow) {
   for (const char* dtype : {"q4_k", "q5_k", "q6_k"}) {
     const LlmFormat format = llm_format(dtype);

@@ -16,7 +16,7 @@
 
 namespace headroom::native {
 
-/// Sets HEADROOM_ISA and restores its earlier value, which the suite may have set for all tests.
+/// Sets HEADROOM_ISA and restores its earlier value, which may apply to the whole suite.
 class ForcedIsa {
  public:
   explicit ForcedIsa(const char* name) {
@@ -43,11 +43,8 @@ class ForcedIsa {
 
 }  // namespace headroom::native
 
-/// Cases of the native runner, run within the test.
-
 namespace headroom::native {
 
-/// Requests three samples and keeps the case's info and samples.
 class FewSamples : public SampleSource {
  public:
   explicit FewSamples(std::uint64_t iterations = 3) : iterations_(iterations) {}

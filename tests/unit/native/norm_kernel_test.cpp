@@ -16,7 +16,7 @@
 namespace headroom::native {
 namespace {
 
-/// Exact to some 1e-7; bf16 rounds by up to 2^-8 of the value.
+/// Exact to about 1e-7; bf16 rounds by up to 2^-8.
 void expect_norm(std::span<const double> x, std::span<const float> gamma, std::span<const float> beta,
                  std::span<const Bf16> y, const std::string& what) {
   const auto count = static_cast<double>(x.size());
@@ -50,7 +50,6 @@ std::vector<float> rounded_to_bf16(std::vector<float> values) {
   return values;
 }
 
-/// Rows of random numbers.
 void expect_rows(const NormKernel& kernel, NormWalk walk, std::span<const float> gamma,
                  std::span<const float> beta) {
   constexpr std::size_t kRows = 15;
@@ -81,13 +80,12 @@ TEST(NormKernel, RowsAgreeWithFloat64) {
   }
 }
 
-/// A parameter in the last column that no bf16 holds: none of them may be taken for a bf16.
 TEST(NormKernel, OneParameterThatIsNoBf16IsSeen) {
   for (const Isa isa : available_isas()) {
     for (const std::size_t columns : {32, 33, 47, 48}) {
       const std::vector<float> ones(columns, 1.0F);
       std::vector<float> gamma = ones, beta(columns, 0.0F);
-      beta.back() = 1.0F + 0.99F * 0x1p-7F;  // as bf16 without its lower half: 1
+      beta.back() = 1.0F + 0.99F * 0x1p-7F;  // 1 if truncated to bf16
       expect_rows(norm_kernel(isa), Stores::kCached, gamma, beta);
       beta.back() = 0;
       gamma.back() = 1.0F + 0.99F * 0x1p-7F;
@@ -96,8 +94,7 @@ TEST(NormKernel, OneParameterThatIsNoBf16IsSeen) {
   }
 }
 
-/// With gamma 0 a result is beta, rounded: ties to even, carries into the exponent, in even and odd columns,
-/// beside neighbours whose halves must not spill over.
+/// With gamma 0 the result is beta, rounded: ties, carries into the exponent, even and odd columns.
 TEST(NormKernel, ResultsRoundToNearestEven) {
   constexpr std::size_t kColumns = 320;
   constexpr std::uint32_t kUpper[] = {0x3f80, 0x3f81, 0xbf80, 0xbfff, 0x0080, 0x80ff, 0x7f7e, 0x4b7f};
@@ -139,7 +136,6 @@ TEST(NormKernel, VectorAgreesWithFloat64) {
   }
 }
 
-/// Rows of which the third is given; the others are random.
 void expect_neighbours_spared(const NormKernel& kernel, NormWalk walk, std::span<const Bf16> third,
                               bool has_answer) {
   constexpr std::size_t kRows = 9, kColumns = 128;
@@ -168,7 +164,7 @@ TEST(NormKernel, OneHardRowSparesItsNeighbours) {
   nan[7] = to_bf16(std::numeric_limits<float>::quiet_NaN());
   infinite[7] = to_bf16(std::numeric_limits<float>::infinity());
   for (std::size_t k = 0; k < 128; ++k) {
-    tiny[k] = to_bf16(k % 2 == 0 ? 1e-20F : -1e-20F);  // its variance underflows beside epsilon
+    tiny[k] = to_bf16(k % 2 == 0 ? 1e-20F : -1e-20F);  // the variance underflows
     far[k] = to_bf16(k % 2 == 0 ? 16384.0F : 16512.0F);
   }
   for (const Isa isa : available_isas()) {

@@ -13,7 +13,7 @@
 namespace headroom::native {
 namespace {
 
-/// Read before a test pins this thread: later the process would look smaller.
+/// Read before a test pins this thread.
 const std::vector<int> kCpus = read_topology().allowed_cpus;
 
 double cpu_ms_of_process() {
@@ -119,7 +119,7 @@ TEST(ThreadPool, PinsEachCallerAndEachWorkerToItsOwnCpu) {
   if (kCpus.size() < 2) GTEST_SKIP() << "one CPU";
   ThreadPool pool(2);
   ASSERT_TRUE(pool.has_a_cpu_each());
-  // Two callers in turn: both become worker 0.
+  // Two callers in turn, each worker 0.
   for (int user = 0; user < 2; ++user) {
     std::jthread([&] {
       std::array<cpu_set_t, 2> allowed{};

@@ -14,7 +14,6 @@ namespace {
 using test::message_of;
 using testing::HasSubstr;
 
-/// The library that stands in for the driver's, and what shall go wrong in it.
 class FakeNvml : public testing::Test {
  protected:
   void SetUp() override { use(FAKE_NVML_NEW); }
@@ -66,7 +65,7 @@ TEST_F(FakeNvml, WithoutADriverThereAreNone) {
   EXPECT_TRUE(describe_gpus().empty());
 }
 
-constexpr const char* kSecond = "0000:02:00.0";  // as CUDA writes it
+constexpr const char* kSecond = "0000:02:00.0";  // CUDA's form
 
 TEST_F(FakeNvml, AReadingHasClocksPowerTemperatureAndReasons) {
   GpuMeter meter(std::make_shared<const Library>(), kSecond);

@@ -35,7 +35,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// How long a test waits for a child that is to end by itself.
 constexpr std::chrono::milliseconds kLongestWait(10000);
 
 SpawnOptions shell(const std::string& script) {
@@ -44,7 +43,6 @@ SpawnOptions shell(const std::string& script) {
   return options;
 }
 
-/// The descriptors that this process has open: as many before a child as after it.
 std::size_t open_descriptors() {
   std::size_t count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
@@ -55,7 +53,7 @@ bool has_children() {
   return ::waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD;
 }
 
-/// Each test leaves as many descriptors and children as it found.
+/// Each test must leave no descriptors or children behind.
 class Spawn : public testing::Test {
  protected:
   void SetUp() override { before_ = open_descriptors(); }
@@ -118,8 +116,7 @@ TEST_F(Spawn, HasAProcessGroupOfItsOwn) {
 }
 
 TEST_F(Spawn, OnlyTheDescriptorsAskedForReachTheChild) {
-  // Without close-on-exec, as a descriptor that a careless parent left to us; below and above those asked
-  // for.
+  // Descriptors leaked by our parent, below and above the requested ones.
   const int low = ::open("/dev/null", O_RDONLY);
   const int high = ::fcntl(low, F_DUPFD, 200);
   {
@@ -128,7 +125,7 @@ TEST_F(Spawn, OnlyTheDescriptorsAskedForReachTheChild) {
     options.descriptors = {{theirs.fd(), 7}};
     Child child(options);
     ASSERT_TRUE(child.wait(kLongestWait));
-    // 3 is the folder that ls itself reads.
+    // 3 is the folder that ls reads.
     EXPECT_THAT(child.stdout_lines().lines(), ElementsAre("0", "1", "2", "3", "7"));
     std::string line;
     EXPECT_EQ(ours.read_line(line, kLongestWait), Channel::Status::kLine);
@@ -171,7 +168,7 @@ TEST_F(Spawn, SignalsOfTheChildAreDefaultAndUnblocked) {
   const std::vector<std::string> masks = child.stdout_lines().lines();
   ASSERT_EQ(masks.size(), 2U);
   EXPECT_EQ(masks[0], "0000000000000000");
-  // Numbers above 31 are left out: the C library keeps 32 and 33 to itself.
+  // Ignores signals above 31: the C library reserves 32 and 33.
   EXPECT_EQ(std::stoull(masks[1], nullptr, 16) & 0x7FFFFFFF, 0U) << masks[1];
 }
 
@@ -230,7 +227,7 @@ std::string error_of(const std::string& program) {
   return error_of(options);
 }
 
-/// Whether the process runs: a zombie that its new parent has not reaped yet has ended.
+/// A zombie not yet reaped by its new parent does not run.
 bool runs(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;

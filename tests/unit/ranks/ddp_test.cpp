@@ -100,7 +100,6 @@ TEST_P(DdpDiffPair, IsTheSameByteForByte) {
 
 INSTANTIATE_TEST_SUITE_P(Parity, DdpDiffPair, ::testing::Values("plain", "meta", "mismatch", "uneven"));
 
-/// Two reports in files of their own.
 class DdpDiffText : public ::testing::Test {
  protected:
   void SetUp() override { fs::create_directories(folder_); }
@@ -177,7 +176,7 @@ TEST_F(DdpDiffText, RefusesAFolder) {
 
 constexpr std::array kAsked{0, 50, 75, 95, 100};
 
-/// numpy's formula on the sorted doubles.
+/// numpy's formula on sorted doubles.
 std::vector<double> expected(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   std::vector<double> result;
@@ -191,7 +190,6 @@ std::vector<double> expected(std::vector<double> values) {
   return result;
 }
 
-/// What the percentiles are when the texts are read from a JSON array.
 std::vector<double> read_back(const std::vector<std::string>& texts, const char* separator) {
   const auto path =
       std::filesystem::path(::testing::TempDir()) / ("decimals_" + std::to_string(::getpid()) + ".json");
@@ -214,7 +212,7 @@ std::string random_digits(std::mt19937& engine, std::size_t count) {
   return digits;
 }
 
-/// `count` numbers of which `slow_in` one is of a form that a DecimalSample cannot hold as a decimal.
+/// One in `slow_in` numbers is not representable as a decimal by DecimalSample.
 void check(std::size_t count, unsigned slow_in, const char* separator, unsigned seed) {
   std::mt19937 engine(seed);
   std::vector<std::string> texts;
@@ -247,7 +245,7 @@ TEST(DecimalSample, OfEqualNumbersIsThatNumber) {
   EXPECT_EQ(read_back(texts, ", "), std::vector<double>(kAsked.size(), 0.1));
 }
 
-// Every expected text here is what CPython 3.11 prints.
+// Expected texts are from CPython 3.11.
 
 std::string str(const std::string& json) {
   const PaddedText text(json);

@@ -34,7 +34,7 @@ using Clock = std::chrono::steady_clock;
 constexpr milliseconds kLong(20000);
 constexpr milliseconds kShort(300);
 
-/// Ranks that run `script`, with their channel as descriptor $LINES_FD.
+/// `script` has its channel as descriptor $LINES_FD.
 RankCommand ranks(int count, const std::string& script) {
   RankCommand command;
   command.arguments = {"/bin/sh", "-c", script};
@@ -125,7 +125,7 @@ TEST_F(RankGroupTest, ARankThatIsStoppedIsSaidToBe) {
   EXPECT_THAT(loss, HasSubstr("rank 1 is stopped by a signal"));
 }
 
-/// A rank that never answers, in `calls` collectives of which it completed all but the last.
+/// Never answers, in the last of `calls` collectives.
 RankMember silent_rank(std::vector<Channel>& other_ends, int calls) {
   auto [ours, theirs] = Channel::pair();
   other_ends.push_back(std::move(theirs));
@@ -258,7 +258,7 @@ TEST(RankHello, ALibraryIsOfOneNameWhateverBlanksItHas) {
   hello.library = {"Intel MPI", "2021.9 beta 1"};
   Json json = to_json(hello);
   EXPECT_EQ(rank_hello_from_json(json).library, hello.library);
-  json["library"] = "libtorch 1.13.1";  // of an older build
+  json["library"] = "libtorch 1.13.1";  // an older build
   EXPECT_EQ(rank_hello_from_json(json).library, (RankLibrary{"libtorch", "1.13.1"}));
   json["library"] = {{"name", "libtorch"}};
   EXPECT_THAT(test::message_of([&] { rank_hello_from_json(json); }), HasSubstr("/library/version"));
@@ -402,7 +402,7 @@ class FourCores : public testing::Test {
   }
 
   FileTree tree_;
-  const std::vector<int> all_{0, 4, 1, 5, 2, 6, 3, 7};  // no order that would give cores by chance
+  const std::vector<int> all_{0, 4, 1, 5, 2, 6, 3, 7};  // an order that does not give cores by chance
 };
 
 TEST_F(FourCores, RanksDoNotShareACoreWhileCoresLast) {

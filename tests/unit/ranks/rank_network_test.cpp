@@ -59,7 +59,7 @@ RankPlace place_of(int rank, int size) {
   return place;
 }
 
-/// A follower on a thread of its own; what it threw, or "fine".
+/// Returns the follower's exception, or "fine".
 std::future<std::string> follower(const RankPlace& place, const std::string& script) {
   return std::async(std::launch::async, [place, script]() -> std::string {
     try {
@@ -148,12 +148,10 @@ TEST_F(RankRelay, WorldsThatDifferAreAnError) {
   other.get();
 }
 
-/// That nobody has at the moment.
 std::uint16_t free_port() {
   return ReservedPort().number();
 }
 
-/// A connection to the port where rank 0 listens, however late that is.
 Channel stranger_at(std::uint16_t port, const std::string& says) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -467,7 +465,6 @@ TEST_F(RankRelay, OneRankNeedsNobody) {
   EXPECT_THAT(*group->gather(kRelayLong, "its greeting"), ElementsAre("alone"));
 }
 
-/// Calls `rank` on a thread for each rank; what they gather passes through memory.
 void on_ranks(int ranks, const std::function<void(const ExchangeRing&)>& rank) {
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(ranks));
   std::barrier all(ranks);
@@ -513,7 +510,7 @@ TEST(RankExchangeFaults, ARankThatNeverComesIsNamedInTime) {
       hasty.timeout = 50ms;
       const auto exchange = make_exchange(way, 8, hasty);
       if (ring.rank == 1) {
-        // Rank 0 waits for it in vain.
+        // Rank 0 waits in vain.
         std::this_thread::sleep_for(300ms);
         return;
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device analyses of the real traces: invariants between their tables, the figures of TraceLens
-// (bench/tracelens_golden.py, by the differences in TracelensWays), and those of the seed (parity/trace).
+// Device analyses of real traces: invariants, figures of TraceLens (bench/tracelens_golden.py) and of PyTorch
+// (parity/trace).
 
 #include <gtest/gtest.h>
 
@@ -174,19 +174,19 @@ TEST_P(DeviceInvariants, Hold) {
 INSTANTIATE_TEST_SUITE_P(RealFiles, DeviceInvariants, testing::ValuesIn(real_files()),
                          [](const auto& tested) { return "file_" + std::to_string(tested.index); });
 
-/// What TraceLens does with a trace and we do not.
+/// Differences of TraceLens from our analyses.
 struct TracelensWays {
-  /// Times are microseconds in doubles, since 1970 where the file has them so: 0.2 us apart.
+  /// Times are microseconds in doubles, since 1970 if the file has them so: 0.2 us apart.
   bool rounds = true;
-  /// Setting memory is computing.
+  /// Counts memsets as computing.
   bool computes_sets = true;
-  /// Communication is what NCCL and its likes call so; symmetric memory's multimem_all_reduce is computing.
+  /// Recognises NCCL-like names only; multimem_all_reduce counts as computing.
   bool knows_few_communications = true;
 };
 
 struct Timeline {
   double compute = 0, communication = 0, copies = 0, idle = 0,
-         total = 0;  ///< us; exposed, as they sum to all
+         total = 0;  ///< us; exposed times sum to `total`
 };
 
 bool are_near(const Timeline& a, const Timeline& b) {
@@ -201,7 +201,7 @@ void PrintTo(const Timeline& times, std::ostream* out) {
        << " = " << times.total << " us";
 }
 
-/// By a sweep over the ends: what computes hides communication, and both hide copies.
+/// A sweep: computing hides communication, and both hide copies.
 Timeline timeline_of(const Trace& trace, const TracelensWays& ways) {
   enum Kind { kCompute, kCommunication, kCopy };
   const std::vector<KernelType> types = kernel_types(trace);
@@ -252,7 +252,7 @@ Timeline ours(const Trace& trace) {
 
 struct TracelensFile {
   const char* name;
-  std::string_view matters;  ///< the ways without which it would say other figures
+  std::string_view matters;  ///< the differences needed to match its figures
 };
 
 void PrintTo(const TracelensFile& file, std::ostream* out) {
@@ -260,7 +260,7 @@ void PrintTo(const TracelensFile& file, std::ostream* out) {
 }
 
 const TracelensFile kTracelensFiles[] = {
-    // No other way is needed: what is exposed, idle and in all is the same to the double.
+    // No other difference matters: exposed, idle and total times are equal as doubles.
     {"hta__nccl_parser_config_nccl_data.json.gz", "rounding sets"},
     {"hta__timeline_analysis_sampled_rank-0.json.gz", "sets"},
     {"hta__trace_diff_test_test.json.gz", "sets"},
@@ -327,7 +327,7 @@ TEST(PyTorchUtilization, NoLabelNoAnswer) {
   EXPECT_EQ(pytorch_utilization(builder.trace, 1).utilization, 0.0);
 }
 
-// With a clock of 2e15 us a Python float holds quarters of a microsecond: the original's sums are rounded so.
+// At 2e15 us a Python float has steps of a quarter microsecond.
 TEST(PyTorchUtilization, RoundsAsPythonDoes) {
   TraceBuilder builder;
   constexpr std::int64_t kNow = 1'669'000'000'000'000'000;
@@ -335,7 +335,7 @@ TEST(PyTorchUtilization, RoundsAsPythonDoes) {
   builder.kernel("a", kNow + 100, 1000);  // end 1.1 us rounds to 1.0: the union has 1.0
   builder.kernel("b", kNow + 600, 1000);  // from 1.0 to 1.6, which rounds to 1.5
   EXPECT_DOUBLE_EQ(pytorch_utilization(builder.trace, 1e-6).utilization, 1.5);
-  builder.trace.base_time_ns = kNow;  // the file's own times are small: exact but for the last bit
+  builder.trace.base_time_ns = kNow;  // small times in the file: nearly exact
   EXPECT_NEAR(pytorch_utilization(builder.trace, 1e-6).utilization, 1.5, 1e-12);
 }
 
@@ -378,7 +378,7 @@ TEST(PyTorchUtilization, ALengthMustBeATime) {
   EXPECT_THROW(pytorch_utilization(builder.trace, std::numeric_limits<double>::quiet_NaN()), Error);
 }
 
-// parity/trace/expected.json: what the original answered for each file.
+// parity/trace/expected.json has PyTorch's answers.
 TEST(PyTorchUtilization, EqualsTheOriginalOnEveryRealFile) {
   const std::filesystem::path shared = HEADROOM_SHARED;
   if (!std::filesystem::exists(shared / "parity/trace/expected.json"))

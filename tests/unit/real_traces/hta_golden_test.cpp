@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares our figures with those of Holistic Trace Analysis (bench/hta_golden.py). With the differences
-// listed in HtaWays, HTA's figures follow exactly from our columns; without them, ours do.
+// Figures of Holistic Trace Analysis (bench/hta_golden.py). With the differences in HtaWays, they follow
+// exactly from our columns.
 
 #include <gtest/gtest.h>
 
@@ -38,26 +38,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What Holistic Trace Analysis (HTA 0.6.1) does with a trace and we do not. Each is a member that can be
-/// turned off: with all of them its figures follow from our columns, with none of them they are ours.
+/// Differences of HTA 0.6.1 from our analyses, each of which can be turned off.
 struct HtaWays {
   /// Starts are rounded up and ends down to whole microseconds, in doubles.
   bool rounds = true;
-  /// Which can leave work that ends before it starts: it takes time away.
+  /// Rounding can leave work that ends before it starts, with negative time.
   bool keeps_reversed_work = true;
-  /// Where a file has two or more steps, only work whose launch is in the file; and only what was launched
-  /// before the last ProfilerStep annotation starts, the later of the one of the CPU and its copy on the GPU.
+  /// With several steps, counts only work launched before the last ProfilerStep annotation (the later one of
+  /// CPU and GPU).
   enum class Steps { kBeforeLast, kLaunched, kAll } steps = Steps::kBeforeLast;
-  /// Synchronisations with a stream are work.
+  /// Stream synchronisations count as work.
   bool counts_syncs = true;
-  /// An idle interval is from the end of the work before, not from the latest end: it is negative where work
-  /// overlaps on a stream. Those of no length are counted.
+  /// An idle interval starts at the previous work's end, not at the latest end (negative for overlaps). Empty
+  /// intervals count.
   bool idles_from_work_before = true;
-  /// Work whose launch is not in the file was launched by the file's first event.
+  /// Work without a launch in the file was launched by the file's first event.
   bool missing_launch_is_first_event = true;
-  /// Communication is what NCCL and its likes call so; symmetric memory's multimem_all_reduce is computing.
+  /// Recognises NCCL-like names only; multimem_all_reduce counts as computing.
   bool knows_few_communications = true;
-  /// The operators of torch.compile's Triton kernels, which carry their stream, are work of that stream.
+  /// Operators of torch.compile's Triton kernels count as work of their stream.
   bool counts_triton_operators = true;
 };
 
@@ -69,25 +68,24 @@ struct HtaEvent {
   std::int64_t duration_ns() const { return end_ns - start_ns; }
 };
 
-/// HTA's view of a trace, and its analyses of that view.
 class HtaView {
  public:
   HtaView(const Trace& trace, const HtaWays& ways);
 
-  /// The events as a trace for our own analyses; work that ends before it starts gets no duration.
+  /// Work that ends before it starts has duration 0.
   Trace as_trace() const;
 
   struct Temporal {
     std::int64_t idle_ns = 0, compute_ns = 0, non_compute_ns = 0, span_ns = 0;
     bool operator==(const Temporal&) const = default;
   };
-  /// Nothing where the non-compute time is negative: HTA stops at an assertion.
+  /// Nothing if the non-compute time is negative (HTA's assertion fails).
   std::optional<Temporal> temporal() const;
 
   struct Overlap {
     std::int64_t both_ns = 0, communication_ns = 0;
     bool operator==(const Overlap&) const = default;
-    /// Two decimals; nothing where there is no communication (HTA: NaN).
+    /// Two decimals; nothing without communication (HTA: NaN).
     std::optional<double> percent() const;
   };
   Overlap overlap() const;
@@ -103,7 +101,7 @@ class HtaView {
     void add(std::int64_t call_ns, std::int64_t gpu_ns, std::int64_t delay_ns);
     bool operator==(const Launch&) const = default;
   };
-  /// Of the functions that HTA knows.
+  /// Only functions that HTA knows.
   Launch launch() const;
   static bool knows_launch_function(std::string_view name);
 
@@ -132,7 +130,6 @@ bool starts_with_any(std::string_view name, std::initializer_list<std::string_vi
   return std::ranges::any_of(starts, [&](std::string_view start) { return name.starts_with(start); });
 }
 
-/// By HTA's names.
 bool is_named_communication(std::string_view name) {
   return starts_with_any(name, {"nccl", "hip", "hccl"}) || name.find("ncclKernel") != std::string_view::npos;
 }
@@ -178,7 +175,7 @@ HtaEvent HtaView::seen(std::uint32_t event) const {
   if (detail != kNone && is_gpu_work(events.category[event])) one.stream = trace_.gpu[detail].stream;
   if (detail != kNone && ways_.counts_syncs && events.category[event] == Category::kGpuSync)
     one.stream = std::max<std::int64_t>(-1, trace_.syncs[detail].stream);
-  // Which stream does not matter: it has no correlation, and only what has one is an interval of a stream.
+  // The stream does not matter: only work with a correlation has intervals on a stream.
   if (ways_.counts_triton_operators && events.category[event] == Category::kCpuOp &&
       trace_.names[events.name[event]].starts_with("triton_"))
     one.stream = 0;
@@ -203,7 +200,7 @@ HtaView::HtaView(const Trace& trace, const HtaWays& ways)
       gpu.push_back(one);
       continue;
     }
-    // Of what is on the CPU only launches, operators with a stream and the first event matter to any figure.
+    // Only launches, operators with a stream and the first event affect figures.
     const std::int64_t correlation = trace.events.correlation[event];
     if (correlation != kNoCorrelation || one.stream != -1 || event == 0) cpu.push_back(one);
     if (correlation != kNoCorrelation) launch[correlation] = event;
@@ -231,7 +228,7 @@ void HtaView::keep_launched(std::vector<HtaEvent> gpu, std::vector<HtaEvent> cpu
   std::unordered_map<std::int64_t, int> launches;
   for (const HtaEvent& event : cpu) ++launches[trace_.events.correlation[event.event]];
   for (const HtaEvent& event : gpu) {
-    // Once for each of them: HTA joins two tables.
+    // Once for each: HTA joins two tables.
     const auto found = launches.find(trace_.events.correlation[event.event]);
     if (found != launches.end()) events_.insert(events_.end(), found->second, event);
   }
@@ -258,7 +255,7 @@ Trace HtaView::as_trace() const {
   return made;
 }
 
-/// A new interval begins where a start is after all ends so far.
+/// A new interval starts after all previous ends.
 template <typename Wanted>
 std::vector<HtaView::Interval> HtaView::merged_intervals(Wanted wanted) const {
   std::vector<Interval> all;
@@ -393,7 +390,7 @@ std::optional<double> overlap_of(const json& figure) {
   return figure.is_null() ? std::optional<double>{} : figure.get<double>();
 }
 
-/// Without the causes that have no interval: HTA lists one for the first work of each stream.
+/// Omits causes without intervals: HTA lists one for the first work of each stream.
 HtaView::Idle idle_of(const json& figures) {
   HtaView::Idle idle;
   for (const json& one : figures) {
@@ -446,7 +443,6 @@ HtaView::Idle our_idle(const Trace& trace) {
   return idle;
 }
 
-/// Of all functions, or of those that HTA knows.
 HtaView::Launch our_launch(const Trace& trace, bool of_all) {
   const ResultView view = view_analysis("launch", trace, option("each"));
   HtaView::Launch sum;
@@ -458,7 +454,6 @@ HtaView::Launch our_launch(const Trace& trace, bool of_all) {
   return sum;
 }
 
-/// Of the ways that have a switch: which change a figure of a file, each turned off by itself.
 struct Matters {
   bool reversed = false, syncs = false, work_before = false, first_event = false, names = false,
        operators = false;
@@ -474,54 +469,50 @@ void PrintTo(const Matters& matters, std::ostream* out) {
 struct HtaFile {
   const char* name;
   Matters matters;
-  /// Pieces of GPU work with a launch, all steps: HTA misses those of functions that it does not know.
+  /// GPU work with a launch, all steps; HTA omits functions that it does not know.
   std::int64_t launched;
   std::int64_t idle_ns;  ///< exact, all steps
 };
 
 const HtaFile kHtaFiles[] = {
-    // NCCL, nanoseconds, two streams, three steps: rounding and the last step are all that differs.
+    // Only rounding and the last step differ.
     {"hta__nccl_parser_config_nccl_data.json.gz", {}, 3774, 503'050'991},
     // NCCL, whole microseconds, five streams, two steps.
     {"hta__timeline_analysis_sampled_rank-0.json.gz", {}, 1204, 675'191'000},
-    // CUDA graphs: kernels of one stream overlap, 614 pieces of work have no launch, 5046 come from graphs.
+    // Kernels of one stream overlap, 614 works have no launch, 5046 come from graphs.
     {"hta__trace_diff_test_test.json.gz", {.work_before = true}, 15'018, 27'296'000},
     // HIP: HTA knows none of the functions.
     {"hta__amd_trace_mi250_minitoy_train_ROCm6_2_kineto.json.gz", {}, 16, 8'762'845},
-    // HIP and RCCL: 21 kernels of less than 1 us; 968 pieces of work without a launch are left out by HTA.
     {"tracelens__mi300_resnet_act_checkpoint.json.gz", {.reversed = true}, 2685, 2'565'652},
-    // 22 such kernels, for which HTA gives up its temporal breakdown; and 509 without a launch.
+    // 22 kernels of less than 1 us, for which HTA's temporal breakdown fails.
     {"tracelens__h100_Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz",
      {.reversed = true, .first_event = true},
      1198,
      4'005'532},
-    // A HIP graph of 421 kernels, gaps of some ns: rounding makes 25 us of idle time 458.
+    // Gaps of some ns: rounding turns 25 us of idle time into 458.
     {"tracelens__inference_vllm_decode_full_graph_execution.json.gz", {}, 434, 25'473},
-    // A synchronisation on a stream that HTA takes for 2 us of work.
     {"hta__critical_path_cuda_event_sync_multi_stream_event_sync_trace.json.gz",
      {.syncs = true},
      6,
      19'134'000},
-    // A copy and a kernel of one stream overlap by a microsecond.
     {"hta__df_index_resolver_df_index_resolver.json.gz", {.work_before = true}, 22'290, 732'352'000},
-    // Synchronisations with streams, which HTA takes for work; 13 s of idle time.
     {"hta__critical_path_alexnet_benchmark_result_2869224_1695835535_trace.json.gz",
      {.syncs = true},
      98,
      12'854'103'000},
-    // All-reduce by symmetric memory, 2.1 ms that HTA takes for computing; CUDA graphs.
+    // An all-reduce by symmetric memory, 2.1 ms, counts as computing.
     {"tracelens__b200_eager_trace.json.gz",
      {.work_before = true, .names = true, .operators = true},
      929,
      72'890'696},
-    // torch.compile: four operators that HTA takes for work of the device; gaps of a nanosecond.
+    // Four operators count as GPU work.
     {"tracelens__torch_compile_triton_trace.json.gz", {.operators = true}, 12, 11},
     // Kernels of less than 1 us.
     {"tracelens__h100_google_owlv2-large-patch14-ensemble__1016001.json.gz",
      {.reversed = true},
      5165,
      511'528'902},
-    // HIP: HTA knows none of the functions; rounding takes 7.9 of 33.1 ms of idle time.
+    // Rounding removes 7.9 of 33.1 ms of idle time.
     {"tracelens__inference_xdit_flux.1_aiter_sage_profile_trace_rank_0.json.gz", {}, 7866, 25'243'922},
 };
 
@@ -618,7 +609,7 @@ class DiffAgainstHta : public testing::TestWithParam<Pair> {
   static fs::path trace_path(const char* name) {
     return fs::path(HEADROOM_SHARED) / "traces" / (std::string(name) + ".json.gz");
   }
-  /// The first step, as HTA takes when nothing is said.
+  /// The first step, HTA's default.
   static TraceProfile profile(const char* name) {
     ReadOptions options;
     options.needs = kProfileNeeds;
@@ -642,8 +633,7 @@ Lines lines_of(const TraceProfile& before, const TraceProfile& after) {
   return lines;
 }
 
-/// Every name of HolisticTraceAnalysis 0.6.1 with its counts and times, and no other;
-/// bench/hta_diff_golden.py made the figures.
+/// bench/hta_diff_golden.py made the figures with HTA 0.6.1.
 TEST_P(DiffAgainstHta, HasTheSameNamesCountsAndTimes) {
   const Pair pair = GetParam();
   if (!fs::exists(trace_path(pair.before))) GTEST_SKIP() << "the shared traces are not here";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads every real trace: columns against figures of a Python program (json module, exact decimals), and
-// invariants of all analyses, of collectives and of the critical path (against HTA 0.5.0 where it finds one).
+// Reads every real trace: columns against a Python program (json module, exact decimals), and invariants of
+// all analyses.
 
 #include <gtest/gtest.h>
 
@@ -38,10 +38,10 @@ namespace fs = std::filesystem;
 struct Expected {
   const char* file;
   std::array<std::size_t, 12> events;  ///< by Category
-  std::uint64_t seen;                  ///< elements of the list
-  std::int64_t start_sum_ns;           ///< modulo 2^63
+  std::uint64_t seen;
+  std::int64_t start_sum_ns;  ///< modulo 2^63
   std::int64_t duration_sum_ns;
-  std::int64_t correlation_sum;  ///< of those that have one
+  std::int64_t correlation_sum;  ///< of events that have one
   std::size_t memory, flows;
 };
 
@@ -225,7 +225,6 @@ void check_kernels(const Trace& trace) {
   }
 }
 
-/// Python is to blame for what the other analyses say of all, no more and no less.
 void check_modules(const Trace& trace) {
   const AnalysisResult result = run_analysis("modules", trace, {}, 0);
   if (result.tables.empty()) return;
@@ -261,7 +260,6 @@ void check_modules(const Trace& trace) {
   }
 }
 
-/// A step's culprits are the parts of the idle times that lie in it, none left out.
 void check_step_culprits(const Trace& trace, const DataTable& culprits) {
   const IdleCulprits found = idle_culprits(trace, device_work(trace), launches(trace), host_order(trace));
   std::map<std::string, std::int64_t> expected, said;
@@ -323,7 +321,7 @@ void check_efficiency(const Trace& trace) {
   }
 }
 
-/// Run again as it was, a trace takes what it took; what is found never gains more than what is lost.
+/// The unchanged replay takes the recorded time; no gain exceeds the loss.
 void check_findings(const Trace& trace) {
   const TraceIndex index(trace);
   const FindingSearch before(index);
@@ -344,7 +342,7 @@ void check_findings(const Trace& trace) {
         length = std::max(length, trace.events.end_ns(event) - window.start);
     }
   }
-  // Devices that begin what was launched in the window long after it tell nothing of its length.
+  // Work started long after its launch says nothing about the window's length.
   if (first_queued < window.end && first_start >= window.end && first_start - first_queued > of_host / 2)
     length = of_host;
   EXPECT_EQ(before.replay().length_ns(), length);
@@ -362,7 +360,6 @@ void check_findings(const Trace& trace) {
     EXPECT_LE(finding.share, 1) << to_string(finding.kind);
     if (finding.kind != FindingKind::kKernelBelowRoof) gains += finding.further_ns;
   }
-  // Kernels that a fusion takes away are computing, all else is idle or exposed.
   double fusible = 0;
   for (const GpuDetail& work : trace.gpu) {
     const std::int64_t duration = trace.events.duration_ns[work.event];
@@ -385,7 +382,7 @@ TEST(RealFiles, SumsAddUpAndAnalysesAgree) {
     try {
       trace = read(file);
     } catch (const Error&) {
-      continue;  // no trace at all: the readers' tests say which
+      continue;
     }
     check_utilization(trace);
     check_kernels(trace);
@@ -423,7 +420,7 @@ class CollectivesRealFiles : public testing::Test {
   }
 };
 
-// The file has 15 all-reduces and 6 broadcasts of its only group, as its record_param_comms operators say.
+// The record_param_comms operators list 15 all-reduces and 6 broadcasts of the only group.
 TEST_F(CollectivesRealFiles, GroupsAndSizes) {
   const Trace trace = read_for(*find_analysis("collectives"), "hta__nccl_parser_config_nccl_data.json.gz");
   const std::vector<CollectiveCall> calls = TraceIndex(trace).calls();
@@ -442,8 +439,8 @@ TEST_F(CollectivesRealFiles, GroupsAndSizes) {
   EXPECT_EQ(calls[2].bytes, 2'049'000 * 4.0);
 }
 
-// Each trace is a sample, without some of the kernels that the other has: pairing by index would join kernels
-// that never ran together. Those that end at the same microsecond on both are one collective.
+// Kernels are missing, so pairing by index would join unrelated ones. Those that end at the same microsecond
+// are one collective.
 TEST_F(CollectivesRealFiles, SampledRanksArePairedByTime) {
   const Analysis& analysis = *find_analysis("collectives");
   const std::vector<RankResult> ranks = two_ranks(analysis);
@@ -451,12 +448,12 @@ TEST_F(CollectivesRealFiles, SampledRanksArePairedByTime) {
   const DataTable& skews = result.tables[1];
   ASSERT_EQ(skews.rows.size(), 5U);
   EXPECT_EQ(std::get<double>(skews.rows[0][7]), 22'328'000);  // 1682725899168655 - 1682725899146327 us
-  EXPECT_EQ(std::get<double>(skews.rows[0][6]), 13'838'000);  // what the later of the two took
+  EXPECT_EQ(std::get<double>(skews.rows[0][6]), 13'838'000);  // duration on the later rank
   EXPECT_EQ(std::get<std::int64_t>(skews.rows[0][9]), 1);
   EXPECT_EQ(result.tables[3].rows.size(), 10U);  // 20 kernels in all
 }
 
-// Holistic Trace Analysis names rank 1 too, by the kernels of step 551 (it leaves the last step out).
+// HTA also names rank 1, by the kernels of step 551 (it omits the last step).
 TEST_F(CollectivesRealFiles, TheStraggler) {
   const Analysis& analysis = *find_analysis("stragglers");
   const AnalysisResult result = analysis.combine(two_ranks(analysis), {});
@@ -489,8 +486,8 @@ struct Sums {
   }
 };
 
-// HTA: 32,042 us on the CPU, 3,712 in kernels, 50 between them, 30 for a launch. It gives every
-// cudaDeviceSynchronize no time; the first one of the window (14 us) found nothing left to wait for.
+// HTA: 32,042 us on the CPU, 3,712 in kernels, 50 between them, 30 for a launch. It gives
+// cudaDeviceSynchronize no time; the first one (14 us) had nothing to wait for.
 TEST_F(CriticalPathRealFiles, AlexnetAgreesWithHta) {
   const Trace trace =
       read_file("hta__critical_path_alexnet_benchmark_result_2869224_1695835535_trace.json.gz");
@@ -523,7 +520,7 @@ TEST_F(CriticalPathRealFiles, EventSyncAgreesWithHta) {
 }
 
 // The backward pass runs on autograd's thread, 86.9 ms of the step; HTA 0.6.1 has 188.9 ms, to the
-// microsecond. Of the main thread alone the path would be 103 ms.
+// microsecond. The main thread alone would give 103 ms.
 TEST_F(CriticalPathRealFiles, SeesTheThreadOfTheBackwardPass) {
   const Trace trace = read_file("hta__nccl_parser_config_nccl_data.json.gz");
   const std::vector<Step> all = step_set(trace).steps;
@@ -547,7 +544,7 @@ TEST_F(CriticalPathRealFiles, IsNeverLongerThanItsTime) {
     for (const Span& window : windows) {
       const PathGraph graph = hta_path_graph(trace, window);
       const CriticalPath path = hta_critical_path(graph);
-      if (window == windows.front()) {  // the last step of one file holds nothing
+      if (window == windows.front()) {
         EXPECT_GT(path.length_ns, 0) << name;
       }
       std::int64_t sum = 0;

@@ -82,7 +82,6 @@ void expect_equal(const Environment& a, const Environment& b) {
   }
 }
 
-/// Puts a value at a JSON pointer, the last part of which need not be there.
 void put(Json& document, const std::string& pointer, const Json& value) {
   const std::size_t last = pointer.rfind('/');
   Json& parent = const_cast<Json&>(*json_at(document, pointer.substr(0, last)));
@@ -283,7 +282,7 @@ TEST(Codec, NamesThePathOfEachWrongField) {
   }
 }
 
-/// With an escape in each string and key: what is not written plainly is read in another way.
+/// Escapes take another path in the reader.
 std::string with_escapes(const std::string& text) {
   std::string escaped;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -311,7 +310,6 @@ TEST(Codec, RecordsReadTheSameHoweverTheyAreWritten) {
   EXPECT_EQ(to_json_text(records_from_json_text(dump_json_pretty(parse_json(plain, "t")), "t")), plain);
   const auto path =
       std::filesystem::temp_directory_path() / ("headroom-codec-" + std::to_string(::getpid()) + ".json");
-  // Of many records each stands at another place of the window through which a file is read.
   std::vector<Record> many(500, record);
   write_file_atomically(path, to_json_text(many));
   EXPECT_EQ(to_json_text(records_from_json_file(path)), to_json_text(many));

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes give records or an Error; paths that are not regular files give a clear message.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,13 +40,13 @@ std::vector<std::string> texts_of_all_formats() {
   return texts;
 }
 
-/// A few thousand; HEADROOM_DAMAGED_FILES asks for more.
+/// HEADROOM_DAMAGED_FILES, or a few thousand.
 int damaged_files() {
   const char* text = std::getenv("HEADROOM_DAMAGED_FILES");
   return text == nullptr ? 4000 : std::atoi(text);
 }
 
-/// One to three changes of the kind that disks, editors and cut-off downloads make.
+/// Damage as by disks, editors and interrupted downloads.
 std::string damaged(std::string text, std::mt19937& random) {
   const auto below = [&random](std::size_t limit) { return static_cast<std::size_t>(random()) % limit; };
   constexpr std::string_view kLikely = "{}[],:\"\\-0e.N\n ";
@@ -132,7 +131,7 @@ TEST(DamagedFiles, EachFormatIsRecognisedAsItself) {
   for (const std::string& text : texts_of_all_formats()) {
     const Format* format = format_of_text(text);
     found.emplace_back(format == nullptr ? "none" : format->name);
-    // Not by chance: no other format takes it for its own.
+    // No other format recognises it.
     for (const Format& other : all_formats()) {
       EXPECT_EQ(other.recognises != nullptr && other.recognises(FileOutline(text)), &other == format)
           << other.name;

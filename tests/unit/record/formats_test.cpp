@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seeds' files in tests/data/gpt_fast come from PyTorch's benchmarks/gpt_fast/benchmark.py.
+// tests/data/gpt_fast was made by PyTorch's benchmarks/gpt_fast/benchmark.py.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -356,7 +356,7 @@ std::vector<SeedRow> rows(std::size_t count) {
   return all;
 }
 
-/// The one difference between the benchmark's JSON and ours.
+/// The only difference between the benchmark's JSON and ours.
 Json with_numbers(Json value) {
   if (value.is_array()) {
     for (Json& element : value) element = with_numbers(element);
@@ -421,7 +421,7 @@ TEST(SeedJsonParity, LinesAreEqualOnceTextsOfNumbersAreNumbers) {
     EXPECT_EQ(our_json, with_numbers(their_json)) << ours[i];
     EXPECT_TRUE(our_json["metric"]["benchmark_values"][0].is_number()) << ours[i];
     EXPECT_TRUE(our_json["metric"]["target_value"].is_number()) << ours[i];
-    // The text around the numbers is the same to the byte.
+    // Equal bytes except for the numbers.
     EXPECT_EQ(ours[i].substr(0, ours[i].find("benchmark_values")),
               theirs[i].substr(0, theirs[i].find("benchmark_values")));
   }

@@ -84,7 +84,7 @@ TEST(TorchDtype, KnowsTheShortNames) {
   EXPECT_EQ(torch_dtype("int8"), "int8");
 }
 
-/// That hash and equality say what the text of identity() does.
+/// Hash and equality agree with identity().
 void expect_agreement(const Record& a, const Record& b) {
   const bool same = identity(a) == identity(b);
   EXPECT_EQ(same_identity(a, b), same) << identity(a) << " " << identity(b);

@@ -87,7 +87,6 @@ inline Record full_record() {
   return record;
 }
 
-/// A measured headline record.
 inline Record measured(const std::string& experiment, const std::string& shape, const std::string& dtype,
                        double value) {
   Record record;
@@ -101,7 +100,6 @@ inline Record measured(const std::string& experiment, const std::string& shape, 
   return record;
 }
 
-/// A file in tests/data/readers.
 inline std::string reader_file(const std::string& name) {
   return std::string(HEADROOM_TEST_DATA) + "/readers/" + name;
 }
@@ -110,7 +108,6 @@ inline std::vector<Record> read_text(const std::string& text) {
   return records_from_text(PaddedText(text), "file");
 }
 
-/// Error message of reading the text.
 inline std::string refusal(const std::string& text) {
   return message_of([&] { read_text(text); });
 }

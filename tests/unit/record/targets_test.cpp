@@ -135,7 +135,7 @@ TEST(ShippedTargets, AreTheFileOfTheRepository) {
       find_target(shipped_targets(), {"gather_gemv", kBandwidth, "int8", "cpu", "x86_64"})->value, 0.7);
 }
 
-/// 20 GB/s with an interval of 19 to 21, at 0.90 of its limit with an interval of 0.88 to 0.92.
+/// 20 GB/s (19 to 21), at 0.90 (0.88 to 0.92) of its limit.
 Record at_nine_tenths() {
   Record record = measured("gemv", "1024", "bf16", 20);
   record.interval = Interval{19, 21, 0.95};
@@ -206,7 +206,7 @@ TEST(TargetVerdict, WithoutAnIntervalNothingIsSaid) {
 
 TEST(TargetVerdict, TheMeanDoesNotContradictItsCases) {
   std::vector<Record> cases{at_nine_tenths(), at_nine_tenths(), at_nine_tenths()};
-  cases[1].metric.value = 5;  // small shapes and large ones
+  cases[1].metric.value = 5;  // small and large shapes
   cases[1].interval = Interval{4, 6, 0.95};
   const auto mean_at = [&](double share) {
     for (Record& record : cases) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readers of other tools' results: hyperfine, nvbench, pytest-benchmark, llama-bench, Google Benchmark,
-// PyTorch's OSS benchmark database, the gpt-fast CSV, and reports of DDP benchmarks.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -848,7 +846,7 @@ TEST(DdpReportReader, OfMembersThatAreThereTwiceTheLastCounts) {
   EXPECT_EQ(case_name(records[0]), "m batch_size=1 ranks=1 ddp=no");
 }
 
-/// Takes the measurements of the rounds after the first.
+/// Keeps the measurements after the first round.
 class LaterRounds : DdpReportWalk {
  public:
   explicit LaterRounds(JsonStream& stream) : DdpReportWalk(stream, "file") { walk(); }

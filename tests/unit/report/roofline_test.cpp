@@ -49,7 +49,6 @@ Record record(const std::string& name, AxisValues axes, const std::string& metri
   return made;
 }
 
-/// A case of 1 FLOP/byte at 80 % of a limit of 50 GB/s.
 std::vector<Record> gemv() {
   const AxisValues axes{{"D", "1024"}, {"dtype", "bf16"}};
   std::vector<Record> records{record("gemv", axes, "latency", 50), record("gemv", axes, "GFLOP/s", 40),
@@ -85,7 +84,7 @@ TEST(Roofline, LimitsThatWereRunAreRoofsByLevel) {
   const Roofline roofline = roofline_of(gemv(), limits);
   std::vector<std::pair<std::string, double>> found;
   for (const Roof& roof : roofline.roofs) found.emplace_back(name_of(roof), roof.rate);
-  // 64 MiB lie between the last cache and memory; the 50 GB/s of memory came with the case.
+  // 64 MiB lie between the last cache and memory; the case has the memory limit of 50 GB/s.
   EXPECT_THAT(found, ElementsAre(Pair("L1 read, 2 threads", 600), Pair("L2 read, 2 threads", 280),
                                  Pair("L3 read, 2 threads", 150), Pair("memory read, 2 threads", 50),
                                  Pair("bf16 peak, 2 threads", 860)));
@@ -117,7 +116,7 @@ TEST(Roofline, ADeviceHasRoofsOfItsOwnWhateverThreadsStartItsWork) {
   const Roofline roofline = roofline_of(records, limits);
   std::vector<std::pair<std::string, double>> found;
   for (const Roof& roof : roofline.roofs) found.emplace_back(name_of(roof), roof.rate);
-  // 128 MiB lie between the L2 and memory; the CPU's limit is none of the GPU's.
+  // 128 MiB lie between the L2 and memory; the CPU's limit does not apply to the GPU.
   EXPECT_THAT(found, ElementsAre(Pair("cuda L2 read", 9000), Pair("cuda memory read", 4500),
                                  Pair("cuda bf16 peak", 8e5)));
 }
@@ -171,7 +170,7 @@ TEST(Roofline, OperationsOnIntegersAreNoFlops) {
   const auto peak = [](const char* unit) {
     return record("limit.peak", {{"dtype", "int8"}, {"pattern", "dot"}}, unit, 860);
   };
-  for (const char* unit : {"GOP/s", "GFLOP/s"}) {  // the second as records said before
+  for (const char* unit : {"GOP/s", "GFLOP/s"}) {  // the second in older records
     const Roofline roofline = roofline_of(records, {peak(unit)});
     const Json json = roofline_json(roofline);
     EXPECT_EQ(json["cases"][0]["unit"], "GOP/s");
@@ -200,7 +199,7 @@ TEST(RooflineSvg, IsWellFormedAndEscapes) {
   EXPECT_THAT(svg, Not(HasSubstr("inf\"")));
 }
 
-/// Widths of Verdana, the widest of the common fonts, in thousandths of its size.
+/// Widths of Verdana, the widest common font, in thousandths of its size.
 double verdana_width(std::string_view text, double size) {
   static const std::map<char, int> kWidths{
       {' ', 352}, {',', 364}, {'.', 364}, {':', 454}, {'/', 454}, {'-', 454}, {'%', 1076}, {'=', 818},
@@ -224,7 +223,7 @@ double attribute(const std::string& element, const std::string& name) {
   return at == std::string::npos ? NAN : std::stod(element.substr(at + name.size() + 3));
 }
 
-/// The boxes of all texts of `svg`, after all that it draws was found to lie within its viewBox.
+/// Returns the boxes of texts; all shapes must lie within the viewBox.
 std::vector<std::pair<std::string, SvgBox>> boxes_of(const std::string& svg) {
   EXPECT_THAT(svg, HasSubstr(" viewBox=\"0 0 "));
   const std::vector<std::string> view = split(svg.substr(svg.find("viewBox=\"") + 9, 40), ' ');
@@ -267,7 +266,6 @@ void expect_no_overlap(const std::string& svg) {
   }
 }
 
-/// `cases` whose points lie close together, and `roofs` roofs of each kind that lie close together.
 Roofline crowd(int cases, int roofs) {
   Roofline roofline;
   for (int i = 0; i < cases; ++i) {

@@ -27,7 +27,6 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-/// The two records of a case: latency in us and bandwidth, both at the same share of the limit.
 std::vector<Record> pair_of(const std::string& experiment, const std::string& shape, const std::string& dtype,
                             double us, double rate, double fraction) {
   Record latency;
@@ -503,7 +502,7 @@ Record record(const std::string& metric, const std::string& unit, std::vector<do
   return made;
 }
 
-/// 1 MB declared in 100 us.
+/// Declares 1 MB in 100 us.
 std::vector<Record> counted(std::vector<double> volume, double background = 0,
                             const std::string& D = "1024") {
   return {record("latency", "us", {100, 100, 100}, D),

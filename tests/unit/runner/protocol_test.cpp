@@ -18,7 +18,7 @@ using test::message_of;
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Random messages: the same seed gives the same.
+/// Random messages from a fixed seed.
 class Generator {
  public:
   explicit Generator(std::uint64_t seed) : random_(seed) {}
@@ -28,7 +28,7 @@ class Generator {
   }
   bool coin() { return below(2) == 1; }
   double number() { return std::ldexp(static_cast<double>(random_()), static_cast<int>(below(80)) - 60); }
-  /// Of what a sample may say.
+  /// A possible sample value.
   double some() { return std::ldexp(static_cast<double>(random_()), static_cast<int>(below(40)) - 60); }
   std::string text() {
     static const std::vector<std::string> kTexts{"",   "gemv", "a \"quoted\" one", "µs\n\ttab", "back\\slash",
@@ -47,7 +47,7 @@ class Generator {
   std::mt19937_64 random_;
 };
 
-/// As it goes over the line.
+/// As sent over the wire.
 Json sent(const Json& message) {
   return parse_json(dump_json(message), "line");
 }
@@ -300,7 +300,7 @@ TEST(Protocol, SampleReplyComesBack) {
   EXPECT_EQ(sample_reply_from_json(sent(to_json(SampleReply{{}, "fell over"}))).failure, "fell over");
 }
 
-/// Every member of `message` in turn taken away, and made another type: the decoder must say which.
+/// Removes each member in turn, then changes its type: the decoder must name it.
 void expect_members_named(const Json& message, const std::function<void(const Json&)>& decode) {
   for (const auto& [key, value] : message.items()) {
     Json without = message, odd = message;

@@ -33,14 +33,13 @@ using std::chrono::milliseconds;
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Counts the cases that live.
+/// Counts the living cases.
 struct Living {
   static inline std::atomic<int> count = 0;
   Living() { ++count; }
   ~Living() { --count; }
 };
 
-/// Behaves as its axis "how" says.
 void behave(State& state) {
   const Living living;
   const std::string how = state.text("how");
@@ -77,7 +76,6 @@ Registry sample_registry() {
   return made;
 }
 
-/// A runner on a thread, and our end of its socket.
 class Served : public testing::Test {
  protected:
   Served() : Served(Channel::pair()) {}
@@ -254,7 +252,7 @@ TEST_F(Served, ARunnerThatCannotTraceSaysSo) {
   EXPECT_EQ(sample_reply_from_json(sample(1, 1)).sample.elapsed_ns, 101);
 }
 
-/// Serves `registry` with `arguments`; gives what it says first, and to each request.
+/// Returns the first message and the replies.
 std::vector<Json> conversation(Registry& registry, const std::vector<std::string>& arguments,
                                const std::vector<Json>& requests) {
   auto [ours, theirs] = Channel::pair();
@@ -315,7 +313,7 @@ TEST(ServeTraces, ACallThatThrowsWhileItIsRecordedIsNotRecorded) {
   EXPECT_FALSE(written);
 }
 
-/// In place of hardware: events of the kernel itself, which virtual machines count, too.
+/// Kernel software events, which virtual machines have.
 constexpr std::array<CounterEvent, 3> kSoftware{{
     {"task_clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
     {"page_faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
@@ -344,7 +342,7 @@ TEST(ServeCounts, IterationsOfACaseAreCountedOnItsOwnThreadAndItGoesOn) {
   EXPECT_EQ(counted.failure, "");
   EXPECT_EQ(calls, 12U) << "the lead-in comes first";
   ASSERT_TRUE(counted.counts.instructions);
-  // Time on a CPU: what others took of it is not in it.
+  // CPU time, which excludes other processes.
   EXPECT_GT(*counted.counts.instructions, 0.2e6) << "ns of task clock";
   EXPECT_LT(*counted.counts.instructions, 100e6);
   const Json sample{{"do", "sample"}, {"case", 1}, {"iterations", 1}, {"lead_in", 0}};

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-/// 40 readings around `ns`, in two processes of 20; their median is `ns`.
+/// 40 readings with median `ns`, in two processes of 20.
 std::vector<Reading> readings(double ns) {
   std::vector<Reading> made;
   for (std::uint32_t round = 0; round < 40; ++round) {
@@ -210,7 +210,7 @@ TEST(CaseRecords, TheHeadlineIsOfTheBoundThatBinds) {
   };
   GroupResult result;
   result.cases = {track_of("native", 1e6, kWork)};
-  // 4e6 bytes at 10 bytes/ns take 0.4 of the time; 2e6 FLOPs at 4 FLOPs/ns take 0.5 of it.
+  // 4e6 bytes at 10 bytes/ns take 0.4 of the time; 2e6 FLOPs at 4 FLOPs/ns take 0.5.
   result.limits = {limit_of(Resource::kRead, 1e6, 1e5), limit_of(Resource::kPeak, 4e5, 1e5)};
   EXPECT_THAT(headline(result), testing::Pair("GFLOP/s", testing::DoubleNear(0.5, 1e-9)));
   // At 8 FLOPs/ns a quarter.

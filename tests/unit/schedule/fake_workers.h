@@ -17,26 +17,26 @@
 
 namespace headroom {
 
-/// How a fake case behaves.
+/// Behaviour of a fake case.
 struct FakeCase {
-  double ns = 1e6;  ///< per iteration
-  double prepare_ns = 0;  ///< that preparing it takes
+  double ns = 1e6;        ///< per iteration
+  double prepare_ns = 0;  ///< time to prepare
   Work work{};
   Outcome outcome{};                                ///< of preparing
   std::function<double(double clock_ns)> factor{};  ///< on the time: noise, drift
-  int lost_in_prepare = 0;                          ///< so many preparations kill the runner
-  int fails_at = std::numeric_limits<int>::max();   ///< from this sample on it fails
+  int lost_in_prepare = 0;                          ///< preparations that kill the runner
+  int fails_at = std::numeric_limits<int>::max();   ///< first sample that fails
   int lost_at = std::numeric_limits<int>::max();    ///< this sample kills the runner
-  int samples = 0;                                  ///< given so far
-  std::string untraced{};                           ///< why it cannot be recorded
+  int samples = 0;                                  ///< samples taken
+  std::string untraced{};                           ///< reason for not recording a trace
   bool lost_in_trace = false;                       ///< recording kills the runner
-  std::optional<Precision> sums_in{};               ///< that it declares
-  std::vector<double> columns{};                    ///< of each sample
-  std::vector<std::string> column_names{};          ///< that it declares
-  std::vector<Conclusion> told{};                   ///< after its last sample
-  CountReply counts{};                              ///< of each iteration
-  bool lost_in_count = false;                       ///< counting kills the runner
-  bool wrong = false;                               ///< fails, or is timed where the scheduler asks for that
+  std::optional<Precision> sums_in{};
+  std::vector<double> columns{};  ///< per sample
+  std::vector<std::string> column_names{};
+  std::vector<Conclusion> told{};  ///< sent after the last sample
+  CountReply counts{};             ///< per iteration
+  bool lost_in_count = false;      ///< counting kills the runner
+  bool wrong = false;              ///< gives a wrong result, which is timed only on request
 };
 
 struct FakeEvent {
@@ -46,10 +46,11 @@ struct FakeEvent {
   std::uint64_t iterations = 0;
 };
 
-/// Runners without processes, on a virtual clock that each sample moves by its own time. Cases are named
+/// Runners without processes on a virtual clock that samples advance. Cases are named
+/// "experiment/backend@runner" or "experiment/backend variant@runner" (axis "pattern").
+/// "experiment/backend@runner" or "experiment/backend variant@runner", with the axis "pattern" as a variant.
 /// "experiment/backend@runner", or "experiment/backend variant@runner", with the axis "pattern" as a variant.
-/// As strict as a real runner: what is not prepared in the process that lives now cannot be sampled or
-/// released.
+/// As strict as a real runner: only cases prepared in the current process can be sampled or released.
 class FakeWorkers final : public Workers {
  public:
   std::map<std::string, FakeCase> cases;
@@ -59,7 +60,7 @@ class FakeWorkers final : public Workers {
   std::vector<int> started;           ///< processes so far, by runner
   double starting_ns = 0;             ///< how long a start is said to take
   std::function<void()> on_sample{};  ///< before each sample
-  std::vector<std::string> traces{};  ///< files that were asked for
+  std::vector<std::string> traces{};  ///< requested trace files
 
   explicit FakeWorkers(std::size_t runners) : started(runners), workers_(runners) {}
 
@@ -163,7 +164,6 @@ class FakeWorkers final : public Workers {
     std::map<int, std::string> names;
   };
 
-  /// Moves the clock, at most to the deadline.
   void take(double ns) {
     clock_ns += ns;
     if (clock_ns <= deadline_ns) return;
@@ -183,7 +183,6 @@ inline PlannedCase planned_case(const std::string& backend, std::size_t runner =
   return planned;
 }
 
-/// Runs a group of "dot" on `workers`.
 struct GroupFixture {
   explicit GroupFixture(std::size_t runners) : workers(runners) {
     settings.now_ns = [this] { return workers.clock_ns; };
@@ -206,7 +205,7 @@ struct GroupFixture {
   std::vector<Progress> progress;
 };
 
-/// Normal noise of `sigma` around 1, correlated by `rho` from one call to the next.
+/// Normal noise around 1, with correlation `rho` between calls.
 inline std::function<double(double)> noise_of(double sigma, double rho, std::uint64_t seed) {
   return [random = std::mt19937_64(seed), normal = std::normal_distribution<double>(), state = 0.0, sigma,
           rho](double) mutable {

@@ -90,7 +90,6 @@ TEST(GroupRunFaults, StrictlyAGroupOfNothingElseEnds) {
   EXPECT_EQ(fixture.workers.count('s', "dot/a@0"), 0U);
 }
 
-/// A fixture whose run ends at 20 s, with cases that take long to prepare.
 struct LateFixture : GroupFixture {
   explicit LateFixture(std::map<std::string, double> prepare_s, std::size_t runners = 1)
       : GroupFixture(runners) {
@@ -227,7 +226,7 @@ TEST(GroupRunFaults, ATraceIsMadeOfEachCaseThatHasSamplesAfterThem) {
   EXPECT_EQ(std::count_if(trace, events.end(), [](const FakeEvent& event) { return event.what == 's'; }), 0);
 }
 
-// A recorder may leave something in the process: what is timed later is timed in another.
+// A recorder may affect the process.
 TEST(GroupRunFaults, NothingIsSampledInAProcessThatRecorded) {
   GroupFixture fixture(1);
   fixture.run({planned_case("a")});
@@ -329,7 +328,6 @@ TEST(GroupRunFaults, SeveralLossesOneInsideTheOther) {
   fixture.workers.cases["dot/a@0"].lost_at = 20;
   const GroupResult before = GroupFixture(1).run({planned_case("a")});
   ASSERT_GE(before.cases[0].readings.size(), 30U);
-  // Preparing b again, because a was lost, loses the runner once more.
   fixture.workers.on_sample = [&] {
     if (fixture.workers.cases["dot/a@0"].samples == 20) fixture.workers.cases["dot/b@0"].lost_in_prepare = 1;
   };
@@ -393,8 +391,6 @@ Reading reading_of(std::uint32_t round, std::uint32_t epoch, double ns) {
   return reading;
 }
 
-/// A group as two processes give it, in which one case fails in the middle and a
-/// limit rests before; `after_round` sees each round.
 template <typename AfterRound>
 GroupResult measured(AfterRound after_round) {
   GroupResult result;
@@ -411,7 +407,7 @@ GroupResult measured(AfterRound after_round) {
       const double ns = track == &result.limits[1].track ? 900 : 1000 + round % 7;
       track->readings.push_back(reading_of(round, epoch, ns));
     }
-    // By the few readings that it has, it would be the better one.
+    // Its few readings would make it the better one.
     if (round == 5) result.limits[1].track.rests = true;
     if (round == 30) result.cases[1].outcome = {Outcome::Kind::kFailed, "it broke"};
     after_round(result);
@@ -434,7 +430,7 @@ TEST(GroupJournal, WhatIsReadAfterEachRoundMakesTheSameRecords) {
     journal.note(result);
     ASSERT_EQ(text_of(replayed), text_of(result));
   });
-  // One a round; the whole at first, with each process, where a limit rests and where a case has failed.
+  // One per round; in full at the start, with each process, and when a limit rests or a case fails.
   EXPECT_EQ(lines, 40U + 4U);
 }
 

@@ -43,7 +43,6 @@ TEST(GroupRun, OnlyOverheadIsSubtractedAndOnlyWhereAsked) {
   for (const bool subtracts : {true, false}) {
     GroupFixture fixture(1);
     fixture.settings.subtracts_overhead = subtracts;
-    // Two kinds of overhead, and a column between them that is none.
     fixture.workers.cases["dot/a@0"] = {
         .ns = 1e6, .columns = {2e5, 7e5, 1e5}, .column_names = {kClockOverhead, "column", kPythonOverhead}};
     const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
@@ -294,7 +293,6 @@ TEST(GroupRun, ProgressFollowsTheRun) {
   EXPECT_GT(elapsed, 0);
 }
 
-/// A runner that offers two patterns of reads and a peak.
 std::vector<RunnerOffer> limit_offers() {
   ExperimentDescription read{
       "limit.read",
@@ -333,7 +331,6 @@ TEST(GroupRun, LimitsAreSampledInTheSameRoundsAndLooseOnesReleased) {
   }
 }
 
-/// A case that reads, and patterns of reads of which "split" is the best; with noise of 1 %.
 std::unique_ptr<GroupFixture> bounded_fixture(std::uint64_t seed) {
   auto made = std::make_unique<GroupFixture>(1);
   GroupFixture& fixture = *made;
@@ -440,7 +437,6 @@ TEST_F(Counting, FollowsTheSamplesOfEachProcessAndIsARecordOfEachQuantity) {
   EXPECT_EQ(record(result, kBackground)->metric.value, 5);
   for (const char* absent : {kCycles, kCacheMisses, kMissVolume, kDataWritten})
     EXPECT_EQ(record(result, absent), nullptr) << absent;
-  // No sample comes after a pass, in the same process.
   const auto& events = group.workers.events;
   char last = 'p';
   for (const FakeEvent& event : events) {
@@ -502,7 +498,7 @@ TEST_F(Counting, LeavesTheSeriesThatACaseTellsThoseOfItsSamples) {
   GroupResult result = group.run({planned_case("native")});
   const std::uint64_t after = result.cases[0].calls_after;
   ASSERT_GT(after, 0U);
-  std::vector<double> told{-1, 1, 2, 3};  // one of the warm-up, and then those of the samples
+  std::vector<double> told{-1, 1, 2, 3};  // one of the warm-up, then those of the samples
   told.resize(told.size() + after, 99);
   result.cases[0].told = {Conclusion{"", {}, {{"loss", "1", told, {}}}}};
   EXPECT_EQ(record(result, "loss")->samples.at(0).values, (std::vector<double>{1, 2, 3}));

@@ -86,7 +86,6 @@ TEST(Plan, CasesHaveTheDeclaredTypesOfTheirAxes) {
 }
 
 TEST(Plan, ARunnerWithoutAPointIsLeftOutOfItsGroup) {
-  // As the limits of two devices, which are reached by other access patterns.
   const auto limit = [](const std::string& device, std::vector<std::string> patterns) {
     ExperimentDescription made = read_limit();
     made.device = device;
@@ -353,7 +352,6 @@ TEST(LimitCandidates, AreThoseOfTheCasesDevice) {
   EXPECT_THAT(limits_of(bounded(on_device, {}), all), SizeIs(1));
 }
 
-/// A job of four ranks, two of them on the machine of the first, beside headroom-native; "mine" is another.
 std::vector<RunnerOffer> offers_of_ranks() {
   std::vector<RunnerOffer> all = offers();
   const Axis bytes{"bytes", Axis::Kind::kInteger, {"1024"}}, ranks{"ranks", Axis::Kind::kInteger, {"2"}};
@@ -397,7 +395,6 @@ TEST(LimitCandidates, AHugeWorkingSetIsCapped) {
   EXPECT_EQ(found.at(0).track.planned.spec.axes.at(0).second, std::to_string(cap));
 }
 
-/// A limit that moves `amount` bytes or FLOPs in each of `times`.
 LimitTrack limit(Resource resource, const std::string& pattern, double amount,
                  const std::vector<double>& times, std::uint32_t first_round = 0) {
   LimitTrack made;
@@ -436,7 +433,7 @@ TEST(LooseCandidates, KeepTheResourcesThatMayBind) {
 }
 
 TEST(LooseCandidates, OneSlowCalibrationDoesNotCostTheLimitThatBinds) {
-  // 1 byte/ns and 10 FLOP/ns, whose calibration read forty times too long.
+  // The calibration reading was forty times too long.
   std::vector<LimitTrack> limits{limit(Resource::kRead, "r", 100, {100}),
                                  limit(Resource::kPeak, "p", 1000, {4000})};
   drop_loose_candidates(limits, {.flops = 7'000, .bytes = 1000, .dtype = "f32"}, false);
@@ -461,7 +458,7 @@ TEST(Floor, IsTheRooflineOfEachRound) {
 }
 
 TEST(Floor, WhatRanksExchangeBindsWhereItTakesLongest) {
-  // 10 bytes and 100 FLOPs per ns; 1 byte/ns from rank to rank.
+  // 10 bytes and 100 FLOPs per ns; 1 byte/ns between ranks.
   LimitTrack exchange = limit(Resource::kExchange, "shared_memory", 0, {1000, 1000});
   exchange.track.planned.spec.experiment = "limit.exchange";
   exchange.track.info.work.exchanged = 1000;
@@ -477,7 +474,7 @@ TEST(Floor, WhatRanksExchangeBindsWhereItTakesLongest) {
 }
 
 TEST(Floor, ShortSamplesThatABusyMachineHeldUpDoNotBind) {
-  // 10 bytes and 100 FLOPs per ns; in most rounds the peak's samples, shorter than a time slice, lost one.
+  // In most rounds the peak's short samples were preempted.
   const std::vector<LimitTrack> limits{limit(Resource::kRead, "linear", 1000, {100, 110, 120}),
                                        limit(Resource::kPeak, "f32", 1000, {9000, 10, 4000})};
   const auto memory_bound = floor_of(limits, {.flops = 400, .bytes = 1000, .dtype = "f32"});

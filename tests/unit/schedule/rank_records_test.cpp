@@ -20,15 +20,12 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// The first record of the metric; null where there is none.
 const Record* record_of(const std::vector<Record>& records, const std::string& metric) {
   const auto found =
       std::ranges::find_if(records, [&](const Record& record) { return record.metric.name == metric; });
   return found == records.end() ? nullptr : &*found;
 }
 
-/// Four ranks of `calls` calls of 1 MB in 1.000 to 1.006 ms; rank 2 takes a tenth longer, but for every
-/// fourth call, where rank 0 takes twice as long.
 GroupResult four_ranks(std::size_t calls) {
   Track track;
   track.planned.spec.experiment = "all_reduce";
@@ -119,7 +116,7 @@ TEST(CollectiveRecords, ACompositionIsSaid) {
   EXPECT_EQ(collective_records_of(result)[0].model.extra_info.at("composed of"), "all_to_all, then a sum on each rank");
 }
 
-/// All-reduces of 1, 4 and 16 MiB on 2 ranks, and of 1 MiB on 4, whose limit is a tenth of their time.
+/// The all-reduce of 1 MiB on 4 ranks is at a tenth of its limit.
 std::vector<Record> all_reduces() {
   std::vector<Record> collectives;
   for (const auto& [ranks, mebibytes] : {std::pair{2, 1}, {2, 4}, {2, 16}, {4, 1}}) {
@@ -163,8 +160,6 @@ TEST(CollectiveLines, AreOfEachCollective) {
 
 const std::vector<DdpStep> kSteps{{"no ddp", 1, false}, {"1M/2G", 2, true, 1 << 20}};
 
-/// A case of training by two ranks as the engine has it: ten iterations of 100 ms, of which 20 ms are
-/// exposed.
 GroupResult two_training_ranks() {
   GroupResult result;
   Track track;
@@ -184,7 +179,7 @@ GroupResult two_training_ranks() {
     const double ns = 100e6 + 1e5 * i;
     track.readings.push_back({i, 0, ns, {}, {}, {0.02}, {{100, ns, {0.02}}, {101, ns, {0.02}}}});
   }
-  // Warm-up has been there, too.
+  // Includes warm-up.
   const std::vector<double> launched{9, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   for (int rank = 0; rank < 2; ++rank) {
     track.told.push_back(
@@ -248,7 +243,6 @@ TEST(DdpRecords, SayWhyThereIsNothing) {
   EXPECT_EQ(records[0].model.extra_info.at("step"), "1M/2G");
 }
 
-/// Two ranks of 50 cycles, whose calls take twice as long on rank 1; of a cycle the misses are a column.
 GroupResult two_dispatching_ranks() {
   Track track;
   track.planned.spec.experiment = "dispatch.add";

@@ -23,7 +23,7 @@ using testing::HasSubstr;
 
 constexpr const char* kHello = R"(echo '{"headroom_runner":"fake","protocol":1,"version":"1"}' >&3)";
 
-/// Shell scripts in a folder of their own; each leaves its process number beside it.
+/// Each script writes its process number next to itself.
 class RunnerProcesses : public testing::Test {
  protected:
   RunnerProcesses() {
@@ -49,7 +49,6 @@ class RunnerProcesses : public testing::Test {
   std::string start_error(const RunnerCommand& command) {
     return test::message_of([&] { const RunnerProcess process(command, interrupted); });
   }
-  /// Why preparing loses a runner that says hello and then does `body`.
   std::string lost_by(const std::string& body, milliseconds timeout = milliseconds(5000)) {
     RunnerCommand command = script("runner", std::string(kHello) + "\n" + body);
     command.reply_timeout = timeout;
@@ -200,7 +199,6 @@ TEST_F(RunnerProcesses, AFleetRefusesOneThatCannotSayWhatItOffers) {
   }
 }
 
-/// What a session tells of its groups, each as "group/groups" or as the sizes and the outcome of its records.
 struct ToldGroups : Observer {
   void progress(const Progress& progress) override {
     const std::string place = std::to_string(progress.group) + "/" + std::to_string(progress.groups);

@@ -32,7 +32,6 @@ class FakeStore final : public TuningStore {
 
 constexpr const char* kKey = "dot a 1 thread cold";
 
-/// A case with the variants slow, fast and middle: fake cases "dot/a slow@0" and so on.
 struct TuningFixture : GroupFixture {
   TuningFixture() : GroupFixture(1) {
     settings.tuning = &store;
@@ -62,7 +61,6 @@ TEST(Tuning, TheFastestVariantIsMeasuredAndRemembered) {
 TEST(Tuning, NoiseThatIsSharedByARoundDoesNotDecide) {
   TuningFixture fixture;
   for (auto& [name, fake] : fixture.workers.cases) {
-    // The machine is twice as slow half of the time.
     fake.factor = [](double clock) { return static_cast<long>(clock / 4e7) % 2 == 0 ? 1.0 : 2.0; };
   }
   fixture.run();
@@ -133,7 +131,7 @@ TEST(Tuning, WithoutVariantsOrAStoreNothingIsLookedFor) {
 
 TEST(Tuning, TooLittleTimeToDecideIsNotRemembered) {
   TuningFixture fixture;
-  fixture.settings.stop.max_time_ns = 1e6;  // a quarter of it is less than one round
+  fixture.settings.stop.max_time_ns = 1e6;  // a quarter is less than one round
   fixture.settings.sample_ns = 1e5;
   const GroupResult result = fixture.run();
   EXPECT_THAT(fixture.store.choices, IsEmpty());
@@ -142,7 +140,7 @@ TEST(Tuning, TooLittleTimeToDecideIsNotRemembered) {
 
 TEST(Tuning, RoundsThatTakeLongAreGivenTheTimeToDecide) {
   TuningFixture fixture;
-  fixture.settings.stop.max_time_ns = 4e7;  // a quarter of it is two rounds
+  fixture.settings.stop.max_time_ns = 4e7;  // a quarter is two rounds
   fixture.settings.sample_ns = 1e5;
   fixture.run();
   EXPECT_EQ(fixture.store.choices.at(kKey), "fast");
@@ -185,7 +183,7 @@ struct Search {
   double spent_ns = 0;
 };
 
-/// Calibrates on a clock of our own: time_of(iterations, number of the reading).
+/// Calibrates on a virtual clock: time_of(iterations, number of the reading).
 Search calibrate(double target_ns, const std::function<double(std::uint64_t, int)>& time_of) {
   Calibration calibration(target_ns);
   Search search;
@@ -289,10 +287,10 @@ TEST(SharedIterations, IsTheLargestCountNeeded) {
 }
 
 TEST(SharedIterations, KeepsTheSamplesOfASlowSiblingShort) {
-  // 1000 iterations would take the slow one 100 targets: 320 take it 32, and the fast one 0.32.
+  // 1000 iterations would take the slow one 100 targets; 320 take 32.
   const std::vector<CalibratedCase> apart = {{1000, 1e3}, {10, 1e5}};
   EXPECT_EQ(shared_iterations(apart, 1e6), 320u);
-  // However far apart: an empty body beside one of 10 ms must not ask for minutes of the latter.
+  // An empty body next to one of 10 ms must not request minutes of the latter.
   const std::vector<CalibratedCase> far_apart = {{1'000'000, 1}, {1, 1e7}};
   EXPECT_EQ(shared_iterations(far_apart, 1e6), 3u);
   const std::vector<CalibratedCase> farther_apart = {{1'000'000, 1}, {1, 1e9}};
@@ -326,7 +324,7 @@ TEST(Calibration, OneReadingThatWasWaitedForDoesNotShortenTheSamples) {
   EXPECT_GE(calibration.iterations(), 10'000U);
 }
 
-/// The ratio of b to a on a machine that drifts by 20 % and gives each case AR(1) noise of its own.
+/// 20 % drift, and AR(1) noise per case.
 RatioEstimate compared(double true_ratio, double sigma, double rho, int processes, std::uint64_t seed) {
   GroupFixture fixture(1);
   fixture.settings.seed = seed;
@@ -359,7 +357,6 @@ struct Shared {
   double steady_half_width = 0;
 };
 
-/// A baseline and a case with noise of .3 %, and one with 6 %, as many rounds as fit into a second.
 Shared shared_rounds(std::uint64_t seed) {
   GroupFixture fixture(1);
   fixture.settings.seed = seed;
@@ -376,7 +373,7 @@ Shared shared_rounds(std::uint64_t seed) {
 
 TEST(Simulation, RoundsSpendTimeWhereAnIntervalIsWide) {
   const Shared one = shared_rounds(1);
-  // Samples are two iterations: 33 rounds fit into a second where each case is in all of them.
+  // Samples are two iterations: 33 rounds with all cases fit into a second.
   EXPECT_GE(one.noisy, 37U);
   EXPECT_LT(one.steady, one.noisy * 3 / 4);
   EXPECT_EQ(one.ratio.pairs, one.steady) << "each of its samples has its pair";

@@ -17,7 +17,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-/// The z of the share of all draws of `count` scores that add up to `sum` or more, counted.
+/// By enumeration of all draws.
 double counted_z(const Values& scores, std::size_t count, double sum) {
   std::vector<bool> drawn(scores.size());
   std::fill(drawn.begin(), drawn.begin() + static_cast<std::ptrdiff_t>(count), true);
@@ -39,7 +39,7 @@ Values centred(Values scores) {
 }
 
 void expect_as_counted(const Values& scores, std::size_t count) {
-  // The largest sums, and some in between: the values at every `gap`th place.
+  // Every `gap`th value.
   for (std::size_t gap = 1; gap * count <= scores.size() * 2 / 3; ++gap) {
     double sum = 0;
     for (std::size_t i = 0; i < count; ++i) sum += scores[i * gap];
@@ -104,7 +104,7 @@ TEST(LevelShift, TwoSpikesAreNoLevel) {
   EXPECT_LT(rarest_level_shift(values)->z, 4);
   values[197] = 99;
   EXPECT_GT(rarest_level_shift(values)->z, 4.5);
-  values[197] = 70;  // a level that scatters more than the one before is one
+  values[197] = 70;
   EXPECT_GT(rarest_level_shift(values)->z, 4.5);
 }
 
@@ -196,7 +196,7 @@ TEST(ChangePoints, SpikesAtTheEndAreNoChange) {
 
 TEST(ChangePoints, CorrelatedSeriesHaveFew) {
   test::Noise noise(5);
-  // Without the correction it is 17 % of the long ones; of the short ones the correlation is not always seen.
+  // Without the correction 17 % of the long ones; in short ones the correlation is not always seen.
   EXPECT_LE(share_with_changes(500, [&](int) { return noise.series(60, 0.5); }), 0.10);
   EXPECT_LE(share_with_changes(300, [&](int) { return noise.series(200, 0.5); }), 0.02);
 }
@@ -213,7 +213,6 @@ TEST(ChangePoints, HeavyTailsHaveNone) {
             0.01);
 }
 
-/// Shares of series in which a step of three deviations after 40 values is seen near its place, and there.
 struct Found {
   double near = 0, exact = 0;
 };
@@ -238,7 +237,7 @@ Found found_after(std::size_t after) {
 }
 
 TEST(ChangePoints, StepIsFoundWithinFiveSixAndEightValues) {
-  // bench_changepoints: 94, 98 and 99 %, and 83 % at its place.
+  // bench_changepoints: 94, 98 and 99 %, and 83 % exactly.
   EXPECT_GE(found_after(5).near, 0.90);
   EXPECT_GE(found_after(6).near, 0.95);
   const Found eight = found_after(8);
@@ -269,8 +268,8 @@ TEST(ChangePoints, FewValuesAfterAStepAreSuspectedFirst) {
   test::Noise noise(8);
   Values values = noise.series(60);
   for (std::size_t i = 57; i < 60; ++i) values[i] += 10;
-  values[56] = -1;  // not by chance the largest of those before
-  values[10] = 5;   // of three values the least likely draw is too likely already
+  values[56] = -1;  // must not be the largest by chance
+  values[10] = 5;   // with three values even the rarest draw is too likely
   values[11] = 3;
   EXPECT_TRUE(change_points(Values(values.begin(), values.end() - 1)).empty());
   EXPECT_TRUE(change_points(values).empty());
@@ -298,7 +297,6 @@ std::vector<SeriesPart> parts_of(const Values& values) {
   return series_parts(values, change_points(values));
 }
 
-/// Around 100, with a standard deviation of 1.
 Values around_100(test::Noise& noise, std::size_t count) {
   Values values = noise.series(count);
   for (double& value : values) value += 100;
@@ -394,7 +392,7 @@ TEST(LineFit, FindsTheLineThatMadeThePoints) {
 }
 
 TEST(LineFit, SmallValuesCountAsMuchAsLargeOnes) {
-  // 100 + x, but for 300 too much at x = 1000.
+  // 100 + x, but 300 too much at x = 1000.
   const std::vector<double> x{1, 2, 1000, 2000}, y{101, 102, 1400, 2000};
   const auto fit = fit_line(x, y);
   ASSERT_TRUE(fit);

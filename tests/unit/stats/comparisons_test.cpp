@@ -60,7 +60,6 @@ TEST(PairedRatio, CoversUnderDriftThatBothShare) {
   EXPECT_GE(naive / double{kRepetitions}, 0.95);
 }
 
-/// ln a - ln b of normal noise, and of noise that only `a` has where `one_sided`.
 std::pair<Values, Values> pairs(Noise& noise, std::size_t count, bool one_sided) {
   Values a, b;
   for (std::size_t i = 0; i < count; ++i) {
@@ -185,7 +184,6 @@ Values times(Noise& noise, std::size_t count, double rho = 0) {
   return values;
 }
 
-/// Of 400 pairs of series that do not differ, how many intervals hold 1.
 int coverage(std::size_t count, double rho, std::size_t processes, double off) {
   Noise noise(7);
   int held = 0;

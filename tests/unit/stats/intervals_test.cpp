@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coverage is simulated with fixed seeds and few repetitions: a bound of 91 % leaves room for their error
-// (1.6 % at 1,000) and still fails any method that ignores what is tested. The full tables come from
-// bench/coverage.cpp.
+// Few repetitions with fixed seeds: a bound of 91 % allows for their error (1.6 % at 1,000).
+// bench/coverage.cpp has the full tables.
 
 #include <gtest/gtest.h>
 
@@ -133,7 +132,7 @@ TEST(StudentTQuantile, MatchesTheTable) {
   EXPECT_THROW(student_t_quantile(0.975, 0), std::invalid_argument);
 }
 
-// Conover, table of the ranks of the median's interval; 2 P(B < low) is the chance to miss.
+// Conover, table of the ranks of the median's interval; 2 P(B < low) is the probability to miss.
 TEST(BinomialRanks, OfTheMedianMatchTheTable) {
   const auto expect = [](std::size_t n, std::size_t low, std::size_t high) {
     const RankPair ranks = binomial_ranks(n, 0.5, 0.025);
@@ -159,7 +158,7 @@ TEST(BinomialRanks, SayWhereTheSampleDoesNotReach) {
 }
 
 TEST(BinomialRanks, MissAsOftenAsAllowed) {
-  // Both values of two lie on the same side of the median in one of four pairs.
+  // Both of two values lie on the same side of the median in one of four pairs.
   const RankPair ranks = binomial_ranks(2, 0.5, 0.25);
   EXPECT_EQ(ranks.low, 1u);
   EXPECT_EQ(ranks.high, 2u);
@@ -236,8 +235,7 @@ TEST(SeriesQuantileInterval, OfTheMedianIsThatOfTheMedian) {
   EXPECT_EQ(series_quantile_interval(values, 0.5)->high, series_median_interval(values)->high);
 }
 
-/// How often the interval of a quantile holds the truth, of those that there are: AR(1) series of several
-/// processes.
+/// AR(1) series of several processes.
 double coverage_of_quantile(double p, double rho, std::size_t processes, std::size_t count) {
   std::mt19937_64 engine(7);
   const auto uniform = [&] { return (static_cast<double>(engine() >> 11) + 0.5) * 0x1p-53; };
@@ -300,9 +298,9 @@ using Sizes = std::vector<std::size_t>;
 constexpr double kBound = 0.91;
 
 struct Coverage {
-  double share = 0;  ///< of the intervals given that held the truth
+  double share = 0;  ///< coverage of the given intervals
   double given = 0;
-  double width = 0;  ///< mean, over that of the plain sign interval
+  double width = 0;  ///< mean, relative to the plain sign interval
 };
 
 Coverage simulate(int repetitions, double truth, const Sizes& sizes, const std::function<Values()>& draw) {
@@ -563,8 +561,7 @@ TEST(EffectiveSampleSize, OfProcessesFarApartIsAboutTheirNumber) {
 }
 
 TEST(EffectiveSampleSize, IsDividedByTheVarianceRatioOfTheProcesses) {
-  // Values that are their own ranks and alternate, so that no neighbours are alike.
-  // Two processes, means 3.5 and 5.5 of 4.5: 8 between, (17 + 17)/6 within.
+  // Uncorrelated neighbours. Two processes, means 3.5 and 5.5 of 4.5: 8 between, (17 + 17)/6 within.
   EXPECT_NEAR(effective_sample_size(Values{1, 5, 2, 6, 3, 7, 4, 8}, Sizes{4, 4}), 8 / (8 / (34.0 / 6)), 1e-9);
   // Three, means 4.5, 6.5 and 8.5 of 6.5: 32/2 between, (37 + 37 + 37)/9 within.
   EXPECT_NEAR(effective_sample_size(Values{1, 7, 2, 8, 3, 9, 4, 10, 5, 11, 6, 12}, Sizes{4, 4, 4}),
@@ -628,8 +625,7 @@ TEST(SeriesShare, CoversTheTruthOfAMarkovChain) {
 }
 
 TEST(ShareDifference, HasNewcombesInterval) {
-  // Newcombe 1998, table II, method 10: 56 of 70 less 48 of 80. Neighbours that avoid each other count as
-  // chance.
+  // Newcombe 1998, table II, method 10: 56 of 70 less 48 of 80. Negative correlation counts as chance.
   const Interval interval =
       share_difference_interval(SeriesShare(ones(56, 70)), SeriesShare(ones(48, 80)), 0.95);
   EXPECT_NEAR(interval.low, 0.0524, 5e-5);

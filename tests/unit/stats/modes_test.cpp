@@ -18,21 +18,20 @@ using test::Noise;
 
 using Values = std::vector<double>;
 
-/// Worked out by hand: the nearest distribution with one mode.
+/// By hand: the nearest unimodal distribution.
 TEST(Dip, OfFewValues) {
   EXPECT_DOUBLE_EQ(dip_of(Values{7}).statistic, 0.5);
   EXPECT_DOUBLE_EQ(dip_of(Values{1, 2, 3, 4}).statistic, 1.0 / 8);
   EXPECT_DOUBLE_EQ(dip_of(Values{5, 5, 5, 5, 5}).statistic, 1.0 / 10);
 }
 
-/// Half of the values at either end: no distribution with one mode is nearer than a quarter.
+/// Half of the values at either end: no unimodal distribution is nearer than a quarter.
 TEST(Dip, OfTwoFarPointsIsAQuarter) {
   Values values(50, 1.0);
   values.resize(100, 2.0);
   EXPECT_NEAR(dip_of(values).statistic, 0.25, 0.01);
 }
 
-/// The valley lies between the groups, whichever is the larger.
 TEST(Dip, TellsTheValley) {
   for (const std::size_t lower : {30U, 70U}) {
     test::Noise noise(3);
@@ -45,8 +44,7 @@ TEST(Dip, TellsTheValley) {
   }
 }
 
-/// Values of 200 numbers of a quadratic generator, whose dip was computed with diptest 0.12.0 of PyPI, which
-/// runs AS 217.
+/// 200 values of a quadratic generator; dips from PyPI's diptest 0.12.0 (AS 217).
 TEST(Dip, AgreesWithThePublishedAlgorithm) {
   Values values;
   for (int i = 0; i < 200; ++i) values.push_back(i % 2 * 40 + (i * i * 7 + i * 3) % 101);
@@ -77,7 +75,6 @@ TEST(DipCritical, IsExceededByOneInTwoHundredUniformSamples) {
   EXPECT_LT(dip_critical(100000), dip_critical(50000));
 }
 
-/// How many of 2,000 samples fall into groups.
 int alarms(std::size_t count, std::uint64_t seed, const std::function<double(Noise&)>& value) {
   Noise noise(seed);
   int found = 0;
@@ -142,7 +139,6 @@ TEST(FindModes, SeldomSeesGroupsWhereNeighboursAreAlike) {
   }
 }
 
-/// 10 ms or 14 ms by chance, and in `spikes` of the runs three times as much.
 Values two_times(Noise& noise, std::size_t count, double share, double spikes = 0) {
   Values values(count);
   for (double& value : values) {

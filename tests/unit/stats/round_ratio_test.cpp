@@ -13,13 +13,14 @@ namespace headroom {
 namespace {
 
 TEST(PairedRanks, CountsWhatTheCoinsCouldHaveMade) {
-  // Ranks of b - ranks of a: 2 - 1, 4 - 3, 5 - 6: of the signs of 1, 1, 1 four sums of eight are at least 1.
+  // Ranks of b - ranks of a: 2 - 1, 4 - 3, 5 - 6. Of the sums with signs of 1, 1, 1 four of eight are at
+  // least 1.
   const PairedRanks ranks(std::vector<double>{1, 3, 6}, std::vector<double>{2, 4, 5});
   EXPECT_DOUBLE_EQ(ranks.p_above(0), 0.5);
   EXPECT_EQ(ranks.p_below(0), 1);
   // All rounds agree: one of eight.
   EXPECT_DOUBLE_EQ(PairedRanks(std::vector<double>{1, 3, 5}, std::vector<double>{2, 4, 6}).p_above(0), 0.125);
-  // Differences of ranks 5, 1, -1: of eight sums of such sizes 7, 5 and 5 are at least 5.
+  // Rank differences 5, 1, -1: of eight signed sums 7, 5 and 5 are at least 5.
   EXPECT_DOUBLE_EQ(PairedRanks(std::vector<double>{1, 2, 5}, std::vector<double>{6, 3, 4}).p_above(0), 0.375);
 }
 
@@ -27,7 +28,7 @@ TEST(PairedRanks, TheMiddleIsTheMedianOfAllDifferences) {
   const std::vector<double> a{1, 2, 4}, b{3, 7, 8};
   // -1, 1, 2, 3, 4, 5, 6, 6, 7
   EXPECT_NEAR(PairedRanks(a, b).middle(), 4, 1e-9);
-  // Two and two: 2, 3, 5, 6.
+  // Pairwise: 2, 3, 5, 6.
   EXPECT_NEAR(PairedRanks(std::vector<double>{1, 2}, std::vector<double>{4, 7}).middle(), 4, 1e-9);
   EXPECT_NEAR(PairedRanks(std::vector<double>{5, 5}, std::vector<double>{5, 5}).middle(), 0, 1e-9);
 }
@@ -94,7 +95,7 @@ std::vector<double> normal_values(std::size_t n, double mean, std::uint64_t seed
   return values;
 }
 
-/// Share of series in which a claim is made at any of the looks, one after each value.
+/// Share of series with a claim after any value.
 double claimed_at_any_look(double tail, double (*draw)(std::mt19937_64&)) {
   constexpr int kSeries = 300;
   int claimed = 0;
@@ -120,7 +121,7 @@ TEST(Bets, ToLookAfterEachValueMakesNoMoreFalseClaims) {
     const double value = std::normal_distribution<double>()(random);
     return random() % 10 == 0 ? 100 * value : value;
   };
-  // At most .1 by Ville; the bound is rarely reached in 100 values, and is not far from it either.
+  // At most .1 by Ville; 100 values rarely reach the bound, but come near it.
   EXPECT_LE(claimed_at_any_look(0.05, normal), 0.1);
   EXPECT_GE(claimed_at_any_look(0.05, normal), 0.02);
   EXPECT_LE(claimed_at_any_look(0.05, coin), 0.1);
@@ -128,13 +129,13 @@ TEST(Bets, ToLookAfterEachValueMakesNoMoreFalseClaims) {
 }
 
 TEST(Bets, AStakeIsOneOnAverage) {
-  // All signs of six values, which are all there is where values are symmetric: the mean stake is 1.
+  // All signs of six values: for symmetric values the mean stake is 1.
   const double sizes[] = {3, 1, 4, 1.5, 9, 2.6};
   double stakes = 0;
   for (unsigned signs = 0; signs < 64; ++signs) {
     std::vector<double> values;
     for (unsigned i = 0; i < 6; ++i) values.push_back((signs >> i & 1U) != 0 ? sizes[i] : -sizes[i]);
-    // A stake below 1 is told as a p of 1: what it won over all on the other side is what it lost here.
+    // A stake below 1 gives p = 1; summed over all signs, gains and losses cancel.
     stakes += 1 / Bets(values).p_above(0) - 1;
   }
   EXPECT_GT(stakes, 0);
@@ -176,7 +177,6 @@ TEST(Bets, ValuesThatResembleTheirNeighboursCountForLess) {
   EXPECT_THROW(Bets(std::vector<double>{1, NAN}), std::invalid_argument);
 }
 
-/// Two commands in rounds: `noise` is of the moments, neighbours of which are correlated by `rho`.
 struct Rounds {
   std::vector<double> test, baseline;
 

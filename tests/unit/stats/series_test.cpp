@@ -82,7 +82,7 @@ TEST(Series, APairedRatioSurvivesADriftThatBothSee) {
 using Values = std::vector<double>;
 using Sizes = std::vector<std::size_t>;
 
-/// 1 + 2 sum 2/pi asin(rho^k): what the variance of the median of a long AR(1) series is multiplied by.
+/// 1 + 2 sum 2/pi asin(rho^k): inflation of the median's variance for a long AR(1) series.
 double exact_inflation(double rho) {
   double sum = 0;
   for (int lag = 1; lag < 400; ++lag) sum += 2 / std::numbers::pi * std::asin(std::pow(rho, lag));
@@ -171,7 +171,6 @@ Values ranks_of(Values values) {
   return values;
 }
 
-/// By counting, value for value.
 double counted_rank(const Values& values, double value) {
   const auto below = std::ranges::count_if(values, [value](double other) { return other < value; });
   const auto equal = std::ranges::count(values, value);

@@ -49,11 +49,11 @@ void tolerant(Take&& take) {
   try {
     take();
   } catch (const Error&) {
-    // It was refused with a sentence.
+    // A user error.
   }
 }
 
-/// Bytes as a file.
+/// An in-memory file.
 class MemoryFile {
  public:
   explicit MemoryFile(std::string_view bytes) : file_(::memfd_create("strange", MFD_CLOEXEC)) {
@@ -70,7 +70,6 @@ class MemoryFile {
   int file_;
 };
 
-/// What is read can be shown, and is written as it was read.
 void take_cache_run(std::string_view bytes) {
   tolerant([&] {
     const ShownCacheRun shown = cache_run_from_json(parse_json(std::string(bytes), "strange"), "strange");
@@ -81,7 +80,6 @@ void take_cache_run(std::string_view bytes) {
   });
 }
 
-/// What is read is written, and read again as the same.
 void take_results(std::string_view bytes) {
   tolerant([&] {
     const MemoryFile file(bytes);
@@ -96,7 +94,6 @@ void take_toml(std::string_view bytes) {
   tolerant([&] { parse_gate_file(bytes, "a.toml"); });
 }
 
-/// A message that is believed is said again as it was.
 template <typename Message>
 void require_same(const Message& message, Message (*read)(const Json&)) {
   const Json once = to_json(message);
@@ -131,7 +128,6 @@ void take_journal(std::string_view bytes) {
   }
 }
 
-/// Read, as far as it can be; nothing is written, whatever is in it.
 void take_history(std::string_view bytes) {
   static const fs::path path = [] {
     const fs::path folder = fs::exists("/dev/shm") ? "/dev/shm" : fs::temp_directory_path();
@@ -149,7 +145,7 @@ void take_history(std::string_view bytes) {
   for (const char* ending : {"", "-wal", "-shm", "-journal"}) fs::remove(path.string() + ending);
 }
 
-/// Whatever form it is taken for.
+/// As any format.
 void take_trace(std::string_view bytes) {
   tolerant([&] {
     trace::ReadOptions options;
@@ -179,7 +175,6 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-/// A tensor that is believed lies in the file, and all its numbers can be read.
 void require_readable(const StoredModel& model, std::string_view bytes) {
   for (const auto& [name, tensor] : model.tensors) {
     require(tensor.offset <= bytes.size() && tensor.bytes.size() <= bytes.size() - tensor.offset,

@@ -11,10 +11,9 @@ namespace headroom::strangers {
 /// One kind of untrusted input: bytes from files, programs or users.
 struct Input {
   const char* name;
-  /// Takes them; what is wrong with them is an Error, which ends there. Anything else that is thrown goes on,
-  /// and where what was taken is not what it says it is the program ends.
+  /// Reads the bytes and swallows Error. Other exceptions propagate; an inconsistent result aborts.
   void (*take)(std::string_view bytes);
-  /// Valid inputs, for the mutations to start from.
+  /// Valid inputs, from which mutations start.
   std::vector<std::string> (*seeds)();
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole files, messages and words, changed a little from a fixed seed: each is taken or refused with a
-// sentence, and nothing crashes or hangs. HEADROOM_MUTATIONS says how many of each kind.
+// HEADROOM_MUTATIONS: number of mutations of each kind of input.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +14,6 @@
 namespace headroom::strangers {
 namespace {
 
-/// One to four changes: bits, bytes, cuts, doubled parts, numbers, and parts of another seed.
 std::string changed(std::string text, const std::string& other, std::mt19937_64& random) {
   static constexpr std::string_view kNumbers[] = {
       "-1", "0", "1e308", "18446744073709551616", "NaN", "null", "\"\"", "[]", "{}", "1e-320"};

@@ -112,7 +112,6 @@ TEST(Table, WritesMarkdown) {
             "| c |  |\n");
 }
 
-/// What GitHub's Markdown makes of a line in which all markup is escaped; fails where some is not.
 std::string as_shown(const std::string& line) {
   const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
   std::string out;

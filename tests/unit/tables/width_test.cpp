@@ -13,7 +13,7 @@
 namespace headroom {
 namespace {
 
-// Each is one cluster, with the columns that it takes.
+// Single clusters with their widths in columns.
 const std::vector<std::pair<std::string, std::size_t>> kClusters{
     {"a", 1},
     {"µ", 1},

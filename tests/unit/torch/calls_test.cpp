@@ -75,7 +75,7 @@ TEST(CallSpec, RefusesWhatIsNoTree) {
   }
 }
 
-// The figures are those of FlopCounterMode of PyTorch 2.15 for the same calls.
+// Figures of FlopCounterMode of PyTorch 2.15 for the same calls.
 TEST(FlopCounter, ProductsOfMatrices) {
   const at::Tensor a = at::ones({4, 5}), b = at::ones({5, 6}), c = at::ones({4, 6});
   EXPECT_EQ(count_flops([&] { at::mm(a, b); }).flops, 240);
@@ -156,7 +156,7 @@ TEST(FlopCounter, WhatComputesWithoutAFormulaIsNamed) {
   const FlopCount count = count_flops([&] {
     const at::Tensor b = at::mm(a, a).neg();
     at::exp(at::exp(b)).view({2, 8}).t();
-    b.add(1);  // converts the 1, which computes nothing
+    b.add(1);  // converts the 1, no FLOPs
     at::empty({3});
     at::ones({3}).clone();
   });
@@ -201,7 +201,6 @@ class Recorded : public testing::Test {
     trace::record_call<OpRecorder>(file.string(), run);
     return parse_json(read_file(file), "trace");
   }
-  /// Events of one name.
   static std::vector<Json> calls(const Json& trace, const std::string& name) {
     std::vector<Json> found;
     for (const Json& event : trace.at("traceEvents")) {

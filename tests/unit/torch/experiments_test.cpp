@@ -41,7 +41,7 @@ class TwoSamples final : public SampleSource {
 struct Ran {
   CaseInfo info;
   std::vector<Sample> samples;
-  std::set<std::size_t> copies;  ///< that calls were on
+  std::set<std::size_t> copies;  ///< copies used by calls
 };
 
 struct Case {
@@ -67,7 +67,6 @@ CaseSpec spec_of(const Case& one, const std::string& backend) {
   return spec;
 }
 
-/// Runs a case at a place that has a cache of 1 MiB and says that each iteration took a microsecond.
 Ran run_placed(const Case& one, const std::string& backend) {
   Ran ran;
   const auto measure = [&ran](State& state, const Place::Call& call) {
@@ -108,7 +107,7 @@ CaseInfo run_on_cpu(const Case& one) {
   return source.info;
 }
 
-// A place with its own clock stands in for a GPU: no GPU is needed.
+// A place with its own clock simulates a GPU.
 TEST(PlacedExperiments, AreVerifiedAndTimedByTheClockOfTheirPlace) {
   for (const Case& one : cases()) {
     for (const char* backend : {"aten_cuda", "aten_cuda_out"}) {
@@ -122,8 +121,8 @@ TEST(PlacedExperiments, AreVerifiedAndTimedByTheClockOfTheirPlace) {
   }
 }
 
-/// Without oneDNN, whose products are summed in f32 and which ATen asks on CPUs with AVX-512 only, ATen has
-/// loops of its own, as on any other CPU. What those sum in hangs on libtorch's version.
+/// Disables oneDNN, which sums in f32 (with AVX-512). ATen's own loops sum in a type that depends on
+/// libtorch's version.
 class WithoutOnednn {
  public:
   WithoutOnednn() { at::globalContext().setUserEnabledMkldnn(false); }
@@ -143,7 +142,7 @@ TEST(PlacedExperiments, AreRightForWhatTheySumInWithoutOnednn) {
       ASSERT_TRUE(info.sums_in);
       const double exact = one.experiment.ends_with("gemv") ? GemvWorkload::kTolerance.relative : 12 * 0x1p-8;
       if (info.sums_in == Precision::kF32) { EXPECT_LE(info.tolerance, exact) << "not loosened"; }
-      // What is summed in bf16 is off by more than sums in f32 may be: that they are is no guess.
+      // The error proves that sums are in bf16.
       if (info.sums_in == Precision::kBf16) { EXPECT_GT(info.max_error, GemvWorkload::kTolerance.relative); }
     }
   }
@@ -157,7 +156,7 @@ TEST(PlacedExperiments, GoThroughAllCopiesOfTheirInputs) {
     SCOPED_TRACE(one.experiment);
     const Ran ran = run_placed(one, "aten_cuda");
     EXPECT_GE(ran.info.copies, 2U);
-    // A sample has 12 iterations and a lead-in of one.
+    // A sample has 12 iterations after a lead-in of one.
     EXPECT_EQ(ran.copies.size(), std::min<std::size_t>(ran.info.copies, 26));
   }
 }
@@ -183,7 +182,6 @@ TEST(PlacedExperiments, ProductsOfAGpuMayRoundThePartsOfASumAndNoneOfItsTerms) {
     const Tolerance on_gpu =
         product_tolerance(exact, {c10::Device(c10::kCUDA, 0), {}}, precision, {16384}, 16384);
     EXPECT_GT(on_gpu.relative, exact.relative);
-    // A wrong or missing product is off by about the root mean square.
     EXPECT_LT(on_gpu.relative, 0.02);
     EXPECT_EQ(on_gpu.sums_in, precision);
   }
@@ -243,7 +241,7 @@ TEST_P(AtenDecoderTest, GreedyTokensAreThoseOfTheNativeDecoder) {
     std::vector<double> sorted = exact.logits;
     std::ranges::sort(sorted, std::greater<>());
     const std::int32_t token = native::greedy_token(ours);
-    // Where the reference itself has two at the top within what bf16 leaves, either may be taken.
+    // Either of two logits within bf16's error may be chosen.
     if (sorted[0] - sorted[1] > 0.12 * rms_of(exact.logits)) {
       ++clear;
       EXPECT_EQ(native::greedy_token(theirs), token) << step;
@@ -272,7 +270,7 @@ INSTANTIATE_TEST_SUITE_P(Models, AtenDecoderTest,
                                   (std::get<2>(suite.param) == AtenDecoder::Int8::kFresh ? "" : "_in_place");
                          });
 
-/// Sums of bf16 in so many interleaved parts, each part and their sum in bf16.
+/// In `lanes` interleaved parts, whose sum is also bf16.
 Product in_bf16(std::int64_t lanes) {
   return [lanes](const at::Tensor& weights, const at::Tensor& x) {
     const std::int64_t columns = weights.size(-1);
@@ -287,7 +285,7 @@ Product in_bf16(std::int64_t lanes) {
   };
 }
 
-/// Blocks of columns added exactly, their sums rounded to bf16 and added in bf16: a sum that is split.
+/// A split sum: exact per block, rounded to bf16 and added in bf16.
 Product in_blocks(std::int64_t blocks) {
   return [blocks](const at::Tensor& weights, const at::Tensor& x) {
     const std::int64_t size = weights.size(-1) / blocks;

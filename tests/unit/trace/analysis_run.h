@@ -13,8 +13,7 @@
 
 namespace headroom::trace {
 
-/// Runs the analysis of that name as the command would, and checks the form of what it gives: rows as long as
-/// the columns, cells of the columns' kinds.
+/// Runs the analysis as the command would; rows must match the columns in number and kind.
 inline AnalysisResult run_analysis(const std::string& name, const Trace& trace,
                                    const std::map<std::string, std::string>& given = {},
                                    std::size_t top = 20) {
@@ -48,7 +47,6 @@ inline bool has_table(const AnalysisResult& result, const std::string& key) {
   return std::ranges::any_of(result.tables, [&](const DataTable& table) { return table.key == key; });
 }
 
-/// The cell of a row, by the key of its column.
 inline const Cell& cell(const DataTable& table, std::size_t row, const std::string& key) {
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
     if (table.columns[column].key == key) return table.rows.at(row).at(column);
@@ -67,7 +65,6 @@ inline std::string text(const DataTable& table, std::size_t row, const std::stri
   return std::get<std::string>(cell(table, row, key));
 }
 
-/// The row in which the column has that text.
 inline std::size_t row_with(const DataTable& table, const std::string& key, const std::string& value) {
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     const Cell& found = cell(table, row, key);

@@ -25,7 +25,7 @@ const Analysis& collectives_analysis() {
   return *found;
 }
 
-/// A kernel with the arguments that PyTorch writes.
+/// A kernel with PyTorch's arguments.
 void add_collective(TraceBuilder& builder, const char* name, std::int64_t start_ns, std::int64_t duration_ns,
                     double elements, const char* group = "0", std::int32_t size = 2) {
   GpuDetail& kernel = builder.kernel("ncclDevKernel_Generic", start_ns, duration_ns);
@@ -179,7 +179,6 @@ TEST(Collectives, SizesOfACallThatLaunchedSeveralKernelsBelongToNone) {
 
 TEST(Collectives, LatencySkewAndWaitsOfThreeRanks) {
   TraceBuilder a, b, c;
-  // All end at 1000: the last to start (c) has the shortest kernel.
   add_collective(a, "allreduce", 100, 900, 5e5, "0", 3);
   add_collective(b, "allreduce", 400, 600, 5e5, "0", 3);
   add_collective(c, "allreduce", 900, 100, 5e5, "0", 3);
@@ -203,7 +202,7 @@ TEST(Collectives, LatencySkewAndWaitsOfThreeRanks) {
 TEST(Collectives, AClockThatIsAheadIsTakenOut) {
   TraceBuilder a, b;
   for (const std::int64_t i : {0, 1, 2}) {
-    const std::int64_t late = 10 * i;  // b starts that much later, by a clock that is an hour ahead
+    const std::int64_t late = 10 * i;  // b starts that much later, on a clock an hour ahead
     constexpr std::int64_t kHour = 3'600'000'000'000;
     add_collective(a, "allreduce", 1000 * i, 500, 100);
     add_collective(b, "allreduce", 1000 * i + late + kHour, 500 - late, 100);
@@ -293,7 +292,6 @@ CollectiveCall call(std::int64_t iteration, std::int64_t stream, const char* ker
   return made;
 }
 
-/// Two ranks, iterations 5 and 6 of 10,000 ns from 1,000 on.
 const std::vector<Iterations> kIterations{{2, 1000, 20'000}, {2, 1000, 20'000}};
 
 TEST(Stragglers, TakesTheLastLongKernelOfEachIterationWithTheLargestSpread) {
@@ -307,7 +305,7 @@ TEST(Stragglers, TakesTheLastLongKernelOfEachIterationWithTheLargestSpread) {
   ASSERT_EQ(search.candidates.size(), 2U);
   EXPECT_EQ(search.candidates[0].kernel, "reduce");
   EXPECT_EQ(search.candidates[0].iterations, 2);
-  // Of two values the sample deviation is |a - b| / sqrt(2): 100 and 200 ns of 10,000.
+  // The sample deviation of two values is |a - b| / sqrt(2): 100 and 200 ns of 10,000.
   EXPECT_NEAR(search.candidates[0].spread, (0.01 + 0.02) / 2 / std::sqrt(2.0), 1e-15);
   EXPECT_NEAR(search.candidates[1].spread, 0.001 / std::sqrt(2.0), 1e-15);
   ASSERT_EQ(search.calls.size(), 4U);
@@ -333,7 +331,7 @@ TEST(Stragglers, CallsOutsideOfAllStepsDoNotCount) {
   EXPECT_EQ(search.candidates[0].kernel, "reduce");
 }
 
-/// A rank whose all-reduce of each step starts `late_ns` after the others' and ends with them.
+/// Each step's all-reduce starts `late_ns` after the others' and ends with them.
 TraceBuilder rank_that_is(std::int64_t late_ns) {
   TraceBuilder builder;
   for (const std::int64_t step : {0, 1, 2}) {
@@ -362,7 +360,7 @@ TEST(Stragglers, NamesTheRankThatIsLate) {
   const DataTable& ranks = result.tables[0];
   ASSERT_EQ(ranks.rows.size(), 3U);
   EXPECT_EQ(std::get<std::int64_t>(ranks.rows[0][0]), 1);
-  // Had it come with the one before it, all would have begun 1,400 sooner.
+  // With its predecessor, all would have begun 1,400 earlier.
   EXPECT_DOUBLE_EQ(std::get<double>(ranks.rows[0][2]), 1400);
   EXPECT_DOUBLE_EQ(std::get<double>(ranks.rows[0][3]), 0);
   EXPECT_EQ(std::get<std::int64_t>(ranks.rows[0][4]), 3);
@@ -374,14 +372,12 @@ TEST(Stragglers, NamesTheRankThatIsLate) {
   const DataTable& late = result.tables[1];
   EXPECT_EQ(std::get<std::int64_t>(late.rows[0][0]), 1);
   EXPECT_EQ(std::get<std::int64_t>(late.rows[0][2]), 3);
-  // The kernel starts in the step after its launch's: it belongs to that of the launch.
   EXPECT_DOUBLE_EQ(std::get<double>(late.rows[0][3]), (0.95 + 1.95 + 2.95) / 3);
   EXPECT_DOUBLE_EQ(std::get<double>(late.rows[0][4]), 1500);
   EXPECT_DOUBLE_EQ(std::get<double>(late.rows[0][5]), 1500);
   EXPECT_EQ(std::get<std::int64_t>(late.rows[0][6]), 3);
 }
 
-/// A rank with two all-reduces a step: late to the first by as much as it says, to the second by another.
 TraceBuilder rank_with_two(std::int64_t late_ns, std::int64_t late_again_ns) {
   TraceBuilder builder;
   for (const std::int64_t step : {0, 1, 2}) {
@@ -409,10 +405,10 @@ TEST(CollectiveCalls, SayHowLongTheyWereReadyAndWhatWaitsForThem) {
     builder.kernel(name, start, length, at + 1, 0, stream);
   };
   launch("gemm", 0, 100, 1000, 7);
-  launch("ncclDevKernel_AllReduce", 10, 1110, 500, 20);  // behind the first kernel, beside the second
+  launch("ncclDevKernel_AllReduce", 10, 1110, 500, 20);
   launch("gemm", 20, 1101, 2000, 7);
-  launch("ncclDevKernel_AllReduce", 30, 3105, 500, 20);  // nothing beside it
-  launch("ncclDevKernel_AllReduce", 40, 3610, 500, 20);  // ready as long as the one before
+  launch("ncclDevKernel_AllReduce", 30, 3105, 500, 20);  // overlaps nothing
+  launch("ncclDevKernel_AllReduce", 40, 3610, 500, 20);
   launch("gemm", 50, 3800, 100, 7);
   const TraceIndex index(builder.trace);
   const std::vector<CollectiveCall>& calls = index.calls();
@@ -448,7 +444,7 @@ TEST(Stragglers, SaysWhenThereIsNothingLong) {
   AnalysisOptions options;
   options.set("min-share", "90%");
   const AnalysisResult result = stragglers_analysis().combine(results_of({&prompt, &slow}), options);
-  EXPECT_EQ(result.headlines[0].value, 1500);  // the waits are there all the same
+  EXPECT_EQ(result.headlines[0].value, 1500);
   EXPECT_NE(result.notes.back().find("90.0 %"), std::string::npos) << result.notes.back();
   options.set("min-share", "much");
   EXPECT_THROW(stragglers_analysis().analyze(TraceIndex(prompt.trace), options), Error);

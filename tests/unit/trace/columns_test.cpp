@@ -88,9 +88,9 @@ TEST(KernelType, WhatTheUserNamesIsCommunication) {
   EXPECT_EQ(count({}), 0);
   EXPECT_EQ(count({"mine::send"}), 1);  // without its template arguments
   EXPECT_EQ(count({"mine::*"}), 2);
-  EXPECT_EQ(count({"mine"}), 0);  // a pattern is for all of a name
+  EXPECT_EQ(count({"mine"}), 0);  // a pattern must match the whole name
   EXPECT_EQ(count({"void mine::send<float, 8>(float*, int)", "g?mm"}), 2);
-  EXPECT_EQ(count({"Memset*"}), 0);  // sets and copies are what they are
+  EXPECT_EQ(count({"Memset*"}), 0);  // sets and copies keep their kind
 }
 
 TEST(KernelType, CopiesAndSetsAreMemoryWhateverTheirName) {
@@ -172,7 +172,6 @@ TEST(MatmulOp, ByTheOperatorsName) {
   }
 }
 
-// Names from real traces of V100, A100, H100, B200, MI210 to MI300.
 TEST(KernelCategory, ByName) {
   const std::pair<const char*, KernelCategory> kNames[] = {
       {"volta_sgemm_128x32_nt", KernelCategory::kGemm},
@@ -229,8 +228,8 @@ TEST(KernelCategory, OfAGenericKernelIsWhatItsOperatorIsFor) {
   add("autograd::engine::evaluate_function: EmbeddingBackward0", loop);
   add("aten::_fused_adamw_", loop);
   add("aten::mul", loop);
-  add("aten::addmm", loop);                    // what it adds
-  add("aten::layer_norm", "sgemm_128x64");     // a product is one
+  add("aten::addmm", loop);
+  add("aten::layer_norm", "sgemm_128x64");     // has a matrix product
   add("aten::layer_norm", "ncclDevKernel_x");  // and communication
   builder.copy(at, 5);
   using enum KernelCategory;
@@ -414,7 +413,7 @@ TEST(Launches, CorrelationsMayBeAnyNumbersOfTheFile) {
 
 TEST(Parents, TheInnermostOpThatIsOpenOnTheSameThread) {
   TraceBuilder builder;
-  const std::uint32_t inner = builder.op("inner", 20, 10).event;  // in the file before what encloses it
+  const std::uint32_t inner = builder.op("inner", 20, 10).event;  // in the file before its parent
   const std::uint32_t outer = builder.op("outer", 10, 90).event;
   const std::uint32_t other = builder.op("other thread", 0, 100, -1, "2").event;
   const std::uint32_t launch = builder.runtime("cudaLaunchKernel", 25, 2, 1);
@@ -499,7 +498,6 @@ TEST(LaunchingOps, ByTheLaunchElseByTheExternalId) {
   EXPECT_THAT(launching_ops(builder.trace, launches(builder.trace)), ElementsAre(op, op, op, kNone));
 }
 
-/// One kernel launched under ops that enclose one another, outermost first.
 bool counts(std::vector<const char*> ops, const char* kernel, Category category = Category::kKernel) {
   TraceBuilder builder;
   std::int64_t depth = 0;
@@ -538,10 +536,8 @@ TEST(MatmulAttribution, ByNameAloneNeedsNoLaunch) {
   EXPECT_THAT(matmul_or_convolution_by_name(builder.trace), ElementsAre(true, false, false));
 }
 
-/// The events of ranks, each of a host with the devices that it works for, as JSON.
 class MergedText {
  public:
-  /// A step with a launch every 100 us of a kernel of `kernel_us`, after the host's `late_us`.
   void add_rank(int host, std::vector<int> devices, int first_correlation, int kernel_us,
                 double late_us = 0) {
     add(R"("cat": "user_annotation", "name": "ProfilerStep#1")", host, late_us, 5000, "");
@@ -554,7 +550,7 @@ class MergedText {
       ++number;
       add(fmt::format(R"("cat": "cpu_op", "name": "op of {}")", host), host, at + 1, 9,
           fmt::format(R"("External id": {})", 2 + i));
-      // Outside any operator, so that the external id tells it.
+      // Outside any operator, so that only the external id links it.
       add(R"("cat": "cuda_runtime", "name": "cudaLaunchKernel")", host, at + 20, 2, ids);
       add(R"("cat": "kernel", "name": "k")", device, at + 40, kernel_us,
           fmt::format(R"({}, "device": {}, "stream": 7)", ids, device));
@@ -564,7 +560,6 @@ class MergedText {
     events_.push_back(fmt::format(
         R"({{"ph": "M", "pid": {}, "name": "process_name", "args": {{"name": "{}"}}}})", pid, name));
   }
-  /// As a program that merges by time would write it.
   void sort_by_time() {
     std::ranges::stable_sort(events_, {}, [](const std::string& event) {
       const std::size_t at = event.find("\"ts\": ");
@@ -643,7 +638,6 @@ TEST(ProcessSpaces, NamesOfMergesSayThem) {
   EXPECT_EQ(time_by_op(rank), (Times{{"op of 100", 800'000}}));
 }
 
-/// One process with several devices, processes without devices, and files of one rank are one space.
 TEST(ProcessSpaces, OneRankIsOneSpace) {
   MergedText parallel;
   parallel.add_rank(100, {0, 1, 2, 3}, 1, 40);
@@ -665,7 +659,7 @@ TEST(ProcessSpaces, CorrelationsMayBePartlyTheSame) {
   }
 }
 
-/// The nodes of a graph have the external id that they were captured with.
+/// A graph's nodes have the external id of their capture.
 TEST(LaunchingOps, NodesOfAGraphAreOfItsLaunch) {
   const std::string text = R"json([
     {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 9, "tid": 9, "ts": 1, "dur": 5, "args": {"External id": 4}},

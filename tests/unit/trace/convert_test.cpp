@@ -175,7 +175,6 @@ TEST(EventColumns, HasARowForEachEventWithADuration) {
   EXPECT_THAT(out, HasSubstr("\naten::mm,cpu_op,1000,1,python,,50,30,,12,,,,,,,,,,,3,"));
 }
 
-/// A launch on the CPU and its kernel after it.
 void launched_kernel(TraceBuilder& builder, std::int64_t correlation, std::int64_t at) {
   builder.runtime("cudaLaunchKernel", at, 5, correlation);
   builder.kernel("gemm", at + 10, 20, correlation);
@@ -329,7 +328,6 @@ namespace {
 
 using testing::HasSubstr;
 
-/// The whole text at once, and byte by byte: pieces must make no difference.
 std::optional<JsonSyntax::Fault> fault_of(const std::string& text) {
   JsonSyntax whole, bytes;
   whole.take(text);
@@ -405,8 +403,7 @@ TEST(JsonSyntax, IsAProblemOfTheTraceWhereAsked) {
   }
 }
 
-/// Tokens of one character each. More than half of them go on with what is open as JSON does, so that some of
-/// the texts end well, and deep ones do.
+/// Half of the tokens continue valid JSON, so that some texts are valid and deep.
 std::string any_tokens(std::mt19937& random) {
   constexpr std::string_view kAny = "[]{}:,1", kOpeners = "[{";
   std::string text, open = "{";

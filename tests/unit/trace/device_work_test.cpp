@@ -61,7 +61,7 @@ TEST(DeviceWork, TotalsAddOverDevices) {
   builder.kernel("c", 1080, 20, kNoCorrelation, 1);
   const Breakdown sum = breakdown(builder.trace);
   EXPECT_DOUBLE_EQ(utilization(builder.trace), 70.0 / 110);
-  EXPECT_EQ(sum.span_ns, 110);  // 10 of device 0, 100 of device 1: not the time between their works
+  EXPECT_EQ(sum.span_ns, 110);  // 10 of device 0, 100 of device 1; the time between devices does not count
   EXPECT_EQ(sum.busy_ns, 70);
   EXPECT_EQ(sum.idle_ns, 40);
 }
@@ -72,7 +72,6 @@ TEST(DeviceWork, NoWorkIsNoDevice) {
   EXPECT_EQ(utilization(builder.trace), 0.0);
 }
 
-/// The row of the spread table for a kind and quantity.
 std::size_t spread_row(const ResultView& view, const std::string& kind, const std::string& quantity) {
   for (std::size_t row = 0; row < view.rows("launches"); ++row) {
     if (view.text("launches", row, "kind") == kind && view.text("launches", row, "quantity") == quantity)
@@ -122,8 +121,8 @@ TEST(Launch, AnyRuntimeOrDriverCallWithWorkCountsWhateverItsName) {
   builder.kernel("b", 300, 10, 2);
   builder.runtime("aBrandNewWayToLaunch", 400, 10, 3);
   builder.kernel("c", 500, 10, 3);
-  builder.runtime("cudaStreamSynchronize", 600, 100, 4);  // nothing on the GPU has its number
-  builder.op("aten::add", 0, 1000);                       // no call, whatever number it has
+  builder.runtime("cudaStreamSynchronize", 600, 100, 4);  // no GPU work has its number
+  builder.op("aten::add", 0, 1000);                       // not a call, whatever its number
   builder.trace.events.correlation.back() = 3;
   const ResultView view = view_analysis("launch", builder.trace);
   ASSERT_EQ(view.rows("functions"), 3U);
@@ -159,7 +158,7 @@ TEST(Launch, ShortKernelsAndOutliers) {
   builder.runtime("cudaLaunchKernel", 1000, 10, 1);
   builder.kernel("k", 2000, 9, 1);
   builder.runtime("cudaLaunchKernel", 3000, 10, 2);
-  builder.kernel("k", 4000, 10, 2);  // as long as its call: not short
+  builder.kernel("k", 4000, 10, 2);  // as long as its call, so not short
   builder.runtime("cudaLaunchKernel", 5000, 60'000, 3);
   builder.kernel("slow to launch", 300'000, 90'000, 3);
   const ResultView view = view_analysis("launch", builder.trace);
@@ -258,8 +257,8 @@ TEST(Bandwidth, AddsUpWhileTransfersOverlap) {
   TraceBuilder builder;
   transfer(builder, "Memcpy HtoD (Pinned -> Device)", 0, 4000, 40'000, 10);
   transfer(builder, "Memcpy HtoD (Pinned -> Device)", 1000, 1000, 2500, 2.5);
-  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 4000, 1000, 5000, 5);  // starts as the first ends
-  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 9000, 0, 8, 0.008);    // no time: 1 us
+  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 4000, 1000, 5000, 5);
+  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 9000, 0, 8, 0.008);  // no duration: 1 us
   transfer(builder, "Memcpy DtoH (Device -> Pinned)", 0, 1000, 1000, 1);
   const std::vector<BandwidthSeries> series = bandwidth_series(transfers(builder.trace));
   ASSERT_EQ(series.size(), 2U);
@@ -337,7 +336,7 @@ TEST(Allocations, PeaksAreTheAllocatorsOwnTotals) {
   allocate(builder, 20, 300, 0xb, 900, 1000);
   allocate(builder, 30, -100, 0xa, 800, 1000);
   allocate(builder, 40, 50, 0xc, 850, 1900);
-  allocate(builder, 25, 64, 0x1, 64, 0, 0, -1);  // of the CPU; out of order in the file
+  allocate(builder, 25, 64, 0x1, 64, 0, 0, -1);
   const ResultView view = view_analysis("memory", builder.trace);
   ASSERT_EQ(view.rows("allocators"), 2U);
   EXPECT_EQ(view.text("allocators", 0, "memory"), "CPU");
@@ -365,8 +364,8 @@ TEST(Allocations, LargestWithTheirLives) {
   allocate(builder, 10, 100, 0xa);
   allocate(builder, 20, 300, 0xb);
   allocate(builder, 30, -100, 0xa);
-  allocate(builder, 40, 200, 0xa);  // the address again
-  allocate(builder, 45, -7, 0xd);   // of an allocation before the trace
+  allocate(builder, 40, 200, 0xa);  // reused address
+  allocate(builder, 45, -7, 0xd);   // allocated before the trace
   allocate(builder, 70, -200, 0xa);
   const ResultView view = view_analysis("memory", builder.trace);
   ASSERT_EQ(view.rows("allocations"), 3U);
@@ -388,7 +387,7 @@ TEST(Allocations, WithoutAddressesLivesAreNotKnown) {
   EXPECT_TRUE(view_analysis("memory", builder.trace).is_nothing("allocations", 0, "life_ns"));
 }
 
-/// A free that the file lost: what comes to its address was free before.
+/// Reusing an address implies a lost free.
 TEST(Allocations, WhatIsGivenOutAgainIsNoLeak) {
   TraceBuilder builder;
   allocate(builder, 10, 100, 0xa);
@@ -401,7 +400,7 @@ TEST(Allocations, WhatIsGivenOutAgainIsNoLeak) {
   EXPECT_EQ(view.integer("allocations", 0, "life_ns"), 10);
 }
 
-/// The allocator's total knows more than the file; beyond --top stacks are summed.
+/// The allocator's total includes memory unknown to the file; stacks beyond --top are summed.
 TEST(Allocations, StacksOfThePeakSumToIt) {
   TraceBuilder builder;
   for (int i = 0; i < 5; ++i) {

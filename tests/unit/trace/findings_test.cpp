@@ -26,7 +26,7 @@ const DataTable& found(const AnalysisResult& result) {
   return table_of(result, kFindingTable);
 }
 
-/// Steps of 10 ms, each with a launch at its start and a kernel of 9 ms, and a wait for it at the end.
+/// Steps of 10 ms: a launch, a kernel of 9 ms, and a wait for it.
 TraceBuilder steady(int steps, std::int64_t kernel_ns = 9 * kMs) {
   TraceBuilder builder;
   builder.trace.writer = Writer::kPyTorch;
@@ -56,7 +56,6 @@ TEST(Findings, HostWorkThatTheDeviceWaitsForIsNamedWithItsLine) {
   EXPECT_NEAR(number(found(result), 0, "recoverable_ns"), 880e3, 20e3);
 }
 
-/// Two places that take long and several that do not: one finding that says how much is where.
 TEST(Findings, AHostThatIsLateInSeveralPlacesIsOneFinding) {
   TraceBuilder builder;
   for (int i = 0; i < 5; ++i) {
@@ -86,13 +85,12 @@ TEST(Findings, AHostThatIsLateInSeveralPlacesIsOneFinding) {
   EXPECT_THAT(evidence,
               HasSubstr("2.08 ms a step in 4 other places (1.28 ms a step in what is not in the file, "
                         "400 µs a step in aten::sort, 300 µs a step in aten::unique, ...)"));
-  // All of it together, once.
+  // All together, once.
   EXPECT_NEAR(number(found(result), rows[0], "recoverable_ns"), (1.10 + 0.80 + 2.08) * 1e6, 10e3);
 }
 
-/// Steps in which the host reads a value, works for 0.9 ms, and launches again: `wait` begins the reading at
-/// the time that it is given and lasts until 4,050 us after the start of the step. `ops`: how many of 30
-/// pieces of that work are operators of their own; the others are one.
+/// The host reads a value, works for 0.9 ms, and launches again. `wait` reads until 4,050 us after the start
+/// of the step. `ops`: how many of 30 parts of the work are operators.
 template <typename Wait>
 AnalysisResult with_waits(const Wait& wait, int ops = 30) {
   TraceBuilder builder;
@@ -127,11 +125,10 @@ TEST(Findings, AValueThatTheHostReadsIsASynchronisation) {
               AllOf(HasSubstr("cudaStreamSynchronize in aten::item waits for the device 1.00 times a step "
                               "(3.91 ms a step, the longest 3.91 ms for Memcpy DtoH (Device -> Pinned)); "),
                     Not(HasSubstr("run ahead"))));
-  // Of the 10 ms there remain the 8.9 ms that the device computes.
+  // The device's computing, 8.9 of 10 ms, remains.
   EXPECT_NEAR(number(found(result), row, "recoverable_ns"), 1.1e6, 20e3);
 }
 
-/// Behind the wait the host launches 40 short kernels, each when the device has done the one before.
 TEST(Findings, AWaitThatKeepsTheHostFromRunningAheadSaysSo) {
   TraceBuilder builder;
   for (int i = 0; i < 5; ++i) {
@@ -153,7 +150,6 @@ TEST(Findings, AWaitThatKeepsTheHostFromRunningAheadSaysSo) {
                     HasSubstr("without the waits the host would run ahead")));
 }
 
-/// Without the wait the host works while the device computes; without the work it waits no shorter.
 TEST(Findings, ThatOverlapHaveEachItsOwnGain) {
   const AnalysisResult result = with_waits(read_value, 10);
   ASSERT_EQ(found(result).rows.size(), 2U);
@@ -165,12 +161,12 @@ TEST(Findings, ThatOverlapHaveEachItsOwnGain) {
   EXPECT_NEAR(headline(result, "recoverable_ns"), 1.1e6, 20e3);
   EXPECT_THAT(result.answer, Contains(HasSubstr("1 and 2 overlap: together 1.09 ms")));
   EXPECT_THAT(result.standing[0], HasSubstr("two findings save 10.9 %"));
-  // Wholly within the wait's gain, and too short a work to be tried first: no finding of its own.
+  // A short work within the wait's gain is no separate finding.
   EXPECT_EQ(found(with_waits(read_value)).rows.size(), 1U);
 }
 
-/// Steps of 20 values, each read in an operator of 40 us of which 15 us are calls. The host is the limit.
-/// Half of the waits return at once. `launches`: the operator launches a kernel of its own.
+/// Host-bound: 20 values a step, each read in an operator of 40 us with 15 us of calls. Half of the waits
+/// return at once.
 AnalysisResult reading_on_a_slow_host(bool launches) {
   TraceBuilder builder;
   std::int64_t correlation = 0;
@@ -238,8 +234,8 @@ TEST(Findings, CopiesAreToBePinnedWhereMostOfThemAreNot) {
   EXPECT_THAT(fix_of(0, 4), Not(HasSubstr("pin_memory=True")));
 }
 
-/// Three steps in which a host launches all at once and runs ahead of the device: a copy or collective and a
-/// kernel each. `loading_ns` of a step it waits for its input, with the device done.
+/// The host launches everything at once and runs ahead: per step a copy or collective and a kernel. Waits
+/// `loading_ns` for input while the device is idle.
 TraceBuilder running_ahead(const std::string& long_work, std::int64_t long_ns, std::int64_t loading_ns = 0) {
   TraceBuilder builder;
   std::int64_t host = 0, device = 0, correlation = 0;
@@ -273,7 +269,7 @@ TEST(Findings, WorkThatRunsAfterTheStepsIsTheirs) {
     EXPECT_NEAR(number(found(result), row, "recoverable_ns"), 2e6, 5e3);
     EXPECT_NEAR(number(found(result), row, "share"), 2.0 / 11, 0.002);
     EXPECT_THAT(result.answer.front(), ::testing::HasSubstr("2.00 ms of 11.0 ms a step"));
-    // What is launched after the last step is no part of them.
+    // Work launched after the last step does not count.
     builder.runtime("cudaLaunchKernel", 900 * kUs, 5 * kUs, 77);
     builder.gpu(name[0] == 'M' ? Category::kGpuMemcpy : Category::kKernel, name, 40 * kMs, 5 * kMs, 77);
     EXPECT_NEAR(number(found(run_analysis("findings", builder.trace)), row, "recoverable_ns"), 2e6, 5e3);
@@ -283,12 +279,10 @@ TEST(Findings, WorkThatRunsAfterTheStepsIsTheirs) {
 TEST(Findings, ALoaderCostsItsWaitInTheFirstStepToo) {
   const TraceBuilder builder = running_ahead("", 0, 20 * kMs);
   const AnalysisResult result = run_analysis("findings", builder.trace);
-  // 20 ms before the first kernel, 11 ms before each of the others; the last ends after the host.
   EXPECT_NEAR(number(found(result), row_with(found(result), "kind", "data_loading"), "recoverable_ns"),
               42e6 / 3, 0.1e6);
 }
 
-/// Steps that each begin with a copy from the host of that length, whose call takes so long.
 double claimed_of_copies(const std::string& memory, std::int64_t copy_ns, std::int64_t call_ns) {
   TraceBuilder builder;
   std::int64_t host = 0;
@@ -318,12 +312,11 @@ TEST(Findings, ACopyFromPageableMemoryHoldsItsCall) {
   EXPECT_NEAR(claimed_of_copies("Pageable", 3 * kMs, 3 * kMs + 10 * kUs), 3e6, 20e3);
   EXPECT_NEAR(claimed_of_copies("Pageable", 3 * kMs, 3 * kMs), 3e6, 20e3) << "staged, and not quite done";
   EXPECT_NEAR(claimed_of_copies("Pinned", 3 * kMs, 5 * kUs), 3e6, 20e3);
-  // A call that takes long although the memory is pinned is work of the host.
   EXPECT_NEAR(claimed_of_copies("Pinned", 3 * kMs, 3 * kMs + 10 * kUs), 0, 20e3);
 }
 
-/// Steps of five values that the host reads: the copy to pageable memory waits in its call, and a
-/// synchronisation behind it returns at once, in the same operator or not.
+/// Five values a step: the copy to pageable memory blocks its call, and a later synchronisation returns at
+/// once.
 TraceBuilder reading_values(bool has_ops, std::int64_t until_second_wait_ns) {
   TraceBuilder builder;
   std::int64_t host = 0, correlation = 0;
@@ -348,10 +341,9 @@ TEST(Findings, AWaitForWhatWasWaitedForIsPartOfTheFirst) {
   for (const bool has_ops : {true, false}) {
     const AnalysisResult result = run_analysis("findings", reading_values(has_ops, 4 * kUs).trace);
     const std::size_t row = row_with(found(result), "kind", "synchronisation");
-    // The host's 0.1 ms before each launch are hidden then.
     EXPECT_NEAR(number(found(result), row, "recoverable_ns"), 5 * 98e3, 40e3);
     EXPECT_THAT(text(found(result), row, "evidence"), HasSubstr("5.00 times a step"));
-    // A wait elsewhere stays.
+    // A separate wait remains.
     const AnalysisResult apart = run_analysis("findings", reading_values(has_ops, 30 * kUs).trace);
     EXPECT_LT(number(found(apart), row_with(found(apart), "kind", "synchronisation"), "recoverable_ns"),
               5 * 60e3);
@@ -377,7 +369,7 @@ TEST(Findings, AdviceIsInTheWordsOfTheWriter) {
   EXPECT_THAT(advice(Advice::kRecordHost, Writer::kRocprof), HasSubstr("rocprofv3"));
   EXPECT_THAT(advice(Advice::kLoadAhead, Writer::kJax), HasSubstr("jax.device_put"));
   EXPECT_THAT(advice(Advice::kLoadAhead, Writer::kAscend), HasSubstr("num_workers"));
-  // A host that does what is not in the file.
+  // Host time without events.
   const auto fix_of = [](Writer writer) {
     TraceBuilder builder;
     builder.trace.writer = writer;
@@ -394,7 +386,6 @@ TEST(Findings, AdviceIsInTheWordsOfTheWriter) {
   EXPECT_THAT(fix_of(Writer::kUnknown), Not(HasSubstr("with_stack")));
 }
 
-/// Whether that much reserved memory of a device of 80 GB, of which so much was in use, is a finding.
 bool is_fragmented(double reserved_gb, double used_gb, std::int32_t device = 0) {
   TraceBuilder builder = steady(3);
   builder.device(0, "NVIDIA A100-SXM4-80GB").total_memory_bytes = 80e9;
@@ -443,13 +434,12 @@ TEST(Findings, SendsAndReceivesThatNothingHidesAreABubble) {
   }
   const AnalysisResult result = run_analysis("findings", builder.trace);
   EXPECT_NEAR(number(found(result), row_with(found(result), "kind", "pipeline_bubble"), "share"), 0.4, 0.01);
-  // An all-to-all is made of such kernels, too.
+  // An all-to-all uses such kernels, too.
   for (Collective& collective : builder.trace.collectives)
     collective.name = builder.trace.names.intern("all_to_all");
   EXPECT_NO_THROW(row_with(found(run_analysis("findings", builder.trace)), "kind", "exposed_communication"));
 }
 
-/// Steps of 10 ms, of which the fifth takes 6 ms more before its kernel, which was launched in time.
 TraceBuilder one_late_step(bool does_host_wait) {
   TraceBuilder builder;
   std::int64_t at = 0;
@@ -474,7 +464,6 @@ TEST(Findings, WorkThatStartsLongAfterItsLaunchReturnedIsALateDevice) {
   EXPECT_NEAR(number(found(result), 0, "recoverable_ns"), 1e6, 50e3);
 }
 
-/// The host runs ahead of the device by all of its steps, and of two streams the second waits for the first.
 TEST(Findings, ADeviceThatIsLateAfterTheStepsIsFound) {
   for (const std::int64_t stream : {7, 8}) {
     TraceBuilder builder;
@@ -503,8 +492,8 @@ TEST(Findings, ALateDeviceIsFoundBesideWorkWhoseLaunchIsNotInTheFile) {
   EXPECT_NEAR(number(found(result), 0, "recoverable_ns"), 1e6, 50e3);
 }
 
-/// `kernels` of 300 us with launches of 5 us, all ahead of the device; the launch `slow` of them takes
-/// `call_ns`, and the device starts its work `late_ns` after that.
+/// Kernels of 300 us with launches of 5 us, all ahead of the device; launch `slow` takes `call_ns`, its work
+/// starts `late_ns` later.
 TraceBuilder one_launch_of(int kernels, int slow, std::int64_t call_ns, std::int64_t late_ns) {
   TraceBuilder builder;
   std::int64_t host = 0, device = 0;
@@ -527,13 +516,13 @@ TEST(Findings, ALaunchThatTakesLongOnceIsAFirstUse) {
   EXPECT_EQ(text(found(result), 0, "kind"), "first_use");
   EXPECT_NEAR(number(found(result), 0, "recoverable_ns"), 491e6, 2e6);
   EXPECT_THAT(text(found(result), 0, "evidence"), HasSubstr("one call of cudaLaunchKernel takes 494 ms"));
-  // Just as long, and long after it had returned.
+  // Equally long, long after it returned.
   const AnalysisResult late = run_analysis("findings", one_launch_of(30, 10, 5 * kUs, 494 * kMs).trace);
   ASSERT_EQ(found(late).rows.size(), 1U);
   EXPECT_EQ(text(found(late), 0, "kind"), "device_late");
   EXPECT_NEAR(number(found(late), 0, "recoverable_ns"), 491e6, 2e6);
   EXPECT_THAT(text(found(late), 0, "fix"), Not(HasSubstr("graph")));
-  // The device has enough to do meanwhile.
+  // The device has enough queued work.
   EXPECT_TRUE(found(run_analysis("findings", one_launch_of(30, 20, 2 * kMs, 0).trace)).rows.empty());
 }
 
@@ -551,11 +540,10 @@ TEST(Findings, ALongCallThatLoadsAModuleIsAFirstUse) {
 
 struct TimedCall {
   const char* name;
-  std::int64_t at_ns, duration_ns;  ///< from the start of the first step
-  std::int64_t later_ns;            ///< of the same call in the later steps; 0: none
+  std::int64_t at_ns, duration_ns;
+  std::int64_t later_ns;  ///< of the same call in later steps; 0: no calls
 };
 
-/// Five steps of 10 ms, each with a kernel of 4 ms in its middle and idle before it, and the call.
 AnalysisResult around_call(const TimedCall& call) {
   TraceBuilder builder;
   for (int i = 0; i < 5; ++i) {
@@ -606,7 +594,6 @@ TEST(Findings, LaunchesThatAllTakeLongAreSlowThemselves) {
     const AnalysisResult result = run_analysis("findings", builder.trace);
     ASSERT_EQ(found(result).rows.size(), 1U);
     EXPECT_EQ(text(found(result), 0, "kind"), "slow_launch");
-    // The kernels take 100 us each and would then bound it.
     EXPECT_NEAR(number(found(result), 0, "recoverable_ns"), 30.0 * static_cast<double>(call_ns - 90 * kUs),
                 0.03 * 29.0 * static_cast<double>(call_ns));
   }
@@ -615,7 +602,7 @@ TEST(Findings, LaunchesThatAllTakeLongAreSlowThemselves) {
 TEST(Findings, GapsBeforeLaunchesCostTheirOwnTimeAlone) {
   TraceBuilder builder;
   std::int64_t at = 0, correlation = 1;
-  for (int i = 0; i < 40; ++i) {  // 60 us of work every 100 us, launched when the one before has ended
+  for (int i = 0; i < 40; ++i) {  // 60 us of work every 100 us
     builder.runtime("cudaLaunchKernel", at, 5 * kUs, correlation);
     builder.kernel("sgemm", at + 10 * kUs, 60 * kUs, correlation++);
     at += 100 * kUs;
@@ -629,7 +616,6 @@ TEST(Findings, GapsBeforeLaunchesCostTheirOwnTimeAlone) {
   EXPECT_NEAR(number(found(result), row, "recoverable_ns"), 39 * 30e3, 10e3);
 }
 
-/// Steps of 10 ms without launches: computing, an all-reduce half of which nothing hides, a copy, nothing.
 TraceBuilder without_launches(int devices) {
   TraceBuilder builder;
   for (int i = 0; i < 5; ++i) {
@@ -659,7 +645,6 @@ TEST(Findings, WithoutLaunchesTheHostIsNotToBlame) {
   }
 }
 
-/// Every second launch takes 2 ms, that of the first kernel of its name too; one takes 400 ms.
 TEST(Findings, WhereManyLaunchesAreSlowAFirstUseIsFarSlower) {
   for (const std::int64_t first_ns : {2 * kMs, 400 * kMs}) {
     TraceBuilder builder;
@@ -683,7 +668,6 @@ TEST(Findings, WhereManyLaunchesAreSlowAFirstUseIsFarSlower) {
 }
 
 TEST(Findings, AStepThatIsSlowForNoOtherReason) {
-  // The device is late, and no call of the host waits for it.
   const AnalysisResult result = run_analysis("findings", one_late_step(false).trace);
   ASSERT_EQ(found(result).rows.size(), 1U);
   EXPECT_EQ(text(found(result), 0, "kind"), "slow_step");
@@ -691,7 +675,6 @@ TEST(Findings, AStepThatIsSlowForNoOtherReason) {
   EXPECT_NEAR(number(found(result), 0, "recoverable_ns"), 1e6, 50e3);
 }
 
-/// Each step a softmax of 9 ms between an addition and a product, in a module.
 TraceBuilder slow_softmax() {
   TraceBuilder builder = steady(3, 100 * kUs);
   builder.device(0, "NVIDIA A100-SXM4-80GB", 108).total_memory_bytes = 85e9;
@@ -733,7 +716,6 @@ TEST(Findings, AnOperatorFarFromItsRoofIsSaidWithItsKernelAndItsPlace) {
               HasSubstr("; add + softmax_warp_forward + mul follow one another 3 times"));
 }
 
-/// Runs of tiny kernels: which they are, and where they are launched.
 TEST(Findings, KernelsThatAFusionWouldTakeAreNamed) {
   TraceBuilder builder = steady(4, 5 * kMs);
   const std::uint32_t thread = builder.thread("1000", "1");
@@ -813,7 +795,6 @@ TEST(Findings, WithoutSomethingAStepWouldTakeSo) {
   EXPECT_NEAR(headline(result, "without_ns"), 9.1e6, 0.1e6);
   EXPECT_THAT(result.answer.front(),
               HasSubstr("without 'aten::rand*' (4 calls of the host, 0 pieces of device work) a step"));
-  // A kernel goes with the operator that launched it.
   EXPECT_LT(headline(run_analysis("findings", builder.trace, {{"without", "aten::mm"}}), "without_ns"),
             1.2e6);
   EXPECT_THROW(run_analysis("findings", builder.trace, {{"without", "nothing"}}), Error);
@@ -864,7 +845,7 @@ TEST(Findings, DependOnEachOtherFromATenthOfTheLargerOn) {
   EXPECT_TRUE(are_dependent(10, 0.5, 10.2)) << "most of the smaller is the larger's";
 }
 
-// A step of 10 ms: the device works for 6 ms, and for 2 ms of them at communication that nothing hides.
+// A step of 10 ms: 6 ms of device work, of which 2 ms are exposed communication.
 StepShares shares_of_a_step() {
   StepShares shares;
   shares.step_ns = 10e6;
@@ -888,12 +869,11 @@ TEST(StandingLines, SayWhatIsLostExplainedAndNotRecorded) {
                   "recorded",
                   HasSubstr("no finding saves the other 12.0 % of the step; all that is lost: idle, host: "
                             "operators 30.0 %, exposed communication 20.0 %, ")));
-  // What two save is not counted twice.
+  // A common gain counts once.
   findings[1].further_ns = findings[3].further_ns = 0.2e6;
   EXPECT_THAT(standing_lines(shares_of_a_step(), findings),
               ElementsAre(HasSubstr("first three findings save 26.0 %"), HasSubstr("explain 46.7 % of it"),
                           HasSubstr("no finding saves the other 32.0 %")));
-  // What is explained is not also missing; a slow kernel explains no idle time.
   findings.resize(1);
   findings[0].recoverable_ns = 9e6;
   EXPECT_THAT(

@@ -37,7 +37,7 @@ TEST(IdleGaps, CauseIsTheHostWhereItsLaunchBeganAfterTheGap) {
   builder.kernel("first", 1000, 500);
   builder.runtime("cudaLaunchKernel", 1501, 10, 1);
   builder.kernel("late", 2000, 500, 1);
-  builder.runtime("cudaLaunchKernel", 2500, 10, 2);  // at the very end of the work before: not after it
+  builder.runtime("cudaLaunchKernel", 2500, 10, 2);
   builder.kernel("in time", 2600, 400, 2);
   builder.runtime("cudaLaunchKernel", 100, 10, 3);
   builder.kernel("long ago", 40'000, 100, 3);
@@ -58,7 +58,7 @@ TEST(IdleGaps, WorkInsideLongerWorkMakesNoGap) {
   TraceBuilder builder;
   builder.kernel("long", 0, 1000);
   builder.kernel("inside", 100, 100);
-  builder.kernel("inside too", 500, 100);  // after the one before it, before the end of the long one
+  builder.kernel("inside too", 500, 100);
   builder.kernel("after", 1200, 100);
   const std::vector<IdleGap> gaps = gaps_of(builder.trace);
   ASSERT_EQ(gaps.size(), 1U);
@@ -161,7 +161,7 @@ TEST(Idle, ThresholdAndTopAreOptions) {
   AnalysisOptions options = option("threshold", "898ns");
   options.top = 2;
   const ResultView view = view_analysis("idle", builder.trace, options);
-  EXPECT_EQ(view.integer("streams", 0, "kernel_wait_gaps"), 1);  // 897 ns; the others last 898 and more
+  EXPECT_EQ(view.integer("streams", 0, "kernel_wait_gaps"), 1);
   EXPECT_EQ(view.integer("streams", 0, "other_gaps"), 3);
   EXPECT_EQ(view.rows("stream_gaps"), 2U);
   EXPECT_EQ(view.integer("stream_gaps", 0, "idle_ns"), 900);
@@ -207,7 +207,6 @@ std::map<HostDoing, std::int64_t> times_of_culprits(const Trace& trace, const Sp
   return times;
 }
 
-/// A gap from 100 to 1,000 that ends with a launch at 980 by thread 1.
 TraceBuilder with_gap() {
   TraceBuilder builder;
   builder.kernel("before", 0, 100);
@@ -229,8 +228,7 @@ TEST(IdleCulprits, TheTimesFillTheGap) {
   EXPECT_EQ(times_of_culprits(builder.trace), expected);
 }
 
-/// One gap with many parts of the launching thread, and as many of another in the holes between: what each
-/// hole is filled with must not be looked for from the start of the gap.
+/// Searching from the start of the gap each time would be quadratic.
 TEST(IdleCulprits, ALongGapOfManyPartsTakesNoTime) {
   constexpr std::int64_t kParts = 100'000;
   TraceBuilder builder;
@@ -299,10 +297,9 @@ TEST(IdleCulprits, WhereTheLaunchingThreadRestsAnotherThatLaunchesWorked) {
   builder.runtime("cudaLaunchKernel", 2000, 10, 8, "2");
   builder.kernel("later", 2020, 10, 8);
   builder.op("backward", 300, 400, -1, "2");
-  builder.op("worker", 300, 400, -1, "3");  // launches nothing: nobody waits for it
+  builder.op("worker", 300, 400, -1, "3");
   builder.op("own", 500, 100);
   std::map<HostDoing, std::int64_t> times = times_of_culprits(builder.trace);
-  // 300 to 700 of thread 2 with 500 to 600 of the launching thread in it; the second gap is thread 2's.
   EXPECT_EQ(times[HostDoing::kOperator], 400);
 }
 
@@ -338,7 +335,7 @@ TEST(IdleCulprits, WhatOverlapsIsBesideNotInside) {
 TEST(IdleCulprits, ACallThatEndsALittleAfterItsOperatorIsInIt) {
   TraceBuilder builder;
   const std::uint32_t op = builder.op("aten::mm", 0, 100).event;
-  const std::uint32_t launch = builder.runtime("cudaLaunchKernel", 90, 12, 1);  // by another clock
+  const std::uint32_t launch = builder.runtime("cudaLaunchKernel", 90, 12, 1);  // on another clock
   const std::uint32_t beyond = builder.runtime("cudaStreamSynchronize", 95, 500);
   const HostOrder order = host_order(builder.trace);
   EXPECT_EQ(site_of(builder.trace, order.parent, launch), op);
@@ -361,8 +358,8 @@ TEST(Overlap, SharesOfCommunication) {
   builder.kernel("gemm", 50, 100);  // overlaps the first: compute is 150 long
   builder.kernel(kAllReduce, 100, 100, kNoCorrelation, 0, 20);
   builder.kernel(kAllReduce, 300, 50, kNoCorrelation, 0, 20);
-  builder.copy(330, 40);  // 20 of it behind communication
-  builder.set(140, 5);    // behind both
+  builder.copy(330, 40);  // 20 of it after communication
+  builder.set(140, 5);    // after both
   const ResultView view = view_analysis("overlap", builder.trace);
   ASSERT_EQ(view.rows("devices"), 1U);
   EXPECT_EQ(view.integer("devices", 0, "span_ns"), 370);
@@ -412,7 +409,7 @@ TEST(Overlap, ComputationOfAnotherDeviceHidesNothing) {
 TEST(Overlap, WithoutCommunicationThereIsNone) {
   TraceBuilder builder;
   builder.kernel("gemm", 0, 100);
-  builder.kernel(kAllReduce, 50, 0);  // of no time
+  builder.kernel(kAllReduce, 50, 0);  // zero duration
   const ResultView view = view_analysis("overlap", builder.trace);
   EXPECT_TRUE(view.is_nothing("devices", 0, "overlap_share"));
   EXPECT_FALSE(view.has_headline("overlap"));
@@ -442,7 +439,6 @@ TEST(Overlap, RanksAreComparedByTheirHeadlines) {
   EXPECT_DOUBLE_EQ(view.number("ranks", 1, "overlap"), 0);
 }
 
-/// Launches at `launched` (10 ns long), and starts its kernel at `started`.
 void launch(TraceBuilder& builder, std::int64_t correlation, std::int64_t launched, std::int64_t started,
             std::int64_t stream = 7, std::int32_t device = 0) {
   builder.runtime("cudaLaunchKernel", launched, 10, correlation);
@@ -471,7 +467,7 @@ TEST(QueueLength, RisesAtLaunchesAndFallsAtStarts) {
 TEST(QueueLength, WhatChangesAtOneInstantIsOneStep) {
   TraceBuilder builder;
   launch(builder, 1, 0, 100);
-  launch(builder, 2, 100, 200);  // launched as the first starts: the length stays 1
+  launch(builder, 2, 100, 200);  // launched as the first starts: the queue length stays 1
   builder.runtime("cudaLaunchKernel", 300, 10, 3);
   builder.kernel("starts as it is launched", 300, 10, 3);
   const std::vector<StreamQueue> queues = queue_lengths(builder.trace, launches(builder.trace));

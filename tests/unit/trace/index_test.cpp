@@ -17,14 +17,12 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Adds a launch at `call_ns` and its kernel at `start_ns`.
 void launched(TraceBuilder& builder, std::int64_t correlation, std::int64_t call_ns, std::int64_t start_ns,
               std::int64_t duration_ns, std::int32_t device = 0) {
   builder.runtime("cudaLaunchKernel", call_ns, 5, correlation);
   builder.kernel("gemm", start_ns, duration_ns, correlation, device);
 }
 
-/// `count` launches from `from_ns` on, one each `period_ns`, with kernels of half of that.
 void many_launches(TraceBuilder& builder, std::int64_t count, std::int64_t period_ns,
                    std::int64_t from_ns = 0) {
   for (std::int64_t i = 0; i < count; ++i) {
@@ -68,7 +66,6 @@ TEST(Window, IsThatOfTheSteps) {
   EXPECT_EQ(window.end, 2900);
 }
 
-// The profiler starts for seconds in Python, and the host goes on after the devices are done.
 TEST(Window, WithoutStepsIsThatOfTheDevices) {
   TraceBuilder builder;
   many_launches(builder, 10, 100, 50'000);
@@ -89,7 +86,6 @@ TEST(Window, DoesNotBeginWithALaunchThatWaitedForLong) {
   EXPECT_EQ(TraceIndex(builder.trace).window().start, 40'000 - 20);
 }
 
-// All that the file has was launched behind work that it does not have.
 TEST(Window, DoesNotBeginWithAQueueWhoseWorkIsNotInTheFile) {
   TraceBuilder builder;
   for (int i = 0; i < 10; ++i) launched(builder, i + 1, 1000 * i, 8'000'000 + 1000 * i, 900);
@@ -111,7 +107,6 @@ TEST(Window, OfAHostAloneIsTheWholeTrace) {
   EXPECT_EQ(TraceIndex(builder.trace).window(), (Span{10, 100}));
 }
 
-/// Two steps on the host, from 1,000 to 3,000, that launch one piece of work each.
 TraceBuilder two_steps(std::int64_t first_start, std::int64_t second_end) {
   TraceBuilder builder;
   builder.step(1, 1000, 1000);
@@ -228,7 +223,6 @@ TEST(StepSet, WhatIsNoStep) {
             StepSource::kAnnotation);
 }
 
-// Each rank of a merged file has its own annotation of the same step.
 TEST(StepSet, AreThoseOfOneProcess) {
   TraceBuilder builder;
   many_launches(builder, 20, 100);
@@ -241,7 +235,6 @@ TEST(StepSet, AreThoseOfOneProcess) {
   EXPECT_DOUBLE_EQ(FindingSearch(TraceIndex(builder.trace)).step_count(), 2);
 }
 
-/// Four steps of 1000 with ten launches each; the kernels of the first `without` launches are missing.
 TraceBuilder dropped_kernels(std::int64_t without) {
   TraceBuilder builder;
   for (int i = 0; i < 4; ++i) builder.step(i, 1000 * i, 1000);
@@ -287,7 +280,6 @@ TEST(WholeSteps, CallsThatLaunchNothingDoNotCount) {
   EXPECT_THAT(TraceIndex(builder.trace).steps().is_whole, ElementsAre(true, true, true, true));
 }
 
-/// Ten steps of 18 with a pause of 0.5 us between; the device begins when the last has ended.
 TraceBuilder device_behind() {
   TraceBuilder builder;
   for (int i = 0; i < 10; ++i) {
@@ -301,7 +293,6 @@ TraceBuilder device_behind() {
 TEST(DeviceBehind, AStepIsAsLongAsTheHostsOrTheDevices) {
   TraceBuilder builder = device_behind();
   EXPECT_DOUBLE_EQ(FindingSearch(TraceIndex(builder.trace)).step_ns(), 18'450);
-  // Were the kernels twice as long, the devices would take longer than the host.
   TraceBuilder slow;
   for (int i = 0; i < 10; ++i) {
     slow.step(i, 18'500 * i, 18'000);
@@ -324,7 +315,6 @@ TEST(DeviceBehind, NothingIsSaidOfItsTimeInAStep) {
   EXPECT_THAT(run_analysis("efficiency", builder.trace).notes, Contains(HasSubstr("10 of 10 pieces")));
 }
 
-// The device is never idle, though the host is two steps ahead of it.
 TEST(DeviceBehind, ABusyDeviceIsNot) {
   TraceBuilder builder;
   for (int i = 0; i < 4; ++i) {

@@ -23,7 +23,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-/// Ranks of one group: from when to when each is in each collective, and what its path does besides.
 struct Job {
   explicit Job(std::size_t ranks) : calls(ranks), paths(ranks) {}
 
@@ -64,7 +63,6 @@ std::int64_t time_of(const JobStretch& stretch, PathClass kind) {
 
 TEST(JobPath, GoesToTheRankThatTheOthersWaitFor) {
   Job job(3);
-  // Rank 1 is late to the first, rank 2 to the second; rank 0 ends last.
   job.meet({100, 400, 150}, 450);
   job.meet({500, 550, 800}, 900);
   job.paths = {{0, 1000, {}}, {0, 950, {}}, {0, 940, {}}};
@@ -96,7 +94,7 @@ TEST(JobPath, ClocksThatAreApartDoNotMatter) {
   for (CollectiveCall& call : job.calls[1]) call.start_ns += 5000;
   job.paths[1] = {5000, 5900, {{5000, 5390, kOperators}, {5390, 5900, kLaunch}}};
   const std::vector<JobStretch> apart = job.path();
-  // Each half of the offset, from the median of two.
+  // Half of the offset each, from the median of two.
   using Place = std::tuple<std::size_t, std::int64_t, std::int64_t>;
   EXPECT_THAT(places(together), ElementsAre(Place(1, 0, 400), Place(0, 400, 1000)));
   EXPECT_THAT(places(apart), ElementsAre(Place(1, 2500, 2900), Place(0, 2900, 3500)));
@@ -109,7 +107,6 @@ TEST(JobPath, AWaitBesideOtherWorkIsPassedOver) {
     job.meet({100, 400}, 450);
     job.paths = {{0, 1000, {{0, 1000, kind}}}, {0, 900, {}}};
     EXPECT_THAT(places(job.path()), ElementsAre(std::tuple(0, 0, 1000)));
-    // No longer beside it: the path stands in the collective.
     job.paths[0].stretches = {{0, 100, kind}, {100, 450, PathClass::kGpuCommunication}, {450, 1000, kind}};
     EXPECT_EQ(job.path().size(), 2U);
   }
@@ -140,7 +137,7 @@ TEST(JobPath, EndsWhereTheWindowOfItsRankBegins) {
   Job job(2);
   job.meet({100, 400}, 450);
   job.meet({500, 800}, 900);
-  // The window of rank 0 holds the second only; that of rank 1 begins after the others wait for it.
+  // Rank 0's window has only the second; rank 1's begins after the others wait for it.
   job.paths = {{460, 1000, {}}, {850, 950, {}}};
   EXPECT_THAT(places(job.path()), ElementsAre(std::tuple(0, 800, 1000)));
 }
@@ -156,7 +153,6 @@ TEST(JobPath, RanksWithoutCollectivesAreNoPartOfIt) {
   EXPECT_TRUE(job_path({}, {}, {}).empty());
 }
 
-/// Two ranks of a step: the second works longer on the host before it launches its all-reduce.
 Trace rank_of(int rank) {
   TraceBuilder builder;
   const std::int64_t late = rank == 1 ? 600'000 : 0;

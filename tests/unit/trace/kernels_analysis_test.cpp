@@ -42,7 +42,7 @@ TEST(KernelsAnalysis, ByName) {
   EXPECT_EQ(integer(kernels, 0, "total_ns"), 40);
   EXPECT_DOUBLE_EQ(number(kernels, 0, "share"), 40.0 / 65);
   EXPECT_DOUBLE_EQ(number(kernels, 0, "mean_ns"), 20);
-  EXPECT_DOUBLE_EQ(number(kernels, 0, "std_ns"), std::sqrt(200.0));  // of a sample: (10^2 + 10^2) / 1
+  EXPECT_DOUBLE_EQ(number(kernels, 0, "std_ns"), std::sqrt(200.0));  // sample variance: (10^2 + 10^2) / 1
   EXPECT_EQ(integer(kernels, 0, "min_ns"), 10);
   EXPECT_EQ(integer(kernels, 0, "max_ns"), 30);
   EXPECT_TRUE(std::holds_alternative<std::monostate>(cell(kernels, 1, "std_ns")));
@@ -75,7 +75,7 @@ TEST(KernelsAnalysis, ByTypeShapeAndOp) {
   const AnalysisResult by_op = run_analysis("kernels", builder.trace, {{"by", "op"}});
   const DataTable& ops = table_of(by_op, "kernels");
   ASSERT_EQ(ops.rows.size(), 2U);
-  EXPECT_TRUE(std::holds_alternative<std::monostate>(cell(ops, 0, "op")));  // 55 ns of which no op is known
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(cell(ops, 0, "op")));  // 55 ns without a known op
   EXPECT_EQ(integer(ops, row_with(ops, "op", "aten::mm"), "total_ns"), 10);
 }
 
@@ -105,7 +105,7 @@ TEST(KernelsAnalysis, ByCategory) {
   EXPECT_EQ(text(categories, 2, "category"), "memory");
 }
 
-/// Kernels of 10 ns, 2 ns apart, of which each letter is one: 'G' a product, ' ' a copy.
+/// Kernels of 10 ns, 2 ns apart, one per letter: 'G' a product, ' ' a copy.
 TraceBuilder kernels_in_a_row(const std::string& letters, std::int64_t stream = 7) {
   TraceBuilder builder;
   for (std::size_t i = 0; i < letters.size(); ++i) {
@@ -136,17 +136,15 @@ TEST(KernelsAnalysis, SequencesThatAFusionWouldTake) {
   using ::testing::ElementsAre;
   using ::testing::IsEmpty;
   EXPECT_THAT(sequences_of(kernels_in_a_row("abcGabcGabc")), ElementsAre("3 x a + b + c"));
-  // Each kernel is in one of them; what is left of the others is counted.
   EXPECT_THAT(sequences_of(kernels_in_a_row("abcGabcGabGab")), ElementsAre("4 x a + b"));
   EXPECT_THAT(sequences_of(kernels_in_a_row("abcdeGabcdeGdeGde")),
               ElementsAre("2 x a + b + c + d + e", "2 x d + e"));
-  // None across a product, a copy or the end of a stream; none that occurs once; none with itself.
   EXPECT_THAT(sequences_of(kernels_in_a_row("aGbGaGb")), IsEmpty());
   EXPECT_THAT(sequences_of(kernels_in_a_row("a b a b")), IsEmpty());
   EXPECT_THAT(sequences_of(kernels_in_a_row("abcd")), IsEmpty());
   EXPECT_THAT(sequences_of(kernels_in_a_row("aaa")), IsEmpty());
   EXPECT_THAT(sequences_of(kernels_in_a_row("aaaa")), ElementsAre("2 x a x2"));
-  // The longest are of five.
+  // At most five kernels.
   EXPECT_THAT(sequences_of(kernels_in_a_row("abcdefGabcdef")), ElementsAre("2 x a + b + c + d + e"));
 }
 
@@ -209,7 +207,7 @@ TEST(Occupancy, WhatTheFileSaysElseWhatFollowsFromTheLaunch) {
   GpuDetail& launched = builder.kernel("launched", 0, 10);
   launched.grid[0] = 160;
   launched.grid[1] = launched.grid[2] = launched.block[1] = launched.block[2] = 1;
-  launched.block[0] = 100;  // 4 warps, the last not full
+  launched.block[0] = 100;  // 4 warps, the last partial
   EXPECT_DOUBLE_EQ(blocks_per_multiprocessor(builder.trace, launched).value().value, 2);
   EXPECT_FALSE(blocks_per_multiprocessor(builder.trace, launched).value().is_of_file);
   EXPECT_DOUBLE_EQ(achieved_occupancy(builder.trace, launched).value().value, 8.0 / 64);
@@ -260,8 +258,8 @@ TEST(EfficiencyAnalysis, WhatTheFileDoesNotCarryIsSaid) {
   EXPECT_THAT(result.notes, Contains(HasSubstr("1 of 1 kernels carry nothing to tell their occupancy from")));
 }
 
-// The tensorboard plugin's own test: a trace, and the same with its counters of utilisation and SM efficiency
-// added. To be seen in its display they were scaled: the one by 100, the other by 10.
+// The tensorboard plugin's test: the same trace with counters of utilisation and SM efficiency, scaled by 100
+// and 10.
 TEST(EfficiencyAnalysis, EqualsTheCountersOfTheTensorboardPlugin) {
   const std::filesystem::path traces = std::filesystem::path(HEADROOM_SHARED) / "traces";
   if (!std::filesystem::exists(traces)) GTEST_SKIP() << "needs " << traces;
@@ -276,7 +274,6 @@ TEST(EfficiencyAnalysis, EqualsTheCountersOfTheTensorboardPlugin) {
     const std::pair<std::int64_t, double> point{1000 * event["ts"].get<std::int64_t>(), value.get<double>()};
     (event["name"] == "GPU 0 Utilization" ? utilization : efficiency).push_back(point);
   }
-  // Each kernel's value at its start, and zero at its end; the first two only set the scale.
   std::map<std::int64_t, double> blocks_at;
   std::vector<Span> kernels;
   for (const GpuDetail& work : trace.gpu) {
@@ -306,7 +303,7 @@ TEST(UtilizationAnalysis, OneDevice) {
   builder.op("aten::mm", 0, 10);
   builder.runtime("cudaLaunchKernel", 1, 1, 1);
   builder.kernel("says nothing", 100, 30, 1);
-  builder.kernel("volta_sgemm", 120, 20);  // no op: by name; the union with the other is 40
+  builder.kernel("volta_sgemm", 120, 20);  // no op: by name; union with the other is 40
   builder.copy(150, 10);
   builder.kernel("ncclKernel", 180, 20, kNoCorrelation, 0, 20);
   builder.step(3, 90, 60);  // 90..150: busy 100..140

@@ -32,7 +32,7 @@ TEST(OpsAnalysis, SelfAndTotalTimes) {
   builder.kernel("by nothing in the file", 600, 2, 9);
   const AnalysisResult result = run_analysis("ops", builder.trace);
   const DataTable& ops = table_of(result, "ops");
-  EXPECT_EQ(text(ops, 0, "name"), "aten::addmm");  // most device time of its own
+  EXPECT_EQ(text(ops, 0, "name"), "aten::addmm");  // most self device time
   EXPECT_EQ(integer(ops, 0, "calls"), 2);
   EXPECT_EQ(integer(ops, 0, "self_cpu_ns"), 80);
   EXPECT_EQ(integer(ops, 0, "cpu_total_ns"), 100);
@@ -95,7 +95,7 @@ TEST(OpsAnalysis, RecursionIsInTheTotalsOnce) {
   TraceBuilder builder;
   builder.op("aten::where", 0, 100);
   builder.op("aten::expand", 5, 5);
-  builder.op("aten::where", 20, 60);  // no only child: a call of its own
+  builder.op("aten::where", 20, 60);  // not an only child: a separate call
   builder.op("aten::where", 200, 10);
   const DataTable ops = table_of(run_analysis("ops", builder.trace), "ops");
   const std::size_t row = row_with(ops, "name", "aten::where");
@@ -181,7 +181,7 @@ TEST(OpsAnalysis, SortsByWhatItIsAskedFor) {
   EXPECT_THROW(run_analysis("ops", builder.trace, {{"by", "stack"}, {"frames", "0"}}), Error);
 }
 
-// tests/data/trace/key_averages.json: bench/key_averages_golden.py made it with torch's own class.
+// bench/key_averages_golden.py made key_averages.json with torch's class.
 TEST(OpsAnalysis, EqualsTorchsKeyAveragesOnRealFiles) {
   const std::filesystem::path traces = std::filesystem::path(HEADROOM_SHARED) / "traces";
   if (!std::filesystem::exists(traces)) GTEST_SKIP() << "needs " << traces;
@@ -205,7 +205,7 @@ TEST(OpsAnalysis, EqualsTorchsKeyAveragesOnRealFiles) {
       EXPECT_EQ(ours("calls"), row[3]) << name << " " << row[0];
       EXPECT_EQ(ours("self_cpu_ns"), row[4]) << name << " " << row[0];
       EXPECT_EQ(ours("self_device_ns"), row[6]) << name << " " << row[0];
-      // Torch adds the time of a call within a call of the same row twice; here it is in the totals once.
+      // Torch counts the time of a call within a call of the same row twice; we count it once.
       if (row[2].get<bool>()) {
         EXPECT_LE(ours("cpu_total_ns"), row[5].get<std::int64_t>()) << name << " " << row[0];
         EXPECT_LE(ours("device_total_ns"), row[7].get<std::int64_t>()) << name << " " << row[0];
@@ -227,7 +227,6 @@ void launch(TraceBuilder& builder, std::int64_t at_ns, std::int64_t correlation,
   builder.kernel("k", 10'000 + 1000 * correlation, kernel_ns, correlation);
 }
 
-/// A model of two layers, one of them in a block, called by a function that launches by itself, too.
 TraceBuilder model() {
   TraceBuilder builder;
   python(builder, "train.py(41): step", 0, 1000);
@@ -275,7 +274,7 @@ TEST(ModulesAnalysis, LinesCountRecursionOnce) {
   EXPECT_EQ(text(lines, 1, "line"), "train.py(41): step");
   EXPECT_EQ(integer(lines, 1, "own_device_ns"), 1);
   EXPECT_EQ(integer(lines, 1, "device_ns"), 1121);
-  constexpr std::size_t forward = 0;  // that with the most device time of its own
+  constexpr std::size_t forward = 0;  // most self device time
   EXPECT_EQ(text(lines, forward, "line"), "model.py(7): forward");
   EXPECT_EQ(integer(lines, forward, "calls"), 2);
   EXPECT_EQ(integer(lines, forward, "host_ns"), 790);
@@ -334,7 +333,7 @@ TEST(ModulesAnalysis, CallStacksWhereThereAreNoFunctions) {
 
 TEST(ModulesAnalysis, FlopsStandWhereTheOperatorWasCalled) {
   TraceBuilder builder = model();
-  OpDetail& mm = builder.op("aten::mm", 410, 50);  // in Linear_1, around its launch
+  OpDetail& mm = builder.op("aten::mm", 410, 50);
   mm.dims = builder.trace.names.intern("[[100, 200], [200, 300]]");
   mm.types = builder.trace.names.intern("[\"float\", \"float\"]");
   const AnalysisResult result = run_analysis("modules", builder.trace);
@@ -346,7 +345,6 @@ TEST(ModulesAnalysis, FlopsStandWhereTheOperatorWasCalled) {
   EXPECT_DOUBLE_EQ(number(table_of(result, "totals"), 2, "gflop"), kGflop);
 }
 
-/// A gap of the device from 11,000 to 12,000, in which a module is at work, then its caller, then nobody.
 TEST(ModulesAnalysis, IdleTimeIsThatOfWhatKeptTheDeviceWaiting) {
   TraceBuilder builder;
   builder.runtime("cudaLaunchKernel", 10'000, 10, 1);
@@ -365,7 +363,7 @@ TEST(ModulesAnalysis, IdleTimeIsThatOfWhatKeptTheDeviceWaiting) {
   EXPECT_EQ(integer(lines, 0, "own_idle_ns"), 900);
   const DataTable& totals = table_of(result, "totals");
   EXPECT_EQ(integer(totals, 0, "idle_ns"), 900);
-  EXPECT_EQ(integer(totals, 1, "idle_ns"), 100);  // nothing recorded, and the launch
+  EXPECT_EQ(integer(totals, 1, "idle_ns"), 100);  // unrecorded time, and the launch
   EXPECT_EQ(integer(totals, 2, "idle_ns"), 1000);
   EXPECT_EQ(integer(table_of(run_analysis("idle", builder.trace), "devices"), 0, "idle_ns"), 1000);
 }
@@ -377,11 +375,11 @@ TEST(ModulesAnalysis, MemoryIsThatOfWhoAllocatedIt) {
                           std::int32_t type = 1) {
     builder.trace.memory.push_back({at, type, 0, bytes, address, total, 10'000, thread});
   };
-  memory(45, 100, 0xa, 1100);   // in the operator of Linear_0
+  memory(45, 100, 0xa, 1100);
   memory(60, 50, 0xb, 1150);    // the same
   memory(300, -50, 0xb, 1100);  // in its block
   memory(410, 400, 0xc, 1500);  // in Linear_1
-  memory(420, 70, 0xd, 70, 0);  // of the CPU: devices have memory here
+  memory(420, 70, 0xd, 70, 0);  // of the CPU: does not count if devices have memory
   memory(990, -400, 0xc, 1100);
   const AnalysisResult result = run_analysis("modules", builder.trace);
   const DataTable& modules = table_of(result, "modules");

@@ -30,7 +30,7 @@ using ::testing::Not;
 
 constexpr std::int64_t kUs = 1000, kMs = 1000 * kUs;
 
-/// A job that runs by itself: ranks work, meet in the collectives of their groups, and leave together.
+/// Ranks work, meet in the collectives of their groups, and leave together.
 class RunningJob {
  public:
   explicit RunningJob(std::size_t ranks)
@@ -60,7 +60,6 @@ class RunningJob {
     }
   }
   void next_step() { ++step_; }
-  /// The recorder of a rank starts now.
   void start_recording(std::size_t rank) {
     began_[rank] = now_[rank];
     calls_[rank].clear();
@@ -87,8 +86,7 @@ class RunningJob {
   std::vector<std::vector<CollectiveCall>> calls_;
 };
 
-/// Tensor parallel within a node of two, data parallel between the nodes, with one late rank (`late`; -1:
-/// none) in each of four steps.
+/// Tensor parallel in nodes of two, data parallel between them, one late rank (-1: none).
 RunningJob grid(std::size_t nodes, int tensor_calls, int data_calls, int late = -1, std::int64_t late_ns = 0,
                 const std::vector<std::int64_t>& clocks = {}) {
   RunningJob job(2 * nodes);
@@ -174,7 +172,6 @@ TEST(Lateness, OfOneRankIsWhatTheJobLosesByIt) {
 }
 
 TEST(Lateness, AVictimCostsNothing) {
-  // Rank 0 is late to its tensor parallel partner; both then come late to the other node.
   const Lateness lateness = grid(4, 3, 2, 0, 2 * kMs).lateness();
   EXPECT_NEAR(lateness.cost_ns[0], 4 * 2e6, 1);
   for (std::size_t rank = 1; rank < 8; ++rank) EXPECT_EQ(lateness.cost_ns[rank], 0) << rank;
@@ -227,8 +224,8 @@ TEST(Lateness, BehindComputingCostsNothing) {
   EXPECT_EQ(lateness.waited_ns[0], 0);
 }
 
-/// Four ranks that compute and meet in pairs: in tensor-parallel collectives that computing waits for, and in
-/// data-parallel ones beside it, for which it waits at the end of a step.
+/// Four ranks that meet in pairs: in blocking tensor-parallel collectives, and in overlapped data-parallel
+/// ones that end the step.
 class HidingJob {
  public:
   HidingJob(int late, std::int64_t late_ns, std::int64_t data_ns) : late_(late), late_ns_(late_ns) {
@@ -244,7 +241,7 @@ class HidingJob {
     }
   }
   std::int64_t length_ns() const { return std::ranges::max(now_); }
-  /// `pause_ns`: computing pauses for so long just where a hidden collective of the late rank ends.
+  /// `pause_ns`: pause of computing after a hidden collective of the late rank.
   Lateness lateness(std::int64_t pause_ns = 0) {
     for (std::size_t rank = 0; rank < kRanks; ++rank) {
       for (CollectiveCall& call : calls_[rank]) {
@@ -307,7 +304,6 @@ class HidingJob {
 };
 
 TEST(Lateness, BesideHiddenCollectivesCostsWhatTheJobIsLonger) {
-  // Data-parallel collectives that are wholly hidden, that end after the computing, and that take longest.
   for (const std::int64_t data_ns : {200 * kUs, 800 * kUs, 1500 * kUs}) {
     EXPECT_THAT(HidingJob(-1, 0, data_ns).lateness().cost_ns, Each(::testing::Lt(1.0))) << data_ns;
     for (const int late : {0, 3}) {
@@ -315,7 +311,7 @@ TEST(Lateness, BesideHiddenCollectivesCostsWhatTheJobIsLonger) {
       const auto truth = static_cast<double>(job.length_ns() - HidingJob(-1, 0, data_ns).length_ns());
       const Lateness lateness = job.lateness();
       EXPECT_NEAR(lateness.cost_ns[static_cast<std::size_t>(late)], truth, 0.05 * truth + 110e3) << data_ns;
-      // Kernels lie so far apart; nothing has waited.
+      // The usual distance of kernels, without a wait.
       EXPECT_EQ(HidingJob(late, 100 * kUs, data_ns).lateness(2 * kUs).cost_ns, lateness.cost_ns) << data_ns;
       for (int other = 0; other < 4; ++other) {
         if (other == late) continue;
@@ -353,7 +349,6 @@ TEST(Lateness, WithoutCollectivesIsNone) {
   EXPECT_THAT(job_lateness(two, {}, std::vector<double>(2), 0).cost_ns, ElementsAre(0, 0));
 }
 
-/// A rank of four steps: products, one of them slow, then an all-reduce that ends at 4 ms.
 TraceBuilder rank_with(std::int64_t bmm_ns, std::int64_t host_ns) {
   TraceBuilder builder;
   for (int step = 0; step < 4; ++step) {
@@ -377,7 +372,6 @@ TraceBuilder rank_with(std::int64_t bmm_ns, std::int64_t host_ns) {
   return builder;
 }
 
-/// Of ranks with these times for rank_with().
 AnalysisResult job_findings(const std::vector<std::pair<std::int64_t, std::int64_t>>& times) {
   std::vector<RankResult> ranks;
   for (const auto& [bmm_ns, host_ns] : times) {
@@ -421,7 +415,6 @@ TEST(JobFindings, OfEqualRanksNameNoStraggler) {
     EXPECT_THAT(std::get<std::string>(row[0]), AllOf(Not("straggler"), Not("imbalance")));
 }
 
-/// Findings of a rank: a synchronisation, and host work that costs little without it.
 RankResult rank_that_waits(std::int64_t number, double wait_ns, double host_ns, double together_ns) {
   RankSummary summary;
   summary.shares.step_ns = 10e6;
@@ -444,7 +437,6 @@ RankResult rank_that_waits(std::int64_t number, double wait_ns, double host_ns, 
 
 TEST(JobFindings, ThatOverlapAreNotAddedUp) {
   for (const bool is_host_larger : {false, true}) {
-    // Without collectives the rank that loses most counts.
     const double host_ns = is_host_larger ? 2.1e6 : 1.5e6;
     std::vector<RankResult> ranks{rank_that_waits(0, 2e6, host_ns, 2.2e6),
                                   rank_that_waits(1, 1e6, 0.5e6, 1.1e6)};
@@ -480,7 +472,6 @@ std::vector<RankResult> results_of(const char* analysis, std::span<const TraceBu
   return ranks;
 }
 
-/// The last of three ranks is late by this in each step of 5 ms.
 std::vector<TraceBuilder> ranks_with_one_late_by(std::int64_t late_ns) {
   std::vector<TraceBuilder> builders;
   for (const std::int64_t own : {std::int64_t{0}, std::int64_t{0}, late_ns})

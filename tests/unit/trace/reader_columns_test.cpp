@@ -206,7 +206,7 @@ TEST(ReaderColumns, ViewersOfJaxSayByThreadWhatAnEventIs) {
   EXPECT_EQ(work.gpu[1].event, 1U);
 }
 
-/// The viewer of XLA draws the operations of a GPU's streams again, by module and by operation.
+/// XLA's viewer repeats a stream's operations by module and by operation.
 TEST(ReaderColumns, RowsAboveTheStreamsAreNoWork) {
   const std::string names =
       R"json({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "/device:%:0"}},
@@ -246,7 +246,7 @@ TEST(ReaderColumns, WaitsOfMtiaAreNoWork) {
                                                           Category::kGpuSync, Category::kKernel}));
   ASSERT_EQ(trace.gpu.size(), 2U);
   EXPECT_EQ(trace.gpu[1].stream, 2);
-  EXPECT_TRUE(trace.syncs.empty());  // they name no call
+  EXPECT_TRUE(trace.syncs.empty());  // no call is named
   const Trace work = read_events(events, Needs::kGpuWork);
   EXPECT_EQ(work.events.size(), 2U);
   EXPECT_EQ(work.events_skipped_by_need, 2U);
@@ -271,8 +271,8 @@ TEST(ReaderColumns, IntelsLaunchesAndQueues) {
 }
 
 TEST(ReaderColumns, AscendsHardwareIsADevice) {
-  // As torch_npu writes trace_view.json: no categories for the device, times as text, the device in the last
-  // five bits of the process.
+  // torch_npu's trace_view.json: no categories for the device, times as strings, the device in the last five
+  // bits of the process.
   const Trace trace = read_events(
       R"json({"ph": "M", "pid": 4833, "tid": 0, "name": "process_name", "args": {"name": "Ascend Hardware"}},
     {"ph": "M", "pid": 4833, "tid": 42, "name": "thread_name", "args": {"name": "Stream 42"}},
@@ -302,8 +302,7 @@ TEST(ReaderColumns, AscendsHardwareIsADevice) {
   EXPECT_EQ(kernel_types(trace), (std::vector<KernelType>{KernelType::kCompute, KernelType::kCommunication}));
 }
 
-/// The numbers of CANN's calls and of the hardware's work are not the same; arrows lead from one to the
-/// other.
+/// CANN's calls and the hardware's work have different numbers, linked by flow arrows.
 TEST(ReaderColumns, AscendsLaunchesAreArrows) {
   const std::string events =
       R"json({"ph": "X", "cat": "cpu_op", "name": "aten::add_", "pid": 4, "tid": 4, "ts": "10.0", "dur": 9, "args": {"Sequence number": -1}},

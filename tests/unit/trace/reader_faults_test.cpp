@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Malformed JSON and malformed traces as they occur in the wild, made here since no other test file has them;
-// and windows: the result must not depend on where the text is cut or on the number of threads.
+// Malformed traces as found in practice; and windows: the result must not depend on cuts or threads.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,7 +32,6 @@ std::string names_of(const Trace& trace) {
   return names;
 }
 
-/// The bad event stands between two good ones: it alone is lost, and located.
 void expect_only_bad_lost(const std::string& bad, const std::string& what) {
   const std::string before = kernel("a") + ",\n";
   const Trace trace = read_list(before + bad + ",\n" + kernel("c"));
@@ -46,7 +44,6 @@ void expect_only_bad_lost(const std::string& bad, const std::string& what) {
   EXPECT_THAT(trace.problems.first[0].what, testing::HasSubstr(what)) << bad;
 }
 
-/// The odd event is read, and one problem says what was odd.
 Trace expect_read_with_problem(const std::string& odd, const std::string& what) {
   Trace trace = read_list(kernel("a") + "," + odd + "," + kernel("c"));
   EXPECT_EQ(trace.events.size(), 3U) << odd;
@@ -99,7 +96,6 @@ TEST(ReaderFaults, ReadsWhatCanOnlyBeMeantInOneWay) {
 }
 
 TEST(ReaderFaults, WhatIsSkippedByNeedLosesNoOtherEvent) {
-  // An operator that nobody asks for, each time with another bracket missing, wrong, or too many.
   for (const char* bad : {R"({"ph": "X", "cat": "cpu_op", "ts": 1, "args": {"x": 1})",
                           R"({"ph": "X", "cat": "cpu_op", "ts": 1, "args": {"x": [1, 2}})",
                           R"({"ph": "X", "cat": "cpu_op", "ts": 1, "args": {"x": {"y": 1}})",
@@ -224,7 +220,6 @@ std::vector<std::string> kernels(int from, int to) {
   return events;
 }
 
-/// Text that looks as if events began and ended in it.
 std::string deceptive(int ts) {
   return R"({"ph": "X", "cat": "cpu_op", "name": "}, {\"ph\": \"X\", \"ts\": 9}]}", "ts": )" +
          std::to_string(ts) +
@@ -293,7 +288,7 @@ TEST(ReaderWindows, EventsLongerThanAWindow) {
 
 TEST(ReaderWindows, EventsThatCannotBeRead) {
   std::vector<std::string> events = kernels(0, 40);
-  std::ptrdiff_t at = 2;  // apart: what follows a broken event up to the next one is taken for a part of it
+  std::ptrdiff_t at = 2;  // separated: text after a broken event up to the next one belongs to it
   for (const char* bad : {R"({"ph": "X", "name": "no time"})", R"({"ph": "X", "ts": 1 "dur": 2})", "17",
                           R"({"ph": "X", "args": {"x": [1, 2}, "ts": 1})"}) {
     events.insert(events.begin() + at, bad);

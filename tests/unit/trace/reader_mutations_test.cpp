@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts and bit flips of three small files, from a fixed seed: nothing crashes, every event is counted once,
-// and what is lost is said. HEADROOM_MUTATIONS says how many of each; the long test asks for a million in
-// all.
+// HEADROOM_MUTATIONS: number of mutations of each kind; a million in the long test.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,7 +45,7 @@ std::vector<std::string> small_files() {
               R"(], "distributedInfo": {"rank": 3}, "baseTimeNanoseconds": 0})"};
 }
 
-/// Without the base time: one flipped digit of it moves them all.
+/// Without the base time, whose change moves all.
 std::vector<Row> rows_of(const Trace& trace) {
   std::vector<Row> rows;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
@@ -57,7 +55,6 @@ std::vector<Row> rows_of(const Trace& trace) {
   return rows;
 }
 
-/// How many of the rows the trace has not.
 std::size_t missing_of(const std::vector<Row>& rows, const Trace& trace) {
   std::map<Row, int> expected;
   for (const Row& row : rows) ++expected[row];
@@ -68,10 +65,9 @@ std::size_t missing_of(const std::vector<Row>& rows, const Trace& trace) {
   return missing;
 }
 
-/// Nothing when the text is refused with an Error.
 std::optional<Trace> read_checked(const std::string& text, Needs needs = Needs::kAll) {
   ReadOptions options;
-  options.window_bytes = 1024;  // three or four of them
+  options.window_bytes = 1024;  // three or four windows
   options.threads = 1;
   options.needs = needs;
   try {
@@ -107,7 +103,7 @@ TEST(ReaderMutations, CutFileKeepsEveryEventBeforeTheCut) {
     const std::size_t cut = random() % whole.size();
     const std::string text = whole.substr(0, cut);
     const auto trace = read_checked(text);
-    // How many events end before the cut: their last two braces stand only there.
+    // Events that end before the cut, by their two closing braces.
     std::size_t ended = 0;
     for (std::size_t at = text.find("}}"); at != text.npos; at = text.find("}}", at + 2)) ++ended;
     if (!trace) {
@@ -137,18 +133,16 @@ TEST(ReaderMutations, FlippedBitLosesNoEventSilently) {
     const std::size_t bit = random() % (8 * text.size());
     text[bit / 8] = static_cast<char>(text[bit / 8] ^ (1 << (bit % 8)));
     const auto trace = read_checked(text);
-    if (!trace) continue;  // refused aloud
-    // The one that was hit, and where its end was hit the next one with it.
+    if (!trace) continue;  // refused with a message
     ASSERT_LE(missing_of(all, *trace), 2U) << "bit " << bit << "\n" << text;
-    // What is skipped unread takes no other event with it.
+    // Skipped events affect no others.
     std::vector<Row> work = all;
     std::erase_if(work, [](const Row& row) { return !is_gpu_work(static_cast<Category>(std::get<3>(row))); });
     const auto less = read_checked(text, Needs::kGpuWork);
     ASSERT_TRUE(less.has_value()) << "bit " << bit << "\n" << text;
     ASSERT_LE(missing_of(work, *less), 2U) << "bit " << bit << "\n" << text;
     if (trace->events.size() < all.size()) {
-      // A phase of one letter may become another that the format has, such as P: that is what the file says
-      // then.
+      // A changed phase letter may be another valid phase.
       ASSERT_TRUE(trace->problems.count > 0 || !trace->is_complete || trace->events_without_columns > 0)
           << "bit " << bit << "\n"
           << text;

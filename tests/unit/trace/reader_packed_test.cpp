@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compressed traces read as their text does. A damaged one keeps all events before the damage and reports it.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +24,7 @@ namespace fs = std::filesystem;
 using testing::AnyOf;
 using testing::HasSubstr;
 
-/// Names that do not repeat, so that the packed text has some length.
+/// Varying names, so that the compressed text has some length.
 std::string trace_text(int count) {
   std::string text = "{\"traceEvents\": [";
   for (int i = 0; i < count; ++i) {
@@ -57,7 +56,6 @@ class ReaderPacked : public testing::Test {
     EXPECT_EQ(trace.json_bytes, text_.size());
   }
 
-  /// The events before the damage, and only they.
   void expect_damaged(const std::string& bytes, const std::string& what, std::size_t least,
                       std::size_t most) {
     const Trace trace = read_bytes(bytes);
@@ -100,7 +98,7 @@ TEST_F(ReaderPacked, SeveralStreamsAreOneText) {
   const std::size_t half = text_.size() / 2;
   expect_whole(gzip_of(text_.substr(0, half)) + gzip_of("") + gzip_of(text_.substr(half)));
   expect_whole(zstd_of(text_.substr(0, half)) + zstd_of("") + zstd_of(text_.substr(half)));
-  // What tar and dd leave behind a stream; gzip takes it so, too.
+  // Padding by tar and dd, which gzip also accepts.
   expect_whole(gzip_of(text_) + std::string(512, '\0'));
 }
 
@@ -117,7 +115,7 @@ TEST_F(ReaderPacked, AZipThatCannotBeReadSaysWhy) {
   expect_refused(zip_of({{"trace.json", text_, true, false, false, 12}}), "packed by method 12");
   const std::string whole = zip_of({{"trace.json", text_}});
   expect_refused(whole.substr(0, whole.size() - 30), "cut off");
-  // Bytes in front of it, as in a program that unpacks itself, move all but the directory's numbers.
+  // A prefix, as in a self-extracting program, shifts all offsets.
   expect_refused("PK\3\4" + std::string(100, '\0') + whole, "zip");
 }
 
@@ -138,7 +136,7 @@ TEST_F(ReaderPacked, DamageIsSaidAndWhatCameBeforeKept) {
   expect_damaged(zstd, "zstd data are damaged", 1000, 20000);
   for (const bool is_deflated : {false, true}) {
     std::string zip = zip_of({{"trace.json", text_, is_deflated}});
-    // A digit of a time, where the text stands as it is: only the checksum tells.
+    // A digit of a time in stored text, which only the checksum detects.
     const std::size_t at = is_deflated ? zip.size() / 2 : zip.find("250.5");
     zip[at] ^= 1;
     const Trace trace = read_bytes(zip);
@@ -160,7 +158,7 @@ struct Unpacked {
   std::string text, damage;
 };
 
-/// In pieces of that size, as its reader may want them.
+/// In pieces of `piece` bytes.
 Unpacked unpack(const std::string& bytes, readers::Unpacking by, std::size_t piece) {
   const auto source = readers::unpack_gzip(readers::from_memory(bytes), by);
   Unpacked unpacked;

@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 TEST(ClockMap, OffsetAndRateComeOfTwoPairs) {
-  // The device's clock gains 20 parts in a million.
+  // The device's clock gains 20 ppm.
   const ClockMap map({5 * kSecond, 900}, {7 * kSecond + 40'000, 2 * kSecond + 900});
   EXPECT_EQ(map(5 * kSecond), 900);
   EXPECT_EQ(map(7 * kSecond + 40'000), 2 * kSecond + 900);
@@ -31,7 +31,7 @@ TEST(ClockMap, OffsetAndRateComeOfTwoPairs) {
 }
 
 TEST(ClockMap, PairsThatAreCloseGiveTheOffsetAlone) {
-  // A reading that is 2 us off in 1 ms would be 2000 parts in a million.
+  // 2 us of error in 1 ms would be 2000 ppm.
   const ClockMap map({100, 1'000'100}, {1'000'100, 2'002'100});
   EXPECT_EQ(map(500'100), 1'500'100);
 }
@@ -84,7 +84,6 @@ RecordedWork kernel(const std::string& name, std::int64_t correlation, std::int3
   return made;
 }
 
-/// A copy in, two kernels on two streams of which a graph launched one, a set, and a copy out.
 DeviceActivity small_run() {
   DeviceActivity activity;
   activity.started = {kStart, 1'763'798'400'000'000'000};
@@ -123,7 +122,6 @@ class Written : public testing::Test {
     return read(file, {});
   }
   Json json() const { return parse_json(read_file(file), "trace"); }
-  /// Events of a phase and category.
   std::vector<Json> events(const std::string& phase, const std::string& category) const {
     std::vector<Json> found;
     const Json trace = json();
@@ -199,7 +197,7 @@ TEST_F(Written, ArrowsLeadFromEachCallToItsWork) {
   EXPECT_EQ(ends[0].at("bp"), "e");
 }
 
-// The seed counts what processes labelled "GPU" did: an annotation drawn there would count as work.
+// PyTorch's function counts processes labelled "GPU", annotations included.
 TEST_F(Written, TheSeedsUtilizationIsTheUnionOfTheWork) {
   const Trace trace = written(small_run());
   constexpr double kLengthS = 100e-6;
@@ -261,11 +259,10 @@ TEST_F(Written, AFileThatCannotBeWrittenIsNamed) {
               testing::HasSubstr("below.json"));
 }
 
-/// Writes down what is called when; its trace is busy for 40 of 60 us.
 class FakeRecorder : public Recorder {
  public:
   explicit FakeRecorder(std::vector<std::string>& log) : log_(log) {}
-  std::filesystem::path file;  ///< not empty: writes a file instead of making a trace
+  std::filesystem::path file;  ///< if set, writes a file instead of making a trace
   void start() override { log_.emplace_back("start"); }
   Recording stop() override {
     log_.emplace_back("stop");

@@ -17,8 +17,7 @@ namespace {
 
 constexpr std::int64_t kNever = 1'000'000'000'000;
 
-/// A host that launches to a device whose queue takes so many launches: the next one returns just after the
-/// first of them has started.
+/// A launch into a full queue returns when the first queued work has started.
 struct Program {
   TraceBuilder builder;
   std::int64_t depth = kNever, now_ns = 0, own_ns = 4'000, tail_ns = 1'000, device_ns = 0, jitter_ns = 0;
@@ -29,7 +28,7 @@ struct Program {
   std::int64_t jitter() {
     return jitter_ns == 0 ? 0 : std::uniform_int_distribution<std::int64_t>(0, jitter_ns)(random);
   }
-  /// Work of that length, with its launch.
+  /// Launches work of that length.
   void launch(std::int64_t work_ns, const std::string& name = "gemm") {
     const std::int64_t begin = now_ns;
     now_ns += own_ns + jitter();
@@ -47,7 +46,6 @@ struct Program {
     now_ns = std::max(now_ns, device_ns) + 10'000;
     builder.runtime("cudaDeviceSynchronize", begin, now_ns - begin);
   }
-  /// Three times: long work, many kernels, a wait.
   void steps(std::int64_t long_ns, int kernels, std::int64_t kernel_ns) {
     for (int step = 0; step < 3; ++step) {
       if (long_ns > 0) launch(long_ns, "ncclDevKernel_AllReduce");
@@ -58,7 +56,6 @@ struct Program {
   Replay replay() const {
     return {builder.trace, {0, now_ns}, device_work(builder.trace), launches(builder.trace)};
   }
-  /// Of every piece of work; gone where the name is that.
   WhatIf without(const std::string& name) const {
     WhatIf what_if{.duration_ns = recorded_durations(builder.trace)};
     const Trace& trace = builder.trace;
@@ -70,7 +67,6 @@ struct Program {
   }
 };
 
-/// The gain by the replay without the long work, over the time by which the program without it is shorter.
 double claimed_over_true(std::int64_t depth, int kernels, std::int64_t kernel_ns,
                          std::int64_t jitter_ns = 0) {
   Program with, without;
@@ -103,7 +99,7 @@ TEST(ReplayQueue, AQueueThatIsNeverFullHasNoDepth) {
 }
 
 TEST(ReplayQueue, LaunchesBlockInAWhatIfThatFillsTheQueue) {
-  // The queue fills up in the first step only: in the others the host waits in between.
+  // The queue fills up in the first step only.
   Program program;
   program.depth = 256;
   const auto half = [&] {
@@ -155,7 +151,6 @@ TEST(FullQueue, LaunchesThatAreLongForOtherReasonsTeachNothing) {
     Program program;
     program.random.seed(static_cast<unsigned>(seed));
     program.jitter_ns = 20'000;
-    // The same step again and again: its queue is longest at the same launch.
     for (int step = 0; step < 20; ++step) {
       for (int i = 0; i < 300; ++i) program.launch(20'000);
       program.own_ns = 40'000;
@@ -169,7 +164,6 @@ TEST(FullQueue, LaunchesThatAreLongForOtherReasonsTeachNothing) {
 }
 
 TEST(ReplayLaunch, TimeInsideALongLaunchCallThatIsGoneMakesItsWorkEarlier) {
-  // The fifth launch takes 400 ms, from before the device has done the others.
   Program program;
   for (int i = 0; i < 4; ++i) program.launch(300'000);
   const std::int64_t begin = program.now_ns;
@@ -204,7 +198,6 @@ TEST(ReplayDelay, ALateDeviceIsNotLateWithoutTheDelay) {
     what_if.delays_gone[late] = true;
     EXPECT_NEAR(static_cast<double>(replay.length_ns() - replay.length_ns(what_if)), 493'000'000, 100'000);
     EXPECT_EQ((what_if + WhatIf{}).delays_gone, what_if.delays_gone);
-    // Work that starts as usual gains nothing.
     EXPECT_NEAR(static_cast<double>(replay.length_ns({.delays_gone = std::vector<bool>(1, true)})),
                 static_cast<double>(program.now_ns), 1'000);
   }
@@ -226,7 +219,6 @@ TEST(ReplayDelay, ASynchronousCopyThatReturnsJustBeforeItsWorkWaitedForIt) {
               493'000'000, 100'000);
 }
 
-/// Computing and communication in turns, without launches; before each pair the device idles.
 TraceBuilder unlaunched(std::int64_t idle_ns) {
   TraceBuilder builder;
   for (std::int64_t i = 0; i < 20; ++i) {
@@ -249,15 +241,14 @@ TEST(ReplayUnlaunched, WorkFollowsTheWorkBeforeIt) {
     const std::int64_t end = whole_extent(builder.trace).end_ns;
     const Replay replay(builder.trace, {0, end}, device_work(builder.trace), launches(builder.trace));
     EXPECT_EQ(replay.length_ns(), end);
-    // The idle time is nobody's, and stays.
+    // Unexplained idle time stays.
     EXPECT_NEAR(static_cast<double>(end - replay.length_ns(without_communication(builder.trace))), 10'000'000,
                 100'000);
   }
 }
 
 TEST(ReplayUnlaunched, WorkLaunchedBeforeTheRecordingComesBeforeTheRest) {
-  // The host is far ahead: what it launches now runs after work whose launches are not in the file, on the
-  // same stream or on one that has none at all.
+  // The host is far ahead: the launches of earlier work are not in the file.
   for (const std::int64_t stream : {7, 20}) {
     TraceBuilder builder;
     std::int64_t device_ns = 10'000;

@@ -119,7 +119,7 @@ TEST(TraceText, ANumberTellsNamesApartWhereNothingElseDoes) {
   const std::string name(100, 'x');
   std::vector<std::string> names;
   for (std::size_t length = 90; length < 100; ++length) names.push_back(name.substr(0, length));
-  names.push_back(shortened_names({name}, 72).front());  // a name that is what others become
+  names.push_back(shortened_names({name}, 72).front());  // a name that equals another's short form
   const std::vector<std::string> lines = names_of_table(names);
   EXPECT_EQ(std::set(lines.begin(), lines.end()).size(), names.size());
 }
@@ -191,7 +191,6 @@ MATCHER_P2(Is, count, total_ns, "") {
   return arg.count == count && arg.total_ns == total_ns;
 }
 
-/// Two steps; each calls linear, which calls addmm, which launches a kernel; the second also copies.
 TraceBuilder two_steps() {
   TraceBuilder builder;
   for (const std::int64_t at : {0, 1000}) {
@@ -317,7 +316,6 @@ TEST(TraceDiff, PutsTheLargestDifferenceFirst) {
       result.tables[1].rows[0],
       ElementsAre(Cell{"deleted"}, Cell{std::int64_t{1}}, Cell{std::int64_t{0}}, Cell{std::int64_t{70}},
                   Cell{std::int64_t{0}}, Cell{std::int64_t{-70}}, Cell{70.0}, Cell{}, Cell{"gone"}));
-  // The row "all" of the changes: 3 kernels in 220 ns before, 4 in 181 ns after.
   EXPECT_THAT(result.tables[0].rows.back(),
               ElementsAre(Cell{"all"}, Cell{std::int64_t{4}}, Cell{std::int64_t{3}}, Cell{std::int64_t{4}},
                           Cell{std::int64_t{220}}, Cell{std::int64_t{181}}, Cell{std::int64_t{-39}},

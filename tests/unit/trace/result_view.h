@@ -11,8 +11,8 @@
 
 namespace headroom::trace {
 
-/// Looks into what an analysis gave by the keys that its JSON has. What is not there, or is of another type,
-/// fails the test with an exception that names it.
+/// Access to an analysis' result by its JSON keys. Throws an exception that names a missing value or wrong
+/// type.
 class ResultView {
  public:
   explicit ResultView(AnalysisResult of) : result(std::move(of)) {}
@@ -59,7 +59,6 @@ class ResultView {
     if (found == nullptr) throw std::out_of_range("no headline " + metric + " of device " + device);
     return found->value;
   }
-  /// Whether a note has this part.
   bool notes(const std::string& part) const {
     for (const std::string& note : result.notes) {
       if (note.find(part) != std::string::npos) return true;
@@ -76,7 +75,7 @@ class ResultView {
   }
 };
 
-/// Runs an analysis by its name.
+/// Runs an analysis by name.
 inline ResultView view_analysis(const char* name, const Trace& trace, const AnalysisOptions& options = {}) {
   const Analysis* analysis = find_analysis(name);
   if (analysis == nullptr) throw std::out_of_range(std::string("no analysis ") + name);

@@ -78,7 +78,7 @@ TEST(OpCost, Convolutions) {
                    R"(["float", "float"])",
                    R"(["", "", "[1, 1]", "[2, 2]", "[1, 1]", "1", "False", "False", "True"])"),
               flops, bytes - 16, MathType::kF32, true);
-  // Groups are in the weight: 4 filters of one channel each.
+  // Groups show in the weight: 4 filters of one channel each.
   expect_cost(cost("aten::cudnn_convolution", "[[2, 4, 8, 8], [4, 1, 3, 3], [], [], []]",
                    R"(["float", "float"])", R"(["", "", "[1, 1]", "[1, 1]", "[1, 1]", "4"])"),
               2 * 512 * 9, (512 + 36 + 512) * 4, MathType::kF32, true);
@@ -126,8 +126,8 @@ TEST(OpCost, Attention) {
       cost("aten::_scaled_dot_product_flash_attention", "[[2, 4, 6, 8], [2, 4, 6, 8], [2, 4, 6, 8], [], []]",
            types, R"(["", "", "", "0.", "False"])"),
       2 * 8 * 36 * 16, 4 * one + statistics, MathType::kBf16, true);
-  EXPECT_FALSE(cost("aten::_flash_attention_forward", dims, types));  // masked or not?
-  // Lengths that vary within the batch.
+  EXPECT_FALSE(cost("aten::_flash_attention_forward", dims, types));  // unknown mask
+  // Varying lengths in the batch.
   EXPECT_FALSE(cost("aten::_flash_attention_forward",
                     "[[2, 6, 4, 8], [2, 6, 4, 8], [2, 6, 4, 8], [3], [3], [], [], [], []]",
                     R"(["c10::BFloat16", "c10::BFloat16", "c10::BFloat16", "int", "int"])",
@@ -146,7 +146,7 @@ TEST(OpCost, ElementwiseBroadcastsAndPromotes) {
               MathType::kF32, false);
   expect_cost(cost("aten::add", "[[4, 5], [4, 5], []]", R"(["c10::Half", "c10::BFloat16", "Scalar"])"), 20,
               20 * (2 + 2 + 4), MathType::kF32, false);
-  // In place the result has the type of the first.
+  // In place the result has the first type.
   expect_cost(cost("aten::add_", "[[4, 5], [4, 5], []]", R"(["c10::Half", "float", "Scalar"])"), 20,
               20 * (2 + 4 + 2), MathType::kF32, false);
   expect_cost(cost("aten::eq", "[[4, 5], []]", R"(["long int", "Scalar"])"), 20, 20 * 9, MathType::kF32,
@@ -313,7 +313,7 @@ TEST(Roofline, KernelsThatRoundToTf32AreHeldAgainstThatPeak) {
 
 TEST(Roofline, AnOuterOperatorDoesNotCountWhatInnerOnesDid) {
   TraceBuilder builder;
-  // linear calls addmm, which is known, and some helper, which is not: the helper is not another product.
+  // linear calls addmm, which is known, and a helper, which is not and is no second product.
   set_arguments(builder, builder.op("aten::linear", 0, 1000), "[[64, 64], [64, 64], []]",
                 R"(["float", "float", ""])");
   set_arguments(builder, builder.op("aten::mm", 100, 100), "[[64, 64], [64, 64]]", R"(["float", "float"])");

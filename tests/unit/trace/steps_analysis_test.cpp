@@ -30,7 +30,7 @@ TEST(Steps, InOrderWithTheLastOne) {
   EXPECT_EQ(found[1].end_ns, 300);
 }
 
-// Kineto once wrote annotations as operators. They are read with the annotations: no analysis asks for more.
+// Older Kineto wrote annotations as operators; they are read with the annotations.
 TEST(Steps, OfAnOldFileWithoutAskingForItsOperators) {
   ReadOptions options;
   options.needs = Needs::kGpuWork;
@@ -46,15 +46,15 @@ TEST(Steps, OfAnOldFileWithoutAskingForItsOperators) {
   EXPECT_EQ(found[0].number, 5);
 }
 
-/// A step of 100 in which every part runs, each over the end of the one before it.
+/// Each part overlaps the previous one's end.
 TraceBuilder every_part() {
   TraceBuilder builder;
   builder.step(1, 0, 100);
-  builder.kernel("gemm", -5, 15);                               // 0..10: what is before the step is not in it
-  builder.copy(5, 15);                                          // ..20
-  builder.set(15, 15);                                          // ..30
-  builder.kernel("ncclKernel", 25, 15, kNoCorrelation, 0, 20);  // ..40
-  builder.runtime("cudaLaunchKernel", 35, 15);                  // ..50
+  builder.kernel("gemm", -5, 15);                                  // 0..10
+  builder.copy(5, 15);                                             // ..20
+  builder.set(15, 15);                                             // ..30
+  builder.kernel("ncclKernel", 25, 15, kNoCorrelation, 0, 20);     // ..40
+  builder.runtime("cudaLaunchKernel", 35, 15);                     // ..50
   builder.annotation("enumerate(DataLoader)#x.__next__", 45, 15);  // ..60
   builder.op("aten::mm", 55, 15);                                  // ..70, then nothing
   return builder;
@@ -117,7 +117,6 @@ TEST(StepsAnalysis, SeveralDevicesHaveATableOfTheirOwn) {
   EXPECT_EQ(integer(devices, row_with(devices, "device", "1"), "busy_ns"), 50);
 }
 
-/// The device has nothing to do from 10 to 190, over the end of the first step at 100.
 TEST(StepsAnalysis, EachStepHasItsCulprits) {
   TraceBuilder builder;
   builder.step(1, 0, 100);
@@ -146,7 +145,6 @@ TEST(StepsAnalysis, EachStepHasItsCulprits) {
   expect_row(4, "2", "not recorded", 20);
   expect_row(5, "2", "others", 10);  // the launch
   EXPECT_DOUBLE_EQ(number(culprits, 2, "share"), 40.0 / 90);
-  // With all of them each kind of both steps sums to that of idle.
   const AnalysisResult all = run_analysis("steps", builder.trace, {}, 0),
                        idle = run_analysis("idle", builder.trace);
   const DataTable& tree = table_of(idle, "culprits");
@@ -255,10 +253,9 @@ TEST(SummaryAnalysis, OfALargeTraceTheHostIsNotReadAndThatIsSaid) {
   EXPECT_THAT(large.answer.front(), HasSubstr("`headroom trace findings`"));
   EXPECT_THAT(large.standing,
               testing::ElementsAre("trace 100 ns · GPU busy 100 % · exposed communication 0 %"));
-  // Several ranks of which one is large have what all of them have.
   const std::vector<RankResult> ranks{{"a", 0, large}, {"b", 1, large}};
   EXPECT_FALSE(has_table(find_analysis("summary")->combine(ranks, {}), "findings"));
-  // A packed file that is smaller than was feared had its host read.
+  // The host of a small compressed file is read.
   builder.runtime("cudaLaunchKernel", 0, 1, 1);
   EXPECT_TRUE(has_table(run_analysis("summary", builder.trace), "findings"));
 }

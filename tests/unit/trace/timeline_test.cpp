@@ -41,7 +41,7 @@ const Track* track_named(const RankTimeline& timeline, const std::string& part) 
   return nullptr;
 }
 
-/// "name start+duration", with "xcount/busy" of blocks.
+/// "name start+duration", with "xcount/busy" for blocks.
 std::vector<std::string> slices_of(const RankTimeline& timeline, const Lane& lane) {
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < lane.size(); ++i) {
@@ -120,7 +120,7 @@ TEST(Timeline, ShortNeighboursAreOneBlockThatSaysWhatTheyAre) {
   const RankTimeline timeline = timeline_of(builder.trace, 3);
   EXPECT_THAT(slices_of(timeline, timeline.tracks[0].lanes[0]),
               ElementsAre("short 0+20 x3/16", "long 25+100", "short 130+5"));
-  // The longest of the two neighbours and the time between them that are joined, and no more.
+  // The longest time of two neighbours, including their gap, that are joined.
   EXPECT_EQ(timeline.shortest_ns, 7);
   EXPECT_EQ(timeline.events, 5U);
   EXPECT_EQ(timeline.slices, 3U);
@@ -134,7 +134,6 @@ TEST(Timeline, NeighboursFarApartAreNotOneBlock) {
               ElementsAre("k 0+15 x2/10", "k 1000+15 x2/10"));
 }
 
-/// A lane of events that do not overlap, with durations of all sizes.
 std::vector<LaneEvent> random_lane(std::mt19937& random, std::size_t size) {
   std::vector<LaneEvent> events;
   std::int64_t at = 0;
@@ -277,7 +276,7 @@ TEST(Counters, BucketsKeepTheLeastTheMostAndTheLast) {
   fill_buckets(points, 0, {0, 99}, 10, counter);
   EXPECT_EQ(counter.bucket_ns, 10);
   EXPECT_THAT(counter.bucket, ElementsAre(0, 2, 9));
-  EXPECT_THAT(counter.least, ElementsAre(4, 1, 2));  // the third bucket began with 9, the last with 2
+  EXPECT_THAT(counter.least, ElementsAre(4, 1, 2));
   EXPECT_THAT(counter.most, ElementsAre(4, 9, 7));
   EXPECT_THAT(counter.last, ElementsAre(4, 2, 7));
 }
@@ -299,7 +298,7 @@ TEST(Counters, QueuesAndMemory) {
     event.total_reserved = reserved;
     builder.trace.memory.push_back(event);
   };
-  allocate(60, -256, 756, 2048);  // the file's order is not that of time
+  allocate(60, -256, 756, 2048);  // out of time order in the file
   allocate(50, 512, 1012, 2048);
   const RankTimeline timeline = timeline_of(builder.trace);
   ASSERT_EQ(timeline.counters.size(), 3U);
@@ -313,7 +312,7 @@ TEST(Counters, QueuesAndMemory) {
   EXPECT_THAT(timeline.counters[2].most, ElementsAre(2048, 2048));
 }
 
-/// A rank whose collectives end at those times, by a clock that is ahead.
+/// A rank's clock is ahead by `ahead_ns`.
 Trace rank_trace(std::int64_t rank, std::int64_t ahead_ns) {
   TraceBuilder builder;
   builder.trace.rank = rank;
@@ -347,9 +346,8 @@ TEST(JobTimeline, RanksStandUnderEachOtherOnOneClock) {
   ASSERT_EQ(job.ranks.size(), 2U);
   EXPECT_EQ(job.ranks[0].source, "rank0");
   EXPECT_EQ(job.ranks[0].offset_ns - job.ranks[1].offset_ns, 700);
-  EXPECT_EQ(job.names.size(), 4U);  // the kernel and the collective that both have, and one of each
+  EXPECT_EQ(job.names.size(), 4U);
   const Json json = parse_json(timeline_json(job), "the timeline");
-  // Both end at one time on the page.
   std::vector<std::int64_t> ends;
   for (int rank = 0; rank < 2; ++rank) {
     const Json* lane = json_at(json, "/ranks/" + std::to_string(rank) + "/tracks/0/lanes/0");
@@ -370,7 +368,7 @@ TEST(JobTimeline, ManyRanksKeepToTheLimitsTogether) {
     EXPECT_LE(each.tracks * ranks, all.tracks);
     EXPECT_LE(each.counter_points * ranks, all.counter_points);
   }
-  EXPECT_EQ(limits_of_rank(all, 100'000).slices, 500U);  // each still shows something
+  EXPECT_EQ(limits_of_rank(all, 100'000).slices, 500U);
 }
 
 TEST(JobTimeline, RanksOfOtherTimesAreDrawnFromTheirStarts) {
@@ -417,7 +415,7 @@ TEST(TimelineJson, HasTheSlicesOfTheLanes) {
   EXPECT_THAT(text, HasSubstr("\"shortest_ns\":6,\"events\":4,\"slices\":3,"));
 }
 
-/// "path host/device xcalls", a path with > between.
+/// "path host/device xcalls", with > in paths.
 std::vector<std::string> nodes_of(const FlameTree& tree) {
   std::vector<std::string> paths, texts;
   for (const FlameNode& node : tree.nodes) {
@@ -465,7 +463,7 @@ TEST(FlameTree, WhatGoesOnAfterAFunctionIsNotInIt) {
   builder.event(Category::kPython, "profiler.step", 100, 20, host);
   builder.step(1, 110, 800);  // begins in the function, and outlives it
   builder.op("aten::mm", 200, 50);
-  builder.runtime("cudaLaunchKernel", 220, 35, 1);  // ends after its operator, by another clock
+  builder.runtime("cudaLaunchKernel", 220, 35, 1);
   builder.kernel("gemm", 300, 80, 1);
   EXPECT_THAT(nodes_of(rank_timeline(builder.trace, {}).stacks),
               testing::UnorderedElementsAre("main 1000/80 x1", "main > profiler.step 20/0 x1",
@@ -515,7 +513,7 @@ TEST(FlameTree, EndlessNestsEnd) {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
-// The readers keep times, durations and the base time within 2^61 each.
+// Readers keep times, durations and base times within 2^61.
 constexpr std::int64_t kFar = std::int64_t{1} << 61;
 
 Trace extreme_trace() {
@@ -546,7 +544,7 @@ Trace extreme_trace() {
   return std::move(builder.trace);
 }
 
-// Numbers at the limits of their type: run with the sanitizers, no analysis may have undefined behaviour.
+// Undefined behaviour would show under sanitizers.
 TEST(ExtremeValues, NoAnalysisOfDevicesFails) {
   const Trace trace = extreme_trace();
   for (const char* name : {"idle", "launch", "queue", "memory", "overlap"}) {

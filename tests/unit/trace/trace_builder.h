@@ -8,19 +8,17 @@
 #include "headroom_trace/columns/trace.h"
 
 namespace headroom::trace {
-// The library has a class of this name for its readers: without a namespace of its own, each would use the
-// other's members in a test that reads files.
+// The library has a class of the same name, so a separate namespace avoids an ODR violation.
 inline namespace by_hand {
 
-/// Makes a Trace by hand, as a reader would from a Kineto file. Times in ns. The references that it gives are
-/// good until the next call: `builder.kernel("gemm", 10, 5).grid[0] = 80;`
+/// Builds a Trace as a reader would from a Kineto file. Times in ns. Returned references are valid until the
+/// next call: `builder.kernel("gemm", 10, 5).grid[0] = 80;`
 class TraceBuilder {
  public:
   static constexpr const char* kHostPid = "1000";
 
   Trace trace;
 
-  /// The row of that (pid, tid), made when new.
   std::uint32_t thread(const std::string& pid, const std::string& tid, const std::string& labels = "") {
     for (std::uint32_t row = 0; row < trace.threads.size(); ++row) {
       if (trace.threads[row].pid == pid && trace.threads[row].tid == tid) return row;
@@ -29,7 +27,6 @@ class TraceBuilder {
     return static_cast<std::uint32_t>(trace.threads.size() - 1);
   }
 
-  /// Any event; returns its row in trace.events.
   std::uint32_t event(Category category, const std::string& name, std::int64_t start_ns,
                       std::int64_t duration_ns, std::uint32_t on_thread,
                       std::int64_t correlation = kNoCorrelation) {
@@ -45,7 +42,7 @@ class TraceBuilder {
     return static_cast<std::uint32_t>(events.size() - 1);
   }
 
-  /// Work of a device, by default device 0, stream 7.
+  /// Adds device work, by default on device 0, stream 7.
   GpuDetail& gpu(Category category, const std::string& name, std::int64_t start_ns, std::int64_t duration_ns,
                  std::int64_t correlation = kNoCorrelation, std::int32_t device = 0,
                  std::int64_t stream = 7) {
@@ -74,12 +71,11 @@ class TraceBuilder {
     return gpu(Category::kGpuMemset, "Memset (Device)", start_ns, duration_ns, correlation, device, stream);
   }
 
-  /// A call of the CUDA runtime on a CPU thread; the row in trace.events.
+  /// A CPU call of the CUDA runtime; returns its row in trace.events.
   std::uint32_t runtime(const std::string& name, std::int64_t start_ns, std::int64_t duration_ns,
                         std::int64_t correlation = kNoCorrelation, const std::string& tid = "1") {
     return event(Category::kRuntime, name, start_ns, duration_ns, thread(kHostPid, tid, "CPU"), correlation);
   }
-  /// A cpu_op with its detail; the detail has the row in trace.events.
   OpDetail& op(const std::string& name, std::int64_t start_ns, std::int64_t duration_ns,
                std::int64_t external_id = -1, const std::string& tid = "1") {
     return with_op_detail(Category::kCpuOp, name, start_ns, duration_ns, external_id, tid);
@@ -106,8 +102,7 @@ class TraceBuilder {
     return detail;
   }
 
-  /// Adds the collective and makes the last gpu() or op() belong to it:
-  /// `builder.collective(builder.kernel(…))`.
+  /// Attaches a collective to the last gpu() or op(): `builder.collective(builder.kernel(…))`.
   template <typename Detail>
   Collective& collective(Detail& detail, const std::string& name, const std::string& group = "0",
                          std::int32_t group_size = 2) {

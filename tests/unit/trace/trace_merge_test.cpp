@@ -72,7 +72,7 @@ TEST(RankMark, IdsStayDifferentAndOfTheirKind) {
   EXPECT_EQ(id_of(mark, "\"17\""), "\"2000000000017\"");
   EXPECT_EQ(id_of(mark, "\"0x11\""), fmt::format("\"0x{:x}\"", 2'000'000'000'017));
   EXPECT_EQ(id_of(mark, "\"a \\\"b\\\"\""), R"("rank 9 a \"b\"")");
-  // Those that were written as unsigned wrap, and do not meet.
+  // Unsigned numbers wrap without colliding.
   EXPECT_NE(id_of(mark, "18446744073709551615"), id_of(mark, "18446744073709551614"));
 }
 
@@ -86,7 +86,7 @@ TEST(RankMark, OnlyWhatJoinsEventsIsMoved) {
     EXPECT_EQ(readers::marked_argument(mark, "correlation", none), std::nullopt) << none;
     EXPECT_EQ(readers::marked_argument(mark, "device", none), std::nullopt) << none;
   }
-  // Zero is an external id of nothing, and a correlation as any other.
+  // Zero is no external id, but a valid correlation.
   EXPECT_EQ(readers::marked_argument(mark, "External id", "0"), std::nullopt);
   EXPECT_EQ(readers::marked_argument(mark, "correlation", "0"), readers::kIdsOfARank);
   EXPECT_EQ(readers::marked_argument(mark, "stream", "7"), std::nullopt);
@@ -97,7 +97,7 @@ TEST(RankMark, NamesAndPlacesOfProcesses) {
   EXPECT_EQ(readers::marked_process_name(mark, "python"), "rank 9: python");
   EXPECT_EQ(readers::marked_process_name(mark, "/device:GPU:1 (host)"), "rank 9: /device:GPU:201 (host)");
   EXPECT_EQ(readers::marked_process_name(mark, "/device:GPU:"), "rank 9: /device:GPU:");
-  // Host, devices, what is of neither, and all of it before the next rank.
+  // Host, devices, the rest; all before the next rank.
   const std::int64_t host = readers::marked_sort_index(mark, 31'337);
   const std::int64_t unsaid = readers::marked_sort_index(mark, std::nullopt);
   const std::int64_t first = readers::marked_sort_index(mark, 5'000'000);
@@ -110,7 +110,6 @@ TEST(RankMark, NamesAndPlacesOfProcesses) {
   EXPECT_LT(spans, readers::marked_sort_index({.rank = 10, .place = 3}, -5));
 }
 
-/// A rank with steps in which it works and then meets the others; `late_us` later than them.
 std::string rank_text(int rank, double late_us, double ahead_us) {
   std::string text = fmt::format(
       R"({{"distributedInfo": {{"rank": {}}}, "traceEvents": [{{"ph": "M", "name": "process_name", "pid": 8, "args": {{"name": "python"}}}})",
@@ -165,7 +164,6 @@ TEST_F(TraceMerge, ClocksMeetThatOfTheMedianRank) {
   const Trace trace = read_text(merged_, "merged.json");
   EXPECT_EQ(trace.problems.count, 0U);
   EXPECT_EQ(trace.base_time_ns, -400'500);
-  // The parts of a collective end at one time, and that of the late rank starts last.
   std::map<std::int64_t, std::vector<std::int64_t>> starts;
   for (const GpuDetail& work : trace.gpu)
     starts[trace.events.end_ns(work.event)].push_back(trace.events.start_ns[work.event]);
@@ -228,7 +226,6 @@ TEST_F(TraceMerge, AFileThatIsNoneEndsIt) {
   EXPECT_THROW(merge({whole, folder_ / "absent.json"}), Error);
 }
 
-/// What the merged trace must have of a file: its rows without what is moved.
 std::vector<std::tuple<std::string, std::int64_t, int>> rows_of(const Trace& trace) {
   std::vector<std::tuple<std::string, std::int64_t, int>> rows;
   for (std::size_t i = 0; i < trace.events.size(); ++i)
@@ -252,7 +249,7 @@ TEST_F(TraceMerge, OfDamagedFilesAllIsThereOrSaidToBeMissing) {
     try {
       merged = merge({first, second}, 1);
     } catch (const Error&) {
-      continue;  // no trace, or a clock that no other can follow
+      continue;  // not a trace, or a clock that cannot be aligned
     }
     ++merged_files;
     SCOPED_TRACE(text);
@@ -261,7 +258,7 @@ TEST_F(TraceMerge, OfDamagedFilesAllIsThereOrSaidToBeMissing) {
     auto expected = rows_of(read(first));
     std::ranges::copy(rows_of(read(second)), std::back_inserter(expected));
     std::ranges::sort(expected);
-    // An argument that no analysis asks for may be what makes an event no JSON.
+    // An unneeded argument may make an event invalid JSON.
     const auto rows = rows_of(trace);
     std::uint64_t left_out = 0;
     for (const MergedRank& rank : merged.ranks) left_out += rank.facts.problems.events_skipped;
@@ -271,10 +268,9 @@ TEST_F(TraceMerge, OfDamagedFilesAllIsThereOrSaidToBeMissing) {
   EXPECT_GT(merged_files, 100);
 }
 
-/// What is sorted by, and where it stood.
+/// Sort key and original position.
 using Item = std::pair<std::int64_t, std::size_t>;
 
-/// Up to `runs` sorted pieces, each from where the one before it was or from later.
 std::vector<Item> pieces(std::mt19937& random, std::size_t runs) {
   std::vector<Item> items;
   for (std::size_t run = random() % (runs + 1); run > 0; --run) {
@@ -342,9 +338,9 @@ TEST(RankInName, TakesNoProcessIdForARank) {
   EXPECT_EQ(rank_in_name("host_27702.1695835535.pt.trace.json.gz"), std::nullopt);
   EXPECT_EQ(rank_in_name("job/gpu-7_311.1732480000123456789.pt.trace.json"), std::nullopt);
   EXPECT_EQ(rank_in_name("node-1.rack-2.example.com_27702.1695835535123.pt.trace.json.gz"), std::nullopt);
-  EXPECT_EQ(rank_in_name("host_rank3.1695835535.pt.trace.json.gz"), 3);  // a worker_name of the user's
+  EXPECT_EQ(rank_in_name("host_rank3.1695835535.pt.trace.json.gz"), 3);  // a worker_name set by the user
   EXPECT_EQ(rank_in_name("worker-7_27702.1695835535123.pt.trace.json"), std::nullopt);  // a host's name
-  EXPECT_EQ(rank_in_name("worker7.pt.trace.json"), 7);  // none of the handler's: no time
+  EXPECT_EQ(rank_in_name("worker7.pt.trace.json"), 7);  // not the handler's name: no time
 }
 
 TraceFacts of(const char* source, std::optional<std::int64_t> rank = {}) {
@@ -380,7 +376,6 @@ TEST(RankNumbers, AreTheNumberInWhichAloneTheNamesDiffer) {
   EXPECT_EQ(ranks({"a/trace_3.json", "a/trace_2.json"}), std::pair(Ranks({3, 2}), true));
   EXPECT_EQ(ranks({"10.json", "9.json"}), std::pair(Ranks({10, 9}), true));
   EXPECT_EQ(ranks({"resnet-50_1.json", "resnet-50_0.json"}), std::pair(Ranks({1, 0}), true));
-  // Two numbers that differ, words, one number twice, a time, one file.
   EXPECT_EQ(ranks({"a2_1.json", "a3_4.json"}), std::pair(Ranks({0, 1}), false));
   EXPECT_EQ(ranks({"before_7.json", "after_8.json"}), std::pair(Ranks({0, 1}), false));
   EXPECT_EQ(ranks({"x/t_7.json", "y/t_7.json"}), std::pair(Ranks({0, 1}), false));
@@ -411,7 +406,6 @@ TEST(RankNumbers, DuplicatesGoByTheirNames) {
                                     "rank1.pftrace): they are taken as the ranks in their names")));
   EXPECT_THAT(rank_numbers(std::vector{of("rank4.json", 3), of("rank3.json", 3), of("rank5.json", 5)}).ranks,
               ElementsAre(4, 3, 5));
-  // One name without a rank, two with the same, one that is another file's.
   EXPECT_THAT(rank_numbers(std::vector{of("rank0.json", 3), of("other.json", 3)}).ranks, ElementsAre(3, 0));
   EXPECT_THAT(rank_numbers(std::vector{of("a/rank1.json", 3), of("b/rank1.json", 3)}).ranks,
               ElementsAre(3, 0));

@@ -19,7 +19,6 @@ using testing::IsEmpty;
 constexpr std::int64_t kMs = 1'000'000, kUs = 1'000;
 constexpr std::int64_t kBegin = 1'700'000'000'000 * kMs;
 
-/// Steps of 10 ms with 20 kernels each, launched as they come.
 TraceBuilder healthy(int steps = 3) {
   TraceBuilder builder;
   for (int step = 0; step < steps; ++step) {
@@ -48,7 +47,6 @@ double value(const AnalysisResult& result, const std::string& metric) {
 
 TEST(Trust, AHealthyTraceIsNotDoubted) {
   EXPECT_THAT(analyzed_trace(healthy().trace).doubts, IsEmpty());
-  // A kernel that starts early, work of another stream, and one long piece without more behind it.
   TraceBuilder builder = healthy();
   builder.kernel("gemm", kBegin + 100 * kUs, 20 * kMs, kNoCorrelation, 0, 8);
   builder.kernel("nccl", kBegin + 40 * kMs, 900 * kMs);

@@ -20,7 +20,7 @@ inline std::filesystem::path format_path(const std::string& name) {
   return std::filesystem::path(HEADROOM_TEST_DATA) / "trace" / "formats" / name;
 }
 
-/// The row of the event of a name; fails the test where there is none, or more than one.
+/// Returns the row of the only event with that name.
 inline std::size_t row_of(const Trace& trace, std::string_view name) {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
@@ -36,7 +36,6 @@ inline const GpuDetail& work_of(const Trace& trace, std::string_view name) {
   return trace.gpu.at(trace.events.detail.at(row_of(trace, name)));
 }
 
-/// What Trace says of its counts, and that rows point at rows.
 inline void expect_sound(const Trace& trace) {
   EXPECT_EQ(trace.events_seen, trace.events.size() + trace.memory.size() + trace.flows.size() +
                                    trace.events_without_columns + trace.events_skipped_by_need +
@@ -50,7 +49,7 @@ inline void expect_sound(const Trace& trace) {
   }
 }
 
-/// True where it was read, false where it was refused with a sentence.
+/// Returns false if refused with a message.
 inline bool is_read(std::string_view bytes) {
   try {
     ReadOptions options;
@@ -62,7 +61,7 @@ inline bool is_read(std::string_view bytes) {
   }
 }
 
-/// Cut at every byte and changed at random, it is read or refused, and never for long.
+/// Cut at every byte and changed randomly.
 inline void expect_robust(const std::string& name, int mutations = 4000) {
   const std::string whole = read_file(format_path(name));
   ASSERT_TRUE(is_read(whole));

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Execution traces (Chakra's protocol buffers, PyTorch's JSON), Nsight Systems exports, rocprofv3, and files
-// that only look like traces.
 
 #include <gmock/gmock.h>
 #include <sqlite3.h>
@@ -34,7 +32,6 @@ TEST(Chakra, NodesAreOperatorsAndWorkOfTheDevice) {
   EXPECT_EQ(trace.names[trace.collectives[all_reduce.collective].name], "all_reduce");
 }
 
-/// The message about the file, with its length, and a node: aten::mm for 20 us.
 std::string chakra_text(const std::string& about) {
   const std::string node(
       "\x08\x01\x12\x08"
@@ -76,7 +73,7 @@ TEST(Chakra, PyTorchsObserverGivesOperatorsInTheirOrder) {
   EXPECT_EQ(trace.names[detail.types], R"(["float","float"])");
   EXPECT_EQ(trace.names[detail.values], R"(["",""])");
   EXPECT_EQ(trace.events.category[row_of(trace, "step")], Category::kUserAnnotation);
-  EXPECT_EQ(trace.events.duration_ns[op], 0);  // it says of none how long it took
+  EXPECT_EQ(trace.events.duration_ns[op], 0);  // no node has a duration
   const std::size_t relu = row_of(trace, "aten::clamp_min");
   EXPECT_EQ(trace.names[trace.ops.at(trace.events.detail[relu]).types], R"(["float","Scalar"])");
   EXPECT_EQ(trace.names[trace.ops.at(trace.events.detail[relu]).values], R"(["","0"])");
@@ -146,7 +143,7 @@ TEST(Lookalikes, AReportOfNsightSystemsSaysHowToExportIt) {
                 AllOf(HasSubstr("report of Nsight Systems"), HasSubstr("nsys export --type sqlite"),
                       HasSubstr(name)));
   }
-  // By content first: a trace may be called anything.
+  // Content has priority over the file name.
   EXPECT_EQ(refusal_of("trace.nsys-rep", R"({"traceEvents": []})"), "");
 }
 
@@ -188,9 +185,9 @@ TEST(Nsight, TablesBecomeTheColumnsOfATrace) {
   EXPECT_EQ(trace.ops.at(trace.events.detail[op]).sequence, 12);
   EXPECT_EQ(trace.events.category[row_of(trace, "ProfilerStep#5")], Category::kUserAnnotation);
   ASSERT_EQ(trace.devices.size(), 1U);
-  EXPECT_EQ(trace.devices[0].id, 0);  // CUDA's number, which is not the machine's
+  EXPECT_EQ(trace.devices[0].id, 0);  // CUDA's number, not the machine's
   EXPECT_EQ(trace.devices[0].max_threads_per_multiprocessor, 2048);
-  EXPECT_EQ(trace.events_without_columns, 4U);  // a mark, and what names process and stream
+  EXPECT_EQ(trace.events_without_columns, 4U);  // a mark, and the names of process and stream
 }
 
 TEST(Nsight, PackedOrFromMemoryItIsTheSame) {

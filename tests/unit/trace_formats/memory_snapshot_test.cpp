@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory snapshots of PyTorch, and the pickle reader below them.
 
 #include <gmock/gmock.h>
 
@@ -35,7 +34,6 @@ TEST(MemorySnapshot, TheHistoryGivesThePeakAndWhatWasReserved) {
     const DeviceMemory& memory = history.devices[0];
     EXPECT_EQ(memory.device_type, 1);
     EXPECT_EQ(memory.device, 0);
-    // The first is that from before the history, which is held in the end.
     EXPECT_EQ(memory.allocations, 4U);
     EXPECT_EQ(memory.frees, 2U);
     // 2 MiB from before the history, then 6, 8 and 4 MiB, of which the first was freed before the last came.
@@ -45,7 +43,6 @@ TEST(MemorySnapshot, TheHistoryGivesThePeakAndWhatWasReserved) {
     EXPECT_EQ(memory.peak_reserved_bytes, 24 * kMiB);
     EXPECT_EQ(trace.memory[0].total_allocated, 2 * kMiB);
     EXPECT_EQ(trace.memory[1].total_allocated, 8 * kMiB);
-    // Device 1 has no history: what it held in the end.
     EXPECT_EQ(history.devices[1].allocations, 1U);
     EXPECT_EQ(history.devices[1].peak_allocated_bytes, 3 * kMiB);
     EXPECT_EQ(history.devices[1].peak_reserved_bytes, 20 * kMiB);
@@ -64,7 +61,7 @@ constexpr const char* kLinear = "/venv/site-packages/torch/nn/modules/linear.py(
 TEST(MemorySnapshot, ThePeakIsHeldByLinesOfPython) {
   for (const char* name : {"snapshot_protocol2.pickle", "snapshot_protocol5.pickle"}) {
     const ResultView view = view_analysis("memory", read(format_path(name)));
-    // Of device 0 6 and 8 MiB of one line, and the weights from before the history; of device 1 what is held.
+    // Device 0: 6 and 8 MiB of one line, and the weights from before the history; device 1: blocks held.
     ASSERT_EQ(view.rows("peak_stacks"), 3U);
     EXPECT_EQ(view.text("peak_stacks", 0, "line"), "train.py(12): forward");
     EXPECT_EQ(view.integer("peak_stacks", 0, "bytes"), 14 * kMiB);
@@ -76,7 +73,6 @@ TEST(MemorySnapshot, ThePeakIsHeldByLinesOfPython) {
     EXPECT_EQ(view.result.answer[0],
               "CUDA 0: 16 MiB allocated at the peak, 24 MiB reserved; 6 MiB held in the end");
     EXPECT_EQ(view.result.answer[2], "of the 16 MiB at the peak 14 MiB (87.5 %): train.py(12): forward");
-    // The frames of C++ are left out, those of libraries stand in the stack.
     EXPECT_EQ(view.text("peak_stacks", 0, "stack"),
               std::string(kLinear) + ";train.py(12): forward;train.py(41): main");
     EXPECT_EQ(view.text("peak_stacks", 1, "line"), "model.py(3): __init__");
@@ -100,7 +96,7 @@ TEST(MemorySnapshot, TheSegmentsSayHowTornTheRestIs) {
   const Trace trace = read(format_path("snapshot_protocol5.pickle"));
   const ResultView view = view_analysis("memory", trace);
   ASSERT_EQ(view.rows("pools"), 2U);
-  // 6 and 4 MiB free between 2, 4 and (awaiting their free) 8 that are in use.
+  // 6 and 4 MiB free between 2, 4 and (awaiting their free) 8 in use.
   EXPECT_EQ(view.integer("pools", 0, "segments"), 2);
   EXPECT_EQ(view.integer("pools", 0, "reserved_bytes"), 24 * kMiB);
   EXPECT_EQ(view.integer("pools", 0, "active_bytes"), 14 * kMiB);
@@ -122,7 +118,6 @@ TEST(MemorySnapshot, WhatFoundNoMemoryIsSaid) {
       "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)");
 }
 
-/// As a Chrome trace it says the same.
 TEST(MemorySnapshot, StacksAndSegmentsAreConverted) {
   const Trace trace = read(format_path("snapshot_protocol5.pickle"));
   std::string text;
@@ -136,7 +131,7 @@ TEST(MemorySnapshot, StacksAndSegmentsAreConverted) {
   EXPECT_EQ(view_analysis("memory", trace).result.answer, view_analysis("memory", again).result.answer);
 }
 
-/// Writes protocol 2 of Python's pickles.
+/// Writes Python's pickle protocol 2.
 struct PickleText {
   static std::string little(std::uint64_t value, int bytes) {
     std::string text;
@@ -161,7 +156,6 @@ struct PickleText {
   }
 };
 
-/// A snapshot of one device: the history that was recorded, and the blocks of one segment at its end.
 struct SnapshotText {
   std::vector<std::string> entries, blocks;
   std::int64_t reserved = 0;
@@ -186,7 +180,7 @@ struct SnapshotText {
     happens("alloc", address, bytes, line);
   }
   void free(std::int64_t address, std::int64_t bytes) {
-    happens("free_requested", address, bytes, 99);  // where it is freed, not where it was allocated
+    happens("free_requested", address, bytes, 99);  // the stack of the free, not of the allocation
     happens("free_completed", address, bytes);
   }
   void holds(std::int64_t address, std::int64_t bytes, std::int64_t line = 0,
@@ -211,7 +205,6 @@ struct SnapshotText {
   Trace trace() const { return read_text(bytes(), "snapshot.pickle"); }
 };
 
-/// Four blocks are held throughout, `freed` others until the history frees them, then two are allocated.
 SnapshotText with_blocks_from_before(int kept, int freed) {
   SnapshotText snapshot;
   for (int i = 0; i < kept; ++i) snapshot.holds(1000 + i, kMiB);
@@ -242,7 +235,7 @@ TEST(MemorySnapshot, BlocksFromBeforeTheHistoryCount) {
   EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_bytes"), 10 * kMiB);
   EXPECT_EQ(view.integer("allocators", 0, "unused_at_peak_bytes"), 2 * kMiB);
   EXPECT_EQ(view.integer("pools", 0, "active_bytes"), 6 * kMiB);
-  // Neither when they were allocated nor where is known, and a free's stack is not it.
+  // Time and place of their allocation are unknown; a free's stack does not count.
   ASSERT_EQ(view.rows("peak_stacks"), 1U);
   EXPECT_EQ(view.text("peak_stacks", 0, "line"), "allocated before the file begins");
   EXPECT_EQ(view.integer("peak_stacks", 0, "bytes"), 10 * kMiB);
@@ -261,7 +254,6 @@ TEST(MemorySnapshot, AHistoryThatBeginsWithFreesLeavesNothingBelowZero) {
   EXPECT_EQ(sum_of(view, "leaks"), 2 * kMiB);
 }
 
-/// An address of before that is freed and given out again, and one that is freed for a stream to be done.
 TEST(MemorySnapshot, AnAddressOfBeforeMayBeGivenOutAgain) {
   SnapshotText snapshot;
   snapshot.free(1000, 5 * kMiB);
@@ -277,7 +269,6 @@ TEST(MemorySnapshot, AnAddressOfBeforeMayBeGivenOutAgain) {
   EXPECT_EQ(view.integer("pools", 0, "waiting_bytes"), 2 * kMiB);
 }
 
-/// Allocations and frees at random, of which the history has only the last, as its ring does.
 TEST(MemorySnapshot, AnyEndOfAHistoryGivesTablesThatAgree) {
   for (unsigned seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE(seed);
@@ -325,7 +316,7 @@ TEST(MemorySnapshot, AnyEndOfAHistoryGivesTablesThatAgree) {
 TEST(MemorySnapshot, ItsSummaryIsAboutMemory) {
   const std::string bytes = with_blocks_from_before(4, 6).bytes();
   ReadOptions options;
-  options.needs = Needs::kGpuWork;  // as of a large file
+  options.needs = Needs::kGpuWork;  // as for a large file
   const Trace trace = read_text(bytes, "snapshot.pickle", options);
   const ResultView view = view_analysis("summary", trace);
   ASSERT_FALSE(view.result.answer.empty());
@@ -349,7 +340,7 @@ Pickle pickle_of(std::string_view bytes) {
 }
 
 TEST(Pickles, ValuesOfEveryProtocolAreRead) {
-  // What pickle.dumps makes of {"a": [1, -2, 70000, None, True, 1.5]}.
+  // pickle.dumps of {"a": [1, -2, 70000, None, True, 1.5]}.
   const std::string_view two = bytes_of(
       "\x80\x02\x7d\x71\x00\x58\x01\x00\x00\x00\x61\x71\x01\x5d\x71\x02"
       "\x28\x4b\x01\x4a\xfe\xff\xff\xff\x4a\x70\x11\x01\x00\x4e\x88\x47"
@@ -372,7 +363,7 @@ TEST(Pickles, ValuesOfEveryProtocolAreRead) {
   }
 }
 
-/// What would run a command if a pickle were run: os.system("true").
+/// Would run os.system("true") if executed.
 TEST(Pickles, NothingIsRun) {
   const Pickle pickle =
       pickle_of(bytes_of("\x80\x02\x63\x6f\x73\x0a\x73\x79\x73\x74\x65\x6d\x0a\x58\x04\x00"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Perfetto traces, as PyTorch's profiler and the tracing SDK write them, and XLA profiles: one by JAX on a
-// CPU, one with a GPU.
 
 #include <gmock/gmock.h>
 
@@ -50,7 +48,6 @@ TEST(Perfetto, KinetosTraceReadsAsItsJsonWould) {
   EXPECT_EQ(detail.external_id, 2);
   EXPECT_EQ(trace.names[detail.dims], "[[64,64],[64,64]]");
   EXPECT_EQ(trace.events.category[row_of(trace, "Optimizer.step#SGD.step")], Category::kUserAnnotation);
-  // An operator without a namespace in its name.
   EXPECT_EQ(trace.events.category[row_of(trace, "record_param_comms")], Category::kCpuOp);
   EXPECT_EQ(trace.collectives.size(), 1U);
   EXPECT_EQ(trace.events.category[row_of(trace, "ProfilerStep#5")], Category::kUserAnnotation);
@@ -91,14 +88,13 @@ TEST(Perfetto, ASequencesNamesDefaultsAndClocksCount) {
   EXPECT_EQ(trace.events.start_ns[call], 5'005'000);
   EXPECT_EQ(trace.events.duration_ns[call], 3000);
   EXPECT_EQ(trace.threads[trace.events.thread[call]].tid, "322");
-  // Out of a packet that the service packed.
   EXPECT_EQ(trace.events.category[kernel], Category::kKernel);
   EXPECT_EQ(trace.events.start_ns[kernel], 5'010'000);
   EXPECT_EQ(trace.events.duration_ns[kernel], 40'000);
   EXPECT_EQ(trace.events.correlation[kernel], trace.events.correlation[call]);
   EXPECT_EQ(work_of(trace, "axpy(float*)").device, 1);
   EXPECT_EQ(work_of(trace, "axpy(float*)").stream, 2);
-  // An argument that is a list of values.
+  // A list argument.
   EXPECT_EQ(work_of(trace, "axpy(float*)").grid[0], 66U);
   EXPECT_EQ(work_of(trace, "axpy(float*)").grid[1], 2U);
 }
@@ -141,7 +137,7 @@ TEST(Perfetto, ACutFileGivesWhatIsThereAndSaysWhereItEnds) {
   EXPECT_EQ(trace.problems.events_skipped, 1U);  // the slice that was cut has no end
 }
 
-/// A packet of a sequence that needs names, which came before the file begins.
+/// The sequence's names came before the file begins.
 TEST(Perfetto, AnEventWhoseNamesAreLostIsSaid) {
   const std::string event = std::string("\x48\x01\x50\x01", 4);  // begin, name 1
   const std::string packet =
@@ -191,7 +187,7 @@ TEST(Xplane, ConvertedItKeepsEveryDevice) {
   std::string second = first;
   second.replace(second.find("/device:GPU:0"), 13, "/device:GPU:1");
   const std::filesystem::path path = testing::TempDir() + "headroom-two-devices.xplane.pb";
-  write_file_atomically(path, first + second);  // one message after the other is one with all their planes
+  write_file_atomically(path, first + second);  // concatenated messages are one with all planes
   std::string json;
   convert_to_chrome_trace(path, [&](std::string_view text) { json += text; }, {});
   std::filesystem::remove(path);

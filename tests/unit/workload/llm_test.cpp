@@ -78,7 +78,7 @@ TEST(ExactLogits, EarlierTokensMatter) {
   EXPECT_THAT(logits(std::span(tokens).last(2)), testing::Not(Pointwise(DoubleNear(1e-6), logits(tokens))));
 }
 
-/// With all experts alike it does not matter which are taken, and the result is that of a plain layer.
+/// With equal experts the choice does not matter.
 TEST(ExactLogits, SharesOfExpertsAddUpToOne) {
   const LlmWeights weights(small(3), 5, fresh_threads(1));
   for (std::size_t layer = 0; layer < 2; ++layer) {
@@ -93,7 +93,6 @@ TEST(ExactLogits, SharesOfExpertsAddUpToOne) {
   const std::vector<std::int32_t> tokens{3, 4};
   const ExactLogits own = exact_logits(fresh_threads(1), weights, tokens);
   const ExactLogits forced = exact_logits(fresh_threads(1), weights, tokens, {0, 1, 1, 2, 2, 0, 0, 1});
-  // Shares differ with the scores, their sum does not.
   EXPECT_THAT(forced.logits, Pointwise(DoubleNear(1e-9), own.logits));
   EXPECT_EQ(own.routing_gap, 0);
 }
@@ -114,9 +113,8 @@ TEST(ExactLogits, SaysHowWrongARoutingIs) {
   EXPECT_LE(right, 1U) << "at most one pair is right in the first layer";
 }
 
-/// Keys and values that were rounded to bf16, as an implementation has them.
 struct Rounded {
-  std::vector<std::vector<Bf16>> keys, values;  ///< of each layer and head, [positions, head_dim]
+  std::vector<std::vector<Bf16>> keys, values;  ///< by layer and head, [positions, head_dim]
 
   Rounded(const LlmConfig& config, const ExactToken& token) {
     const auto round = [&](const std::vector<double>& from, std::vector<std::vector<Bf16>>& to) {
@@ -183,10 +181,10 @@ TEST(LlmConfig, CountsWhatGptFastCounts) {
   constexpr double kLlama = 32 * (4096.0 * 12288 + 4096.0 * 4096 + 3 * 4096.0 * 11008) + 32000 * 4096.0;
   EXPECT_EQ(llm_activated(llama2_7b("bf16")).parameters, kLlama);
   EXPECT_EQ(llm_activated(llama2_7b("bf16")).bytes, 2 * (kLlama + 65 * 4096));
-  // One byte for each weight, a bf16 scale for each row.
+  // One byte per weight, a bf16 scale per row.
   constexpr double kRows = 32 * (12288.0 + 4096 + 2 * 11008 + 4096) + 32000;
   EXPECT_EQ(llm_activated(llama2_7b("int8")).bytes, kLlama + 2 * (kRows + 65 * 4096));
-  // Two of eight experts, the gate of bf16: 175 tokens/s at 1130 GB/s are the targets of the A100.
+  // Two of eight experts, the gate of bf16: the A100's target is 175 tokens/s at 1130 GB/s.
   EXPECT_NEAR(llm_activated(mixtral_8x7b("int8")).bytes, 1130e9 / 175, 0.02e9);
 }
 

@@ -48,7 +48,6 @@ class ModelFiles : public testing::Test {
   std::string message(const fs::path& path) const {
     return test::message_of([&] { open_llm_file(path); });
   }
-  /// Of a GGUF file without what `change` does to it.
   template <typename Change>
   std::string message_of_changed(Change&& change) const {
     std::vector<model_bytes::Tensor> tensors = model_bytes::llama_tensors(sizes_, 30, true);
@@ -179,7 +178,6 @@ TEST_F(ModelFiles, AGgufAndSafetensorsOfTheSameModelGiveTheSameLogits) {
       stored.push_back(model_bytes::tensor(fmt::format("model.layers.{}.self_attn.{}_proj.bias", layer, part),
                                            {rows}, 0, 1));
   }
-  // The same numbers under the names of GGUF.
   std::vector<model_bytes::Tensor> renamed = model_bytes::llama_tensors(sizes_, 30, true);
   for (std::size_t i = 0; i < renamed.size(); ++i) renamed[i].bytes = stored[i].bytes;
   const char* const biases[] = {"attn_q", "attn_k", "attn_v"};
@@ -231,7 +229,7 @@ TEST_F(ModelFiles, HalvesOfHeadsComeToLieSideBySide) {
   EXPECT_TRUE(is_row("q", 1, width / 2));
   EXPECT_TRUE(is_row("q", 3 * width + 14, 3 * width + 7));
   EXPECT_TRUE(is_row("k", 64 + width + 15, width + 15));
-  EXPECT_TRUE(is_row("v", 64 + 32 + 5, 5));  // what is not rotated stays
+  EXPECT_TRUE(is_row("v", 64 + 32 + 5, 5));  // unrotated values stay
 }
 
 TEST_F(ModelFiles, BlocksStayAsTheyAre) {
@@ -270,7 +268,7 @@ TEST_F(ModelFiles, QueriesKeysAndValuesOfSeveralTypesLieByThemselves) {
   }
   EXPECT_EQ(weights.layer(1).qkv.rows, 128U);
   EXPECT_EQ(weights.layer(1).keys.rows, 0U);
-  // What is read is what the file has: all but the embedding, norms of bf16.
+  // Bytes read per token are those in the file, without the embedding; norms of bf16.
   double bytes = (5.0 * 64) * 2;
   for (const auto& [name, stored] : file.model.tensors) {
     if (stored.shape.size() == 2 && name != "token_embd.weight")
@@ -293,7 +291,6 @@ TEST_F(ModelFiles, HeadsMayHaveASizeOfTheirOwn) {
   const LlmWeights weights = load_llm_weights(hub, 2, team);
   EXPECT_EQ(weights.layer(0).out.columns, 96U);
   EXPECT_EQ(exact_logits(team, weights, tokens).logits.size(), 50U);
-  // The same size declared is the same model as without.
   const auto logits = [&](std::uint64_t head) {
     model_bytes::Sizes same;
     same.head = head;
@@ -316,7 +313,7 @@ TEST_F(ModelFiles, HeadsMayHaveASizeOfTheirOwn) {
               AllOf(HasSubstr("tensor 'blk.0.attn_q.weight' [96,64] of BF16"), HasSubstr("want [64,64]")));
 }
 
-/// The tensors of a model in `count` files as llama-gguf-split names and numbers them.
+/// Named and numbered like llama-gguf-split's.
 std::vector<std::string> shards_of(const std::vector<model_bytes::Tensor>& tensors, std::uint32_t count) {
   std::vector<std::string> files;
   const std::size_t each = (tensors.size() + count - 1) / count;
@@ -447,7 +444,7 @@ TEST_F(ModelFiles, OtherModelsAreRefused) {
   EXPECT_THAT(test::message_of([] { describe_llm_json("[]", "config.json"); }), HasSubstr("no JSON object"));
 }
 
-/// Figures of the formulas of transformers' modeling_rope_utils.py, computed apart.
+/// Figures computed by the formulas of transformers' modeling_rope_utils.py.
 TEST(RotaryScaling, FactorsAreThoseOfTheModelsLibraries) {
   LlmConfig config;
   config.dim = 256;
@@ -602,8 +599,6 @@ TEST(StoredTypes, NumbersAreThoseOfGgml) {
 }  // namespace
 }  // namespace headroom
 
-/// Models whose feed-forward layers are experts, from files, against the definitions of their families.
-
 namespace headroom {
 namespace {
 
@@ -612,7 +607,6 @@ namespace fs = std::filesystem;
 using Numbers = std::vector<double>;
 constexpr std::uint64_t kExperts = 5, kChosen = 2, kShared = 40;
 
-/// Of bf16 or f32, which is made bf16 when it is read.
 Numbers numbers_of(const model_bytes::Tensor& tensor) {
   Numbers numbers;
   for (std::size_t at = 0; at < tensor.bytes.size();) {
@@ -631,7 +625,7 @@ Numbers numbers_of(const model_bytes::Tensor& tensor) {
   return numbers;
 }
 
-/// A model as GGUF names its tensors: Mixtral, or Qwen's with an expert for all tokens and biases.
+/// Mixtral, or Qwen's with a shared expert and biases, by GGUF's names.
 struct ExpertModel {
   model_bytes::Sizes sizes;
   bool is_qwen = false;
@@ -672,7 +666,6 @@ struct ExpertModel {
     return model_bytes::gguf(metadata, tensors);
   }
 
-  /// The same numbers under the names of Hugging Face: each expert has a tensor of its own.
   std::vector<model_bytes::Tensor> hub_tensors() const {
     const std::map<std::string, std::string> names{
         {"attn_norm", "input_layernorm"},
@@ -756,9 +749,8 @@ Numbers feed_forward(const double* gate, const double* up, const double* down, s
   return times(down, x.size(), inner);
 }
 
-/// What the experts of a layer add. Sources: transformers' modeling_mixtral.py (the softmax over all experts,
-/// of which the chosen ones' shares are made to sum to 1) and modeling_qwen2_moe.py (they are not; an expert
-/// for all tokens, times a sigmoid).
+/// Sources: transformers' modeling_mixtral.py (softmax over all experts; chosen shares normalised to sum 1)
+/// and modeling_qwen2_moe.py (not normalised; plus a shared expert times a sigmoid).
 Numbers experts(const ExpertModel& model, const std::string& layer, const Numbers& x) {
   const std::size_t hidden = model.sizes.hidden, each = hidden * model.sizes.dim;
   const Numbers scores = times(model.numbers(layer + "ffn_gate_inp.weight").data(), kExperts, x);
@@ -787,7 +779,7 @@ Numbers experts(const ExpertModel& model, const std::string& layer, const Number
   return y;
 }
 
-/// The logits behind one token by itself: it attends to itself alone, so that what is attended is its value.
+/// A single token attends only to itself, so attention returns its value.
 Numbers logits_of(const ExpertModel& model, std::size_t token) {
   const std::size_t dim = model.sizes.dim, width = dim / model.sizes.heads;
   const Numbers embedding = model.numbers("token_embd.weight");
