@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of this architecture against plain loops, in a program of its own: aarch64_test.py builds it
-// for aarch64 and runs it by qemu. Exits with 1 and says where an answer is wrong.
+// Compares this architecture's kernels with plain loops; aarch64_test.py builds it for aarch64 and runs it in
+// qemu. Exits with 1 and a message if a result is wrong.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -73,7 +73,7 @@ void check_gemv(const std::string& dtype, GemvForm form, std::size_t rows, std::
   }
 }
 
-/// What is no fixed point is multiplied in f32.
+/// Values that fixed point cannot represent are multiplied in f32.
 void check_infinity() {
   constexpr std::size_t kColumns = 70;
   const GemvKernel kernel = gemv_kernel("int8", chosen_isa());

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels for aarch64: they compile, and their answers are right, by qemu, on each level.
+"""The aarch64 kernels compile and are correct in qemu, on each level.
 
-Usage: aarch64_test.py SOURCE_FOLDER. Skipped, exit code 77, where there is no compiler for it.
+Usage: aarch64_test.py SOURCE_FOLDER. Exits with 77 (skipped) without a cross compiler.
 """
 
 import os
@@ -36,7 +36,7 @@ class Aarch64(unittest.TestCase):
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
                 if name in VECTORS:
                     self.assertRegex(assembly.read_text(), r"\tfmla\tv\d+\.4s")
-                if name in MOVES:  # by pairs of 16 bytes, and by vectors of 32 and 64 where SVE has them
+                if name in MOVES:  # by pairs of 16 bytes, and with SVE by vectors of 32 and 64
                     self.assertRegex(assembly.read_text(), r"[ls][dt]n?p[\t ]q\d+, q\d+")
                     self.assertRegex(assembly.read_text(), r"[ls][dt]r[\t ]z\d+")
 
@@ -48,11 +48,11 @@ class Aarch64(unittest.TestCase):
             subprocess.run([COMPILER, *OPTIONS, "-static", driver, *(FOLDER / name for name in ANSWERING), "-o", program], check=True)
             for cpu, level in (("cortex-a57", "baseline"), ("neoverse-n1", "neon_dot"), ("max,sve=off", "neon_bf16")):
                 self.check_answers(program, cpu, level)
-            # Vectors of three lengths; a64fx has SVE without products of bf16, and no sdot of NEON.
+            # Three vector lengths; a64fx has SVE without bf16 products, and no NEON sdot.
             self.check_answers(program, "a64fx", "sve", r"peak int8 dot: sdot z\.s\n")
             for bits in (128, 256, 512):
                 self.check_answers(program, f"max,sve{bits}=on,sve-max-vq={bits // 128}", "sve_bf16", rf"peak bf16 dot: bfdot z\.s\n")
-            # What the CPU has beside SVE is still there to be asked for.
+            # Levels other than SVE can still be forced.
             self.check_answers(program, "max", "neon_bf16", forced="neon_bf16")
 
     def check_answers(self, program, cpu, level, line="peak", forced=None):

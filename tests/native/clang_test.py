@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clang compiles the kernels, without a warning.
+"""Clang compiles the kernels without warnings.
 
-Usage: clang_test.py SOURCE_FOLDER COMPILER_ID. Those files alone in which compilers differ (targets, vectors, assembly),
-at -O1: that an inline function needs another target, or that an operand is none, is said only when code is generated, and
-all of headroom would take minutes. Skipped, exit code 77, where there is no clang++, or Clang has built all of this.
+Usage: clang_test.py SOURCE_FOLDER COMPILER_ID. Only the files in which compilers differ (targets, vectors, assembly), at -O1,
+because some errors appear only during code generation. Exits with 77 (skipped) without clang++, or if Clang built headroom.
 """
 
 import re
@@ -23,7 +22,7 @@ DIFFERS = re.compile(r"HEADROOM_BEGIN_TARGET|highway_targets\.h|memory_kernels\.
 
 
 def files():
-    """Those that differ, peers apart: these need headers that may not be there."""
+    """Returns the files to compile, without peers, whose headers may be missing."""
     return [path for path in sorted(FOLDER.rglob("*.cpp"))
             if path.parent.name != "peers" and not path.name.startswith("limit_") and DIFFERS.search(path.read_text())]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom-native on CPUs that have less than this one, by qemu: no instruction that they lack, and every answer right.
+"""headroom-native on lesser CPUs in qemu: no unsupported instruction, correct results.
 
-Usage: emulated_cpu_test.py UNIT_NATIVE. Skipped, exit code 77, where there is no qemu-x86_64.
+Usage: emulated_cpu_test.py UNIT_NATIVE. Exits with 77 (skipped) without qemu-x86_64.
 """
 
 import os
@@ -16,7 +16,7 @@ import unittest
 UNIT_NATIVE = sys.argv[1]
 NATIVE = str(pathlib.Path(os.environ["HEADROOM_BIN"]) / "headroom-native")
 QEMU = shutil.which("qemu-x86_64")
-# Of each kind one: all of them take a minute.
+# One of each kind: all would take a minute.
 TESTS = ("*IsaLevel*:Isa.*:*EachIsa*:*GemvKernelTest*x33:*GemvKernelTest*x128:GemvKernel.*:NormKernel.V*:NormKernel.O*:"
          "*TokenKernels*:WriteKernels*:CopyKernels*:PeakKernels.E*")
 os.environ.pop("HEADROOM_ISA", None)  # a level of this CPU, which others may lack
@@ -24,7 +24,7 @@ os.environ.pop("HEADROOM_ISA", None)  # a level of this CPU, which others may la
 
 def emulated(cpu, *command):
     result = subprocess.run([QEMU, "-cpu", cpu, *command], capture_output=True, text=True, timeout=240)
-    # What qemu does not emulate, no test asks for.
+    # Drop warnings about features that qemu does not emulate and no test needs.
     return result, "\n".join(line for line in (result.stdout + result.stderr).splitlines() if "TCG" not in line)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each instruction set below this CPU's own, by force and through the command line: every answer is verified."""
+"""Each instruction set below this CPU's, forced through the command line: results are verified."""
 import os
 import pathlib
 import platform

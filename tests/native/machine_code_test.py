@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the compiler made of the kernels: the baseline is SSE2, packed; and what the linker may share is baseline.
+"""Machine code of the kernels: the baseline is packed SSE2, and so are functions that the linker may share.
 
-Usage: machine_code_test.py OBJDUMP NM LIBRARY. Skipped where the library is not of x86-64.
+Usage: machine_code_test.py OBJDUMP NM LIBRARY. Skipped unless the library is for x86-64.
 """
 
 import functools
@@ -13,7 +13,7 @@ import unittest
 OBJDUMP, NM, LIBRARY = sys.argv[1:4]
 HEADING = re.compile(r"^[0-9a-f]+ <(.*)>:$")
 LINE = re.compile(r"^ +([0-9a-f]+):\t(?:(?:lock|rep[nz]?|notrack|bnd|data16|cs) )*(\S+)(?: +(.*))?$")
-# Of instructions that compilers choose by themselves or for intrinsics: SSE3 to SSE4.2, and what AVX2 came with.
+# Instructions that compilers choose on their own or for intrinsics: SSE3 to SSE4.2, and those new in AVX2.
 ABOVE_SSE2 = re.compile(
     r"v[a-z]|addsubp|h(add|sub)p|lddqu|mov(d|sh|sl)dup|pabs|palignr|ph(add|sub|min)|pmaddubsw|pmulhrsw|pshufb|psign|"
     r"p?blend|dpp[sd]|extractps|insertps|movntdqa|mpsadbw|packusdw|pcmp(eqq|gtq|[ei]str)|p(extr|insr)[bdq]|"
@@ -25,13 +25,13 @@ BASELINE = re.compile(r"native::N_(SCALAR|EMU128|SSE2)::|BaselineLine|portable_f
 
 @functools.cache
 def functions():
-    """Instructions of each function, by its demangled name: (address, mnemonic, operands)."""
+    """Returns the instructions of each function by demangled name: (address, mnemonic, operands)."""
     text = subprocess.run([OBJDUMP, "-dC", "--no-show-raw-insn", LIBRARY], check=True, capture_output=True,
                           text=True).stdout
     found, current = {}, None
     for line in text.splitlines():
         if heading := HEADING.match(line):
-            # One name may stand in several objects: `prepare` of two files.
+            # Several objects can define the same name: `prepare` of two files.
             current = found.setdefault(heading.group(1), [])
         elif (instruction := LINE.match(line)) and current is not None:
             current.append((int(instruction.group(1), 16), instruction.group(2), instruction.group(3) or ""))
@@ -39,14 +39,14 @@ def functions():
 
 
 def baseline(pattern):
-    """The functions of the baseline whose names fit `pattern`: a kernel and what of it was not inlined."""
+    """Returns the baseline functions that match `pattern`: a kernel and its parts that were not inlined."""
     found = [code for of, code in functions().items() if BASELINE.search(of) and re.search(pattern, of)]
     assert found, f"no function of the baseline is named {pattern}"
     return found
 
 
 def innermost_loops(code):
-    """The mnemonics of each: from where a jump goes back to, if no other loop lies within."""
+    """Yields the mnemonics of each innermost loop: the code between a backward jump and its target."""
     spans = []
     for address, mnemonic, operands in code:
         target = re.match(r"([0-9a-f]+)\b", operands)
@@ -59,7 +59,7 @@ def innermost_loops(code):
 
 class MachineCode(unittest.TestCase):
     def assert_has_loop(self, name, *wanted):
-        """One that has each of `wanted` (alternatives are separated by |) and no arithmetic on single numbers."""
+        """Expects a loop with each of `wanted` (alternatives separated by |) and no scalar arithmetic."""
         loops = [loop for code in baseline(name) for loop in innermost_loops(code)]
         for loop in loops:
             if any(SCALAR_ARITHMETIC.fullmatch(mnemonic) for mnemonic in loop):
@@ -96,12 +96,12 @@ class MachineCode(unittest.TestCase):
             self.assertEqual([m for _, m, _ in code if ABOVE_SSE2.match(m)], [], name)
 
     def test_what_the_linker_may_share_is_of_the_baseline(self):
-        """An inline function that were compiled for AVX-512 here could be the one that the whole program gets."""
+        """The linker may choose any copy of an inline function, so none may be compiled for AVX-512."""
         text = subprocess.run([NM, "-C", "--defined-only", LIBRARY], check=True, capture_output=True, text=True).stdout
         shared = {line.split(" ", 2)[2] for line in text.splitlines() if re.match(r"[0-9a-f]+ [WVu] ", line)}
         self.assertGreater(len(shared), 50)
         for name in shared & functions().keys():
-            # Those of our own that only the kernels for the same CPUs call.
+            # Functions that only kernels for the same CPUs call.
             if re.match(r"(\S+ )?headroom::native::avx512::|.*\bN_AVX[23]", name):
                 continue
             self.assertEqual([m for _, m, _ in functions()[name] if ABOVE_SSE2.match(m)], [], name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels under the address and undefined behaviour sanitizers, on each level: those of this CPU, and by qemu those of aarch64.
+"""The kernels under the address and undefined behaviour sanitizers, on each level of this CPU and, in qemu, of aarch64.
 
 Usage: sanitized_test.py SOURCE_FOLDER COMPILER. Levels that this CPU lacks are skipped.
 """
@@ -27,12 +27,12 @@ OF_X86 = ["kernels/gemv/gemv_avx512_bf16.cpp", "kernels/gemv/gemv_avx512_blocks.
           "kernels/gemv/gemv_avx512_vnni.cpp", "kernels/gemv/gemv_avx_vnni.cpp", "kernels/norm_avx512_bf16.cpp"]
 LEVELS = ("baseline", "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16")
 CPUS = (("cortex-a57", "baseline"), ("neoverse-n1", "neon_dot"), ("max,sve=off", "neon_bf16"), ("a64fx", "sve"), ("max", "sve_bf16"))
-# GCC 12 ends in an internal error where vectors of SVE on the stack are to be watched for addresses.
+# GCC 12 has an internal error for SVE vectors on the stack with the address sanitizer.
 WITHOUT_ADDRESSES = {"gemv_sve.cpp": ["-fno-sanitize=address"]}
 
 
 def build(compiler, options, files, folder, libraries=()):
-    """The program of the driver and `files`, compiled by as many processes as there are CPUs."""
+    """Builds the program of the driver and `files` with as many processes as CPUs."""
     sources = [Path(__file__).resolve().parent / "aarch64_kernels.cpp", *(FOLDER / name for name in files)]
     objects = [folder / (source.stem + ".o") for source in sources]
 
@@ -69,7 +69,7 @@ class Sanitized(unittest.TestCase):
             program = build(CROSS, OPTIONS, ANSWERING, Path(folder))
             for cpu, level in CPUS:
                 with self.subTest(cpu):
-                    self.assert_right([QEMU, "-L", CROSS_LIBRARIES, "-cpu", cpu, program], level, ASAN_OPTIONS="detect_leaks=0")  # leaks: by ptrace, which qemu lacks
+                    self.assert_right([QEMU, "-L", CROSS_LIBRARIES, "-cpu", cpu, program], level, ASAN_OPTIONS="detect_leaks=0")  # leaks need ptrace
 
 
 if __name__ == "__main__":
