@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The limits' kernels as nvcc compiles them: the instructions that they are about, 16-byte accesses, nothing spilled.
+"""Instructions of the compiled limit kernels: 16-byte accesses, no spills.
 
-Needs HEADROOM_NVCC and HEADROOM_SOURCE. The machine code is looked at where cuobjdump is found: in PATH, beside nvcc, or
-as HEADROOM_CUOBJDUMP says.
+Needs HEADROOM_NVCC and HEADROOM_SOURCE. Checks machine code if cuobjdump is found: in PATH, next to nvcc, or in HEADROOM_CUOBJDUMP.
 """
 import os
 import pathlib
@@ -17,7 +16,7 @@ SOURCE = pathlib.Path(os.environ["HEADROOM_SOURCE"]) / "src"
 CUDA = SOURCE / "headroom_cuda"
 CUOBJDUMP = os.environ.get("HEADROOM_CUOBJDUMP") or shutil.which(
     "cuobjdump", path=os.pathsep.join([str(pathlib.Path(NVCC).parent), os.environ.get("PATH", "")]))
-# Of each file: the architecture, what its PTX must have, what its machine code must have.
+# By file: the architecture, and what its PTX and machine code must contain.
 FILES = {
     "limits/bandwidth_kernels.cu": ("90", ["ld.global.nc.L1::no_allocate.v4.u32", "st.global.cs.v4.u32"],
                                     [r"LDG\.E\.\S*128", r"STG\.E\.128", r"STG\.E\.EF\.128"]),

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom-cuda on a GPU: every limit and experiment, verified, timed, and held against the limits of its device.
+"""headroom-cuda on a GPU: every limit and experiment, verified and compared with the device's limits.
 
-Needs HEADROOM_BIN, the folder of the programs. Exits with 77, which ctest takes for a skip, and the reason where there is
-no GPU or no headroom-cuda.
+Needs HEADROOM_BIN, the folder of the programs. Exits with 77 (skipped) and a reason without a GPU or headroom-cuda.
 """
 import json
 import pathlib
@@ -16,14 +15,14 @@ MIB = 1 << 20
 
 
 def why_not():
-    """Why nothing of this can be run here; empty where it can."""
+    """Returns the reason for skipping, or an empty text."""
     if not (BIN / "headroom-cuda").exists():
         return "headroom-cuda was not built: CUDA 12 or newer was not found"
     return why_not_listed("cuda")
 
 
 def busy_us(events):
-    """The union of what the processes labelled as GPUs did, as PyTorch's compute_utilization has it."""
+    """Returns the union of events of processes labelled as GPUs, like PyTorch's compute_utilization."""
     gpus = {event["pid"] for event in events if event["name"] == "process_labels" and "GPU" in event["args"]["labels"]}
     spans = sorted((event["ts"], event["ts"] + event["dur"]) for event in events
                    if event["ph"] == "X" and event["pid"] in gpus)
@@ -78,7 +77,7 @@ class CudaDeviceTest(unittest.TestCase):
                 self.assert_measured(self.headlines(limit, "--backend", "cuda", "-a", f"bytes={size}"))
 
     def traced(self, *arguments):
-        """Of each traced case its records by metric, and its trace."""
+        """Returns the records by metric and the trace of each traced case."""
         cases = {}
         for record in self.records(*arguments, "--trace", self.folder / "traces"):
             trace = record["model"]["extra_info"].get("trace")
@@ -148,7 +147,7 @@ class CudaDeviceTest(unittest.TestCase):
             self.assert_measured(self.headlines("layer_norm", "--backend", "cuda", "-a", f"D={size}", "-a", "BS=37"))
             self.assert_measured(self.headlines("mlp_layer_norm_gelu", "--backend", "cuda", "-a", f"D={size}", "-a",
                                                 "hidden=1027"))
-        # Rows that are too long for registers.
+        # Rows too long for registers.
         self.assert_measured(self.headlines("layer_norm", "--backend", "cuda", "-a", "D=40000", "-a", "BS=300"))
 
     def test_the_device_is_named(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nvcc makes of the kernels of headroom-cuda: the loads that they were written for.
+"""Load instructions of headroom-cuda's compiled kernels.
 
 Usage: cuda_kernel_code_test.py NVCC SOURCE_FOLDER. (Spilled registers are an error when the kernels are compiled.)
 """
@@ -21,7 +21,7 @@ STORE_ONCE = re.compile(r"st\.global\.cs\.v4\.u32")
 
 @functools.cache
 def kernels(name):
-    """The PTX of each kernel of kernels/NAME.cu, by the mangled name."""
+    """Returns the PTX of each kernel of kernels/NAME.cu by mangled name."""
     with tempfile.TemporaryDirectory() as folder:
         ptx = Path(folder) / "kernels.ptx"
         subprocess.run([NVCC, "-std=c++20", f"-I{SOURCE}/src", "-arch=compute_90", "-ptx", "-o", ptx,
@@ -40,12 +40,12 @@ class Ptx(unittest.TestCase):
             vectors, rows, aligned = map(int, form.groups())
             loads = len(LOAD_ONCE.findall(code))
             if aligned:
-                # A multiple of a batch: each is loaded as one.
+                # A multiple of a batch of loads.
                 self.assertGreaterEqual(loads, 2 * vectors * rows, name)
                 self.assertEqual(loads % (vectors * rows), 0, name)
                 self.assertNotIn("ld.global.nc.u8", code, name)
             else:
-                # Two loads make one vector.
+                # Two loads per vector.
                 self.assertGreaterEqual(len(LOAD_COMMON.findall(code)), 2 * 2 * vectors * rows, name)
             found += 1
         self.assertEqual(found, 2 * (6 + 1))
@@ -77,7 +77,7 @@ class Ptx(unittest.TestCase):
             self.assertGreater(found, 0, file)
         for name, code in kernels("norm").items():
             if "norm_kernelILi" in name and "ELb1E" in name:
-                # gamma and beta, which no launch writes, and nothing else.
+                # Only gamma and beta, which no launch writes.
                 self.assertFalse(LOAD_ONCE.search(code), name)
 
 

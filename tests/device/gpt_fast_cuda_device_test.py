@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch on a GPU, eager and by torch.compile, beside our kernels in the same rounds: `headroom run --python gpt_fast_cuda`.
+"""PyTorch on a GPU, eager and by torch.compile, with our kernels in the same rounds: `headroom run --python gpt_fast_cuda`.
 
-Needs HEADROOM_BIN, the folder of the programs, with the package of Python beside it, and a torch with CUDA in HEADROOM_PYTHON, else in
-this Python. Exits with 77, which ctest takes for a skip, and the reason where one of these or a GPU is not there.
+Needs HEADROOM_BIN, the folder of the programs, with the Python package next to it, and a torch with CUDA in HEADROOM_PYTHON (default:
+this Python). Exits with 77 (skipped) and a reason if one of these or a GPU is missing.
 """
 import os
 import subprocess
@@ -15,7 +15,7 @@ ALL = ("--backend", "cuda,torch_cuda,torch_compile_cuda", "--timeout", "400s")
 
 
 def why_not():
-    """Why nothing of this can be run here; empty where it can."""
+    """Returns the reason for skipping, or an empty text."""
     if not (BIN / "headroom-cuda").exists():
         return "headroom-cuda was not built: CUDA 12 or newer was not found"
     if not (BIN.parent / "python" / "headroom" / "_door.abi3.so").exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the runners on a GPU share: the programs in HEADROOM_BIN, and how such a test is skipped."""
+"""Shared by the GPU runners' tests: the programs in HEADROOM_BIN, and skipping."""
 import json
 import os
 import pathlib
@@ -10,7 +10,7 @@ import unittest
 
 BIN = pathlib.Path(os.environ["HEADROOM_BIN"])
 HEADROOM = str(BIN / "headroom")
-SKIP = 77  # what ctest takes for one
+SKIP = 77  # ctest's exit code for a skipped test
 QUICK = ["--quick", "--processes", "1", "--no-store"]
 
 
@@ -20,13 +20,13 @@ def run(*arguments, timeout=300):
 
 
 def why_not_listed(backends, **options):
-    """Why the runners of `backends` cannot run here, in their words; empty where they can."""
+    """Returns why the runners of `backends` cannot run here, in their words, or an empty text."""
     result = run("--list", "--backend", backends, **options)
     return "" if result.returncode == 0 else result.stderr.strip()
 
 
 class CasesTest(unittest.TestCase):
-    """With what other runners' cases are compared with those of headroom-cuda by."""
+    """Compares cases of other runners with headroom-cuda's."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -34,7 +34,7 @@ class CasesTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def cases(self, *arguments):
-        """The records of each case by metric: {(axes, backend): {"latency": record}}."""
+        """Returns the records of each case by metric: {(axes, backend): {"latency": record}}."""
         file = self.folder / "records.json"
         result = run(*arguments, "--json", file, *QUICK, timeout=600)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
@@ -47,13 +47,13 @@ class CasesTest(unittest.TestCase):
 
     @staticmethod
     def work(metrics):
-        """What an iteration is said to do, in units of what each rate is of: rate and time are of the same samples."""
+        """Returns the work per iteration in the units of each rate."""
         times = metrics["latency"]["samples"][0]["values"]
         return {name: metrics[name]["samples"][0]["values"][0] * times[0]
                 for name in ("memory_bandwidth(GB/s)", "GFLOP/s", "GOP/s") if name in metrics}
 
     def assert_beside_the_kernels(self, found):
-        """All of `found` are right, within the limits of the device, and of the same work as those of cuda."""
+        """Checks that all of `found` are correct, within the device's limits, and do the same work as cuda."""
         self.assertIn("x the time of cuda", self.text)
         for (point, backend), metrics in found.items():
             with self.subTest(point=point, backend=backend):
@@ -72,7 +72,7 @@ class CasesTest(unittest.TestCase):
 
 
 def main(reason):
-    """Runs the tests of the program, or says the `reason` why not, where there is one."""
+    """Runs the tests, or prints `reason` and skips them."""
     if reason:
         print(f"skipped: {reason}")
         sys.exit(SKIP)

@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom-torch-cuda on a GPU: ATen's operators, verified, beside our kernels in the same rounds, with the same work, held
-against the limits of the device.
+"""headroom-torch-cuda on a GPU: ATen's operators verified, with our kernels in the same rounds, and compared with the device's limits.
 
-Needs HEADROOM_BIN, the folder of the programs. Exits with 77, which ctest takes for a skip, and the reason where there is
-no GPU or no headroom-torch-cuda.
+Needs HEADROOM_BIN, the folder of the programs. Exits with 77 (skipped) and a reason without a GPU or headroom-torch-cuda.
 """
 import json
 import pathlib
 
 from on_device import BIN, QUICK, CasesTest, main, run, why_not_listed
 
-# Below the size of any L2, and beyond it.
+# Smaller and larger than any L2.
 SIZES = {"gemv": ([], "D=1024,16384"), "gather_gemv": ([], "D=1024,8192"), "layer_norm": (["BS=4096"], "D=1024,16384"),
          "mlp_layer_norm_gelu": (["hidden=14336"], "D=1024,8192")}
 
 
 def why_not():
-    """Why nothing of this can be run here; empty where it can."""
+    """Returns the reason for skipping, or an empty text."""
     for program in ("headroom-cuda", "headroom-torch-cuda"):
         if not (BIN / program).exists():
             return f"{program} was not built (docs/torch.md)"
