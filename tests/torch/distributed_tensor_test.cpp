@@ -31,7 +31,7 @@ TEST(Dispatch, AnEqualCallHitsAndAnUnequalOneMisses) {
   EXPECT_EQ(count([&] { x.sum(0); }), Count(0, 1));
   EXPECT_EQ(count([&] { x.sum(1); }), Count(0, 1));
   EXPECT_EQ(count([&] { x.sum(0); }), Count(1, 0));
-  // A number that no placement depends on is in no key.
+  // A number that no placement depends on is not part of a key.
   EXPECT_EQ(count([&] { x * 2; }), Count(0, 1));
   EXPECT_EQ(count([&] { x * 3; }), Count(1, 0));
   EXPECT_EQ(count([&] { x * 3.5; }), Count(0, 1));
@@ -85,7 +85,7 @@ TEST(Dispatch, TheCheapestPlacementIsChosen) {
 TEST(Dispatch, ATableShardedByRowsIsLookedUpWithoutBeingGathered) {
   const int ranks = test_world()->size();
   const at::Tensor indices = at::arange(7).view({1, 7});
-  for (const std::int64_t rows : {8, 7}) {  // of 7 rows, the fourth rank has one
+  for (const std::int64_t rows : {8, 7}) {  // with 7 rows the fourth rank has one
     const at::Tensor whole = whole_numbers({rows, 3}, 1);
     const at::Tensor table = distribute(whole, line_mesh(), {Shard(0)}).requires_grad_(true);
     const at::Tensor found = at::embedding(table, indices);
@@ -123,7 +123,6 @@ TEST(Dispatch, ASubmeshIsOneObjectAndWorksAlone) {
   EXPECT_TRUE(at::equal(full(distribute(whole, turned, {Shard(0), Shard(0)})), whole));
 }
 
-/// The part of `whole` that this rank holds.
 at::Tensor part_of(const at::Tensor& whole, const Placements& placements) {
   return local(distribute(whole, line_mesh(), placements));
 }
@@ -144,7 +143,7 @@ TEST(Gradients, OfAPartAreThatPart) {
   const at::Tensor weights = whole_numbers({8, 6}, 2);
   for (const Placement placement :
        {Placement(Shard(0)), Placement(Shard(1)), Placement(Replicate()), Placement(Partial())}) {
-    // Of a summand: the whole gradient of the sum.
+    // The gradient of a summand is the whole gradient of the sum.
     const Placement expected = placement.is_partial() ? Placement(Replicate()) : placement;
     at::Tensor part = part_of(whole_numbers({8, 6}, 1), {placement}).clone().requires_grad_(true);
     (full(from_local(part, line_mesh(), {placement})) * weights).sum().backward();
@@ -209,7 +208,7 @@ std::vector<Placements> all_of_mesh(const DeviceMesh& mesh, std::int64_t dims, b
   return all;
 }
 
-/// Of every `shares` pairs one: the shares 0 to `shares` - 1 together are all.
+/// Checks every `shares`th pair; the shares 0 to `shares` - 1 together are all.
 void expect_every_pair(const MeshPtr& mesh, const at::Tensor& whole, std::size_t share = 0,
                        std::size_t shares = 1) {
   const auto all = all_of_mesh(*mesh, whole.dim(), whole.is_floating_point());
@@ -231,16 +230,14 @@ void expect_every_pair(const MeshPtr& mesh, const at::Tensor& whole, std::size_t
 
 TEST(Redistribution, EveryPairOfPlacementsOnEveryMeshKeepsTheValues) {
   for (const auto& shape : mesh_shapes()) {
-    // On two dimensions, where a pair takes milliseconds, each with one of the two tensors, unless time is
-    // given.
+    // In two dimensions a pair takes milliseconds, so only long tests cover all.
     const std::size_t shares = shape.size() == 1 || std::getenv("HEADROOM_LONG_TESTS") != nullptr ? 1 : 2;
-    expect_every_pair(test_mesh(shape), whole_numbers({5, 6}, 1), 0, shares);  // no multiple of four
+    expect_every_pair(test_mesh(shape), whole_numbers({5, 6}, 1), 0, shares);
     expect_every_pair(test_mesh(shape), whole_numbers({8, 3}, 2), shares - 1,
-                      shares);  // a rank of four has nothing
+                      shares);  // one of four ranks is empty
   }
 }
 
-/// From partial minima and products, along each dimension of the mesh, to every placement.
 TEST(Redistribution, MinimaAndProductsKeepTheValuesToo) {
   for (const auto& shape : mesh_shapes()) {
     const MeshPtr mesh = test_mesh(shape);
@@ -300,7 +297,7 @@ TEST(Redistribution, IsMeantToCostNothingWhereNothingMoves) {
   EXPECT_LT(move_cost(1e6, 4, Partial(), Shard(0)), move_cost(1e6, 4, Partial(), Replicate()));
 }
 
-/// Expects an Error whose message has each of these texts: what is wrong, where, and what to do.
+/// The message must contain each of the texts.
 template <typename Body>
 void expect_error(Body&& body, const std::vector<std::string>& texts) {
   try {
@@ -370,7 +367,7 @@ TEST(Faults, PlacementsThatDoNotFit) {
 }
 
 TEST(Faults, OperandsOnTwoMeshes) {
-  // Kept: a rank that goes on at once must not close what another still connects.
+  // Kept alive: a rank that goes on must not close what another still connects.
   static const MeshPtr kOther = DeviceMesh::create(test_world(), {1, ranks()}, {"one", "all"});
   const at::Tensor whole = whole_numbers({4, 4}, 2);
   expect_error(
@@ -425,7 +422,7 @@ TEST(Faults, ASparseGradientOfGather) {
   expect_error([&] { sum.backward(); }, {"sparse_grad", "leave it out"});
 }
 
-/// Run alone, with all keys taken (CMakeLists.txt).
+/// Runs separately with all keys taken (CMakeLists.txt).
 TEST(Keys, AreAllTaken) {
   if (taken_keys().find("PrivateUse1") == std::string::npos) GTEST_SKIP() << "some are free";
   expect_error([] { line_mesh(); },

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models, their optimizer and the plan of buckets: what needs no second rank.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -88,7 +87,7 @@ TEST_P(SgdStep, IsThatOfTorchOptim) {
     EXPECT_TRUE(at::allclose(value.detach(), expected, 1e-6, 1e-7)) << i;
   }
   EXPECT_TRUE(at::equal(idle.detach(), idle_before));
-  // The momentum too is as before an idle step: the next step is the one that would have come.
+  // An idle step keeps the momentum.
   const at::Tensor before = value.detach().clone();
   value.mutable_grad() = at::randn({5, 7});
   sgd.idle_step();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients over ranks against those of one process that has the whole batch.
+// Compares gradients over ranks with those of one process with the whole batch.
 #include "headroom_torch/ddp/reducer.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ namespace {
 
 using dtensor::Group;
 
-constexpr std::int64_t kShare = 4;  ///< examples of a rank
+constexpr std::int64_t kShare = 4;  ///< examples per rank
 constexpr double kTolerance = 1e-5;
 
 Group everybody() {
@@ -40,7 +40,6 @@ std::vector<at::Tensor> gradients_of(const Model& model) {
   return gradients;
 }
 
-/// The largest difference, relative to the largest gradient of the same parameter.
 double worst_difference(const Model& model, const std::vector<at::Tensor>& expected) {
   double worst = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -52,14 +51,13 @@ double worst_difference(const Model& model, const std::vector<at::Tensor>& expec
   return worst;
 }
 
-/// Targets that differ, so that the gradients of ranks do.
+/// Different targets, so that the ranks' gradients differ.
 Batch varied_batch(const Model& model, std::int64_t size, std::int64_t image_size, std::uint64_t seed) {
   Batch batch = model.batch(size, image_size, seed);
   batch.target = at::arange(batch.target.size(0), at::kLong).remainder(1000);
   return batch;
 }
 
-/// One iteration: the average of the ranks' gradients, each of its share, is the gradient of the whole batch.
 void expect_gradients_of_whole(Model& model, GradientReducer& reducer, const Group& group, std::int64_t share,
                                std::int64_t image_size, std::uint64_t iteration) {
   const Batch whole = varied_batch(model, share * group.size(), image_size, iteration);
@@ -77,7 +75,7 @@ void expect_gradients_of_whole(Model& model, GradientReducer& reducer, const Gro
 
 struct Checked {
   const char* model;
-  std::int64_t share;  ///< examples of a rank
+  std::int64_t share;
   std::uint64_t iterations;
 };
 
@@ -87,14 +85,14 @@ TEST_P(GradientsOf, TheWholeBatchInEveryIteration) {
   Group group = everybody();
   const auto& [name, share, iterations] = GetParam();
   const auto model = make_model(name, 1);
-  model->set_training(false);  // the statistics of a batch are those of its share
+  model->set_training(false);  // batch statistics would be those of a rank's share
   const auto reducer = bucket_reducer(model->parameters(), group, 1 << 20);
   for (std::uint64_t iteration = 0; iteration < iterations; ++iteration)
     expect_gradients_of_whole(*model, *reducer, group, share, 32, iteration);
   EXPECT_TRUE(reducer->unused().empty());
 }
-// The second iteration has the buckets that the first observed. An example of the transformer is 64 tokens,
-// of which each has its target: one suffices, and costs as much as all others here.
+// The second iteration uses the buckets observed in the first. A transformer example is slow, so one
+// suffices.
 INSTANTIATE_TEST_SUITE_P(Reducer, GradientsOf,
                          testing::Values(Checked{"mlp", kShare, 3}, Checked{"transformer", 1, 2},
                                          Checked{"resnet18", kShare, 3}),
@@ -147,7 +145,6 @@ TEST(Reducer, GradientsAreViewsOfBucketsAndReplicasStayEqual) {
     backward(*model, varied_batch(*model, 3, 0, static_cast<std::uint64_t>(group.index)));
     reducer->finish();
   }
-  // All but the last layer share the second bucket.
   const auto& parameters = model->parameters();
   EXPECT_EQ(parameters[0].value.grad().storage().data(), parameters[2].value.grad().storage().data());
 }
@@ -210,7 +207,7 @@ TEST(Reducer, OfC10dGivesTheSame) {
     expect_gradients_of_whole(*model, *theirs, group, kShare, 0, iteration);
 }
 
-/// Two layers, of which each rank may use the second or not, and one that nobody uses.
+/// The second layer is optional on each rank.
 class Branches {
  public:
   Branches() {
@@ -258,7 +255,7 @@ TEST(Reducer, RefusesAParameterThatIsUsedLater) {
   } catch (const std::exception& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("sometimes got a gradient, but no rank had one"));
   }
-  reducer->finish();  // the other ranks wait for what this one has begun
+  reducer->finish();  // the other ranks wait for this one
 }
 
 }  // namespace

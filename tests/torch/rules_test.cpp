@@ -17,19 +17,19 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-/// A computation that must give the same on distributed tensors as on plain ones.
+/// Results must agree on distributed and plain tensors.
 struct RuleCase {
   std::string name;
-  Tensors inputs;  // whole
+  Tensors inputs;
   std::function<Tensors(const Tensors&)> run;
-  bool exact = true;           // whole numbers in, whole numbers out: no rounding
-  bool differentiable = true;  // in the inputs of floating type
-  bool writes = false;         // into input 0: what it cannot do in its placement it must refuse
+  bool exact = true;           // integers only, so no rounding
+  bool differentiable = true;  // in its floating-point inputs
+  bool writes = false;         // into input 0: unsupported placements must be refused
 };
 
 using Run = std::function<Tensors(const Tensors&)>;
 
-/// Collects cases; sizes are no multiples of the number of ranks where that is not what a case is about.
+/// Sizes are not multiples of the number of ranks unless the case needs it.
 class Cases {
  public:
   std::vector<RuleCase> all;
@@ -176,7 +176,7 @@ void add_normalizations(Cases& cases) {
 }
 
 at::Tensor as_indices(const at::Tensor& tensor) {
-  return tensor.detach().abs().to(at::kLong);  // 0 to 4
+  return tensor.detach().abs().to(at::kLong);
 }
 
 void add_indexed(Cases& cases) {
@@ -192,7 +192,7 @@ void add_indexed(Cases& cases) {
   cases.add("gather of fewer", {{5, 6}, {3, 6}},
             [](const Tensors& t) { return Tensors{t[0].gather(0, as_indices(t[1]))}; });
   cases.add("scatter", {{5, 6}, {2, 6}}, [](const Tensors& t) {
-    const at::Tensor indices = at::arange(12).view({6, 2}).t().remainder(5);  // each place once
+    const at::Tensor indices = at::arange(12).view({6, 2}).t().remainder(5);  // each index once
     return Tensors{t[0].scatter(0, indices, t[1]), t[0].scatter(0, indices, 7),
                    t[0].scatter_add(0, as_indices(t[1]), t[1])};
   });
@@ -230,7 +230,6 @@ void add_shapes(Cases& cases) {
             });
 }
 
-/// One for each rule, and each way in which its operators differ.
 std::vector<RuleCase> rule_cases() {
   Cases cases;
   add_pointwise(cases);
@@ -243,12 +242,11 @@ std::vector<RuleCase> rule_cases() {
   return cases.all;
 }
 
-/// Placements of every input: all combinations, or where they are more than `most`, that many, the same on
-/// every rank.
+/// All combinations of the inputs' placements, or the same random `most` on every rank.
 std::vector<std::vector<Placements>> combinations(const RuleCase& rule_case, const DeviceMesh& mesh,
                                                   std::size_t most) {
   std::mt19937 random(7);
-  std::vector<std::vector<Placement>> choices;  // of each input along each mesh dimension
+  std::vector<std::vector<Placement>> choices;
   std::size_t count = 1;
   for (const at::Tensor& input : rule_case.inputs) {
     for (int dim = 0; dim < mesh.dims(); ++dim) {
@@ -273,8 +271,8 @@ std::vector<std::vector<Placements>> combinations(const RuleCase& rule_case, con
   return all;
 }
 
-/// `one` where the mesh has one dimension, else `more`; a third of them on four ranks, where a collective
-/// takes milliseconds, unless HEADROOM_LONG_TESTS is set.
+/// `one` for a mesh of one dimension, else `more`; a third on four ranks, where a collective takes
+/// milliseconds, unless HEADROOM_LONG_TESTS is set.
 std::size_t at_most(const DeviceMesh& mesh, std::size_t one, std::size_t more) {
   const std::size_t all = mesh.dims() == 1 ? one : more;
   return mesh.size() < 4 || std::getenv("HEADROOM_LONG_TESTS") != nullptr ? all : (all + 2) / 3;
@@ -286,7 +284,7 @@ std::string told(const RuleCase& rule_case, const std::vector<Placements>& place
   return all;
 }
 
-/// Whether this rank's part is that of `expected`. Every rank asks for its own, so that nothing is gathered.
+/// Compares only this rank's part, without gathering.
 testing::AssertionResult same(const at::Tensor& actual, const at::Tensor& expected, bool exact) {
   if (actual.sizes() != expected.sizes() || actual.scalar_type() != expected.scalar_type())
     return testing::AssertionFailure() << actual.toString() << actual.sizes() << " instead of "
@@ -308,7 +306,6 @@ Tensors distributed(const RuleCase& rule_case, const MeshPtr& mesh,
   return inputs;
 }
 
-/// Copies: a case may write.
 Tensors copies(const Tensors& tensors) {
   Tensors copied;
   for (const at::Tensor& tensor : tensors) copied.push_back(tensor.clone());
@@ -345,8 +342,7 @@ TEST(Rules, GiveWhatOneProcessGives) {
   }
 }
 
-/// The gradients of all results, each weighted by numbers of its own. Those of a distributed result begin as
-/// it is placed.
+/// Weights all results differently. Gradients of a distributed result start with its placement.
 Tensors gradients(const RuleCase& rule_case, Tensors inputs) {
   for (at::Tensor& input : inputs) input.requires_grad_(true);
   torch::autograd::variable_list results, weights;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a program once per rank, with the environment that torchrun gives.
+"""Runs a program once per rank, with torchrun's environment.
 
     run_ranks.py RANKS TIMEOUT_SECONDS PROGRAM [ARGUMENT ...]
 
-Prints what the ranks print, rank 0's last. Exits with the first status that is not 0; ranks that still run when
-one failed get five seconds, then they are killed, as all are at the time-out.
+Prints the ranks' output, rank 0's last. Exits with the first non-zero status. When a rank fails, the others are killed after five
+seconds; at the time-out, all at once.
 """
 import os
 import socket

@@ -31,7 +31,6 @@ at::Tensor random_like(const at::Tensor& whole, std::int64_t low, std::int64_t h
       .to(whole.scalar_type());
 }
 
-/// The part of rank `index` of `parts` whose reduction is `whole`.
 at::Tensor part_of(const at::Tensor& whole, ReduceOp op, int parts, int index, std::int64_t seed) {
   if (op == ReduceOp::kMax || op == ReduceOp::kMin) {
     const at::Tensor holder = random_like(whole, 0, parts, seed);
@@ -80,7 +79,7 @@ std::vector<std::vector<int>> mesh_shapes() {
 }
 
 at::Tensor whole_numbers(at::IntArrayRef sizes, std::int64_t seed) {
-  // A generator of our own numbers: the same on every rank and in every version.
+  // A fixed generator: the same on every rank and in every version.
   at::Tensor numbers = at::empty(sizes, at::kFloat);
   std::uint64_t state = static_cast<std::uint64_t>(seed) * 2654435761U + 12345;
   float* const values = numbers.data_ptr<float>();
@@ -103,7 +102,7 @@ at::Tensor scattered(const at::Tensor& whole, const MeshPtr& mesh, const Placeme
   for (int dim = 0; dim < mesh->dims(); ++dim) {
     const Placement placement = placements[static_cast<std::size_t>(dim)];
     if (!placement.is_partial()) continue;
-    std::int64_t seed = 100 + dim;  // the same for ranks that share what is split here
+    std::int64_t seed = 100 + dim;  // the same on ranks that hold the same part
     for (int outer = 0; outer < dim; ++outer) {
       if (placements[static_cast<std::size_t>(outer)].is_partial())
         seed = seed * 31 + mesh->coordinate(outer);
@@ -111,7 +110,7 @@ at::Tensor scattered(const at::Tensor& whole, const MeshPtr& mesh, const Placeme
     part = part_of(part, placement.op(), mesh->size(dim), mesh->coordinate(dim), seed * 1000);
   }
   part = part_here(part, *mesh, placements).clone(at::MemoryFormat::Contiguous);
-  // As from_local, whose ranks would tell each other their sizes: thousands of collectives of all the tests.
+  // Like from_local, without its collective to exchange sizes, which would run thousands of times.
   const Sizes sizes(whole.sizes().begin(), whole.sizes().end());
   return wrap(part, mesh->intern({mesh.get(), placements, sizes, part.scalar_type()}));
 }
@@ -150,7 +149,7 @@ void refuse(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stac
   throw std::logic_error(op.schema().name() + " went to the library that had taken the key");
 }
 
-/// As another library of the process would.
+/// As another library would.
 std::list<torch::Library> take_keys() {
   std::list<torch::Library> taken;
   std::istringstream names(headroom::torch_runner::dtensor::taken_keys());
