@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives a chromium without a window, for tests of pages: over a pair of pipes, no port, no other library.
+"""Drives a headless chromium over a pair of pipes; no port, no other library.
 
     with Chromium() as browser:
         page = browser.open("file:///...", width=1280)
@@ -37,7 +37,7 @@ class Chromium:
             else tempfile.TemporaryDirectory()
         requests, self.writes = os.pipe()
         self.reads, replies = os.pipe()
-        # Root has no sandbox to offer.
+        # Root cannot use the sandbox.
         root = ["--no-sandbox"] if os.geteuid() == 0 else []
         with open(os.path.join(self.folder.name, "log"), "wb") as log:
             self.process = subprocess.Popen(
@@ -70,7 +70,7 @@ class Chromium:
         self.folder.cleanup()
 
     def message(self, end):
-        """The next one, or an error with what chromium said."""
+        """Returns the next message, or raises an error with chromium's output."""
         while b"\0" not in self.pending:
             if not select.select([self.reads], [], [], max(0, end - time.monotonic()))[0]:
                 raise RuntimeError("chromium does not answer; it said:\n" + self.said())
@@ -134,7 +134,7 @@ class Page:
         self.settle()
 
     def settle(self):
-        """Waits until what the page draws has been drawn: charts fit themselves when a frame is laid out."""
+        """Waits until the page is drawn: charts are sized during layout."""
         self.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
 
     def resize(self, width, height=900):
@@ -145,7 +145,7 @@ class Page:
                   features=[{"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}])
 
     def value(self, expression):
-        """What an expression of the page's script comes to, as JSON; a promise is waited for."""
+        """Evaluates an expression and returns its JSON value; awaits promises."""
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in result:
             raise RuntimeError(f"{expression}: {result['exceptionDetails']}")
@@ -159,14 +159,14 @@ class Page:
         self.settle()
 
     def errors(self):
-        """All that the page complained of: exceptions, what it logged as an error, what the policy forbade."""
+        """Returns the page's errors: exceptions, logged errors, policy violations."""
         exceptions = [str(event["exceptionDetails"]) for event in self.events("Runtime.exceptionThrown")]
         logged = [str(event["args"]) for event in self.events("Runtime.consoleAPICalled") if event["type"] in ("error", "assert")]
         entries = [event["entry"]["text"] for event in self.events("Log.entryAdded") if event["entry"]["level"] == "error"]
         return exceptions + logged + entries
 
     def screenshot(self, path):
-        """The whole page, into a PNG."""
+        """Saves the whole page as PNG."""
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
         clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
         image = self.call("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)

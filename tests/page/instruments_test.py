@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of the instruments that have metrics of their own: ranks, operators, caches; measured on ranks that need no libtorch."""
+"""Pages of instruments with special metrics: ranks, operators, caches; measured on ranks that need no libtorch."""
 import json
 
 from page_test_case import PageTest, headroom, main
@@ -15,7 +15,7 @@ COLUMN = """Array.from(document.querySelectorAll('.cases tbody tr'), (row) =>
 
 class InstrumentsTest(PageTest):
     def measure(self, *arguments):
-        """The records of a command, and the page of its run in the history."""
+        """Runs a command; returns its records and the page of its run in the history."""
         store, file = self.folder / "history.db", self.folder / "records.json"
         place = arguments.index("--") if "--" in arguments else len(arguments)
         measured = headroom(*arguments[:place], "--store", store, *arguments[place:], env=clean_environment(MINE=str(self.folder / "kept")))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of a run that was never measured: the same numbers each time, with what pages show something of."""
+"""Made-up records of a run: always the same numbers, covering what pages show."""
 import random
 
 ENVIRONMENT = {
@@ -26,7 +26,7 @@ def median(values):
 
 
 def samples_of(rng, time_us, processes, each, modes):
-    """The first two of each process are warm-up; every seventh or so was held up by the hypervisor."""
+    """The first two of each process are warm-up; about every seventh is delayed by the hypervisor."""
     result = []
     for process in range(processes):
         steal = [10.0 if rng.random() < 0.03 else 0.0 for _ in range(each)]
@@ -74,7 +74,7 @@ def records_of_case(rng, name, axes, backend, time_us, processes=3, each=20, mod
 
 
 def made_run(cases=8, processes=3, each=20, seed=1):
-    """The content of a file of records: cases of gemv and layer_norm by two backends, the last of them in two modes."""
+    """A file of records: cases of gemv and layer_norm by two backends, the last with two modes."""
     rng, records = random.Random(seed), []
     for i in range(cases):
         name, size = ("gemv", "D") if (i // 2) % 2 == 0 else ("layer_norm", "N")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of pages share: one browser for all, and records to make pages of."""
+"""Shared by the tests of pages: one browser, and records."""
 import json
 import os
 import pathlib
@@ -28,7 +28,7 @@ class PageTest(CommandLineTest):
         return path
 
     def report(self, *arguments, name="page.html"):
-        """The path of a page that was made so."""
+        """Makes a page and returns its path."""
         path = self.folder / name
         self.assert_exit(headroom("report", *arguments, "-o", path), 0)
         return path
@@ -39,7 +39,7 @@ class PageTest(CommandLineTest):
         return page
 
     def assert_fits(self, page, name):
-        """Nothing is to be scrolled sideways at any width, in either theme. Screenshots: light, and 800 dark."""
+        """Expects no horizontal scrolling at any width in either theme. Screenshots: light, and 800 dark."""
         for dark in (False, True):
             page.dark(dark)
             for width in WIDTHS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom report in a browser: what it says is what was measured, and anybody can read and operate it."""
+"""headroom report in a browser: correct values, accessible and operable."""
 import json
 import pathlib
 
@@ -23,7 +23,7 @@ class ReportTest(PageTest):
         self.assertEqual(page.value(CELLS), expected)
         shown = headroom("show", self.folder / "records.json").stdout.splitlines()
         self.assertEqual(page.value("document.querySelector('.lead').textContent"), shown[0])
-        # Points of the roofline are where the table behind it says, which has the numbers of the records.
+        # Points of the roofline match the table below it, which matches the records.
         self.assertEqual(page.value("document.querySelectorAll('.roofline .mark').length"), 8)
         page.value("document.querySelector('figure[data-chart=roofline] summary').click()")
         page.settle()
@@ -32,7 +32,7 @@ class ReportTest(PageTest):
         self.assertEqual(rates, [record["metric"]["value"] for record in records[2::3]])
 
     def open_row(self, page, index):
-        """Opens a row, and the table of its samples; returns that table's rows as texts and numbers."""
+        """Opens a row and its table of samples; returns the table's rows as texts and numbers."""
         page.value(f"document.querySelectorAll('.row-key')[{index}].click()")
         page.settle()
         page.value("document.querySelector('tr.opened summary').click()")
@@ -70,7 +70,7 @@ class ReportTest(PageTest):
         told = page.value("document.querySelector('tr.opened').textContent")
         self.assertIn("4500 samples, too many for a dot each: a mark is 19 neighbours", told)
         values = content["records"][0]["samples"][0]["values"][2:21]
-        # Process, round, median, least, quartiles, largest; behind the mark of the warm-up.
+        # Process, round, median, minimum, quartiles, maximum; after the warm-up flag.
         self.assertEqual(rows[1][:4] + rows[1][6:7], [1, 2, float(f"{sorted(values)[9]:.7g}"), float(f"{min(values):.7g}"),
                                                      float(f"{max(values):.7g}")])
 
@@ -188,7 +188,7 @@ class ReportTest(PageTest):
 
 class DiffTest(PageTest):
     def pair(self):
-        """Two runs; of the second the first case takes 1.08 times as long, the fourth 0.93 times, and the last is new."""
+        """Two runs: in the second the first case takes 1.08 times as long, the fourth 0.93 times, and the last is new."""
         new = made_run(cases=10, seed=5)
         new["environments"] = [{**new["environments"][0], "governor": "powersave"}]
         for first, factor in ((0, 1.08), (9, 0.93)):

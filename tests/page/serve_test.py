@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom serve` in a browser: a page follows the history and the runs at work without being loaded again."""
+"""`headroom serve` in a browser: pages update with the history and running measurements without a reload."""
 import os
 import subprocess
 import time
@@ -37,7 +37,7 @@ class ServeTest(PageTest):
                 page.screenshot(SCREENSHOTS / "serve-running.png")
                 process.wait(60)
             self.wait_for(page, "document.querySelector('section[data-kind=running]')?.hidden || null")
-            # What ran was another machine's: a section more, for which the page is loaded anew.
+            # A run of another machine adds a section, which needs a reload.
             self.wait_for(page, "document.querySelectorAll('section[data-kind=machine]').length === 2")
             page.value("window.kept = true")
             self.assert_exit(headroom("history", "import", run_file(self.folder, 50, [record("softmax", 3)]), "--store", store), 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of a history (`headroom history --site`) in a browser, opened from the disk."""
+"""Pages of a history (`headroom history --site`) in a browser, from disk."""
 import json
 import pathlib
 import tempfile
@@ -28,7 +28,7 @@ class SiteTest(PageTest):
         headroom("history", "--site", folder, "--store", store).check_returncode()
 
     def series(self):
-        """The series that changed, as the command line has it."""
+        """Returns the changed series as the command line prints it."""
         listed = json.loads(headroom("history", "gemv", "machine-a", "--json", "-", "--store", self.store).stdout)["series"]
         return listed[0]
 
@@ -59,7 +59,7 @@ class SiteTest(PageTest):
         self.assertEqual(page.value("Array.from(document.querySelectorAll('.history .change-label'), (one) => one.textContent)"),
                          [f"+{100 * (series['segments'][1]['ratio'] - 1):.1f} % @21 bbbbbbb"])
         self.assertEqual(page.value("document.querySelectorAll('.history .level-line').length"), 2)
-        # The levels are where the values are.
+        # Levels lie among the values.
         above = page.value("""(() => { const marks = Array.from(document.querySelectorAll('.history .mark circle'), (one) => Number(one.getAttribute('cy')));
             const lines = Array.from(document.querySelectorAll('.level-line'), (one) => Number(one.getAttribute('y1')));
             return marks.map((y) => Math.abs(y - lines[0]) < Math.abs(y - lines[1])); })()""")

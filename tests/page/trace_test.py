@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trace in a browser: its slices are its events, and anybody can go to what is to be fixed and through all of it."""
+"""A trace in a browser: its slices are its events, and navigation reaches findings and all events."""
 import json
 
 from page_test_case import SCREENSHOTS, PageTest, headroom, main
@@ -7,14 +7,14 @@ from trace_files import document, kernel, launch, op, write_trace
 
 NAMES = ["<script>window.hostile = 1</script>", "</script><script>window.hostile = 2</script>", "a\u2028b", "k" * 3000]
 TIMELINE = "document.querySelector('.timeline').timeline"
-# [[track, [[lane], ...]], ...], a slice as [name, start in us, duration in us, events].
+# [[track, [[lane], ...]], ...]; a slice is [name, start in us, duration in us, events].
 SLICES = f"""(({{ rows, model }}) => rows.filter((row) => row.track).map((row) => [row.title, row.track.lanes.map((lane) =>
     Array.from({{ length: lane.size }}, (_, i) => [model.names[lane.name[i]], lane.start[i] / 1000, lane.duration(i) / 1000,
     lane.count[i]]))]))({TIMELINE})"""
 SPOKEN = "document.querySelector('.spoken').textContent"
 SPAN = f"[{TIMELINE}.view.from, {TIMELINE}.view.to]"
 BOX = "(({x, y}) => [x, y])(document.querySelector('.timeline canvas').getBoundingClientRect())"
-# How many pixels of the picture are of that colour, to a little.
+# Number of pixels of approximately that colour.
 PIXELS = """((wanted) => { const canvas = document.querySelector('.timeline canvas');
     const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data; let count = 0;
     for (let i = 0; i < data.length; i += 4)
@@ -23,7 +23,7 @@ PIXELS = """((wanted) => { const canvas = document.querySelector('.timeline canv
 
 
 def loading_events(steps=4):
-    """Of each step of 100 ms the host waits 60 ms for its input, and the device has 30 ms of work."""
+    """Steps of 100 ms: the host waits 60 ms for input, the device works for 30 ms."""
     events = []
     for i in range(steps):
         start = 1_000_000 + 100_000 * i
@@ -49,7 +49,7 @@ class TraceTest(PageTest):
         told = sorted(tuple(one) for name in list(tracks)[1:] for lane in tracks[name] for one in lane)
         first = min(event["ts"] for event in events)
         self.assertEqual(told, sorted((event["name"], event["ts"] - first, event["dur"], 1) for event in events))
-        # What encloses another stands above it.
+        # An enclosing slice is above its children.
         depths = {slice[0]: depth for depth, lane in enumerate(tracks["thread 900, process 900"]) for slice in lane}
         self.assertEqual([depths[name] for name in ("ProfilerStep#1", "aten::item", "cudaStreamSynchronize")], [0, 1, 2])
         page.value("document.querySelector('details.numbers').open = true")
@@ -83,7 +83,7 @@ class TraceTest(PageTest):
         page.settle()
         low, high = page.value(SPAN)
         self.assertLess(high - low, 0.7 * (whole[1] - whole[0]))
-        self.assertAlmostEqual(page.value(around), before, delta=(high - low) / 500)  # what is pointed at stays there
+        self.assertAlmostEqual(page.value(around), before, delta=(high - low) / 500)  # the point under the cursor stays
         page.call("Input.dispatchMouseEvent", type="mousePressed", x=x + 600, y=y + 60, button="left", clickCount=1)
         page.call("Input.dispatchMouseEvent", type="mouseMoved", x=x + 500, y=y + 60, button="left")
         page.call("Input.dispatchMouseEvent", type="mouseReleased", x=x + 500, y=y + 60, button="left", clickCount=1)
@@ -215,7 +215,7 @@ class TraceTest(PageTest):
             blues[dark] = page.value(PIXELS + f"({colour})")
         self.assertGreater(blues[False], 1000)
         self.assertEqual(blues[True], blues[False])
-        # On paper it is as in the light.
+        # Printing uses the light theme.
         page.dark(True, media="print")
         page.settle()
         self.assertGreaterEqual(page.value(PIXELS + "([0, 114, 178])"), blues[False])
