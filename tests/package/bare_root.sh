@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs Debian packages of headroom in a Debian 12 that has nothing else, runs them there, and purges them again.
-#   tests/package/bare_root.sh FOLDER_OF_DEBS [TRACE]     TRACE: a file for `headroom trace`; default: one of one event
-# Needs root, debootstrap and the network; a root that BARE_ROOT names is copied instead of made.
-# Exit codes: 0 all is well; 1 it is not; 77 it cannot be tried here.
+# Installs Debian packages of headroom in a bare Debian 12, runs them, and purges them.
+#
+#   tests/package/bare_root.sh FOLDER_OF_DEBS [TRACE]     TRACE: a file for `headroom trace`; default: made up
+#
+# Needs root, debootstrap and the network; if BARE_ROOT names a root it is copied instead of made.
+# Exit codes: 0 success; 1 failure; 77 cannot be tried here.
 set -euo pipefail
 debs=$(cd "$1" && pwd)
 trace=${2:-}
@@ -14,7 +16,7 @@ if ((EUID != 0)) || ! command -v debootstrap >/dev/null; then
 fi
 work=$(mktemp -d)
 root=$work/root
-# A bind mount that is left would be emptied with the folder.
+# A bind mount left in place would be emptied with the folder.
 trap 'umount -q "$root/proc" "$root/dev" "$root/sys" || true; rm -rf --one-file-system "$work"' EXIT
 
 if [[ -n ${BARE_ROOT:-} ]]; then
@@ -24,7 +26,7 @@ elif ! debootstrap --variant=minbase bookworm "$root" >"$work/debootstrap.log" 2
   echo "skipped: debootstrap cannot fetch Debian 12"
   exit 77
 fi
-# How packages are fetched is this machine's affair.
+# Name resolution for apt.
 cp -a /etc/resolv.conf "$root/etc/" 2>/dev/null || true
 mkdir -p "$root/debs" "$root/home/user"
 cp "$debs"/headroom*.deb "$root/debs/"
@@ -60,7 +62,7 @@ try headroom-native --list
 if [[ -x $root/usr/bin/headroom-torch ]]; then
   try headroom run --quick gemv -a D=1024 --backend native,aten
 fi
-# The history is the user's own, and stays; all else goes.
+# Only the user's history remains after a purge.
 packages=$(inside dpkg-query -W -f '${Package}\n' 'headroom*')
 inside dpkg -L $packages | sort -u >"$work/installed"
 SHOWN=1 try apt-get purge -y -qq $packages

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make deb`: what the packages hold and need. That they run in a bare Debian is shown by bare_root.sh.
+"""Contents and dependencies of the packages of `make deb`. bare_root.sh runs them in a bare Debian.
 
     deb_test.py BUILD_FOLDER WORK_FOLDER        exit code 77: no dpkg-deb or no dpkg-shlibdeps here
 """
@@ -24,7 +24,7 @@ class DebTest(unittest.TestCase):
     def setUpClass(cls):
         shutil.rmtree(WORK, ignore_errors=True)
         WORK.mkdir(parents=True)
-        # What is inside does not depend on how hard it was packed.
+        # Fast compression; the contents are the same.
         output_of("cpack", "--config", BUILD / "CPackConfig.cmake", "-B", WORK, "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=gzip")
         cls.packages = {path.name.split("_")[0]: path for path in WORK.glob("*.deb")}
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Builds CONSUMER with headroom's SOURCE as a part of it (FetchContent), its libraries SHARED or not; counts what is compiled
-# and what the program weighs, and has PROGRAM, the command line, measure it.
+# Builds CONSUMER with headroom's SOURCE (FetchContent), SHARED or static, and has PROGRAM, the command line,
+# measure it.
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/package_commands.cmake)
 set(most_files 60)
 set(most_bytes 1000000)
 
-# The same files once for both kinds, where there is a ccache.
+# ccache compiles shared files once for both kinds.
 find_program(ccache ccache)
 if(ccache AND NOT LAUNCHER)
   set(LAUNCHER "${ccache}")
@@ -17,12 +17,12 @@ endif()
 file(REMOVE_RECURSE "${WORK}")
 set(settings "-DHEADROOM_SOURCE=${SOURCE}" -DBUILD_SHARED_LIBS=${SHARED} -DHEADROOM_PRECOMPILE=OFF "-DCMAKE_INSTALL_PREFIX=${WORK}/nowhere")
 if(NOT SHARED)
-  # A runner needs none of what these find.
+  # A runner does not need these.
   list(APPEND settings -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON)
 endif()
 build_consumer("${WORK}/build" ${settings})
 
-# Nothing but what the runner links is built.
+# Only the files that the runner links are built.
 file(GLOB_RECURSE objects "${WORK}/build/*.o")
 list(LENGTH objects count)
 message(STATUS "${count} files were compiled")
@@ -42,7 +42,7 @@ if(bytes GREATER most_bytes)
   message(FATAL_ERROR "the stripped runner has ${bytes} bytes, ${most_bytes} at most")
 endif()
 
-# What an experiment includes is quick to compile: no JSON.
+# Headers for experiments compile quickly: no JSON.
 run_command("the headers" ${COMPILER} -std=c++20 -M "-I${SOURCE}/src" "${CONSUMER}/consumer.cpp")
 if(output MATCHES "nlohmann")
   message(FATAL_ERROR "a header that experiments include brings nlohmann/json:\n${output}")
@@ -51,18 +51,18 @@ endif()
 run_command("run --runner" "${PROGRAM}" run --runner "${consumer}" --quick --no-store)
 expect_output("run --runner" scale dot 4096 65536 single double)
 
-# From a shell it hands over to the command line, which HEADROOM names ...
+# From a shell it starts the command line that HEADROOM names ...
 set(ENV{HEADROOM} "${PROGRAM}")
 run_command("consumer --list" "${consumer}" --list)
 expect_output("consumer --list" scale dot)
-# ... or lies in PATH ...
+# ... or the one in PATH ...
 unset(ENV{HEADROOM})
 cmake_path(GET PROGRAM PARENT_PATH folder)
 set(ENV{PATH} "${folder}:$ENV{PATH}")
 run_command("consumer --list by PATH" "${consumer}" --list)
 expect_output("consumer --list by PATH" scale dot)
 
-# ... and says what to do where there is none, or none but itself.
+# ... and fails with advice if it finds only itself or nothing.
 function(expect_refusal title wanted)
   execute_process(COMMAND ${CMAKE_COMMAND} -E env ${ARGN} "${consumer}" --list
     RESULT_VARIABLE status OUTPUT_VARIABLE standard_output ERROR_VARIABLE standard_error)

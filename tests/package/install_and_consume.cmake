@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installs BUILD (made from SOURCE) under WORK, builds CONSUMER against that, runs it, and checks what it prints.
+# Installs BUILD below WORK and builds CONSUMER against it.
 cmake_minimum_required(VERSION 3.25)
 
 include(${CMAKE_CURRENT_LIST_DIR}/package_commands.cmake)
@@ -13,7 +13,7 @@ foreach(file bin/headroom bin/headroom-native bin/headroom-pages bin/headroom-tr
   endif()
 endforeach()
 
-# The package must hold no path of the tree that it was built in: it would work here and nowhere else.
+# The package must be independent of the build tree ...
 file(GLOB_RECURSE package_files "${prefix}/*.cmake")
 foreach(file IN LISTS package_files)
   file(READ "${file}" text)
@@ -25,17 +25,15 @@ foreach(file IN LISTS package_files)
   endforeach()
 endforeach()
 
-# Moved after the install: a package must not depend on where it was put either.
+# ... and of the install prefix.
 file(RENAME "${prefix}" "${WORK}/moved")
 set(prefix "${WORK}/moved")
 
-# What a runner needs of the package, and all of it.
 build_consumer("${WORK}/build" "-DCMAKE_PREFIX_PATH=${prefix}" "-DWANTED_VERSION=${VERSION}"
   -DWANTED_COMPONENTS=runner -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON)
 build_consumer("${WORK}/standalone" "-DCMAKE_PREFIX_PATH=${prefix}" "-DWANTED_VERSION=${VERSION}" -DWANTED_COMPONENTS=headroom
   -DMAIN=standalone)
 
-# Without CMake: the flags that pkg-config tells.
 find_program(pkg_config pkg-config)
 if(pkg_config)
   set(ENV{PKG_CONFIG_PATH} "${prefix}/${LIBDIR}/pkgconfig")
@@ -44,7 +42,7 @@ if(pkg_config)
   run_command("compile by pkg-config" ${COMPILER} -std=c++20 "${CONSUMER}/consumer.cpp" ${flags} -o "${WORK}/by_pkg_config")
 endif()
 
-# Started from a shell, a runner becomes `headroom run`, which HEADROOM names here: a row for each case, verified and measured.
+# From a shell, a runner starts `headroom run` (HEADROOM).
 set(ENV{HEADROOM} "${prefix}/bin/headroom")
 foreach(program build/consumer by_pkg_config)
   if(EXISTS "${WORK}/${program}")
@@ -55,7 +53,7 @@ endforeach()
 run_command("consumer --quick" "${WORK}/build/consumer" --quick --no-store)
 expect_output("consumer --quick" scale dot 4096 65536 single double)
 
-# With headroom::standalone it needs no other program.
+# headroom::standalone needs no other program.
 set(ENV{HEADROOM} /nowhere)
 run_command("standalone --quick" "${WORK}/standalone/consumer" dot --quick --no-store)
 expect_output("standalone --quick" dot single double)

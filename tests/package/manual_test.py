@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cmake/write_manual.cmake: completions and man pages go to the folders of share/ that shells and man read.
+"""cmake/write_manual.cmake writes completions and man pages to the standard folders of share/.
 
     manual_test.py PROGRAM      PROGRAM: the command line
 """

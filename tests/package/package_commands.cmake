@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the scripts of this folder share: a command that must succeed, and what must be in its output.
 
-# Runs a command; sets `output` to its standard output. Fails the test unless it exits with 0.
+# Sets `output` to the command's standard output. Fails the test unless it exits with 0.
 function(run_command title)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE standard_output ERROR_VARIABLE standard_error)
   if(NOT status EQUAL 0)
@@ -20,7 +19,7 @@ function(expect_output title)
   endforeach()
 endfunction()
 
-# Builds the project CONSUMER in BUILD_FOLDER as a user would, with more arguments to cmake.
+# ARGN: additional arguments to cmake.
 function(build_consumer build_folder)
   run_command(configure ${CMAKE_COMMAND} -S "${CONSUMER}" -B "${build_folder}" -G "${GENERATOR}"
     "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}" "-DCMAKE_CXX_FLAGS=${FLAGS}"

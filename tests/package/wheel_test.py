@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make wheel`: a wheel that pip installs where nothing of headroom is, and what it then holds.
+"""`make wheel`: pip installs the wheel in a clean environment.
 
     wheel_test.py BUILD_FOLDER WORK_FOLDER      exit code 77: this Python cannot make environments
 """
@@ -14,7 +14,7 @@ import unittest
 BUILD, WORK = map(pathlib.Path, sys.argv[1:3])
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BRIEF = ("--max-time", "100ms", "--min-time", "0", "--threads", "1", "--no-store")
-# Neither the headroom of whoever runs the tests, nor his history.
+# Excludes the user's headroom and history.
 CLEAN = {name: value for name, value in os.environ.items() if name not in ("HEADROOM", "HEADROOM_STORE", "LD_LIBRARY_PATH")}
 CLEAN.update(HOME=str(WORK), XDG_CACHE_HOME=str(WORK / "cache"), PATH="/usr/bin:/bin")
 

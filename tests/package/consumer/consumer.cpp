@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two experiments of a user: one with an integer axis, one with a text axis.
 #include <cstddef>
 #include <vector>
 
