@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the programs in tools/: each is run on a small tree that breaks one rule, and must say so."""
+"""Tests of the programs in tools/, on small trees that break one rule."""
 import os
 import pathlib
 import re
@@ -43,7 +43,7 @@ class Tree(unittest.TestCase):
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
 
     def assert_breach(self, tool, start):
-        """Exactly one breach, and its line begins so."""
+        """Expects exactly one breach, whose line starts with `start`."""
         result = run_tool(tool, self.root)
         self.assertEqual((result.returncode, result.stderr), (1, ""), result.stdout)
         lines = result.stdout.splitlines()
@@ -52,7 +52,7 @@ class Tree(unittest.TestCase):
 
 
 class Layers(Tree):
-    """A tree of the modules base, stats (which links base and has types of record) and record, and the program cli."""
+    """A tree with the modules base, stats (links base, uses types of record) and record, and the program cli."""
 
     LIBRARY = """headroom_module(base LEVEL -O1 PRIVATE $<BUILD_INTERFACE:nlohmann_json>)
 headroom_module(record)
@@ -417,7 +417,7 @@ class Summary(unittest.TestCase):
 
 @unittest.skipUnless(shutil.which("ctest"), "ctest is not here")
 class RunTests(unittest.TestCase):
-    """tools/run_tests.sh on a folder of small tests. Each counts its runs; `flaky` ones pass from the second on."""
+    """tools/run_tests.sh on small tests that count their runs; `flaky` ones pass from the second run on."""
 
     TESTS = {"steady": "", "flaky_timing": "timing", "broken_timing": "cli;timing", "flaky": "cli", "timing_by_name": "cli"}
 
@@ -478,12 +478,12 @@ class RunTests(unittest.TestCase):
 
 
 class Labels(unittest.TestCase):
-    """`make test` and `make ci` have all tests between them, and tools/run_tests.sh repeats few."""
+    """`make test` and `make ci` together run all tests, and tools/run_tests.sh repeats few."""
 
     ROOT = pathlib.Path(TOOLS).resolve().parent
 
     def ctest_arguments(self, *arguments):
-        """What make hands to tools/run_tests.sh, as a shell splits it."""
+        """Returns the arguments that make passes to tools/run_tests.sh."""
         result = subprocess.run(["make", "-n", "-o", "build", *arguments], capture_output=True, text=True, check=True, cwd=self.ROOT,
                                 env={name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "MFLAGS"})
         line, = [line for line in result.stdout.splitlines() if "run_tests.sh" in line]
@@ -500,7 +500,7 @@ class Labels(unittest.TestCase):
         self.assertEqual(self.ctest_arguments("ci", "CTEST_ARGS=-R clang"), ["-L", "^ci$", "-R", "clang"])
 
     def labelled(self, label):
-        """The tests to which a CMakeLists.txt gives this label beside that of their folder."""
+        """Returns the tests to which a CMakeLists.txt gives this label in addition to the folder's."""
         lists = [path.read_text() for path in (self.ROOT / "tests").rglob("CMakeLists.txt")]
         return [name for text in lists for names in re.findall(rf"set_property\(TEST ([\w ]+) APPEND PROPERTY LABELS {label}\)", text)
                 for name in names.split()]
@@ -527,7 +527,7 @@ class Labels(unittest.TestCase):
 
 
 class Setup(unittest.TestCase):
-    """tools/setup.sh on a machine without apt-get: PATH holds only what the script itself calls."""
+    """tools/setup.sh without apt-get: PATH has only the script's commands."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents name exists: files, and the targets of links.
+"""Checks that files and link targets named in the documents exist.
 
-    tests/checks/docs_test.py [ROOT]        ROOT: the repository, default the one that this file is in
+    tests/checks/docs_test.py [ROOT]        ROOT: the repository, default the one with this file
 
 Files are named from the root (src/headroom/base/files.h) or by the end of their path (base/files.h, files.h).
 """
@@ -19,12 +19,12 @@ SOURCES = ("h", "cpp", "cu", "cuh", "cmake", "css")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
-# What a reader fills in: any name will do.
+# Placeholders that match any name.
 PLACEHOLDER = re.compile(r"(?<![A-Z])(NAME|KIND|MODULE)(?![A-Z])")
-# Not behind a letter, or another part of a path or an address.
+# Not preceded by a letter or another part of a path or address.
 FROM_ROOT = re.compile(rf"(?<![\w./~+-])(?:{'|'.join(FOLDERS)})(?:/[\w.*+-]+)+/?")
 SOURCE = re.compile(rf"(?<![\w./~+*-])[\w./-]*\w\.(?:{'|'.join(SOURCES)})(?![\w/])")
-# A file of the reader in examples, and a project.
+# Files of the reader in examples, and a project.
 OF_OTHERS = {"mine.cpp", "x.cpp", "llama.cpp"}
 
 
@@ -36,17 +36,17 @@ def files_of(root):
 
 
 def ends_of(paths):
-    """Every path, and every end of one: "a/b.h" and "b.h" of a/b.h."""
+    """Returns every path and its suffixes: "a/b.h" and "b.h" for a/b.h."""
     return {path.split("/", count)[-1] for path in paths for count in range(path.count("/") + 1)}
 
 
 def anchor_of(heading):
-    """The anchor that GitHub gives a heading."""
+    """Returns GitHub's anchor for a heading."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
 def missing_files(text, root, ends):
-    """The files that `text` names and that are not below `root`; `ends` as ends_of has them."""
+    """Returns files named in `text` that are missing below `root`; `ends` from ends_of."""
     for match in FROM_ROOT.finditer(text):
         path = match.group().rstrip(".")
         if not any(root.glob(PLACEHOLDER.sub("*", path.rstrip("/")))):
@@ -89,7 +89,7 @@ class Documents(unittest.TestCase):
 
 
 class Findings(unittest.TestCase):
-    """The tests above can fail."""
+    """Tests of the checks above."""
 
     def test_files(self):
         ends = ends_of(["src/headroom/base/files.h"])

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A static build's archives and programs link what they use, and nothing else.
+"""Checks that a static build's archives and programs link what they use, and nothing else.
 
-Usage: links_test.py BUILD_FOLDER. Skipped, exit code 77, where the libraries are shared.
+Usage: links_test.py BUILD_FOLDER. Exits with 77 (skipped) for shared libraries.
 """
 import collections
 import functools
@@ -22,14 +22,14 @@ OF_TRACES = re.compile(r"\bheadroom::trace::")
 
 
 def symbols(path, *options):
-    """(type, name) of each symbol of an archive or a program."""
+    """Yields (type, name) of each symbol of an archive or program."""
     text = subprocess.run(["nm", *options, path], check=True, capture_output=True, text=True).stdout
     return [found.groups() for found in re.finditer(r"^[0-9a-f ]{16,} (\w) (.*)$", text, re.MULTILINE)]
 
 
 @functools.cache
 def archives():
-    """{module: (symbols that others may link, symbols that it leaves undefined)} of the archives that were built."""
+    """Returns {module: (defined symbols, undefined symbols)} of the archives."""
     found = {}
     for name in MODULES:
         path = BUILD / f"lib/libheadroom_{name}.a"
@@ -43,7 +43,7 @@ def archives():
 
 
 def linked_by(name):
-    """The modules that whoever links a module is given with it, by what each uses."""
+    """Returns the modules that linking module `name` brings in."""
     found, waiting = set(), [name]
     while waiting:
         new = set(MODULES[waiting.pop()].uses) - found
@@ -53,7 +53,7 @@ def linked_by(name):
 
 
 def needed_by(name):
-    """{module: a symbol of its archive that the archive of module `name` leaves undefined}"""
+    """Returns {module: one of its symbols that module `name` leaves undefined}."""
     missing = archives()[name][1]
     return {other: min(missing & defined) for other, (defined, _) in archives().items() if other != name and missing & defined}
 
@@ -80,7 +80,7 @@ class Archives(unittest.TestCase):
 
 class Programs(unittest.TestCase):
     def archives_of(self, program):
-        """The modules whose archives a program's command of the linker names."""
+        """Returns the modules whose archives the program's link command names."""
         if not (BUILD / "build.ninja").exists():
             self.skipTest("no build.ninja")
         text = (BUILD / "build.ninja").read_text(encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make` says when the machine lacks something: tools/setup.sh with an apt-get that fails, tools/with_reason.sh."""
+"""Messages of tools/setup.sh with a failing apt-get, and of tools/with_reason.sh."""
 import os
 import pathlib
 import shutil
@@ -27,7 +27,7 @@ class WithFolder(unittest.TestCase):
 
 
 class SetupTest(WithFolder):
-    """apt-get, dpkg-query and dpkg are scripts here; the one package that is wanted is never there."""
+    """Replaces apt-get, dpkg-query and dpkg by scripts; the one wanted package is never installed."""
 
     def setUp(self):
         super().setUp()
@@ -40,7 +40,7 @@ class SetupTest(WithFolder):
         self.script("bin/sudo", '[ "$1" = -n ] && shift\nexec "$@"\n')
 
     def setup_where_apt_says(self, install, update=""):
-        """The result where installing and updating fail with these words; nothing in `update`: it does not fail."""
+        """Runs setup.sh with apt-get failing with these messages; an empty `update` succeeds."""
         self.script("bin/apt-get", 'echo "apt-get $*" >>"$CALLS"\ncase "$*" in\n'
                     f"  update*) echo {update!r}; exit {100 if update else 0} ;;\n  *) echo {install!r}; exit 100 ;;\nesac\n")
         environment = {**os.environ, "PATH": f"{self.root}/bin:{os.environ['PATH']}", "CALLS": str(self.root / "calls")}
@@ -95,7 +95,7 @@ class WithReasonTest(WithFolder):
     def test_an_interrupted_command_goes_on_by_the_same_one(self):
         command = ("import pathlib, signal, time; signal.signal(signal.SIGINT, signal.SIG_DFL); "
                    "pathlib.Path('started').touch(); time.sleep(30)")
-        # Who runs the tests in the background ignores the signal, and so would all that is started here.
+        # A test run in the background inherits the ignored signal.
         process = subprocess.Popen([TOOLS / "with_reason.sh", self.root, sys.executable, "-c", command], cwd=self.root,
                                    stderr=subprocess.PIPE, text=True, start_new_session=True,
                                    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
