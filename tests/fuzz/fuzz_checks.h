@@ -14,7 +14,7 @@
 
 namespace headroom::trace {
 
-/// Ends the program, which is how libFuzzer learns of it.
+/// Aborts unless `is_true`; libFuzzer reports the abort.
 inline void expect(bool is_true, std::string_view what) {
   if (is_true) return;
   fmt::print(stderr, "fuzz: {}\n", what);
@@ -28,7 +28,6 @@ inline void expect_counted_once(const Trace& trace) {
          "an event was not counted once");
 }
 
-/// The same columns, in the same order.
 inline void expect_same_events(const Trace& a, const Trace& b) {
   expect(a.events.start_ns == b.events.start_ns, "other starts");
   expect(a.events.duration_ns == b.events.duration_ns, "other durations");
@@ -41,7 +40,6 @@ inline void expect_same_events(const Trace& a, const Trace& b) {
     expect(a.names[a.events.name[i]] == b.names[b.events.name[i]], "other names");
 }
 
-/// Bytes as a file.
 class MemoryFile {
  public:
   explicit MemoryFile(std::string_view bytes) : file_(::memfd_create("fuzz", MFD_CLOEXEC)) {

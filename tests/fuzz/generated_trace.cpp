@@ -93,7 +93,7 @@ constexpr std::string_view kCollectives[] = {
 constexpr std::string_view kGroups[] = {"0", "1", "default_pg", ""};
 constexpr std::string_view kRanks[] = {"[0, 1]", "[0, 1, 2]", "[1]", "[]", "[0, ...", "0"};
 
-/// One event after the other, each with the arguments that a byte of choices has bits for.
+/// The bits of one byte choose an event's arguments.
 class Writer {
  public:
   explicit Writer(Choices& choices) : choices_(choices) {}
@@ -218,12 +218,12 @@ class Writer {
   }
 
   std::string_view number() { return choices_.one_of(kNumbers); }
-  /// Few enough that events meet.
+  /// A small range, so that events share numbers.
   std::string small() {
     const std::uint8_t choice = choices_.byte();
     return choice < 240 ? std::to_string(choice % 6) : std::string(choices_.one_of(kNumbers));
   }
-  /// Microseconds: most are near each other, some at the ends of what a file may say.
+  /// Microseconds: mostly close together, some at the limits of the format.
   std::string time() {
     const std::uint8_t choice = choices_.byte();
     if (choice < 200) return std::to_string(choice % 50);

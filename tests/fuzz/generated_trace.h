@@ -9,7 +9,7 @@
 
 namespace headroom::trace {
 
-/// Choices that the fuzzer makes, a byte each; 0 once they are used up.
+/// The fuzzer's choices, a byte each; 0 at the end.
 class Choices {
  public:
   explicit Choices(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -22,16 +22,14 @@ class Choices {
     return first;
   }
   std::string_view one_of(std::span<const std::string_view> values) { return values[byte() % values.size()]; }
-  /// All that is left.
   std::string_view rest() const { return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()}; }
 
  private:
   std::span<const std::uint8_t> bytes_;
 };
 
-/// A trace as its profiler would write it, of the events that the choices name: what an analysis joins
-/// (launches and work, operators and calls, groups of ranks) meets far more often than in random text. Times
-/// and numbers may be anything.
+/// A trace of the chosen events: more matches (launches and work, operators and calls, groups of ranks) than
+/// in random text. Times and numbers may be anything.
 std::string generated_trace(Choices& choices, int rank);
 
 }  // namespace headroom::trace

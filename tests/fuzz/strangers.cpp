@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as one kind of what comes from outside (tests/unit/strangers): --input=results.
-// --write-seeds=FOLDER puts whole ones there, and that is all.
+// Fuzzes one kind of untrusted input (tests/unit/strangers): --input=results. --write-seeds=FOLDER only
+// writes valid inputs.
 #include <fmt/format.h>
 
 #include <cstdint>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fuzz_trace_analysis --analysis=NAME: an analysis on whatever a file can make the reader give, with any of
-// its options, over one to three ranks, and every output of it; also `convert` (what was written is strict
-// JSON, and reads as the same events) and `diff`.
+// fuzz_trace_analysis --analysis=NAME: any options, one to three ranks, all outputs; also `convert` (must
+// write strict JSON with the same events) and `diff`.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -23,7 +22,6 @@
 namespace headroom::trace {
 namespace {
 
-/// Values that each option of any analysis takes or refuses.
 constexpr std::string_view kOptionValues[] = {"name", "type",   "shape",  "op",   "stack",  "all", "self-cpu",
                                               "cpu",  "device", "calls",  "0",    "1",      "2",   "-1",
                                               "5",    "1e300",  "1us",    "30us", "100s",   "1%",  "100%",
@@ -53,7 +51,6 @@ AnalysisOptions options_of(const Analysis& analysis, Choices& choices) {
   return options;
 }
 
-/// Every form that a result is shown in.
 void show(TraceReport& report) {
   static_cast<void>(trace_sheet(report.result).text());
   static_cast<void>(trace_sheet(report.result, {true, true, 0}).text());
@@ -160,7 +157,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       analyze(*find_analysis(name), choices);
     }
   } catch (const headroom::Error&) {
-    // No trace, or an option with a value that is none of its kind: said to the user.
+    // Not a trace, or an invalid option: a user error.
   }
   return 0;
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader on any file: gzip, zstd and zip with anything in them.
 #include <string_view>
 
 #include "fuzz_checks.h"
@@ -14,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     expect_counted_once(read(file.path(), options));
   } catch (const headroom::Error&) {
-    // Said to the user: no trace, or a damaged file.
+    // Not a trace, or damaged: a user error.
   }
   return 0;
 }

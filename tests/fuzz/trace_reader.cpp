@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader on any text: no crash, every event counted once, and of a whole file the same events whatever
-// the windows that it is read in, and as many whatever is asked for.
+// No crash, every event counted once; for intact files the result is independent of window size and the
+// number of events of the requested columns.
 #include <string_view>
 
 #include "fuzz_checks.h"
@@ -31,14 +31,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Trace trace = read(text, whole);
     const Trace cut = read(text, pieces);
     const Trace work = read(text, few);
-    // Where text is broken, what is an event is a guess, which more of the text may turn.
+    // In damaged text event boundaries are guesses that depend on later text.
     if (trace.problems.count > 0 || !trace.is_complete) return 0;
     expect(work.events_seen == trace.events_seen, "needs change how many events there are");
     expect(cut.problems.count == 0 && cut.is_complete, "windows break a whole file");
     expect(cut.events_seen == trace.events_seen, "windows change how many events there are");
     expect_same_events(trace, cut);
   } catch (const headroom::Error&) {
-    // Not a trace at all.
+    // Not a trace.
   }
   return 0;
 }

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the seeds of the fuzz targets: small traces in every form that the reader takes.
+"""Makes the seeds of the fuzz targets: small traces in every format of the reader.
 
     tests/fuzz/trace_seeds.py FOLDER        makes FOLDER/text, FOLDER/packed, FOLDER/analysis
 
-With ../shared/traces beside the repository its files of up to 8 KB are seeds too. One that is packed by zstd is made
-where the program is.
+Adds files of up to 8 KB from ../shared/traces, and a zstd file if the program is installed.
 """
 import gzip
 import io
@@ -19,7 +18,7 @@ import sys
 import zipfile
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
-os.environ.setdefault("HEADROOM_BIN", "")  # of command_line.py, which trace_files.py imports
+os.environ.setdefault("HEADROOM_BIN", "")  # for command_line.py, which trace_files.py imports
 sys.path.insert(0, str(TESTS / "cli"))
 from trace_files import SHARED, document, step_events  # noqa: E402
 
@@ -71,7 +70,7 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     own = [text.encode() for text in texts()]
     real = list(real_files())
-    # What generated_trace.h takes its choices from.
+    # Input of generated_trace.h.
     random.seed(1)
     choices = [bytes(random.randrange(256) for _ in range(size)) for size in (20, 100, 400, 1500, 4000)]
     write(folder / "text", own + [unpacked(data) for data in real if not data.startswith(b"PK")])
