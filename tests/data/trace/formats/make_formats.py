@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the traces of this folder that no tool was at hand for, from the published schemas (README.md says which).
+"""Writes this folder's traces for which no tool was available, from the published schemas (see README.md).
 
     python3 make_formats.py [FOLDER]
 
-The same small run in every form: a step in which a launch and a copy start, then a kernel and the copy run.
+The same small run in every format: a step that launches a kernel and a copy.
 """
 import json
 import os
@@ -39,7 +39,7 @@ def fixed64(field, value):
     return varint(field << 3 | 1) + struct.pack("<Q", value)
 
 
-# Perfetto: TracePacket in Trace.packet. What stands below are the fields of its protos by number.
+# Perfetto: Trace.packet of TracePacket; fields by number.
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 
 
@@ -60,7 +60,7 @@ def thread(pid, tid, name):
 
 
 def kineto_slice(uuid, parent, at, length, name, metadata, correlation=0):
-    """As PerfettoTraceBuilder writes it: each event has a track of its own below that of its thread."""
+    """A slice as PerfettoTraceBuilder writes it: each event on a separate track below its thread's."""
     event = number(9, BEGIN) + data(23, name) + number(11, uuid)
     if metadata:
         event += data(4, data(10, "metadata") + data(6, metadata))
@@ -86,7 +86,7 @@ def kineto_perfetto():
     out += kineto_slice(101, 4, base + 1000, 20_500, "aten::mm",
                         '"Sequence number": 12, "Fwd thread id": 0, "Record function id": 0, "Ev Idx": 1, '
                         '"Input Dims": [[64, 64], [64, 64]], "Input type": ["float", "float"]', 2)
-    # What an older profiler says of an annotation.
+    # An annotation as older profilers write it.
     out += kineto_slice(108, 4, base + 40_000, 9000, "Optimizer.step#SGD.step", "", 4)
     out += kineto_slice(107, 4, base + 25_000, 3000, "record_param_comms",
                         '"Collective name": "allreduce", "Group size": 8, "Record function id": 0, "Ev Idx": 2', 3)
@@ -106,7 +106,7 @@ def kineto_perfetto():
 
 
 def sdk_perfetto():
-    """As the tracing SDK and rocprofv3 write it: names by number, a clock of the sequence, packed packets, counters."""
+    """As the tracing SDK and rocprofv3 write it: interned names, a sequence clock, compressed packets, counters."""
     clock = data(6, data(1, number(1, 6) + number(2, 5_000_000)) + data(1, number(1, 3) + number(2, 1_000_000)))
     own = data(6, data(1, number(1, 64) + number(2, 1000) + number(3, 1) + number(4, 1000)) +
                data(1, number(1, 3) + number(2, 1_000_000)))
@@ -115,7 +115,7 @@ def sdk_perfetto():
                  data(3, number(1, 1) + data(2, "corr_id")))
     defaults = data(59, number(58, 64) + data(11, number(11, 10)))
     correlation = data(4, number(1, 1) + number(3, 41))
-    # A list of numbers, and a dictionary in the form of before.
+    # A list of numbers, and a dictionary in the older form.
     nested = data(4, data(10, "grid") + b"".join(data(12, number(4, size)) for size in (66, 2, 1)))
     nested += data(4, data(10, "of") + data(8, number(1, 1) + data(2, "a") + data(3, data(8, "b"))))
     out = packet(clock, sequence=1)
@@ -124,7 +124,7 @@ def sdk_perfetto():
     out += track(11, data(2, "COMPUTE AGENT [1] STREAM [2] (GPU)"))
     out += track(12, data(2, "power"), data(8, b""))
     out += packet(own, number(13, 1), number(41, 1), names, defaults)
-    # Times are differences in microseconds of the sequence's own clock.
+    # Timestamps are deltas in microseconds of the sequence's clock.
     out += packet(number(8, 5), number(13, 2), data(11, number(9, BEGIN) + number(3, 1) + number(10, 1) + correlation))
     out += packet(number(8, 3), number(13, 2), data(11, number(9, END)))
     inner = packet(number(8, 2), number(13, 2), data(11, number(9, BEGIN) + number(11, 11) + number(3, 2) +
@@ -135,7 +135,7 @@ def sdk_perfetto():
     return out
 
 
-# XLA: XSpace, with a plane of a GPU as XLA's profiler writes it where there is one.
+# XLA: XSpace with a GPU plane.
 
 
 def entry(field, key, name):
@@ -246,7 +246,7 @@ def snapshot():
                entry("alloc", at + 32 * MIB, 8 * MIB, first + 2), entry("free_requested", at + 2 * MIB, 6 * MIB, first + 3),
                entry("free_completed", at + 2 * MIB, 6 * MIB, first + 4), entry("alloc", at + 8 * MIB, 4 * MIB, first + 5, loss),
                entry("free_requested", at + 32 * MIB, 8 * MIB, first + 6), entry("snapshot", 0, 0, first + 7)]
-    # What was asked for last was not there: entries of that kind say what was free in place of an address.
+    # The last request failed: "oom" entries have the free bytes instead of an address.
     history.insert(-1, {"action": "oom", "device_free": 5 * MIB, "size": 14 * MIB, "stream": 0, "time_us": first + 7,
                         "frames": loss})
     blocks = [block(at, 2 * MIB, 2 * MIB, "active_allocated", weights), block(at + 2 * MIB, 6 * MIB, 0, "inactive"),
@@ -294,7 +294,7 @@ def rocprofv3():
     return json.dumps({"rocprofiler-sdk-tool": [process]}, indent=1).encode()
 
 
-# Chakra: schema/protobuf/et_def.proto of mlcommons/chakra; each message with its length before it.
+# Chakra: schema/protobuf/et_def.proto of mlcommons/chakra; messages are length-prefixed.
 
 
 def attribute(name, *value):
