@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// In the place of the driver's libnvidia-ml.so.1, for machines without a GPU: two GPUs whose readings follow
-// from how often they were asked. FAKE_NVML holds words for what shall go wrong:
-//   no_driver       initialising fails          mute        no reading is supported
-//   lost            every reading fails         throttled   the power cap and heat hold the clocks down
-// With FAKE_NVML_OLD defined it is the library of a driver that names throttle reasons as before 535.
+// Replaces the driver's libnvidia-ml.so.1 on machines without a GPU: two GPUs whose readings depend on the
+// number of queries. FAKE_NVML lists faults:
+//   no_driver       initialising fails
+//   mute            no reading is supported
+//   lost            every reading fails
+//   throttled       power cap and heat lower the clocks
+// FAKE_NVML_OLD: the throttle reasons have their names from before driver 535.
 #include <cstdlib>
 #include <cstring>
 
@@ -89,7 +91,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, Gpu** gpu) {
   *gpu = &kGpus[index];
   return kSuccess;
 }
-// NVML takes the bus as CUDA writes it too, with a domain of four digits.
+// NVML also accepts CUDA's form of the bus, with a domain of four digits.
 int nvmlDeviceGetHandleByPciBusId_v2(const char* bus, Gpu** gpu) {
   for (Gpu& known : kGpus) {
     if (std::strcmp(bus, known.bus) != 0 && std::strcmp(bus, known.bus + 4) != 0) continue;
