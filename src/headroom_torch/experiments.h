@@ -8,15 +8,13 @@
 
 namespace headroom::torch_runner {
 
-struct Place;  // tensors/tensors.h; main.cpp goes without libtorch's headers
+struct Place;  // main.cpp does not include libtorch's headers
 
-/// Adds every experiment of this folder. Backends of the seed's experiments: "aten", eager as the seed writes
-/// them, outputs made anew by each call; "aten_out", the same operators into outputs made before. The command
-/// line of the runner may name modules (modules.h), and every case can be recorded (op_recorder.h).
+/// Adds every experiment of this folder. Backends: "aten", eager, with new outputs in each call; "aten_out",
+/// with preallocated outputs. The runner's arguments may name modules (modules.h).
 void register_torch_experiments(Registry& registry);
 
-/// The experiments of gpt-fast's benchmark in ATen's operators, without backends. `at` makes of each a
-/// function of a case that runs at the place that `at` knows.
+/// Returns gpt-fast's benchmarks without backends. `at` binds each to a place.
 SeedExperiments placed_experiments(const std::function<Experiment::Function(void (*)(State&, const Place&))>& at);
 
 }  // namespace headroom::torch_runner

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process of one rank. Its environment says which; requests come over the inherited channel.
+// The process of one rank. Requests arrive over the inherited channel.
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -66,7 +66,6 @@ dtensor::WorldPtr connect(const RankPlace& place, double timeout_s) {
   return dtensor::World::connect(options);
 }
 
-/// Answers the requests of one connection.
 class RankService {
  public:
   explicit RankService(const RankPlace& place) : context_(place) {
@@ -75,7 +74,7 @@ class RankService {
     add_dispatch(registry_, context_);
     add_ddp(registry_, context_);
     registry_.trace_with([this](const std::string& folder, const std::function<void()>& run) {
-      // Cleared on failure too: the next calls are samples again.
+      // Cleared on failure too, because the next calls are samples.
       const struct Recording {
         std::string& folder;
         ~Recording() { folder.clear(); }
@@ -110,8 +109,8 @@ class RankService {
 
 }  // namespace
 
-/// Greets as the rank of `place` and answers requests (headroom/ranks/rank_group.h, runner/protocol.h) until
-/// the channel closes.
+/// Greets and answers requests (headroom/ranks/rank_group.h, headroom/runner/protocol.h) until the channel
+/// closes.
 void serve_rank(Channel channel, const RankPlace& place) {
   RankService service(place);
   if (!channel.write_line(dump_json(to_json(hello_of(place))))) return;
@@ -133,10 +132,9 @@ void serve_rank(Channel channel, const RankPlace& place) {
 
 namespace {
 
-/// Makes glibc keep freed memory, as allocators of training programs do. By default it returns blocks of more
-/// than 128 KiB at once, and every iteration that drops its gradients would fault their pages in again, twice
-/// as many without buckets as with them. It also returns the heaps of per-thread arenas, and every case has a
-/// thread: use a single arena.
+/// Keeps freed memory, as allocators of training programs do. glibc unmaps blocks above 128 KiB and the heaps
+/// of per-thread arenas, so each iteration would fault its gradients' pages in again. One arena, because
+/// every case has a thread.
 void keep_freed_memory() {
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_MMAP_MAX, 0);

@@ -24,7 +24,7 @@ double product(at::IntArrayRef sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), 1.0, std::multiplies<>());
 }
 
-/// Sizes of the tensor at `index`; nothing where there is none, or not of `dims` dimensions at least.
+/// Returns nothing if the tensor is absent or has fewer than `dims` dimensions.
 std::optional<at::IntArrayRef> sizes_at(Arguments arguments, std::size_t index, std::size_t dims) {
   if (index >= arguments.size() || !arguments[index].isTensor()) return std::nullopt;
   const at::Tensor& tensor = arguments[index].toTensor();
@@ -40,7 +40,6 @@ std::optional<double> matrices(Arguments arguments) {
   return 2 * product(*left) * static_cast<double>(right->back());
 }
 
-/// [m, k] by [k], or [k] by [k]: each element of the first is multiplied once.
 template <std::size_t First>
 std::optional<double> vectors(Arguments arguments) {
   const auto left = sizes_at(arguments, First, 1);
@@ -48,15 +47,14 @@ std::optional<double> vectors(Arguments arguments) {
   return 2 * product(*left);
 }
 
-/// Size of the result along a dimension: as at::native's conv_output_size.
+/// Output size along a dimension, as at::native's conv_output_size.
 double convolved(std::int64_t input, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
                  std::int64_t dilation) {
   return static_cast<double>((input + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1);
 }
 
-/// convolution(input, weight, bias, stride, padding, dilation, transposed, ...). Weights are [out, in /
-/// groups, ...], of a transposed one [in, out / groups, ...]: each is multiplied once for each place of the
-/// result, of a transposed one for each place of the input.
+/// convolution(input, weight, bias, stride, padding, dilation, transposed, ...). Weights [out, in / groups,
+/// ...] apply once per output position; transposed ones, [in, out / groups, ...], once per input position.
 std::optional<double> convolution(Arguments arguments) {
   const auto input = sizes_at(arguments, 0, 3), weight = sizes_at(arguments, 1, 3);
   if (!input || !weight || input->size() != weight->size() || arguments.size() < 7) return std::nullopt;
@@ -67,7 +65,7 @@ std::optional<double> convolution(Arguments arguments) {
   const bool transposed = arguments[6].toBool();
   const auto stride = arguments[3].toIntVector(), padding = arguments[4].toIntVector(),
              dilation = arguments[5].toIntVector();
-  // One value may stand for all dimensions.
+  // A list of one value applies to all dimensions.
   const auto at = [](const std::vector<std::int64_t>& values, std::size_t dim) {
     return dim < values.size() ? values[dim] : values.back();
   };
@@ -82,8 +80,7 @@ std::optional<double> convolution(Arguments arguments) {
 }
 
 /// convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed,
-/// output_padding, groups, output_mask): for the gradients of input and weights that the mask asks for as
-/// much each as the convolution itself.
+/// output_padding, groups, output_mask).
 std::optional<double> convolution_backward(Arguments arguments) {
   const auto result = sizes_at(arguments, 0, 3), input = sizes_at(arguments, 1, 3),
              weight = sizes_at(arguments, 2, 3);
@@ -138,7 +135,7 @@ std::string dtype_name(at::ScalarType type) {
   return at::toString(type);
 }
 
-/// Operators that move, make or fill tensors; "aten::_to_copy" and "aten::new_empty" are some, too.
+/// Matched within names: "aten::_to_copy", "aten::new_empty".
 constexpr std::array<std::string_view, 7> kMovers{"empty", "resize", "copy",    "clone",
                                                   "fill_", "zero_",  "resolve_"};
 
@@ -147,7 +144,6 @@ bool has_tensor(c10::ArrayRef<const c10::IValue> arguments) {
       arguments, [](const c10::IValue& argument) { return argument.isTensor() || argument.isTensorList(); });
 }
 
-/// Whether the operator only moves, makes or views tensors.
 bool moves_only(const at::RecordFunction& call) {
   const std::string_view name = call.name();
   const auto is_in_name = [&](std::string_view mover) { return name.find(mover) != std::string_view::npos; };
@@ -182,7 +178,7 @@ class FlopCounter final : public OpListener {
     std::erase(open, &ended);
     const bool is_whole = ended.is_counted || ended.has_parts;
     if (!is_whole && (!ended.takes_tensors || moves_only(call))) return;
-    // What has parts that compute is told by them.
+    // The parent is then covered by its parts.
     if (!open.empty()) open.back()->has_parts = true;
     if (!is_whole && !ended.is_part) ++count_.not_counted[call.name()];
   }
@@ -192,7 +188,7 @@ class FlopCounter final : public OpListener {
  private:
   struct Call final : at::ObserverContext {
     bool is_op = false;
-    bool is_part = false;  ///< of a counted one
+    bool is_part = false;  ///< inside a counted operator
     bool is_counted = false;
     bool has_parts = false;  ///< that compute
     bool takes_tensors = false;
@@ -213,7 +209,7 @@ class FlopCounter final : public OpListener {
   }
 
   std::mutex mutex_;
-  std::map<std::uint64_t, std::vector<Call*>> open_;  ///< by the thread that began them
+  std::map<std::uint64_t, std::vector<Call*>> open_;  ///< by calling thread
   FlopCount count_;
 };
 

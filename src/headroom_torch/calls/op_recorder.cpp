@@ -15,8 +15,8 @@
 namespace headroom::torch_runner {
 namespace {
 
-/// Callbacks are plain functions: the listener is found through what libtorch hands from thread to thread.
-/// The place is that of programs; the profiler's own would be taken for a profiler.
+/// Slot of the listener, which libtorch propagates between threads. PROFILER_STATE would be mistaken for a
+/// profiler.
 auto place() {
   return c10::DebugInfoKind::PRODUCER_INFO;
 }
@@ -41,7 +41,7 @@ void end(const at::RecordFunction& call, at::ObserverContext* context) {
   if (listener != nullptr && context != nullptr) listener->end(call, context);
 }
 
-/// Lists that are longer are left out, as Kineto does.
+/// Kineto omits longer lists.
 constexpr std::size_t kMostInList = 30;
 
 TensorShape shape_of(const at::Tensor& tensor) {
@@ -75,7 +75,7 @@ std::string list_text(const Values& values) {
   return text + "]";
 }
 
-/// "Concrete Inputs": the text of a value, nothing of a tensor.
+/// For Kineto's "Concrete Inputs"; empty for a tensor.
 std::string value_text(const c10::IValue& value) {
   if (value.isBool()) return value.toBool() ? "True" : "False";
   if (value.isInt()) return std::to_string(value.toInt());
@@ -96,7 +96,7 @@ std::string type_of(const RecordedArgument& argument) {
   return value->isScalar() ? "Scalar" : "ScalarList";
 }
 
-/// Sizes, or strides, of an argument; of a list one list for each of its tensors.
+/// Returns sizes or strides; for a tensor list, one list per tensor.
 Json numbers_of(const RecordedArgument& argument, std::vector<std::int64_t> TensorShape::*numbers) {
   if (const auto* shape = std::get_if<TensorShape>(&argument)) return shape->*numbers;
   Json list = Json::array();
@@ -106,7 +106,6 @@ Json numbers_of(const RecordedArgument& argument, std::vector<std::int64_t> Tens
   return list;
 }
 
-/// The arguments of operators, by Kineto's names.
 void add_arguments(const RecordedCall& call, Json& to) {
   Json dims = Json::array(), strides = Json::array(), types = Json::array(), values = Json::array();
   for (const RecordedArgument& argument : call.arguments) {
@@ -122,7 +121,7 @@ void add_arguments(const RecordedCall& call, Json& to) {
   to["Input type"] = std::move(types);
 }
 
-/// Where collectives stand: kernels need a device and a stream.
+/// Kineto's kernels need a device and a stream.
 constexpr int kDevice = 0, kStream = 1;
 
 std::int64_t steady_ns() {
@@ -194,7 +193,7 @@ trace::Recording OpRecorder::stop() {
   if (!listening_) throw Error("the recorder of " + file_.string() + " was stopped without a start");
   listening_.reset();
   add_steps(stopped_ns);
-  // What encloses comes first: readers nest by the order of starts.
+  // Enclosing calls first: readers nest by start order.
   std::ranges::stable_sort(calls_, [](const RecordedCall& a, const RecordedCall& b) {
     return std::pair(a.start_ns, -a.duration_ns) < std::pair(b.start_ns, -b.duration_ns);
   });

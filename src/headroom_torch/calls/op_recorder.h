@@ -19,18 +19,17 @@
 
 namespace headroom::torch_runner {
 
-/// Is told of operators (and of the ranges that a program names with record_function): calls on several
-/// threads may overlap.
+/// Receives operator calls and record_function ranges. Calls on several threads may overlap.
 class OpListener {
  public:
   virtual ~OpListener() = default;
-  /// The call begins, on this thread. end() gets what this returns.
+  /// end() receives the returned context.
   virtual std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& call) = 0;
   virtual void end(const at::RecordFunction& call, at::ObserverContext* context) = 0;
 };
 
-/// While it lives, `listener` is told of what this thread calls, and what autograd and torch.jit.fork call
-/// for it on others. Made and destroyed on the same thread, in the order of a stack.
+/// Reports the calls of this thread, and those that autograd and torch.jit.fork make for it elsewhere.
+/// Construct and destroy on one thread, in stack order.
 class Listening {
  public:
   explicit Listening(OpListener& listener);
@@ -43,71 +42,63 @@ class Listening {
   at::CallbackHandle callback_;
 };
 
-/// The arguments of a call; valid in begin() alone. Not RecordFunction::inputs(): a call from TorchScript has
-/// the interpreter's whole stack there, with the arguments at its end.
+/// Valid only in begin(). For a TorchScript call, RecordFunction::inputs() is the interpreter's whole stack.
 c10::ArrayRef<const c10::IValue> arguments_of(const at::RecordFunction& call);
 
-/// What stays of a tensor: holding the tensor itself would change what a program does with its memory.
+/// Metadata of a tensor: holding the tensor would change the program's memory use.
 struct TensorShape {
-  std::string type;  ///< "float", "c10::BFloat16": as Kineto names it
+  std::string type;  ///< Kineto's name: "float", "c10::BFloat16"
   std::vector<std::int64_t> sizes, strides;
 };
 
-/// An argument of an operator: none, a tensor, a list of them, or any other value.
 using RecordedArgument = std::variant<std::monostate, TensorShape, std::vector<TensorShape>, c10::IValue>;
 
-/// One call of an operator, or a range with a name.
 struct RecordedCall {
   std::string name;
   bool is_range = false;
-  std::int64_t start_ns = 0, duration_ns = 0;  ///< on the steady clock
-  std::int64_t thread = 0;                     ///< the kernel's number of it
-  std::int64_t sequence = -1;                  ///< joins forward and backward; -1: none
-  std::uint64_t forward_thread = 0;            ///< of a backward call; 0: none
+  std::int64_t start_ns = 0, duration_ns = 0;  ///< steady clock
+  std::int64_t thread = 0;                     ///< kernel thread ID
+  std::int64_t sequence = -1;                  ///< joins forward and backward; -1 if absent
+  std::uint64_t forward_thread = 0;            ///< of a backward call; 0 if absent
   std::uint64_t record_function = 0;
   std::vector<RecordedArgument> arguments;
 };
 
-/// Everything of `call` but its times; only while it begins.
+/// Returns everything but the times. Valid only in begin().
 RecordedCall recorded(const at::RecordFunction& call);
 
-/// The event of Kineto for `call`: microseconds since `base_ns`; `index` numbers the events of a trace from
-/// 0.
+/// `base_ns` is time 0 of the trace; `index` numbers its events.
 Json kineto_event(const RecordedCall& call, std::int64_t base_ns, std::int64_t process, std::size_t index);
 
-/// Whose trace it is.
 struct TraceSource {
-  std::string backend;  ///< of the process group; empty without one
+  std::string backend;  ///< empty without a process group
   int rank = 0, ranks = 1;
 };
 
-/// A collective that a process group ran on threads of its own. Kineto's form knows such only as kernels of a
-/// device's stream, which is what it becomes, so that analyses find it.
+/// A collective that a process group ran on its own threads. Written as a device kernel, the only form that
+/// Kineto's readers know.
 struct RecordedCollective {
   std::string name;   ///< "all_reduce"
   std::string dtype;  ///< "Float"
   std::int64_t elements = 0;
-  std::int64_t start_ns = 0, duration_ns = 0;  ///< on the steady clock
+  std::int64_t start_ns = 0, duration_ns = 0;  ///< steady clock
 };
 
-/// Records every operator that a thread calls, with the shapes of its arguments, as a trace in Kineto's form:
-/// for `headroom trace`, Perfetto, and whatever reads PyTorch's. What lies between start() and stop() is its
-/// step 0, or with next_step() between them several. start() and stop() are called on the thread that is
-/// recorded; what autograd and torch.jit.fork do for it on others is recorded too.
+/// Records every operator call of a thread as a Kineto trace. Each next_step() begins a step. start() and
+/// stop() must be called on the recorded thread; calls that autograd and torch.jit.fork make for it elsewhere
+/// are included.
 class OpRecorder final : public trace::Recorder, private OpListener {
  public:
-  /// The trace goes to `file`, packed where its name ends in .gz or .zst.
+  /// Compresses `file` if its name ends in .gz or .zst.
   explicit OpRecorder(std::filesystem::path file, TraceSource source = {})
       : file_(std::move(file)), source_(std::move(source)) {}
 
-  /// Throws Error where it records already.
+  /// Throws Error if already recording.
   void start() override;
-  /// Writes the file, whole or not at all, and answers with its path. Throws Error.
+  /// Writes the file atomically and returns its path. Throws Error.
   trace::Recording stop() override;
 
-  /// A step ends, another begins.
   void next_step();
-  /// To be written beside the operators.
   void add(RecordedCollective collective) { collectives_.push_back(std::move(collective)); }
 
  private:

@@ -29,16 +29,14 @@
 
 namespace headroom::torch_runner {
 
-/// The memory of a collective.
 struct CollectiveBuffers {
-  at::Tensor source;           ///< what goes into `in` before each call
-  at::Tensor in, out;          ///< the same where the collective works in place
-  ExpectedValue expected;      ///< in `out`, after a call
-  bool receives_only = false;  ///< this rank puts nothing in
+  at::Tensor source;   ///< copied into `in` before each call
+  at::Tensor in, out;  ///< the same tensor for an in-place collective
+  ExpectedValue expected;
+  bool receives_only = false;  ///< this rank contributes no input
 };
 
-/// The loop around one collective. Run: void(), which starts it and waits for its end; known to the compiler,
-/// so that what is timed is the collective and nothing of ours.
+/// Run: void(), which starts the collective and waits for it; a template parameter to avoid an indirect call.
 template <typename Run>
 class CollectiveLoop final : public CollectiveCase {
  public:
@@ -55,7 +53,7 @@ class CollectiveLoop final : public CollectiveCase {
       ns += time_run();
       note.completed();
     }
-    // Who is done first must not work on where others need the processor for what is timed.
+    // Ranks that finish early must not take CPU time from those still timing.
     dtensor::barrier(group_);
     return ns;
   }
@@ -65,8 +63,8 @@ class CollectiveLoop final : public CollectiveCase {
   }
 
  private:
-  /// New data before every call: an all-reduce in place would else add up what it gave before, and data that
-  /// were not sent at all could look right.
+  /// Fresh data for each call: an in-place all-reduce would accumulate, and stale data could pass as
+  /// received.
   void prepare() {
     if (!buffers_.out.is_same(buffers_.in) || buffers_.receives_only) poison(buffers_.out);
     if (!buffers_.receives_only) buffers_.in.copy_(buffers_.source);
@@ -91,7 +89,6 @@ class CollectiveLoop final : public CollectiveCase {
 
 namespace {
 
-/// Calls `body` with a null pointer of the C++ type of the elements.
 template <typename Body>
 void with_type(at::ScalarType type, Body&& body) {
   switch (type) {
@@ -112,7 +109,7 @@ void with_type(at::ScalarType type, Body&& body) {
 
 template <typename T>
 T as(int value) {
-  // c10's half converts from float alone.
+  // c10::Half converts only from float.
   if constexpr (std::is_same_v<T, at::Half>) {
     return at::Half(static_cast<float>(value));
   } else {
@@ -122,20 +119,18 @@ T as(int value) {
 
 using CollectiveCasePtr = std::unique_ptr<CollectiveCase>;
 
-/// What all collectives are made from.
 struct Parts {
   const CollectiveSetup& setup;
   const dtensor::Group& group;
   CollectivePattern pattern;
   at::ScalarType type;
   std::int64_t whole;  // elements
-  std::int64_t share;  // of each rank
+  std::int64_t share;  // per rank
   int rank;
 
   at::Tensor make(std::int64_t elements) const {
     return at::zeros({elements}, at::TensorOptions().dtype(type));
   }
-  /// What this rank puts in.
   at::Tensor source(std::int64_t elements) const {
     at::Tensor made = make(elements);
     fill_with(made, [&](std::int64_t place) { return pattern.value(rank, place); });
@@ -180,7 +175,7 @@ CollectiveCasePtr all_gather(const Parts& parts) {
                      backend = &parts.backend()]() mutable { backend->allgather(pieces, sent)->wait(); });
 }
 
-/// All equal parts, which is what empty lists of sizes say.
+/// Empty size lists mean equal parts.
 void exchange(CollectiveBackend& backend, at::Tensor& to, at::Tensor& from) {
   std::vector<std::int64_t> received, sent;
   backend.alltoall_base(to, from, received, sent)->wait();
@@ -209,7 +204,7 @@ CollectiveCasePtr reduce_scatter(const Parts& parts) {
   });
 }
 
-/// Half of the bytes that an all-reduce of the whole would move.
+/// Moves half the bytes of an all-reduce of the whole.
 CollectiveCasePtr composed_reduce_scatter(const Parts& parts) {
   at::Tensor in = parts.make(parts.whole), out = parts.make(parts.share);
   at::Tensor received = parts.make(parts.whole);
@@ -221,7 +216,6 @@ CollectiveCasePtr composed_reduce_scatter(const Parts& parts) {
                     });
 }
 
-/// By how many ranks the group has.
 using Traits = std::map<int, CollectiveBackendTraits>;
 
 CollectiveSetup setup_of(const std::string& op, const State& state, int world) {
@@ -238,7 +232,6 @@ CollectiveSetup setup_of(const std::string& op, const State& state, int world) {
   return setup;
 }
 
-/// Said before anything is taken; the ranks of a machine share what there is.
 void require_memory(const RankContext& context, const CollectiveSetup& setup, const State& state) {
   const int here = context.ranks_here(setup.ranks);
   const auto need = static_cast<double>(collective_footprint(setup.bytes)) * here;
@@ -256,7 +249,6 @@ void report(const CollectiveSetup& setup, State& state) {
   state.work({.dtype = {}, .exchanged = exchanged_bytes(setup.op, setup.bytes, setup.ranks)});
 }
 
-/// What all ranks of the group tell each other, by rank.
 std::vector<std::int64_t> gather(const dtensor::Group& group, std::int64_t number) {
   std::vector<at::Tensor> sent{at::full({1}, number, at::kLong)};
   at::Tensor all = at::empty({group.size()}, at::kLong);
@@ -265,7 +257,6 @@ std::vector<std::int64_t> gather(const dtensor::Group& group, std::int64_t numbe
   return {all.data_ptr<std::int64_t>(), all.data_ptr<std::int64_t>() + group.size()};
 }
 
-/// The limit of collectives: what each rank sends goes to the next without a library.
 void measure_exchange(RankContext& context, State& state) {
   const std::size_t bytes = static_cast<std::size_t>(state.integer("bytes"));
   const auto ranks = static_cast<int>(state.integer("ranks"));
@@ -360,7 +351,7 @@ CollectiveBackendTraits backend_traits(const dtensor::Group& group) {
     group.connection->backend->_reduce_scatter_base(out, in)->wait();
     traits.has_reduce_scatter = true;
   } catch (const std::exception&) {
-    // 1.13's gloo says so before it sends anything, on every rank alike.
+    // gloo 1.13 throws on every rank before sending anything.
   }
   return traits;
 }

@@ -22,23 +22,17 @@
 
 namespace headroom::torch_runner {
 
-/// What one case takes of a GPU's memory through libtorch's allocator.
-///
-/// A graph of captured launches writes where the tensors were that its launches made, long after these are
-/// gone. What is allocated during a capture therefore comes from a pool that nobody else gets memory of while
-/// this lives, as at::cuda::CUDAGraph has one. The graphs of a case share it: each iteration writes what it
-/// reads, and the stream runs them one after the other.
+/// A captured graph keeps writing where its tensors were, so captures allocate from a private pool, as in
+/// at::cuda::CUDAGraph. The graphs of a case can share it: each iteration writes before it reads, and the
+/// stream runs them in order.
 class CaseMemory {
  public:
-  /// Of what is allocated for `stream`.
   explicit CaseMemory(c10::cuda::CUDAStream stream);
-  /// After the graphs and tensors of the case. Gives back to the driver what no other case holds: runners of
-  /// the same run need memory too.
+  /// Destroy after the case's graphs and tensors. Returns memory to the driver, for other runners.
   ~CaseMemory();
   CaseMemory(const CaseMemory&) = delete;
   CaseMemory& operator=(const CaseMemory&) = delete;
 
-  /// Calls `capture`, which captures launches into a graph.
   void around_capture(const std::function<void()>& capture);
 
  private:
@@ -74,11 +68,10 @@ CaseMemory::CaseMemory(c10::cuda::CUDAStream stream)
 
 CaseMemory::~CaseMemory() {
   try {
-    // Each capture took the pool once more.
     for (; captures_ > 0; --captures_) allocator::releasePool(stream_.device_index(), pool_);
     allocator::emptyCache();
   } catch (const std::exception&) {
-    // A device that failed has told why where it failed, and takes its memory with the process.
+    // A failed device has been reported already.
   }
 }
 
@@ -96,9 +89,8 @@ void CaseMemory::around_capture(const std::function<void()>& capture) {
   allocator::endAllocateToPool(device, pool_);
 }
 
-/// `run` on the first GPU of CUDA_VISIBLE_DEVICES: its tensors lie there, ATen's operators go into the
-/// device's one stream, and samples are timed on the device (measure_on_device). A case for which the device
-/// has not memory enough is skipped; throws Error with what ATen says where it fails otherwise.
+/// Runs `run` on the first GPU of CUDA_VISIBLE_DEVICES, timed on the device. Skips a case that exceeds device
+/// memory; throws Error for other failures.
 Experiment::Function on_cuda(PlacedExperiment run) {
   return [run](State& state) {
     try {
@@ -111,9 +103,8 @@ Experiment::Function on_cuda(PlacedExperiment run) {
   };
 }
 
-/// Adds the experiments of gpt-fast's benchmark in ATen's operators on a GPU. Backends: "aten_cuda", eager,
-/// outputs made anew by each call; "aten_cuda_out", the same operators into outputs made before, where CUDA
-/// has such. The registry then needs a CUDA device (Registry::require_with).
+/// Adds gpt-fast's benchmarks in ATen operators. Backends: "aten_cuda", with new outputs in each call;
+/// "aten_cuda_out", with preallocated outputs. The registry then requires a CUDA device.
 void register_torch_cuda_experiments(Registry& registry) {
   registry.require_with(cuda::require_device);
   registry.trace_with(trace::record_call<cuda::CuptiRecorder>);
@@ -122,7 +113,7 @@ void register_torch_cuda_experiments(Registry& registry) {
   SeedExperiments experiments = placed_experiments(on_cuda);
   for (SeedExperiment* one : {&experiments.gemv, &experiments.gather_gemv})
     one->backends = {"aten_cuda", "aten_cuda_out"};
-  // native_layer_norm has no kernel that writes into an output: with one it would copy what it made.
+  // On CUDA, native_layer_norm.out copies its result into the output.
   for (SeedExperiment* one : {&experiments.layer_norm, &experiments.mlp_layer_norm_gelu})
     one->backends = {"aten_cuda"};
   add_seed_experiments(registry, experiments, "cuda");
@@ -132,7 +123,7 @@ void register_torch_cuda_experiments(Registry& registry) {
 
 namespace {
 
-/// Runs before main(), which the library headroom_runner_main brings.
+/// Runs before main(), which is in headroom_runner_main.
 [[maybe_unused]] const bool registered =
     (headroom::torch_runner::register_torch_cuda_experiments(headroom::registry()), true);
 

@@ -8,7 +8,7 @@
 #include "headroom_torch/ddp/reducer.h"
 #include "headroom_torch/dtensor/connection.h"
 
-// Since 2.0 it takes a ProcessGroup around the backend that our groups are, and its constructor drifts.
+// Since 2.0 c10d::Reducer takes a ProcessGroup, not our groups' backend, and its constructor varies.
 #if HEADROOM_TORCH_HAS_GLOO && !HEADROOM_TORCH_AT_LEAST(2, 0) && \
     __has_include(<torch/csrc/distributed/c10d/reducer.hpp>)
 #define HEADROOM_TORCH_HAS_REDUCER 1
@@ -37,7 +37,7 @@ class C10dReducer final : public GradientReducer {
     const auto most = static_cast<std::size_t>(bucket_bytes);
     const std::size_t first = std::min<std::size_t>(c10d::kDefaultFirstBucketBytes, most);
     auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(values, {first, most}, sparse);
-    // As DistributedDataParallel does: the last layer's gradients come first.
+    // As DistributedDataParallel does.
     std::ranges::reverse(buckets);
     std::ranges::reverse(limits);
     reducer_ =
@@ -50,7 +50,7 @@ class C10dReducer final : public GradientReducer {
     reducer_->prepare_for_forward();
     if (reduction == Reduction::kAverage) reducer_->prepare_for_backward({});
   }
-  void finish() override {}  // the end of the backward pass has waited
+  void finish() override {}  // backward() has waited
   std::vector<BucketTimes> times(const WorkClock& /*clock*/) override { return {}; }
   std::vector<std::string> unused() const override { return {}; }
 

@@ -17,18 +17,13 @@
 namespace headroom::torch_runner {
 namespace {
 
-/// Adds parameters and buffers to lists, initialised as PyTorch's layers are.
 class LayerMaker {
  public:
   LayerMaker(std::vector<Parameter>& parameters, std::vector<at::Tensor>& buffers, std::uint64_t seed);
 
-  /// Values as they are.
   at::Tensor add(const std::string& name, at::Tensor value);
-  /// What is no parameter.
   at::Tensor buffer(at::Tensor value);
-  /// Normal with the standard deviation `deviation`.
   at::Tensor normal(const std::string& name, at::IntArrayRef sizes, double deviation);
-  /// Uniform in [-bound, bound).
   at::Tensor uniform(const std::string& name, at::IntArrayRef sizes, double bound);
 
  private:
@@ -49,7 +44,6 @@ struct Convolution {
   std::int64_t stride = 1, padding = 0, groups = 1;
 };
 
-/// Over the channels of [n, channels, h, w].
 struct BatchNorm {
   BatchNorm() = default;
   BatchNorm(LayerMaker& maker, const std::string& name, std::int64_t channels);
@@ -67,7 +61,6 @@ struct Linear {
   at::Tensor weight, bias;
 };
 
-/// Over the last dimension.
 struct LayerNorm {
   LayerNorm() = default;
   LayerNorm(LayerMaker& maker, const std::string& name, std::int64_t size);
@@ -79,7 +72,6 @@ struct LayerNorm {
 constexpr std::int64_t kMlpWidth = 1024, kMlpClasses = 1000;
 constexpr int kHidden = 4;
 
-/// A generator of random numbers on the CPU.
 at::Generator seeded(std::uint64_t seed) {
   return at::detail::createCPUGenerator(seed);
 }
@@ -113,10 +105,10 @@ constexpr std::int64_t kImageClasses = 1000;
 struct Shape {
   std::array<int, 4> blocks;
   bool bottleneck = true;
-  std::int64_t groups = 1, width = 64;  ///< of a group, at 64 planes
+  std::int64_t groups = 1, width = 64;  ///< per group, at 64 planes
 };
 
-/// Two 3x3 convolutions, or 1x1, 3x3, 1x1 around a bottleneck, beside the identity (or its projection).
+/// Two 3x3 convolutions or a 1x1, 3x3, 1x1 bottleneck, plus identity or projection.
 class Block {
  public:
   Block(LayerMaker& maker, const std::string& name, const Shape& shape, std::int64_t in, std::int64_t planes,
@@ -298,7 +290,7 @@ at::Tensor LayerMaker::uniform(const std::string& name, at::IntArrayRef sizes, d
 Convolution::Convolution(LayerMaker& maker, const std::string& name, std::int64_t in, std::int64_t out,
                          std::int64_t kernel, std::int64_t stride_, std::int64_t groups_)
     : stride(stride_), padding(kernel / 2), groups(groups_) {
-  // Kaiming's normal values by the fan out, as torchvision's ResNet has it.
+  // Kaiming's initialisation by fan-out, as in torchvision's ResNet.
   const double deviation = std::sqrt(2.0 / static_cast<double>(out * kernel * kernel));
   weight = maker.normal(name + ".weight", {out, in / groups, kernel, kernel}, deviation);
 }
@@ -327,14 +319,13 @@ LayerNorm::LayerNorm(LayerMaker& maker, const std::string& name, std::int64_t si
     : weight(maker.add(name + ".weight", at::ones({size}, at::kFloat))),
       bias(maker.add(name + ".bias", at::zeros({size}, at::kFloat))) {}
 
-/// Four hidden layers of 1024 with ReLU on 1024 inputs, 1000 classes.
+/// 1024 inputs, four hidden layers of 1024 with ReLU, 1000 classes.
 std::unique_ptr<Model> mlp(std::uint64_t seed) {
   return std::make_unique<Mlp>(seed);
 }
 
-// The residual networks of torchvision, 1000 classes: He et al., "Deep residual learning for image
-// recognition" (2015), with the stride in the 3x3 convolution; Xie et al., "Aggregated residual
-// transformations" (2016). Initialised by `seed`.
+// torchvision's residual networks, 1000 classes: He et al., "Deep residual learning for image recognition"
+// (2015), with the stride in the 3x3 convolution; Xie et al., "Aggregated residual transformations" (2016).
 std::unique_ptr<Model> resnet18(std::uint64_t seed) {
   return std::make_unique<ResNet>(Shape{{2, 2, 2, 2}, false}, seed);
 }
@@ -351,8 +342,7 @@ std::unique_ptr<Model> resnext101_32x8d(std::uint64_t seed) {
   return std::make_unique<ResNet>(Shape{{3, 4, 23, 3}, true, 32, 8}, seed);
 }
 
-/// A causal language model: 64 tokens of a vocabulary of 1000, four pre-norm layers of 256 with four heads
-/// and a feed-forward part of 1024 (GELU), learned positions, a head of its own. An example is a sequence.
+/// A causal language model with pre-norm layers, GELU, learned positions and an untied head.
 std::unique_ptr<Model> transformer(std::uint64_t seed) {
   return std::make_unique<Transformer>(seed);
 }
@@ -382,7 +372,7 @@ std::unique_ptr<Model> make_model(std::string_view name, std::uint64_t seed) {
 }
 
 void Model::move_to(c10::Device device) {
-  if (device.is_cpu()) return;  // they were made there, and never come back
+  if (device.is_cpu()) return;  // never moved back
   const at::NoGradGuard no_grad;
   for (const Parameter& parameter : parameters_) parameter.value.set_data(parameter.value.to(device));
   for (const at::Tensor& buffer : buffers_) buffer.set_data(buffer.to(device));

@@ -54,14 +54,13 @@ at::Tensor tensor_over(std::vector<std::int64_t>& numbers) {
 struct Bucket {
   at::Tensor flat;
   std::vector<std::size_t> members;
-  std::size_t missing = 0;  ///< members that have no gradient yet in this pass
+  std::size_t missing = 0;  ///< without a gradient in this pass
   PendingCall pending;
   Moment launched, completed;
 };
 
-/// What is known of one parameter.
 struct Slot {
-  at::Tensor view;  ///< of its bucket; undefined where it is in none
+  at::Tensor view;  ///< into its bucket; undefined if it is in none
   std::size_t bucket = 0;
   bool ready = false;                                     ///< in this pass
   decltype(torch::autograd::Edge::function) accumulator;  ///< the parameter holds it weakly
@@ -78,7 +77,7 @@ class BucketReducer final : public GradientReducer {
         slots_(parameters_.size()),
         share_(at::scalar_to_tensor(1.0 / group_.size())) {
     share_.unsafeGetTensorImpl()->set_wrapped_number(true);
-    // The backward pass runs from the last layer to the first, or nearly so.
+    // Roughly the order of the backward pass.
     std::vector<std::size_t> order(parameters_.size());
     std::iota(order.rbegin(), order.rend(), std::size_t{0});
     make_buckets(order);
@@ -133,7 +132,6 @@ class BucketReducer final : public GradientReducer {
         }));
   }
 
-  /// The gradient of a parameter is complete.
   void take(std::size_t index) {
     if (reduction_ == Reduction::kAccumulate) return;
     Slot& slot = slots_[index];
@@ -159,14 +157,14 @@ class BucketReducer final : public GradientReducer {
     launch_full();
   }
 
-  /// A parameter that this rank did not use counts as zero where another rank did.
+  /// A parameter unused on this rank counts as zero.
   void fill_up(Bucket& bucket) {
     for (const std::size_t index : bucket.members) {
       Slot& slot = slots_[index];
       if (slot.ready) continue;
       at::Tensor& gradient = parameters_[index].value.mutable_grad();
       if (gradient.defined()) {
-        at::mul_out(slot.view, gradient, share_);  // what passes before accumulated
+        at::mul_out(slot.view, gradient, share_);  // accumulated by earlier passes
       } else {
         slot.view.zero_();
       }
@@ -175,7 +173,7 @@ class BucketReducer final : public GradientReducer {
     bucket.missing = 0;
   }
 
-  /// In the order of the buckets, so that all ranks do the same.
+  /// In bucket order, so that all ranks issue the same sequence.
   void launch_full() {
     for (; next_ < buckets_.size() && buckets_[next_].missing == 0; ++next_) {
       Bucket& bucket = buckets_[next_];
@@ -208,7 +206,7 @@ class BucketReducer final : public GradientReducer {
     buckets_ = std::move(buckets);
   }
 
-  /// Buckets in the order observed on the first rank; what it did not use but another did comes last.
+  /// Rebuilds buckets in the first rank's order; parameters used only elsewhere follow.
   void rebuild() {
     observing_ = false;
     std::vector<std::int64_t> used(parameters_.size(), 0), order(parameters_.size(), -1);
@@ -241,12 +239,12 @@ class BucketReducer final : public GradientReducer {
   std::int64_t bucket_bytes_;
   WorkClock clock_;
   std::vector<Slot> slots_;
-  at::Tensor share_;  ///< one over the number of ranks
+  at::Tensor share_;  ///< 1 / number of ranks
   std::vector<Bucket> buckets_;
   Reduction reduction_ = Reduction::kAverage;
   bool observing_ = true;
-  std::size_t next_ = 0;               ///< bucket to launch
-  std::vector<std::size_t> observed_;  ///< parameters in the order of this pass
+  std::size_t next_ = 0;
+  std::vector<std::size_t> observed_;
   std::vector<std::string> unused_;
 };
 
@@ -280,8 +278,7 @@ std::int64_t WorkClock::ns(const Moment& moment) const {
 }
 
 struct PendingCall::State {
-  /// What the thread that completes a collective of gloo writes to; apart from `work`, which holds that
-  /// thread's callback.
+  /// Written by gloo's thread. Separate from `work`, which owns that thread's callback: no reference cycle.
   struct Account {
     Account(const dtensor::Group& group, const at::Tensor& flat)
         : note(group, "all_reduce", at::toString(flat.scalar_type()), flat.numel(), flat.numel()) {}
@@ -291,7 +288,7 @@ struct PendingCall::State {
 
   std::shared_ptr<Account> account;
   WorkPointer work;
-  dtensor::DeviceEvent completed;  ///< NCCL's
+  dtensor::DeviceEvent completed;  ///< NCCL only
 };
 
 void PendingCall::wait(const dtensor::Group& group, const char* what) {

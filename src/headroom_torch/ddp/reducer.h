@@ -16,13 +16,12 @@
 
 namespace headroom::torch_runner {
 
-/// The time at which work of this process's device was done: known at once on the CPU, an event on a GPU.
+/// Completion time of device work: a time on the CPU, an event on a GPU.
 struct Moment {
-  std::int64_t ns = 0;  ///< of the steady clock, if there is no event
+  std::int64_t ns = 0;  ///< steady clock, if there is no event
   dtensor::DeviceEvent event{};
 };
 
-/// Current time of the steady clock.
 std::int64_t steady_now_ns();
 
 /// Times of one device's work in nanoseconds of the steady clock.
@@ -33,13 +32,12 @@ class WorkClock {
   c10::Device device() const { return device_; }
   bool is_cpu() const { return device_.is_cpu(); }
 
-  /// Waits until the device is idle and makes that the origin of GPU times, which keeps them exact.
+  /// Waits until the device is idle, and makes that the origin of GPU times.
   void restart();
-  /// The moment at which the work enqueued so far by this thread is done.
+  /// Returns when this thread's work enqueued so far is done.
   Moment now() const;
-  /// Waits for all work of the device.
   void await() const;
-  /// Call it after await(), or when the moment is known to have passed.
+  /// Call after await().
   std::int64_t ns(const Moment& moment) const;
 
  private:
@@ -48,16 +46,14 @@ class WorkClock {
   dtensor::DeviceEvent started_;
 };
 
-/// A collective in flight.
 class PendingCall {
  public:
-  /// Waits for the collective. On a GPU the current stream waits and the host does not. Throws Error naming
-  /// `what` and the ranks if it failed or timed out. Does nothing if none was started.
+  /// Waits for a started collective; on a GPU only the current stream waits. Throws Error naming `what` and
+  /// the ranks if it fails.
   void wait(const dtensor::Group& group, const char* what);
-  /// Whether a collective was started and completed() was not called.
   bool is_started() const { return state_ != nullptr; }
-  /// Returns the time of completion and resets this. Call it after wait(), and on a GPU after
-  /// WorkClock::await(). Throws std::logic_error if nothing was started.
+  /// Resets this. Call after wait(), on a GPU after WorkClock::await(). Throws std::logic_error if nothing
+  /// was started.
   Moment completed();
 
  private:
@@ -66,70 +62,63 @@ class PendingCall {
   std::shared_ptr<State> state_;
 };
 
-/// Starts an in-place sum of `flat` over the ranks. The group has more than one rank.
+/// In place, over at least two ranks.
 PendingCall start_sum(const dtensor::Group& group, const at::Tensor& flat);
 
-// These do nothing for a group of one rank, and throw Error if a rank is lost or late. Numbers on the CPU
-// are exchanged through the group's device.
+// No-ops for a single rank. Throw Error if a rank is lost or late. Numbers on the CPU are exchanged through
+// the group's device.
 void meet(const dtensor::Group& group);  ///< a barrier
 void copy_of_first(const dtensor::Group& group, at::Tensor tensor);
 void copy_of_first(const dtensor::Group& group, std::vector<std::int64_t>& numbers);
 void largest_of(const dtensor::Group& group, std::vector<std::int64_t>& numbers);
-/// Throws Error on all ranks if the checksum of a rank differs from the first rank's: "rank 1 has other
-/// parameters than rank 0" for the `what` "other parameters".
+/// Throws Error on all ranks if a checksum differs from the first rank's: "rank 1 has `what` than rank 0".
 void require_same(const dtensor::Group& group, std::uint64_t checksum, const std::string& what);
 
-/// Limit of the first bucket, small so that the first reduction starts early, as in PyTorch's DDP.
+/// Small, so that the first reduction starts early, as in PyTorch's DDP.
 inline constexpr std::int64_t kFirstBucketBytes = 1 << 20;
 
-/// Cuts `order` into buckets of gradients. A bucket is closed once it holds at least its limit; the limit of
-/// the first is min(kFirstBucketBytes, limit). `bytes` is indexed by parameter.
+/// Cuts `order` into buckets. A bucket is closed once it holds its limit; that of the first is
+/// min(kFirstBucketBytes, limit). `bytes` is indexed by parameter.
 std::vector<std::vector<std::size_t>> plan_buckets(const std::vector<std::size_t>& order,
                                                    const std::vector<std::int64_t>& bytes,
                                                    std::int64_t limit);
 
-/// Treatment of the gradients of a backward pass.
 enum class Reduction {
-  kAverage,     ///< each becomes the mean over the ranks
-  kLocal,       ///< the same work in this process, but nothing is sent
-  kAccumulate,  ///< they add up until the next averaging pass (DDP's no_sync)
+  kAverage,     ///< mean over the ranks
+  kLocal,       ///< same local work, but nothing is sent
+  kAccumulate,  ///< summed until the next averaging pass (DDP's no_sync)
 };
 
-/// Launch and completion of a bucket in nanoseconds of the steady clock. On a GPU: when its gradients were
-/// ready to be sent, and when their sum was ready.
+/// Times of a bucket in nanoseconds of the steady clock. On a GPU: when its gradients were ready to send, and
+/// when their sum was ready.
 struct BucketTimes {
   std::int64_t bytes = 0, tensors = 0;
   std::int64_t launched_ns = 0, completed_ns = 0;
 };
 
-/// Averages the gradients of a model over ranks. Every backward pass is enclosed by begin() and finish(); all
-/// ranks make the same sequence of passes with the same Reductions.
+/// begin() and finish() enclose every backward pass; all ranks make the same passes.
 class GradientReducer {
  public:
   virtual ~GradientReducer() = default;
   virtual void begin(Reduction reduction) = 0;
-  /// Waits for the reductions in flight. Throws Error if a rank is lost or late.
+  /// Throws Error if a rank is lost or late.
   virtual void finish() = 0;
-  /// Times of the last pass that was not kAccumulate, in launch order; empty if unknown. On a GPU call it
-  /// after clock.await().
+  /// Returns the times of the last pass that was not kAccumulate, in launch order; empty if unknown. On a GPU
+  /// call it after clock.await().
   virtual std::vector<BucketTimes> times(const WorkClock& clock) = 0;
-  /// Names of the parameters that no rank's first averaging pass reached; they are not reduced.
+  /// The parameters that the first averaging pass reached on no rank; they are not reduced.
   virtual std::vector<std::string> unused() const = 0;
 };
 
 /// Headroom's reducer, which overlaps averaging with the backward pass. Gradients are views of buckets; a
 /// full bucket is reduced at once, in the same order on all ranks. The first averaging pass observes the
-/// order of gradients on the group's first rank, and the buckets of later passes follow it. A parameter that
-/// was unused then and gets a gradient later causes an Error in that pass. Gradients that are undefined
-/// before a pass are copied into their bucket without an addition.
-///
-/// `group` may have one rank. The parameters are on its device and must not be replaced while this lives.
+/// gradient order of the group's first rank for later buckets; a parameter unused then that gets a gradient
+/// later causes an Error. The parameters are on the group's device and must not be replaced while this lives.
 std::unique_ptr<GradientReducer> bucket_reducer(const std::vector<Parameter>& parameters,
                                                 dtensor::Group group, std::int64_t bucket_bytes);
 
-/// c10d::Reducer as configured by PyTorch's DistributedDataParallel, with gradients as views of buckets; for
-/// comparison. It treats kLocal as kAccumulate and reports no times. Throws Error for one rank, or if it was
-/// not built.
+/// c10d::Reducer as configured by PyTorch's DistributedDataParallel, for comparison. It treats kLocal as
+/// kAccumulate and reports no times. Throws Error for one rank, or if not built.
 std::unique_ptr<GradientReducer> c10d_reducer(const std::vector<Parameter>& parameters, dtensor::Group group,
                                               std::int64_t bucket_bytes);
 

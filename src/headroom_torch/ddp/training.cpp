@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::int64_t kGrain = 32768;
 
-/// Images of the trial passes: large enough for every stride of the networks.
+/// Fits every stride of the networks.
 constexpr std::int64_t kTrialImage = 64;
 
 #if HEADROOM_TORCH_AT_LEAST(2, 0)
@@ -41,7 +41,6 @@ using Total = std::size_t;
 using Total = std::int64_t;
 #endif
 
-/// Follows what this thread takes and gives back.
 class MemoryWatch final : public c10::MemoryReportingInfoBase {
  public:
   void reportMemoryUsage(void* /*pointer*/, std::int64_t change, Total /*allocated*/, Total /*reserved*/,
@@ -80,7 +79,6 @@ std::uint64_t checksum_of(const Model& model) {
   return checksum.value();
 }
 
-/// Of names and shapes.
 std::uint64_t layout_of(const Model& model) {
   Fnv1a checksum;
   for (const Parameter& parameter : model.parameters()) {
@@ -95,7 +93,6 @@ struct Reach {
   std::int64_t begin, end;
 };
 
-/// Nanoseconds in which at least one of the reaches was open, up to `until`.
 std::int64_t covered_ns(std::vector<Reach> reaches, std::int64_t until) {
   std::ranges::sort(reaches, {}, &Reach::begin);
   std::int64_t total = 0, reached = 0;
@@ -107,15 +104,12 @@ std::int64_t covered_ns(std::vector<Reach> reaches, std::int64_t until) {
   return total;
 }
 
-/// Iterations in a trace.
 constexpr int kTraced = 2;
 constexpr double kSecondsPerNs = 1e-9;
 
-/// What a case will keep, of the memory that all cases of a group share: it counts from when the case is
-/// prepared until it has taken it.
+/// Charged to the shared total until the case allocates.
 class Reservation {
  public:
-  /// `reserved`: by all cases together.
   Reservation(double& reserved, double bytes) : reserved_(reserved), bytes_(bytes) { reserved_ += bytes_; }
   ~Reservation() { end(); }
   Reservation(const Reservation&) = delete;
@@ -127,8 +121,7 @@ class Reservation {
   double bytes_;
 };
 
-/// Skips the case where the cases that are prepared would keep more than there is, with one of them at a time
-/// in an iteration, which takes `passing` bytes of each rank.
+/// Skips the case if all prepared cases and one iteration exceed the memory.
 void require_memory(const State& state, const RankPlace& place, double reserved, double passing, int ranks,
                     bool on_gpu) {
   const double need = reserved + passing * ranks;
@@ -142,7 +135,6 @@ void require_memory(const State& state, const RankPlace& place, double reserved,
       format_bytes(need), format_bytes(available)));
 }
 
-/// What is measured in each iteration, in s but for the share.
 class RoundColumns {
  public:
   RoundColumns(State& state, bool is_reducing) {
@@ -210,7 +202,6 @@ void conclude(const Training& training, State& state) {
   }
 }
 
-/// Of all ranks of a machine together, which share what it can do.
 Work work_of(Model& model, const TrainingSetup& setup, int ranks, int here) {
   const double flops = training_flops(model, setup.image_size) * static_cast<double>(setup.batch_size);
   const TrainingTraffic traffic = training_traffic(model);
@@ -236,7 +227,7 @@ void measure(const ModelEntry& entry, RankContext& context, double& reserved, St
   keep_to_cpus_of_rank(context.place, state.threads());
   std::unique_ptr<Model> model = entry.make(setup.seed);
   const TrainingBytes bytes = training_bytes(*model, setup.batch_size, setup.image_size, setup.ddp);
-  const int here = on_gpu ? 1 : context.ranks_here(ranks);  // each of those has a GPU's memory of its own
+  const int here = on_gpu ? 1 : context.ranks_here(ranks);  // on a GPU, each rank has its own memory
   Reservation reservation(reserved, static_cast<double>(bytes.kept) * here);
   require_memory(state, context.place, reserved, static_cast<double>(bytes.passing), here, on_gpu);
   state.note("library", fmt::format("libtorch {}", kTorchVersion));
@@ -244,7 +235,7 @@ void measure(const ModelEntry& entry, RankContext& context, double& reserved, St
   if (!on_gpu) state.work(work_of(*model, setup, ranks, here));
   state.rate("throughput", static_cast<double>(setup.batch_size) * ranks, "examples/s");
   RoundColumns columns(state, setup.ddp && ranks > 1);
-  // Ranks that can train would wait for those that cannot, so that nothing is exchanged before all are ready.
+  // Connect late: ranks that train would wait for ranks that skip.
   std::optional<Training> training;
   state.measure_batches([&](std::uint64_t rounds) {
     if (!training) {
@@ -346,7 +337,7 @@ TrainingBytes training_bytes(Model& model, std::int64_t batch_size, std::int64_t
     example *= scale * scale;
   }
   const std::int64_t parameters = 4 * parameter_count(model);
-  constexpr double kMost = 4e18;  // a batch may be any number
+  constexpr double kMost = 4e18;  // the batch size is unbounded
   return {parameters * (with_buckets ? 3 : 2),
           static_cast<std::int64_t>(std::min(kMost, example * static_cast<double>(batch_size)))};
 }
@@ -425,7 +416,7 @@ Training::Times Training::iterate(Reduction reduction) {
 }
 
 void Training::note_buckets(const Times& times, TrainingRound& round) {
-  // The first pass that averages has made new ones.
+  // The first averaging pass rebuilds the buckets.
   if (buckets_.size() != times.buckets.size()) buckets_.assign(times.buckets.size(), {});
   std::vector<Reach> reaches;
   for (std::size_t i = 0; i < times.buckets.size(); ++i) {

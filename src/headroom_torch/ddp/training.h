@@ -14,22 +14,20 @@
 
 namespace headroom::torch_runner {
 
-/// Stochastic gradient descent with momentum as in torch.optim.SGD, with the settings of PyTorch's DDP
-/// benchmark. On the CPU a step is one pass over parameter, gradient and momentum. The parameters must stay
-/// on their device.
+/// torch.optim.SGD with momentum, with the settings of PyTorch's DDP benchmark. The parameters must stay on
+/// their device.
 class Sgd {
  public:
   struct Settings {
     float rate = 0.001F, momentum = 0.9F, weight_decay = 1e-4F;
-    bool by_operators = false;  ///< use ATen's operators on the CPU too, although the single pass is faster
+    bool by_operators = false;  ///< also on the CPU, where the single pass is faster
   };
 
   Sgd(std::vector<Parameter> parameters, Settings settings);
 
   /// Skips parameters without a gradient.
   void step();
-  /// Same reads, arithmetic and writes as a step, without changing any value: for iterations that are only
-  /// timed.
+  /// Does the work of a step without changing any value, for timing.
   void idle_step();
 
  private:
@@ -37,9 +35,9 @@ class Sgd {
     float rate, momentum, gradient, weight_decay;
   };
   void apply(const Coefficients& by);
-  /// CPU only; reads each number once.
+  /// CPU only.
   void apply_in_one_pass(const Coefficients& by);
-  /// Any device; each operator takes all tensors at once.
+  /// Any device.
   void apply_by_operators(const Coefficients& by);
 
   std::vector<Parameter> parameters_;
@@ -49,32 +47,29 @@ class Sgd {
 
 class Model;
 
-/// Approximate memory of training beyond the model's parameters.
+/// Approximate memory besides the parameters.
 struct TrainingBytes {
   std::int64_t kept = 0;     ///< gradients, buckets if any, momentum
-  std::int64_t passing = 0;  ///< in an iteration: the batch and the activations saved for the backward pass
+  std::int64_t passing = 0;  ///< per iteration: the batch and saved activations
 };
 
-/// FLOPs of an iteration for each example, forward and backward, counted over one example.
+/// Returns FLOPs per example, forward and backward.
 double training_flops(Model& model, std::int64_t image_size);
 
-/// Minimal traffic of an iteration in bytes: weights read in both passes, gradients written by the backward
-/// pass and read by the optimizer, weights and momentum read and written by the optimizer. Activations may
-/// stay in caches and do not count.
+/// Minimal traffic of an iteration in bytes. Activations, which may stay in caches, are excluded.
 struct TrainingTraffic {
   double read = 0, written = 0;
 };
 TrainingTraffic training_traffic(const Model& model);
 
-/// Estimates memory from the allocations of passes over one and two small examples, scaled by the area of
-/// images of `image_size` pixels a side (0 for a model without images).
+/// Extrapolates from passes over one and two small examples. `image_size`: pixels a side, or 0 without
+/// images.
 TrainingBytes training_bytes(Model& model, std::int64_t batch_size, std::int64_t image_size,
                              bool with_buckets);
 
-/// How the ranks of a group train a model.
 struct TrainingSetup {
   std::string model;
-  std::int64_t batch_size = 32;   ///< of each rank
+  std::int64_t batch_size = 32;   ///< per rank
   std::int64_t image_size = 0;    ///< pixels a side; 0 for a model without images
   std::int64_t bucket_bytes = 0;  ///< limit of a bucket; its last gradient may exceed it
   bool ddp = true;                ///< false: no reducer
@@ -82,42 +77,37 @@ struct TrainingSetup {
   std::uint64_t seed = 1;
 };
 
-/// Times of an iteration with reduction and, if there is anything to reduce, one without, in nanoseconds. All
-/// but `alone` belong to the iteration with reduction.
+/// Times in nanoseconds; all but `alone` belong to the iteration with reduction.
 struct TrainingRound {
   double iteration = 0;
   double alone = 0;  ///< the iteration without reduction
   double forward = 0, backward = 0, step = 0;
-  double wait = 0;           ///< from the end of the backward pass to the end of the last bucket
+  double wait = 0;           ///< from the end of the backward pass to that of the last bucket
   double communication = 0;  ///< while at least one bucket was in flight
-  double hidden = 0;         ///< the part of communication before the backward pass ended
+  double hidden = 0;         ///< communication before the backward pass ended
 };
 
-/// Times of one bucket of gradients in the last rounds.
 struct BucketHistory {
   std::int64_t bytes = 0, tensors = 0;
-  std::vector<double> launched_ns;   ///< since the backward pass began
-  std::vector<double> completed_ns;  ///< the same
+  std::vector<double> launched_ns;  ///< since the backward pass began
+  std::vector<double> completed_ns;
 };
 
-/// Trains a model on the ranks of a group and measures the iterations.
 class Training {
  public:
-  /// Makes batch, momentum and buckets and broadcasts the parameters of the first rank. Every rank of the
-  /// group calls it with an equal setup. Throws Error on all ranks if their models differ.
+  /// Broadcasts the first rank's parameters. Every rank of the group must call it with an equal setup. Throws
+  /// Error on all ranks if their models differ.
   Training(TrainingSetup setup, std::unique_ptr<Model> model, dtensor::Group group);
 
-  /// Whether there is a reducer and another rank.
   bool is_reducing() const { return reducer_ && group_.size() > 1; }
-  /// Runs both iterations in an order that varies, equal on all ranks.
+  /// Runs both iterations in random order, equal on all ranks.
   TrainingRound round();
   const std::vector<BucketHistory>& buckets() const { return buckets_; }
-  /// Parameters that no rank's backward pass reached.
   std::vector<std::string> unused() const;
   /// Throws Error on all ranks if the replicas differ.
   void require_equal_replicas() const;
   double loss() const { return loss_; }
-  /// Writes a trace of `count` iterations of this rank to `file`, with the bucket reductions as collectives.
+  /// Writes a trace of `count` iterations of this rank, with bucket reductions as collectives.
   void record(const std::string& file, int count);
 
  private:
@@ -133,7 +123,7 @@ class Training {
   std::optional<Sgd> optimizer_;
   std::unique_ptr<GradientReducer> reducer_;  ///< null without DDP
   std::vector<BucketHistory> buckets_;
-  std::mt19937_64 order_;  ///< the same on every rank
+  std::mt19937_64 order_;  ///< same sequence on every rank
   std::uint64_t rounds_ = 0;
   double loss_ = 0;
 };

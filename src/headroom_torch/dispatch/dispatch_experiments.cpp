@@ -34,22 +34,17 @@
 namespace headroom::torch_runner {
 namespace {
 
-/// An operator on operands that are there, ready to be measured. Every rank calls the same in the same order:
-/// what is measured may communicate.
+/// It may communicate: every rank must make the same calls in the same order.
 class DispatchCase {
  public:
   virtual ~DispatchCase() = default;
-  /// Gives samples until the case is released. An iteration is a cycle: in an order that changes it calls the
-  /// operator on the whole tensor (plain), on the part that this rank holds (local), and on the distributed
-  /// tensor, there first with the propagation cache cleared (miss) and then again (hit); of calls of one kind
-  /// the median counts. The time is that of the hit, everything else a column, in us: the kinds, their
-  /// differences in the cycle, the steps of a hit and of a miss (key, look-up, on a miss with the
-  /// propagation, redistribute with unwrapping, local, wrap) of two calls more at the end of the cycle, and
-  /// instructions of a call in user space, counted once.
+  /// A cycle calls, in random order, the operator on the whole tensor (plain), on this rank's part (local)
+  /// and on the distributed tensor, with the propagation cache cleared (miss) and filled (hit); each kind
+  /// counts its median. The hit is the case's time. Columns, in us, hold the kinds, their differences, and
+  /// the steps of an extra miss and hit; also user-space instructions per call.
   virtual void measure(State& state) = 0;
 };
 
-/// What a case is made for.
 struct DispatchContext {
   dtensor::MeshPtr mesh;
   dtensor::Placements placements;
@@ -57,22 +52,19 @@ struct DispatchContext {
   std::uint64_t seed = 1;
 };
 
-/// An operator that can be measured.
 struct PanelOp {
   const char* name;
   const char* summary;
-  bool by_default;  ///< of the twelve that are measured when none is named
-  /// Throws Error where the operator does not take a tensor of that shape.
+  bool by_default;  ///< measured if no operator is named
+  /// Throws Error if the operator does not take a tensor of that shape.
   std::unique_ptr<DispatchCase> (*make)(const DispatchContext& context);
 };
 
-/// What an operator is called with: the whole tensors, this rank's parts of them, and the distributed
-/// tensors. `whole` and `local` are empty where there is no counterpart on plain tensors.
+/// `whole` and `local` are empty for operators without a counterpart on plain tensors.
 struct Operands {
   std::vector<at::Tensor> whole, local, placed;
 };
 
-/// Nanoseconds of one call. The result is dropped after the second reading of the clock.
 template <typename Call>
 double time_call(const Call& call, const std::vector<at::Tensor>& operands) {
   const auto begin = std::chrono::steady_clock::now();
@@ -81,8 +73,7 @@ double time_call(const Call& call, const std::vector<at::Tensor>& operands) {
   return std::chrono::duration<double, std::nano>(end - begin).count();
 }
 
-/// The cycles of one operator. Call: at::Tensor(const std::vector<at::Tensor>&), known to the compiler, so
-/// that what is timed is the operator and nothing of ours.
+/// Call: at::Tensor(const std::vector<at::Tensor>&); a template parameter to avoid an indirect call.
 template <typename Call>
 class CycleLoop final : public DispatchCase {
  public:
@@ -114,7 +105,7 @@ class CycleLoop final : public DispatchCase {
   static constexpr const char* kSteps[] = {"key", "look-up", "redistribute", "local", "wrap"};
   static constexpr const char* kKinds[] = {"plain", "local", "miss", "hit"};
 
-  /// Nanoseconds of each step; empty for what is no operator of the dispatcher.
+  /// Nanoseconds of each step; empty for calls that bypass the dispatcher.
   struct Steps {
     std::vector<double> miss, hit;
   };
@@ -138,7 +129,6 @@ class CycleLoop final : public DispatchCase {
     }
   }
 
-  /// Nanoseconds of the hit.
   double cycle() {
     std::array<std::string_view, 3> kinds{"plain", "local", "placed"};
     std::shuffle(kinds.begin(), kinds.end(), order_);
@@ -147,8 +137,7 @@ class CycleLoop final : public DispatchCase {
       if (kind == "plain" && !operands_.whole.empty()) tell("plain", typical(operands_.whole, true));
       if (kind == "local" && !operands_.local.empty()) local_ns = typical(operands_.local, true);
       if (kind != "placed") continue;
-      // The block before left other memory in the caches: a miss shall differ from a hit by the propagation
-      // alone.
+      // Warm up, so that a miss differs from a hit only by the propagation.
       call_(operands_.placed);
       mesh_->cache().clear();
       miss_ns = time_call(call_, operands_.placed);
@@ -166,8 +155,7 @@ class CycleLoop final : public DispatchCase {
 
   void tell(const std::string& column, double ns) { columns_.at(column).add(ns / kNsPerUs); }
 
-  /// The median of as many calls as a cycle has; `may_be_fewer` where they take long, which is no choice
-  /// where ranks communicate.
+  /// Returns the median. `may_be_fewer` stops early for slow calls; not allowed where ranks communicate.
   double typical(const std::vector<at::Tensor>& operands, bool may_be_fewer) {
     std::size_t calls = 0;
     double total_ns = 0;
@@ -184,7 +172,7 @@ class CycleLoop final : public DispatchCase {
     mesh_->cache().clear();
     Steps steps;
     steps.miss = steps_of_call(times);
-    call_(operands_.placed);  // the first hit finds the caches as the miss left them
+    call_(operands_.placed);  // restore the cache state that the miss found
     steps.hit = steps_of_call(times);
     mesh_->cache().set_times(nullptr);
     return steps;
@@ -218,7 +206,7 @@ class CycleLoop final : public DispatchCase {
                        cache.size());
   }
 
-  /// Of a call, in user space, by kind; empty where they are not counted.
+  /// Empty if not countable.
   std::map<std::string, double> count_instructions() {
     std::map<std::string, double> instructions;
     const InstructionCounter counter;
@@ -236,7 +224,7 @@ class CycleLoop final : public DispatchCase {
   void call_for_others() {
     const auto count = to_integer(environment_variable("HEADROOM_DISPATCH_CALLS").value_or("0"));
     if (!count || *count < 1) return;
-    for (const int times : {1, static_cast<int>(*count)}) {  // what is done once is done at first
+    for (const int times : {1, static_cast<int>(*count)}) {  // one call first, for one-time work
       for (const char* kind : kKinds) {
         if (!operands_of(kind).empty()) calls(kind, times);
       }
@@ -244,7 +232,7 @@ class CycleLoop final : public DispatchCase {
   }
 
   void calls(std::string_view kind, int count) {
-    if (kind == "hit") call_(operands_.placed);  // the cache may be empty
+    if (kind == "hit") call_(operands_.placed);  // fill the cache
     counted_calls(operands_of(kind), kind == "miss", count);
   }
 
@@ -252,8 +240,7 @@ class CycleLoop final : public DispatchCase {
     return kind == "plain" ? operands_.whole : kind == "local" ? operands_.local : operands_.placed;
   }
 
-  /// Not inlined: bench/dispatch_instructions.py has callgrind count what runs inside of functions of this
-  /// name.
+  /// Not inlined: bench/dispatch_instructions.py makes callgrind count inside functions of this name.
   [[gnu::noinline]] void counted_calls(const std::vector<at::Tensor>& operands, bool miss, int count) {
     for (int i = 0; i < count; ++i) {
       if (miss) mesh_->cache().clear();
@@ -269,8 +256,8 @@ class CycleLoop final : public DispatchCase {
   Operands operands_;
   Call call_;
   std::vector<double> times_;
-  std::mt19937_64 order_;                  ///< the same on every rank: they communicate
-  std::map<std::string, Column> columns_;  ///< what there are of this operator, by name
+  std::mt19937_64 order_;                  ///< same sequence on every rank, because they communicate
+  std::map<std::string, Column> columns_;  ///< by name
 };
 
 using Tensors = std::vector<at::Tensor>;
@@ -293,7 +280,7 @@ dtensor::Placements replicated(const DispatchContext& context) {
   return dtensor::Placements(context.placements.size(), dtensor::Replicate());
 }
 
-/// A partial tensor is not cut from a whole: every rank's part is one of as many summands.
+/// A partial tensor has no whole to cut: each rank's part is a summand.
 at::Tensor placed(const at::Tensor& whole, const DispatchContext& context,
                   const dtensor::Placements& placements) {
   for (const dtensor::Placement& placement : placements) {
@@ -310,7 +297,6 @@ void add_operand(Operands& operands, at::Tensor whole, const DispatchContext& co
   operands.whole.push_back(std::move(whole));
 }
 
-/// The tensor that all is about, placed as the user said.
 Operands subject(const DispatchContext& context) {
   at::manual_seed(context.seed);
   Operands operands;
@@ -324,7 +310,6 @@ void require_matrix(const DispatchContext& context, const char* op) {
                           fmt::join(context.setup.shape, "x")));
 }
 
-/// A matrix that the subject can be multiplied with, on every rank.
 void add_weights(Operands& operands, const DispatchContext& context) {
   const std::int64_t inner = context.setup.shape.back();
   add_operand(operands, random_tensor(context, {inner, inner}), context, replicated(context));
@@ -335,7 +320,6 @@ DispatchCasePtr loop(const DispatchContext& context, Operands operands, Call cal
   return std::make_unique<CycleLoop<Call>>(context, std::move(operands), std::move(call));
 }
 
-/// What has no counterpart on plain tensors.
 template <typename Call>
 DispatchCasePtr placed_loop(const DispatchContext& context, Call call) {
   Operands operands = subject(context);
@@ -355,7 +339,7 @@ DispatchCasePtr add(const DispatchContext& context) {
 
 DispatchCasePtr add_in_place(const DispatchContext& context) {
   Operands operands = subject(context);
-  // Nothing is added, however often.
+  // Zeros keep the values under repeated additions.
   add_operand(operands, at::zeros_like(operands.whole.front()), context, context.placements);
   return loop(context, std::move(operands), [](const Tensors& x) { return x[0].add_(x[1]); });
 }
@@ -462,7 +446,7 @@ dtensor::Placements placements_of(const DispatchSetup& setup) {
   return placements;
 }
 
-/// The mesh that was asked for last: it is connected once for all operators.
+/// Shares one connection between all operators.
 class Meshes {
  public:
   explicit Meshes(const RankContext& context) : context_(context) {}
@@ -495,7 +479,7 @@ void measure(const PanelOp& op, const RankContext& rank, Meshes& meshes, State& 
   op.make(context)->measure(state);
 }
 
-/// All of them; those measured by default come first.
+/// The default operators come first.
 const std::vector<PanelOp>& dispatch_panel() {
   static const std::vector<PanelOp> panel{
       {"add", "a + a", true, add},

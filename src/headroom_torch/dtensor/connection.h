@@ -21,8 +21,7 @@ struct Connection {
   c10::intrusive_ptr<CollectiveBackend> backend;
 };
 
-/// Records a collective in the ring of this rank for the lifetime of this object; failed if completed() was
-/// not called. Does nothing if the group has no ring.
+/// Records a collective in the group's ring, if any; as failed without completed().
 class NotedCall {
  public:
   NotedCall(const Group& group, std::string_view op, std::string_view dtype, std::int64_t elements_in,
@@ -40,10 +39,9 @@ class NotedCall {
   bool completed_ = false;
 };
 
-/// Throws Error for a failed collective: its name, the ranks, and where to look.
 [[noreturn]] void refuse_call(const Group& group, std::string_view what, const std::exception& error);
 
-/// Waits for all ranks of the group; does nothing for a group of one. Throws Error.
+/// No-op for a group of one. Throws Error.
 void barrier(const Group& group);
 
 }  // namespace headroom::torch_runner::dtensor

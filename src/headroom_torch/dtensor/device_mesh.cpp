@@ -34,7 +34,6 @@ void check(const World& world, const std::vector<int>& shape, const std::vector<
   }
 }
 
-/// The ranks that differ from `rank` in `dim` only.
 std::vector<int> ranks_along(const std::vector<int>& shape, std::size_t dim, int rank) {
   const int stride = std::accumulate(shape.begin() + static_cast<std::ptrdiff_t>(dim) + 1, shape.end(), 1,
                                      std::multiplies<>());

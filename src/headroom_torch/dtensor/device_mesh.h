@@ -17,24 +17,22 @@ namespace headroom::torch_runner::dtensor {
 class DeviceMesh;
 using MeshPtr = c10::intrusive_ptr<DeviceMesh>;
 
-/// Treatment of an operator without a sharding rule.
 enum class Fallback : std::uint8_t {
-  kError,      // throw headroom::Error with its name
-  kReplicate,  // gather the operands and compute the whole on every rank
+  kError,
+  kReplicate,  // compute the whole on every rank
 };
 
 /// The ranks of a world as an n-dimensional grid in row-major order. Owns the specs and the propagation cache
-/// of its tensors. One thread at a time may use the tensors of a mesh, because collectives have an order.
+/// of its tensors, which only one thread at a time may use, because collectives are ordered.
 class DeviceMesh : public c10::intrusive_ptr_target {
  public:
-  /// Every rank of the world calls it with the same shape. `names` has a unique name for each dimension, or
-  /// is empty for "0", "1", …. Throws Error if the sizes do not multiply to the size of the world or the
-  /// names do not fit. With kNccl its tensors are on the GPU of this rank.
+  /// Every rank must call it with the same shape. `names` are unique, or empty for "0", "1", …. Throws Error
+  /// if the sizes do not multiply to the size of the world or the names do not fit. With kNccl its tensors
+  /// are on this rank's GPU.
   static MeshPtr create(const WorldPtr& world, std::vector<int> shape, std::vector<std::string> names = {},
                         Transport transport = Transport::kGloo);
 
-  /// Returns the grid of the named dimensions that contains this rank; the same object each time. Throws
-  /// Error for an unknown name.
+  /// Returns the sub-grid that contains this rank, always the same object. Throws Error for an unknown name.
   MeshPtr submesh(const std::vector<std::string>& names);
 
   int dims() const { return static_cast<int>(shape_.size()); }
@@ -43,12 +41,10 @@ class DeviceMesh : public c10::intrusive_ptr_target {
   int size() const;
   const std::vector<int>& shape() const { return shape_; }
   const std::vector<std::string>& names() const { return names_; }
-  /// This rank's index along a dimension.
   int coordinate(int dim) const { return groups_[static_cast<std::size_t>(dim)].index; }
   const Group& group(int dim) const { return groups_[static_cast<std::size_t>(dim)]; }
-  /// Device of this rank's parts.
   c10::Device device() const { return groups_.front().device; }
-  /// "2x2 (dp, tp)".
+  /// Returns "2x2 (dp, tp)".
   std::string text() const;
 
   PropagationCache& cache() const { return cache_; }
@@ -58,7 +54,7 @@ class DeviceMesh : public c10::intrusive_ptr_target {
     fallback_ = fallback;
   }
 
-  /// Returns the unique Spec of this value, with this mesh.
+  /// Returns the unique Spec equal to `spec`.
   const Spec* intern(Spec spec) const;
 
  private:
@@ -72,9 +68,9 @@ class DeviceMesh : public c10::intrusive_ptr_target {
   std::vector<Group> groups_;
   std::map<std::vector<std::string>, MeshPtr> submeshes_;
   Fallback fallback_ = Fallback::kError;
-  // Mutable: filled through the const pointer of a Spec, too.
+  // Mutable: also filled through the const pointer of a Spec.
   mutable PropagationCache cache_;
-  mutable std::unordered_set<Spec, SpecHash> specs_;  // nodes never move
+  mutable std::unordered_set<Spec, SpecHash> specs_;  // node-based, so addresses are stable
 };
 
 }  // namespace headroom::torch_runner::dtensor

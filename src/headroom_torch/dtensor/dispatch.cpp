@@ -23,9 +23,8 @@
 namespace headroom::torch_runner::dtensor {
 namespace {
 
-/// What a plan depends on, as words: the operator, the specs of its tensors, its static arguments. Each value
-/// says where it ends, so that two calls of an operator have equal words only where all of these are equal.
-/// No allocation.
+/// The operator, the specs of its tensors, its static arguments. Self-delimiting, so equal words mean equal
+/// calls. Does not allocate.
 class CallKey {
  public:
   CallKey(const void* op, c10::ArrayRef<c10::IValue> arguments, Statics statics)
@@ -34,15 +33,14 @@ class CallKey {
     for (const c10::IValue& argument : arguments) add(argument);
   }
 
-  /// Whether everything is in the key. A call with more arguments, or of other types, has no plan in the
-  /// cache.
+  /// Returns whether the whole call fits. If not, its plan is not cached.
   bool complete() const { return complete_; }
   c10::ArrayRef<std::uint64_t> words() const { return {words_.data(), count_}; }
   std::uint64_t hash() const { return hash_; }
 
  private:
-  /// The first word of a value that is no distributed tensor: kind, and what fits beside it. The pointer to a
-  /// Spec, the word of a distributed tensor, has zeros where these have the kind.
+  /// Low bits of a value's first word. For a distributed tensor it is a Spec pointer, whose low bits are
+  /// zero.
   enum Kind : std::uint64_t { kNone = 1, kInt, kDouble, kBool, kList, kText, kPlain };
   static_assert(alignof(Spec) >= 8);
 
@@ -120,7 +118,6 @@ void mark(DispatchTimes* times, std::int64_t DispatchTimes::*step) {
                      .count();
 }
 
-/// The mesh of the first distributed tensor among the arguments, or nullptr.
 const DeviceMesh* mesh_among(c10::ArrayRef<IValue> values) {
   for (const IValue& value : values) {
     if (value.isTensor()) {
@@ -132,7 +129,6 @@ const DeviceMesh* mesh_among(c10::ArrayRef<IValue> values) {
   return nullptr;
 }
 
-/// Puts parts in the place of distributed tensors, redistributed where the plan says so.
 class Unwrapping {
  public:
   Unwrapping(const Plan& plan, const DeviceMesh& mesh)
@@ -170,7 +166,6 @@ class Unwrapping {
   const Plan::Move* last_move_;
 };
 
-/// Calls `body` with each defined tensor among the results, and its place among them.
 template <typename Body>
 void for_each_result(Stack& stack, const OpTraits& op, Body&& body) {
   std::size_t place = 0;
@@ -187,7 +182,7 @@ void for_each_result(Stack& stack, const OpTraits& op, Body&& body) {
   }
 }
 
-/// The spec of a result, now that the local operator told its dtype.
+/// Only the local operator determines the dtype.
 const Spec* result_spec(const OpTraits& op, const Draft& draft, const DeviceMesh& mesh,
                         const at::Tensor& part, std::size_t place) {
   const Placements placements = place < draft.placements.size()
@@ -205,7 +200,6 @@ const Spec* result_spec(const OpTraits& op, const Draft& draft, const DeviceMesh
   return mesh.intern({&mesh, placements, sizes, part.scalar_type()});
 }
 
-/// Runs the operator on the parts. `wrapped` is called with each result and its place.
 template <typename Wrap>
 void run(const c10::OperatorHandle& op, const OpTraits& traits, const Plan& plan, const DeviceMesh& mesh,
          Stack& stack, Wrap&& wrapped) {
@@ -247,7 +241,7 @@ void run_new(const c10::OperatorHandle& op, const OpTraits& traits, const CallKe
 }
 
 c10::DispatchKeySet without(c10::DispatchKeySet keys, c10::DispatchKey key) {
-  // remove() leaves backends in the set, one of which the key may be.
+  // remove() leaves backends in the set.
   const c10::BackendComponent backend = c10::toBackendComponent(key);
   return backend == c10::BackendComponent::InvalidBit ? keys.remove(key) : keys.remove_backend(backend);
 }
@@ -276,7 +270,7 @@ at::Tensor gradient_of_gather(Arguments arguments) {
       .scatter_add(arguments[2].toInt(), arguments[3].toTensor(), gradient);
 }
 
-/// A kernel of the autograd keys, where ATen decomposes: what `own` is composed of is differentiable again.
+/// An autograd kernel for an operator that ATen decomposes.
 template <at::Tensor (*own)(Arguments)>
 void compose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const std::size_t count = op.schema().arguments().size();
@@ -290,10 +284,9 @@ void compose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit
   stack->emplace_back(std::move(result));
 }
 
-/// The keys that distributed tensors can have: below autograd, used by no kernel of libtorch, and such that
-/// autograd and view tracking work on the wrapper. Fake leaves the backend of the device in place; the others
-/// are backends themselves, which ATen's composite kernels would be called for before a fallback: operators
-/// are registered for them one by one.
+/// Candidate keys: below autograd, unused by libtorch, compatible with autograd and view tracking. Fake
+/// leaves the device's backend in place. The others are backends, for which ATen prefers its composite
+/// kernels to a fallback, so operators are registered one by one.
 constexpr c10::DispatchKey kKeys[] = {c10::DispatchKey::Fake, c10::DispatchKey::PrivateUse3,
                                       c10::DispatchKey::PrivateUse2, c10::DispatchKey::PrivateUse1};
 constexpr c10::DispatchKey kAutogradKeys[] = {
@@ -314,7 +307,6 @@ std::optional<c10::OperatorHandle> find_operator(const std::string& name) {
   return found ? std::optional(*found) : std::nullopt;
 }
 
-/// Whether another library has kernels for the key: of any operator that has a rule.
 bool has_kernels(c10::DispatchKey key) {
   for (const RuleEntry& entry : all_rules()) {
     const auto op = find_operator(entry.op);
@@ -323,8 +315,7 @@ bool has_kernels(c10::DispatchKey key) {
   return false;
 }
 
-/// Every operator of ATen, but those that it composes of others for every backend, and differentiates so:
-/// they stay composed.
+/// Registers ATen's operators, except those composed of others also for autograd.
 void register_operators(torch::Library& aten) {
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
     const auto op = c10::Dispatcher::singleton().findSchema(name);
@@ -335,9 +326,8 @@ void register_operators(torch::Library& aten) {
   }
 }
 
-/// Registers gradients of operators that select values: max over a dim and its like, gather. ATen composes
-/// them of others and writes into a plain tensor on the way, which cannot become a distributed one; here
-/// nothing is written. Plain tensors take ATen's way.
+/// Registers gradients of max over a dim and the like, and of gather. ATen's versions write into a plain
+/// tensor, which cannot become a distributed one. Plain tensors still take ATen's.
 void register_selecting_gradients(torch::Library& aten) {
   aten.impl("value_selecting_reduction_backward",
             torch::CppFunction::makeFromBoxedFunction<&compose<gradient_of_selection>>());
@@ -379,7 +369,7 @@ void dispatch(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* st
   const c10::ArrayRef<IValue> arguments(stack->data() + (stack->size() - count), count);
   const DeviceMesh* const mesh = mesh_among(arguments);
   TORCH_INTERNAL_ASSERT(mesh != nullptr);
-  // A local operator must not end the mesh that it works for: results hold it only once they are wrapped.
+  // Results own the mesh only once they are wrapped.
   const MeshPtr held = MeshPtr::reclaim_copy(const_cast<DeviceMesh*>(mesh));
   PropagationCache& cache = mesh->cache();
   mark(cache.times(), &DispatchTimes::started);

@@ -9,7 +9,7 @@
 
 namespace headroom::torch_runner::dtensor {
 
-/// A distributed tensor: sizes of the whole, no storage, holds this rank's part.
+/// A distributed tensor: has the sizes of the whole, no storage, and this rank's part.
 class Wrapper final : public c10::TensorImpl {
  public:
   Wrapper(at::Tensor local, const Spec* spec)
@@ -21,9 +21,8 @@ class Wrapper final : public c10::TensorImpl {
     set_storage_access_should_throw();
   }
 
-  /// Dispatch key of such tensors; Undefined before register_dispatch().
+  /// Undefined before register_dispatch().
   static c10::DispatchKey key() { return key_; }
-  /// Whether these keys have it, and its backend where it is one.
   static bool is_among(c10::DispatchKeySet keys) { return (keys.raw_repr() & key_bits_) == key_bits_; }
 
   const at::Tensor& local() const { return local_; }
@@ -57,9 +56,9 @@ class Wrapper final : public c10::TensorImpl {
     key_bits_ = c10::DispatchKeySet(key).raw_repr();
   }
 
-  // Of the process, as c10's dispatcher is; written once, before there is a tensor.
+  // Written once, before any tensor exists.
   static inline c10::DispatchKey key_ = c10::DispatchKey::Undefined;
-  static inline std::uint64_t key_bits_ = ~std::uint64_t{0};  // no tensor has them all
+  static inline std::uint64_t key_bits_ = ~std::uint64_t{0};
 
   at::Tensor local_;
   const Spec* spec_;
@@ -76,12 +75,11 @@ inline at::Tensor wrap(at::Tensor local, const Spec* spec) {
   return at::detail::make_tensor<Wrapper>(std::move(local), spec);
 }
 
-/// Boxed kernel for calls with distributed tensors: runs the operator on the parts and wraps the results.
+/// Boxed kernel for calls with distributed tensors.
 void dispatch(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
 
-/// Makes ATen bring calls with distributed tensors to dispatch(), for the first dispatch key of kKeys that no
-/// other library of the process uses: c10's dispatcher is one for the process. The first call does it. Throws
-/// Error when every key is taken.
+/// Routes calls with distributed tensors to dispatch() through the first free key of kKeys; once per process.
+/// Throws Error if every key is taken.
 void register_dispatch();
 
 }  // namespace headroom::torch_runner::dtensor

@@ -59,13 +59,12 @@ at::Tensor replace(const at::Tensor& tensor, const Placements& placements) {
   return wrap(part, spec_for(part, *wrapper.mesh(), placements, spec.sizes));
 }
 
-/// `mine` of every rank of the group, a row each.
 at::Tensor rows_of_all(const Group& group, c10::IntArrayRef mine) {
   const at::Tensor row = at::tensor(mine, at::kLong).unsqueeze(0);
   return group.size() == 1 ? row : all_gather(group, row.to(group.device), 0, group.size()).cpu();
 }
 
-/// The size of a whole dimension whose shards have these sizes. Throws Error unless chunk() cuts it so.
+/// Throws Error unless chunk() cuts a dimension into shards of these sizes.
 std::int64_t whole_of(const Group& group, const at::Tensor& shards, int dim) {
   const std::int64_t whole = shards.sum().item<std::int64_t>();
   const std::vector<std::int64_t> held(shards.data_ptr<std::int64_t>(),
@@ -81,13 +80,12 @@ std::int64_t whole_of(const Group& group, const at::Tensor& shards, int dim) {
   return whole;
 }
 
-/// Sizes of the whole, from the innermost cut to the outermost.
 Sizes gathered_sizes(const at::Tensor& part, const DeviceMesh& mesh, const Placements& placements) {
   Sizes sizes(part.sizes().begin(), part.sizes().end());
   for (int mesh_dim = mesh.dims(); mesh_dim-- > 0;) {
     const Group& group = mesh.group(mesh_dim);
     const Placement placement = placements[static_cast<std::size_t>(mesh_dim)];
-    // Apart from the sizes, as rows must be equally long.
+    // Checked before the sizes, because gathered rows must be equally long.
     if (!rows_of_all(group, {part.dim()}).eq(part.dim()).all().item<bool>()) {
       throw Error(
           fmt::format("from_local: over {} the parts do not have one number of dimensions: give every rank a "
@@ -110,7 +108,6 @@ Sizes gathered_sizes(const at::Tensor& part, const DeviceMesh& mesh, const Place
   return sizes;
 }
 
-/// Sizes of the whole where every rank's part has the sizes of this one.
 Sizes multiplied_sizes(const at::Tensor& part, const DeviceMesh& mesh, const Placements& placements) {
   Sizes sizes(part.sizes().begin(), part.sizes().end());
   for (int mesh_dim = 0; mesh_dim < mesh.dims(); ++mesh_dim) {
@@ -125,7 +122,7 @@ at::Tensor adopt(const at::Tensor& part, const MeshPtr& mesh, const Placements& 
   return wrap(part.detach(), spec_for(part, *mesh, placements, sizes));
 }
 
-/// What a gradient of a tensor is placed as: each rank holds the whole gradient of a summand.
+/// Each rank holds the whole gradient of its summand.
 Placements gradient_placements(Placements placements) {
   for (Placement& placement : placements) {
     if (placement.is_partial()) placement = Replicate();
@@ -133,12 +130,11 @@ Placements gradient_placements(Placements placements) {
   return placements;
 }
 
-/// The gradient as a distributed tensor with these placements; plain ones count as replicated.
 at::Tensor placed_gradient(const at::Tensor& gradient, const MeshPtr& mesh, const Placements& placements) {
   return wrapper_of(gradient) ? redistribute(gradient, placements) : distribute(gradient, mesh, placements);
 }
 
-/// One of the ways in, out and between, undone for a gradient.
+/// Backward of distribute, from_local, redistribute, full and local.
 struct Undo final : torch::autograd::Node {
   std::function<at::Tensor(const at::Tensor&)> undo;
 
@@ -147,7 +143,7 @@ struct Undo final : torch::autograd::Node {
   }
 };
 
-/// `output`, a tensor that nothing else holds, as made of `input`; gradients go through `undo`.
+/// `output` must be unshared.
 at::Tensor derived(const at::Tensor& input, at::Tensor output,
                    std::function<at::Tensor(const at::Tensor&)> undo) {
   if (!at::GradMode::is_enabled() || !input.requires_grad()) return output;

@@ -27,7 +27,7 @@ void require_rows(const at::Tensor& indices, std::int64_t whole) {
                           low < 0 ? low : high, whole, whole - 1));
 }
 
-/// Where `own`, indices counted from this rank's first row, mean no row of this rank.
+/// `own` is relative to this rank's first row.
 at::Tensor strangers(const at::Tensor& own, const OwnRows& rows) {
   return own.lt(0).logical_or(own.ge(rows.count));
 }
@@ -38,7 +38,7 @@ void look_up(const c10::OperatorHandle& op, const OwnRows& rows, torch::jit::Sta
   const at::Tensor weight = arguments[0].toTensor();
   const at::Tensor own = arguments[1].toTensor() - rows.first;
   const at::Tensor foreign = strangers(own, rows);
-  // Every index needs a row to look up, also on a rank that has none.
+  // A rank without rows looks up a dummy row.
   if (rows.count == 0) arguments[0] = at::zeros({1, weight.size(1)}, weight.options());
   arguments[1] = own.masked_fill(foreign, 0);
   op.callBoxed(&stack);
@@ -53,7 +53,7 @@ void sum_gradient(const c10::OperatorHandle& op, const OwnRows& rows, torch::jit
   const at::Tensor own = indices - rows.first;
   at::Tensor unused = strangers(own, rows);
   if (padding >= 0) unused = unused.logical_or(indices.eq(padding));
-  // What is not for these rows goes to one more, which is the padding and is cut off.
+  // Indices of other rows go to an extra padding row, which is cut off.
   arguments[1] = own.masked_fill(unused, rows.count);
   arguments[2] = rows.count + 1;
   arguments[3] = rows.count;
@@ -100,7 +100,6 @@ std::string placements_of(const Call& call) {
   return all;
 }
 
-/// Chooses strategies mesh dimension by mesh dimension.
 class Chooser {
  public:
   Chooser(const OpTraits& op, const Call& call, const Sharding& sharding, const DeviceMesh& mesh)
@@ -131,7 +130,7 @@ class Chooser {
       const Operand& operand = call_.operands[i];
       const Placement from = operand.placement(mesh_dim);
       const Placement to = strategy.operands[i];
-      // What is written stays what it is: before, and after.
+      // A written operand keeps its placement.
       const bool written = static_cast<int>(operand.argument) == op_.written;
       if (written && (from != to || (!strategy.results.empty() && strategy.results[0] != from))) return;
       if (from == to) continue;
@@ -142,7 +141,7 @@ class Chooser {
     least = cost;
   }
 
-  /// What a rank holds of the operand where it is replicated along the mesh dimension.
+  /// If replicated along the mesh dimension.
   double bytes(const Operand& operand, int mesh_dim) const {
     double bytes = static_cast<double>(at::elementSize(operand.dtype));
     for (const std::int64_t size : operand.sizes) bytes *= static_cast<double>(size);

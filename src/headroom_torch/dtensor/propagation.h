@@ -16,53 +16,50 @@
 
 namespace headroom::torch_runner::dtensor {
 
-/// The rows of a table that this rank holds, of `whole` rows.
+/// This rank's rows of a table of `whole` rows.
 struct OwnRows {
   std::int64_t first = 0, count = 0, whole = 0;
-  bool of_result = false;  // the operator makes the table (a gradient) rather than looking up in it
+  bool of_result = false;  // the operator makes the table (a gradient)
 };
 
-/// Calls aten::embedding or aten::embedding_dense_backward, with arguments on the stack, on this rank's rows
-/// of the table. A look-up gives zeros for other ranks' rows, so that the sum over the ranks is the result; a
-/// gradient has this rank's rows. Throws Error for an index outside the table, which every rank would take
-/// for another rank's.
+/// Calls aten::embedding or aten::embedding_dense_backward, with arguments on the stack, on this rank's rows.
+/// A look-up gives zeros for other rows, so that the sum over ranks is the result. Throws Error for an index
+/// outside the table.
 void call_on_own_rows(const c10::OperatorHandle& op, const OwnRows& rows, torch::jit::Stack& stack);
 
 struct OpTraits;
 
-/// How a call of an operator runs on the parts; found by propagation, kept in the cache.
+/// How a call runs on the parts.
 struct Plan {
-  /// An operand that moves before the operator runs.
   struct Move {
     std::uint32_t operand = 0;  // among the defined tensors of the arguments, lists flattened
     Placements from, to;
-    Sizes sizes;  // of the whole operand
+    Sizes sizes;  // whole operand
   };
   struct Replacement {
     std::uint32_t argument = 0;
-    c10::IValue value;  // replaces the argument: sizes of the part instead of the whole
+    c10::IValue value;  // sizes of the part
   };
 
   c10::SmallVector<std::uint64_t, 16> key;
   c10::SmallVector<Move, 1> moves;
   c10::SmallVector<Replacement, 1> replacements;
-  std::optional<OwnRows> own_rows;           // of the table that the operator reads or makes
+  std::optional<OwnRows> own_rows;           // of the operator's table
   bool contiguous = false;                   // make the first operand's part contiguous
   c10::SmallVector<const Spec*, 3> results;  // of the tensors among the results
-  std::unique_ptr<Plan> next;                // of another key with the same hash
+  std::unique_ptr<Plan> next;                // another key with the same hash
 };
 
-/// When the steps of a call began, in nanoseconds of the steady clock.
+/// Start of each step, in nanoseconds of the steady clock.
 struct DispatchTimes {
-  std::int64_t started = 0;   // the key is built
-  std::int64_t keyed = 0;     // it is looked up; on a miss, sharding is propagated
-  std::int64_t found = 0;     // operands are redistributed, and taken out of their wrappers
-  std::int64_t moved = 0;     // the local operator runs
-  std::int64_t computed = 0;  // its results are wrapped
+  std::int64_t started = 0;   // build the key
+  std::int64_t keyed = 0;     // look it up; on a miss, propagate sharding
+  std::int64_t found = 0;     // redistribute and unwrap operands
+  std::int64_t moved = 0;     // run the local operator
+  std::int64_t computed = 0;  // wrap its results
   std::int64_t wrapped = 0;
 };
 
-/// The plans of a mesh by operator, interned specs and static arguments.
 class PropagationCache {
  public:
   PropagationCache();
@@ -73,11 +70,11 @@ class PropagationCache {
   std::uint64_t misses() const { return misses_; }
   std::size_t size() const { return size_; }
 
-  /// Every call of an operator writes its times to `times`; nullptr turns that off, at the cost of a branch.
+  /// nullptr turns timing off, at the cost of a branch.
   void set_times(DispatchTimes* times) { times_ = times; }
   DispatchTimes* times() const { return times_; }
 
-  /// Returns the plan of this key, or nullptr; counts a hit or a miss.
+  /// Counts a hit or a miss.
   const Plan* find(c10::ArrayRef<std::uint64_t> key, std::uint64_t hash) {
     const auto place = plans_.find(hash);
     if (place != plans_.end()) {
@@ -92,7 +89,7 @@ class PropagationCache {
     return nullptr;
   }
   void insert(std::unique_ptr<Plan> plan, std::uint64_t hash);
-  /// Traits of an operator. They do not depend on a call, so clear() keeps them.
+  /// Independent of a call: clear() keeps them.
   const OpTraits& traits(const c10::OperatorHandle& op);
 
  private:
@@ -107,28 +104,27 @@ class PropagationCache {
   DispatchTimes* times_ = nullptr;
 };
 
-/// Facts about an operator that dispatch needs; found once.
 struct OpTraits {
   std::string name;  // "aten::add.Tensor"
   const RuleEntry* rule = nullptr;
   std::uint32_t arguments = 0;
   std::uint32_t results = 0;
   int written = -1;         // argument that the operator writes and returns
-  bool decomposes = false;  // composed of other operators, which are dispatched one by one
+  bool decomposes = false;  // its parts are dispatched one by one
 };
 
 OpTraits traits_of(const c10::OperatorHandle& op);
 
-/// A plan without the specs of its results, which are complete only after the local operator ran.
+/// Results' specs need the local operator's output.
 struct Draft {
   std::unique_ptr<Plan> plan;
-  c10::SmallVector<Sizes, 2> sizes;  // of the whole of each result; none: sizes of the local result
+  c10::SmallVector<Sizes, 2> sizes;  // of each whole result; missing: those of the local result
   c10::SmallVector<Placements, 2> placements;
 };
 
-/// Finds, for each dimension of the mesh, the strategy with the least cost of redistribution (move_cost),
-/// outer dimensions first. Throws Error if the operator has no rule and the mesh's fallback is kError, if the
-/// operands belong to several meshes, or if the operator would write to a tensor that must move first.
+/// Finds, for each mesh dimension from the outermost, the strategy with the least cost of redistribution
+/// (move_cost). Throws Error if the operator has no rule and the mesh's fallback is kError, if operands
+/// belong to several meshes, or if it would write to a tensor that must move first.
 Draft propagate(const OpTraits& op, c10::ArrayRef<c10::IValue> arguments, const DeviceMesh& mesh);
 
 }  // namespace headroom::torch_runner::dtensor

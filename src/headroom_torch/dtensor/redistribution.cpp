@@ -9,7 +9,6 @@
 namespace headroom::torch_runner::dtensor {
 namespace {
 
-/// Runs what starts a collective, waits for it, and tells its failure as what the user can mend.
 template <typename Start>
 void finish(const Group& group, const char* what, const at::Tensor& in, const at::Tensor& out,
             Start&& start) {
@@ -24,7 +23,6 @@ void finish(const Group& group, const char* what, const at::Tensor& in, const at
   }
 }
 
-/// The tensor with `dim` first, its values in that order in memory.
 at::Tensor with_first(const at::Tensor& tensor, int dim) {
   return tensor.movedim(dim, 0).contiguous();
 }
@@ -39,8 +37,7 @@ std::int64_t row_bytes(const at::Tensor& tensor) {
   return bytes;
 }
 
-/// What the ranks sent here, one after the other: sent[r] bytes of `from` go to rank r, received[r] come from
-/// it.
+/// sent[r] bytes of `from` go to rank r, received[r] come from it.
 at::Tensor exchange(const Group& group, const at::Tensor& from, std::vector<std::int64_t> sent,
                     std::vector<std::int64_t> received) {
   std::int64_t total = 0;
@@ -77,7 +74,7 @@ c10d::ReduceOp::RedOpType backend_op(ReduceOp op) {
     case ReduceOp::kProduct:
       return c10d::ReduceOp::PRODUCT;
     default:
-      return c10d::ReduceOp::SUM;  // an average is a sum, divided
+      return c10d::ReduceOp::SUM;  // an average is a sum, then divided
   }
 }
 
@@ -86,11 +83,9 @@ at::ScalarType reduced_as(at::ScalarType type) {
   return type == at::kBool ? at::kByte : type;
 }
 
-/// A tensor along one mesh dimension: what `from` describes, with sizes of the part that the outer dimensions
-/// cut.
 struct Step {
   const Group& group;
-  c10::IntArrayRef sizes;  // of what the group's ranks share
+  c10::IntArrayRef sizes;  // of the part that the group's ranks share
 };
 
 at::Tensor shard_of(const Step& step, const at::Tensor& whole, int dim) {
@@ -102,10 +97,10 @@ at::Tensor partial_of(const Step& step, const at::Tensor& whole, ReduceOp op) {
   const bool first = step.group.index == 0;
   if (op == ReduceOp::kSum && !first) return at::zeros_like(whole);
   if (op == ReduceOp::kProduct && !first) return at::ones_like(whole);
-  return whole.clone();  // the average, the maximum and the minimum of equal values are that value
+  return whole.clone();  // exact for average, maximum and minimum
 }
 
-/// A shard as a summand: zeros but where it is.
+/// Zero outside the shard.
 at::Tensor padded(const Step& step, const at::Tensor& shard, int dim) {
   at::Tensor summand = at::zeros(step.sizes, shard.options());
   const Extent mine = chunk(step.sizes[static_cast<std::size_t>(dim)], step.group.size(), step.group.index);
@@ -134,9 +129,8 @@ bool commute(ReduceOp a, ReduceOp b) {
   return a == b || (linear(a) && linear(b));
 }
 
-/// Whether what mesh dimension `inner` holds must be put together before an outer one changes: pieces of a
-/// dimension that the outer one is about to cut in another way, which are pieces of its pieces; or parts of
-/// its parts, where the two reductions do not commute.
+/// Returns whether `inner` must be gathered before an outer dimension changes: both cut the same tensor
+/// dimension, or their reductions do not commute.
 bool gathers_first(const Placements& from, const Placements& to, std::size_t inner) {
   const Placement mine = from[inner];
   for (std::size_t outer = 0; outer < inner; ++outer) {
@@ -165,8 +159,7 @@ at::Tensor change(const at::Tensor& part, const DeviceMesh& mesh, c10::IntArrayR
 at::Tensor all_gather(const Group& group, const at::Tensor& shard, int dim, std::int64_t whole) {
   const at::Tensor mine = with_first(shard, dim);
   const std::int64_t row = row_bytes(mine);
-  // Every rank sends the largest shard's bytes: only the last shards are shorter, so what is short is at the
-  // end.
+  // Every rank sends the largest shard's size; the padding ends up at the end.
   const std::int64_t most = chunk(whole, group.size(), 0).size * row;
   at::Tensor bytes = bytes_of(mine);
   if (bytes.numel() < most) bytes = at::cat({bytes, bytes.new_empty({most - bytes.numel()})});
@@ -213,7 +206,7 @@ at::Tensor all_to_all(const Group& group, const at::Tensor& shard, int from, std
   const at::Tensor rows = with_first(shard, to);
   const std::int64_t row = row_bytes(rows);
   const std::int64_t mine = chunk(rows.size(0), group.size(), group.index).size;
-  // Where `from` is in `rows`: `to` was moved before it.
+  // Position of `from` in `rows`, where `to` comes first.
   const std::size_t place = static_cast<std::size_t>(from < to ? from + 1 : from);
   std::int64_t rest = static_cast<std::int64_t>(rows.element_size());  // bytes of a row, per index of `from`
   for (std::size_t dim = 1; dim < static_cast<std::size_t>(rows.dim()); ++dim) {

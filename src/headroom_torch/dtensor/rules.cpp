@@ -11,10 +11,10 @@
 namespace headroom::torch_runner::dtensor {
 namespace {
 
-/// Every operator that takes distributed tensors, and what shards it. Operators that ATen composes of others
-/// need no line where those have one: matmul comes as mm, mv, dot or bmm, softmax as _softmax.
+/// Operators that ATen composes of others need no rule: matmul arrives as mm, mv, dot or bmm, softmax as
+/// _softmax.
 constexpr RuleEntry kRules[] = {
-    // Copies and aliases of the same values.
+    // Copies and aliases.
     {"aten::alias", unary_any},
     {"aten::clone", unary_any},
     {"aten::detach", unary_any},
@@ -29,7 +29,7 @@ constexpr RuleEntry kRules[] = {
     {"aten::new_ones", new_of_sizes},
     {"aten::new_zeros", new_of_sizes},
     {"aten::new_empty_strided", new_strided},
-    // Element by element, linear.
+    // Elementwise, linear.
     {"aten::add.Tensor", pointwise_sum, Statics::kKinds},
     {"aten::add_.Tensor", pointwise_sum, Statics::kKinds},
     {"aten::sub.Tensor", pointwise_sum, Statics::kKinds},
@@ -47,7 +47,7 @@ constexpr RuleEntry kRules[] = {
     {"aten::neg", pointwise_linear, Statics::kKinds},
     {"aten::neg_", pointwise_linear, Statics::kKinds},
     {"aten::zero_", pointwise_linear, Statics::kKinds},
-    // Element by element, the rest.
+    // Elementwise, other.
     {"aten::add.Scalar", pointwise, Statics::kKinds},
     {"aten::add_.Scalar", pointwise, Statics::kKinds},
     {"aten::sub.Scalar", pointwise, Statics::kKinds},
@@ -225,7 +225,6 @@ Sizes broadcast_sizes(const Call& call) {
   return sizes;
 }
 
-/// Dimension `dim` of the result is sharded in every operand that has it.
 void add_shards(const Call& call, Sharding& sharding) {
   const Sizes& sizes = sharding.results[0];
   for (std::size_t dim = 0; dim < sizes.size(); ++dim) {
@@ -241,7 +240,6 @@ void add_shards(const Call& call, Sharding& sharding) {
   }
 }
 
-/// Partial sums of one operand; the others replicated.
 void add_partial_of(const Call& call, Sharding& sharding, std::size_t which) {
   for_each_partial(call, [&](ReduceOp op) {
     if (!is_linear(op)) return;
@@ -253,8 +251,7 @@ void add_partial_of(const Call& call, Sharding& sharding, std::size_t which) {
   });
 }
 
-/// The placement of a new tensor of other sizes beside an operand: sharded as that is where it has as much of
-/// the dimension, so that no rank makes the whole.
+/// Sharded as the operand if the dimension has the same size, so that the ranks do not allocate the whole.
 Placement kept_shard(const Operand& operand, Placement placement, const Sizes& sizes) {
   if (!placement.is_shard() || operand.sizes.size() != sizes.size()) return Replicate();
   const auto dim = static_cast<std::size_t>(placement.dim());

@@ -8,21 +8,18 @@
 
 namespace headroom::torch_runner::dtensor {
 
-/// A tensor among the arguments of a call.
 struct Operand {
-  const Spec* spec = nullptr;  // none for a plain tensor, which counts as replicated
+  const Spec* spec = nullptr;  // null for a plain tensor, which counts as replicated
   c10::IntArrayRef sizes;      // of the whole
   at::ScalarType dtype = at::ScalarType::Undefined;
   std::uint32_t argument = 0;
 
   int dims() const { return static_cast<int>(sizes.size()); }
-  /// Where it lies along a mesh dimension.
   Placement placement(int mesh_dim) const {
     return spec == nullptr ? Placement() : spec->placements[static_cast<std::size_t>(mesh_dim)];
   }
 };
 
-/// A call of an operator, as its rule sees it.
 struct Call {
   c10::ArrayRef<c10::IValue> arguments;
   c10::SmallVector<Operand, 4> operands;  // the defined tensors in order of the arguments, lists flattened
@@ -30,25 +27,22 @@ struct Call {
   const Operand& operand(std::size_t index) const { return operands[index]; }
   std::int64_t integer(std::size_t argument) const { return arguments[argument].toInt(); }
   bool flag(std::size_t argument) const { return arguments[argument].toBool(); }
-  /// Empty where the argument is None.
+  /// Empty if the argument is None.
   Sizes integers(std::size_t argument) const;
-  /// The argument as one of `dims` dimensions, negative ones counted from the end. Throws Error out of range.
+  /// Negative dimensions count from the end. Throws Error out of range.
   int dim(std::size_t argument, int dims) const;
 };
 
-/// Which tensor is a table whose rows are sharded, while indices mean rows of the whole: the local operator
-/// is then called by call_on_own_rows.
+/// Table whose rows are sharded while indices address the whole (call_on_own_rows).
 enum class Table : std::uint8_t { kNone, kFirstOperand, kFirstResult };
 
-/// What must be true of the shards of a strategy for its answer to be right.
 enum class Condition : std::uint8_t {
   kNone,
-  kEven,      // every rank's shard has the same size
-  kNonEmpty,  // every rank has something
+  kEven,  // equal size on every rank
+  kNonEmpty,
 };
 
-/// One way to compute a call along one mesh dimension: with operands placed so, the local operator gives
-/// results so.
+/// For one mesh dimension.
 struct Strategy {
   c10::SmallVector<Placement, 4> operands;
   c10::SmallVector<Placement, 2> results;
@@ -56,22 +50,21 @@ struct Strategy {
   Table table = Table::kNone;
 };
 
-/// What a rule says of a call.
 struct Sharding {
-  c10::SmallVector<Sizes, 2> results;  // sizes of the whole of each tensor that the operator gives
-  int sizes_argument = -1;    // this argument is the first result's sizes: each rank passes its part's
-  int strides_argument = -1;  // and this one its strides: contiguous ones, as of every distributed tensor
-  bool contiguous = false;    // the first operand's part must be contiguous: where it is not, it is copied
-  c10::SmallVector<Strategy, 8> strategies;  // of equal cost the first is taken; all replicated is always one
+  c10::SmallVector<Sizes, 2> results;        // sizes of the whole of each result tensor
+  int sizes_argument = -1;                   // argument with the first result's sizes, replaced by the part's
+  int strides_argument = -1;                 // argument with its strides, replaced by contiguous ones
+  bool contiguous = false;                   // copy the first operand's part if it is not contiguous
+  c10::SmallVector<Strategy, 8> strategies;  // the first of equal cost wins; all replicated is implied
 };
 
-/// A sharding rule. Throws Error when the arguments make no sense.
+/// Throws Error if the arguments make no sense.
 using Rule = void (*)(const Call& call, Sharding& sharding);
 
-/// Which arguments that are no tensors a plan depends on.
+/// Non-tensor arguments that a plan depends on.
 enum class Statics : std::uint8_t {
   kValues,  // their values
-  kKinds,   // whether they are there, and of which type: numbers of any value share a plan
+  kKinds,   // presence and type: numbers of any value share a plan
 };
 
 struct RuleEntry {
@@ -80,26 +73,26 @@ struct RuleEntry {
   Statics statics = Statics::kValues;
 };
 
-/// The rule of an operator, or nullptr. The table is in rules.cpp.
+/// Returns nullptr without a rule.
 const RuleEntry* find_rule(const std::string& op);
 c10::ArrayRef<RuleEntry> all_rules();
 
-// The sharding rules. One rule serves every operator that has its arguments in these places and its
-// mathematics. Strategies are of one mesh dimension; an absent operand (None) is no operand.
+// Each rule serves all operators with the same mathematics and argument positions. Strategies are of one mesh
+// dimension; an absent operand (None) is not counted.
 
-// rules.cpp: operands broadcast; a dimension is sharded in all that have it.
+// rules.cpp: operands broadcast.
 void pointwise(const Call& call, Sharding& sharding);
 void pointwise_linear(const Call& call, Sharding& sharding);    // f(a x) = a f(x), f(x + y) = f(x) + f(y)
 void pointwise_sum(const Call& call, Sharding& sharding);       // linear in all operands together
 void pointwise_product(const Call& call, Sharding& sharding);   // linear in each operand
 void pointwise_quotient(const Call& call, Sharding& sharding);  // linear in the first operand
 void cast(const Call& call, Sharding& sharding);       // (self, dtype, …): linear between floating types
-void unary_any(const Call& call, Sharding& sharding);  // the values stay: any placement does
-void like(const Call& call, Sharding& sharding);  // a new tensor of the operand's sizes, not of its values
-void new_of_sizes(const Call& call, Sharding& sharding);  // (self, size, …): not of the operand's values
+void unary_any(const Call& call, Sharding& sharding);  // same values: any placement is kept
+void like(const Call& call, Sharding& sharding);  // a new tensor of the operand's sizes, without its values
+void new_of_sizes(const Call& call, Sharding& sharding);  // (self, size, …), without the operand's values
 void new_strided(const Call& call, Sharding& sharding);   // (self, size, stride, …)
 
-// sum_rules.cpp: products; the dimension that is summed over may be sharded, and gives Partial(sum).
+// sum_rules.cpp: products. A sharded contraction dimension gives Partial(sum).
 void mm(const Call& call, Sharding& sharding);
 void addmm(const Call& call, Sharding& sharding);
 void bmm(const Call& call, Sharding& sharding);
@@ -119,15 +112,15 @@ void min_all(const Call& call, Sharding& sharding);
 void min_dims(const Call& call, Sharding& sharding);
 void extreme_at(const Call& call, Sharding& sharding);           // (self, dim, keepdim) -> values, indices
 void argument_of_extreme(const Call& call, Sharding& sharding);  // (self, dim?, keepdim) -> indices
-void item(const Call& call, Sharding& sharding);                 // a number, the same on every rank
+void item(const Call& call, Sharding& sharding);                 // a number, equal on every rank
 
-// Normalizations along some dimensions, which stay whole.
+// Normalizations.
 void softmax(const Call& call, Sharding& sharding);           // (self, dim, …)
 void softmax_backward(const Call& call, Sharding& sharding);  // (gradient, output, dim, …)
 void layer_norm(const Call& call, Sharding& sharding);
 void layer_norm_backward(const Call& call, Sharding& sharding);
 
-// shape_rules.cpp: values are picked by indices, and put by them.
+// shape_rules.cpp: reads and writes by index.
 void gather(const Call& call, Sharding& sharding);
 void scatter(const Call& call, Sharding& sharding);
 void scatter_value(const Call& call, Sharding& sharding);
@@ -135,7 +128,7 @@ void scatter_add(const Call& call, Sharding& sharding);
 void embedding(const Call& call, Sharding& sharding);
 void embedding_backward(const Call& call, Sharding& sharding);
 
-// Dimensions are moved, cut and joined; values stay, so that any Partial goes through.
+// Rearranged dimensions; any Partial passes through.
 void view(const Call& call, Sharding& sharding);          // (self, size)
 void view_strided(const Call& call, Sharding& sharding);  // (self, size, stride)
 void expand(const Call& call, Sharding& sharding);
@@ -153,16 +146,13 @@ void slice_backward(const Call& call, Sharding& sharding);
 void cat(const Call& call, Sharding& sharding);
 void stack(const Call& call, Sharding& sharding);
 
-// What rules are made of.
-
-/// `dim` of `dims` dimensions, counted from the end where negative. Throws Error out of range.
+/// Negative dimensions count from the end. Throws Error out of range.
 int wrapped_dim(std::int64_t dim, int dims);
-/// The sizes of the whole operand.
 Sizes sizes_of(const Operand& operand);
 /// Adds "every operand as `operand`, every result as `result`".
 void add_uniform(const Call& call, Sharding& sharding, Placement operand, Placement result,
                  Condition condition = Condition::kNone);
-/// Calls `body` with each Partial that some operand has, each once.
+/// Calls `body` once with each Partial of an operand.
 template <typename Body>
 void for_each_partial(const Call& call, Body&& body) {
   std::uint32_t seen = 0;
@@ -176,8 +166,7 @@ void for_each_partial(const Call& call, Body&& body) {
     }
   }
 }
-/// Adds "every operand and result Partial(op)", for each such placement that some operand has. Linear
-/// operators keep sums and averages only.
+/// Adds "all Partial(op)" for each Partial of an operand; if `linear`, only for sums and averages.
 void add_partials(const Call& call, Sharding& sharding, bool linear);
 
 }  // namespace headroom::torch_runner::dtensor

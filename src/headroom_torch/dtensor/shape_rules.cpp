@@ -16,7 +16,6 @@ std::int64_t product(c10::IntArrayRef sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-/// `sizes` with -1 replaced by what makes as many elements.
 Sizes with_inferred(Sizes sizes, std::int64_t elements) {
   const auto open = std::find(sizes.begin(), sizes.end(), -1);
   if (open != sizes.end()) {
@@ -31,7 +30,6 @@ Sizes with_inferred(Sizes sizes, std::int64_t elements) {
   return sizes;
 }
 
-/// Dimensions from `begin` to `end` that are not 1.
 c10::SmallVector<int, 4> real_dims(c10::IntArrayRef sizes, std::size_t begin, std::size_t end) {
   c10::SmallVector<int, 4> dims;
   for (std::size_t dim = begin; dim < end; ++dim) {
@@ -40,9 +38,8 @@ c10::SmallVector<int, 4> real_dims(c10::IntArrayRef sizes, std::size_t begin, st
   return dims;
 }
 
-/// Splits both into the shortest runs of dimensions with as many elements. The outermost dimension of a run
-/// may be sharded where its shards are whole rows of the other's outermost: both divide evenly, or it is
-/// alone in its run.
+/// Splits both into the shortest runs of dimensions with equal element counts. The outermost dimension of a
+/// run may be sharded if both divide evenly, or it is alone in its run.
 void add_viewed_shards(const Call& call, Sharding& sharding) {
   const c10::IntArrayRef from = call.operand(0).sizes;
   const c10::IntArrayRef to = sharding.results[0];
@@ -67,7 +64,7 @@ void add_viewed_shards(const Call& call, Sharding& sharding) {
   }
 }
 
-/// Shards of the operand's dimension d as shards of the result's places[d]; negative: none.
+/// Shards dimension d as the result's places[d]; negative: not sharded.
 void add_placed_shards(const Call& call, Sharding& sharding, const c10::SmallVector<int, 5>& places) {
   for (std::size_t dim = 0; dim < places.size(); ++dim) {
     if (places[dim] >= 0) add_uniform(call, sharding, Shard(static_cast<int>(dim)), Shard(places[dim]));
@@ -75,8 +72,7 @@ void add_placed_shards(const Call& call, Sharding& sharding, const c10::SmallVec
   add_partials(call, sharding, false);
 }
 
-/// Where the dimensions of the operand go when dimension `gone` is cut out (`left` of them stay in its
-/// place).
+/// Returns the positions of the operand's dimensions without dimension `gone`, or with it cut if `stays`.
 c10::SmallVector<int, 5> places_without(int dims, int gone, bool stays) {
   c10::SmallVector<int, 5> places;
   for (int dim = 0; dim < dims; ++dim)
@@ -84,7 +80,6 @@ c10::SmallVector<int, 5> places_without(int dims, int gone, bool stays) {
   return places;
 }
 
-/// Whether every operand has dimension `dim`, and as much of it as the first.
 bool all_have(const Call& call, int dim) {
   for (const Operand& operand : call.operands) {
     if (dim >= operand.dims() || dim >= call.operand(0).dims()) return false;
@@ -94,15 +89,13 @@ bool all_have(const Call& call, int dim) {
   return true;
 }
 
-/// Shards of the dimensions that are not indexed, where all operands have as much of them: an index in a
-/// shard then means a place in the same shard.
 void add_shards_beside(const Call& call, Sharding& sharding, int along) {
   for (int dim = 0; dim < call.operand(0).dims(); ++dim) {
     if (dim != along && all_have(call, dim)) add_uniform(call, sharding, Shard(dim), Shard(dim));
   }
 }
 
-/// Partial values are picked, and put into partial ones, like others: by indices that every rank has.
+/// Indices are replicated, values read or written are partial.
 void add_picked_partials(const Call& call, Sharding& sharding, bool linear_only) {
   for_each_partial(call, [&](ReduceOp op) {
     if (linear_only && op != ReduceOp::kSum && op != ReduceOp::kAvg) return;
@@ -112,7 +105,6 @@ void add_picked_partials(const Call& call, Sharding& sharding, bool linear_only)
   });
 }
 
-/// Dimension d of the operand becomes places[d].
 void permuted(const Call& call, Sharding& sharding, const c10::SmallVector<int, 5>& places) {
   Sizes sizes(places.size(), 0);
   for (std::size_t dim = 0; dim < places.size(); ++dim) {
@@ -129,7 +121,7 @@ void swapped(const Call& call, Sharding& sharding, int one, int other) {
   permuted(call, sharding, places);
 }
 
-/// (gradient, input_sizes, dim, …): the gradient of what kept some of dimension `dim`, or went without it.
+/// (gradient, input_sizes, dim, …): gradient of an operator that cut or removed dimension `dim`.
 void scattered(const Call& call, Sharding& sharding, bool stays) {
   const Sizes sizes = call.integers(1);
   const int cut = call.dim(2, static_cast<int>(sizes.size()));
@@ -141,7 +133,6 @@ void scattered(const Call& call, Sharding& sharding, bool stays) {
   add_partials(call, sharding, true);
 }
 
-/// Operands joined along dimension `along` of the result; `added` where it is a new one.
 void joined(const Call& call, Sharding& sharding, int dims, int along, bool added) {
   for (int dim = 0; dim < dims; ++dim) {
     if (dim != along) add_uniform(call, sharding, Shard(dim - (dim > along && added ? 1 : 0)), Shard(dim));
@@ -229,7 +220,7 @@ void squeeze_dim(const Call& call, Sharding& sharding) {
   const bool goes = !sizes.empty() && sizes[static_cast<std::size_t>(gone)] == 1;
   if (goes) sizes.erase(sizes.begin() + gone);
   sharding.results.push_back(std::move(sizes));
-  // A dimension that stays may be 1 in a shard, and would go there: it is not sharded.
+  // A remaining dimension of size 1 in a shard would be squeezed.
   add_placed_shards(call, sharding, places_without(self.dims(), gone, !goes));
 }
 
@@ -301,7 +292,7 @@ void stack(const Call& call, Sharding& sharding) {
   joined(call, sharding, first.dims() + 1, along, true);
 }
 
-// (self, dim, index, …): the result has the sizes of the indices
+// (self, dim, index, …); the result has the sizes of the indices
 void gather(const Call& call, Sharding& sharding) {
   const int along = call.dim(1, call.operand(0).dims());
   sharding.results.push_back(sizes_of(call.operand(1)));
@@ -356,12 +347,11 @@ void embedding_backward(const Call& call, Sharding& sharding) {
   const Operand& gradient = call.operand(0);
   const Operand& indices = call.operand(1);
   sharding.results.push_back({call.integer(2), gradient.sizes.back()});
-  // Where every rank has all of both, the weight was most likely sharded by rows (its look-up gives partial
-  // sums, whose gradient is replicated), and each rank needs those of its own rows only.
+  // If both are replicated, the weight was probably sharded by rows: each rank then needs only its rows.
   sharding.strategies.push_back(
       {.operands = {Replicate(), Replicate()}, .results = {Shard(0)}, .table = Table::kFirstResult});
   sharding.strategies.push_back({{Shard(indices.dims()), Replicate()}, {Shard(1)}});
-  // Scaled by how often an index occurs among all: not known of a shard.
+  // Scaling by an index's frequency needs all indices, not a shard.
   for (int dim = 0; dim < indices.dims() && !call.flag(4); ++dim) {
     sharding.strategies.push_back({{Shard(dim), Shard(dim)}, {Partial()}});
   }

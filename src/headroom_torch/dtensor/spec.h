@@ -10,22 +10,19 @@
 
 namespace headroom::torch_runner::dtensor {
 
-/// Elementwise reduction of the parts of a partial tensor to the whole.
 enum class ReduceOp : std::uint8_t { kSum, kAvg, kMax, kMin, kProduct };
 
-/// Rank r of n holds the r-th chunk of dimension `dim` as at::chunk cuts it: ceil(size / n) each, the last
-/// ones less or nothing.
+/// Rank r holds the r-th chunk of `dim` as at::chunk cuts it: ceil(size / n) each, the last ones less or
+/// nothing.
 struct Shard {
   int dim;
 };
-/// Every rank holds the whole.
 struct Replicate {};
-/// Every rank holds a tensor of the size of the whole; their reduction over the ranks is the whole.
+/// The reduction of the ranks' tensors, each of full size, is the whole.
 struct Partial {
   ReduceOp op = ReduceOp::kSum;
 };
 
-/// Placement of a tensor along one dimension of a mesh.
 class Placement {
  public:
   constexpr Placement() = default;  // Replicate
@@ -39,13 +36,12 @@ class Placement {
   constexpr bool is_replicate() const { return kind_ == Kind::kReplicate; }
   constexpr bool is_partial() const { return kind_ == Kind::kPartial; }
   constexpr bool is_partial(ReduceOp op) const { return is_partial() && detail_ == static_cast<int>(op); }
-  /// The sharded dimension. Requires is_shard().
+  /// Requires is_shard().
   constexpr int dim() const { return detail_; }
   /// Requires is_partial().
   constexpr ReduceOp op() const { return static_cast<ReduceOp>(detail_); }
 
   constexpr bool operator==(const Placement&) const = default;
-  /// A unique number for each value.
   constexpr std::uint64_t code() const {
     return static_cast<std::uint64_t>(kind_) << 8 | static_cast<std::uint8_t>(detail_);
   }
@@ -56,21 +52,19 @@ class Placement {
   std::int8_t detail_ = 0;
 };
 
-/// One placement for each dimension of a mesh. If several shard the same dimension of a tensor, they cut it
-/// in this order.
+/// One per mesh dimension. Several that shard the same tensor dimension cut it in this order.
 using Placements = c10::SmallVector<Placement, 4>;
 
-/// "Shard(0)", "Replicate", "Partial(sum)".
+/// Returns "Shard(0)", "Replicate", "Partial(sum)".
 std::string text(Placement placement);
-/// "[Shard(0), Replicate]".
 std::string text(const Placements& placements);
 
 class DeviceMesh;
 
 using Sizes = c10::SmallVector<std::int64_t, 5>;
 
-/// Metadata of a distributed tensor. Interned by its mesh: equal specs are one object, so comparing pointers
-/// suffices. Lives as long as the mesh.
+/// Metadata of a distributed tensor. Interned by its mesh, so that pointers can be compared; lives as long as
+/// the mesh.
 struct Spec {
   const DeviceMesh* mesh = nullptr;
   Placements placements;
@@ -83,24 +77,21 @@ struct Spec {
   }
 };
 
-/// The part of a dimension that a rank holds.
 struct Extent {
   std::int64_t offset = 0;
   std::int64_t size = 0;
 };
 
-/// Chunk `index` of a dimension of `size` cut into `parts`.
 Extent chunk(std::int64_t size, int parts, int index);
 
-/// Extent of dimension `dim` of a tensor of `sizes` on this rank, by the first `depth` placements.
+/// Extent of dimension `dim` on this rank after the first `depth` placements.
 Extent local_extent(const DeviceMesh& mesh, const Placements& placements, c10::IntArrayRef sizes, int dim,
                     int depth);
 
-/// Sizes of this rank's part.
 Sizes local_sizes(const DeviceMesh& mesh, const Placements& placements, c10::IntArrayRef sizes);
 
-/// Throws Error unless there is one placement for each dimension of the mesh and each sharded dimension
-/// exists. `what` begins the message.
+/// Throws Error beginning with `what` unless there is one placement per mesh dimension and sharded dimensions
+/// exist.
 void check_placements(const DeviceMesh& mesh, const Placements& placements, std::size_t dims,
                       const char* what);
 

@@ -11,8 +11,8 @@
 namespace headroom::torch_runner::dtensor {
 namespace {
 
-/// A sum of products, a letter for each dimension: factors {"mk", "kn"}, result "mn". With an addend, which
-/// broadcasts to the result, operands are the addend and the factors.
+/// A sum of products, a letter per dimension: factors {"mk", "kn"}, result "mn". An addend is the first
+/// operand and broadcasts to the result.
 struct Product {
   std::array<std::string_view, 2> factors;
   std::string_view result;
@@ -70,7 +70,7 @@ class ProductRule {
     return dim == std::string_view::npos ? Placement(Replicate()) : Placement(Shard(static_cast<int>(dim)));
   }
 
-  /// The addend, where the result is placed so: its dimensions are the result's last, or 1.
+  /// The addend's dimensions are the result's last, or 1.
   Placement addend(Placement result) const {
     if (!result.is_shard()) return result;
     const int dims = call_.operand(0).dims();
@@ -113,7 +113,7 @@ void apply(const Product& product, const Call& call, Sharding& sharding) {
   rule.add_strategies(sharding);
 }
 
-/// The dimensions that go, as bits; all where `argument` is None or empty, as ATen reads it.
+/// As bits; all if `argument` is None or empty, as in ATen.
 std::uint64_t reduced_dims(const Call& call, std::size_t argument) {
   const int dims = call.operand(0).dims();
   Sizes given;
@@ -128,7 +128,6 @@ std::uint64_t reduced_dims(const Call& call, std::size_t argument) {
   return bits;
 }
 
-/// How shards of a reduced dimension are put together, where they can be.
 struct Combination {
   ReduceOp op;
   Condition condition = Condition::kNone;
@@ -160,7 +159,7 @@ constexpr Combination kMean{ReduceOp::kAvg, Condition::kEven};
 constexpr Combination kMax{ReduceOp::kMax, Condition::kNonEmpty};
 constexpr Combination kMin{ReduceOp::kMin, Condition::kNonEmpty};
 
-/// A maximum of partial maxima is one.
+/// A maximum of partial maxima is a partial maximum.
 void add_own_partial(const Call& call, Sharding& sharding, ReduceOp own) {
   for_each_partial(call, [&](ReduceOp op) {
     if (op == own) add_uniform(call, sharding, Partial(op), Partial(op));
@@ -179,7 +178,7 @@ void extreme(const Call& call, Sharding& sharding, std::uint64_t reduced, bool k
   add_own_partial(call, sharding, combination.op);
 }
 
-/// The first `count` operands placed so, the others (weights) replicated.
+/// Places `count` operands from `first` on; the others (weights) are replicated.
 Strategy rows(const Call& call, std::size_t first, std::size_t count, Placement placement) {
   Strategy strategy;
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
@@ -291,7 +290,8 @@ void layer_norm_backward(const Call& call, Sharding& sharding) {
     Strategy strategy = rows(call, 0, 4, Shard(dim));
     strategy.results.push_back(Shard(dim));
     strategy.results.append(2, Partial());
-    strategy.condition = Condition::kNonEmpty;  // ATen leaves the weights' gradients of no rows undefined
+    strategy.condition = Condition::kNonEmpty;  // ATen leaves the weights' gradients undefined for an input
+                                                // without rows
     sharding.strategies.push_back(std::move(strategy));
   }
 }

@@ -34,15 +34,15 @@ void check(const WorldOptions& options) {
   }
 }
 
-/// The first line: what c10d adds below it is a stack of its own.
+/// c10d appends a stack trace.
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
 #if HEADROOM_TORCH_HAS_GLOO
 
-/// Where the other ranks reach this one: through the interface that the user names as with PyTorch, else by
-/// the way that leads to where they meet.
+/// Returns gloo's device: the interface in GLOO_SOCKET_IFNAME, as in PyTorch, else the one that routes to the
+/// store.
 std::shared_ptr<::gloo::transport::Device> device_of(const WorldOptions& world) {
   using Gloo = c10d::ProcessGroupGloo;
   if (const auto interface = environment_variable("GLOO_SOCKET_IFNAME"))

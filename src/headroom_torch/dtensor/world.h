@@ -19,15 +19,12 @@ class Store;
 
 namespace headroom::torch_runner::dtensor {
 
-/// The backend that runs collectives (connection.h).
 struct Connection;
 
-/// Library that moves data between ranks: gloo between CPUs, NCCL between GPUs.
 enum class Transport : std::uint8_t { kGloo, kNccl };
 
-/// The ranks along one dimension of a mesh that this rank exchanges data with.
 struct Group {
-  std::shared_ptr<Connection> connection;  // null if the group is this rank alone
+  std::shared_ptr<Connection> connection;  // null if this rank is alone
   std::vector<int> ranks;                  // in the world, by index in the group
   int index = 0;                           // of this rank in `ranks`
   std::string name;                        // for messages: "mesh dimension 'dp'"
@@ -46,9 +43,9 @@ struct WorldOptions {
   /// Address of the store, which rank 0 serves.
   std::string address = "127.0.0.1";
   std::uint16_t port = 29500;
-  /// Whether the launcher serves the store, as torchrun does; rank 0 then connects like the others.
+  /// As torchrun does; rank 0 then connects like the others.
   bool launcher_listens = false;
-  /// Limit for a rank to connect and for a collective to end.
+  /// Limit for connecting and for each collective.
   std::chrono::milliseconds timeout{30000};
   /// Records the collectives of this rank; may be null.
   std::shared_ptr<CollectiveRing> ring{};
@@ -57,18 +54,17 @@ struct WorldOptions {
 class World;
 using WorldPtr = std::shared_ptr<World>;
 
-/// The processes that work together, connected over TCP.
 class World {
  public:
-  /// Every rank calls it. Throws Error for invalid options, or if a rank did not connect within the time-out.
+  /// Every rank must call it. Throws Error for invalid options or if a rank does not connect in time.
   static WorldPtr connect(const WorldOptions& options);
   ~World();
 
   int rank() const { return options_.rank; }
   int size() const { return options_.size; }
 
-  /// Connects the group of these ranks, which include this one. All of them must call it with the same name,
-  /// equally often. Throws Error after the time-out, and for kNccl as nccl_device() does.
+  /// Connects a group that includes this rank. All of its ranks must call it with the same name, equally
+  /// often. Throws Error after the time-out, and for kNccl as nccl_device() does.
   Group group(const std::vector<int>& ranks, const std::string& name, Transport transport = Transport::kGloo);
 
  private:
@@ -76,7 +72,7 @@ class World {
 
   WorldOptions options_;
   c10::intrusive_ptr<c10d::Store> store_;  // null in a world of one
-  // Number of connections by group key: the addresses of earlier ones are still in the store.
+  // Number of connections by group key: earlier ones' addresses are still in the store.
   std::map<std::string, int> connections_;
 };
 

@@ -17,13 +17,13 @@ Tolerance tolerance_of(const GemvWorkload& inputs, bool in_place, const Place& p
                            {inputs.size}, inputs.size);
 }
 
-/// W and score_idxs of each rotation.
+/// The seed's W and score_idxs.
 struct Rotation {
   at::Tensor experts;
   at::Tensor chosen;
 };
 
-/// As many for each copy of the experts as there are pairs of them.
+/// One rotation per copy of the experts and pair of experts.
 std::vector<Rotation> rotations(const GatherGemvWorkload& inputs, const Place& place) {
   constexpr std::size_t kPairs = GatherGemvWorkload::kExperts / GatherGemvWorkload::kChosen;
   const auto size = static_cast<std::int64_t>(inputs.size);
@@ -53,12 +53,12 @@ Tolerance tolerance_of(const GatherGemvWorkload& inputs, bool in_place, const Pl
                            inputs.expected.size());
 }
 
-/// Besides rounding the result, ATen computes in bf16 where x is of bf16: mean, reciprocal deviation and the
-/// products between them are each rounded to 2^-9 of what gamma multiplies.
+/// For a bf16 x, ATen rounds mean, reciprocal deviation and their products to bf16, each up to 2^-9 of the
+/// factor of gamma.
 constexpr Tolerance kNormTolerance{.relative = 8 * 0x1p-8};
 
-/// Twice in a row ATen rounds to bf16 what linear gives and what LayerNorm multiplies with: each costs up to
-/// 2^-9 of a value that gamma then multiplies, and what the first layer lost is spread by the second.
+/// ATen rounds to bf16 after linear and inside LayerNorm, each up to 2^-9 before gamma; the second layer
+/// spreads the first's error.
 constexpr Tolerance kMlpTolerance{.relative = 12 * 0x1p-8};
 
 struct Layer {
@@ -78,7 +78,6 @@ struct Layer {
   }
 };
 
-/// linear as addmv, into outputs that were made before.
 struct LayerOut {
   Layer layer;
   at::Tensor sums, mean, reciprocal, y;
@@ -98,7 +97,6 @@ struct LayerOut {
   }
 };
 
-/// The coarser of what the two layers' linear adds in.
 Precision precision_of(const MlpWorkload& inputs, bool in_place, const Place& place) {
   const auto product = [&](const at::Tensor& weights, const at::Tensor& x) {
     const at::Tensor bias = zeros_at(place, {weights.size(0)});

@@ -18,11 +18,10 @@ std::int64_t size_of(std::size_t size) {
   return static_cast<std::int64_t>(size);
 }
 
-/// ATen rounds to bf16 behind each operator, the residual stream too: twice a layer 2^-9 of what it has grown
-/// to.
+/// ATen rounds the residual stream to bf16 twice per layer, each up to 2^-9 of its current size.
 constexpr Tolerance kDecodeTolerance{.relative = 0.3};
 
-/// Of the products that decoding is made of. The gate and attention are not asked: they are small.
+/// The gate and attention are too small to matter.
 Precision precision_of(const LlmConfig& config) {
   const auto product = [](const at::Tensor& weights, const at::Tensor& x) {
     return at::linear(x.unsqueeze(0), weights);
@@ -32,8 +31,8 @@ Precision precision_of(const LlmConfig& config) {
                   precision_of_sums(product, {dim, hidden}, Place{}));
 }
 
-/// The errors of a layer (into attention, out of it, up, down) and of the logits. Each layer adds its own to
-/// the residual stream as it adds to its size, so that their share of it does not grow with the layers.
+/// Errors of one layer and of the logits. The residual stream grows with its error, so the relative error
+/// does not grow with the layers.
 Tolerance tolerance_of(const LlmConfig& config) {
   return tolerance_of_sums(kDecodeTolerance, precision_of(config),
                            {config.dim, config.dim, config.dim, config.hidden, config.dim}, config.vocab);
@@ -97,7 +96,7 @@ at::Tensor AtenDecoder::norm(const at::Tensor& x, const at::Tensor& weight) cons
   return (wide * at::rsqrt(squares + double{config_.norm_epsilon})).to(at::kBFloat16) * weight;
 }
 
-/// x[tokens, heads, head_dim] at the positions behind those in use.
+/// x[tokens, heads, head_dim] at the positions after those in use.
 at::Tensor AtenDecoder::rotated(const at::Tensor& x) const {
   const at::Tensor pairs = x.to(at::kFloat).view({x.size(0), x.size(1), -1, 2});
   const at::Tensor first = pairs.select(3, 0), second = pairs.select(3, 1);
@@ -118,7 +117,7 @@ at::Tensor AtenDecoder::attention(Layer& layer, const at::Tensor& x) {
   layer.keys.narrow(1, used_, tokens).copy_(keys.transpose(0, 1));
   layer.values.narrow(1, used_, tokens).copy_(parts[2].reshape({tokens, kv_heads, width}).transpose(0, 1));
 
-  // The heads that share keys stand behind each other: [kv_heads, heads of each * tokens, width].
+  // Heads that share keys are adjacent: [kv_heads, heads of each * tokens, width].
   const at::Tensor grouped = queries.transpose(0, 1).reshape({kv_heads, -1, width});
   at::Tensor scores = at::matmul(grouped, layer.keys.narrow(1, 0, length).transpose(1, 2)) /
                       std::sqrt(static_cast<double>(width));

@@ -14,17 +14,17 @@
 
 namespace headroom::torch_runner {
 
-/// The same model in ATen's operators, with bf16 between them as gpt-fast's benchmark has it, on the same
-/// weights. Takes the better form where there is a choice: keys and values are not repeated for the heads
-/// that share them, attention goes over the positions in use, and experts are not gathered into copies.
+/// The decoder in ATen's operators, with bf16 between them as in gpt-fast's benchmark. Unlike there, keys and
+/// values are not repeated for shared heads, attention covers only positions in use, and experts are not
+/// gathered.
 class AtenDecoder {
  public:
   enum class Int8 {
-    kFresh,     ///< weights are converted into a new tensor for each product, as the benchmark writes it
-    kIntoPlace  ///< into memory that was made before
+    kFresh,  ///< convert into a new tensor in each product, as the benchmark does
+    kIntoPlace
   };
 
-  /// Room for `positions` tokens. `weights` must outlive it.
+  /// `weights` must outlive it.
   AtenDecoder(const LlmWeights& weights, std::size_t positions, std::int64_t top_k, double temperature,
               Int8 int8);
 
@@ -58,16 +58,16 @@ class AtenDecoder {
   std::int64_t top_k_;
   double temperature_;
   Int8 int8_;
-  std::int64_t used_ = 0;  ///< positions that hold tokens
+  std::int64_t used_ = 0;
   std::vector<Layer> layers_;
   at::Tensor embedding_, final_norm_, cosines_, sines_;
   Matrix output_;
-  at::Tensor converted_;  ///< room for the largest matrix as bf16
+  at::Tensor converted_;  ///< scratch for the largest matrix as bf16
   at::Tensor logits_;     ///< [vocab] of f32
   LlmRouting routing_;
 };
 
-/// Measures decoding with `config` by ATen's operators; the axes may change its layers.
+/// The axes may override the number of layers.
 void llm_decode(State& state, const LlmConfig& config);
 
 }  // namespace headroom::torch_runner

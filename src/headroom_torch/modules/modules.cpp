@@ -39,7 +39,6 @@ std::size_t count_leaves(const Json& tree) {
   return leaves;
 }
 
-/// Takes the leaves of `tree` from the front of `leaves`.
 c10::IValue take(const Json& tree, std::span<const at::Tensor>& leaves) {
   if (tree.at("type").is_null()) {
     c10::IValue leaf(leaves.front());
@@ -72,9 +71,8 @@ c10::IValue CallSpec::arranged(const std::vector<at::Tensor>& leaves) const {
 
 namespace {
 
-/// Loads the libtorch.so beside the libtorch_cpu.so of this process. The code in a package asks for it, and
-/// programs that stand on the CPU part alone have none: the system's would come, of another libtorch, and
-/// crash both. Throws where there is one and it cannot be loaded.
+/// Loads the libtorch.so next to this process's libtorch_cpu.so, if any. A package's code requires it; the
+/// system's, of another libtorch, would crash. Throws if loading fails.
 void load_whole_libtorch() {
   Dl_info part{};
   if (::dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &part) == 0) return;
@@ -88,11 +86,9 @@ std::unique_ptr<torch::inductor::AOTIModelPackageLoader> load(const std::string&
   return std::make_unique<torch::inductor::AOTIModelPackageLoader>(path);
 }
 
-/// With this in the environment a package compares its inputs with those that it was compiled for. It looks
-/// once, at its first call.
+/// Makes a package check its inputs' shapes at its first call.
 constexpr const char* kChecks = "AOTI_RUNTIME_CHECK_INPUTS";
 
-/// Sets the variable while it lives, unless the user has.
 class ChecksOfInputs {
  public:
   ChecksOfInputs() : set_here_(std::getenv(kChecks) == nullptr) {
@@ -108,7 +104,7 @@ class ChecksOfInputs {
   bool set_here_;
 };
 
-/// Of the arguments (0) or the results (1); none where the package was made without.
+/// Arguments (0) or results (1).
 std::optional<CallSpec> spec_of(const std::vector<std::string>& specs, std::size_t which) {
   if (which >= specs.size() || specs[which].empty()) return std::nullopt;
   return CallSpec(specs[which]);
@@ -135,7 +131,7 @@ c10::IValue PackagedModule::value_of(const Results& results) const {
 }
 
 void PackagedModule::require(const Inputs& inputs) const {
-  // The code that is measured has not looked at the environment, and so does not compare at each call.
+  // On a second loader: the measured one must not check at each call.
   const ChecksOfInputs checks;
   torch::inductor::AOTIModelPackageLoader(path_).run(inputs);
 }
@@ -144,7 +140,7 @@ void PackagedModule::require(const Inputs& inputs) const {
 
 namespace {
 
-/// A zip file lists its members at its end; those of a package lie in a folder of this name.
+/// A zip file lists its members at its end.
 constexpr std::string_view kPackageFolder = "data/aotinductor/";
 constexpr std::streamoff kListBytes = 1 << 20;
 
@@ -179,7 +175,6 @@ LoadedModule load_package(const std::string& path, [[maybe_unused]] std::size_t 
 #endif
 }
 
-/// Refuses a forward() that does not take `inputs` tensors, before anything is measured.
 void require_inputs(const std::string& path, const torch::jit::Module& module, std::size_t inputs) {
   const auto forward = module.find_method("forward");
   if (!forward) throw Error(in_quotes(path) + " has no method forward(): there is nothing to call");
@@ -217,7 +212,7 @@ LoadedModule load_module(const std::string& path, std::size_t inputs) {
 }
 
 struct OfferedModule {
-  std::string name;  ///< the backend that it is
+  std::string name;  ///< also the backend's name
   std::string path;
   LoadedModule program;
 };
@@ -227,15 +222,14 @@ struct OfferedModules {
   std::vector<TensorSpec> inputs;
 };
 
-/// Measures the module that is the state's backend. Before: it must answer without NaN, and three times the
-/// same (a module that TorchScript compiles is by then compiled); its FLOPs are counted in the first call,
-/// before it is. Cold means the inputs: they rotate through copies, the weights lie where they lie. Throws
-/// Error and WrongAnswer.
+/// First the module must answer without NaN and three times alike, by which time TorchScript has compiled it.
+/// FLOPs are counted in the first call. Cold applies only to the inputs; weights stay in place. Throws Error
+/// and WrongAnswer.
 void measure_module(State& state, OfferedModules& offered);
 
 namespace {
 
-/// How far two runs of the same program may differ: a compiled second run may add in another order.
+/// A compiled run may add in another order.
 double tolerance_of(at::ScalarType type) {
   if (type == at::kDouble) return 1e-9;
   if (type == at::kBFloat16) return 0x1p-5;
@@ -256,7 +250,7 @@ std::string shape_text(const at::Tensor& tensor) {
   return fmt::format("{}[{}]", at::toString(tensor.scalar_type()), fmt::join(tensor.sizes().vec(), ","));
 }
 
-/// Goes through `value`; returns its shapes as text.
+/// Returns the shapes as text.
 std::string collect(const c10::IValue& value, Answer& answer) {
   if (value.isTensor()) {
     add(value.toTensor(), answer);
@@ -275,8 +269,7 @@ std::string collect(const c10::IValue& value, Answer& answer) {
   return "(" + join(parts, ", ") + ")";
 }
 
-/// Inputs that are smaller would be copied millions of times to leave the caches, and no call notices them
-/// there.
+/// Smaller inputs would need millions of copies, without effect on a call's time.
 constexpr double kLeastBytes = 65536;
 
 std::vector<at::Tensor> random_inputs(const std::vector<TensorSpec>& specs, std::uint64_t seed) {
@@ -285,7 +278,6 @@ std::vector<at::Tensor> random_inputs(const std::vector<TensorSpec>& specs, std:
   return inputs;
 }
 
-/// The inputs of each call in turn, as the program takes them.
 template <typename Program>
 std::vector<typename Program::Inputs> rotated(State& state, const std::vector<TensorSpec>& specs,
                                               const std::vector<at::Tensor>& first) {
@@ -302,7 +294,6 @@ std::vector<typename Program::Inputs> rotated(State& state, const std::vector<Te
   return rotation;
 }
 
-/// Calls `call`; what libtorch throws becomes a sentence.
 template <typename Call>
 auto understandable(const Call& call) {
   try {
@@ -314,7 +305,6 @@ auto understandable(const Call& call) {
   }
 }
 
-/// Three answers that agree, of which `first` is one.
 void verify(State& state, const Answer& first, const std::function<Answer()>& again) {
   if (const auto index = first_nan(first)) {
     state.wrong_answer(fmt::format("the module answers NaN at index {} of {} for inputs that have none",
@@ -348,7 +338,7 @@ void describe(State& state, const OfferedModules& offered, const OfferedModule& 
   state.note("torch_threads", std::to_string(at::get_num_threads()));
 }
 
-/// The first dimension of the first input is the batch, as everywhere in PyTorch's own modules.
+/// By convention the first dimension of the first input.
 double batch_of(const std::vector<TensorSpec>& inputs) {
   if (inputs.empty() || inputs.front().sizes.size() < 2) return 1;
   return static_cast<double>(inputs.front().sizes.front());
@@ -356,7 +346,7 @@ double batch_of(const std::vector<TensorSpec>& inputs) {
 
 void report(State& state, const FlopCount& count, const Answer& answer,
             const std::vector<TensorSpec>& inputs) {
-  // Of operands of several dtypes no one peak is the limit.
+  // With operands of several dtypes no single peak applies.
   state.work({.flops = count.flops, .dtype = count.dtypes.size() == 1 ? *count.dtypes.begin() : ""});
   state.rate("throughput", batch_of(inputs), "samples/s");
   state.note("output", answer.shapes);
@@ -369,7 +359,6 @@ Answer answer_to(Program& program, const typename Program::Inputs& inputs) {
   return answer_of(program.value_of(program(inputs)));
 }
 
-/// How the answer stands to that of the first module: modules that are compared should do the same.
 std::string difference_text(OfferedModule& first, const std::vector<at::Tensor>& inputs,
                             const Answer& answer) {
   try {
@@ -406,7 +395,6 @@ void measure_program(State& state, OfferedModules& offered, const OfferedModule&
   state.measure([&](std::size_t copy) { program(rotation[copy]); });
 }
 
-/// What the command line asks for.
 struct Request {
   std::vector<std::string> files;
   std::vector<TensorSpec> inputs;
@@ -431,7 +419,7 @@ Request parse(const std::vector<std::string>& arguments) {
   return request;
 }
 
-/// The names of the files; whole paths where two have the same, and a number where even those are.
+/// Returns stems; whole paths where stems repeat, and a number where paths repeat.
 std::vector<std::string> names_of(const std::vector<std::string>& files) {
   const auto stem = [](const std::string& file) { return std::filesystem::path(file).stem().string(); };
   std::vector<std::string> names;
@@ -457,7 +445,7 @@ std::string inputs_text(const std::vector<TensorSpec>& inputs) {
 Answer answer_of(const c10::IValue& value) {
   Answer answer;
   answer.tolerance.relative = 0;
-  answer.tolerance.sums_in = std::nullopt;  // held against another run's: nobody knows what is exact
+  answer.tolerance.sums_in = std::nullopt;  // compared with another run, so there is no exact answer
   answer.shapes = collect(value, answer);
   return answer;
 }

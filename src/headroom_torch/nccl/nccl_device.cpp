@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only file that includes CUDA's and NCCL's headers, and only where HEADROOM_TORCH_NCCL is on.
+// The only file that includes CUDA's and NCCL's headers.
 #include "headroom_torch/nccl/nccl_device.h"
 
 #include "headroom/base/error.h"
@@ -26,8 +26,7 @@ namespace {
 
 #if HEADROOM_TORCH_HAS_NCCL
 
-/// Ends without its peers: else it would wait for them to end too, and they may be gone. What it had to do is
-/// done, or has failed.
+/// Aborts on destruction: the default waits for peers, which may be gone.
 class NcclGroup : public c10d::ProcessGroupNCCL {
  public:
   using ProcessGroupNCCL::ProcessGroupNCCL;
@@ -36,7 +35,7 @@ class NcclGroup : public c10d::ProcessGroupNCCL {
     try {
       abort();
     } catch (const std::exception&) {
-      // The process ends anyway.
+      // The process is ending.
     }
   }
 #endif
@@ -63,7 +62,7 @@ at::cuda::CUDAEvent& as_event(const DeviceEvent& event) {
   return *static_cast<at::cuda::CUDAEvent*>(event.get());
 }
 
-/// With the time of its passing, which torch's events do not keep unless they are asked to.
+/// Torch's events lack timing by default.
 std::shared_ptr<at::cuda::CUDAEvent> timed_event() {
   return std::make_shared<at::cuda::CUDAEvent>(cudaEventDefault);
 }

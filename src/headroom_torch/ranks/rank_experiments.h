@@ -14,7 +14,7 @@
 
 namespace headroom::torch_runner {
 
-/// State shared by the experiments of a rank. `world` is null until the ranks have met.
+/// State of a rank's experiments. `world` is null until the ranks are connected.
 class RankContext {
  public:
   explicit RankContext(RankPlace of) : place(std::move(of)) {}
@@ -23,32 +23,30 @@ class RankContext {
   dtensor::WorldPtr world{};
   std::string trace{};  ///< folder for a trace of the current call; empty for a sample
 
-  /// Returns the group of the first `ranks` ranks, connected once for each `name` (for messages) and
-  /// transport. All of them must call it in the same order.
+  /// Connects once for each `name` (for messages) and transport. All `ranks` ranks must call it in the same
+  /// order.
   const dtensor::Group& first(int ranks, const std::string& name, dtensor::Transport transport);
-  /// Number of the first `ranks` ranks that share the memory of this rank's machine.
+  /// Number of these ranks on this rank's machine.
   int ranks_here(int ranks) const { return std::min(place.local_size.value_or(place.size), ranks); }
 
  private:
   std::map<std::tuple<int, std::string, dtensor::Transport>, dtensor::Group> groups_{};
 };
 
-/// Wraps `run` so that libtorch's exceptions become short Errors.
+/// Turns libtorch's exceptions into short Errors.
 Experiment::Function in_few_words(Experiment::Function run);
 
-/// Adds an experiment for each collective, over the axes bytes, ranks (the first ones of the world; the
-/// others idle) and dtype. `context` must outlive the registry; its world is used when a case is prepared.
+/// Adds an experiment per collective, over bytes, ranks (the first of the world; the others idle) and dtype.
+/// `context` must outlive the registry, here and below.
 void add_collectives(Registry& registry, RankContext& context);
 
-/// Adds an experiment for each operator of the panel ("dispatch.add"), over the axes of DispatchSetup.
-/// `context` must outlive the registry; its world is used when a case is prepared. If HEADROOM_DISPATCH_CALLS
-/// is set, a prepared case makes that many calls of each kind at once, for external counters.
+/// Adds an experiment per operator ("dispatch.add"), over the axes of DispatchSetup. If
+/// HEADROOM_DISPATCH_CALLS is set, a prepared case makes that many calls of each kind, for external counters.
 void add_dispatch(Registry& registry, const RankContext& context);
 
-/// Adds an experiment for each model ("ddp.resnet18"), over the axes batch_size (of a rank), image_size
-/// (pixels a side, for models that take images), ranks (the first ones of the world; the others idle), ddp
-/// (yes, no), bucket_size (bytes) and transport. Its backends are gradient reducers. A sample is an iteration
-/// with and one without reduction. `context` must outlive the registry.
+/// Adds an experiment per model ("ddp.resnet18"), over batch_size (per rank), image_size (pixels a side),
+/// ranks, ddp (yes, no), bucket_size (bytes) and transport. Backends are gradient reducers. A sample is one
+/// iteration with and one without reduction.
 void add_ddp(Registry& registry, RankContext& context);
 
 }  // namespace headroom::torch_runner

@@ -15,7 +15,7 @@
 namespace headroom::torch_runner {
 namespace {
 
-/// "RuntimeError: ...", "torch.jit.Error: ...", "AssertionError: ...".
+/// Matches "RuntimeError: ...", "torch.jit.Error: ...", "AssertionError: ...".
 bool names_an_error(std::string_view line) {
   const std::size_t colon = line.find(": ");
   if (colon == std::string_view::npos) return false;
@@ -30,7 +30,7 @@ bool begins_a_backtrace(std::string_view line) {
   return line.starts_with("Exception raised from") || line.starts_with("frame #");
 }
 
-/// "2024.2" of "Intel(R) oneAPI Math Kernel Library Version 2024.2-Product Build 20240605 for ...".
+/// "2024.2" in "Intel(R) oneAPI Math Kernel Library Version 2024.2-Product Build 20240605 for ...".
 std::string version_of_mkl(const std::string& sentence) {
   constexpr std::string_view kBefore = "Version ";
   const std::size_t begin = sentence.find(kBefore);

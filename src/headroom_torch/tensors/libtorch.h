@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The libtorch that this is built with: where 1.13 (Debian's) and 2.x differ, its errors as text, its BLAS.
+// Differences between libtorch 1.13 (Debian's) and 2.x.
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>
@@ -13,11 +13,10 @@
 
 #include "headroom/base/blas_library.h"
 
-/// Whether libtorch is MAJOR.MINOR or newer, for #if.
 #define HEADROOM_TORCH_AT_LEAST(major, minor) \
   (TORCH_VERSION_MAJOR > (major) || (TORCH_VERSION_MAJOR == (major) && TORCH_VERSION_MINOR >= (minor)))
 
-/// AOTInductor packages: the loader came with 2.5, and its header is not in every build.
+/// The loader came with 2.5, and some builds lack its header.
 #if HEADROOM_TORCH_AT_LEAST(2, 5)
 #if __has_include(<torch/csrc/inductor/aoti_package/model_package_loader.h>)
 #define HEADROOM_TORCH_HAS_PACKAGES 1
@@ -27,16 +26,15 @@
 #define HEADROOM_TORCH_HAS_PACKAGES 0
 #endif
 
-/// Gloo's process group, whose header needs those of the gloo that libtorch was built with. Debian's
-/// libtorch 1.13 and libgloo-dev belong together; builds of 2.x bring none: HEADROOM_TORCH_GLOO says that the
-/// installed ones are theirs.
+/// Gloo's process group needs the gloo headers that libtorch was built with. Debian's libtorch 1.13 and
+/// libgloo-dev match; for builds of 2.x HEADROOM_TORCH_GLOO asserts a match.
 #if __has_include(<gloo/context.h>) && (!HEADROOM_TORCH_AT_LEAST(2, 0) || defined(HEADROOM_TORCH_GLOO))
 #define HEADROOM_TORCH_HAS_GLOO 1
 #else
 #define HEADROOM_TORCH_HAS_GLOO 0
 #endif
 
-/// NCCL's process group: where CMake's HEADROOM_TORCH_NCCL found a libtorch with CUDA and the headers.
+/// Defined if HEADROOM_TORCH_NCCL found a libtorch with CUDA and the headers.
 #if defined(USE_C10D_NCCL)
 #define HEADROOM_TORCH_HAS_NCCL 1
 #else
@@ -55,7 +53,6 @@ struct Node;
 
 namespace headroom::torch_runner {
 
-/// Version of the headers that this was compiled with: "1.13.1".
 inline constexpr const char* kTorchVersion = TORCH_VERSION;
 
 /// Type that runs collectives. In 1.13 gloo is a ProcessGroup; since 2.0 it is a Backend.
@@ -65,24 +62,24 @@ using CollectiveBackend = c10d::Backend;
 using CollectiveBackend = c10d::ProcessGroup;
 #endif
 
-/// Makes a node of autograd's graph of type `Derived`, in the pointer type of its edges: std::shared_ptr in
-/// 1.13, c10::intrusive_ptr in 2.15. Callers include <torch/csrc/autograd/function.h>.
+/// Returns an autograd node in the pointer type of the graph's edges: std::shared_ptr in 1.13,
+/// c10::intrusive_ptr in 2.15. Callers include <torch/csrc/autograd/function.h>.
 template <typename Derived, typename Edge = torch::autograd::Edge>
 auto make_autograd_node() {
   if constexpr (std::is_same_v<decltype(Edge::function), std::shared_ptr<torch::autograd::Node>>) {
-    // autograd's deleteNode (found by ADL) destroys long graphs without recursion.
+    // deleteNode (found by ADL) destroys long graphs without recursion.
     return std::shared_ptr<Derived>(new Derived, [](Derived* node) { deleteNode(node); });
   } else {
     return c10::make_intrusive<Derived>();
   }
 }
 
-/// Returns libtorch's message without backtraces: for an error in TorchScript the line with the error, else
-/// the first paragraph.
+/// Returns libtorch's message without backtraces: for TorchScript the line with the error, else the first
+/// paragraph.
 std::string failure_text(const std::exception& error);
 
-/// Returns the BLAS of libtorch: the MKL in PyPI's builds for x86-64, or the BLAS loaded by this process
-/// (Debian's libblas.so.3, the OpenBLAS in PyPI's builds for aarch64).
+/// Returns libtorch's MKL (PyPI's builds for x86-64), or the BLAS loaded by this process (Debian's
+/// libblas.so.3, PyPI's OpenBLAS for aarch64).
 std::optional<BlasLibrary> torch_blas();
 
 }  // namespace headroom::torch_runner

@@ -35,10 +35,10 @@ at::ScalarType scalar_type(const std::string& dtype) {
 
 /// The smallest number that bf16 cannot add 1 to.
 constexpr float kLarge = 256;
-/// What may be missing of the ones: rounding the result to bf16 costs 2^-8 of them.
+/// Rounding the result to bf16 costs 2^-8.
 constexpr double kAllowed = 1.0 / 16;
 
-/// One row: a pattern of large, one, -large (of which there are as many) over stretches of `period` columns.
+/// Equal thirds of large, one, -large, repeated; number and order depend on the row.
 std::vector<float> probing_row(std::int64_t columns, std::int64_t row) {
   constexpr std::array<std::array<float, 3>, 2> kOrders{{{kLarge, 1, -kLarge}, {-kLarge, 1, kLarge}}};
   std::vector<float> values(static_cast<std::size_t>(columns), 0);
@@ -125,7 +125,7 @@ Precision precision_of_sums(const Product& product, at::IntArrayRef sizes, const
   const at::Tensor expected = weights.to(at::kDouble).sum(-1).flatten();
   const at::Tensor answer = product(placed(weights, place), placed(x, place));
   const at::Tensor off = (answer.to(at::kCPU).to(at::kDouble).flatten() - expected).abs();
-  // Not "greater": what a wrong operator answers may be no number.
+  // Not "greater": a wrong operator may return NaN.
   return (off <= expected * kAllowed).all().item<bool>() ? Precision::kF32 : Precision::kBf16;
 }
 

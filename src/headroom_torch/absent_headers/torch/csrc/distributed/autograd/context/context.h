@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// c10d's reducer.hpp includes this header of libtorch, which Debian's libtorch-dev leaves out. Declared here
-// is the little that it names: an alias, and a pointer that stays empty without RPC.
+// Stub of a libtorch header that c10d's reducer.hpp includes and Debian's libtorch-dev omits.
 #pragma once
 
 #include <ATen/core/Tensor.h>
