@@ -58,7 +58,7 @@ void set_limit(Columns& columns, const Record& record) {
   columns.set("share_high", high_of(record.limit->interval));
 }
 
-/// The target as a line among the samples of `timed`, where it can be one.
+/// On the scale of `timed`'s samples; null if it cannot be converted.
 Json target_on_scale_of(const Record& timed, const Record& headline) {
   const Record::Metric& metric = headline.metric;
   if (metric.target_share && timed.limit && *metric.target_share > 0) {
@@ -67,7 +67,7 @@ Json target_on_scale_of(const Record& timed, const Record& headline) {
   }
   if (!metric.target || !(*metric.target > 0)) return nullptr;
   if (&timed == &headline) return *metric.target;
-  // A rate is something over the time.
+  // A rate is inverse to the time.
   const bool is_rate = metric.direction == Direction::kHigherIsBetter;
   return is_rate ? Json(timed.metric.value * metric.value / *metric.target) : Json(nullptr);
 }
@@ -82,7 +82,6 @@ void set_modes(Columns& columns, const Record& timed) {
 
 void set_measurement(Columns& columns, const CaseRow& row) {
   const Record& record = row.any();
-  // Without a latency the number of samples is that of the headline.
   const Record& timed = row.latency != nullptr ? *row.latency : record;
   if (row.latency != nullptr) {
     columns.set("time", timed.metric.value);
@@ -103,7 +102,6 @@ void set_measurement(Columns& columns, const CaseRow& row) {
   set_modes(columns, timed);
 }
 
-/// What else the record tells of its case.
 std::vector<std::string> about(const Record& record) {
   std::vector<std::string> lines;
   for (const auto& [key, value] : record.model.extra_info) lines.push_back(key + ": " + value);
@@ -128,7 +126,7 @@ Json place_of(const std::vector<const Environment*>& environments, const Record&
   return found == environments.end() ? Json(nullptr) : Json(found - environments.begin());
 }
 
-/// What is longer is data of an instrument, which shows it itself.
+/// Longer values are shown by an instrument's section.
 constexpr std::size_t kLongest = 2'000;
 
 class Facts {
@@ -155,17 +153,17 @@ void add_machine(Facts& facts, const Environment::Runner& machine) {
   for (const auto& [key, value] : machine.extra_info) facts.add(key, value);
 }
 
-/// More digits than a picture or a clock has are half of the size of a page.
+/// Half the size of all digits, and enough for a chart.
 Json seven_digits(double value) {
   return std::strtod(fmt::format("{:.7g}", value).c_str(), nullptr);
 }
 
-/// Neighbours that one mark stands for: from..to of the samples of a process.
+/// Consecutive samples [from, to) of a process, drawn as one mark.
 struct Stretch {
   std::size_t from = 0, to = 0;
 };
 
-/// Cut so that none holds both warm-up and what comes after.
+/// No stretch mixes warm-up with later samples.
 std::vector<Stretch> stretches_of(const ProcessSamples& process, std::size_t each) {
   std::vector<Stretch> all;
   const std::size_t count = process.values.size(), warmup = std::min(process.warmup, count);
@@ -177,7 +175,7 @@ std::vector<Stretch> stretches_of(const ProcessSamples& process, std::size_t eac
   return all;
 }
 
-/// What held the program up during most of them; nullptr where nothing did.
+/// Returns the disturbance of most samples, or nullptr.
 const char* disturbance_in(const ProcessSamples& process, const Stretch& stretch) {
   std::size_t stolen = 0, preempted = 0, throttled = 0;
   for (std::size_t i = stretch.from; i < stretch.to; ++i) {
@@ -193,7 +191,6 @@ const char* disturbance_in(const ProcessSamples& process, const Stretch& stretch
   return preempted >= most ? "preempted" : nullptr;
 }
 
-/// The finite ones of a stretch.
 void take_finite(const ProcessSamples& process, const Stretch& stretch, std::vector<double>& values) {
   values.clear();
   for (std::size_t i = stretch.from; i < stretch.to; ++i) {
@@ -201,7 +198,7 @@ void take_finite(const ProcessSamples& process, const Stretch& stretch, std::vec
   }
 }
 
-/// What the marks of a process are, column by column.
+/// The marks of a process, by columns.
 class Marks {
  public:
   Marks(const ProcessSamples& process, std::size_t each) : process_(process), each_(each) {
@@ -250,8 +247,7 @@ class Marks {
   std::vector<double> finite_;
 };
 
-/// How many of the values after warm-up lie where. Its ends leave out one in 200 on either side, which would
-/// make all others one bar.
+/// Excludes warm-up and 0.5 % at each end, which could squeeze the rest into one bar.
 Json histogram_of(const Record& record) {
   constexpr std::size_t kLeast = 8, kMostBars = 50;
   constexpr double kTail = .005;
@@ -361,7 +357,7 @@ Json sample_summary(const Record& record, std::size_t most) {
     warmup += std::min(process.warmup, process.values.size());
   }
   if (count == 0) return nullptr;
-  // More marks than these touch each other on most screens.
+  // More marks would touch on most screens.
   constexpr std::size_t kNumbersOfMark = 6, kMostMarks = 240;
   const std::size_t marks = std::clamp<std::size_t>(most / kNumbersOfMark, 1, kMostMarks);
   const std::size_t each = count <= most ? 1 : (count + marks - 1) / marks;

@@ -14,7 +14,7 @@
 
 namespace headroom {
 
-/// The columns of a table as arrays, which say each name once: of 10,000 cases that is half of the page.
+/// Rows as arrays by column, half the size of named members for 10,000 cases.
 class Columns {
  public:
   void set(const char* column, Json value) {
@@ -45,7 +45,7 @@ class Columns {
   std::size_t count_ = 0;
 };
 
-/// Texts that many rows share, each once: rows have their numbers.
+/// Numbers texts that rows share.
 class TextIndex {
  public:
   std::size_t of(const std::string& text) {
@@ -60,46 +60,44 @@ class TextIndex {
   std::vector<std::string> texts_;
 };
 
-/// {COLUMN: [one of each row]}, what a page says of cases:
+/// Returns the cases as {COLUMN: [one of each row]}:
 ///
 /// "case", "backend", "dtype", "outcome" ("measured", "skipped", "failed", "wrong"), "reason"; "time",
-/// "time_low", "time_high" in "time_unit", "n" samples; "metric", "value", "low", "high" in "unit", where the
-/// case is about another one than its time; "limit" (its name), "share" of it, "share_low", "share_high";
-/// "target" in "unit" and "target_share", "verdict" ("ok", "missed", "inconclusive"); "marks"; "ratio",
-/// "ratio_low", "ratio_high" to "ratio_to"; "samples" of the time, or of the metric without one
-/// (sample_summary()), "limit_at" and "target_at" in their unit, "modes" of them ([[median, share]...]);
-/// "notes" and "about": numbers of `texts`; "environment": which of `environments`, where there are several.
-/// What there is not is null; a column that is null in all rows is left out.
+/// "time_low", "time_high" in "time_unit", "n" samples; "metric", "value", "low", "high" in "unit", if the
+/// case has a metric besides its time; "limit" (its name), "share" of it, "share_low", "share_high"; "target"
+/// in "unit" and "target_share", "verdict" ("ok", "missed", "inconclusive"); "marks" (noise flags); "ratio",
+/// "ratio_low", "ratio_high" to "ratio_to"; "samples" of the time or metric (sample_summary()), "limit_at"
+/// and "target_at" in their unit, "modes" ([[median, share]...]); "notes" and "about": indices of `texts`;
+/// "environment": index of `environments`, if several. Missing values are null; columns that are null in all
+/// rows are omitted.
 Json case_columns(const std::vector<Record>& records, const std::vector<CaseRow>& rows,
                   const std::vector<const Environment*>& environments, TextIndex& texts);
 
-/// [[name, value]...], all that an environment tells of a machine and a program: "processor", "memory",
-/// "governor", "hwloc version". What is empty is left out.
+/// Returns [[name, value]...]: "processor", "memory", "governor". Empty values are omitted.
 Json environment_facts(const Environment& environment);
 
-/// Those of the records, in the order in which they come, each once.
 std::vector<const Environment*> environments_of(const std::vector<Record>& records);
 
-/// {"when": seconds since 1970 or null, "machine", "processor", "command", "revision", "version": texts of
-/// the first environment, empty where it does not say, "machines": how many}.
+/// Returns {"when": seconds since 1970 or null, "machine", "processor", "command", "revision", "version":
+/// texts of the first environment or empty, "machines": count}.
 Json run_json(const std::vector<Record>& records);
 
-/// The samples of a record as a chart takes them (assets/charts/samples.js), in at most about `most` numbers
-/// however many there are, each to seven digits:
+/// Returns the samples of a record for a chart (assets/charts/samples.js), in about `most` numbers of seven
+/// digits; null for a record without samples:
 ///
-///     {"n": samples, "warmup": of these, "each": how many neighbours a mark stands for,
+///     {"n": samples, "warmup": of these, "each": samples per mark,
 ///      "processes": [{"pid", "warmup": marks, "round": the first, "rounds": [...] or absent,
 ///                     "values": [...],
 ///                     "warmup_samples", "low", "quarter", "upper", "high": [...] where "each" is not 1,
 ///                     "disturbed": [[mark, "stolen", "preempted" or "throttled"]...] or absent}],
 ///      "histogram": {"from", "to", "below": samples, "above": samples, "counts": [...]} or absent}
 ///
-/// Where "each" is more than 1, "values" are medians of neighbours, and the least, the quartiles and the
-/// largest stand beside. "rounds" is absent where they count up by one. "below" and "above" have values that
-/// are not finite, too. null for a record without samples.
+/// If "each" exceeds 1, "values" are medians of consecutive samples; "low" to "high" are their minimum,
+/// quartiles and maximum. "rounds" is absent if they count up by one. "above" includes values that are not
+/// finite.
 Json sample_summary(const Record& record, std::size_t most);
 
-/// How many numbers each of so many records may have in a page.
+/// Returns the share of each record in a page's budget of sample numbers.
 std::size_t numbers_that_fit(std::size_t records);
 
 }  // namespace headroom

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DOUT=FILE.cpp -DSTYLES="a.css" -DSCRIPTS="a.js;b.js" -P embed_assets.cmake
-# Writes the files, joined, as two texts of C++ with the hashes by which a content security policy knows them.
+# Writes the joined files as two C++ texts, with hashes for a content security policy.
 
-# The SHA-256 of `text` as a policy has it: base64 of the bytes.
+# Base64 of the bytes, as in a policy.
 function(policy_hash text result)
   set(alphabet ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
   string(SHA256 digits "${text}")
@@ -24,7 +24,7 @@ function(joined files result)
   set(all "\n")
   foreach(file IN LISTS files)
     file(READ ${file} text)
-    # What would end the element, or be read otherwise by a browser than it is hashed here.
+    # These end the element, or a browser reads them differently from what is hashed here.
     foreach(bad IN ITEMS "</script" "</style" "<!--" ")page\"" "\r")
       string(FIND "${text}" "${bad}" place)
       if(NOT place EQUAL -1)

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::string_view kGenerator = "<meta name=\"generator\" content=\"headroom ";
 
-/// Nothing from elsewhere, no script but ours, no form.
 std::string policy(std::string_view script, std::string_view style, bool is_live) {
   return fmt::format(
       "default-src 'none'; script-src '{}'; style-src '{}'; img-src data:; base-uri 'none'; form-action "
@@ -24,10 +23,9 @@ std::string data_element(const std::string& kind, const std::string& json) {
   return "<script type=\"application/json\" data-kind=\"" + html_text(kind) + "\">" + json + "</script>\n";
 }
 
-/// {"title":…,"data":{…}} with the members that are text already.
 std::string section_json(const PageSection& section) {
   std::string json = "{\"title\":" + script_json(section.title) + ",\"data\":" + script_json(section.data);
-  if (!section.texts.empty()) json.pop_back();  // the bracket of data
+  if (!section.texts.empty()) json.pop_back();  // the closing bracket of data
   for (const auto& [name, text] : section.texts) {
     if (!json.ends_with('{')) json += ',';
     json += script_json(name) + ':';
@@ -66,7 +64,7 @@ std::string body(const Page& page, const std::string& script, const std::string&
   return html + script + "\n</body>\n</html>\n";
 }
 
-/// "assets/page-0f3k2.css", by the hash of what is in it.
+/// "assets/page-0f3k2.css"
 std::string file_name(std::string_view hash, const char* ending) {
   constexpr std::size_t kLetters = 12;
   std::string letters;
@@ -87,7 +85,7 @@ std::string script_json(const Json& json) {
 }
 
 std::string script_json_text(std::string_view plain) {
-  constexpr std::string_view kSeparators = "\xE2\x80";  // of U+2028 and U+2029 the first two bytes
+  constexpr std::string_view kSeparators = "\xE2\x80";  // the first two bytes of U+2028 and U+2029
   std::string text;
   text.reserve(plain.size());
   for (std::size_t i = 0; i < plain.size(); ++i) {

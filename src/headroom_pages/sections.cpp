@@ -131,7 +131,6 @@ Json metric_json(const Record& record) {
   return json;
 }
 
-/// The metric that tables are about: the one that says so, else the first.
 const Record& headline_of(const MeasuredCase& one) {
   for (const auto& [name, record] : one.metrics) {
     if (record->metric.headline) return *record;
@@ -195,12 +194,11 @@ Json known_or_null(std::int64_t value) {
   return value < 0 ? Json(nullptr) : Json(value);
 }
 
-/// Where an instant of a rank's clock is on the timeline; null where the rank is not known, or the time not
-/// its.
+/// Null if the finding's rank or time is unknown.
 Json place_of(const Finding& finding, const trace::JobTimeline& timeline) {
   const auto& ranks = timeline.ranks;
   const auto rank = std::ranges::find_if(ranks, [&](const trace::RankTimeline& one) {
-    // What all ranks lose is said of the time of one of them.
+    // A loss of all ranks has the time of one of them.
     const bool is_its = finding.rank < 0 || finding.rank == one.rank || ranks.size() == 1;
     return is_its && finding.at_ns >= one.start_ns && finding.at_ns <= one.end_ns;
   });
@@ -302,7 +300,7 @@ PageSection trace_section(std::string title, const TraceReport& report, const tr
             {"tables", std::move(tables)},
             {"notes", std::move(notes)}};
   PageSection section{"trace", std::move(title), std::move(data), {}};
-  // As text: as values of JSON it would be several times as large.
+  // As text: as JSON values it would take several times the memory.
   section.texts.emplace_back("timeline", trace::timeline_json(timeline));
   return section;
 }

@@ -12,62 +12,58 @@
 
 namespace headroom {
 
-/// What a page shows of the records of a run (assets/sections/run.js):
+/// Returns the section of a run's records (assets/sections/run.js). `answers`: Sheet::answers of its
+/// instrument.
 ///
 ///     {"answers": [sentence],
 ///      "run": run_json of headroom_pages/case_columns.h,
-///      "count": cases, "cases": as headroom_pages/case_columns.h has it, "texts": [text],
-///      "environments": [as environment_facts() has it],
-///      "marks": [line], "roofline": as report/roofline.h has it, or null}
-///
-/// `answers`: what its instrument says of it (Sheet::answers).
+///      "count": cases, "cases": case_columns of headroom_pages/case_columns.h, "texts": [text],
+///      "environments": [environment_facts()],
+///      "marks": [line], "roofline": as in report/roofline.h, or null}
 PageSection run_section(std::string title, const std::vector<Record>& records,
                         const std::vector<std::string>& answers);
 
-/// What a page shows of a comparison (assets/sections/diff.js):
+/// Returns the section of a comparison (assets/sections/diff.js). `answers`: the first lines of `headroom
+/// diff`.
 ///
 ///     {"answers": [sentence], "baseline": label,
 ///      "tests": [{"label", "different_machines", "differences": [{"what", "baseline", "test"}],
 ///                 "mean": {"ratio", "low", "high", "cases"} or null, "only_baseline": [name],
 ///                 "only_test": [name]}],
-///      "count": comparisons, "comparisons": {COLUMN: [one of each]}, "texts": [text], "shifts_of": number or
-///      absent}
+///      "count": comparisons, "comparisons": {COLUMN: [one of each]}, "texts": [text],
+///      "shifts_of": number or absent}
 ///
-/// Columns: "test" (which), "case", "backend", "metric", "unit", "lower_is_better", "baseline", "value";
-/// "ratio" (test over baseline), "low", "high", "n", "estimator", "margin", "verdict" as `headroom diff` has
-/// them; "reason" and "doubts" (numbers of texts), "problem"; "shift": the nine deciles, [percentile,
-/// baseline, test, ratio, low, high, verdict] each. Numbers that there are not are null; a column that is
-/// null in all rows is left out. Of very many comparisons only some that changed have a shift: "shifts_of"
-/// says how many. `answers`: what `headroom diff` says first.
+/// Columns: "test" (index), "case", "backend", "metric", "unit", "lower_is_better", "baseline", "value";
+/// "ratio" (test over baseline), "low", "high", "n", "estimator", "margin", "verdict" as in `headroom diff`;
+/// "reason" and "doubts" (indices of texts), "problem"; "shift": the nine deciles, [percentile, baseline,
+/// test, ratio, low, high, verdict] each. Missing values are null; columns that are null in all rows are
+/// omitted. Of very many comparisons only "shifts_of" changed ones have a shift.
 PageSection diff_section(const DiffReport& report, const std::vector<std::string>& answers);
 
-/// What a page shows of an instrument whose cases have many metrics each (ranks, operators, steps, commands
-/// with caches); assets/sections/KIND.js says what is made of it:
+/// Returns the section of an instrument whose cases have many metrics (assets/sections/KIND.js). Cases are
+/// those of report/case_rows.h; missing values are null.
 ///
 ///     {"answers": [sentence], "run": run_json of headroom_pages/case_columns.h,
-///      "environments": [as environment_facts() has it],
-///      "cases": [{"name", "label" (the name and its axes), "backend", "runner", "dtype",
-///                 "axes": {name: number or text}, "outcome", "reason", "notes": [text], "about": {name:
-///                 text}, "metrics": {NAME: {"value", "unit", "low", "high", "n", "ranks": [median of each]
-///                 or
-///                             absent, "about": {name: text} or absent,
+///      "environments": [environment_facts()],
+///      "cases": [{"name", "label" (name and axes), "backend", "runner", "dtype",
+///                 "axes": {name: number or text}, "outcome", "reason", "notes": [text],
+///                 "about": {name: text},
+///                 "metrics": {NAME: {"value", "unit", "low", "high", "n",
+///                             "ranks": [median of each] or absent, "numbers": {name: number} or absent,
 ///                             "limit": {"name", "at", "share", "low", "high"} or absent}},
-///                 "headline": NAME, "samples": of it (headroom_pages/case_columns.h),
+///                 "headline": NAME, "samples": of it (sample_summary()),
 ///                 "ratio": {"ratio", "low", "high", "to"} or absent}],
-///      "cache_run": as command/cache_run.h has it, or absent}
-///
-/// Cases are those of report/case_rows.h. Numbers that there are not are null.
+///      "cache_run": as in command/cache_run.h, or absent}
 PageSection instrument_section(std::string kind, std::string title, const std::vector<Record>& records,
                                const std::vector<std::string>& answers);
 
-/// What a trace, or the traces of the ranks of one job, tell: what to fix first, the timeline, the tables of
-/// `report`, which is of the analysis summary.
+/// Returns the section of a trace or of the traces of one job. `report` is of the analysis summary.
 ///
 ///     {"answer":[…],"findings":[{"kind","recoverable_ns","share","rank","step","at","where","evidence","fix"}],
 ///      "tables":[{"title","columns":[{"title","unit"}],"rows":[[…]]}],"notes":[…],"timeline":{…}}
 ///
-/// `at` is ns on the timeline; null where nobody knows when. Units are ns, B, share, 1, GB/s, or null for
-/// text. The timeline is what headroom_trace/timeline/timeline.h writes.
+/// `at` is ns on the timeline, or null if unknown. Units are ns, B, share, 1, GB/s, or null for text. The
+/// timeline is that of headroom_trace/timeline/timeline.h.
 PageSection trace_section(std::string title, const TraceReport& report, const trace::JobTimeline& timeline);
 
 }  // namespace headroom

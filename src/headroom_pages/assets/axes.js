@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What charts share of axes, and of names beside what they name.
 (function () {
   "use strict";
   const { numbers } = headroom;
   const axes = {};
 
-  // Powers of ten have their number; where there is room 2 and 5 do, too.
+  // Labels powers of ten, and 2 and 5 if there is room.
   axes.log_ticks = function (axis, scale, unit) {
     const [low, high] = scale.domain(), [from, to] = scale.range();
     const has_room = Math.abs(to - from) / Math.log10(high / low) > 110;
@@ -16,7 +15,7 @@
     }).tickSizeOuter(0);
   };
 
-  // Of very many values on an axis those that are `apart` pixels apart, the first and the last among them.
+  // Keeps values at least `apart` pixels apart, with the first and the last.
   axes.spaced = function (values, scale, apart) {
     const kept = [];
     const last = values[values.length - 1];
@@ -27,22 +26,21 @@
     return kept;
   };
 
-  // As many characters as there is room for; the whole name is in what a mark says.
   axes.fitted = (name, width) => name.length * 6.1 <= width ? name : name.slice(0, Math.max(4, Math.floor(width / 6.1) - 1)) + "\u2026";
 
-  // Where rows have their names: left of what they show, above it where there is little room.
+  // Names stand to the left of their rows, on narrow pages above.
   axes.rows = function (names, width) {
     const is_narrow = width < 620;
     const left = is_narrow ? 10 : Math.min(d3.max(names, (name) => name.length) * 6.1 + 14, width * 0.42);
     return { is_narrow, left, height: is_narrow ? 34 : 20, bar: 14,
-      // Writes the name of the row that begins at `y`; where its middle is.
+      // Returns the row's middle.
       name(svg, name, y) {
         svg.append("text").attr("x", 0).attr("y", is_narrow ? y + 12 : y + 14).text(axes.fitted(name, is_narrow ? width : left - 14));
         return y + (is_narrow ? 24 : 10);
       } };
   };
 
-  // Places moved apart until each has `apart` pixels: [{y, ...}].
+  // Moves [{y, ...}] at least `apart` pixels apart.
   axes.dodged = function (places, apart) {
     const sorted = [...places].sort((a, b) => a.y - b.y);
     for (let i = 1; i < sorted.length; ++i) sorted[i].y = Math.max(sorted[i].y, sorted[i - 1].y + apart);
@@ -58,14 +56,12 @@
     }
     return (Number.isInteger(bytes) ? String(bytes) : numbers.number(bytes)) + " " + names[i];
   };
-  // A value of a unit, bytes among them; counts are whole.
   axes.text = function (value, unit) {
     if (value === 0 || (!unit && Number.isInteger(value))) return String(value);
     return unit === "B" ? axes.bytes(value) : numbers.value(value, unit);
   };
 
-  // An axis of values that lie close to each other: in one unit, with as many digits as tell them apart. Times have their unit
-  // beside them; any other stands above the axis.
+  // For close values: one unit, with enough digits to differ. Only times show their unit.
   axes.close = function (axis, scale, unit, count) {
     const ticks = scale.ticks(count), step = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
     const most = Math.max(...scale.domain().map(Math.abs));
@@ -78,7 +74,7 @@
       (value * factor).toFixed(digits) + (numbers.is_time(unit) ? " " + names[place] : ""));
   };
 
-  // An axis from 0 on, in round numbers; of bytes these are powers of two.
+  // Steps of bytes are powers of two.
   axes.from_zero = function (axis, scale, unit, count) {
     axis.tickSizeOuter(0).tickFormat((value) => axes.text(value, unit).replace(/\.0+ /, " "));
     if (unit !== "B") return axis.ticks(Math.max(2, count));

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands below a case that is opened: its samples, what is known of it, and the others of its group.
 (function () {
   "use strict";
   const { element, numbers } = headroom;
@@ -34,7 +33,7 @@
     return headroom.figure("samples", data, { palette, note: headroom.charts.samples.legend(data) });
   }
 
-  // The same case by other backends and runners, in the order of their times.
+  // The same case by other backends and runners, fastest first.
   function peers(row, rows, table) {
     const others = rows.filter((other) => other !== row && other.case === row.case && other.dtype === row.dtype);
     if (others.length === 0) return null;
@@ -47,7 +46,6 @@
   headroom.case_details = ({ row, rows, table, texts, palette }) =>
     element("div", {}, samples(row, palette), facts(row, texts), peers(row, rows, table));
 
-  // When, where and by which command.
   headroom.facts = function (run) {
     const when = run.when ? new Date(run.when * 1000).toISOString().replace("T", " ").slice(0, 16) + " UTC" : "";
     const machines = run.machines > 1 ? `${run.machines} machines` : [run.processor, run.machine].filter(Boolean).join(", ");
@@ -57,7 +55,7 @@
       run.command && element("code", {}, run.command));
   };
 
-  // Environments, {name: value} each: what several have alike is told of all.
+  // Common facts are listed once. environments: [[name, value]] each.
   headroom.environments = function (environments) {
     if (environments.length === 0) return null;
     const list = (pairs) => element("dl", { class: "details" }, pairs.map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));

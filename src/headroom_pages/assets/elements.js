@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all else is built with: `headroom.charts.NAME` and `headroom.sections.KIND` are what files of these folders add.
+// Other files add headroom.charts.NAME and headroom.sections.KIND.
 (function () {
   "use strict";
   const headroom = { charts: {}, sections: {} };
 
-  // An element with attributes and children. Texts become text, never markup, whoever wrote them; functions are
-  // called on the event that names them; what is null or false is left out.
+  // Strings become text, never markup; function attributes become event listeners; null and false are skipped.
   headroom.element = function (name, attributes, ...children) {
     const element = document.createElement(name);
     for (const [key, value] of Object.entries(attributes || {})) {
@@ -23,7 +22,7 @@
     }
   };
 
-  // Arrow keys, Home and End go through the elements of `container` that match; Tab stops at one of them only.
+  // Arrow keys, Home and End move among matching elements; Tab stops at one of them (roving tabindex).
   headroom.rove = function (container, selector) {
     const all = () => Array.from(container.querySelectorAll(selector));
     const settle = (chosen) => all().forEach((one) => one.setAttribute("tabindex", one === chosen ? "0" : "-1"));
@@ -45,14 +44,13 @@
     return () => settle(all()[0]);
   };
 
-  // What a person came for, the first sentence largest.
   headroom.answers = function (sentences) {
     const lines = sentences.flatMap((sentence) => sentence.split("\n")).filter((line) => line.trim() !== "");
     return headroom.element("div", { class: "answers" }, lines.map((line, i) =>
       headroom.element("p", { class: i > 0 ? null : line.length > 90 ? "lead long" : "lead" }, line)));
   };
 
-  // The rows of a table that comes by columns: {"case": ["a", "b"], "n": [3, 4]} as [{case: "a", n: 3}, ...].
+  // {"case": ["a", "b"], "n": [3, 4]} becomes [{case: "a", n: 3}, ...].
   headroom.rows_of = function (columns, count) {
     const names = Object.keys(columns);
     return Array.from({ length: count }, (_, i) => {
@@ -62,7 +60,7 @@
     });
   };
 
-  // A colour and a shape for each name, in the order in which they come: style.css has --mark-0 and so on.
+  // Assigns each name a colour (--mark-0 and so on in page.css) and a shape.
   headroom.palette = function (names) {
     const order = new Map();
     for (const name of names) if (!order.has(name)) order.set(name, order.size);
@@ -74,7 +72,6 @@
     };
   };
 
-  // The mark of a name as it stands in charts, to stand before the name in a text.
   headroom.swatch = function (palette, name) {
     const svg = d3.create("svg").attr("class", "swatch").attr("viewBox", "-6 -6 12 12").attr("aria-hidden", "true");
     svg.append("path").attr("class", "fill " + palette.tone(name)).attr("d", palette.shape(name, 52));

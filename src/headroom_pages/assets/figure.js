@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame of every chart: its picture at the width that there is, what the mark says that one points at, its numbers.
 (function () {
   "use strict";
   const { element } = headroom;
 
-  // A table of plain numbers, {columns: [title], rows: [[text or number]]}.
+  // table: {columns: [title], rows: [[text or number]]}.
   function plain_table(table) {
     const cell = (value) => typeof value === "number"
       ? element("td", { class: "number" }, headroom.numbers.element(value, String(Number(value.toPrecision(6)))))
@@ -22,7 +21,7 @@
     chart.draw(svg, data, { width, height, palette });
   }
 
-  // What the marks say is said below, to those who point, and to those who go by keys.
+  // Shows the label of the pointed or focused mark below the chart.
   function tell_marks(svg, readout, hint) {
     const tell = (event) => {
       const mark = event.target.closest(".mark");
@@ -36,14 +35,14 @@
     forget();
   }
 
-  // charts.NAME is {label(data), height(width, data), draw(svg, data, {width, height, palette}), table(data)}: `data` is
-  // plain JSON, `svg` a selection of d3. Marks that say something have the class "mark" and an aria-label.
+  // charts.NAME is {label(data), height(width, data), draw(svg, data, {width, height, palette}), table(data)}: `data` is plain
+  // JSON, `svg` a d3 selection. Marks with a readout have the class "mark" and an aria-label.
   headroom.figure = function (name, data, { title, palette, note } = {}) {
     const chart = headroom.charts[name];
     const svg = d3.create("svg").attr("class", "chart " + name).attr("role", "group").attr("aria-label", chart.label(data));
     const readout = element("p", { class: "readout", "aria-live": "polite" });
     const box = element("div", { class: "canvas" }, svg.node());
-    // Made when it is asked for: of thousands of samples it is larger than the picture.
+    // On demand: for thousands of samples it is larger than the chart.
     const fill = (event) => {
       const details = event.currentTarget;
       if (details.open && details.children.length === 1) details.append(plain_table(chart.table(data)));

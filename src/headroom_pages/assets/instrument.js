@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sections of instruments share, whose cases have many metrics: data as headroom_pages/sections.h writes it.
+// Shared by sections whose cases have many metrics (headroom_pages/sections.h).
 (function () {
   "use strict";
   const { element, numbers } = headroom;
   const instrument = {};
 
   instrument.rows = (data) => data.cases.map((one, index) => ({ ...one, index, faint: one.outcome === "skipped" }));
-  // What tells them apart where runners do.
   instrument.name = (row, rows) => new Set(rows.map((other) => other.runner)).size > 1 ? `${row.name} (${row.runner})` : row.name;
   const metric_of = (row, name) => row.metrics[name];
   instrument.value = (row, name) => metric_of(row, name) ? metric_of(row, name).value : null;
 
-  // A column of a metric, by its median; `wide`: with its interval.
+  // `wide` adds the interval.
   instrument.column = (title, name, { wide = false, percent = false } = {}) => ({
     title, number: true, first: -1,
     sort: (row) => instrument.value(row, name),
@@ -24,7 +23,6 @@
     },
   });
 
-  // The share of the limit that the headline reaches.
   instrument.limit_column = { title: "of limit", number: true,
     sort: (row) => { const limit = (metric_of(row, row.headline) || {}).limit; return limit ? limit.share : null; },
     show(row) {
@@ -52,7 +50,7 @@
       note: headroom.charts.samples.legend(data) }), element("dl", { class: "details" }, pairs));
   }
 
-  // Columns that say nothing in any row are left out.
+  // Omits empty columns.
   instrument.table = function (label, rows, columns) {
     const shown = columns.filter((column) => rows.some((row) => ![null, undefined, ""].includes(column.show(row))));
     const facets = ["failed", "skipped"].map((outcome) => ({ title: outcome, tone: outcome === "failed" ? "bad" : "",
@@ -63,7 +61,7 @@
   instrument.head = (data) => [headroom.answers(data.answers), headroom.facts(data.run)];
   instrument.multiples = (figures) => figures.length > 0 && element("div", { class: "multiples" }, figures);
 
-  // Rows by what `key` says of each, in the order in which they come.
+  // Keeps the order of appearance.
   instrument.grouped = function (rows, key) {
     const groups = new Map();
     for (const row of rows) groups.set(key(row), [...(groups.get(key(row)) || []), row]);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps a page of `headroom serve` as new as its server: asks every two seconds, while somebody looks at it.
+// Polls `headroom serve` while the page is visible, and redraws what changed.
 (function () {
   "use strict";
   const kEvery = 2000;
 
-  // What somebody is at work in is not taken away.
+  // A section with focused controls is not redrawn.
   const is_in_use = (box) => box.contains(document.activeElement) && document.activeElement.matches("input, .mark, .row-key");
 
   headroom.live = function (live, { sections, parts_of, redraw, main }) {
@@ -26,7 +26,6 @@
       if (i >= 0) take(i, { ...sections[i], data, text });
     }
 
-    // The page itself, as it is now: sections that say something else are drawn again.
     async function fetch_page() {
       const answer = await fetch(location.pathname, { cache: "no-store" });
       if (!answer.ok) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as base/units.h and report/metric_text.h write them: what a page says, a terminal says in the same words.
+// As base/units.h and report/metric_text.h, so that pages and terminals agree.
 (function () {
   "use strict";
   const kTimes = { ns: 1, us: 1e3, "µs": 1e3, ms: 1e6, s: 1e9 };
@@ -24,14 +24,14 @@
     return numbers.number(ns) + " " + names[i];
   };
 
-  // Five digits, in the unit that it came in: values that are compared lie a few tenths of a per cent apart.
+  // Five digits, for values that differ by tenths of a per cent.
   numbers.exact = function (value, unit) {
     const size = Math.abs(value);
     const text = size >= 1e7 || (size > 0 && size < 1e-4) ? value.toExponential(4) : size >= 1e4 ? value.toFixed(0) : value.toPrecision(5);
     return text + (unit && unit !== "1" ? " " + (unit === "us" ? "µs" : unit) : "");
   };
 
-  // A ratio as what it adds: "+10.0 %".
+  // "+10.0 %"
   numbers.change = (ratio) => (ratio >= 1 ? "+" : "\u2212") + Math.abs((ratio - 1) * 100).toFixed(1) + " %";
 
   numbers.percent = (share) => numbers.number(share * 100) + " %";
@@ -44,14 +44,14 @@
     return numbers.number(value) + (unit && unit !== "1" ? " " + unit : "");
   };
 
-  // Whether "±" tells the truth of an interval.
+  // Whether the interval is symmetric enough for "±".
   function is_even(value, low, high) {
     const below = value - low, above = high - value;
     if (below + above <= 0.02 * Math.abs(value)) return true;
     return below > 0 && above > 0 && below <= 2 * above && above <= 2 * below && below < Math.abs(value);
   }
 
-  // Half the width as a share of the value, or both ends.
+  // Half the width relative to the value, or both ends.
   numbers.spread = function (value, low, high, unit) {
     if (low === null || low === undefined) return "?";
     if (is_even(value, low, high)) return "±" + (((high - low) / 2 / Math.abs(value)) * 100).toFixed(1) + " %";
@@ -65,7 +65,6 @@
     return numbers.percent(share) + " (" + numbers.number(low * 100) + "–" + numbers.percent(high) + ")";
   };
 
-  // A number that a program finds again, beside how it is shown.
   numbers.element = (value, text) => headroom.element("data", { value: String(value) }, text);
 
   headroom.numbers = numbers;

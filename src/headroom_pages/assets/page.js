@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the page of its data: one element of JSON for the page, one for each section.
+// Builds the page from its JSON elements.
 (function () {
   "use strict";
   const { element } = headroom;
   const kThemes = ["system", "light", "dark"];
 
-  // A file that is opened from a disk may have no storage.
+  // localStorage may be unavailable for a file: URL.
   function stored(theme) {
     try {
       if (theme !== undefined) localStorage.setItem("headroom-theme", theme);

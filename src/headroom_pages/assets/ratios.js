@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// What charts of ratios share: the scale that they are on, and how a verdict looks.
 (function () {
   "use strict";
   const ratios = {};
@@ -7,11 +6,11 @@
 
   ratios.tone = (verdict) => kTones[verdict] || "mark-6";
   ratios.text_tone = (verdict) => verdict === "regression" || verdict === "failed" ? "bad" : verdict === "improvement" ? "good" : null;
-  // Who claims nothing is hollow.
+  // Undecided verdicts are hollow.
   ratios.is_hollow = (verdict) => !(verdict in kTones);
 
-  // From the least to the largest of what is to be seen, with 1 in it: intervals count as far as three times what the
-  // ratios need; those that go on end at the edge. Beyond a factor of two the scale is logarithmic.
+  // Intervals extend the scale to at most three times the ratios' range, and are clipped at the edge. Logarithmic beyond a factor
+  // of two.
   ratios.scale = function (rows, range) {
     const points = rows.map((row) => Math.log(row.ratio)).concat(rows.map((row) => Math.log(1 + (row.margin || 0)))).filter(Number.isFinite);
     const reach = Math.max(0.01, d3.max(points, Math.abs) || 0) * 3;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table to search, to sort and to open rows of; of very many rows it shows a hundred at a time.
+// Shows a hundred rows at a time.
 (function () {
   "use strict";
   const { element } = headroom;
@@ -7,7 +7,7 @@
 
   const is_missing = (value) => value === null || value === undefined || Number.isNaN(value);
 
-  // What is missing comes last, whichever way.
+  // Missing values come last in both directions.
   function compare(a, b, direction) {
     if (is_missing(a) || is_missing(b)) return (is_missing(a) ? 1 : 0) - (is_missing(b) ? 1 : 0);
     if (typeof a === "number" && typeof b === "number") return direction * (a - b);
@@ -51,7 +51,7 @@
       return element("div", { class: "controls" }, search, this.chips, this.status);
     }
 
-    // First the way that a column says, then the other way, then as they came.
+    // Cycles: the column's first direction, the reverse, the original order.
     sort(column) {
       if (this.sorted !== column) {
         this.sorted = column;
@@ -117,7 +117,7 @@
         this.open(row, this)))];
     }
 
-    // Opens a row and goes there, whatever hides it.
+    // Clears filters that hide the row.
     reveal(row) {
       if (!this.matching().includes(row)) {
         this.words = [];
@@ -148,7 +148,7 @@
     }
   }
 
-  // columns: [{title, show(row), sort(row) or absent, number, first: 1 or -1, tone(row), help}]; text(row): what is
-  // searched; facets: [{title, count, test(row), tone}]; open(row): what stands below a row that is opened.
+  // columns: [{title, show(row), sort(row) or absent, number, first: 1 or -1, tone(row), help}]; text(row): searched text;
+  // facets: [{title, count, test(row), tone}]; open(row): content of an opened row.
   headroom.table = (options) => new Table(options).node;
 })();

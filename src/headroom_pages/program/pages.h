@@ -5,13 +5,13 @@
 
 namespace headroom::cli {
 
-/// `headroom report`: results as a page for a browser.
+/// `headroom report`.
 ExitCode report(const Arguments& arguments);
 
-/// `headroom serve`: the history in a browser of this machine, as it is now.
+/// `headroom serve`.
 ExitCode serve(const Arguments& arguments);
 
-/// `headroom history --site FOLDER`: the history as pages.
+/// `headroom history --site FOLDER`.
 ExitCode site(const Arguments& arguments);
 
 }  // namespace headroom::cli

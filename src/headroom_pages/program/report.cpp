@@ -43,12 +43,12 @@
 namespace headroom::cli {
 namespace {
 
-/// What is kept of the traces once their columns are gone, by file.
+/// By file; kept after the traces are freed.
 struct ReadTraces {
   std::vector<trace::AnalysisResult> results;
   std::vector<trace::RankClock> clocks;
   std::vector<trace::RankTimeline> timelines;
-  std::vector<std::vector<std::string>> left_out;  ///< what is not drawn because it cannot be right
+  std::vector<std::vector<std::string>> left_out;  ///< why events are not drawn
 
   explicit ReadTraces(std::size_t files) : results(files), clocks(files), timelines(files), left_out(files) {}
 };
@@ -69,7 +69,7 @@ ReadTraces read_traces(const std::vector<std::filesystem::path>& files, const tr
   TraceProgress terminal;
   const std::vector<std::string> errors = trace::read_files(
       files, needs_of, files_options(reading, terminal), [&](std::size_t i, const trace::Trace& trace) {
-        // What to fix is looked for while the picture is made.
+        // Runs while the timeline is built.
         auto result =
             std::async(std::launch::async, [&] { return trace::analyze_trace(trace, analysis, {}); });
         const trace::ImpossibleEvents impossible = trace::impossible_events(trace::TraceIndex(trace));
@@ -105,7 +105,7 @@ TraceReport report_of(ReadTraces& read, const trace::Analysis& analysis) {
   return report;
 }
 
-/// Of a job of several ranks all is read that is read of small files: their clocks want it.
+/// Several ranks are read in full, to align their clocks.
 void note_large(const TraceReport& report, trace::JobTimeline& timeline) {
   if (report.files.size() > 1 || !is_large(report.files.front().source, report.files.front().file_bytes))
     return;
@@ -156,7 +156,7 @@ struct ReportOptions {
   bool is_diff = false, across_machines = false, force = false;
 };
 
-/// Whether it is written over without a question: nothing is lost but a page that can be made again.
+/// True if the file is absent, special, empty, or a page.
 bool may_be_replaced(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return true;
@@ -167,7 +167,7 @@ bool may_be_replaced(const std::filesystem::path& path) {
   return head.empty() || is_page_html(head);
 }
 
-/// Asked before anything is read: the name of a page is easily that of the results that it is made of.
+/// Called before anything is read: -o is easily mistyped as the results file.
 void require_page_path(const ReportOptions& options) {
   if (options.out == "-") return;
   if (!options.force && !may_be_replaced(options.out)) {
@@ -177,7 +177,6 @@ void require_page_path(const ReportOptions& options) {
   require_writable(options.out);
 }
 
-/// The first of them against each of the others.
 PageSection comparison_of(const ReportOptions& options) {
   if (options.operands.size() < 2)
     throw Error("--diff compares two or more: give the baseline and then what is held against it");
@@ -200,25 +199,23 @@ PageSection comparison_of(const ReportOptions& options) {
   return diff_section(report, sheet.answers());
 }
 
-/// A file, or a folder or pattern whose first file is one.
+/// Whether the first file is a trace.
 bool is_of_traces(const std::string& operand) {
   if (operand.starts_with("@") || operand == "-") return false;
   try {
     return is_trace_file(trace_files({operand}).paths.front().string());
   } catch (const Error&) {
-    return false;  // who reads it as results says what is wrong with it
+    return false;  // reading it as results reports the error
   }
 }
 
-/// The section of a page about one trace, or about those of the ranks of one job: files, folders and patterns
-/// as `headroom trace` takes them. Each file is read once. Throws Error: a file that cannot be read,
-/// "interrupted".
+/// Returns one section for a trace, or for the ranks of a job. Each file is read once. Throws Error if a file
+/// cannot be read, and "interrupted".
 PageSection traces_section(const std::vector<std::string>& operands, const TraceReading& reading) {
   return within_memory(reading.max_memory, "the traces", [&] { return section_of(operands, reading); });
 }
 
-/// What a page shows of a run, a section for each instrument that made some of its records
-/// (shown_records.h). `operand`: what the user named.
+/// One section per instrument.
 std::vector<PageSection> page_sections(ShownRun run, const std::string& operand) {
   const std::string& title = run.title.empty() ? operand : run.title;
   std::vector<PageSection> sections;
@@ -285,7 +282,7 @@ ExitCode report(const Arguments& arguments) {
   if (const auto done = parse_arguments(table, arguments)) return *done;
   if (!options.is_diff && (!options.margin.empty() || options.across_machines))
     throw Error("--margin and --across-machines are of --diff: give it, too, or leave them out");
-  static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end
+  static_cast<void>(interrupt_flag());  // from here on Ctrl-C sets a flag
   require_page_path(options);
   try {
     const Page page = page_of(options);

@@ -31,7 +31,7 @@
 namespace headroom {
 namespace {
 
-/// Samples by index of their value.
+/// By index of the value.
 using SamplesOfValues = std::map<std::size_t, StoredSamples>;
 
 std::string name_of(const SiteSeries& one) {
@@ -88,7 +88,6 @@ Json changes_json(const SiteState& state) {
           {"suspected", std::move(suspected)}};
 }
 
-/// For the series from `first` to before `end` of the state.
 Json machine_json(const SiteState& state, std::size_t first, std::size_t end) {
   Json columns = Json::object();
   for (const char* name :
@@ -111,10 +110,9 @@ Json machine_json(const SiteState& state, std::size_t first, std::size_t end) {
   return {{"count", end - first}, {"series", std::move(columns)}};
 }
 
-/// Bound the size of a page, however long the series is.
+/// Limits on the size of a page.
 constexpr std::size_t kPoints = 1000, kSinglePoints = 300, kSamplesOfProcess = 200;
 
-/// List of distinct commits, of which long series have few.
 class Commits {
  public:
   std::size_t place(const std::string& commit) {
@@ -129,7 +127,7 @@ class Commits {
   std::vector<std::string> list_;
 };
 
-/// Stored by column, which takes a third of the space.
+/// By column, which takes a third of the space.
 void add_points(const SeriesStory& story, const std::vector<SitePoint>& points, Json& json) {
   std::vector<std::int64_t> runs;
   std::vector<std::uint64_t> times;
@@ -157,7 +155,7 @@ Json number_or_null(const std::optional<double>& number) {
   return number ? Json(*number) : Json(nullptr);
 }
 
-/// No point summarises values of two levels.
+/// Each point belongs to one level only.
 Json levels_json(const SeriesStory& story, const std::vector<SitePoint>& points) {
   Json levels = Json::array();
   std::size_t at = 0;
@@ -189,7 +187,7 @@ Json levels_json(const SeriesStory& story, const std::vector<SitePoint>& points)
   return levels;
 }
 
-/// Takes every n-th value by size, to keep the distribution.
+/// Keeps evenly spaced order statistics.
 std::vector<double> thinned(std::vector<double> values) {
   if (values.size() <= kSamplesOfProcess) return values;
   std::ranges::sort(values);
@@ -225,7 +223,7 @@ Json samples_json(const SeriesStory& story, const SamplesOfValues& samples) {
 /// Escapes untrusted text for XML, and makes control characters visible.
 std::string feed_text(const std::string& text) {
   std::string shown = markup_text(visible(text), " ");
-  // Two characters that XML forbids: U+FFFE, U+FFFF.
+  // XML forbids U+FFFE and U+FFFF.
   for (std::size_t at = 0; (at = shown.find("\xEF\xBF", at)) != std::string::npos; ++at) {
     if (shown[at + 2] == '\xBE' || shown[at + 2] == '\xBF') shown[at + 2] = '\xBD';
   }
@@ -237,7 +235,7 @@ std::string commit_text(const std::string& commit) {
   return commit.empty() ? "-" : feed_text(commit.substr(0, kDigits));
 }
 
-/// Formats seconds since 1970 as in RFC 3339.
+/// As in RFC 3339.
 std::string feed_time(std::uint64_t seconds) {
   const auto time = static_cast<std::time_t>(seconds);
   std::tm parts{};
@@ -246,8 +244,7 @@ std::string feed_time(std::uint64_t seconds) {
                      parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-/// Returns a name-based UUID of version 8, the form that RFC 9562 leaves to the program: equal for equal
-/// text.
+/// A name-based UUID of version 8 (RFC 9562).
 std::string urn_of(const std::string& text) {
   std::string digits = digest_of(text);
   digits[12] = '8';
@@ -275,16 +272,13 @@ std::string entry(const ChangeOfSeries& one) {
       id, title, feed_time(change.time), one.series->page(), text);
 }
 
-/// The first page: what changed lately, then all series, machine by machine. Data of its sections:
+/// Returns the first page: recent changes, then all series by machine. Data of its sections:
 ///
 /// changes (assets/sections/changes.js)
-///     {"up_to": seconds since 1970 of the newest value, "series": how many, "recent", "earlier": [change,
-///     the
-///      newest first], "earlier_count": how many there are, "suspected": [{"series", "href", "machine",
-///      "run"}]}
-///     A change: "series" (name and metric), "href", "machine", "run", "time", "commit", "since" (values of
-///     the series from it on), "drifts", "ratio", "low", "high" (after to before; null: from 0), "worse"
-///     (null: nobody knows).
+///     {"up_to": seconds since 1970 of the newest value, "series": count, "recent", "earlier": [change,
+///      newest first], "earlier_count": total, "suspected": [{"series", "href", "machine", "run"}]}
+///     A change: "series" (name and metric), "href", "machine", "run", "time", "commit", "since" (values from
+///     it on), "drifts", "ratio", "low", "high" (after to before; null: from 0), "worse" (null: unknown).
 /// machine (assets/sections/machine.js), one for each
 ///     {"count", "series": {COLUMN: [one of each]}}: "name", "metric", "href", "unit", "level", "low",
 ///     "high", "values", "last_time", "spark" (medians of parts, in order), "change" (as above, or null).
@@ -302,17 +296,17 @@ Page site_index(const SiteState& state) {
   return page;
 }
 
-/// The page of a series. Data of its section, series (assets/sections/series.js):
+/// Returns the page of a series. Data of its section (assets/sections/series.js):
 ///
-///     {"answers": [sentence], "name", "metric", "unit", "machine", "lower_is_better", "values": how many,
-///      "singles": so many of the newest are points of their own, or null where all are,
-///      "points": {COLUMN: [one of each]}: "run", "time", "value", "low", "high", "values" (for how many it
-///        stands: the median, least and most of several), "commit" (place in "commits"); "commits": [text],
-///      "levels": [{"first", "last" (places of points), "run", "time", "commit", "values", "median", "low",
+///     {"answers": [sentence], "name", "metric", "unit", "machine", "lower_is_better", "values": count,
+///      "singles": number of newest values with a point each, or null if all have one,
+///      "points": {COLUMN: [one of each]}: "run", "time", "value", "low", "high", "values" (number of values:
+///        median, minimum and maximum of several), "commit" (index in "commits"); "commits": [text],
+///      "levels": [{"first", "last" (indices of points), "run", "time", "commit", "values", "median", "low",
 ///        "high", "ratio", "ratio_low", "ratio_high", "worse", "drift", "changes": [line]}],
-///      "suspected": run at which it perhaps changed, or null,
+///      "suspected": run of a possible change, or null,
 ///      "samples": [{"run", "time", "commit", "value", "low", "high", "processes": [[value]], "count",
-///        "problem": why they cannot be read, empty where they can}], the newest first}
+///        "problem": why they cannot be read, or empty}], newest first}
 Page site_series_page(const SeriesStory& story, const SiteSeries& summary, const SamplesOfValues& samples) {
   const StoredSeries& series = story.series;
   const std::vector<SitePoint> points = site_points(story, kPoints, kSinglePoints);
@@ -338,7 +332,7 @@ Page site_series_page(const SeriesStory& story, const SiteSeries& summary, const
   return page;
 }
 
-/// Returns the newest changes as an Atom feed (RFC 4287).
+/// An Atom feed (RFC 4287).
 std::string site_feed(const SiteState& state) {
   constexpr std::size_t kEntries = 100;
   std::string feed = fmt::format(
@@ -354,20 +348,19 @@ std::string site_feed(const SiteState& state) {
   return feed + "</feed>\n";
 }
 
-/// Differences between the history and the known series.
 struct SitePlan {
   std::vector<SiteSeries> changed;  ///< with the data known before
   std::vector<SiteSeries> kept, gone;
 };
 
-/// Reads series of one store. All functions throw Error.
+/// All functions throw Error.
 class SeriesReader {
  public:
-  /// `least`: the smallest change to report, as a share of the level before.
+  /// `least`: the smallest change to report, relative to the level before.
   SeriesReader(Store& store, double least) : store_(store), least_(least) {}
 
   SeriesStory story(const StoredSeries& series);
-  /// Returns the samples of the newest values and of those beside changes.
+  /// Returns the samples of the newest values and of those around changes.
   SamplesOfValues samples(const SeriesStory& story);
 
  private:
@@ -376,7 +369,7 @@ class SeriesReader {
 
   Store& store_;
   double least_;
-  /// Of runs with a change; many series change at the same run.
+  /// Many series change at the same run.
   std::map<std::int64_t, Environment> environments_;
 };
 
@@ -384,21 +377,20 @@ class SeriesReader {
 /// Error naming the file.
 class SiteFolder {
  public:
-  /// Creates a missing directory, and waits up to a minute for another process that writes it.
+  /// Creates a missing directory; waits up to a minute for another process that writes it.
   explicit SiteFolder(const std::filesystem::path& path);
   ~SiteFolder();
   SiteFolder(const SiteFolder&) = delete;
   SiteFolder& operator=(const SiteFolder&) = delete;
 
-  /// Returns the contents of the site, if it exists.
   const std::optional<SiteState>& state() const { return state_; }
-  /// Whether the page exists. `page`: path below the directory ("series/7.html").
+  /// `page`: path below the directory ("series/7.html").
   bool has(const std::string& page) const;
 
-  /// Call before the first page, with all old and new pages. Throws Error if a file that is not of the site
-  /// has the name of a new page.
+  /// Call before the first page, with all old and new pages. Throws Error if a foreign file has the name of a
+  /// new page.
   void announce(const SiteState& state);
-  /// Writes an announced page, and returns whether it changed.
+  /// Writes an announced page and returns whether it changed.
   bool write(const std::string& page, const std::string& content);
   /// Call after the last page: removes announced pages that are no longer of the site.
   void finish(const SiteState& state);
@@ -421,7 +413,7 @@ bool is_same(const StoredSeries& a, const StoredSeries& b) {
 
 namespace fs = std::filesystem;
 
-/// Locks until the process ends, however it ends. Returns -1 and sets errno on failure.
+/// Until the process ends. Returns -1 and sets errno on failure.
 int lock_folder(const fs::path& folder, std::chrono::seconds patience) {
   const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file < 0) return -1;
@@ -451,7 +443,7 @@ std::set<std::string> pages_of(const SiteState& state) {
   return pages;
 }
 
-/// Returns the state during writing: all new pages are ours, and none is up to date.
+/// During writing the site owns old and new pages, none of them up to date.
 SiteState announced(const SiteState& state, const SitePlan& plan,
                     const std::vector<std::string>& assets_before) {
   SiteState all = state;
@@ -466,7 +458,6 @@ SiteState announced(const SiteState& state, const SitePlan& plan,
   return all;
 }
 
-/// Writes the pages of the changed series, and adds their data to `state`.
 std::size_t write_series(Store& store, SiteFolder& folder, std::vector<SiteSeries> changed,
                          SiteState& state) {
   std::size_t written = 0;
@@ -481,13 +472,12 @@ std::size_t write_series(Store& store, SiteFolder& folder, std::vector<SiteSerie
   return written;
 }
 
-/// Whether unchanged series need no new pages.
 bool is_by_the_same_rules(const SiteState& before, const SiteState& now) {
   return before.headroom == now.headroom && before.store == now.store && before.assets == now.assets &&
          before.least_change == now.least_change;
 }
 
-/// `is_current`: whether the page of an unchanged series is up to date.
+/// `is_current` tells whether the page of an unchanged series is up to date.
 SitePlan site_plan(Store& store, std::vector<SiteSeries> known,
                    const std::function<bool(const SiteSeries&)>& is_current) {
   std::map<std::int64_t, SeriesMark> marks;
@@ -517,7 +507,6 @@ SitePlan site_plan(Store& store, std::vector<SiteSeries> known,
   return plan;
 }
 
-/// Sorts series as a site shows them: by machine.
 void sort_series(std::vector<SiteSeries>& series) {
   std::ranges::sort(series, {}, [](const SiteSeries& one) {
     return std::tie(one.series.fingerprint, one.series.name, one.series.metric, one.series.id);
@@ -535,7 +524,6 @@ Environment SeriesReader::environment(std::int64_t run) {
                                       : environments_.emplace(run, store_.environment(run)).first->second;
 }
 
-/// Adds the values from `first` to before `end`.
 void SeriesReader::add_samples(const SeriesStory& story, std::size_t first, std::size_t end,
                                SamplesOfValues& samples) {
   // Includes all values of a run that has several.

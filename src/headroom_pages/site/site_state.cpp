@@ -30,7 +30,7 @@ std::vector<double> numbers_of(const SeriesStory& story, std::size_t first, std:
   return numbers;
 }
 
-/// Four digits are more than a line of twenty pixels shows.
+/// Four digits are enough for a line of twenty pixels.
 double rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return value;
   const double scale = std::pow(10, 3 - std::floor(std::log10(std::abs(value))));
@@ -206,8 +206,8 @@ std::optional<SiteState> read_site_state(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / kStateFile;
   std::error_code error;
   if (!std::filesystem::exists(file, error)) {
-    // A process killed while writing the first state leaves a part of it (write_file_atomically); a branch to
-    // publish pages from starts with .git alone.
+    // A killed first write leaves a temporary file (write_file_atomically); a branch for publishing pages has
+    // only .git.
     for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
       const std::string name = entry.path().filename().string();
       if (name == ".git" || (name.starts_with(".headroom-") && name.ends_with(".tmp"))) continue;

@@ -17,7 +17,6 @@ struct SiteRange {
   double low = 0, high = 0;
 };
 
-/// A change of a series, for the index and the feed.
 struct SiteChange {
   std::int64_t run = 0;    ///< of the first value after the change
   std::uint64_t time = 0;  ///< of that run, in seconds since 1970
@@ -33,7 +32,7 @@ struct SiteChange {
   std::string key;
 };
 
-/// The data of a series for the index and the feed, kept so that an unchanged series is not read again.
+/// Stored, so that an unchanged series is not read again.
 struct SiteSeries {
   StoredSeries series;
   SeriesMark mark;
@@ -44,15 +43,14 @@ struct SiteSeries {
   std::vector<SiteChange> changes;
   std::optional<std::int64_t> suspected;  ///< run of a possible change, too early to tell
 
-  /// Returns the path of the page within the site.
   std::string page() const;
 };
 
-/// Contents of a site. Stored in a file in its directory, which identifies the directory as a site.
+/// Contents of a site, stored in a file that marks its directory as a site.
 struct SiteState {
   std::string headroom;  ///< version of the program that wrote it
   std::string store;     ///< digest of the store's name
-  std::string feed;      ///< permanent id of the feed
+  std::string feed;      ///< permanent ID of the feed
   double least_change = 0;
   std::vector<std::string> assets;  ///< files used by all pages (page_files)
   std::vector<SiteSeries> series;
@@ -66,35 +64,34 @@ void write_site_state(const std::filesystem::path& folder, const SiteState& stat
 SiteSeries site_summary(const SeriesStory& story, const SeriesMark& mark,
                         const std::vector<SiteChange>& before);
 
-/// Whether a change is recent: within a week of `newest` (seconds since 1970), or followed by too few values
-/// to have been detected earlier. Only in a series that is still measured.
+/// Returns whether a change is recent: within a week of `newest` (seconds since 1970), or with too few values
+/// since to have been detected earlier. The series must still be measured.
 bool is_recent(const SiteSeries& one, const SiteChange& change, std::uint64_t newest);
 
-/// A change and its series.
 struct ChangeOfSeries {
   const SiteSeries* series = nullptr;
   const SiteChange* change = nullptr;
 };
 
-/// Returns the changes of all series, the newest first.
+/// Newest first.
 std::vector<ChangeOfSeries> changes_of(const SiteState& state);
 
-/// Returns the time of the newest value of all series, in seconds since 1970.
+/// In seconds since 1970.
 std::uint64_t newest_time(const SiteState& state);
 
-/// "+10.0 % (+9.6 .. +10.4) worse", "drifts by +5.3 % over 40 values, worse".
+/// Returns "+10.0 % (+9.6 .. +10.4) worse", "drifts by +5.3 % over 40 values, worse".
 std::string change_words(const SiteChange& change, Direction direction);
 
 /// One value, or the summary of several consecutive values.
 struct SitePoint {
   std::size_t first = 0, last = 0;  ///< indices of the values, both included
   double value = 0;                 ///< the median of several
-  /// Interval of one value; minimum and maximum of several. Nothing if the value has no interval.
+  /// Interval of one value, or minimum and maximum of several.
   std::optional<SiteRange> range;
 };
 
-/// Returns all values if there are at most `most`. Otherwise returns the newest `single` values, and medians
-/// of consecutive older ones, never across a change; about `most` points.
+/// Returns all values if there are at most `most`. Else returns the newest `single` values, and medians of
+/// consecutive older ones, never across a change; about `most` points.
 std::vector<SitePoint> site_points(const SeriesStory& story, std::size_t most, std::size_t single);
 
 }  // namespace headroom

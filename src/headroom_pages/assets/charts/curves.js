@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How something grows with something else, a line for each series, beside what could be (dashed): data is
-// {series: [{name, points: [{x, y, low, high}], reference: [{x, y}]}], x: {title, unit, log}, y: {title, unit, log, domain},
-// reference: what the dashed lines are}.
+// Lines with dashed references. Data: {series: [{name, points: [{x, y, low, high}], reference: [{x, y}]}], x: {title, unit, log},
+// y: {title, unit, log, domain}, reference: meaning of the dashed lines}.
 (function () {
   "use strict";
   const { axes } = headroom;

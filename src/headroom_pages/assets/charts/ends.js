@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same measured in two or three ways, a row each, with intervals: data is
-// {rows: [{name, ends: [{name, value, low, high}]}], unit}.
+// Two or three values a row, with intervals. Data: {rows: [{name, ends: [{name, value, low, high}]}], unit}.
 (function () {
   "use strict";
   const { axes } = headroom;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host called within what, by the time that it took there or had the devices work for: data is a tree by columns, as
-// headroom_trace/timeline/timeline.h writes it, with `measure`: "host" or "device".
+// A flame graph. Data: a tree by columns (headroom_trace/timeline/timeline.h) with `measure`: "host" or "device".
 (function () {
   "use strict";
   const { numbers } = headroom;
   const kRow = 17, kDeepest = 32, kThinnest = 0.7, kTableRows = 300;
 
-  // Nodes with their children by time; above all of them one of all.
   function tree_of(data) {
     if (data.tree) return data.tree;
     const nodes = data.name.map((name, i) => ({ index: i, name: data.names[name], kind: data.kind[i], host: data.host[i],
@@ -20,7 +18,7 @@
       root.host += node.host;
       root.device += node.device;
     });
-    // Kept beside the data, not in it: it is still what was given.
+    // Not enumerable, so that the data serialises as given.
     Object.defineProperty(data, "tree", { value: { nodes, root }, enumerable: false });
     return data.tree;
   }
@@ -33,7 +31,7 @@
       `${numbers.percent(total > 0 ? node[data.measure] / total : 0)} of all, ${calls}`;
   }
 
-  // The places of what can be seen with `top` across the whole width: [{node, x, width, row}].
+  // Returns the visible boxes, with `top` across the whole width: [{node, x, width, row}].
   function placed(top, measure, width) {
     const shown = [];
     for (let node = top.parent; node; node = node.parent) shown.push({ node, x: 0, width, row: node.depth, is_above: true });
@@ -42,7 +40,7 @@
       const place = open.pop();
       shown.push(place);
       const children = place.node.children.filter((child) => child[measure] > 0).sort((a, b) => b[measure] - a[measure]);
-      // Calls may outlive what they are in: no child stands outside.
+      // Children may outlive their parent: scale them to fit.
       const all = Math.max(place.node[measure], d3.sum(children, (child) => child[measure]));
       let x = place.x;
       for (const node of children) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ratios with their intervals, one below the other, against what counts as the same: data is
-// {rows: [{name, ratio, low, high, margin, verdict}], left_out: how many are not shown}.
+// Data: {rows: [{name, ratio, low, high, margin, verdict}]}.
 (function () {
   "use strict";
   const { axes, ratios } = headroom;

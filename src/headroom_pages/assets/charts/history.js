@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A series over time: values with their intervals, its levels as steps, and what changed between them. Data: "unit", "points",
-// "commits", "levels", "suspected" as headroom_pages/site/site.cpp has them. The values stand side by side in the order of time, as runs
-// come in bursts; dates stand below them.
+// A series over time. Data: "unit", "points", "commits", "levels", "suspected" of headroom_pages/site/site.cpp. Values are evenly
+// spaced, because runs come in bursts.
 (function () {
   "use strict";
   const { numbers } = headroom;
@@ -23,7 +22,7 @@
   function domain(data) {
     const { value: values, low, high } = data.points;
     const least = d3.min(values), most = d3.max(values);
-    // An interval of a single value may be wide beyond all others: it is cut where it leaves twice the range of the values.
+    // Wide intervals are cut, so that the values keep half of the height.
     const room = (most - least || Math.abs(most) * 0.02 || 1) / 2;
     const from = Math.max(least - room, Math.min(least, d3.min(low.filter((one) => one !== null)) ?? least));
     const to = Math.min(most + room, Math.max(most, d3.max(high.filter((one) => one !== null)) ?? most));
@@ -44,7 +43,7 @@
       .text(`${data.unit || "value"} by run, in the order of time${zero}`);
   }
 
-  // A drift has no level: what is known of it is its median and how its end stands to its beginning.
+  // A drift has no level: it is drawn through its median.
   function draw_levels(svg, data, x, y) {
     data.levels.forEach((level) => {
       const from = x(level.first - 0.5), to = x(level.last + 0.5), drift = level.drift ?? 1;
@@ -60,7 +59,7 @@
 
   const change_text = (level) => level.ratio === null ? "from 0" : numbers.change(level.ratio);
 
-  // Above the values, each in the first row where it covers no other; where there is no room the line says that something changed.
+  // Places labels in the first free row; without room only the line is drawn.
   function draw_changes(svg, data, x, rows, bottom, size) {
     const ends = Array(rows).fill(-Infinity);
     data.levels.slice(1).forEach((level) => {
@@ -110,7 +109,6 @@
     }),
   };
 
-  // Values as a line without axes, to stand in a row of a table: its shape alone.
   headroom.sparkline = function (values, tone) {
     if (values.length < 2) return null;
     const svg = d3.create("svg").attr("class", "spark").attr("viewBox", "0 0 120 20").attr("aria-hidden", "true");

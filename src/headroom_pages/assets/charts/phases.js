@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What something is made of, a bar for each row: data is {rows: [{name, parts: [{name, value}]}], unit}.
+// Stacked bars. Data: {rows: [{name, parts: [{name, value}]}], unit}.
 (function () {
   "use strict";
   const { axes } = headroom;
@@ -37,7 +37,7 @@
   headroom.charts.phases = {
     hint: "",
     label: (data) => `What ${data.rows.map((row) => row.name).slice(0, 6).join(", ")} are made of: ${names(data).join(", ")}`,
-    // The legend may take a second line.
+    // With a second line of legend.
     height: (width, data) => kTop + 14 + data.rows.length * layout(data, width).height + kBottom,
     draw(svg, data, size) {
       const palette = headroom.palette(names(data)), places = layout(data, size.width), top = kTop + 14;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases under the roofs of the machine, on logarithmic axes: data as report/roofline.h writes it.
+// Data: report/roofline.h.
 // Source: Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009.
 (function () {
   "use strict";
@@ -35,7 +35,7 @@
     svg.append("text").attr("class", "axis-title").attr("x", kMargin.left + 6).attr("y", kMargin.top - 3).text(units(data));
   }
 
-  // Where its label stands: along its line, a little further than the one of the roof before it that is near.
+  // `offset` shifts the label along the line, away from nearby roofs' labels.
   function draw_roof(svg, roof, frame, x, y, offset) {
     const is_peak = roof.kind === "peak";
     const from = is_peak ? [frame.fastest > 0 ? Math.max(frame.x[0], roof.rate / frame.fastest) : frame.x[0], roof.rate]
@@ -63,7 +63,7 @@
     return lines;
   }
 
-  // Small boxes along a line, from `from` pixels to `to` pixels, to keep labels off it.
+  // Small boxes along a line, to keep labels off it.
   function boxes_along({ a, b }, from, to, above) {
     const length = Math.hypot(b[0] - a[0], b[1] - a[1]) || 1, boxes = [];
     for (let at = Math.max(0, from); at <= Math.min(length, to); at += 6) {
@@ -79,8 +79,7 @@
 
   const overlap = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 
-  // The name beside its point, at the first side where it covers no point, name or roof; else no point and no name; left out
-  // where there is no such side.
+  // Takes the first side that covers no point, name or roof, else no point or name, else none.
   function draw_label(svg, one, at, taken, lines, size) {
     const width = 6.1 * name(one).length, height = 13;
     const sides = [[9, -6.5, "start"], [-9 - width, -6.5, "end"], [-width / 2, 8, "middle"], [-width / 2, -21, "middle"]];

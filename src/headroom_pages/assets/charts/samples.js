@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The samples of a case in the order measured, process by process, beside how they are distributed: data is
-// {samples: as headroom_pages/case_columns.h writes it, unit, value, low, high, limit, target, modes: [[median, share]], tone}.
+// Samples in measured order and their distribution. Data: {samples: headroom_pages/case_columns.h, unit, value, low, high, limit,
+// target, modes: [[median, share]], tone}.
 (function () {
   "use strict";
   const { axes, numbers } = headroom;
@@ -10,7 +10,7 @@
   const is_number = (value) => typeof value === "number";
   const text = (data, value) => numbers.value(value, data.unit);
 
-  // One mark after the other, with where it stands: its round, or its place where processes share their rounds.
+  // x is the round; processes that share rounds follow each other.
   function marks_of(data) {
     const each = data.samples.each;
     const ranges = [], marks = [];
@@ -31,7 +31,7 @@
     return { marks, ranges };
   }
 
-  // What most samples need; a line that lies further off is named at the edge instead.
+  // The range of most samples; a distant line is labelled at the edge.
   function range_of(data, marks) {
     const h = data.samples.histogram;
     const values = marks.filter((mark) => !mark.is_warmup && is_number(mark.value)).map((mark) => mark.value);
@@ -61,7 +61,7 @@
     const at = is_within ? y(value) : value > high ? kMargin.top : box.bottom;
     if (is_within) svg.append("line").attr("class", name).attr("x1", kMargin.left).attr("x2", box.right).attr("y1", at).attr("y2", at);
     const label = `${name} ${text(data, value)}` + (is_within ? "" : value > high ? " \u2191" : " \u2193");
-    // One at the right, the other at the left: they may be close to each other.
+    // At opposite sides, because they may be close.
     const is_right = name === "limit";
     svg.append("text").attr("class", "line-label").attr("x", is_right ? box.right - 4 : kMargin.left + 6)
       .attr("y", at + (at < kMargin.top + 14 ? 11 : -4)).attr("text-anchor", is_right ? "end" : "start").text(label);
@@ -148,7 +148,6 @@
         ...(data.samples.each > 1 ? [mark.low, mark.quarter, mark.upper, mark.high] : []),
         [mark.is_warmup && "warm-up", mark.held].filter(Boolean).join(", ")]),
     }),
-    // What the shapes of this very picture mean.
     legend(data) {
       const { marks } = marks_of(data), [low, high] = range_of(data, marks), held = {};
       for (const mark of marks) if (mark.held) held[mark.held] = (held[mark.held] || 0) + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shift function: how each decile stands to the same of the baseline. Data is {deciles: [[percentile, baseline, new, ratio, low,
-// high, verdict]], unit, margin}. Source: Doksum, The Annals of Statistics 2(2), 1974.
+// A shift function. Data: {deciles: [[percentile, baseline, new, ratio, low, high, verdict]], unit, margin}. Source: Doksum, The
+// Annals of Statistics 2(2), 1974.
 (function () {
   "use strict";
   const { numbers, ratios } = headroom;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened from when to when: data is {rows: [{name, from, to, detail}], unit, title: of the axis}.
+// Data: {rows: [{name, from, to, detail}], unit, title: of the axis}.
 (function () {
   "use strict";
   const { axes } = headroom;

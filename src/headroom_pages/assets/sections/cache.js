@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cold caches against warm ones, and what the layers held: data as headroom_pages/sections.h writes it.
+// Data: headroom_pages/sections.h.
 (function () {
   "use strict";
   const { axes, element, instrument, numbers } = headroom;
 
-  // "Cold wall time (s)" is what the first word says.
+  // Metrics are named "Cold wall time (s)" and so on.
   const phase_of = (name) => ["Cold", "Warm", "Second warm"].find((phase) => name.startsWith(phase + " "));
 
-  // The records of a command are of several cases, as caches differ: one row for each.
+  // Merges the cases of a command, one per cache.
   function commands(data) {
     return instrument.grouped(instrument.rows(data), (row) => row.name).map(([name, own], index) => ({ ...own[0], index, name,
       outcome: (own.find((row) => row.outcome !== "measured") || own[0]).outcome, reason: own.map((row) => row.reason).join(""),
@@ -22,7 +22,7 @@
     return headroom.figure("ends", { rows: shown, unit: shown[0].ends[0].unit }, { title: "Cold against warm" });
   }
 
-  // What each layer held after the last warm run of a command.
+  // After a command's last warm run.
   function layers(run) {
     if (!run) return null;
     const names = run.request.layers.map((layer) => layer[0]);

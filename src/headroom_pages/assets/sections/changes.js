@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changed lately in a history: data as headroom_pages/site/site.cpp has it.
+// Data: headroom_pages/site/site.cpp.
 (function () {
   "use strict";
   const { element, numbers } = headroom;
 
-  // "+10.0 % (+9.6 to +10.4)", "drifts by +5.3 %"; what it means stands beside it.
+  // "+10.0 % (+9.6 to +10.4)", "drifts by +5.3 %"
   headroom.change_words = function (change) {
     if (change.ratio === null) return "from 0";
     const range = change.low === null ? "" : ` (${numbers.change(change.low)} to ${numbers.change(change.high)})`;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives by their size, against what the transport could do: data as headroom_pages/sections.h writes it.
+// Data: headroom_pages/sections.h.
 (function () {
   "use strict";
   const { axes, element, instrument } = headroom;
@@ -17,7 +17,7 @@
       reference: "limit of the transport" };
   }
 
-  // A picture for each collective, all on the same scales; for a section of ranks, too.
+  // A chart per collective, on one scale. Also for the section of ranks.
   headroom.collective_figures = function (all) {
     const rows = all.filter(is_timed);
     if (rows.length === 0) return null;

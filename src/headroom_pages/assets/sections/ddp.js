@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data-parallel training: how it scales, what an iteration is made of, when buckets travel, what collectives cost alone.
-// Data as headroom_pages/sections.h writes it.
+// Data: headroom_pages/sections.h.
 (function () {
   "use strict";
   const { axes, element, instrument, numbers } = headroom;
@@ -8,7 +7,7 @@
 
   const is_alone = (row) => row.axes.ddp === "no";
   const label = (row) => row.about.step || row.label;
-  // What a series is of, but for its ranks and its buckets, which the step without DDP has none of.
+  // Excludes ranks, and buckets, which the step without DDP lacks.
   const series_key = (row) => [row.name, row.runner, row.axes.batch_size, row.axes.image_size].join(" ");
 
   function scaling(steps) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A comparison of runs: data as headroom_pages/sections.h writes it.
+// Data: headroom_pages/sections.h.
 (function () {
   "use strict";
   const { element, numbers, ratios } = headroom;
@@ -7,7 +7,7 @@
   const kVerdicts = ["regression", "improvement", "changed", "same", "inconclusive", "failed", "not compared"];
 
   const name_of = (row) => [row.case, row.backend].filter(Boolean).join(" ");
-  // Turned so that more than 0 is worse.
+  // More than 0 is worse.
   const worsening = (row) => typeof row.ratio === "number" ? Math.log(row.ratio) * (row.lower_is_better === false ? -1 : 1) : null;
 
   function differences(test) {

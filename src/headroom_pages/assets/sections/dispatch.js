@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What distribution adds to operators: data as headroom_pages/sections.h writes it.
+// Data: headroom_pages/sections.h.
 (function () {
   "use strict";
   const { element, instrument } = headroom;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The series of one machine: data as headroom_pages/site/site.cpp has it.
+// Data: headroom_pages/site/site.cpp.
 (function () {
   "use strict";
   const { element, numbers } = headroom;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of a run: data as headroom_pages/sections.h writes it.
+// Data: headroom_pages/sections.h.
 (function () {
   "use strict";
   const { element, numbers } = headroom;
@@ -11,7 +11,7 @@
     return d3.scaleLinear().domain([0, Math.max(1, most || 0)]).range([1, 119]);
   };
 
-  // The share of the limit on one scale for all rows: a whisker is the interval, the line is the limit, the tick the target.
+  // Whisker = interval, line = limit, tick = target.
   function share_picture(row, scale, palette) {
     if (row.share === null || row.share === undefined) return null;
     const svg = d3.create("svg").attr("class", "share").attr("viewBox", "0 0 120 16").attr("aria-hidden", "true");
@@ -72,7 +72,7 @@
     ];
   }
 
-  // A column that says nothing is not shown; one that says the same of all is told once.
+  // Omits empty columns; shows a value common to all rows once, above the table.
   function shown_columns(rows, palette) {
     const told = [];
     const columns = all_columns(rows, palette).filter((column) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is being measured now: {"runs": [run]}, data as headroom_pages/program/serve.cpp has it. Hidden while nothing runs.
+// Data: {"runs": [run]} of headroom_pages/program/serve.cpp.
 (function () {
   "use strict";
   const { element, numbers } = headroom;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One series of a history: data as headroom_pages/site/site.cpp has it.
+// Data: headroom_pages/site/site.cpp.
 (function () {
   "use strict";
   const { element, numbers } = headroom;
@@ -31,7 +31,6 @@
     });
   }
 
-  // The samples on one scale for all rows, a colour for each process.
   function strip(processes, scale) {
     const svg = d3.create("svg").attr("class", "strip").attr("viewBox", "0 0 160 16").attr("aria-hidden", "true");
     processes.forEach((values, i) => values.forEach((value) => {
@@ -40,7 +39,7 @@
     return svg.node();
   }
 
-  // Samples far from all others would press the rest into a corner: those end at the edge.
+  // Clamps distant samples, so that the rest keeps its resolution.
   function strip_scale(samples) {
     const all = samples.flatMap((one) => one.processes.flat()).sort((a, b) => a - b);
     if (all.length === 0) return null;

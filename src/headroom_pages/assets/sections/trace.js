@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trace tells: data as headroom_pages/sections.h writes it.
+// Data: headroom_pages/sections.h.
 (function () {
   "use strict";
   const { element, numbers } = headroom;
   const kLongest = 100;
 
-  // A cell by the unit of its column.
   function cell_of(value, unit) {
     if (value === null || value === undefined) return "";
     if (typeof value !== "number") return value;
@@ -29,7 +28,6 @@
     return `${numbers.time_ns(finding.recoverable_ns)} ${of} (${numbers.percent(finding.share)})`;
   }
 
-  // The findings in their order: what each costs, where, on what evidence, what to do. Each leads to its time.
   function findings_list(findings, go) {
     const item = (finding, i) => element("li", {}, element("p", { class: i === 0 ? "lead" : "finding" },
       finding.mark ? element("button", { type: "button", class: "go", title: "show where in the timeline",
@@ -48,7 +46,6 @@
         : element("td", { class: columns[i].title === "name" ? "name" : null, title: value }, element("span", {}, value)))))))));
   }
 
-  // The longest slices of all ranks, without going through more than are kept of each lane.
   function longest_slices(timeline) {
     let all = [];
     const keep = () => { all.sort((a, b) => b.duration - a.duration); all.length = Math.min(all.length, kLongest); };
@@ -89,7 +86,6 @@
     return details;
   }
 
-  // A group of buttons of which one is pressed.
   function choice(label, options, use) {
     const buttons = options.map(([text, value]) => element("button", { type: "button", class: "chip", "aria-pressed": "false",
       click: () => pick(value) }, text));
@@ -101,7 +97,6 @@
     return options.length > 1 && element("span", { class: "choice", role: "group", "aria-label": label }, buttons);
   }
 
-  // The host's calls within each other, of one rank, by stack or by module, by the time of the host or of the devices.
   function flames(model) {
     const ranks = model.ranks.filter((rank) => rank.flames.length > 0);
     if (ranks.length === 0) return null;
@@ -124,7 +119,6 @@
     return element("div", { class: "flames" }, element("h3", {}, "Where the time is spent"), controls, box);
   }
 
-  // What is not drawn as it is in the file.
   function told_of(model) {
     return model.ranks.flatMap((rank) => {
       const of = model.ranks.length > 1 ? `rank ${rank.rank}: ` : "", told = [];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slices of a timeline as headroom_trace/timeline/timeline.h writes them, in columns that can be searched by time.
+// Decodes headroom_trace/timeline/timeline.h.
 (function () {
   "use strict";
 
-  // The first i from `from` on for which column[i] > value; the column ascends. Near ones are found at once.
+  // Returns the first i >= from with column[i] > value in an ascending column. Gallops: near results are fast.
   function first_above(column, value, from) {
     let step = 1, low = from, high = from;
     while (high < column.length && column[high] <= value) {
@@ -26,7 +26,7 @@
       this.size = size;
       this.start = new Float64Array(size);
       this.end = new Float64Array(size);
-      this.reach = new Float64Array(size); // the latest end so far: only in the deepest lane not the own end
+      this.reach = new Float64Array(size); // latest end so far; differs from `end` only in the deepest lane
       this.name = Uint32Array.from(names);
       this.count = new Uint32Array(size).fill(1);
       this.busy_before = new Float64Array(size + 1);
@@ -45,10 +45,9 @@
     busy(i) { return this.busy_before[i + 1] - this.busy_before[i]; }
     duration(i) { return this.end[i] - this.start[i]; }
     first_ending_after(time, from = 0) { return first_above(this.reach, time, from); }
-    // Of those that start at that time or later.
     first_starting_from(time, from = 0) { return first_above(this.start, time - 0.5, from); }
 
-    // The slice at a time, or the one within `slack` of it that is nearest; -1 for none.
+    // Returns the slice at a time, or the nearest within `slack`, or -1.
     at(time, slack) {
       let best = -1, distance = slack;
       for (let i = this.first_ending_after(time - slack); i < this.size && this.start[i] <= time + slack; ++i) {
@@ -63,7 +62,7 @@
     }
   }
 
-  // A value over time: least and most of each bucket in which it changes.
+  // Minimum and maximum of each bucket in which the value changes.
   class Counter {
     constructor({ kind, name, device, start_ns, bucket_ns, at, least, most, last }) {
       Object.assign(this, { kind, name, device, least, last, bucket_ns });
@@ -76,7 +75,7 @@
       this.top = this.most.reduce((top, value) => Math.max(top, value), 0);
     }
 
-    // [least, most] from one time to another; null before the first.
+    // [least, most] between two times; null before the first.
     range(from, to) {
       let i = first_above(this.start, from, 0);
       let low = Infinity, high = -Infinity;

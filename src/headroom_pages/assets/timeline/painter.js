@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws what is seen of a timeline on a canvas. The work of a frame is at most a look-up for each pixel of each lane that
-// is seen, however many slices there are.
+// A frame costs at most one look-up per pixel of each visible lane, for any number of slices.
 (function () {
   "use strict";
   const kShades = 3, kAlphas = 6, kAxis = 24;
   const kTickUnits = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
 
-  // A time on the axis whose ticks are `step` apart: never two the same.
+  // Distinct for ticks `step` apart.
   function tick_text(time, step) {
     const [name, unit] = kTickUnits.find(([, size]) => step >= size * 0.1) || kTickUnits[3];
     return (time / unit).toLocaleString("en", { maximumFractionDigits: 3 }) + " " + name;
@@ -19,7 +18,6 @@
 
   const is_bright = (colour) => 0.299 * colour.r + 0.587 * colour.g + 0.114 * colour.b > 140;
 
-  // The colours of the page, as they are now.
   function read_theme(element, kinds) {
     const style = getComputedStyle(element), value = (name) => style.getPropertyValue(name).trim();
     const theme = { ink: value("--ink"), faint: value("--faint"), rule: value("--rule"), paper: value("--paper"), band: value("--band"),
@@ -37,7 +35,7 @@
       this.context = canvas.getContext("2d");
       this.model = model;
       this.widths = new Map();
-      this.theme = null; // known once the canvas is in the page
+      this.theme = null; // set once the canvas is in the page
     }
 
     static get axis_height() { return kAxis; }
@@ -97,7 +95,6 @@
       this.context.fillRect(0, y, this.width, 1);
     }
 
-    // Where steps begin, across everything.
     draw_steps_behind() {
       const { view } = this.state;
       this.context.fillStyle = this.theme.rule;
@@ -120,7 +117,7 @@
           this.draw_slice(lane, i, x, end, y, height);
           ++i;
         } else {
-          // All that ends in this pixel at once: as dark as it is busy. What goes on beyond it is drawn by itself.
+          // Merges the slices that end in this pixel, as dark as it is busy.
           const pixel = Math.floor(x);
           const next = Math.max(i + 1, lane.first_ending_after(this.time(pixel + 1), i));
           this.draw_pixel(lane, i, next, pixel, y, height);
@@ -148,7 +145,7 @@
       context.fillText(this.cut(text, end - x - 6), x + 3, y + height / 2 + 0.5);
     }
 
-    // What of a text there is room for. Each text is measured once.
+    // Measures each text once.
     cut(text, room) {
       let width = this.widths.get(text);
       if (width === undefined) {
@@ -227,7 +224,6 @@
       }
     }
 
-    // The findings, by their numbers.
     draw_marks() {
       const { context, theme } = this;
       for (const mark of this.state.marks) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the tracks and counters of all ranks stand under each other.
 (function () {
   "use strict";
   const kLane = 15, kLeast = 20, kCounter = 34, kRank = 26, kGap = 3, kStrip = 17;
 
-  // What is of a device stands together: each stream with its queue, then the memory.
+  // By device: each stream with its queue, then memory.
   function ordered(rank) {
     const counters = new Set(rank.counters), parts = [];
     const take = (test) => {
@@ -39,7 +38,7 @@
     });
   };
 
-  // Places the rows; returns the height of all. What belongs to a rank that is closed has none.
+  // Returns the total height. Rows of a closed rank have height 0.
   headroom.place_rows = function (rows, has_label_column) {
     const strip = has_label_column ? 0 : kStrip;
     let y = 0, rank_open = true;

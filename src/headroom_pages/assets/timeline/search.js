@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds slices by their names: those are seen among the others, which fade, and Enter goes from one to the next.
 (function () {
   "use strict";
   const { element, numbers } = headroom;
 
-  // By name: 1 where it has all of the words; null without words.
+  // 1 for each name that contains all words; null without words.
   function names_with(words, names) {
     if (words.length === 0) return null;
     return Uint8Array.from(names, (name) => {
@@ -34,7 +33,7 @@
     return `${counted(slices, "slice")} of ${counted(names, "name")}, ${numbers.time_ns(time)}`;
   }
 
-  // The next one in time, or the one before; round at the ends.
+  // In time order, wrapping around.
   function go(timeline, by) {
     if (!timeline.found) return;
     const all = [], { selected, view } = timeline;
@@ -52,7 +51,6 @@
     timeline.select(all[(place + all.length) % all.length].slice, true);
   }
 
-  // The field, for the controls of a timeline.
   headroom.timeline_search = function (timeline) {
     const status = element("span", { class: "status", "aria-live": "polite" });
     const field = element("input", { type: "search", placeholder: "find a name", "aria-label": "find slices by name",

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// A timeline to zoom, to move, to point at and to go through by keys. What is selected is said in words below it.
 (function () {
   "use strict";
   const { element, numbers } = headroom;
@@ -12,7 +11,7 @@
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
   const events_text = (count) => `${count.toLocaleString("en")} event${count === 1 ? "" : "s"}`;
 
-  // Without what the profiler says of itself, which is often much longer than what it saw.
+  // Excludes the profiler's own events, which may last much longer.
   function core_of({ ranks, kinds, name_kinds, length }) {
     let from = Infinity, to = -Infinity;
     const is_other = (name) => kinds[name_kinds[name]] === "other";
@@ -25,7 +24,7 @@
   }
 
   class Timeline {
-    // marks: [{time, text}], findings by their places.
+    // marks: [{time, text}]
     constructor(data, marks) {
       this.model = headroom.decode_timeline(data);
       this.view = new headroom.TimeView(this.model.length, core_of(this.model));
@@ -106,7 +105,7 @@
       const height = Math.max(kLeastHeight, Math.min(total, Math.round(window.innerHeight * 0.72)));
       this.scroller.style.height = height + "px";
       this.labels.style.height = total + "px";
-      this.labels.style.marginTop = -height + "px"; // beside the canvas, which stays where it is
+      this.labels.style.marginTop = -height + "px"; // overlays the sticky canvas
       this.painter.resize(width, height);
       for (const { label, hidden, y, height: tall, open, header } of this.rows) {
         label.hidden = hidden;
@@ -123,7 +122,7 @@
       this.lay_out();
     }
 
-    // At most one drawing a frame, however many events come.
+    // At most once a frame.
     redraw() {
       if (this.waiting) return;
       this.waiting = requestAnimationFrame(() => { this.waiting = 0; this.draw(); });
@@ -150,7 +149,7 @@
     }
 
     wheel(event) {
-      if (event.offsetX < this.left && !event.ctrlKey) return; // beside the slices it scrolls
+      if (event.offsetX < this.left && !event.ctrlKey) return; // over the labels the wheel scrolls
       event.preventDefault();
       const unit = event.deltaMode === 1 ? 16 : 1;
       if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.view.move((event.deltaX || event.deltaY) * unit / this.painter.pixels_per_ns);
@@ -182,7 +181,7 @@
       if (drag && !drag.moved) this.select(this.slice_at(event.offsetX, event.offsetY));
     }
 
-    // {row, lane, index} or null.
+    // Returns {row, lane, index} or null.
     slice_at(x, y) {
       const place = y + this.scroller.scrollTop - kAxis;
       if (x < this.left || y < kAxis) return null;
@@ -265,13 +264,11 @@
       this.redraw();
     }
 
-    // All lanes that are shown, from above.
     shown_lanes() {
       return this.rows.filter((row) => row.track && !row.hidden).flatMap((row) =>
         row.track.lanes.slice(0, row.open ? undefined : 1).map((_, lane) => ({ row, lane })));
     }
 
-    // The slice of a lane that is nearest to a time.
     nearest({ row, lane }, time) {
       const column = row.track.lanes[lane];
       const after = Math.min(column.first_ending_after(time), column.size - 1), before = Math.max(after - 1, 0);
@@ -296,7 +293,7 @@
       this.select(this.nearest(lanes[clamp(place + by, 0, lanes.length - 1)], time), true);
     }
 
-    // To where a finding is: its time a quarter from the left, with about a step in view.
+    // The time appears a quarter from the left, with about a step in view.
     go_to(mark) {
       for (const one of this.marks) one.active = one === mark;
       const span = Math.min(this.model.length, this.span_around(mark));

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which part of the time is seen: from `from` to `to`, ns.
 (function () {
   "use strict";
   const kShortest = 20; // ns across the whole width
 
   headroom.TimeView = class {
-    // `core`: the part that is all of it for who looks at it first.
+    // `core`: the initial range.
     constructor(length, core) {
       this.length = Math.max(length, 1);
       this.core = core;
@@ -16,7 +15,7 @@
 
     whole() { this.set(this.core[0], this.core[1]); }
 
-    // Held to the trace and a little beside it, and to spans that can be drawn.
+    // Clamps to the trace plus a margin, and to a drawable span.
     set(from, to) {
       const margin = this.length * 0.02;
       const span = Math.min(Math.max(to - from, Math.min(kShortest, this.length)), this.length + 2 * margin);
@@ -25,7 +24,7 @@
       this.to = this.from + span;
     }
 
-    // By a factor, with the time `around` left where it is.
+    // `around` keeps its place.
     zoom(factor, around) {
       const share = (around - this.from) / this.span;
       const span = Math.min(Math.max(this.span * factor, Math.min(kShortest, this.length)), this.length * 1.04);
@@ -34,7 +33,7 @@
 
     move(by) { this.set(this.from + by, this.to + by); }
 
-    // So that an extent is inside, with some of what is around it; only as far as needed.
+    // Moves as little as needed, with some margin.
     reveal(start, end) {
       if (end - start > this.span) this.set(start - (end - start) * 0.1, end + (end - start) * 0.1);
       else if (start < this.from) this.move(start - this.from - this.span * 0.1);
