@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroom._door: headroom's registry, State and protocol for experiments in Python. The package headroom
-// beside it is what people see.
+// headroom._door, a private extension: headroom's registry, State and protocol for the package headroom.
 
-// One extension for every CPython from 3.9 on.
 #define Py_LIMITED_API 0x03090000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -34,14 +32,14 @@
 namespace headroom {
 namespace {
 
-/// A Python exception is set. Thrown through C++ to where Python is again, and nowhere else.
+/// A Python exception is set. Caught before returning to Python.
 struct PythonError {};
 
-/// A reference that is ours. Only with the interpreter lock.
+/// An owned reference. Needs the interpreter lock.
 class Ref {
  public:
   Ref() = default;
-  /// Takes over a new reference; a null one is an exception that is set. Throws PythonError.
+  /// Takes over a new reference. Throws PythonError for null.
   static Ref owned(PyObject* object);
   static Ref borrowed(PyObject* object);
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
@@ -58,7 +56,7 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
-/// Holds the interpreter lock, from a thread that may be unknown to Python.
+/// Also on a thread unknown to Python.
 class LockHeld {
  public:
   LockHeld() : state_(PyGILState_Ensure()) {}
@@ -70,7 +68,6 @@ class LockHeld {
   PyGILState_STATE state_;
 };
 
-/// Lets other threads have the interpreter lock, from a thread that holds it; back() takes it for a while.
 class LockReleased {
  public:
   LockReleased() : thread_(PyEval_SaveThread()) {}
@@ -107,7 +104,7 @@ Ref Ref::borrowed(PyObject* object) {
   return owned(object);
 }
 
-// From Python's values. Each throws PythonError, with a TypeError or OverflowError set.
+// Each throws PythonError, with a TypeError or OverflowError set.
 
 std::string to_text(PyObject* object) {
   Py_ssize_t size = 0;
@@ -115,7 +112,7 @@ std::string to_text(PyObject* object) {
     PyErr_Format(PyExc_TypeError, "expected a str, not %R", object);
     throw PythonError{};
   }
-  // Its UTF-8 as bytes: the text's own is in the limited API from 3.10 on only.
+  // The limited API has PyUnicode_AsUTF8AndSize only from 3.10 on.
   const Ref bytes = Ref::owned(PyUnicode_AsEncodedString(object, "utf-8", "backslashreplace"));
   char* data = nullptr;
   if (PyBytes_AsStringAndSize(bytes.get(), &data, &size) != 0) throw PythonError{};
@@ -152,7 +149,6 @@ std::vector<std::string> to_texts(PyObject* sequence) {
   return texts;
 }
 
-/// A new str.
 Ref to_python(const std::string& text) {
   return Ref::owned(
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
@@ -160,7 +156,6 @@ Ref to_python(const std::string& text) {
 
 using Clock = std::chrono::steady_clock;
 
-/// Number of collections of all generations in this process.
 std::uint64_t collector_runs(PyObject* gc) {
   const Ref stats = Ref::owned(PyObject_CallMethod(gc, "get_stats", nullptr));
   std::uint64_t sum = 0;
@@ -173,19 +168,17 @@ std::uint64_t collector_runs(PyObject* gc) {
   return sum;
 }
 
-/// The Python calls of one sample, and the cost of the same calls of an empty body. Needs the interpreter
-/// lock.
+/// Needs the interpreter lock.
 class TimedCalls {
  public:
   /// `setup` may be null: it runs before each call of `body`, untimed. `synchronize` may be null: it runs
-  /// after the last call, timed. `check` gets the first result. With `takes_copy`, body and setup get the
-  /// index of the copy, below `copies`. Throws PythonError.
+  /// after the last call, timed. `nothing` is an empty body. `check` gets the first result. With
+  /// `takes_copy`, body and setup get the index of the copy, below `copies`. Throws PythonError.
   TimedCalls(PyObject* body, PyObject* setup, PyObject* synchronize, PyObject* nothing, PyObject* check,
              bool takes_copy, std::size_t copies);
 
-  /// Nanoseconds of `iterations` calls. Throws PythonError if one raises.
+  /// Throws PythonError if a call raises.
   double time(std::uint64_t iterations);
-  /// Nanoseconds of one call of an empty body, called in the same way.
   double overhead(std::uint64_t iterations);
 
  private:
@@ -196,12 +189,12 @@ class TimedCalls {
   PyObject* setup_;
   PyObject* synchronize_;
   PyObject* nothing_;
-  PyObject* check_;          ///< null once it has been called
-  std::vector<Ref> copies_;  ///< their indices; empty: not passed
+  PyObject* check_;          ///< null once called
+  std::vector<Ref> copies_;  ///< indices as Python objects; empty: not passed
   std::size_t copy_ = 0;
 };
 
-/// Disables Python's garbage collector while it lives, if it was enabled.
+/// Disables Python's garbage collector for its lifetime.
 class CollectorOff {
  public:
   CollectorOff();
@@ -209,7 +202,7 @@ class CollectorOff {
   CollectorOff(const CollectorOff&) = delete;
   CollectorOff& operator=(const CollectorOff&) = delete;
 
-  /// Number of collections since then, which only the body can have requested. Throws PythonError.
+  /// Only the body can have requested them. Throws PythonError.
   std::uint64_t runs() const;
 
  private:
@@ -263,7 +256,7 @@ double TimedCalls::time_of(PyObject* body, PyObject* setup, std::uint64_t iterat
 
 double TimedCalls::time(std::uint64_t iterations) {
   if (check_ == nullptr) return time_of(body_, setup_, iterations);
-  // The first call, whose result is looked at: in no time that counts, as a case warms up.
+  // The first call, whose result is checked, is part of the warm-up.
   if (setup_ != nullptr) call(setup_, copy_);
   const auto start = Clock::now();
   const Ref result = call(body_, copy_);
@@ -305,17 +298,17 @@ std::uint64_t CollectorOff::runs() const {
 PyTypeObject* case_type = nullptr;
 PyObject* ended_type = nullptr;
 
-/// Runs that many iterations and returns their nanoseconds. Needs the interpreter lock; throws PythonError.
+/// Returns the nanoseconds of that many iterations. Needs the interpreter lock; throws PythonError.
 using Batch = std::function<double(std::uint64_t)>;
 
-/// The object that Python holds. `state` is null once the function has returned.
+/// The Python object. `state` is null once the function has returned.
 struct Case {
   PyObject base;
   State* state;
   std::exception_ptr* pending;  ///< the C++ exception that ends the case
   std::vector<Column>* columns;
-  std::uint64_t* collections;  ///< runs of the collector within samples
-  Batch* kept;  ///< where measure() leaves what is sampled when the function has returned; null: it samples
+  std::uint64_t* collections;  ///< collections within samples
+  Batch* kept;  ///< receives the batch of measure(), to be sampled later; null: measure() samples
 };
 
 Case& self_of(PyObject* self) {
@@ -327,7 +320,7 @@ Case& self_of(PyObject* self) {
   return made;
 }
 
-/// Calls `method(case, arguments)`. Keeps a C++ exception for run_in_python, and unwinds Python by Ended.
+/// Calls `method(case, arguments)`. Keeps a C++ exception for run_in_python, and unwinds Python with Ended.
 template <typename Method>
 PyObject* guarded(PyObject* self, PyObject* arguments, Method&& method) {
   try {
@@ -350,7 +343,6 @@ Ref none() {
   return Ref::borrowed(Py_None);
 }
 
-/// The arguments of a call: `count` positional ones.
 std::vector<PyObject*> taken(PyObject* arguments, Py_ssize_t count) {
   if (PyTuple_Size(arguments) != count) {
     PyErr_Format(PyExc_TypeError, "expected %zd arguments, not %zd", count, PyTuple_Size(arguments));
@@ -478,7 +470,7 @@ Ref wrong_answer(Case& made, PyObject* arguments) {
   return none();
 }
 
-/// fail(reason): fails the case by a Python exception.
+/// fail(reason): fails the case
 Ref fail(Case&, PyObject* arguments) {
   throw std::runtime_error(to_text(taken(arguments, 1)[0]));
 }
@@ -519,12 +511,12 @@ Ref check(Case& made, PyObject* arguments) {
   return none();
 }
 
-/// A child of os.fork within a body would write to its parent's channel.
+/// A child of os.fork in a body must not write to the parent's channel.
 void end_where_forked(pid_t process) {
   if (getpid() != process) _exit(1);
 }
 
-/// Has the case sampled by `batch`: now, or when its function has returned.
+/// Now, or after the function has returned.
 Ref sampled(Case& made, Batch batch) {
   if (made.kept != nullptr) {
     if (*made.kept) throw std::logic_error("the case is measured twice");
@@ -537,8 +529,8 @@ Ref sampled(Case& made, Batch batch) {
   return released.with_lock(none);
 }
 
-/// measure(body, setup or None, synchronize or None, nothing, takes copy, before sample or None, check)
-/// `nothing` is called like body, and does nothing; `check` is called with the first result.
+/// measure(body, setup or None, synchronize or None, nothing, takes copy, before sample or None, check), see
+/// TimedCalls.
 Ref measure(Case& made, PyObject* arguments) {
   const auto items = taken(arguments, 7);
   const auto calls = std::make_shared<TimedCalls>(items[0], or_null(items[1]), or_null(items[2]), items[3],
@@ -557,7 +549,7 @@ Ref measure(Case& made, PyObject* arguments) {
   });
 }
 
-/// measure_batches(batch): `batch(iterations)` runs that many and returns their nanoseconds.
+/// measure_batches(batch): `batch(iterations)` returns nanoseconds.
 Ref measure_batches(Case& made, PyObject* arguments) {
   const auto batch = std::make_shared<Ref>(Ref::borrowed(taken(arguments, 1)[0]));
   return sampled(made, [batch, process = getpid(), collections = made.collections](std::uint64_t iterations) {
@@ -609,7 +601,7 @@ PyMethodDef kMethods[] = {named<spec>("spec"),
                           named<collections>("collections"),
                           {nullptr, nullptr, 0, nullptr}};
 
-/// Clears the current exception and returns what headroom._errors says of it.
+/// Clears the exception and describes it (headroom._errors).
 std::string taken_error() {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
@@ -622,7 +614,7 @@ std::string taken_error() {
   } catch (const PythonError&) {
     PyErr_Clear();
   }
-  // A traceback holds the inputs of the case.
+  // A traceback keeps the inputs of the case alive.
   if (value != nullptr) PyException_SetTraceback(value, Py_None);
   for (PyObject* object : {type, value, traceback}) Py_XDECREF(object);
   PyErr_Clear();
@@ -643,14 +635,12 @@ PyObject* guarded(Function&& function) {
 
 constexpr const char* kRegistryName = "headroom._door.Registry";
 
-/// The thread that called serve_here(), while it serves.
 struct Caller {
   PyObject* interrupt = nullptr;  ///< called for Ctrl-C
   bool withholds_reply = false;   ///< for the request that Ctrl-C ended
-  Ref type, value, traceback;     ///< raised by another signal's handler while it waited
+  Ref type, value, traceback;     ///< raised by another signal's handler
 };
 
-/// Experiments that are served together.
 struct Declared {
   Registry registry;
   Caller caller;
@@ -666,7 +656,7 @@ Registry& registry_of(PyObject* capsule) {
   return declared_of(capsule).registry;
 }
 
-/// registry() -> experiments to be served together
+/// registry() -> capsule of experiments
 PyObject* make_registry(PyObject*, PyObject*) {
   return guarded([] {
     auto made = std::make_unique<Declared>();
@@ -678,7 +668,6 @@ PyObject* make_registry(PyObject*, PyObject*) {
   });
 }
 
-/// The value of `key`; null where it is not there or None.
 PyObject* member(PyObject* dict, const char* key) {
   PyObject* found = PyDict_GetItemString(dict, key);
   return found == Py_None ? nullptr : found;
@@ -717,13 +706,13 @@ void for_each(PyObject* iterable, Use&& use) {
   if (PyErr_Occurred() != nullptr) throw PythonError{};
 }
 
-/// A case while its function runs: on one thread, or on two that take turns.
+/// On one thread, or alternating between two.
 class RunningCase {
  public:
   explicit RunningCase(State& state) : state_(state) {}
 
-  /// Calls `function` with a Case, and returns what it does. With `kept`, measure() only fills that. Throws
-  /// what ended the case: SkipCase, WrongAnswer, or what Python raised: a PythonError with `kept`, else
+  /// Calls `function` with a Case and returns its result. With `kept`, measure() only fills that. Throws what
+  /// ended the case: SkipCase, WrongAnswer, or for a Python exception PythonError with `kept`, else
   /// std::runtime_error. Needs the interpreter lock.
   Ref call(PyObject* function, Batch* kept) {
     const pid_t process = getpid();
@@ -749,7 +738,7 @@ class RunningCase {
     }
   }
 
-  /// Python may go on holding the Case. Needs the interpreter lock.
+  /// Python may keep the Case. Needs the interpreter lock.
   void end() {
     if (object_.get() != nullptr) as_case().state = nullptr;
     object_ = Ref();
@@ -765,7 +754,7 @@ class RunningCase {
   std::uint64_t collections_ = 0;
 };
 
-/// Runs the case on its own thread. Without the interpreter lock.
+/// Runs the case on its own thread. Call without the interpreter lock.
 void run_in_python(PyObject* function, State& state) {
   const LockHeld lock;
   RunningCase running(state);
@@ -778,20 +767,19 @@ void run_in_python(PyObject* function, State& state) {
   running.end();
 }
 
-/// Tells headroom of Ctrl-C, whose exception is set, and clears that.
 void interrupt(Caller& caller) {
   PyErr_Clear();
   if (caller.interrupt != nullptr) Py_XDECREF(PyObject_CallNoArgs(caller.interrupt));
   PyErr_Clear();
 }
 
-/// Runs the case on the thread that serves, with what that has set for itself: its function first, which
-/// returns what is called in the end, and then each sample. Without the interpreter lock.
+/// Runs the case on the serving thread, in its context: first the function, which returns a callback for the
+/// end, then each sample. Call without the interpreter lock.
 void run_on_server(PyObject* function, State& state, Caller& caller) {
   RunningCase running(state);
   Batch batch;
   Ref end;
-  // `work` with the lock, on the thread that serves; Ctrl-C ends the measurement and not the case.
+  // Runs `work` with the lock on the serving thread; Ctrl-C ends the measurement.
   const auto in_python = [&](auto&& work) {
     const LockHeld lock;
     try {
@@ -827,8 +815,7 @@ void run_on_server(PyObject* function, State& state, Caller& caller) {
   finish();
 }
 
-/// A function of Python as that of an experiment. It lives as long as the experiment, and dies with the lock
-/// held where the interpreter is still there.
+/// Released with the lock, while the interpreter exists.
 std::shared_ptr<PyObject> held_function(PyObject* function) {
   Py_INCREF(function);
   return {function, [](PyObject* object) {
@@ -849,7 +836,7 @@ Experiment::Function function_of(PyObject* function, bool on_server, Caller& cal
   return [held, &caller](State& state) { run_on_server(held.get(), state, caller); };
 }
 
-/// add(registry, name, function, {...}): an experiment. A name that is taken is a ValueError.
+/// Throws ValueError if the name is taken.
 PyObject* add(PyObject*, PyObject* arguments) {
   return guarded([&] {
     PyObject *capsule = nullptr, *function = nullptr, *about = nullptr;
@@ -884,7 +871,7 @@ PyObject* add(PyObject*, PyObject* arguments) {
   });
 }
 
-/// set_threads(registry, name, count): how many threads an experiment takes unless others are asked for.
+/// set_threads(registry, name, count): sets the default number of threads.
 PyObject* set_threads(PyObject*, PyObject* arguments) {
   return guarded([&] {
     PyObject* capsule = nullptr;
@@ -898,8 +885,8 @@ PyObject* set_threads(PyObject*, PyObject* arguments) {
   });
 }
 
-/// serve(registry, name, descriptor, refusal or None): answers headroom at the other end of a socket, which
-/// it takes over, until that asks to end. The process is there for that alone.
+/// serve(registry, name, descriptor, refusal or None): takes over a socket and answers headroom until it asks
+/// to end. The process does nothing else.
 PyObject* serve_at(PyObject*, PyObject* arguments) {
   return guarded([&] {
     PyObject *capsule = nullptr, *refusal = nullptr;
@@ -918,10 +905,10 @@ PyObject* serve_at(PyObject*, PyObject* arguments) {
   });
 }
 
-/// A signal's handler raised something other than KeyboardInterrupt.
+/// Raised by a handler, other than KeyboardInterrupt.
 struct HandlerRaised {};
 
-/// Runs the handlers of signals that have arrived. Throws HandlerRaised. Needs the interpreter lock.
+/// Throws HandlerRaised. Needs the interpreter lock.
 void handle_signals(Caller& caller) {
   if (PyErr_CheckSignals() == 0) return;
   if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0) return interrupt(caller);
@@ -933,7 +920,6 @@ void handle_signals(Caller& caller) {
   throw HandlerRaised{};
 }
 
-/// What serving changes of the caller's thread, undone in the end.
 class ServingCaller {
  public:
   ServingCaller(Caller& caller, PyObject* interrupted) : caller_(caller), cpus_(allowed_cpus()) {
@@ -952,8 +938,8 @@ class ServingCaller {
 };
 
 /// serve_here(registry, name, descriptor, interrupt): like serve(), in a process that goes on. Experiments
-/// added with "on_server" run on this thread. interrupt() is called for Ctrl-C, and headroom is to end then;
-/// what another signal's handler raises ends the conversation and is raised here.
+/// added with "on_server" run on this thread. interrupt() is called for Ctrl-C and should end headroom; an
+/// exception of another signal's handler ends the conversation and is raised here.
 PyObject* serve_here(PyObject*, PyObject* arguments) {
   return guarded([&] {
     PyObject *capsule = nullptr, *interrupted = nullptr;
@@ -980,7 +966,6 @@ PyObject* serve_here(PyObject*, PyObject* arguments) {
   });
 }
 
-/// One conversation about the experiments of a registry, which lives as long.
 struct Conversation {
   Ref registry;
   std::unique_ptr<RegistryServer> server;
@@ -988,7 +973,7 @@ struct Conversation {
 
 constexpr const char* kConversationName = "headroom._door.Conversation";
 
-/// conversation(registry) -> what answers requests of the protocol, where somebody else has the line
+/// conversation(registry) -> answers requests without a channel
 PyObject* make_conversation(PyObject*, PyObject* capsule) {
   return guarded([&] {
     auto made = std::make_unique<Conversation>();
@@ -1007,7 +992,7 @@ PyObject* make_conversation(PyObject*, PyObject* capsule) {
   });
 }
 
-/// answer(conversation, request) -> reply, JSON both. What it does not understand is a ValueError.
+/// answer(conversation, request) -> reply, both JSON. ValueError for an invalid request.
 PyObject* answer(PyObject*, PyObject* arguments) {
   return guarded([&] {
     PyObject* capsule = nullptr;
@@ -1061,13 +1046,12 @@ PyModuleDef kModule = {
 
 bool add_type(PyObject* module, const char* name, PyObject* type) {
   if (type == nullptr) return false;
-  // The module takes a reference over; ours lives as long as the process.
+  // PyModule_AddObject steals a reference; ours lives as long as the process.
   Py_INCREF(type);
   return PyModule_AddObject(module, name, type) == 0;
 }
 
-/// The type `Case` of the extension: what a function of Python sees of the State of its case. A new
-/// reference, or null with an exception set.
+/// A function's view of its State. Returns a new reference, or null with an exception set.
 PyObject* make_case_type() {
   static PyType_Slot slots[] = {{Py_tp_methods, kMethods}, {0, nullptr}};
   static PyType_Spec spec = {"headroom._door.Case", sizeof(Case), 0, Py_TPFLAGS_DEFAULT, slots};
@@ -1076,8 +1060,8 @@ PyObject* make_case_type() {
   return made;
 }
 
-/// The exception by which a case ends that was skipped, is wrong or was released: no `except Exception`
-/// catches it. A new reference, or null with an exception set.
+/// Returns the exception that ends a skipped, wrong or released case; no `except Exception` catches it. A new
+/// reference, or null with an exception set.
 PyObject* make_ended_type() {
   ended_type = PyErr_NewExceptionWithDoc("headroom._door.Ended", "A case has ended; let it pass.",
                                          PyExc_BaseException, nullptr);
