@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom ab`: what it measures, shows and writes."""
+"""`headroom ab`."""
 import json
 import os
 import shutil
@@ -9,7 +9,6 @@ import unittest
 
 from command_line import FAULTY, CommandLineTest, headroom, records_of
 
-# A few rounds, whatever the machine is doing.
 FEW = ["--no-store", "--max-rounds", "16", "--min-time", "0"]
 
 
@@ -108,7 +107,7 @@ class AbTest(CommandLineTest):
         for path, duration in ((before, "0.01"), (after, "0.05")):
             self.assert_exit(headroom("time", f"sleep {duration}", "--name", "nap", "--max-rounds", "30", "--min-time", "0",
                                       "--json", path, "--store", store), 0)
-            # What else this machine did meanwhile would be a doubt.
+            # Noise of the machine would be a doubt.
             whole = json.loads(path.read_text())
             for record in whole["records"]:
                 record.pop("busy_cpus", None)

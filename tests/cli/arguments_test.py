@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every command says of options that are not there, lack a value, or do not go together."""
+"""Unknown options, missing values, conflicts, in every command."""
 import time
 import unittest
 
@@ -96,7 +96,7 @@ class ArgumentsTest(CommandLineTest):
             for command, option in outputs:
                 with self.subTest(command=command, option=option):
                     file = self.folder / folder / ("x.csv" if option == "--output" else "x.json")
-                    # What a command measures stands last.
+                    # The measured command comes last.
                     at = command.index("--") if "--" in command else len(command)
                     result = headroom(*command[:at], *option.split(), file, *command[at:])
                     self.assert_exit(result, 2)

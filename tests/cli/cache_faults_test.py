@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom cache` with commands, suite files and disks that are not as they should be."""
+"""`headroom cache` with bad commands, suites and disks."""
 import json
 import os
 import pathlib
@@ -11,7 +11,7 @@ import unittest
 
 from command_line import HEADROOM, CommandLineTest, headroom, records_of
 
-# A model is a script: its "compiler" costs 8 in a cold cache and 2 in a warm one.
+# "Compiles" for 8 in a cold cache, 2 in a warm one.
 SUITE = """
 models = [{models}]
 layers = ["env:MINE"]
@@ -44,7 +44,7 @@ class CacheFaultsTest(CommandLineTest):
         return path
 
     def suite_of(self, faults):
-        """A suite whose models are the names of `faults`, each with the shell code that it runs, and 'fine'."""
+        """Writes a suite with a model for each of `faults` (name: shell code), and 'fine'."""
         cases = "\n".join(f'if test "{{model}}" = {name}; then {code}; fi' for name, code in faults.items())
         models = ", ".join(f'"{name}"' for name in [*faults, "fine"])
         return self.write_suite(SUITE.format(models=models, faults=cases))
@@ -161,7 +161,7 @@ class EndedRunsTest(CacheFaultsTest):
         process.communicate(timeout=10)
         self.assertEqual({record["model"]["name"] for record in json.loads(self.output.read_text())}, {"first"})
         self.assertTrue(records_of(self.records))
-        # What a killed run leaves is removed by the next one, once it is older than a minute.
+        # The next run removes leftovers older than a minute.
         for left in self.temporary.iterdir():
             os.utime(left, (1, 1))
         self.assert_exit(self.cache("--suite", suite, "-m", "first"), 0)
@@ -179,7 +179,7 @@ class EndedRunsTest(CacheFaultsTest):
         self.assertEqual({record["model"]["name"] for record in json.loads(self.output.read_text())}, {"first"})
 
     def set_aside(self, before_sleeping=""):
-        """A run that is in the middle of a command, with a folder set aside."""
+        """A run in the middle of a command, with a folder set aside."""
         self.cached = self.folder / "cache"
         self.cached.mkdir()
         (self.cached / "precious").write_text("precious")

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom cache` on tools that keep things below TMPDIR, and --each-layer: what each of several caches saves."""
+"""`headroom cache` with tools that write below TMPDIR, and --each-layer."""
 import os
 import unittest
 
 from command_line import CommandLineTest, headroom, records_of
 
-# A "compiler" that costs 1, and more for each cache that holds nothing; what it costs is what it says. A kernel that
-# is found is not compiled, and needs no header: then that is not made again.
+# Costs 1, plus a cost per empty cache. A cached kernel needs no header.
 COMPILER = """
 cost=1
 pay() { if ! test -e "$1"; then cost=$((cost + $2)); mkdir -p "$(dirname "$1")"; echo compiled > "$1"; fi; }
@@ -44,7 +43,7 @@ class PartsTest(CommandLineTest):
                     if record["metric"]["name"].startswith(phase))
 
     def without(self):
-        """{cache: the samples of runs without it}."""
+        """Returns {cache: samples of the runs without it}."""
         return {record["metric"]["extra_info"]["cache"]: record["samples"][0]["values"] for record in records_of(self.records)
                 if record["metric"]["name"].startswith("Without")}
 
@@ -69,7 +68,7 @@ class PartsTest(CommandLineTest):
         result = self.cache("--layer", "inductor", "--each-layer", "--repeat", 7)
         self.assert_exit(result, 0)
         self.assertEqual((self.values_of("Cold"), self.values_of("Warm")), ([35] * 7, [1] * 7))
-        # Headers alone: nothing needs them. Were they not put back, code alone would pay for them in some rounds.
+        # Headers alone are not needed, but must be restored, or code would pay for them.
         self.assertEqual(self.without(), {"inductor.fx_graph": [3] * 7, "inductor.headers": [1] * 7, "inductor.triton": [9] * 7,
                                           "inductor.code": [5] * 7})
         records = {record["metric"]["name"]: record for record in records_of(self.records)}
@@ -102,7 +101,7 @@ class PartsTest(CommandLineTest):
             echo x >> $MINE/runs; echo cost $cost""")
         self.assert_exit(result, 0)
         self.assertEqual(self.without(), {f"folder:{cached}": [9] * 4, "env:MINE": [1] * 4})
-        # Of each pair, one run wrote what all others found again, and the run without it wrote another.
+        # The run without the cache differs.
         runs = log.read_text().split()
         for pair in (runs[i:i + 5] for i in range(0, 20, 5)):
             self.assertEqual(sorted(pair.count(run) for run in set(pair)), [1, 4])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The suites that come with `headroom cache` and run without a network: ccache and PoCL. Prints what they gave."""
+"""Suites that need no network: ccache and PoCL. Prints their results."""
 import json
 import unittest
 

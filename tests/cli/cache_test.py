@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom cache` does what PyTorch's cachebench.py does: the same commands in the same order, the same JSON."""
+"""`headroom cache` against PyTorch's cachebench.py."""
 import json
 import os
 import pathlib
@@ -10,7 +10,7 @@ import unittest
 from command_line import CommandLineTest, headroom
 
 PARITY = pathlib.Path(os.environ.get("HEADROOM_SHARED", "")) / "parity" / "cachebench"
-# What the recorded runs were told to let fail.
+# Models that fail in the recorded runs.
 FAILING = {"failures": "moco,llama", "all_failed": "nanogpt"}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom ddp --collectives: options, records, tables and faults, on ranks that need no libtorch and on libtorch's."""
+"""`headroom ddp --collectives`, on scripted and libtorch ranks."""
 import json
 import os
 import pathlib
@@ -133,7 +133,7 @@ class LibtorchTest(CommandLineTest):
             sent = record["axes"]["bytes"] * (1 if record["model"]["name"] == "all_reduce" else 0.5)
             self.assertEqual(part["bytes"], sent)
             self.assertGreater(record["limit"]["fraction"], 0)
-            # A busy machine leaves too few steady calls for an interval.
+            # A busy machine may leave too few calls for an interval.
             if interval := record["limit"].get("interval"):
                 self.assertGreater(interval["high"], interval["low"])
         alone = collectives(*sizes, "--no-limits", which="--collectives=all_reduce")

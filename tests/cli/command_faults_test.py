@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom ab` and `headroom time` with commands that are missing, fail, hang, flood, fork, or are cut short."""
+"""`headroom ab` and `time` with bad commands, and interrupted."""
 import contextlib
 import os
 import pathlib
@@ -16,7 +16,7 @@ FEW = ["--no-store", "--max-rounds", "8", "--min-time", "0"]
 
 
 def processes_with(text):
-    """Ids of running processes (no zombies) with `text` in their command line."""
+    """Returns the ids of live processes with `text` in their command line."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -31,7 +31,7 @@ def processes_with(text):
 
 def kill_processes_with(text):
     for pid in processes_with(text):
-        with contextlib.suppress(ProcessLookupError):  # it may end by itself in between
+        with contextlib.suppress(ProcessLookupError):  # it may have ended
             os.kill(pid, signal.SIGKILL)
 
 
@@ -112,7 +112,7 @@ class CommandFaultsTest(CommandLineTest):
     def test_a_daemon_that_keeps_the_pipes_open_does_not_hang_us(self):
         mark = f"32{os.getpid()}"
         away = self.folder / "away"
-        # The shell waits until the daemon has left its group: what is still in it when the shell ends is ended with it.
+        # The group is killed when the shell ends: wait until the daemon has left it.
         result = headroom("time", "--no-store", "--max-rounds", "2", "--output", "pipe", "--shell",
                           f"setsid sh -c 'touch {away}; exec sleep {mark}' & until [ -e {away} ]; do :; done", timeout=60)
         self.addCleanup(kill_processes_with, f"sleep {mark}")
@@ -123,7 +123,6 @@ class CommandFaultsTest(CommandLineTest):
         mark = f"33{os.getpid()}"
         self.addCleanup(kill_processes_with, f"sleep {mark}")
         away = self.folder / "away"
-        # The shell waits until it has left its group: what is still in it when the shell ends is ended with it.
         leaver, tidy = f"setsid sh -c 'touch {away}; exec sleep {mark}' & until [ -e {away} ]; do :; done; sleep 0.02", "sleep 0.01"
         (self.folder / "kept").mkdir()
         for command in (["ab", *FEW, "--shell", leaver, tidy],
@@ -144,7 +143,7 @@ class CommandFaultsTest(CommandLineTest):
             self.assertTrue(soon(lambda: not processes_with(f"sleep {mark}")))
 
     def test_floods_take_no_memory(self):
-        # 10 GB in the long form; /dev/zero gives a few GB a second.
+        # 10 GB in the long form.
         size = int(os.environ.get("HEADROOM_FLOOD_BYTES", 300_000_000))
         for output in ("null", "pipe"):
             before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
@@ -217,12 +216,12 @@ class InterruptTest(CommandLineTest):
 
 class LeftoversTest(CommandLineTest):
     def test_commands_that_time_out_leave_nothing(self):
-        """Runs of commands that time out; the long form makes it 1,000."""
+        """The long form makes 1,000 runs."""
         runs = int(os.environ.get("HEADROOM_TIMEOUTS", "40"))
         mark, temporary = f"34{os.getpid()}", self.folder / "tmp"
         temporary.mkdir()
         script = f"sleep {mark} & sleep {mark}"
-        # One that fails is not run again, so each run is a command of its own; all are of one process of ours.
+        # A failed command is not repeated, so each run needs another command.
         commands = [f"{script} # {i}" for i in range(runs)]
         process = subprocess.Popen([HEADROOM, "ab", "--no-store", "--timeout", "5ms", "--shell", *commands],
                                    stdout=subprocess.PIPE, text=True, env=dict(os.environ, TMPDIR=str(temporary)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the command line share: where the programs are, and how to run them."""
+"""Shared by the tests of the command line."""
 import json
 import os
 import pathlib
@@ -8,25 +8,22 @@ import tempfile
 import time
 import unittest
 
-# The history of whoever runs the tests is not theirs to write to.
+# Isolate the tests from the user's history, programs, kernel variants and unfinished runs.
 os.environ.pop("HEADROOM_STORE", None)
-# Nor is another headroom to be measured with than the one that is tested.
 os.environ.pop("HEADROOM", None)
-# Nor are the variants of kernels that were found fastest: brief tests would leave poor choices there.
 CACHE = tempfile.TemporaryDirectory()
 os.environ["XDG_CACHE_HOME"] = CACHE.name
-# Nor are runs that these tests kill the user's to go on with.
 os.environ["XDG_STATE_HOME"] = CACHE.name
 BIN = pathlib.Path(os.environ["HEADROOM_BIN"])
 HEADROOM = str(BIN / "headroom")
 NATIVE = str(BIN / "headroom-native")
 FAULTY = str(BIN / "faulty_runner")
-# Short enough for a test, long enough for a few rounds.
+# A few rounds.
 BRIEF = ["--max-time", "150ms", "--min-time", "0", "--threads", "1"]
 
 
 def headroom(*arguments, timeout=120, **options):
-    """Runs the command line; returns its CompletedProcess with text output."""
+    """Runs headroom with text output."""
     return subprocess.run([HEADROOM, *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
                           stdin=subprocess.DEVNULL, **options)
 
@@ -35,14 +32,14 @@ LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 def clean_environment(**more):
-    """The environment without what a launcher of ranks may have put there, and with `more`."""
+    """Returns the environment without a launcher's variables."""
     kept = {name: value for name, value in os.environ.items()
             if name not in LAUNCHERS and not name.startswith(("OMPI_", "PMI", "SLURM_"))}
     return {**kept, **more}
 
 
 def faulty(*arguments, **options):
-    """`headroom run` on the faulty runner, without limits unless asked for."""
+    """Runs the faulty runner, without limits."""
     return headroom("run", "--runner", FAULTY, "--no-limits", *BRIEF, *arguments, **options)
 
 
@@ -51,11 +48,11 @@ def records_of(path):
 
 
 def shape_of(path):
-    """What does not depend on what was measured: of each record its case, its metric, and the fields that it has."""
+    """Returns the parts of each record that do not depend on measured values."""
     def fields(value):
         if not isinstance(value, dict):
             return type(value).__name__
-        # Few samples have no interval, few times fall into modes.
+        # Few samples have neither.
         return {name: fields(part) for name, part in value.items() if name not in ("interval", "modes")}
     return [(record["model"]["name"], record["metric"]["name"], record["metric"]["unit"], record["axes"],
              len(record["samples"]), fields(record)) for record in records_of(path)]
@@ -66,21 +63,21 @@ class CommandLineTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        os.environ["HEADROOM_TEST"] = folder.name  # by which processes that this test started are known
+        os.environ["HEADROOM_TEST"] = folder.name  # marks the processes of this test
 
     def running(self):
-        """The processes that this test started, and theirs, that run now."""
+        """Returns the live processes of this test."""
         mark, found = f"HEADROOM_TEST={self.folder}".encode(), []
         for process in pathlib.Path("/proc").glob("[0-9]*"):
             try:
                 if mark in (process / "environ").read_bytes().split(b"\0"):
                     found.append((process.name, (process / "cmdline").read_bytes()))
-            except OSError:  # it has ended, or is another user's
+            except OSError:  # ended, or another user's
                 pass
         return found
 
     def assert_nothing_runs(self, seconds=5):
-        """What was killed may take a moment to go, on a busy machine."""
+        """Allows killed processes a moment to end."""
         end = time.monotonic() + seconds
         while self.running() and time.monotonic() < end:
             time.sleep(0.02)
@@ -90,7 +87,7 @@ class CommandLineTest(unittest.TestCase):
         self.assertEqual(result.returncode, code, f"stdout:\n{result.stdout}\nstderr:\n{result.stderr}")
 
     def assert_refused(self, result, *words):
-        """Exit code 2, one message on standard error that contains `words`, nothing on standard output."""
+        """Requires exit code 2, `words` on standard error and an empty standard output."""
         self.assert_exit(result, 2)
         self.assertEqual(result.stdout, "")
         for word in words:

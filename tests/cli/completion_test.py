@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom completion in real shells, and the man pages that the same tables make."""
+"""Completion in real shells, and man pages."""
 import os
 import pty
 import re
@@ -24,7 +24,7 @@ def candidates(*words):
 
 
 class Terminal:
-    """A shell at a terminal, to type into."""
+    """A shell on a pseudo-terminal."""
 
     def __init__(self, shell, folder):
         arguments, setup = SHELLS[shell]
@@ -37,7 +37,7 @@ class Terminal:
         self.type(setup + "; echo re''ady\n", "ready")
 
     def type(self, text, until, patience_s=30):
-        """Types, and returns what the terminal shows up to a match of `until`."""
+        """Types, and returns the output up to a match of `until`."""
         os.write(self.descriptor, text.encode())
         shown, end = "", time.monotonic() + patience_s
         while time.monotonic() < end:

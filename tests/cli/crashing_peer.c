@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that crashes when it is loaded. peers_test.py.
+// Crashes when it is loaded (peers_test.py).
 #include <signal.h>
 
 #include "headroom/experiment/peer.h"

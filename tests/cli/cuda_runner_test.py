@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom-cuda on machines that cannot run it: what is said, and what goes on without it. A libcuda.so.1 of the test's
-own stands for drivers of every kind; what needs a GPU is in tests/device."""
+"""headroom-cuda with a fake driver; tests/device needs a GPU."""
 import json
 import os
 import pathlib
@@ -15,7 +14,7 @@ FAKE_DRIVER = os.environ.get("HEADROOM_FAKE_CUDA", "")
 
 
 def with_driver(**answers):
-    """The environment in which the loader finds the test's driver first; CUDA_VISIBLE_DEVICES only where it is given."""
+    """With the fake driver; CUDA_VISIBLE_DEVICES only if given."""
     environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
     return {**environment, "LD_LIBRARY_PATH": FAKE_DRIVER, **{name: str(value) for name, value in answers.items()}}
 
@@ -23,7 +22,7 @@ def with_driver(**answers):
 @unittest.skipUnless(CUDA.exists(), "headroom-cuda was not built: CUDA 12 or newer was not found")
 class CudaRunnerTest(CommandLineTest):
     def assert_said(self, environment, *words):
-        """By the command line that is asked for the backend, and by the runner itself: what is missing, exit code 2."""
+        """As `headroom run` and the runner itself report."""
         self.assert_refused(headroom("run", "limit.read", "--backend", "cuda", env=environment), *words)
         alone = subprocess.run([str(CUDA), "limit.read"], capture_output=True, text=True, timeout=60, env=environment)
         self.assert_refused(alone, *words)
@@ -75,7 +74,7 @@ class CudaRunnerTest(CommandLineTest):
             self.assertEqual(limit["backends"], ["cuda"])
 
     def test_a_device_that_fails_is_a_case_that_fails(self):
-        """The test's driver has a device but cannot run anything: the runtime says so, and the run ends as any other."""
+        """The fake driver has a device that cannot run anything."""
         result = headroom("run", "limit.peak", "-a", "dtype=f32", "-a", "pattern=fma", "--backend", "cuda", "--no-store",
                           *BRIEF, env=with_driver())
         self.assert_exit(result, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom ddp: options, tables, reports, launchers and faults, on ranks that need no libtorch."""
+"""`headroom ddp` on scripted ranks."""
 import json
 import os
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom ddp on libtorch's ranks: real training, reports that PyTorch's diff.py reads, and ranks that are lost."""
+"""`headroom ddp` on libtorch ranks."""
 import json
 import os
 import pathlib
@@ -14,7 +14,7 @@ import unittest
 from command_line import BIN, HEADROOM, CommandLineTest, headroom, records_of
 
 RANK = BIN / "headroom-torch-rank"
-# Of the smallest network on the smallest images: about a tenth of a second an iteration.
+# About 0.1 s per iteration.
 SMALL = ["--batch-size", "2", "--image-size", "32", "--no-store"]
 LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 DIFF = pathlib.Path(os.environ.get("HEADROOM_SHARED", "")) / "seeds" / "000_a479e36eaa3810a0.txt"
@@ -30,7 +30,7 @@ def ddp(*arguments, timeout=240):
 
 
 def steps_in(file):
-    """What a report has so far."""
+    """The steps in a report so far."""
     results = json.loads(file.read_text())["benchmark_results"] if file.exists() else []
     return results[0]["result"] if results else []
 
@@ -52,7 +52,7 @@ class DdpTorchTest(CommandLineTest):
         for metric in ("latency", "without reduction", "exposed communication", "overlap", "bucket 4 completed"):
             self.assertIn(metric, of_two)
         self.assertIn("alpha", {record["metric"]["name"] for record in records_of(file)})
-        # The machine's limits are sampled in the same rounds, where headroom-native has them.
+        # Needs headroom-native.
         limit = of_two["latency"]["limit"]
         self.assertIn(limit["parts"][0]["kind"], ("peak", "read", "write", "copy", "exchange"))
         self.assertTrue(0 < limit["fraction"] < 1.5, limit)
@@ -150,8 +150,7 @@ class DdpTorchTest(CommandLineTest):
         self.fail("the ranks did not start")
 
     def lose(self, signal_number, delay, in_step):
-        """What is said when a rank is lost `delay` seconds after all were started, or (`in_step`) after the first model was
-        measured."""
+        """The error if a rank is lost `delay` seconds after the start or (`in_step`) the first model."""
         file = self.folder / "report.json"
         file.unlink(missing_ok=True)
         program = subprocess.Popen([HEADROOM, "ddp", *SMALL, "--ranks", "2", "--model", "mlp,transformer", "--iters",
@@ -159,7 +158,7 @@ class DdpTorchTest(CommandLineTest):
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment())
         self.addCleanup(program.kill)
         ranks = self.ranks_of(program)
-        while in_step and not steps_in(file):  # those of the first model come together
+        while in_step and not steps_in(file):  # the first model's steps are reported together
             self.assertIsNone(program.poll(), "ended too early")
             time.sleep(0.02)
         time.sleep(delay)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom machine` and the machine of a record, with a runner that has a GPU by the library in the driver's place."""
+"""`headroom machine` and records on a machine with a (fake) GPU."""
 import json
 import os
 import shutil
@@ -15,7 +15,7 @@ FAKE = Path(os.environ["FAKE_NVML_FOLDER"]) / "new" / "libnvidia-ml.so.1"
 class DeviceMachineTest(CommandLineTest):
     def setUp(self):
         super().setUp()
-        # The runner of the GPUs is looked for beside the program.
+        # The GPU runner must be next to the program.
         self.programs = self.folder / "bin"
         self.programs.mkdir()
         shutil.copy(BIN / "headroom", self.programs / "headroom")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a GPU's driver says beside the samples, told by a library in its place: in the record, in notes and marks."""
+"""GPU noise from a fake driver: in records, notes and flags."""
 import os
 import subprocess
 import unittest
@@ -12,7 +12,7 @@ FAKES = Path(os.environ["FAKE_NVML_FOLDER"])
 
 class DeviceNoiseTest(CommandLineTest):
     def measured(self, driver, words=""):
-        """The record of the case under that driver, and what was printed."""
+        """Returns the record and the output."""
         environment = dict(os.environ, FAKE_NVML=words, LD_LIBRARY_PATH=str(FAKES / driver))
         environment.pop("HEADROOM_NVML", None)
         path = self.folder / f"{driver}.json"
@@ -34,7 +34,7 @@ class DeviceNoiseTest(CommandLineTest):
             self.assertEqual(set(device["memory_mhz"]), {3201})
             self.assertEqual(set(device["temperature_c"]), {61})
             self.assertEqual(set(device["throttle"]), {0})
-            # The library counts up at each question, before a sample and after it.
+            # The fake counts up with each query.
             self.assertLessEqual(set(device["sm_mhz"]), {1900, 1901, 1902, 1903, 1904})
             self.assertGreater(len(set(device["sm_mhz"])), 1)
         self.assertFalse([note for note in record["notes"] if "throttled" in note])

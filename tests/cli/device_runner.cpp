@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A runner whose cases say that they run on a GPU, for the tests of what is read of one beside the samples.
+// A runner whose cases claim to run on a GPU.
 #include <chrono>
 
 #include "headroom/experiment/registry.h"
@@ -8,7 +8,6 @@
 
 namespace {
 
-/// Has a clock of its own, as a device's events are.
 void on_device(headroom::State& state) {
   state.watch_device(headroom::nvml::watch_gpu("0000:02:00.0"));
   state.work({.flops = 1e6, .dtype = "f32"});
@@ -22,7 +21,7 @@ void on_device(headroom::State& state) {
 }
 HEADROOM_EXPERIMENT(on_device).device("cuda");
 
-/// A limit that is 4000 GB/s up to 32 MiB and half as much beyond, by a clock of its own.
+/// 4000 GB/s up to 32 MiB, half beyond.
 void bandwidth(headroom::State& state) {
   const auto bytes = static_cast<double>(state.integer("bytes"));
   state.work({.bytes = bytes});

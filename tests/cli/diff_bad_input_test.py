@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom diff` on files that are damaged, odd or very large: a clear message or the right answer."""
+"""`headroom diff` on damaged, odd or very large files."""
 import json
 import os
 import subprocess
@@ -11,7 +11,7 @@ HEAD = '{"headroom": {"schema": 1}, "environments": [{"timestamp": 1790000000}],
 
 
 def record(name="x", values="1,2,3,1,2,3,1,2", unit="us", value="2", **more):
-    """The text of a record, so that it can hold what no JSON value can."""
+    """Returns text, because JSON values cannot express all cases."""
     rest = "".join(f', "{key}": {text}' for key, text in more.items())
     return (f'{{"benchmark": {{"name": "b"}}, "model": {{"name": "{name}"}}, "metric": {{"name": "latency", '
             f'"unit": "{unit}", "direction": "lower", "value": {value}}}, "outcome": {{"kind": "measured"}}, '
@@ -100,7 +100,7 @@ class DiffBadInputTest(CommandLineTest):
             with self.subTest(text):
                 path = self.write("odd.json", record(values=text))
                 result = headroom("diff", self.good, path)
-                if text.startswith("1e999"):  # a number in JSON, but none that has a ratio
+                if text.startswith("1e999"):  # valid JSON, but without a ratio
                     self.assert_exit(result, 0)
                     self.assertIn("1 of 2 values of the test are zero, negative or not a number", result.stdout)
                 else:

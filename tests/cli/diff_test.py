@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom diff`: tables, JSON, the gate's exit codes, the form of PyTorch's diff.py, and what it refuses."""
+"""`headroom diff`."""
 import gzip
 import json
 import os
@@ -27,7 +27,7 @@ def record(name, values, unit="us", metric="latency", higher=False, lone=None, o
 
 
 def told(*arguments):
-    """`headroom diff` that is told that runs do not differ: two files know nothing of it."""
+    """Two files say nothing of the spread between runs."""
     return headroom("diff", "--run-spread", "0%", *arguments)
 
 
@@ -228,7 +228,7 @@ class DiffTest(CommandLineTest):
         self.assertNotRegex(lone.stdout, "x D=64 .*regression")
 
     def modes(self, name, factor, slow_share, count=100, seed=1):
-        """10 us, or 13 us in that share of the samples, in random order."""
+        """10 us, or 13 us in `slow_share` of the samples, in random order."""
         source = random.Random(seed)
         values = [value * (1.3 if source.random() < slow_share else 1)
                   for value in samples(10 * factor, seed, count)]
@@ -294,7 +294,7 @@ class DiffTest(CommandLineTest):
         self.assertEqual(comparisons[1]["shift"], [])
         apart = headroom("diff", "--shift", before, after).stdout
         self.assertRegex(apart, r"the slowest tenth is [34]\.\d\d x slower .*, the median inconclusive")
-        again = self.write("before_.json", [record("gemv", slow)])  # of the same second and machine: one session
+        again = self.write("before_.json", [record("gemv", slow)])  # same second and machine: one session
         paired = headroom("diff", "--shift", self.write("before2.json", [record("gemv", samples(10, 1, count=300))]), again)
         self.assertIn("300 paired", paired.stdout)
         self.assertRegex(paired.stdout, r"the slowest tenth is [34]\.\d\d x slower")
@@ -470,7 +470,7 @@ class DdpFormTest(CommandLineTest):
                 self.assertEqual(result.stderr, b"")
 
     def test_what_only_python_writes(self):
-        """NaN and Infinity, a baseline of zero, ranks as an object or a text, a key given twice."""
+        """Inputs that PyTorch's diff.py accepts."""
         edge = pathlib.Path(os.environ.get("HEADROOM_SHARED", "")) / "parity" / "ddp_diff_edge"
         if not edge.is_dir():
             self.skipTest(f"{edge} is not here")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom dispatch when ranks are lost or it is interrupted itself, on ranks that need no libtorch."""
+"""`headroom dispatch` with lost ranks or Ctrl-C, on scripted ranks."""
 import signal
 import socket
 import subprocess
@@ -36,7 +36,7 @@ class FaultTest(CommandLineTest):
                 "stop:0:sample": ("rank 0 is stopped by a signal",),
                 "hang:2:start": ("rank 2 of 4 did not give a sign of having started within 6 s",)}
         began = time.monotonic()
-        with ThreadPoolExecutor() as together:  # what each takes is the time-out
+        with ThreadPoolExecutor() as together:  # each takes a time-out
             results = list(together.map(lambda fault: dispatch("--op", "add", "--timeout", "6s", SCRIPTED_RANK=fault), said))
         self.assertLess(time.monotonic() - began, 40)
         for (fault, words), result in zip(said.items(), results):
@@ -94,7 +94,7 @@ class InterruptTest(CommandLineTest):
                                     "100s", "--cycles", "100000", "--json", str(file)], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, env=clean_environment(SCRIPTED_BEGUN=str(begun)))
         self.addCleanup(program.kill)
-        while not begun.exists():  # some cycles are there
+        while not begun.exists():  # some cycles have run
             self.assertIsNone(program.poll(), "ended too early")
             time.sleep(0.02)
         program.send_signal(signal.SIGINT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom dispatch: options, records, expectations and launchers, on ranks that need no libtorch."""
+"""`headroom dispatch` on scripted ranks."""
 import json
 import os
 import shutil
@@ -126,7 +126,7 @@ class ExpectationTest(CommandLineTest):
 
     def test_what_the_interval_cannot_decide_is_inconclusive(self):
         file = self.folder / "expect.toml"
-        # Rank 1 is a tenth slower than the others: the interval of all ranks has both sides of the limit.
+        # Rank 1 is a tenth slower, so the interval includes the limit.
         file.write_text('[[expect]]\nop = "add"\nmetric = "hit"\nus = 5.1\ntolerance = 0.001\n')
         self.assert_exit(dispatch("--op", "add", "--expect", file), 3)
 
@@ -148,7 +148,7 @@ class ExpectationTest(CommandLineTest):
 
 class LauncherTest(CommandLineTest):
     def under_variables(self, size, *arguments, **variables):
-        """Two or more programs of ours, as a launcher starts them."""
+        """Starts the programs as a launcher does."""
         programs = []
         for rank in range(size):
             environment = clean_environment(RANK=str(rank), WORLD_SIZE=str(size), LOCAL_RANK=str(rank),

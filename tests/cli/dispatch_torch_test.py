@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom dispatch on libtorch's ranks: every operator, every kind of placement, and ranks that are lost for real."""
+"""`headroom dispatch` on libtorch ranks."""
 import json
 import os
 import shutil
@@ -94,7 +94,7 @@ class DispatchTorchTest(CommandLineTest):
             if len(ranks) == 2:
                 break
             time.sleep(0.05)
-        time.sleep(2.5)  # they take about a second to start
+        time.sleep(2.5)  # starting takes about a second
         os.kill(ranks[1], signal_number)
         stdout, stderr = program.communicate(timeout=90)
         self.assertEqual(program.returncode, 2, stderr)
@@ -111,7 +111,7 @@ class DispatchTorchTest(CommandLineTest):
         self.assertIn("rank 1 is stopped by a signal", stderr)
 
     def records_under(self, *launcher):
-        """The shape of the records of four ranks that another launcher started, and of four that we did."""
+        """Compares the shape of records with and without the launcher."""
         ours, theirs = self.folder / "ours.json", self.folder / "theirs.json"
         self.assert_exit(dispatch("--op", "add,full", "--ranks", "4", "--json", ours), 0)
         result = subprocess.run([*launcher, HEADROOM, "dispatch", *BRIEF, "--op", "add,full", "--json", str(theirs)],
@@ -129,8 +129,7 @@ class DispatchTorchTest(CommandLineTest):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        # Under Python 3.11 the torchrun of 1.13 can read no redirection that is 0: one of a rank that there is not stands
-        # for "none".
+        # Under Python 3.11 the torchrun of 1.13 needs a redirection: that of a rank that does not exist.
         self.records_under(TORCHRUN, "--nproc_per_node=4", f"--master_port={port}", "--redirects=4:1", "--tee=4:1",
                            "--no_python")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said to be kept outlives a power failure: it is on the disk, in the right order, before it is said."""
+"""Files are synced, in the right order, before success is reported."""
 import os
 import pathlib
 import unittest
@@ -11,7 +11,7 @@ LIBRARY = next((BIN.parent / "lib").glob("libsync_log.so"))
 
 class Durability(CommandLineTest):
     def log_of(self, *arguments):
-        """What a command syncs and renames, in order."""
+        """Returns the command's syncs and renames, in order."""
         log = self.folder / "sync.log"
         log.unlink(missing_ok=True)
         environment = {**os.environ, "LD_PRELOAD": str(LIBRARY), "SYNC_LOG": str(log), "XDG_STATE_HOME": str(self.folder / "state")}
@@ -19,7 +19,7 @@ class Durability(CommandLineTest):
         return [line.split(" ") for line in log.read_text().splitlines()] if log.exists() else []
 
     def assert_written_safely(self, log, path):
-        """The new content is synced, then takes its name, then the folder that holds the name is synced."""
+        """The content is synced, then renamed, then the folder is synced."""
         path = str(pathlib.Path(path).resolve())
         renamed = [place for place, entry in enumerate(log) if entry[0] == "rename" and entry[2] == path]
         self.assertTrue(renamed, log)

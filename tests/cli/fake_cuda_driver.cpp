@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda.so.1 that answers what the test's environment says: FAKE_CUDA_VERSION (13000), FAKE_CUDA_INIT (a
-// status), FAKE_CUDA_DEVICES and FAKE_CUDA_CAPABILITY (90). Enough of a driver to be asked what it is, not to
-// run anything.
+// A libcuda.so.1 for queries only. Environment: FAKE_CUDA_VERSION (13000), FAKE_CUDA_INIT (a status),
+// FAKE_CUDA_DEVICES, FAKE_CUDA_CAPABILITY (90).
 #include <cstdio>
 #include <cstdlib>
 

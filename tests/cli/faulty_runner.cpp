@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A runner with one experiment per way to go wrong, for the tests of the command line.
+// A runner with one experiment per way to fail.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -117,7 +117,7 @@ void is_wrong(State& state) {
 }
 HEADROOM_EXPERIMENT(is_wrong);
 
-/// One backend is right; the other is faster, and wrong.
+/// One backend is right; the faster one is wrong.
 void one_is_wrong(State& state) {
   const bool is_wrong = state.backend() == "fast";
   std::vector<float> result(2);
@@ -131,7 +131,6 @@ void one_is_wrong(State& state) {
 }
 HEADROOM_EXPERIMENT(one_is_wrong).backends({"right", "fast"});
 
-/// As an operator does that adds in the type of what it adds.
 void sums_in_bf16(State& state) {
   constexpr std::size_t kRows = 64, kTerms = 1024;
   std::vector<headroom::Bf16> terms(kRows * kTerms), sums(kRows);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No verdict from fewer samples than its interval needs: the median has one from six on."""
+"""No verdict from too few samples: the median has an interval from six on."""
 import json
 import unittest
 
@@ -18,7 +18,7 @@ def record(name, values):
 
 class FewSamplesTest(CommandLineTest):
     def write(self, name, factor, counts):
-        """A case for each of `counts`, of so many samples."""
+        """Writes a case for each of `counts`."""
         records = [record(f"case{i}", [factor * (10 + 0.001 * (j * 7 % 5)) for j in range(count)])
                    for i, count in enumerate(counts)]
         path = self.folder / name
@@ -47,7 +47,7 @@ class FewSamplesTest(CommandLineTest):
                             self.assertNotIn(entry["verdict"], CLAIMS)
 
     def test_diff_of_several_cases_needs_more_of_each(self):
-        """A claim on one of many cases is held at a higher confidence, which takes more samples."""
+        """Claims on one of many cases need more samples."""
         code, entries = self.compared(3, [FEWEST] * 20, [FEWEST] * 20, "--gate", "3%")
         self.assertEqual(code, 3)
         self.assertEqual({entry["verdict"] for entry in entries}, {"inconclusive"})

@@ -11,7 +11,7 @@ BLOCK = 1 << 17
 
 
 def write_bomb(path, head, fill, size):
-    """A zstd frame (RFC 8878) of `head` and then blocks of one byte each that stand for 128 KiB."""
+    """A zstd frame (RFC 8878): `head`, then one-byte blocks that expand to 128 KiB each."""
     with open(path, "wb") as file:
         file.write(b"\x28\xb5\x2f\xfd\x00\x38" + (len(head) << 3).to_bytes(3, "little") + head)
         blocks = size // BLOCK
@@ -78,7 +78,7 @@ class Links(CommandLineTest):
         self.assert_exit(headroom("show", runs, "--json", "plain.json", "--no-follow", cwd=self.folder), 0)
 
     def writers(self, runs):
-        """Commands that end where the path of an output is due."""
+        """Commands that end with an output option."""
         return [["time", "--runs", "3", "--no-store", "true", "--json"], ["show", runs, "--json"],
                 ["time", "--runs", "3", "true", "--store"], ["time", "--runs", "3", "--no-store", "true", "--output"],
                 ["history", "import", runs, "--store"], ["report", runs, "--force", "--output"]]

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into a program (LD_PRELOAD): the folders that DISK names (PATH:PATH...) are on a disk that is
-// full once as many bytes were written as the first eight bytes of the file DISK_LEFT say, a number that all
-// processes share. The write that meets the end is a partial one, as on a real disk; those after it, and new
-// files, fail.
+// Preloaded (LD_PRELOAD): the folders in DISK (PATH:PATH...) are on a disk with as many free bytes as the
+// first eight bytes of the file DISK_LEFT say, shared by all processes. The last write is partial, as on a
+// real disk; later writes and new files fail.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -58,7 +57,7 @@ bool is_on_disk(int file) {
   return size > 0 && is_on_disk(std::string_view(path.data(), static_cast<std::size_t>(size)));
 }
 
-/// How many of `count` bytes the disk takes; it has them no more.
+/// Takes up to `count` bytes of the disk.
 std::size_t taken(int file, std::size_t count) {
   if (count == 0 || !is_on_disk(file)) return count;
   const std::int64_t before = left()->fetch_sub(static_cast<std::int64_t>(count));
@@ -104,7 +103,7 @@ ssize_t pwrite64(int file, const void* bytes, std::size_t count, off64_t place) 
 }
 
 ssize_t writev(int file, const struct iovec* parts, int count) {
-  // A partial write is allowed to end with the first part.
+  // A partial write may end with the first part.
   return count == 0 ? 0 : write(file, parts->iov_base, parts->iov_len);
 }
 

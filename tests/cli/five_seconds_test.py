@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/five_seconds.md: the first line of what each instrument shows answers the question that it is asked, at 80, 120 and
-200 columns, and no table is wider than the terminal."""
+"""docs/five_seconds.md: the first line of each instrument answers its question at 80, 120 and 200 columns, and no table is wider than the
+terminal."""
 import pathlib
 import re
 import unittest
@@ -13,7 +13,7 @@ from trace_files import write_trace
 
 DOCUMENT = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "five_seconds.md").read_text()
 COLUMNS = (80, 120, 200)
-# The begin of the answer, of each instrument in the order of the document.
+# Start of each answer.
 ANSWERS = {
     "run": r"\d+ of \d+ cases? (reach|failed)|\S.* (reaches|takes) |of \d+ cases ",
     "ab": r"\S.*: \d+\.\d+ x the time of ",
@@ -34,7 +34,7 @@ ANSWERS = {
 
 class FiveSecondsTest(CommandLineTest):
     def kept(self, name, *arguments):
-        """Measured and kept; how it is shown again."""
+        """Measures, and returns the arguments that show the kept run."""
         store = self.folder / f"{name}.db"
         place = arguments.index("--") if "--" in arguments else len(arguments)
         measured = headroom(*arguments[:place], "--store", store, *arguments[place:], env=clean_environment())
@@ -42,7 +42,7 @@ class FiveSecondsTest(CommandLineTest):
         return ("show", "@last", "--store", store)
 
     def shown(self):
-        """A command line for each instrument."""
+        """Returns a command line for each instrument."""
         trace, other = write_trace(self.folder / "run.json"), write_trace(self.folder / "other.json")
         limited = self.folder / "limited.json"
         self.assert_exit(headroom("run", "gemv", "-a", "D=64,128", "-a", "dtype=bf16", *BRIEF, "--no-store", "--json", limited), 0)
@@ -74,7 +74,7 @@ class FiveSecondsTest(CommandLineTest):
                 with self.subTest(f"{name} at {columns}"):
                     code, lines = on_terminal(columns, *arguments)
                     self.assertEqual(code, 0, lines)
-                    # Wrapped at its words, so that the answer may go on in the next line.
+                    # The answer may wrap.
                     self.assertRegex(" ".join(lines[:2]), "^(" + ANSWERS[name] + ")")
                     self.assertLessEqual(max(map(len, lines[:2])), columns)
                     if name == "roofline":

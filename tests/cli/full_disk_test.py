@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk that is full after any number of bytes: what was there stays, no half file, and what is said to be kept is.
-
-HEADROOM_DISKS: how many disks fill.
-"""
+"""A disk that fills: old files stay, none is half written, reports are true. HEADROOM_DISKS: number of disks."""
 import json
 import os
 import random
@@ -19,7 +16,7 @@ DISKS = int(os.environ.get("HEADROOM_DISKS", "16"))
 ROUNDS = 20
 ENDLESS = 1 << 40
 
-# Each with the files that it is asked to write into the folder of results.
+# Each with the result files that it must write.
 COMMANDS = {
     "time": (("time", "--runs", str(ROUNDS), "true", "--json", "{results}/a.json", "--export", "hyperfine", "{results}/hyperfine.json"),
              ("a.json", "hyperfine.json")),
@@ -35,7 +32,7 @@ COMMANDS = {
 }
 MEASURING = ("time", "ab", "run", "cache")
 FOLDERS = ("results", "history", "state")
-# What lies on the disk that fills.
+# Folders on the disk that fills.
 PLACES = (("results",), ("history",), ("state",), ("history", "state"), FOLDERS)
 
 
@@ -52,7 +49,7 @@ class FullDiskTest(CommandLineTest):
         return self.folder / "now" / place
 
     def call(self, name, places=(), size=ENDLESS, asked=False):
-        """Its result, and how many bytes it wrote to the disk on which `places` are, if that has `size` bytes."""
+        """Returns the result and the bytes written to a disk of `size` bytes with `places`."""
         self.left.write_bytes(size.to_bytes(8, "little", signed=True))
         store = str(self.at("history") / "history.sqlite")
         environment = {**os.environ, "HEADROOM_STORE": store, "XDG_STATE_HOME": str(self.at("state")), "XDG_DATA_HOME": str(self.at("state"))}
@@ -60,7 +57,7 @@ class FullDiskTest(CommandLineTest):
             environment |= {"LD_PRELOAD": str(LIBRARY), "DISK_LEFT": str(self.left), "DISK": ":".join(f"{self.at(place)}/" for place in places)}
         words = [word.format(results=self.at("results"), kept=self.folder / "kept", trace=self.trace) for word in COMMANDS[name][0]]
         if asked:
-            # Another name of the same file: one that is asked for must be had.
+            # An explicit --store must succeed.
             link = self.folder / "asked.sqlite"
             link.unlink(missing_ok=True)
             link.symlink_to(store)
@@ -79,7 +76,7 @@ class FullDiskTest(CommandLineTest):
         return {environment["session"] for environment in json.loads(result.stdout)["environments"]}
 
     def check_files(self, name, before):
-        """The files of results are old or new, and whole; the names of those that are old."""
+        """Files are whole, old or new; returns the names of the old ones."""
         old = []
         for file in COMMANDS[name][1]:
             content = (self.at("results") / file).read_bytes()
@@ -99,7 +96,7 @@ class FullDiskTest(CommandLineTest):
         return old
 
     def check_history(self, result, before):
-        """Whether the run is in the history: what was in it is there, and it is said."""
+        """A missing run must be reported."""
         self.assert_exit(self.ask("history", "verify"), 0)
         now = self.sessions()
         self.assertLessEqual(before, now)
@@ -146,7 +143,7 @@ class FullDiskTest(CommandLineTest):
         return result.returncode
 
     def prepare(self, name):
-        """A folder with what an earlier run left."""
+        """Restores the state after an earlier run."""
         shutil.rmtree(self.folder / "now", ignore_errors=True)
         for place in FOLDERS:
             self.at(place).mkdir(parents=True)

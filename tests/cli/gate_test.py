@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From `headroom run` through the history and the noise margins to the gate of `headroom diff`."""
+"""From `headroom run` through history and noise margins to the gate of `headroom diff`."""
 import json
 import os
 import unittest
@@ -18,7 +18,7 @@ class GateTest(CommandLineTest):
         self.assert_exit(result, 0)
 
     def written_with_times(self, source, name, factor, later):
-        """The records of `source` with made-up times, so that the verdict does not hang on how busy the machine is."""
+        """Made-up times, so that the verdict does not depend on the machine."""
         text = json.loads(source.read_text())
         text["records"] = [record for record in text["records"] if record["metric"]["name"] == "latency"]
         for record in text["records"]:
@@ -29,7 +29,7 @@ class GateTest(CommandLineTest):
             record["samples"] = [process]
             for told in ("interval", "busy_cpus", "notes"):
                 record.pop(told, None)
-        # Another run: not pairs of the same session.
+        # Another run: not paired.
         text["environments"][0]["timestamp"] += later
         text["environments"][0]["session"] = name
         path = self.folder / name
@@ -59,11 +59,11 @@ class GateTest(CommandLineTest):
         before, after = self.before_and_after(1.5)
         gate = ["diff", before, after, "--metric", "latency", "--gate", "20%", "--run-spread", "1%"]
         self.assert_exit(headroom(*gate, env=self.environment), 1)
-        # The rerun compares the runner with itself: nothing to confirm.
+        # The rerun compares the runner with itself.
         confirm = f"{HEADROOM} run --runner {FAULTY} --runner {FAULTY} --no-limits --no-store --max-time 600ms"
         result = headroom(*gate, "--confirm", confirm, env=self.environment)
         self.assertRegex(result.stderr, r"fine: not confirmed by an interleaved rerun \(\w+, ratio [01]\.\d+\)")
-        # A machine that is busy decides nothing, and then it is inconclusive.
+        # On a busy machine the rerun is inconclusive.
         self.assert_exit(result, 0 if "(same, " in result.stderr else 3)
 
     def test_a_calibration_tells_the_gate_how_far_runs_lie_apart(self):

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of Google Benchmark, for readers_test.py: a time, a rate, counters that are not finite, an error,
-// repetitions with their aggregates.
+// For readers_test.py: a time, a rate, non-finite counters, an error, repetitions with aggregates.
 #include <benchmark/benchmark.h>
 
 #include <limits>

@@ -1,12 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A runner that answers as it should until the request that HOSTILE names, and then not: HOSTILE=sample:twice hostile_runner.py.
-
-The names of what it does are the keys of ANSWERS, by request, and of ENDS, which fit any. HOSTILE=none: an honest one.
-HOSTILE_AFTER: honest samples before. HOSTILE_IDS=0: one that knows nothing of ids. HOSTILE_LOG: a file that gets the case of each sample
-that is asked for. HOSTILE_BACKENDS=2: an experiment with so many, which are compared. HOSTILE_COUNTS='{"instructions":5}': what the hardware
-counts in an iteration. HOSTILE_INFO='{"bytes":8}': what the case says of itself.
-"""
+"""A runner that is honest until the request that HOSTILE names: HOSTILE=sample:twice hostile_runner.py. Misbehaviours are the keys of
+ANSWERS (by request) and ENDS (any request). HOSTILE=none: honest. HOSTILE_AFTER: honest samples before. HOSTILE_IDS=0: ignores ids.
+HOSTILE_LOG: file that gets the case of each sample. HOSTILE_BACKENDS=2: number of backends. HOSTILE_COUNTS='{"instructions":5}': hardware
+counts of an iteration. HOSTILE_INFO='{"bytes":8}': information on the case."""
 import json
 import os
 import signal
@@ -139,7 +136,7 @@ def reply(answer, request):
 
 
 def misbehave(request, honest):
-    """Whether the answer was given."""
+    """Returns whether it answered."""
     if HOW == "twice":
         reply(honest, request)
         reply(honest, request)
@@ -152,7 +149,7 @@ def misbehave(request, honest):
 
 
 def answer(request):
-    """What an honest runner says."""
+    """The honest answer."""
     what = request["do"]
     if what == "describe":
         return {"experiments": [EXPERIMENT]}

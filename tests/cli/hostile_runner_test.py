@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A runner can hurt only itself: each way of hostile_runner.py, alone and beside an honest one, bounded in time and memory.
-
-HEADROOM_ALL_FAULTS=1: all of them at each request, and those of ../shared/faults/bad_runner.py.
-"""
+"""A hostile runner hurts only itself, within bounds of time and memory. HEADROOM_ALL_FAULTS=1: all faults at each request, and
+../shared/faults/bad_runner.py."""
 import concurrent.futures
 import os
 import pathlib
@@ -19,16 +17,16 @@ HOSTILE = HERE / "hostile_runner.py"
 SHARED = pathlib.Path(os.environ.get("HEADROOM_SHARED", HERE.parents[2] / "shared")) / "faults" / "bad_runner.py"
 ALL = os.environ.get("HEADROOM_ALL_FAULTS") == "1"
 PHASES = ("hello", "describe", "prepare", "sample", "release")
-# Above what headroom itself takes; a line that does not end is read up to 64 MiB.
+# Above headroom's own use; an endless line is read up to 64 MiB.
 MOST_BYTES = 400 << 20
 MOST_SECONDS = 30
 OPTIONS = ("--timeout", "1s", "--no-limits", "--no-store", "--max-time", "100ms", "--min-time", "0", "--processes", "1", "--threads", "1")
-# What is no lie: a case that tells nothing more, or that ends when it is released; and what is said when all samples are taken.
+# No fault: a case without information, one that ends when released, or answers after all samples.
 HARMLESS = {"release:nothing", "release:null", "release:list", *(f"count:{how}" for how in ANSWERS["count"])}
 
 
 def ways():
-    """Each as HOSTILE has it: in short, every way once."""
+    """Returns values of HOSTILE; in the short form each way once."""
     found = [f"{phase}:{how}" for phase, answers in ANSWERS.items() for how in answers]
     found += [f"{phase}:twice" for phase in PHASES[1:4]]
     ends = [(phase, how) for how in ENDS for phase in PHASES]
@@ -45,7 +43,7 @@ class HostileRunnerTest(CommandLineTest):
         return path
 
     def measure(self, *runners, number):
-        """(exit code, all that was said, records or None, seconds, bytes at most)."""
+        """Returns (exit code, output, records or None, seconds, peak bytes)."""
         path = self.folder / f"records{number}.json"
         words = [word for runner in runners for word in ("--runner", runner)]
         start = time.monotonic()
@@ -58,7 +56,7 @@ class HostileRunnerTest(CommandLineTest):
         return process.returncode, said, records, time.monotonic() - start, usage.ru_maxrss << 10
 
     def check(self, hostile, number, runner=HOSTILE, variable="HOSTILE"):
-        """What is wrong with how it was met; empty: nothing."""
+        """Returns the problems found."""
         bad = self.wrapper(f"bad{number}", hostile, runner, variable)
         good = self.wrapper(f"good{number}", "none")
         problems = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every round is in the journal before the next one begins, and what is there can be shown and gone on with."""
+"""Every round is in the journal before the next begins."""
 import json
 import os
 import pathlib
@@ -35,7 +35,7 @@ class JournalTest(CommandLineTest):
         return headroom(*arguments, env={**self.environment, **more}, cwd=self.folder)
 
     def killed(self, *arguments, least=1, **more):
-        """Starts a command and kills it a moment after the log has grown; what the log holds then."""
+        """Kills a command once its log has grown; returns the log."""
         process = subprocess.Popen([HEADROOM, *map(str, arguments)], env={**self.environment, **more}, cwd=self.folder,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + 30
@@ -44,11 +44,11 @@ class JournalTest(CommandLineTest):
         time.sleep(self.random.random() * 0.3)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        self.assert_nothing_runs()  # what it had started ends, and writes no more
+        self.assert_nothing_runs()  # its children write no more
         return self.log.read_text()
 
     def shown(self, metric):
-        """The samples of each case that `@unfinished` has, by its backend or command."""
+        """Returns the number of samples in `@unfinished` by backend or command."""
         path = self.folder / "shown.json"
         result = self.call("show", "@unfinished", "--json", path)
         self.assert_exit(result, 0)
@@ -71,7 +71,7 @@ class JournalTest(CommandLineTest):
         for _ in range(KILLS - KILLS // 2):
             log = self.killed("run", "e", "--runner", RUNNER, "--no-limits", "--all-backends", "--max-time", "60", "--processes", "1",
                               "--num-samples", "100000000", least=self.random.randrange(40, 400))
-            # Calibration asks for the samples of one case after the other: rounds begin with the second one's.
+            # Calibration samples one case after the other: rounds begin with the second case.
             whole = log[log.index("1"):].count("0") - 1
             shown = self.shown("latency")
             for backend in ("b0", "b1"):
@@ -83,7 +83,6 @@ class JournalTest(CommandLineTest):
     def test_pairs_of_caches_are_there(self):
         (self.folder / "kept").mkdir()
         log = self.killed("cache", "--layer", f"folder:{self.folder}/kept", "--repeat", "1000", "--", self.folder / "a", least=40)
-        # A pair is two runs, and what follows it begins the next.
         self.assertGreaterEqual(min(self.shown("Warm wall time (s)").values()), (len(log) - 1) // 2 - 1)
 
     def test_what_was_kept_is_in_no_journal(self):
@@ -162,7 +161,7 @@ class JournalTest(CommandLineTest):
                     least=100, HOSTILE_BACKENDS="1")
         journal = self.journals()[0]
         whole = journal.read_bytes()
-        # Damage is where the lines end: without the first there is nothing.
+        # Without the first line nothing can be read.
         for cut, code, words in ((10, 2, "headroom: "), (len(whole) // 2, 0, "did not end"), (len(whole) - 3, 0, "did not end")):
             journal.write_bytes(whole[:cut])
             result = self.call("show", "@unfinished")

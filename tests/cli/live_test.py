@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom run --live, through a pseudo-terminal: what is drawn, how often, and that the terminal is left as it was."""
+"""`headroom run --live` on a pseudo-terminal."""
 import contextlib
 import fcntl
 import os
@@ -22,7 +22,7 @@ RUN = ("run", "--runner", FAULTY, "--no-limits", "--no-store", "--threads", "1",
 
 
 class Terminal:
-    """headroom on a terminal that is standard error; standard output is a pipe."""
+    """headroom with standard error on a terminal and standard output on a pipe."""
 
     def __init__(self, *arguments, columns=100, **environment):
         self.master, slave = pty.openpty()
@@ -37,7 +37,7 @@ class Terminal:
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
 
     def read(self, until=None, seconds=60):
-        """What was drawn until a text has come, or until the end."""
+        """Returns the output until a text appears, or the end."""
         end = time.monotonic() + seconds
         with contextlib.suppress(OSError):
             while time.monotonic() < end and (until is None or until not in self.seen):
@@ -67,12 +67,12 @@ REDRAW = "\r\x1b[2K"
 
 
 def columns_of(line):
-    """What a terminal gives to the characters that the names of these tests have."""
+    """Returns the display width for the characters of these tests."""
     return sum(2 if character in "中文🚀" else 0 if unicodedata.combining(character) else 1 for character in line)
 
 
 class ProgressLineTest(CommandLineTest):
-    """One line of progress, whatever is measured and however narrow the terminal is."""
+    """One line of progress, on any terminal."""
     FEW = ("--no-store", "--max-time", "700ms", "--min-time", "600ms", "--precision", "0.0001%")
     NAME = "sleep 0.01 # a name of more than forty characters, which is cut before the numbers are"
 
@@ -84,7 +84,7 @@ class ProgressLineTest(CommandLineTest):
         code, _, seen = terminal.end()
         self.assertEqual(code, 0, seen)
         self.assertTrue(seen.count(REDRAW) > 2, seen)
-        # What is said beside it stands on lines of its own.
+        # Notes have lines of their own.
         return [part.split("\r\n")[0] for part in seen.split(REDRAW)[1:] if part and not part.startswith("headroom: ")]
 
     def test_no_line_is_wider_than_the_terminal(self):
@@ -141,7 +141,7 @@ class LiveTest(CommandLineTest):
         self.assertEqual(seen.count(ENTER), seen.count(LEAVE))
         self.assertNotIn("\x1b", stdout)
         self.assertIn("of 2 cases slow takes longest", stdout)
-        # The start is known; when a drawing comes here depends on other programs, too.
+        # When a drawing arrives depends on other programs.
         self.assertLess(len(terminal.times), 4 + 10 * (terminal.times[-1] - terminal.start), "ten a second, or fewer")
 
     def test_in_signs_where_the_locale_has_no_blocks(self):

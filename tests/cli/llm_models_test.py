@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model of the user's: its file, its prompt, sequences side by side, drafts, and what is said of files that are wrong."""
+"""The user's own model: file, prompt, batches, drafts, invalid files."""
 import pathlib
 import struct
 import sys
@@ -12,7 +12,7 @@ import gguf_file  # noqa: E402
 
 CONFIG = {"dim": 128, "heads": 4, "kv_heads": 2, "hidden": 160, "vocab": 300}
 LAYERS = 2
-# Matrices and norms of bf16 (the norms are F32 in the file).
+# Matrices and norms in bf16 (norms are F32 in the file).
 ACTIVATED = 2 * (LAYERS * (256 * 128 + 128 * 128 + 3 * 128 * 160 + 2 * 128) + 128 + 300 * 128)
 POSITION = 2 * LAYERS * 64 * 2  # keys and values, bf16
 RUN = ["--no-limits", "--no-store", "--processes", "1", *BRIEF]
@@ -52,7 +52,7 @@ class LlmModelsTest(CommandLineTest):
     def test_bytes_of_experts_are_those_that_are_used(self):
         config, layers = {**CONFIG, "experts": 8, "chosen": 2}, LAYERS
         gguf_file.write_model(self.model, config, layers, gguf_file.BF16)
-        # Norms and the gate, which the file has as F32, become bf16.
+        # Norms and the gate, F32 in the file, become bf16.
         halved = 2 * (2 * layers * 128 + 128 + layers * 8 * 128)
         one = gguf_file.activated_bytes(config, layers, gguf_file.BF16) - halved
         expert = 2 * layers * 3 * 128 * 160
@@ -61,7 +61,7 @@ class LlmModelsTest(CommandLineTest):
             bandwidth = self.records(*map(str, options), metric="memory_bandwidth(GB/s)")[0]
             self.assertTrue(bandwidth["verified"])
             rate = next(r for r in records_of(self.folder / "records.json") if r["metric"]["name"] == "token_per_sec")
-            used = 8 * (1 - (1 - 2 / 8) ** batch)  # that so many tokens choose at random
+            used = 8 * (1 - (1 - 2 / 8) ** batch)  # expected number for random choices
             expected = one + (used - 2) * expert + POSITION * batch * 5
             found = bandwidth["metric"]["value"] * 1e9 / (rate["metric"]["value"] / batch)
             self.assertAlmostEqual(found / expected, 1, delta=1e-6)

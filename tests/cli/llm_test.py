@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decoding with models: their parameters, what they report, and what is said of one that is too large."""
+"""Decoding with models: parameters, reports, models that are too large."""
 import csv
 import json
 import unittest

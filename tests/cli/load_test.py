@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Beside other programs that take CPUs, memory, disks or the quota, what is reported is right or says that it cannot tell.
-
-HEADROOM_LOADS: how often each comparison is made under each load.
-"""
+"""Under load, results are right or marked as uncertain. HEADROOM_LOADS: comparisons under each load."""
 import contextlib
 import json
 import math
@@ -25,14 +22,14 @@ STRESS = {
     "memory": ["--stream", str(CPUS)],
     "io": ["--hdd", "2", "--hdd-bytes", "64m", "--iomix", "1", "--iomix-bytes", "64m"],
 }
-# A process that takes some milliseconds of CPU time, and one that takes half as much again.
+# A process of some milliseconds of CPU time, and one of 1.5 times as much.
 LOOPS, MORE = 6000, 9000
-# How often 95 % intervals may leave the truth out: more often has a chance of 1 in 10,000.
+# More misses of a 95 % interval have a chance of 1 in 10,000.
 PROMISED, CHANCE = 0.05, 1e-4
 
 
 def most(times):
-    """The most misses of `times` that are no reason to doubt the promise."""
+    """Returns the most misses that are consistent with the promise."""
     allowed, tail = 0, 1.0
     while True:
         tail -= math.comb(times, allowed) * PROMISED**allowed * (1 - PROMISED)**(times - allowed)
@@ -56,7 +53,7 @@ def stressed(kind):
 
 @contextlib.contextmanager
 def throttled():
-    """Words that start a command in a control group that has 3 of 10 ms of one CPU."""
+    """Yields words that start a command with 3 of 10 ms of one CPU."""
     is_v2 = pathlib.Path("/sys/fs/cgroup/cgroup.controllers").exists()
     group = pathlib.Path("/sys/fs/cgroup" if is_v2 else "/sys/fs/cgroup/cpu") / f"headroom-test-{os.getpid()}"
     try:
@@ -97,7 +94,7 @@ class LoadTest(CommandLineTest):
                               timeout=120, stdin=subprocess.DEVNULL)
 
     def compared(self, start, other, seconds):
-        """The verdict of `headroom ab` on two commands, and its interval."""
+        """Returns verdict and interval of `headroom ab`."""
         result = self.call(start, "ab", f"{self.spin} {LOOPS}", f"{self.spin} {other}", "--max-time", seconds, "--margin", "1%")
         self.assert_exit(result, 0)
         found = re.search(r"x the time of .* \(95 % interval ([0-9.]+) to ([0-9.]+)\): (.*)", result.stdout)
@@ -105,7 +102,7 @@ class LoadTest(CommandLineTest):
         return found[3], float(found[1]), float(found[2])
 
     def check_commands(self, start):
-        """Interleaved: the same command is the same, and half as much again is more, or it is not told."""
+        """Interleaved commands."""
         wrong, seconds = [], "1s" if IS_LONG else "400ms"
         for _ in range(TIMES):
             verdict, low, high = self.compared(start, LOOPS, seconds)
@@ -121,7 +118,7 @@ class LoadTest(CommandLineTest):
         return path
 
     def check_apart(self, start, quiet):
-        """Apart: a run under load says so, and nothing is claimed of it, however little runs are said to differ."""
+        """A run under load says so, and claims nothing."""
         for number in range(1 + TIMES // 5):
             loaded = self.timed(f"loaded{number}.json", start)
             result = headroom("diff", quiet, loaded, "--run-spread", "1%", "--json", "-")
@@ -139,7 +136,7 @@ class LoadTest(CommandLineTest):
         return record, result
 
     def check_share(self, start, quiet):
-        """The share of the limit is that of a quiet minute, or the table says what was the matter."""
+        """The share of the limit is that of a quiet machine, or a note explains it."""
         record, result = self.share(start, "share.json")
         loaded, before = record["limit"].get("interval"), quiet["limit"].get("interval")
         if not loaded or not before or (loaded["low"] <= before["high"] and before["low"] <= loaded["high"]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom-native by itself: what an idle runner costs, instruction sets by force, variants chosen and remembered."""
+"""headroom-native: cost of an idle runner, forced instruction sets, kept variants."""
 import json
 import os
 import pathlib
@@ -12,7 +12,7 @@ from command_line import BRIEF, NATIVE, CommandLineTest, headroom, records_of
 
 
 class Runner:
-    """headroom-native, asked over its socket as `headroom` asks it."""
+    """headroom-native on a socket."""
 
     def __init__(self):
         ours, theirs = socket.socketpair()
@@ -49,7 +49,7 @@ class NativeRunnerTest(CommandLineTest):
             time.sleep(0.05)
             before = runner.cpu_seconds()
             time.sleep(5)
-            # The kernel counts in ticks of 10 ms: one at most.
+            # CPU time is counted in ticks of 10 ms.
             self.assertLessEqual(runner.cpu_seconds() - before, 0.0101)
         finally:
             runner.end()
@@ -67,7 +67,7 @@ class NativeRunnerTest(CommandLineTest):
             text[wish] = shares.pop()
             environment = json.loads(paths[wish].read_text())["environments"][0]["extra_info"]
             self.assertTrue(environment["huge_pages"].startswith(wish), environment)
-            # Its limit was measured in the same pages.
+            # Its limit uses the same pages.
             self.assertNotIn("pages:", " ".join(records_of(paths[wish])[0]["notes"]))
         self.assertEqual(text["no"], "0 %")
         if "[never]" in policy:
@@ -90,7 +90,7 @@ class NativeRunnerTest(CommandLineTest):
             runner.chmod(0o755)
             words += ["--runner", runner]
         path = self.folder / "both.json"
-        # The limits are those of the first one.
+        # The limits are the first runner's.
         result = headroom("run", "gemv", "-a", "D=2048", "-a", "dtype=bf16", "--backend", "native", *words, "--no-store", *BRIEF,
                           "--processes", "1", "--json", path)
         self.assert_exit(result, 0)
@@ -133,10 +133,10 @@ class NativeRunnerTest(CommandLineTest):
         files = list((self.folder / "headroom" / "tuning").glob("*.json"))
         self.assertEqual(len(files), 1)
         kept = json.loads(files[0].read_text())
-        # The suite may run on an instruction set by force.
+        # The suite may force an instruction set.
         key = " ".join(filter(None, ["gemv D=256 dtype=bf16 native 1 thread hot", os.environ.get("HEADROOM_ISA")]))
         self.assertEqual(list(kept["variants"]), [key])
-        # Remembered, whatever it is: one that nobody would choose shows it.
+        # A variant that is never chosen proves that it was read.
         kept["variants"][key] = "2 rows, 8 KiB ahead"
         files[0].write_text(json.dumps(kept))
         self.assertEqual(run(), "2 rows, 8 KiB ahead")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was measured outlives a file that cannot be written, and what is secret is written nowhere."""
+"""Results survive a file that cannot be written; secrets are never written."""
 import json
 import os
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands of headroom-trace and headroom-pages, which headroom starts: exit codes, and what goes wrong with a program."""
+"""Commands of headroom-trace and headroom-pages."""
 import json
 import os
 import pathlib
@@ -33,13 +33,13 @@ class OtherProgramsTest(CommandLineTest):
         self.trace.write_text(json.dumps(TRACE))
 
     def program(self, text, name="headroom-trace"):
-        """Puts a shell script in the place of a program."""
+        """Replaces a program by a shell script."""
         path = self.bin / name
         path.write_text("#!/bin/sh\n" + text + "\n")
         path.chmod(0o755)
 
     def run_alone(self, *arguments, **more):
-        """Runs the headroom that has only self.bin to look in."""
+        """Programs are found only in self.bin."""
         return subprocess.run([self.bin / "headroom", *arguments], capture_output=True, text=True, timeout=60,
                               stdin=subprocess.DEVNULL, env={**os.environ, "PATH": "/usr/bin:/bin", **more})
 
@@ -70,7 +70,7 @@ class OtherProgramsTest(CommandLineTest):
     def test_a_missing_program_is_named_with_what_to_do(self):
         for command, program in (("trace", "headroom-trace"), ("report", "headroom-pages"), ("serve", "headroom-pages")):
             self.assert_refused(self.run_alone(command, "x"), program, "make build", "install")
-        # Where a trace is only asked for, its absence is no failure.
+        # A trace that is only probed for may be missing.
         results = self.folder / "r.json"
         results.write_text(json.dumps({"results": [{"command": "true", "times": [0.1, 0.2]}]}))
         self.assert_exit(self.run_alone("show", results), 0)
@@ -97,7 +97,7 @@ class OtherProgramsTest(CommandLineTest):
             self.assertIn("install both of one version", result.stderr)
 
     def interrupted(self, how):
-        """The exit code and the milliseconds, with the program seen to be gone."""
+        """Returns the exit code and milliseconds; the program must be gone."""
         self.program(f'trap "exit 130" INT TERM; echo $$ > {self.folder}/pid; while :; do sleep 0.05; done')
         (self.folder / "pid").unlink(missing_ok=True)
         process = subprocess.Popen([self.bin / "headroom", "trace", "x"], start_new_session=True, text=True,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions as `headroom run --peer` loads them: good ones, and one for each way to be bad. peers_test.py.
+// Peer functions: good ones, and one per way to be bad (peers_test.py).
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,13 +64,12 @@ int bf16_only(const struct headroom_peer_call* call) {
   return call->dtype == HEADROOM_PEER_BF16 ? good(call) : HEADROOM_PEER_CANNOT;
 }
 
-/// Asks for all threads in one call.
+/// Takes the work of all threads in one call.
 int whole(const struct headroom_peer_call* call) {
   return call->thread == 0 && call->threads == 2 && call->rows == 64 ? good(call) : 8;
 }
 
-/// Its weights as floats, which it reads instead of ours; what is released twice or not by us ends the
-/// process.
+/// Prepared weights as floats; a double or foreign release ends the process.
 int packed(const struct headroom_peer_call* call) {
   const float* weights = call->prepared;
   for (size_t row = 0; row < call->rows; ++row) {
@@ -115,7 +114,7 @@ int fails(const struct headroom_peer_call* call) {
   return call->rows > 0 ? 42 : HEADROOM_PEER_DONE;
 }
 
-/// The right answer, and two values behind those of its own last row.
+/// Right, but writes two values past its last row.
 int writes_behind(const struct headroom_peer_call* call) {
   gemv(call);
   call->y[call->rows] = call->y[call->rows + 1] = 0;
@@ -128,7 +127,7 @@ int writes_before(const struct headroom_peer_call* call) {
   return HEADROOM_PEER_DONE;
 }
 
-/// Right when it is verified, and later beside its output.
+/// Right when verified, later out of bounds.
 int writes_later(const struct headroom_peer_call* call) {
   static int calls = 0;
   gemv(call);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom run --peer: functions of shared libraries beside ours, right ones and all kinds of wrong ones."""
+"""`headroom run --peer`: right and wrong functions of shared libraries."""
 import pathlib
 import re
 import unittest
@@ -13,7 +13,7 @@ RUN = ["--hot", "--no-limits", "--no-store", "--processes", "1", "-a", "D=64"]
 
 class PeersTest(CommandLineTest):
     def run_with(self, *arguments, code=0):
-        """(outcome, reason, record) of each backend of each case, by (experiment, dtype, backend)."""
+        """Returns (outcome, reason, record) by (experiment, dtype, backend)."""
         path = self.folder / "records.json"
         path.unlink(missing_ok=True)
         result = headroom("run", *RUN, *BRIEF, *arguments, "--json", path)

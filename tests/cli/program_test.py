@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program itself: version, help, unknown commands, what it links, how fast it starts."""
+"""The program itself."""
 import subprocess
 import time
 import unittest
@@ -40,7 +40,7 @@ class ProgramTest(CommandLineTest):
 
     def test_links_neither_torch_nor_cuda(self):
         listed = subprocess.run(["ldd", HEADROOM], capture_output=True, text=True, check=True).stdout
-        # Names alone: an address may have a c10 in it.
+        # Names only: an address may contain "c10".
         libraries = [line.split()[0] for line in listed.splitlines()]
         self.assertTrue(any("libc.so" in library for library in libraries), listed)
         for library in ("torch", "cuda", "c10"):
@@ -52,8 +52,7 @@ class ProgramTest(CommandLineTest):
             start = time.perf_counter()
             subprocess.run([HEADROOM, "--version"], stdout=subprocess.DEVNULL, check=True)
             times.append(time.perf_counter() - start)
-        # Python's own fork and wait are in this figure; the goal for the program alone is 5 ms. The least of them does
-        # not depend on other programs.
+        # Includes Python's fork and wait; the goal for the program is 5 ms.
         self.assertLess(min(times), 0.015)
 
 

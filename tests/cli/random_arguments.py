@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random arguments for every command: options as --help lists them, with values good and bad, on files good and bad.
-
-What must hold of each: it ends within LIMIT with an exit code that is documented, no signal; a refusal says why; no
-escape codes and no words of the C++ library where nobody looks at a terminal; and --json - leaves JSON or nothing on
-standard output. `python3 random_arguments.py SECONDS [SEED]` goes on for that long and prints what failed."""
+"""Random arguments for every command. Each call must end within LIMIT with a documented exit code; refusals have a reason; no escape codes
+or C++ library words; --json - prints JSON or nothing. `python3 random_arguments.py SECONDS [SEED]` prints the failures."""
 import json
 import os
 import random
@@ -20,7 +17,7 @@ CODES = {0, 1, 2, 3, 130}
 COMMANDS = ["run", "time", "ab", "diff", "trace", "cache", "dispatch", "ddp", "history", "roofline", "machine"]
 ANALYSES = ["summary", "utilization", "kernels", "ops", "idle", "queue", "memory", "steps", "critical-path", "collectives",
             "stragglers", "roofline", "validate", "diff", "convert"]
-# Ends each call soon; later options win. Ranks and caches are started by tests of their own.
+# Ends each call soon; later options win. Ranks and caches have separate tests.
 BRIEF = {"run": ["--runner", FAULTY, "--no-limits", "--max-time", "30ms", "--timeout", "5s"],
          "time": ["--max-time", "30ms", "--min-time", "0", "--max-rounds", "8"],
          "ab": ["--max-time", "30ms", "--min-time", "0", "--max-rounds", "8"],
@@ -34,7 +31,7 @@ TEXTS = ["1%", "0.1", "10ms", "0s", "1e400s", "-5s", "f32", "S(0)", "1,2", "a=b"
 WORDS = {"run": ["fine", "fine", "fine", "nope", ""], "time": ["true", "true", "false", "nope", "'", "true {n}"],
          "ab": ["true", "true", "false", "echo {n}", "echo"],
          "history": ["fine", "prune", "export", "import", "true"], "cache": ["true"]}
-# What an option expects, so that most calls get past the parsing; others have numbers and texts.
+# Valid values, so that most calls pass the parser.
 GOOD = {"--json": ["out.json", "-"], "--oss": ["oss.json"], "--csv": ["out.csv", "-"], "--store": ["store.sqlite"], "--svg": ["x.svg"],
         "--output": ["out.csv", "null", "pipe"], "--precision": ["50%"], "--margin": ["2%"], "--gate": ["3%"], "--seed": ["7"],
         "--min-time": ["0", "1ms"], "--max-time": ["20ms"], "--timeout": ["5s"], "--threads": ["1"], "--processes": ["1", "2"],
@@ -49,7 +46,7 @@ UNTOLD = re.compile(r"\x1b\[|terminate called|std::|basic_string|vector::|stod|s
 
 
 def options_of(*command):
-    """Names of the options of a command, each with whether it takes a value, from its help."""
+    """Returns {option: whether it takes a value} from a command's help."""
     found = {}
     for line in headroom(*command, "--help").stdout.splitlines():
         match = re.match(r"  ((?:-\w,)?(?:--[\w-]+)(?:,--[\w-]+)*)(\{\S*\})?(?: (\S.*?))?(?:   |$)", line)
@@ -118,7 +115,7 @@ class RandomArguments:
         return made
 
     def problem(self, arguments):
-        """What is wrong with how the program takes them; None where nothing is."""
+        """Returns what went wrong, or None."""
         environment = clean_environment(HOME=self.folder, XDG_DATA_HOME=self.folder, XDG_CACHE_HOME=self.folder)
         try:
             result = subprocess.run([HEADROOM, *arguments], capture_output=True, stdin=subprocess.DEVNULL, timeout=LIMIT,
@@ -148,7 +145,7 @@ class RandomArguments:
 
 
 def problems(seconds, seed, least=0):
-    """Calls for so long, and at least so many; returns their number and what was wrong, each with its arguments."""
+    """Returns the number of calls and the failures."""
     found, calls, end = [], 0, time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
         source = RandomArguments(folder, seed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some calls of random_arguments.py, the same each time; with HEADROOM_RANDOM_SECONDS, others for so long."""
+"""A fixed set of calls of random_arguments.py; HEADROOM_RANDOM_SECONDS: random ones for so long."""
 import os
 import time
 import unittest

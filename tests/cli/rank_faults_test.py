@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks of libtorch that are lost in collectives: killed at random moments, asleep, or of two jobs at one port."""
+"""libtorch ranks lost in collectives."""
 import os
 import pathlib
 import random
@@ -14,13 +14,13 @@ from command_line import BIN, HEADROOM, CommandLineTest, clean_environment
 RANK = BIN / "headroom-torch-rank"
 RANKS = 3
 KILLS = int(os.environ.get("HEADROOM_RANK_KILLS", "3"))
-# Long enough that it never ends by itself.
+# Never ends.
 ENDLESS = ["ddp", "--collectives", "--ranks", str(RANKS), "--min-bytes", "4K", "--max-bytes", "64K", "--max-time", "600s",
            "--iters", "1000000", "--no-store"]
 
 
 def rank_of(pid):
-    """The rank that a process was told to be, or None."""
+    """The rank of a process, or None."""
     try:
         words = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
@@ -29,7 +29,7 @@ def rank_of(pid):
 
 
 def ranks_of(pid):
-    """Process numbers of a program's ranks, by rank."""
+    """Returns {rank: process id}."""
     found = subprocess.run(["pgrep", "-P", str(pid), "-x", RANK.name[:15]], capture_output=True, text=True).stdout.split()
     return {rank_of(child): int(child) for child in found if rank_of(child) is not None}
 
@@ -51,7 +51,7 @@ class RankFaultsTest(CommandLineTest):
         self.fail("the ranks did not start")
 
     def end_of(self, program, ranks, seconds):
-        """What it said on standard error; it ended in time, and nothing of it is left."""
+        """Returns standard error; nothing may be left."""
         began = time.monotonic()
         stdout, stderr = program.communicate(timeout=seconds)
         self.assertLess(time.monotonic() - began, seconds)
@@ -73,7 +73,7 @@ class RankFaultsTest(CommandLineTest):
                 self.assertIn(f"rank {victim} of {RANKS} was killed by signal 9", stderr)
 
     def test_a_rank_that_sleeps_is_named_with_who_waits_for_it(self):
-        # A rank that is stopped between two calls keeps nobody waiting; on a busy machine it starts late.
+        # A rank stopped between two calls delays nobody; on a busy machine it starts late.
         for moment in (4, 5, 10, 20, 30):
             program = self.start(*ENDLESS, "--max-bytes", "4M", "--min-bytes", "4M", "--timeout", f"{2 * moment}s")
             ranks = self.ranks_once_started(program)
@@ -84,7 +84,7 @@ class RankFaultsTest(CommandLineTest):
             if " since " in stderr:
                 break
         self.assertRegex(stderr, r"ranks? \d(, \d)* waits? since .* in \w+ \d+ of 'collectives'")
-        # Or it was stopped in a call to which it had given its part, and which the others may have left.
+        # Or it had contributed to the call.
         self.assertRegex(stderr, r"rank 1 (did not arrive: its last was|.*where it is since)|ranks? (0, )?1(, 2)? waits? since")
         self.assertIn("last collectives of each rank:", stderr)
 
@@ -102,7 +102,7 @@ class RankFaultsTest(CommandLineTest):
         with socket.socket() as taken:
             taken.bind(("0.0.0.0", 0))
             taken.listen()
-            # Nobody says that all ranks are on this machine, where they would meet elsewhere.
+            # Without LOCAL_WORLD_SIZE, which would move the meeting place.
             place = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1",
                      "MASTER_PORT": str(taken.getsockname()[1])}
             program = self.start("ddp", "--collectives", "--no-store", "--timeout", "5s",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every measurement in a file of another tool is in one row that `headroom show` prints, or a sentence counts it."""
+"""Every measurement in another tool's file has a row of `headroom show`, or is counted in a sentence."""
 import json
 import random
 import re
@@ -13,7 +13,7 @@ SEEDS = range(4)
 
 
 def name_of(rng):
-    """Few names, so that they come again; some like those that tools make."""
+    """Few names, so that they repeat."""
     return rng.choice(["f", "g/8", "column_mean", "make -j{n}", "f (2)", "a|b", "x<int>"])
 
 
@@ -22,7 +22,7 @@ def times_of(rng, most=12):
 
 
 class Written:
-    """A generated file: its name and content, and how many samples (0: a number alone) each of its cases has."""
+    """`cases`: the number of samples of each (0: a single number)."""
 
     def __init__(self, name, content, cases, beside=()):
         self.name, self.content, self.cases, self.beside = name, content, sorted(cases), beside
@@ -105,7 +105,7 @@ def nvbench(rng):
 
 
 def llama_bench(rng):
-    """No row is there twice: llama-bench appends runs to a file, which are joined or shown apart."""
+    """No duplicate rows."""
     rows, seen = [], set()
     for _ in range(rng.randint(1, 12)):
         setting = {"n_prompt": rng.choice([0, 512]), "n_batch": rng.choice([64, 128]), "devices": rng.choice(["CUDA0", "auto"]),
@@ -157,7 +157,7 @@ class ReaderProperties(CommandLineTest):
         return path
 
     def shown_rows(self, path, *options):
-        """The sample count of each row of the table of cases, and all that is printed."""
+        """Returns the sample counts of the rows, and the output."""
         shown = headroom("show", path, "--markdown", *options)
         self.assert_exit(shown, 0)
         above, rows, counts, titles = "", [], [], []
@@ -186,7 +186,7 @@ class ReaderProperties(CommandLineTest):
                     self.assert_records_are_counted(path, text)
 
     def assert_records_are_counted(self, path, text):
-        """Results of other metrics have no row: a sentence counts them, and --all-metrics has a row for each."""
+        """--all-metrics has a row for each."""
         shown = headroom("show", path, "--json", "-")
         self.assert_exit(shown, 0)
         records = json.loads(shown.stdout)["records"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that other tools really write, read by `headroom diff`: Google Benchmark and hyperfine."""
+"""Real files of Google Benchmark and hyperfine."""
 import gzip
 import json
 import shutil
@@ -13,7 +13,7 @@ GOOGLE_PROGRAM = BIN / "google_benchmark_program"
 
 class Readers(CommandLineTest):
     def compared(self, *arguments):
-        """What `headroom diff --json` tells, by case and metric."""
+        """Returns comparisons by (case, metric)."""
         result = headroom("diff", *arguments, "--all-metrics", "--json", "-")
         self.assert_exit(result, 0)
         return {(entry["case"], entry["metric"]): entry for entry in json.loads(result.stdout)["comparisons"]}
@@ -70,7 +70,7 @@ class Readers(CommandLineTest):
             for case in cases:
                 latency = compared[case, "latency"]
                 self.assertGreater(latency["ratio"], 0, latency)
-                self.assertIn(latency["n"], range(1, 9))  # what looks like warm-up is left out
+                self.assertIn(latency["n"], range(1, 9))  # apparent warm-up is excluded
                 self.assertIn((case, "user_time"), compared)
 
     def test_show_names_failed_runs_of_an_imported_file(self):
@@ -102,7 +102,7 @@ class Readers(CommandLineTest):
         return path
 
     def rows(self, *arguments):
-        """The cells of the tables that `headroom show` prints, by the name of the case."""
+        """Returns the rows of `headroom show` by case."""
         shown = headroom("show", *arguments, "--markdown")
         self.assert_exit(shown, 0)
         cells = [line.split(" | ") for line in shown.stdout.splitlines() if line.startswith("| ")]
@@ -202,7 +202,7 @@ class Readers(CommandLineTest):
                                 ("llama-bench", "/build_commit: missing"), ("nvbench", "/benchmarks: missing")):
                 self.assert_refused(headroom(*arguments, "--from", name), f"not readable as {name}", words, "hyperfine")
             self.assert_refused(headroom(*arguments, "--from", "junit"), "junit", "hyperfine", "google-benchmark")
-        odd = self.folder / "odd.json"  # no tool is known by these keys
+        odd = self.folder / "odd.json"  # no tool matches these keys
         odd.write_text('{"results": [{"times": [1.5], "command": "x"}], "headroom": 1}')
         self.assert_exit(headroom("show", odd), 2)
         self.assert_exit(headroom("show", odd, "--from", "hyperfine"), 0)

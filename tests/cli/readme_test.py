@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""README.md is true: its commands run as they stand and print the tables that it shows, its code is an example's."""
+"""README.md: commands run and print the tables shown, code is an example's."""
 import os
 import pathlib
 import re
@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 TRACE = pathlib.Path(os.environ["HEADROOM_SHARED"]) / "traces" / \
     "kineto__samples_resnet50_num_workers_0_worker0.1623143089861.pt.trace.json.gz"
-# At least as many blocks as the document has today: one that a pattern no longer finds would be checked by nothing.
+# Lower bounds, so that a broken pattern is noticed.
 BLOCKS = {"console": 5, "cpp": 1, "python": 1, "sh": 1}
 
 
@@ -23,7 +23,7 @@ def blocks(language):
 
 
 def commands():
-    """(command, what the README shows of it) of each `$ ` line."""
+    """Yields (command, shown output) of each `$ ` line."""
     for block in blocks("console"):
         for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
             command, _, shown = part.partition("\n")
@@ -31,18 +31,18 @@ def commands():
 
 
 def expected_exit(command):
-    """0, unless a comment of the line says otherwise: `# exit code 1`."""
+    """0, unless the line has a comment `# exit code 1`."""
     told = re.search(r"#.*\bexit(?:s| code)?(?: with)? (\d)\b", command)
     return int(told[1]) if told else 0
 
 
 def columns(text):
-    """The names of the columns of each table: they stand above a rule."""
+    """Returns the column names above each rule."""
     lines = text.splitlines()
     return [re.split(r"\s{2,}", above.strip()) for above, rule in zip(lines, lines[1:]) if rule.startswith("──")]
 
 
-# Columns that say nothing, or the same in all rows, of which a run may have others than that of the README.
+# Columns that are omitted if empty or constant.
 SOMETIMES = {"backend", "dtype", "n", "metric", "of limit", "target", "marks"}
 
 
@@ -79,7 +79,7 @@ class Readme(CommandLineTest):
 
     @staticmethod
     def lacking(command):
-        """What a command needs and is not here."""
+        """Returns what a command needs but is missing."""
         if "resnet50" in command and not TRACE.exists():
             return TRACE
         if ".py" in command and not (command_line.BIN.parent / "python/headroom/_door.abi3.so").exists():

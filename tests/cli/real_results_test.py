@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real result files of other tools: each is read, refused with a reason, or named.
-
-`HEADROOM_BIN=build/release/bin python3 tests/cli/real_results_test.py --table` prints them as Markdown.
-"""
+"""Real result files of other tools: read, refused with a reason, or named.
+`HEADROOM_BIN=build/release/bin python3 tests/cli/real_results_test.py --table` prints them as Markdown."""
 import json
 import pathlib
 import re
@@ -19,14 +17,13 @@ COMMIT = "5b78858eb718649a31fb93d8dc96ca2cee41a4cd"
 OLD_PYTEST = [f"pb/{number}_{COMMIT}_20150815_{time}_uncommitted-changes.json" for number, time in (
     ("0011", "030238"), ("0012", "030243"), ("0013", "030248"), ("0014", "030253"), ("0015", "030259"), ("0027", "030402"))]
 
-# Rows that `headroom show` prints.
+# Rows of `headroom show`.
 READ = {
     "gb/test1_run1.json": 14, "gb/test1_run2.json": 14, "gb/test2_run.json": 10, "gb/test3_run0.json": 4,
     "gb/test3_run1.json": 4, "gb/test5_run0.json": 1, "gb/test5_run1.json": 1, "gha/googlecpp_output.json": 2,
     "kokkos/Kokkos_PerformanceTest_MDRangePolicy_Stream_2026-05-01_T14-44-24.json": 6,
     **{name: 2 for name in MEMPOOL}, **{name: 1 for name in OLD_PYTEST},
 }
-# What is wrong with a file.
 REFUSED = {
     "gb/test4_run.json": "/benchmarks/0/real_time: missing",
     "gb/test4_run0.json": "holds aggregates only, and neither a median nor a mean",
@@ -35,7 +32,7 @@ REFUSED = {
     "gha/pytest_output.json": "/benchmarks/0/stats/data/4: expected a number, found a string",
     "gha/pytest_several_units.json": "/benchmarks/0/stats/data/4: expected a number, found a string",
 }
-# The tool whose files headroom does not read.
+# Tools whose files headroom does not read.
 NAMED = {
     "gha/benchmarkdotnet.json": "BenchmarkDotNet", "gha/benchmarkjs_output.txt": "benchmark.js",
     "gha/cargo_output.txt": "cargo bench", "gha/cargo_output2.txt": "cargo bench", "gha/cargo_output3.txt": "cargo bench",
@@ -51,7 +48,7 @@ NAMED = {
 
 
 def rows_of(markdown):
-    """The rows of the table of cases; reasons of failed ones have a line of their own."""
+    """Reasons of failed cases have separate lines."""
     lines = [re.split(r"(?<!\\) \| ", line.strip("| ")) for line in markdown.splitlines() if line.startswith("|")]
     return [cells for cells in lines[2:] if any(cell.strip(" |") for cell in cells[1:])]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom roofline`: what it plots of a real run, its files, and what it refuses."""
+"""`headroom roofline`."""
 import json
 import pathlib
 import unittest
@@ -40,7 +40,7 @@ class RooflineTest(CommandLineTest):
         self.assertIn(("peak", "bf16"), kinds)
         self.assertIn("bandwidth", {kind for kind, _ in kinds})
 
-        # The same run by its place in the history, to standard output alone.
+        # The same run from the history.
         last = headroom("roofline", "--store", store, "--json", "-")
         self.assert_exit(last, 0)
         self.assertEqual(json.loads(last.stdout), told)
@@ -54,7 +54,7 @@ class RooflineTest(CommandLineTest):
         self.assertNotIn("no roofs", result.stdout)
 
     def test_caches_whose_sizes_older_files_have_rounded(self):
-        """A Xeon's L3 of 36,608 KiB is written as 35.8 MiB, which is no whole number of bytes."""
+        """A Xeon's L3 of 36,608 KiB was written as 35.8 MiB, not a whole number of bytes."""
         path, _ = self.run_cases()
         told = json.loads(path.read_text())
         for record in told["records"]:
@@ -95,7 +95,7 @@ class RooflineTest(CommandLineTest):
         self.assert_refused(headroom("roofline", both), "several machines")
 
     def run_counted(self, counts, info, *more):
-        """A run of a runner whose hardware counts, as it says; the file of its records."""
+        """Runs hostile_runner.py with these hardware counts; returns the record file and the result."""
         path = self.folder / "counted.json"
         environment = clean_environment(HOSTILE_COUNTS=json.dumps(counts), HOSTILE_INFO=json.dumps(info))
         runner = pathlib.Path(__file__).resolve().parent / "hostile_runner.py"
@@ -105,7 +105,7 @@ class RooflineTest(CommandLineTest):
         return path, result
 
     def test_bytes_that_the_memory_controllers_counted(self):
-        # 1e5 ns for 2e6 FLOPs and 1e6 declared bytes, of which twice as many were moved.
+        # 1e5 ns for 2e6 FLOPs and 1e6 declared bytes, twice as many moved.
         counts = {"instructions": 5e5, "cycles": 2e5, "cache_misses": 100, "memory_bytes": 2e6, "background_bytes": 1e4}
         path, run = self.run_counted(counts, {"flops": 2e6, "bytes": 1e6, "copies": 4})
         finding = r"e b0 moves 2.00 times the bytes that it declares: the memory controllers counted 1.91 MiB"
@@ -127,7 +127,6 @@ class RooflineTest(CommandLineTest):
         self.assertAlmostEqual(case["declared_flop_per_byte"], 2)
         self.assertAlmostEqual(case["bandwidth_gb_s"], 20)
         self.assertEqual(case["counted_bytes"], {"value": 2e6, "low": 2e6, "high": 2e6, "n": 3})
-        # Shown again it is the same; compared with itself only its time is.
         shown = headroom("show", path)
         self.assert_exit(shown, 0)
         self.assertRegex(" ".join(shown.stdout.split()), finding)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom run` cut short: Ctrl-C keeps what was measured, kill -9 leaves each file as it was or whole."""
+"""Ctrl-C keeps results, kill -9 leaves each file old or whole."""
 import json
 import os
 import random
@@ -90,7 +90,7 @@ class InterruptTest(CommandLineTest):
         self.assertEqual({"fine", "prints", "skips"}, {record["model"]["name"] for record in records_of(path)})
         self.assertTrue(table.read_text().endswith("\n"))
         self.assertTrue([json.loads(line) for line in table.with_suffix(".json").read_text().splitlines()])
-        # Temporary files may be left by a kill, but never under the name of a result.
+        # A kill may leave temporary files.
         results = {"records.json", "means.csv", "means.json"}
         for name in {entry.name for entry in self.folder.iterdir()} - results:
             self.assertRegex(name, r"^\.headroom-\d+-\d+\.tmp$")

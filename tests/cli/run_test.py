@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom run` when all is well: what it prints, what it writes."""
+"""`headroom run` without faults."""
 import csv
 import json
 import os
@@ -57,7 +57,7 @@ class RunTest(CommandLineTest):
         self.assertTrue(record["verified"])
         self.assertGreater(sum(len(process["values"]) for process in record["samples"]), 5)
         latency = next(r for r in records_of(path) if r["metric"]["name"] == "latency")
-        # The two metrics are the same samples: bytes / time. (Their medians are not, between two samples far apart.)
+        # Both metrics have the same samples: bytes / time. (Medians differ between two distant samples.)
         self.assertEqual([len(process["values"]) for process in record["samples"]],
                          [len(process["values"]) for process in latency["samples"]])
         for rates, times in zip(record["samples"], latency["samples"]):
@@ -118,7 +118,6 @@ class RunTest(CommandLineTest):
         lines = [line for line in several.stderr.splitlines() if line.startswith("headroom: [")]
         self.assertEqual([line.split("]")[0] for line in lines], ["headroom: [1/2", "headroom: [2/2"])
         self.assertRegex(lines[0], r"fine.*: \d+\.\d s$")
-        # One group is over when its table stands there.
         alone = faulty("fine", "--no-store")
         self.assert_exit(alone, 0)
         self.assertNotIn("[1/1]", alone.stderr)
@@ -186,7 +185,7 @@ class RunTest(CommandLineTest):
         path = self.folder / "records.json"
         options = ["fine", "sums_in_bf16", "--no-limits", *BRIEF, "--json", path]
         result = subprocess.run([FAULTY, *options], capture_output=True, text=True, timeout=60)
-        self.assert_exit(result, 1)  # the one that adds in bf16 and does not say so is wrong
+        self.assert_exit(result, 1)  # the backend with undeclared bf16 sums is wrong
         both = [("fine", "native"), ("sums_in_bf16", "declared"), ("sums_in_bf16", "undeclared")]
         self.assertEqual(self.backends(path), both)
         self.assertNotIn("first backend", result.stderr)
@@ -203,7 +202,7 @@ class RunTest(CommandLineTest):
 
     @unittest.skipIf(pathlib.Path("/usr/local/bin/headroom-native").exists(), "headroom is installed in its default prefix")
     def test_limits_that_cannot_be_sampled_are_told(self):
-        # A program that was moved away from headroom-native, and a PATH without one.
+        # Without headroom-native, also not in PATH.
         alone = self.folder / "headroom"
         shutil.copy(HEADROOM, alone)
         command = [alone, "run", "--runner", FAULTY, "fine", *BRIEF, "--no-store"]

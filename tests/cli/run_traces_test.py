@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom run --trace`: which share of the time GPUs worked, by the trace and by the time without the recorder."""
+"""`headroom run --trace`."""
 import json
 import re
 import shutil
@@ -12,7 +12,7 @@ SHARES = ("gpu_utilization", "mm_conv_utilization")
 
 
 def busy_us(file, parts=("",)):
-    """Time in which processes labelled as GPUs had an event with one of `parts` in its name: by marking every 0.1 us."""
+    """GPU time of events with one of `parts` in their names."""
     events = json.loads(file.read_text())["traceEvents"]
     gpus = {event["pid"] for event in events if event["name"] == "process_labels" and "GPU" in event["args"]["labels"]}
     busy = set()
@@ -35,7 +35,7 @@ class RunTracesTest(CommandLineTest):
         return result
 
     def table(self, result):
-        """The lines from the names of the columns on: an answer above may begin with a case, too."""
+        """Returns the lines from the column names on."""
         lines = result.stdout.splitlines()
         return lines[next(i for i, line in enumerate(lines) if line.startswith("case ")):]
 
@@ -94,7 +94,7 @@ class RunTracesTest(CommandLineTest):
         result = self.run_traced("on_host", "on_gpu")
         self.assertIn("gpu_utilization", self.records("on_gpu"))
         names, _, *lines = self.table(result)
-        # A row may have a line below it, of the modes of a busy machine.
+        # On a busy machine a line of modes may follow a row.
         rows = {line.split()[0]: line for line in [line for line in lines if line.startswith("on_")][:2]}
         columns = slice(names.index("GPU") - 4, names.index("mm+conv") + len("mm+conv"))
         self.assertEqual(rows["on_host"][columns].strip(), "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom dispatch on ranks that need no libtorch (scripted_rank.py), and which of them are left."""
+"""`headroom dispatch` on scripted ranks (scripted_rank.py)."""
 import os
 import pathlib
 import subprocess
@@ -7,7 +7,7 @@ import subprocess
 from command_line import clean_environment, headroom
 
 RANK = pathlib.Path(__file__).with_name("scripted_rank.py")
-# Tells our ranks from those of another test at the same time.
+# Distinguishes our ranks from those of concurrent tests.
 os.environ["SCRIPTED_OWNER"] = str(os.getpid())
 SHORT = ["--runner", RANK, "--max-time", "300ms", "--min-time", "0", "--cycles", "40", "--no-store"]
 
@@ -17,7 +17,7 @@ def dispatch(*arguments, timeout=60, env=None, **variables):
 
 
 def ranks_left():
-    """Rank processes of this test that still run."""
+    """Live rank processes of this test."""
     found = subprocess.run(["pgrep", "-f", f"^python3 {RANK}"], capture_output=True, text=True).stdout.split()
     return [pid for pid in found if is_ours(pid) and state_of(pid) not in ("", "Z")]
 

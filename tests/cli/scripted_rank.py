@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A rank process without libtorch: speaks the protocol of runners, with times from a formula, and
-fails on demand. SCRIPTED_RANK is "WHAT:RANK:WHEN", for example "die:1:sample", or "die:1:sample#30" of the 30th.
-SCRIPTED_BEGUN is a file that rank 0 makes when it is asked for the 100th sample."""
+"""A rank process without libtorch: speaks the runner protocol, with times from a formula, and fails on demand. SCRIPTED_RANK is
+"WHAT:RANK:WHEN": "die:1:sample", or "die:1:sample#30" for the 30th. SCRIPTED_BEGUN is a file that rank 0 creates at its 100th sample."""
 import json
 import os
 import random
@@ -14,7 +13,7 @@ RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 LINES = os.fdopen(int(os.environ["HEADROOM_FD"]), "rb+", buffering=0)
 WHAT, WHO, WHEN = (os.environ.get("SCRIPTED_RANK", "nothing::") + "::").split(":")[:3]
 OPS = {"add": True, "full": True, "addmm": False}  # whether it is measured by default
-MODELS = {"resnet18": True, "mlp": False}  # the same
+MODELS = {"resnet18": True, "mlp": False}  # likewise
 HIT_NS = float(os.environ.get("SCRIPTED_HIT_NS", "5000"))
 
 
@@ -39,7 +38,7 @@ def say(message):
 
 
 def cycle(op, values):
-    """A cycle of an operator in ns, and the columns of it in us. The rank's own share makes rank 1 the slowest."""
+    """ns of a cycle and its columns in us; rank 1 is the slowest."""
     slow = 1.1 if RANK == 1 else 1.0
     plain, local, miss, hit = (ns * values.uniform(1, 1.02) for ns in (9000, 4000, 4 * HIT_NS * slow, HIT_NS * slow))
     columns = {"miss": miss, "propagation": miss - hit}
@@ -54,8 +53,7 @@ def cycle(op, values):
 
 
 def iteration(axes, values):
-    """An iteration in ns and its columns in s: 100 ms with DDP, 80 without the reduction, 70 without DDP; rank 1 computes a
-    tenth longer."""
+    """ns of an iteration and its columns in s: 100 ms with DDP, 80 without reduction, 70 without DDP; rank 1 is slower."""
     ddp, ranks = axes["ddp"] == "yes", int(axes["ranks"])
     ns = (100e6 if ranks > 1 else 80e6) if ddp else 70e6
     alone = 80e6 * (1.1 if RANK == 1 else 1)
@@ -68,7 +66,7 @@ def iteration(axes, values):
 
 
 def conclusion(axes):
-    """Of training, as its last words."""
+    """The conclusion of training."""
     if WHAT == "diverge":
         return {"failed": f"rank {WHO} has other parameters than rank 0 after 9 iterations"}
     notes, series = {}, []
@@ -127,7 +125,7 @@ def ready(name, axes):
 
 
 def sampled(spec, iterations, values):
-    """Of a collective 1 GB/s and 100 µs; rank 1 takes a twentieth longer than the others."""
+    """Collectives take 100 µs at 1 GB/s; rank 1 a twentieth longer."""
     reply = {"iterations": iterations, "noise": {"steal_ms": 0, "switches": 0, "faults": 0, "mhz": 0}}
     if spec["experiment"].startswith("dispatch."):
         hit, columns = cycle(spec["experiment"].removeprefix("dispatch."), values)
@@ -142,7 +140,7 @@ def sampled(spec, iterations, values):
 
 
 def runner_answer(request, cases, values):
-    """What headroom/runner/protocol.h asks."""
+    """headroom/runner/protocol.h."""
     what, is_faulty = request["do"], WHO == str(RANK) and WHEN == request["do"]
     if what == "describe":
         return describe()
@@ -166,7 +164,7 @@ def runner_answer(request, cases, values):
 
 
 def rank_answer(request, cases, values, is_faulty):
-    """What headroom/ranks/rank_group.h asks."""
+    """headroom/ranks/rank_group.h."""
     if WHAT == "refuse" and is_faulty:
         return {"error": "there is no such thing"}
     if request["do"] == "meet":

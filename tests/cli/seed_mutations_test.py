@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom trace utilization --pytorch-compat` beside PyTorch's own compute_utilization, run here on the same files:
-real traces of which each is changed in the ways that files differ in. HEADROOM_ALL=1 takes every one, minutes long."""
+"""`headroom trace utilization --pytorch-compat` against PyTorch's compute_utilization, on mutated real traces. HEADROOM_ALL=1: all of
+them."""
 import gzip
 import json
 import operator
@@ -18,7 +18,7 @@ SMALL = 130_000  # bytes
 
 
 def original():
-    """compute_utilization of torch/_functorch/benchmark_utils.py, without the rest of the file, which needs torch."""
+    """compute_utilization of torch/_functorch/benchmark_utils.py; the rest of the file needs torch."""
     source = next(SEEDS.glob("001_*.txt")).read_text()
     functions = re.search(r"^def get_chrome_trace_events.*?(?=^def benchmark_utilization)", source, re.M | re.S).group()
     names = {"json": json, "operator": operator}
@@ -49,7 +49,7 @@ def exponents(events, dice):
 
 
 def bool_pids(events, dice):
-    # Into a process that Python takes for the same.
+    # Python treats the process id as equal.
     for event in events:
         if event.get("pid") in (0, 1) and dice.random() < 0.5:
             event["pid"] = bool(event["pid"])
@@ -105,7 +105,7 @@ class SeedMutations(CommandLineTest):
             for mutate in MUTATIONS:
                 data = json.loads(text)
                 events = data["traceEvents"]
-                # Where no process is labelled there is nothing to compare: one of those that work is.
+                # Label a working process if there is none.
                 if not gpu_pids(events) and (work := [e for e in events if e.get("cat") in ("kernel", "Kernel")]):
                     events.append({"ph": "M", "name": "process_labels", "pid": work[0]["pid"], "tid": 0, "ts": 0,
                                    "args": {"labels": "GPU 0"}})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom serve`: what it answers and to whom, a history that changes or goes, runs at work, how it ends."""
+"""`headroom serve`."""
 import concurrent.futures
 import http.client
 import json
@@ -29,7 +29,7 @@ class ServeTest(CommandLineTest):
         return served
 
     def ask(self, served, path, method="GET", host=None, headers=()):
-        """Status, headers and body of an answer."""
+        """Returns status, headers and body."""
         connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         for name in [f"127.0.0.1:{served.port}"] if host is None else host:
@@ -48,7 +48,7 @@ class ServeTest(CommandLineTest):
         return json.loads(body)
 
     def wait_for(self, served, test, seconds=20):
-        """What live.json says once `test` holds of it."""
+        """Waits until `test` holds of live.json, and returns it."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             told = self.live(served)
@@ -171,7 +171,7 @@ class ServeTest(CommandLineTest):
         self.assertEqual(told["running"], [])
 
     def drip(self, served, count, end):
-        """Connections that send a byte of their headers now and then, until `end` is set; how many were closed by the server."""
+        """Connections that send headers byte by byte until `end`; returns how many the server closed."""
         sockets = [socket.create_connection(("127.0.0.1", served.port), timeout=30) for _ in range(count)]
         closed = 0
         for one in sockets:

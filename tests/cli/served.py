@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom serve` as tests start it."""
+"""`headroom serve` for tests."""
 import os
 import re
 import signal
@@ -9,7 +9,7 @@ from command_line import HEADROOM
 
 
 class Served:
-    """A server on a port that was free."""
+    """A server on a free port."""
 
     def __init__(self, store, *arguments, **options):
         self.process = subprocess.Popen([HEADROOM, "serve", "--port", "0", "--store", str(store), *arguments], stdin=subprocess.DEVNULL,
@@ -30,7 +30,7 @@ class Served:
         self.process.communicate()
 
     def interrupt(self, number=signal.SIGINT):
-        """Its exit code and what it said since it started."""
+        """Returns the exit code and the output."""
         os.kill(self.process.pid, number)
         said = self.process.communicate(timeout=20)
         return self.process.returncode, said

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom show: a run of the history is shown as its instrument showed it, other files as what they are."""
+"""`headroom show`."""
 import gzip
 import json
 import os
@@ -23,7 +23,7 @@ class ShowTest(CommandLineTest):
         self.store = self.folder / "history.db"
 
     def instruments(self):
-        """A command line of each, its history aside."""
+        """Returns a command line for each instrument."""
         trace = write_trace(self.folder / "run.json")
         layer = "touch $MINE/a"
         expected = self.folder / "expect.toml"
@@ -46,7 +46,7 @@ class ShowTest(CommandLineTest):
     def test_a_run_is_shown_as_its_instrument_showed_it(self):
         for name, arguments in self.instruments().items():
             with self.subTest(name):
-                # Before what a command of the user's is named, where there is one.
+                # Before the user's command.
                 place = arguments.index("--") if "--" in arguments else len(arguments)
                 store = self.folder / f"{name}.db"
                 measured = headroom(*arguments[:place], "--store", store, *arguments[place:], env=clean_environment())
@@ -65,7 +65,7 @@ class ShowTest(CommandLineTest):
             self.assertRegex(shown.stdout, told)
 
     def test_what_is_shown_depends_on_no_word_of_the_command(self):
-        """A command to measure may have the words of our options, and its sentences those of our notes."""
+        """Commands may contain our options, and sentences like our notes."""
         path = self.folder / "words.json"
         self.assert_exit(headroom("ab", "--runs", "3", "sh -c 'true --per-rank'", "echo quota: 1 of 2", "--json", path,
                                   "--no-store"), 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into a program (LD_PRELOAD), writes to the file that SYNC_LOG names what the program syncs and
-// renames, a line each: "sync PATH", "rename FROM TO". With SYNC_FAILS each fsync fails as on a broken disk.
+// Preloaded (LD_PRELOAD): logs to SYNC_LOG "sync PATH" and "rename FROM TO", a line each. SYNC_FAILS: each
+// fsync fails as on a broken disk.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>

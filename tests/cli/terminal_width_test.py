@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables on a narrow terminal: nothing is left out, no line of a table is broken, and files know no width."""
+"""Tables on a narrow terminal."""
 import contextlib
 import fcntl
 import json
@@ -15,7 +15,7 @@ from trace_files import write_trace
 
 
 def on_terminal(columns, *arguments, **environment):
-    """What the command line shows on a terminal of so many columns, as lines; without colours unless `environment` says."""
+    """Returns (exit code, lines); without colours by default."""
     environment = environment or {"NO_COLOR": "1"}
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))

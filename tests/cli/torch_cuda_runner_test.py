@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ATen on a GPU, on machines that have none: what headroom-torch-cuda offers, and what is said where it, or a device, is
-missing. What needs a GPU is in tests/device."""
+"""headroom-torch-cuda without a GPU; tests/device needs one."""
 import json
 import os
 import pathlib
@@ -17,13 +16,13 @@ FAKE_DRIVER = os.environ.get("HEADROOM_FAKE_CUDA", "")
 
 
 def with_driver(**answers):
-    """The environment in which the loader finds the test's driver (fake_cuda_driver.cpp) first."""
+    """An environment with the fake driver (fake_cuda_driver.cpp)."""
     environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
     return {**environment, "LD_LIBRARY_PATH": FAKE_DRIVER, **{name: str(value) for name, value in answers.items()}}
 
 
 def offers(*arguments, **environment):
-    """What each runner of `headroom run --list` offers: {"cuda": {"gemv": {...}}}."""
+    """Returns the offers of each runner: {"cuda": {"gemv": {...}}}."""
     result = headroom("run", "--list", "--json", "-", *arguments, env=with_driver(**environment))
     if result.returncode != 0:
         raise AssertionError(result.stderr)
@@ -43,7 +42,7 @@ class AbsentTorchCudaRunnerTest(CommandLineTest):
 
 @unittest.skipUnless(CUDA.exists(), "headroom-cuda was not built: CUDA 12 or newer was not found")
 class LimitsOfItsDeviceTest(CommandLineTest):
-    """headroom-native under its name: which runners are started does not depend on what is in them."""
+    """Copies of headroom-native: only names decide which runners start."""
 
     def runners(self, *arguments):
         for program in (HEADROOM, NATIVE, CUDA):
@@ -107,7 +106,7 @@ class TorchCudaRunnerTest(CommandLineTest):
         self.assertIn("cudaSetDevice failed", result.stdout)
 
     def test_the_process_has_one_cuda_runtime(self):
-        """Ours, linked statically beside libtorch's, would have streams and errors of its own."""
+        """A second, static runtime would have its own streams and errors."""
         loaded = subprocess.run(["ldd", str(RUNNER)], capture_output=True, text=True, timeout=60).stdout
         self.assertEqual(len(re.findall(r"libcudart\S* =>", loaded)), 1, loaded)
         self.assertIn("libtorch_cuda.so", loaded)

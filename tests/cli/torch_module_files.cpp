@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the TorchScript modules of torch_modules_test.py to a folder: torch_module_files FOLDER
+// Writes the TorchScript modules of torch_modules_test.py: torch_module_files FOLDER
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 

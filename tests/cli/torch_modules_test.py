@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom run --module` and `--trace`: modules from files, and what they call."""
+"""`headroom run --module` and `--trace`."""
 import csv
 import json
 import shutil
@@ -39,7 +39,7 @@ class ModulesTest(CommandLineTest):
         return {(record["model"]["backend"], record["metric"]["name"]): record for record in records_of(file)}, result
 
     def flops(self, records, backend):
-        """FLOPs of a call, from the rate and the time of the same sample."""
+        """Returns the FLOPs of a call, from rate and time of a sample."""
         rate = records[backend, "GFLOP/s"]["samples"][0]["values"][0]
         return rate * records[backend, "latency"]["samples"][0]["values"][0] * 1e3
 
@@ -105,7 +105,7 @@ class ModulesTest(CommandLineTest):
         self.assert_exit(result, 0)
         self.assertIn("module input=f32[4,16]", result.stdout)
 
-    # --- what the user must fix: exit 2, before anything is measured
+    # Errors of the user: exit code 2, before anything is measured.
 
     def test_bad_usage_is_refused_with_what_to_do(self):
         text = self.folder / "text.pt"
@@ -146,7 +146,7 @@ class ModulesTest(CommandLineTest):
         package.write_bytes(b"PK\x05\x06" + bytes(18))
         self.assert_refused(run("--module", package, "--input", ROWS), "compiled.pt2", "AOTInductor package", "libtorch")
 
-    # --- what measuring finds out: a row that says so, exit 1
+    # Found while measuring: a failed row, exit code 1.
 
     def test_a_module_that_cannot_be_measured_is_a_failed_row_beside_the_others(self):
         for name, spec, word in [("throws", ROWS, "is invalid for input of size 64"), ("nan", ROWS, "answers NaN"),

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes modules twice, for torch_packages_test.py: torch_package.py FOLDER
-
-    NAME.pt     as TorchScript
-    NAME.pt2    as a package that AOTInductor has compiled
-
-layers: f32[4,16] to f32[4,8]. pair: the same, with the sums of the rows in a tuple. product: f32[3,4,5] times f32[3,5,6].
-doubled: f32[1024], all code of which is AOTInductor's own.
-"""
+"""Writes modules for torch_packages_test.py: torch_package.py FOLDER
+NAME.pt     as TorchScript
+NAME.pt2    as a package compiled by AOTInductor
+layers: f32[4,16] to f32[4,8]. pair: the same, with the row sums in a tuple. product: f32[3,4,5] times f32[3,5,6].
+doubled: f32[1024], entirely AOTInductor's code."""
 import sys
 
 import torch

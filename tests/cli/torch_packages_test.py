@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom run --module FILE.pt2`: packages that AOTInductor has compiled."""
+"""`headroom run --module FILE.pt2`: AOTInductor packages."""
 import os
 import subprocess
 import tempfile
@@ -43,7 +43,7 @@ class PackagesTest(CommandLineTest):
         return self.modules / f"{name}.pt2"
 
     def compared(self, name, *inputs):
-        """Notes and samples of the package of that name, measured beside its source."""
+        """Returns notes and samples of the package, measured with its source."""
         file = self.folder / "records.json"
         asked = [word for text in inputs for word in ("--input", text)]
         result = run("--module", self.source(name), "--module", self.package(name), *asked, "--json", file)
@@ -83,7 +83,7 @@ class PackagesTest(CommandLineTest):
         self.assert_refused(run("--module", self.package("layers")), "layers.pt2", "takes 1 input and was given 0")
 
     def test_inputs_that_it_was_not_compiled_for_are_a_failed_row(self):
-        """Its own code would read 1024 values wherever they lie."""
+        """Its code would read 1024 values in any case."""
         for spec, words in [("f32[1000]", "unmatched dim value at 0, expected: 1024, but got: 1000"),
                             ("f32[2,1024]", "unmatched"),
                             ("u8[1024]", "unmatched dtype"), ("f64[1024]", "unmatched dtype")]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backends that live in headroom-torch, and what is said where it is absent."""
+"""Backends of headroom-torch, also when it is absent."""
 import json
 import os
 import shutil
@@ -9,7 +9,6 @@ import unittest
 from command_line import BIN, BRIEF, HEADROOM, CommandLineTest, headroom, records_of
 
 TORCH = BIN / "headroom-torch"
-# Small sizes: the tests are about answers and wiring, not about speed.
 SMALL = {"gemv": ["D=1024"], "gather_gemv": ["D=1024"], "layer_norm": ["D=64", "BS=32"],
          "mlp_layer_norm_gelu": ["D=1024", "hidden=1024"]}
 
@@ -28,12 +27,11 @@ class TorchRunnerTest(CommandLineTest):
                 self.assertEqual({record["model"]["backend"] for record in times}, {"native", "aten", "aten_out"})
                 for record in times:
                     self.assertTrue(record["verified"], record)
-                # Rounds are shared: that is what makes the ratio of two runners a paired one.
+                # Shared rounds make the ratio paired.
                 self.assertIn("x the time of native", result.stdout)
 
     def test_what_aten_sums_in_bf16_is_right_for_that_and_said_so_and_strictly_refused(self):
-        # Below 4096 values ATen 1.13 does not ask oneDNN, on any CPU, and sums products of bf16 in bf16. Newer ones do
-        # not, and are held against f32's bound.
+        # Below 4096 values ATen 1.13 does not use oneDNN and accumulates bf16 products in bf16. Newer versions must meet the f32 bound.
         file = self.folder / "small.json"
         command = ["run", "gemv", "-a", "D=64", "-a", "dtype=bf16", "--backend", "aten", "--no-limits", "--no-store",
                    "--processes", "1", "--json", file, *BRIEF]

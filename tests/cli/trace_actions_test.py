@@ -123,7 +123,7 @@ class Diff(CommandLineTest):
 
 
 def content_of(result):
-    """The tables, but for what is of the text: white space and events that cannot be read are not kept."""
+    """The tables without what conversion drops."""
     tables = tables_of(result)
     for row in tables.get("trace", []):
         row.pop("json_bytes", None)
@@ -136,7 +136,7 @@ class Convert(CommandLineTest):
         return headroom("trace", "convert", *arguments)
 
     def broken(self):
-        """NaN, a trailing comma, quotes and control characters that are not escaped, bad UTF-8, a huge integer."""
+        """NaN, a trailing comma, unescaped quotes and control characters, bad UTF-8, a huge integer."""
         path = self.folder / "broken.json"
         path.write_bytes(b'{"traceEvents": [' + b",".join(json.dumps(e).encode() for e in step_events()) + b""",
             {"ph": "X", "name": "say "hi"", "ts": "200.5", "dur": 3, "args": {"v": NaN, "big": 99999999999999999999,}},
@@ -225,7 +225,7 @@ class Convert(CommandLineTest):
     def assert_keeps(self, path, analyses):
         out = self.folder / "clean.json"
         converted = self.convert(path, out)
-        if converted.returncode != 0:  # then it is no trace at all, for any analysis
+        if converted.returncode != 0:  # not a trace for any analysis
             self.assert_exit(trace("summary", path), converted.returncode)
             self.assertIn("no Chrome trace", converted.stderr)
             return
@@ -249,7 +249,7 @@ class Convert(CommandLineTest):
     @unittest.skipUnless(SHARED.is_dir() and os.environ.get("HEADROOM_ALL_TRACES"), "a long test")
     def test_all_real_files_keep_what_they_say(self):
         names = [entry["name"] for entry in json.loads(headroom("trace", "--list", "--json", "-").stdout)]
-        names.remove("validate")  # what was broken is mended
+        names.remove("validate")  # conversion repairs what was broken
         files = [path for path in sorted(SHARED.rglob("*")) if path.is_file() and path.suffix != ".md"]
         self.assertGreater(len(files), 70)
         for path in files:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom trace` on small traces that once got a wrong answer (../shared/cases/trace): what must be said of each, and
-what must not, by `findings`, the summary, `steps`, `idle` and `ops`; with neighbours, made by changing a case."""
+"""`headroom trace` on small traces that once got a wrong answer (../shared/cases/trace), and on variations of them."""
 import gzip
 import json
 import re
@@ -39,14 +38,14 @@ class Case(CommandLineTest):
         return [found["kind"] for found in self.findings(path)]
 
     def only(self, path, kind, gain_ns, within=0.01):
-        """The one finding, of that kind and gain."""
+        """Returns the only finding, of that kind and gain."""
         found = self.findings(path)
         self.assertEqual([one["kind"] for one in found], [kind])
         self.assertAlmostEqual(found[0]["recoverable_ns"], gain_ns, delta=within * gain_ns)
         return found[0]
 
     def standing(self, path):
-        """(unit, length in ns, share busy or None) of the first line."""
+        """Returns (unit, length in ns, GPU busy or None) of the first line."""
         line = self.ask("findings", path)["standing"][0]
         unit, number, of, busy = re.match(r"(?:\d+ ranks: )?(step|trace) ([\d.]+) (\w+) · GPU busy(?: ([\d.]+) %|: not known)", line).groups()
         return unit, float(number) * UNIT_NS[of], None if busy is None else float(busy) / 100
@@ -64,7 +63,7 @@ class Case(CommandLineTest):
         return next((one["value"] for one in self.ask(analysis, path)["headlines"] if one["metric"] == metric), None)
 
     def changed(self, name, change):
-        """A neighbour: the case with its complete events changed; None leaves one out."""
+        """A variation with changed complete events; None drops one."""
         document = events_of(name)
         document["traceEvents"] = [new for event in document["traceEvents"]
                                    if (new := change(dict(event)) if event.get("ph") == "X" else event) is not None]
@@ -73,7 +72,7 @@ class Case(CommandLineTest):
         return path
 
     def cut_out(self, name, at_us, us):
-        """A neighbour without `us` of time after `at_us` (after the first event)."""
+        """A variation without `us` after `at_us` (from the first event)."""
         events = [event for event in events_of(name)["traceEvents"] if event.get("ph") == "X"]
         at = min(event["ts"] for event in events) + at_us
 
@@ -186,7 +185,7 @@ class Trust(Case):
         self.assertAlmostEqual(self.headline("steps", name, "step_utilization"), 0.976, delta=0.005)
 
     def test_kernels_in_the_middle_are_lost(self):
-        """Of the runs of whole steps the longest counts."""
+        """The longest run of whole steps counts."""
         first = min(e["ts"] for e in events_of("a1_clean.json")["traceEvents"] if e.get("ph") == "X")
 
         def lost(event):
@@ -284,7 +283,7 @@ class WithoutLaunches(Case):
 
 class MergedRanks(Case):
     def apart(self, name, rank_of):
-        """The ranks of a merged file, a file each."""
+        """Splits a merged file into one file per rank."""
         document = events_of(name)
         folder = self.folder / name.removesuffix(".json")
         folder.mkdir(exist_ok=True)
@@ -297,7 +296,7 @@ class MergedRanks(Case):
     def same(self, merged, folder):
         def of(path):
             found = self.ask("findings", path)
-            # The longest time of a cause may be one of several that are equal.
+            # Equal longest times may differ in place.
             return [{**one, "at_ns": 0} for one in found["tables"]["findings"]], found["standing"]
         self.assertEqual(of(merged), of(folder))
         for analysis in ("", "idle"):
@@ -402,7 +401,7 @@ class OtherFiles(Case):
         self.assertNotRegex(text, "ProfilerActivity|nothing found that")
 
     def test_files_without_times(self):
-        """PyTorch's execution traces have none, and a viewer's own events are no operators."""
+        """Execution traces have no times, and a viewer's events are no operators."""
         events = self.folder / "viewer.json"
         events.write_text(json.dumps([{"ph": "X", "cat": "PERF", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 5}]))
         nodes = self.folder / "et.json"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of headroom trace share: small traces in the form that PyTorch's profiler writes, and how to ask."""
+"""Small traces in PyTorch's format, shared by the tests of `headroom trace`."""
 import gzip
 import json
 import pathlib
@@ -54,7 +54,7 @@ def write_trace(path, events=None, **options):
 
 
 def trace(*arguments, **options):
-    """`headroom trace`, without a history."""
+    """`headroom trace` without a history."""
     return headroom("trace", *arguments, "--no-store", **options)
 
 

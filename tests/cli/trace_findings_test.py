@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom trace findings` on traces with known problems (../shared/planted): the first finding is the planted one and
-says what it costs; several at once are all found, in the order of their cost; without a problem nothing is found.
-
-HEADROOM_SEEDS=10: as many seeds; two without it."""
+"""`headroom trace findings` on planted problems (../shared/planted): the right ones, with their costs, in order. HEADROOM_SEEDS: number of
+seeds (default 2)."""
 import itertools
 import json
 import os
@@ -35,7 +33,7 @@ class FindingsTest(CommandLineTest):
         self.assertEqual(run.returncode, 0, run.stderr)
         trace = json.loads(run.stdout)["trace"]
         found = trace["tables"]["findings"]
-        # No microsecond twice: together they gain no more than what is lost.
+        # No microsecond counts twice.
         if found:
             self.assertLess(sum(f["further_ns"] for f in found), found[0]["recoverable_ns"] / found[0]["share"])
         return found
@@ -61,7 +59,6 @@ class FindingsTest(CommandLineTest):
                 paths = sorted(path.iterdir()) if path.is_dir() else [path]
                 found = self.findings(*paths)
                 self.check_first(f"seed {seed}: {name}", expected, found)
-                # The summary begins with the same: they are one search.
                 summary = self.findings(*paths, analysis="summary")
                 self.assertEqual(summary, found)
 
@@ -76,9 +73,7 @@ class FindingsTest(CommandLineTest):
         self.assertEqual((found["rank"], found["op"]), (2, "aten::randperm"))
 
     def test_several_problems(self):
-        """All are found, each with what the program without it alone gains, in that order. Problems make each other worse (a
-        wait lets the device run dry, and then each launch counts): the first of them together gain what the program without
-        them gains."""
+        """Problems aggravate each other: the first findings together gain what the clean program gains."""
         plant = load_plant()
         for seed in SEEDS:
             draw = random.Random(seed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom trace` on the files of other profilers (tests/data/trace/formats)."""
+"""`headroom trace` on other profilers' files (tests/data/trace/formats)."""
 import json
 import pathlib
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom trace critical-path` on the ranks of a job: the path from rank to rank."""
+"""`headroom trace critical-path` across ranks."""
 import json
 import subprocess
 import sys
@@ -14,7 +14,7 @@ PLANT = SHARED.parent / "planted" / "plant.py"
 @unittest.skipUnless(PLANT.is_file(), "the shared traces are not here")
 class JobPath(CommandLineTest):
     def plant(self, seed):
-        """Four ranks, one of which works longer on the host in each step; which, and how much longer in ns."""
+        """Returns the files of four ranks, the late one, and its extra ns per step."""
         subprocess.run([sys.executable, PLANT, self.folder, "--seed", str(seed)], check=True, timeout=60)
         planted = json.loads((self.folder / "expected.json").read_text())["late_rank"]
         return sorted((self.folder / "late_rank").iterdir()), planted["rank"], 1000 * planted["cost_us_per_step"]
@@ -46,7 +46,7 @@ class JobPath(CommandLineTest):
                     for row in tables["job_classes"]:
                         times[row["class"]] = times.get(row["class"], 0) + row["time_ns"]
                     self.assertEqual(sum(times.values()), total)
-                    # 20 kernels of 400 us, two all-reduces of 500 us: no wait for another rank is in it.
+                    # 20 kernels of 400 us and two all-reduces of 500 us, without waits for another rank.
                     self.assertAlmostEqual(times["gpu compute"], 8_000_000, delta=10_000)
                     self.assertAlmostEqual(times["gpu communication"], 1_000_000, delta=10_000)
                     self.assertAlmostEqual(times["operators"], cost_ns, delta=50_000)

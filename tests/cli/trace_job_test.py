@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom trace critical-path`, `collectives`, `stragglers` and `roofline` on traces made here."""
+"""`headroom trace critical-path`, `collectives`, `stragglers` and `roofline` on generated traces."""
 import json
 import unittest
 
@@ -66,7 +66,7 @@ class TraceOfAJob(CommandLineTest):
         self.assertEqual(len(tables["skews"]), 2)
         row = tables["skews"][0]
         self.assertEqual((row["latency_ns"], row["skew_ns"], row["last_rank"]), (400_000, 300_000, 1))
-        self.assertAlmostEqual(row["bus_bandwidth_gb_s"], 1.75)  # 700,000 bytes in 400 us, 2 (2 - 1) / 2
+        self.assertAlmostEqual(row["bus_bandwidth_gb_s"], 1.75)  # 700,000 bytes in 400 us, factor 2 (2 - 1) / 2
         self.assertEqual(tables["unmatched"], [])
         tables = self.tables("stragglers", *ranks)
         late, first = tables["ranks"][0], tables["lateness"][0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom trace merge`: the traces of the ranks of a job as one."""
+"""`headroom trace merge`."""
 import collections
 import gzip
 import json
@@ -25,7 +25,7 @@ def all_reduce(ts, dur, correlation):
 
 
 def rank_events(lateness, ahead=0.0, steps=3):
-    """In each step an operator, its kernel, and an all-reduce to which the rank comes `lateness` late; its clock is ahead."""
+    """Per step an operator, its kernel, and an all-reduce joined `lateness` late."""
     events = [{"ph": "M", "name": "process_name", "pid": 900, "tid": 0, "args": {"name": "python"}},
               {"ph": "M", "name": "process_sort_index", "pid": 900, "tid": 0, "args": {"sort_index": 900}}]
     for step in range(steps):
@@ -49,7 +49,7 @@ class Merge(CommandLineTest):
         return path
 
     def job(self):
-        """Rank 1 comes 50 us late; its clock is 40 us ahead, and counts from another time."""
+        """Rank 1 is 50 us late; its clock is 40 us ahead, with another origin."""
         return [self.write("rank0.json", rank_events(0), rank=0, baseTimeNanoseconds=5_000_000),
                 self.write("rank1.json", rank_events(50, ahead=40), rank=1, baseTimeNanoseconds=7_000_000)]
 
@@ -75,7 +75,7 @@ class Merge(CommandLineTest):
             self.assertEqual(*tables, analysis)
 
     def test_clocks_are_aligned(self):
-        # 2,040 us between the clocks, of which the median rank has half.
+        # 2,040 us between the clocks; the median rank gets half.
         merged, result = self.merged(*self.job())
         clocks = tables_of(result)["clocks"]
         self.assertEqual([row["moved_ns"] for row in clocks], [1_020_000, -1_020_000])
@@ -98,7 +98,7 @@ class Merge(CommandLineTest):
         merged, _ = self.merged(*self.job())
         of_rank = [[e for e in merged["traceEvents"] if e.get("pid") in pids and e.get("cat") != "collective"]
                    for pids in ((0, 900), (10_000_000, 10_000_900))]
-        # A name for the device's process and a place for it: the files give them to the host alone.
+        # Without the names that the files give only to the host.
         self.assertEqual([len(events) for events in of_rank], [25, 25])
         self.assertEqual({e["args"]["device"] for e in of_rank[1] if e.get("cat") == "kernel"}, {100})
         for key in ("correlation", "External id", "Sequence number"):
@@ -148,7 +148,7 @@ class Merge(CommandLineTest):
         for begin, end in zip(arrows[::2], arrows[1::2]):
             self.assertEqual((begin["pid"], begin["tid"], end["pid"], end["tid"]), (10_000_000, 20, 0, 20))
             self.assertEqual((begin["id"], begin["ts"], begin["name"]), (end["id"], end["ts"], "all_reduce"))
-            # Each end lies in an event, which viewers hang it on.
+            # Viewers attach each end to an enclosing event.
             for point in (begin, end):
                 self.assertTrue([e for e in reduces if e["pid"] == point["pid"] and e["ts"] <= point["ts"] < e["ts"] + e["dur"]])
         self.assertEqual(len({e["id"] for e in arrows}), 3)
@@ -236,7 +236,7 @@ class Merge(CommandLineTest):
         self.assertIn("2 files do not tell their rank: taken by their places", result.stderr)
 
     def test_clocks_of_different_eras_are_refused(self):
-        """Where no collective tells how to move them."""
+        """Without a collective that relates them."""
         first = self.write("rank0.json", [kernel("k", 10, 5, 1)], baseTimeNanoseconds=2 * 10**18)
         second = self.write("rank1.json", [kernel("k", 10, 5, 1)], baseTimeNanoseconds=-2 * 10**18)
         self.assert_refused(self.merge(first, second, "-o", self.folder / "out.json"), "decades")
@@ -258,12 +258,12 @@ class Merge(CommandLineTest):
         self.assertFalse((self.folder / "out.json").exists())
 
     def interrupted_merge(self, steps):
-        """How it ends, what it said, and whether anything was left; a busy machine may be done before it is interrupted."""
+        """Returns exit code, output and leftovers; the merge may finish before the interrupt."""
         out = self.folder / "out.json"
         files = [self.write(f"rank{rank}.json", rank_events(0, steps=steps)) for rank in range(2)]
         before = sorted(self.folder.iterdir())
         process = subprocess.Popen([HEADROOM, "trace", "merge", *files, "-o", out], stderr=subprocess.PIPE, text=True)
-        # Once the pieces are being written both readings have begun.
+        # Once pieces are written, both readings have begun.
         while process.poll() is None and sorted(self.folder.iterdir()) == before:
             pass
         process.send_signal(signal.SIGINT)
@@ -286,7 +286,7 @@ def gpu_times(tables):
 @unittest.skipUnless(PLANT.is_file(), "the shared traces are not here")
 class RealRanks(CommandLineTest):
     def assert_holds_all(self, files):
-        """The merged trace has the events of the ranks, and of each the same GPU time; in no way is it broken."""
+        """The merge is valid and has each rank's events and GPU time."""
         out = self.folder / "merged.json.zst"
         merging = headroom("trace", "merge", *files, "-o", out, "--json", "-")
         self.assert_exit(merging, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom-trace-mpi: the same tables as one process, whatever number of processes shares the traces."""
+"""headroom-trace-mpi: the same tables for any number of processes."""
 import json
 import os
 import shutil
@@ -14,7 +14,7 @@ MPIRUN = shutil.which("mpirun")
 
 
 def mpirun(processes, *arguments):
-    # More processes than cores, and root in a container: both are refused unless allowed.
+    # OpenMPI refuses root and oversubscription unless allowed.
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
     return subprocess.run([MPIRUN, "-n", str(processes), PROGRAM, *map(str, arguments), "--no-store"],

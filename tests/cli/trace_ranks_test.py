@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom trace` on several traces: the ranks of one job."""
+"""`headroom trace` on the ranks of one job."""
 import json
 import unittest
 
@@ -104,7 +104,7 @@ CASES = SHARED.parent / "cases" / "trace"
 @unittest.skipUnless(CASES.is_dir(), "the shared cases are not here")
 class LateRanks(CommandLineTest):
     def files(self, case, change=lambda rank, events: events):
-        """The ranks of a case, with their events changed."""
+        """Writes the ranks of a case with changed events."""
         folder = self.folder / case
         folder.mkdir(exist_ok=True)
         for rank in range(4):
@@ -114,7 +114,7 @@ class LateRanks(CommandLineTest):
         return folder
 
     def moved(self, apart_us):
-        """The clocks of the second node are ahead."""
+        """The second node's clocks are ahead."""
         return lambda rank, events: [{**e, "ts": e["ts"] + (apart_us if rank >= 2 else 0)} for e in events]
 
     def found(self, folder):

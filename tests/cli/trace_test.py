@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom trace ANALYSIS FILE`: options, tables, files, records, exit codes, and what comes slowly."""
+"""`headroom trace ANALYSIS FILE`."""
 import contextlib
 import csv
 import io
@@ -88,7 +88,7 @@ class OneTrace(CommandLineTest):
         absent = trace("utilization", "--pytorch-compat", "--length", "0.001", "--json", self.folder / "absent.json")
         self.assert_refused(absent, "absent.json")
         self.assertFalse((self.folder / "absent.json").exists())
-        # PyTorch's is the only figure for which --json may name the trace.
+        # Only PyTorch's figure lets --json name the trace.
         self.assert_refused(trace("utilization", "--json", file), "which trace?")
         self.assertEqual(file.read_bytes(), before)
 
@@ -133,7 +133,6 @@ class OneTrace(CommandLineTest):
                     self.assertEqual(first[:46], "trust: 1 impossible duration left out (5.00 s ")
         busy = json.loads(trace("utilization", file, "--json", "-").stdout)["trace"]
         self.assertIn("trust: 1 impossible duration", busy["answer"][0])
-        # Twice the file: two ranks with the same fault say it once.
         both = trace("kernels", file, write_trace(self.folder / "other.json", events), "--json", "-")
         self.assertEqual(sum("trust" in line for line in json.loads(both.stdout)["trace"]["answer"]), 1)
 
@@ -298,7 +297,7 @@ class Records(CommandLineTest):
 
 
 class SlowFiles(CommandLineTest):
-    """A pipe gives the trace piece by piece, so that what happens in between does not hang on the machine's speed."""
+    """A pipe makes them independent of the machine's speed."""
 
     def start(self, *arguments, **options):
         self.pipe = self.folder / "slow.json"
@@ -311,7 +310,7 @@ class SlowFiles(CommandLineTest):
     def test_ctrl_c_ends_it_cleanly(self):
         output = self.folder / "out.json"
         process, text = self.start("--json", output, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        with open(self.pipe, "wb", buffering=0) as pipe:  # opened once the program reads
+        with open(self.pipe, "wb", buffering=0) as pipe:  # opens once the program reads
             pipe.write(text[:1000])
             process.send_signal(signal.SIGINT)
             with contextlib.suppress(BrokenPipeError):
@@ -328,7 +327,7 @@ class SlowFiles(CommandLineTest):
         os.close(theirs)
         with open(self.pipe, "wb", buffering=0) as pipe:
             pipe.write(text[:-1000])
-            time.sleep(0.6)  # progress waits half a second before it is drawn
+            time.sleep(0.6)  # progress is drawn after half a second
             pipe.write(text[-1000:])
         out, _ = process.communicate(timeout=60)
         seen = b""

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The gains that `headroom trace findings` claims, against simulated programs with and without the cause: a small run of
-bench/trace_truth.py."""
+"""A small run of bench/trace_truth.py."""
 import json
 import pathlib
 import subprocess

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A runner whose recorder makes up what a GPU did, for the tests of the command line: they need none.
+// A runner whose recorder invents GPU activity.
 #include <chrono>
 #include <fstream>
 #include <functional>
@@ -50,7 +50,7 @@ headroom::trace::RecordedWork kernel(const std::string& name, std::int64_t from_
   return work;
 }
 
-/// Two streams that overlap from 30 to 40 us, and a gap: busy for 10 to 60 and 70 to 75 us.
+/// Two streams that overlap from 30 to 40 us: busy for 10 to 60 and 70 to 75 us.
 void write_trace(const std::string& file, bool has_gpu, bool is_whole) {
   headroom::trace::DeviceActivity activity;
   activity.program = "tracing_runner";
