@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom.cache, on functions and programs that pretend to compile."""
+"""headroom.cache, with pretended compilations."""
 import importlib
 import os
 import sys
@@ -10,7 +10,7 @@ from unittest import mock
 import headroom as hr
 from scratch import HEADROOM, ScratchTest
 
-# What it "compiles" takes the time that it says: its clock stands still otherwise. Of any cache only the name counts.
+# "Compiling" advances a fake clock by the stated time. Only cache names matter.
 COMPILER = """
 import os, pathlib, time
 INDUCTOR, TEMPORARY = (pathlib.Path(os.environ.get(name, "/none")) for name in ("TORCHINDUCTOR_CACHE_DIR", "TMPDIR"))
@@ -45,7 +45,7 @@ class Cache(ScratchTest):
         os.chdir(self.folder)
 
     def imported(self, name, folder):
-        """The module `name` of `folder`, which is in the path of modules for this test."""
+        """Imports `name` from `folder` for this test."""
         sys.path.insert(0, str(folder))
         self.addCleanup(sys.path.remove, str(folder))
         self.addCleanup(sys.modules.pop, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom.cache on the inductor of a torch 2: where it keeps what `headroom cache` takes for its caches."""
+"""headroom.cache with the inductor of torch 2."""
 import os
 import subprocess
 import sys
@@ -29,7 +29,7 @@ class Inductor(ScratchTest):
         self.assertIn("cold was cold", result.stderr)
         for cache in ("inductor.aot_autograd", "inductor.code", "inductor.fx_graph", "inductor.headers"):
             self.assertIn(f'"{cache}"', result.stdout)
-        # What torch keeps for the next process and no layer has would stand here.
+        # Lists caches that belong to no layer.
         self.assertNotIn("TMPDIR/torchinductor", result.stderr)
 
 

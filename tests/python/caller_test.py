@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions run with what the caller's thread has set for itself, and headroom puts back what it sets."""
+"""Functions run with the settings of the caller's thread, which are restored afterwards."""
 import asyncio
 import contextvars
 import decimal
@@ -25,7 +25,7 @@ needs_numpy = unittest.skipIf(importlib.util.find_spec("numpy") is None, "numpy 
 
 
 def seen(look, **options):
-    """What `look` returned in the calls that were measured."""
+    """Returns the values of `look` in the measured calls."""
     found = []
     measured = hr.time(lambda: found.append(look()), **{**BRIEF, **options})
     return set(found) if not measured.failure else measured.failure
@@ -161,7 +161,7 @@ class Interrupted(unittest.TestCase):
             raise Alarm
         self.addCleanup(signal.signal, signal.SIGUSR1, signal.signal(signal.SIGUSR1, handler))
         threads = threading.active_count()
-        # It arrives in a call, whose failure it is, or between two.
+        # The signal arrives in a call, which fails, or between two.
         self.signal_in(1.5, signal.SIGUSR1)
         try:
             self.assertIn("Alarm", hr.time(len, "abc", bytes=1 << 28, precision="0.0001%", max_time="60s").failure)
@@ -197,7 +197,7 @@ class Interrupted(unittest.TestCase):
 
 
 class ThreadsOfExperiments(ScratchTest):
-    """Cases are interleaved inside of their functions, so they have threads of their own: what can be carried there is."""
+    """Cases interleave inside their functions and so have separate threads."""
 
     def test_what_the_script_has_set_is_carried(self):
         self.write("bench.py", """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments in Python: declared, measured beside native ones, and misbehaving in every way."""
+"""Experiments in Python, also misbehaving ones."""
 import json
 import os
 import pathlib
@@ -16,7 +16,7 @@ HEAD = "import headroom as hr\n"
 
 class Experiments(ScratchTest):
     def reason(self, body, **options):
-        """Why the experiment with this body in it failed, or was skipped."""
+        """Returns why an experiment with this body failed or was skipped."""
         lines = "".join(f"    {line}\n" for line in body.splitlines())
         self.write("bench.py", f"{HEAD}@hr.experiment\ndef case(state):\n{lines}@hr.experiment\ndef fine(state):\n"
                                "    state.measure(lambda: None)\nhr.main()\n")
@@ -69,7 +69,7 @@ class Experiments(ScratchTest):
         self.assertIn("calling it from Python costs", said)
         _, records, said = self.measure("bench.py", "--subtract-overhead")
         self.assertIn("which were taken off", said)
-        # A body this short takes less than twenty calls of one that does nothing, on any machine.
+        # Holds on any machine.
         latency, overhead = self.one(records, metric="latency"), self.one(records, metric="python")
         self.assertLess(latency["metric"]["value"] * 1e3, 20 * overhead["metric"]["value"])
 
@@ -136,7 +136,7 @@ def case(state):
         self.assertGreater(max(last - first for first, last in timed), 300)
         for first, last in timed:
             self.assertEqual(launched[first:last], [place % 7 for place in range(last - first)])
-            # What a copy left in the cache has made room: the turn before it was whole.
+            # The previous turn was complete.
             self.assertEqual(launched[first - 1] if first else 6, 6)
         reasons = {record["model"]["name"]: record["outcome"]["reason"] for record in records}
         self.assertIn("needs 8.0 GiB of the device's memory, 4.0 GiB are available", reasons["large"])

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.cuda of a GPU that is not there, for tests: a launch takes a microsecond of its clock, and graphs launch what they captured."""
+"""A fake torch.cuda: a launch takes a microsecond of its clock, and graphs replay captured launches."""
 import contextlib
 import types
 
 
 class FakeCuda:
     def __init__(self, free_memory=1 << 40):
-        self.launched = []  # of all that ran, in order
-        self.timed = []  # (first, last) place in it between two events
+        self.launched = []  # all that ran, in order
+        self.timed = []  # (first, last) index in it between two events
         self._capturing = None
         self._free_memory = free_memory
         cuda = self

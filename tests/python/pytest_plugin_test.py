@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`pytest --headroom`; exit code 77 where there is no pytest."""
+"""`pytest --headroom`; exit code 77 without pytest."""
 import importlib.util
 import json
 import os
@@ -60,7 +60,7 @@ HABITS = """
         pass
 """
 
-# headroom, whose `diff` does not know that other programs or the hypervisor took time: that would be a doubt.
+# headroom whose `diff` ignores noise of other programs and the hypervisor.
 QUIET_DIFF = """#!{python}
 import json, os, sys
 for path in sys.argv[2:] if sys.argv[1] == "diff" else ():
@@ -141,7 +141,7 @@ class Plugin(ScratchTest):
         quiet = self.write("quiet_headroom", QUIET_DIFF.format(python=sys.executable, program=HEADROOM))
         quiet.chmod(0o755)
         gate = ("--headroom-gate", "20%", "--headroom-run-spread", "2%", "--headroom-baseline", "base.json")
-        # Twenty times as long is slower, whatever else this machine does.
+        # Twenty times as long is slower on any machine.
         for nap, program, more, code in (("0.002", HEADROOM, ("--headroom-json", "base.json"), 0), ("0.002", HEADROOM, gate, 0),
                                          ("0.04", quiet, gate, 1)):
             result = self.call(sys.executable, "-m", "pytest", "-q", "-p", "headroom.pytest_plugin", "-p", "no:cacheprovider", "--headroom",
@@ -193,7 +193,7 @@ class Plugin(ScratchTest):
             """)
         self.write("test_more.py", "def test_more(headroom): headroom(int)\n")
         self.assert_passes(self.measure("--headroom-json", "base.json"))
-        # No verdict on times: with so wide a margin and spread nothing is slower.
+        # With such a margin and spread no time is slower.
         gate = ("-m", "pytest", "-q", "-p", "headroom.pytest_plugin", "-p", "no:cacheprovider", "--headroom", "--headroom-no-store",
                 "--headroom-max-time", "50ms", "--headroom-gate", "99%", "--headroom-run-spread", "50%", "--headroom-baseline", "base.json")
         for variable, selection, failures, words in (
@@ -491,7 +491,7 @@ class Plugin(ScratchTest):
                     benchmark.pedantic(int, **wrong)
             """)
         self.assert_passes(self.pytest())
-        # So many rounds are made, whatever --headroom-max-time says.
+        # pedantic() fixes the rounds, whatever --headroom-max-time says.
         self.assert_passes(self.measure("--headroom-json", "r.json", "--headroom-max-time", "1ms"),
                            "as pedantic() says how many calls: test_it.py::test_grouped")
         counted = next(one for one in self.records() if one["axes"].get("iterations") == 4)
@@ -663,5 +663,5 @@ if __name__ == "__main__":
     if importlib.util.find_spec("pytest") is None:
         print("skipped: pytest is not installed (apt-get install python3-pytest)")
         sys.exit(77)
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # what else is installed is none of this
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # ignore installed plugins
     unittest.main()

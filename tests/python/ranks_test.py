@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's own ranks beside headroom's, and headroom.dispatch and ddp under torchrun, with a torch 2 (HEADROOM_TORCH_PYTHON, else
-this Python's); without one, what is said of its absence."""
+"""PyTorch's ranks with headroom's, and dispatch and ddp under torchrun, with a torch 2 (HEADROOM_TORCH_PYTHON, else this Python's); also
+without torch."""
 import json
 import os
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the package share: a folder of their own, and calls of the program with scripts in it."""
+"""Shared: a scratch folder, and runs of headroom with scripts in it."""
 import json
 import os
 import pathlib
@@ -30,13 +30,13 @@ class ScratchTest(unittest.TestCase):
                               stdin=subprocess.DEVNULL, env=told)
 
     def measure(self, *arguments, **options):
-        """(exit code, records, standard error) of `headroom run ARGUMENTS`."""
+        """Returns (exit code, records, standard error)."""
         result = self.call(HEADROOM, "run", *arguments, *BRIEF, "--json", "-", **options)
         records = json.loads(result.stdout)["records"] if result.stdout.strip() else []
         return result.returncode, records, result.stderr
 
     def one(self, records, backend="python", metric=None):
-        """The record of a backend: of a metric, or why there is none."""
+        """Returns the record of a backend and metric."""
         found = [record for record in records if record["model"]["backend"] == backend and
                  (metric is None or record["metric"]["name"] == metric)]
         self.assertTrue(found, f"no {backend} {metric} in {[(r['model'], r['metric']) for r in records]}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables by the Arrow C data interface, read as a consumer in C reads them."""
+"""Tables by the Arrow C data interface, read as by a C consumer."""
 import array
 import ctypes
 import gc
@@ -90,7 +90,7 @@ class Tables(unittest.TestCase):
         capsule = hr.Table(TABLE, {"count": "ns"}, {"of": "a test"}).__arrow_c_stream__()
         stream = address_of(capsule, b"arrow_array_stream")
         told = _arrow.Stream.from_address(stream)
-        # Memory of a consumer may hold anything.
+        # A consumer's memory may be uninitialised.
         schema, batch = (kind.from_buffer(bytearray(b"\xff" * ctypes.sizeof(kind))) for kind in (_arrow.Schema, _arrow.Array))
         self.assertEqual(call(told.get_schema, ctypes.c_int, stream, ctypes.addressof(schema)), 0)
         self.assertEqual(call(told.get_next, ctypes.c_int, stream, ctypes.addressof(batch)), 0)

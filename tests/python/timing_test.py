@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom.time and headroom.compare: functions of this process."""
+"""headroom.time and headroom.compare."""
 import asyncio
 import fractions
 import functools
@@ -46,7 +46,7 @@ class Napping:
 
 class Timing(unittest.TestCase):
     def test_a_function_and_its_interval(self):
-        # Few samples have no interval: time enough for many, on a busy machine, too.
+        # Enough time for an interval on a busy machine.
         measured = hr.time(slow, **{**BRIEF, "max_time": "2s"})
         self.assertGreater(measured.time_ns, 2e6)
         self.assertLessEqual(measured.interval_ns[0], measured.time_ns)
@@ -118,7 +118,7 @@ class Timing(unittest.TestCase):
     def test_a_call_ends_within_its_time(self):
         begin = time.monotonic()
         compared = hr.compare({"fine": slow, "endless": lambda: time.sleep(12)}, max_time=5, threads=1)
-        # The call that was under way is not ended: it is the caller's. The rest is.
+        # Only a running call may exceed the limit.
         self.assertLess(time.monotonic() - begin, 30)
         self.assertIn("not reached within --max-time 5", compared["endless"].failure)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands on a torch 2 of Python: that of HEADROOM_TORCH_PYTHON, else this one; without it, what is said of its absence."""
+"""What needs a torch 2 (HEADROOM_TORCH_PYTHON, else this Python's); also without torch."""
 import os
 import pathlib
 import subprocess
@@ -71,7 +71,7 @@ class WithTorch(ScratchTest):
         self.assertIn("Llama-2", tokens["model"]["extra_info"]["model"])
 
     def test_the_experiments_of_gpt_fast_on_a_gpu(self):
-        """On one that is not there: what they put on the device, where, and how it is timed."""
+        """With a fake GPU."""
         self.write("bench.py", f"""
             import importlib, sys, types
             sys.path.append({str(pathlib.Path(__file__).parent)!r})
@@ -182,7 +182,7 @@ class WithTorch(ScratchTest):
 
 class WithoutTorch(ScratchTest):
     def test_its_absence_is_a_reason(self):
-        # -S: without site-packages, and so without torch
+        # -S: without site-packages, hence without torch
         self.write("python", '#!/bin/sh\nexec ' + sys.executable + ' -S "$@"\n').chmod(0o755)
         code, records, said = self.measure("--python", "gpt_fast", "gemv", "-a", "D=64", "-a", "dtype=bf16",
                                            environment={"HEADROOM_PYTHON": str(self.folder / "python")})

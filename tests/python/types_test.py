@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of the package, by mypy --strict; exit code 77 where there is none."""
+"""The package's types, by mypy --strict; exit code 77 without mypy."""
 import pathlib
 import shutil
 import subprocess
