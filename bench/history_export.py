@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Time and peak memory of exporting a long history. Exits with 1 if 100,000 runs take more than 10 s or the export differs from the input.
+"""Time and peak memory of exporting a long history. Exits with 1 if 100,000 runs take more than 10 s, the peak is above 100 MB, or the
+export differs from the input.
 
   bench/history_export.py build/release/bin [--scratch FOLDER] [--runs 100000]
 """
@@ -13,6 +14,7 @@ import tempfile
 from child_process import run
 
 GOAL_S_PER_RUN = 10 / 100_000
+GOAL_BYTES = 100e6
 
 
 def document(runs):
@@ -45,7 +47,7 @@ def main():
         found = json.loads((folder / "all.json").read_text())
         right = [[part["values"] for part in record["samples"]] for record in found["records"]] == \
                 [[part["values"] for part in record["samples"]] for record in given["records"]]
-        fine = right and exported.wall_s <= GOAL_S_PER_RUN * options.runs
+        fine = right and exported.wall_s <= GOAL_S_PER_RUN * options.runs and exported.peak_bytes <= GOAL_BYTES
         print(f"{options.runs} runs: stored in {stored.wall_s:.2f} s, exported in {exported.wall_s:.2f} s ({exported.cpu_s:.2f} s of CPU), "
               f"peak {exported.peak_bytes / 1e6:.0f} MB, {'right' if right else 'WRONG'}")
     return 0 if fine else 1

@@ -11,6 +11,7 @@ import json
 import pathlib
 import random
 import sqlite3
+import struct
 import sys
 import tempfile
 
@@ -31,16 +32,37 @@ def first_run(series, chance):
     return {"headroom": {"schema": 1, "version": "0.1.0"}, "environments": [environment], "records": records}
 
 
+def row_check(columns):
+    """As in src/headroom/history/stored_rows.cpp."""
+    state = 0x4844524d
+
+    def add(word):
+        nonlocal state
+        state = (state ^ word & (1 << 64) - 1) * 0x9e3779b97f4a7c15 & (1 << 64) - 1
+        state ^= state >> 32
+    for value in columns:
+        add({int: 1, float: 2, str: 3}[type(value)])
+        if isinstance(value, str):
+            content = value.encode()
+            add(len(content))
+            for at in range(0, len(content), 8):
+                add(int.from_bytes(content[at:at + 8], "big"))
+        else:
+            add(value if isinstance(value, int) else struct.unpack("<Q", struct.pack("<d", value))[0])
+    return state - (1 << 64) if state >> 63 else state
+
+
 def add_run(database, number, rows, chance, halfway):
     """Adds a copy of the first run, an hour after the last; every tenth series is slower from `halfway` on."""
-    time = 1_700_000_000 + 3600 * number
-    run_id = database.execute("INSERT INTO runs (time, fingerprint, git_sha, git_branch, git_repo, headroom_version, command, records, digest) "
-                              "VALUES (?, 'bench-machine', ?, 'main', '', '0.1.0', 'headroom run', ?, '')", (time, f"{number:040x}", len(rows))).lastrowid
+    run_id, time, revision = number + 1, 1_700_000_000 + 3600 * number, f"{number:040x}"
+    row = (run_id, time, "bench-machine", revision, "main", "", "0.1.0", "headroom run", len(rows), "")
+    database.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, row_check(row)))
     database.execute("INSERT INTO environments SELECT ?, content FROM environments WHERE run = 1", (run_id,))
-    levels = [(11 if series % 10 == 0 and number >= halfway else 10) * (1 + 0.01 * chance.random()) for _, series, _, _ in rows]
-    database.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, 0.95, ?, ?)",
-                         [(run_id, position, series, time, level, level * 0.99, level * 1.01, samples, content)
-                          for (position, series, samples, content), level in zip(rows, levels)])
+    for position, series, samples, content in rows:
+        level = (11 if series % 10 == 0 and number >= halfway else 10) * (1 + 0.01 * chance.random())
+        row = (run_id, position, series, time, level, level * 0.99, level * 1.01, 0.95, samples)
+        database.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                         (*row, content, row_check((*row, revision, "main", "0.1.0"))))
 
 
 def main():

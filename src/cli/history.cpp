@@ -24,6 +24,7 @@
 #include "headroom/console/option_table.h"
 #include "headroom/console/output.h"
 #include "headroom/console/program.h"
+#include "headroom/files/compressed_file.h"
 #include "headroom/history/series_story.h"
 #include "headroom/history/store.h"
 #include "headroom/record/formats.h"
@@ -374,14 +375,23 @@ ExitCode history_export(const Arguments& arguments) {
   const auto store = open_store(place, StoreAccess::kRead);
   std::vector<std::int64_t> runs;
   for (const std::string& reference : references) runs.push_back(store->find_run(reference));
-  if (references.empty()) {
-    for (const StoredRun& run : store->runs()) runs.push_back(run.id);
-  }
-  const std::vector<Record> records = store->records(runs);
-  write_file_atomically(file, to_json_text(records));
-  print_text(fmt::format("{} of {} written to {}\n", counted(records.size(), "result"),
-                         counted(runs.size(), "run"), file),
-             stderr);
+  std::size_t results = 0;
+  FileWriter writer(file);
+  store->at_one_moment([&] {
+    if (references.empty()) runs = store->run_ids();
+    write_json_text(
+        runs.size(), [&](std::size_t at) { return store->environment(runs[at]); },
+        [&](std::size_t at) {
+          std::vector<Record> records = store->records(runs[at]);
+          results += records.size();
+          return records;
+        },
+        [&writer](std::string_view text) { writer.write(text); });
+  });
+  writer.finish();
+  print_text(
+      fmt::format("{} of {} written to {}\n", counted(results, "result"), counted(runs.size(), "run"), file),
+      stderr);
   return ExitCode::kFine;
 }
 
@@ -495,10 +505,11 @@ ExitCode history_repair(const Arguments& arguments) {
   const auto store = open_store(place);
   const RepairResult result = store->repair();
   if (!result.copy.empty()) say("what was there before is in {}", result.copy);
-  print_text(
-      fmt::format("{}: {} and {} removed, {} mended\n", store->name(), counted(result.runs_removed, "run"),
-                  counted(result.records_removed, "result"), counted(result.records_mended, "result")),
-      stdout);
+  print_text(fmt::format("{}: {} and {} removed, {}, {} and {} series mended\n", store->name(),
+                         counted(result.runs_removed, "run"), counted(result.records_removed, "result"),
+                         counted(result.records_mended, "result"), counted(result.runs_mended, "run"),
+                         result.series_mended),
+             stdout);
   return ExitCode::kFine;
 }
 

@@ -9,7 +9,7 @@ import unittest
 import xml.etree.ElementTree
 
 from command_line import BIN, HEADROOM, CommandLineTest, headroom
-from site_history import HOSTILE, fill, record, records_of_run, run_file
+from site_history import HOSTILE, START, fill, record, records_of_run, run_file
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 FILLING_DISK = next((BIN.parent / "lib").glob("libfilling_disk.so"))
@@ -236,16 +236,11 @@ class HistorySiteTest(CommandLineTest):
         self.assertIn("run 2: damaged", samples[1]["problem"])
 
     def test_long_series_are_thinned_and_that_is_said(self):
-        fill(self.folder, self.store, runs=2)
-        subprocess.run(["python3", "-c", """
-import sqlite3, sys
-d = sqlite3.connect(sys.argv[1])
-for run in range(3, 3001):
-    d.execute("insert into runs select ?, time + ?, fingerprint, git_sha, git_branch, git_repo, headroom_version, command, records, '' from runs where id = 1",
-              (run, 60 * run))
-    d.execute("insert into records select ?, position, series, time + ?, value + (? * 7 % 11) / 100.0, low, high, confidence, samples, content "
-              "from records where run = 1", (run, 60 * run, run))
-d.commit()""", str(self.store)], check=True)
+        environments = [{"fingerprint": "machine-a", "timestamp": START + 60 * i} for i in range(3000)]
+        records = [{**record(name, level + i * 7 % 11 / 100), "environment": i} for i in range(3000) for name, level in (("gemv", 10), ("mlp", 5))]
+        runs = self.folder / "runs.json"
+        runs.write_text(json.dumps({"headroom": {"schema": 1, "version": "0.1.0"}, "environments": environments, "records": records}))
+        self.assert_exit(headroom("history", "import", runs, "--store", self.store), 0)
         start = time.monotonic()
         self.made(written=2)
         self.assertLess(time.monotonic() - start, 20)

@@ -340,6 +340,23 @@ class HistoryTest(CommandLineTest):
         self.assert_refused(self.history(store="postgresql://me:secret@127.0.0.1:1/db"), "cannot open the history")
         self.assertNotIn("secret", self.history(store="postgresql://me:secret@127.0.0.1:1/db").stderr)
 
+    def peak_of(self, *arguments):
+        """The most memory that an export takes, in bytes."""
+        process = subprocess.Popen([HEADROOM, "history", "export", *map(str, arguments), "--store", self.store], stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        return used.ru_maxrss * 1024
+
+    def test_an_export_takes_no_more_memory_for_more_runs(self):
+        samples = [{"pid": 1, "iterations": 1, "warmup": 0, "rounds": list(range(20_000)), "values": [i / 7 for i in range(20_000)]}]
+        self.assert_exit(self.history("import", *(self.write_run(i, [{**record("gemv", 10 + i), "samples": samples}]) for i in range(40))), 0)
+        one, all_of_them = self.folder / "one.json", self.folder / "all.json"
+        least = self.peak_of(one, "@1")
+        self.assertLess(self.peak_of(all_of_them), least + 10e6)
+        self.assertGreater(all_of_them.stat().st_size, 15e6)
+        self.assertEqual(len(json.loads(all_of_them.read_text())["records"]), 40)
+
     def test_place_comes_from_the_environment(self):
         run = self.write_run(1, [record("gemv", 1)])
         environment = {**os.environ, "HEADROOM_STORE": str(self.store)}

@@ -4,6 +4,7 @@
 #include <libpq-fe.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -173,8 +174,8 @@ const Libpq& libpq() {
 
 class PostgresqlDatabase final : public Database {
  public:
-  explicit PostgresqlDatabase(const std::string& url)
-      : pq_(libpq()), name_(without_secrets(url)), patience_(patience()) {
+  PostgresqlDatabase(const std::string& url, const StoreWaiting& waiting)
+      : pq_(libpq()), name_(without_secrets(url)), patience_(patience()), waiting_(waiting) {
     const std::array<const char*, 4> keys{"client_encoding", "dbname", "fallback_application_name", nullptr};
     const std::array<const char*, 4> values{"UTF8", url.c_str(), "headroom", nullptr};
     connection_ = pq_.start_connecting(keys.data(), values.data(), 1);
@@ -232,13 +233,14 @@ class PostgresqlDatabase final : public Database {
   /// the wait. Throws Error; the connection is then unusable.
   void await(short events) {
     pollfd file{pq_.socket(connection_), events, 0};
-    const int ready = ::poll(&file, 1, static_cast<int>(patience_.count()));
+    const auto longest = waiting_.is_interrupted() ? std::min(patience_, waiting_.interrupted) : patience_;
+    const int ready = ::poll(&file, 1, static_cast<int>(longest.count()));
     if (ready > 0) return;
     is_lost_ = true;
     if (ready < 0 && errno == EINTR) throw Error("interrupted while waiting for the server");
     throw Error(fmt::format(
         "the server did not answer within {:g} s (HEADROOM_STORE_TIMEOUT says how long it may take)",
-        std::chrono::duration<double>(patience_).count()));
+        std::chrono::duration<double>(longest).count()));
   }
 
   void connect() {
@@ -327,23 +329,18 @@ class PostgresqlDatabase final : public Database {
   const Libpq& pq_;
   std::string name_;
   std::chrono::milliseconds patience_;
+  StoreWaiting waiting_;
   PGconn* connection_ = nullptr;
   bool is_lost_ = false;
   std::map<std::string, std::string> statements_;
 };
 
-std::int64_t number(Database& database, const std::string& sql) {
-  std::int64_t result = 0;
-  database.execute(sql, {}, [&result](const SqlRow& row) { result = std::get<std::int64_t>(row.at(0)); });
-  return result;
-}
-
 enum class Contents { kNothing, kOurs, kOther };
 
 Contents contents(Database& database) {
   const std::string tables = "SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'headroom'";
-  if (number(database, tables) == 0) return Contents::kNothing;
-  const bool ours = number(database, tables + " AND tablename = 'headroom_store'") == 1;
+  if (database.number(tables) == 0) return Contents::kNothing;
+  const bool ours = database.number(tables + " AND tablename = 'headroom_store'") == 1;
   return ours ? Contents::kOurs : Contents::kOther;
 }
 
@@ -364,10 +361,26 @@ void make_tables(Database& database) {
   }
 }
 
+/// Throws Error if the schema has a view, a trigger or a rule: none is ours, and any would take part in
+/// statements of ours.
+void require_own_schema(Database& database) {
+  constexpr const char* kStrange =
+      "SELECT 'relation ' || relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
+      "WHERE nspname = 'headroom' AND relkind NOT IN ('r', 'i', 'S') "
+      "UNION ALL SELECT 'trigger ' || tgname::text FROM pg_trigger JOIN pg_class c ON c.oid = tgrelid "
+      "JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'headroom' AND NOT tgisinternal "
+      "UNION ALL SELECT 'rule ' || rulename::text FROM pg_rules WHERE schemaname = 'headroom'";
+  database.execute(kStrange, {}, [&database](const SqlRow& row) {
+    refuse_strange_schema(database.name(), fmt::format("it has the {}, which headroom did not make",
+                                                       std::get<std::string>(row[0])));
+  });
+}
+
 }  // namespace
 
-std::unique_ptr<Database> open_postgresql(const std::string& url, StoreAccess access) {
-  auto database = std::make_unique<PostgresqlDatabase>(url);
+std::unique_ptr<Database> open_postgresql(const std::string& url, StoreAccess access,
+                                          const StoreWaiting& waiting) {
+  auto database = std::make_unique<PostgresqlDatabase>(url, waiting);
   Contents found = contents(*database);
   if (found == Contents::kNothing) {
     if (access == StoreAccess::kRead) {
@@ -383,7 +396,10 @@ std::unique_ptr<Database> open_postgresql(const std::string& url, StoreAccess ac
     refuse_foreign_database(database->name(), "its schema 'headroom' holds other tables");
   }
   database->execute("SET search_path TO headroom");
-  require_known_schema(number(*database, "SELECT schema_version FROM headroom_store"), database->name());
+  require_own_schema(*database);
+  const std::int64_t version = database->number("SELECT schema_version FROM headroom_store");
+  require_known_schema(version, database->name());
+  database->set_schema(version);
   return database;
 }
 

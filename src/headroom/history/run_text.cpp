@@ -4,17 +4,17 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
-#include <cmath>
+#include <array>
 #include <map>
 #include <memory>
 #include <new>
-#include <set>
+#include <optional>
 #include <stdexcept>
-#include <tuple>
 
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
+#include "headroom/history/stored_rows.h"
 #include "headroom/record/record_json.h"
 
 namespace headroom {
@@ -24,115 +24,26 @@ constexpr int kCompressionLevel = 3;
 /// Far above any record; a damaged frame may claim any size.
 constexpr unsigned long long kLargestText = 1ULL << 31;
 
-SqlValue whole(std::uint64_t number) {
-  return static_cast<std::int64_t>(number);
-}
-
-/// Makes text valid for every database: UTF-8 without NUL. The packed record keeps the original.
-std::string storable(const std::string& raw) {
-  std::string clean = parse_json(dump_json(raw), "text").string();
-  std::erase(clean, '\0');
-  return clean;
-}
-
 const Environment& environment_of(const Record& record) {
   static const Environment kNone;
   return record.environment ? *record.environment : kNone;
 }
 
-/// Equal for records of the same series.
-using SeriesKey = std::tuple<std::string, std::string, std::string>;
-
-/// A record, and whether the run has the same quantity from another runner.
-struct RunRecord {
-  const Record& record;
-  bool compared;
-};
-
-/// Marks quantities that two runners of one run measured, such as two builds. Otherwise the runner is left
-/// out, so that a program keeps its history when it moves to another directory.
-std::vector<RunRecord> run_records(const std::vector<Record>& records) {
-  std::map<std::string, std::set<std::string>> runners;
-  std::vector<std::string> identities;
-  for (const Record& record : records) {
-    identities.push_back(identity(record));
-    runners[identities.back()].insert(record.runner);
-  }
-  std::vector<RunRecord> marked;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    marked.push_back({records[i], runners.at(identities[i]).size() > 1});
-  }
-  return marked;
-}
-
-SeriesKey series_key(const RunRecord& of) {
-  const Record& record = of.record;
-  std::string name = identity(record);
-  if (of.compared) {
-    Json parts = parse_json(name, "identity");
-    parts.push_back(record.runner);
-    name = dump_json(parts);
-  }
-  return {storable(name), storable(environment_of(record).fingerprint), storable(record.metric.unit)};
-}
-
-std::string series_name(const RunRecord& of) {
-  const Record& record = of.record;
-  std::string name = case_name(record);
-  for (const std::string& part : {record.model.backend, record.device, record.caches}) {
-    if (!part.empty()) name += " " + part;
-  }
-  if (record.threads > 0) name += fmt::format(" {}t", record.threads);
-  if (of.compared) name += " runner=" + record.runner;
-  return name;
-}
-
-std::int64_t series_id(Database& database, const SeriesKey& key, const RunRecord& of) {
-  const Record& record = of.record;
-  const std::string& identity = std::get<0>(key);
-  const std::string& fingerprint = std::get<1>(key);
-  const std::string& unit = std::get<2>(key);
-  std::optional<std::int64_t> id;
-  const auto look_up = [&] {
-    database.execute("SELECT id FROM series WHERE identity = $1 AND fingerprint = $2 AND unit = $3",
-                     {identity, fingerprint, unit},
-                     [&id](const SqlRow& row) { id = std::get<std::int64_t>(row[0]); });
+/// Returns the ids of the series of all records. Makes them in the order of their keys, so that two processes
+/// making the same ones cannot deadlock.
+std::vector<std::int64_t> series_ids(Database& database, const std::vector<Record>& records) {
+  const std::vector<SqlRow> rows = series_rows(records);
+  std::map<std::array<std::string, 3>, std::int64_t> ids;
+  const auto key = [](const SqlRow& row) {
+    return std::array{std::get<std::string>(row[0]), std::get<std::string>(row[1]),
+                      std::get<std::string>(row[2])};
   };
-  look_up();
-  if (id) return *id;
-  const std::int64_t lower = lower_column(record.metric.direction);
-  database.execute(
-      "INSERT INTO series (identity, fingerprint, unit, name, metric, lower_is_better) "
-      "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (identity, fingerprint, unit) DO NOTHING",
-      {identity, fingerprint, unit, storable(series_name(of)), storable(record.metric.name), lower});
-  look_up();
-  return id.value();
-}
-
-/// Creates the series of all records in the order of their keys, so that two processes creating the same ones
-/// cannot deadlock.
-std::map<SeriesKey, std::int64_t> series_ids(Database& database, const std::vector<RunRecord>& records) {
-  std::map<SeriesKey, const RunRecord*> keys;
-  for (const RunRecord& record : records) keys.try_emplace(series_key(record), &record);
-  std::map<SeriesKey, std::int64_t> ids;
-  for (const auto& [key, record] : keys) ids[key] = series_id(database, key, *record);
-  return ids;
-}
-
-void insert_record(Database& database, const Record& record, std::int64_t run, std::size_t position,
-                   std::int64_t series, const std::string& content) {
-  const bool measured = record.outcome.kind == Outcome::Kind::kMeasured;
-  const bool has_interval = record.interval && std::isfinite(record.interval->low) &&
-                            std::isfinite(record.interval->high) && measured;
-  const auto of_interval = [&](double Interval::*field) {
-    return has_interval ? SqlValue((*record.interval).*field) : SqlValue();
-  };
-  database.execute(
-      "INSERT INTO records (run, position, series, time, value, low, high, confidence, samples, content) "
-      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-      {run, whole(position), series, whole(environment_of(record).timestamp), stored_value(record),
-       of_interval(&Interval::low), of_interval(&Interval::high), of_interval(&Interval::confidence),
-       whole(sample_count(record)), Blob{pack_text(content)}});
+  std::map<std::array<std::string, 3>, const SqlRow*> keys;
+  for (const SqlRow& row : rows) keys.try_emplace(key(row), &row);
+  for (const auto& [of, row] : keys) ids[of] = series_id(database, *row);
+  std::vector<std::int64_t> found;
+  for (const SqlRow& row : rows) found.push_back(ids.at(key(row)));
+  return found;
 }
 
 }  // namespace
@@ -182,11 +93,6 @@ std::string digest_of(std::string_view text) {
   return fmt::format("{:016x}{:016x}", high, low);
 }
 
-SqlValue stored_value(const Record& record) {
-  const bool measured = record.outcome.kind == Outcome::Kind::kMeasured;
-  return measured && std::isfinite(record.metric.value) ? SqlValue(record.metric.value) : SqlValue();
-}
-
 RunText run_text(const std::vector<Record>& records) {
   if (records.empty()) throw std::invalid_argument("a run without records");
   const Environment* first = records.front().environment.get();
@@ -200,11 +106,11 @@ RunText run_text(const std::vector<Record>& records) {
 }
 
 RunText stored_run_text(Database& database, std::int64_t run) {
-  std::string digest;
+  std::optional<std::string> digest;
   database.execute("SELECT digest FROM runs WHERE id = $1", {run},
                    [&](const SqlRow& row) { digest = std::get<std::string>(row[0]); });
   RunText text = shortened_run_text(database, run);
-  if (digest.empty() || digest_of(text) == digest) return text;
+  if (!digest || digest_of(text) == *digest) return text;
   throw Error(fmt::format(
       "{}: run {}: damaged: it is not what was stored; headroom history verify tells of all, repair mends it",
       database.name(), run));
@@ -227,33 +133,61 @@ std::string digest_of(const RunText& run) {
   return digest_of(run.environment + '\n' + join(run.records, "\n"));
 }
 
-std::int64_t lower_column(Direction direction) {
-  if (direction == Direction::kUnknown) return -1;
-  return direction == Direction::kLowerIsBetter ? 1 : 0;
+std::int64_t series_id(Database& database, const SqlRow& columns) {
+  std::optional<std::int64_t> id;
+  const auto take = [&id](const SqlRow& row) { id = std::get<std::int64_t>(row[0]); };
+  const SqlRow key(columns.begin(), columns.begin() + 3);
+  const char* const look_up = "SELECT id FROM series WHERE identity = $1 AND fingerprint = $2 AND unit = $3";
+  database.execute(look_up, key, take);
+  if (id) return *id;
+  database.execute(
+      "INSERT INTO series (identity, fingerprint, unit, name, metric, lower_is_better, row_check) "
+      "VALUES ($1, $2, $3, $4, $5, $6, 0) ON CONFLICT (identity, fingerprint, unit) DO NOTHING RETURNING id",
+      columns, take);
+  if (!id) {
+    // Another process made it meanwhile.
+    database.execute(look_up, key, take);
+    return id.value();
+  }
+  SqlRow row{*id};
+  row.insert(row.end(), columns.begin(), columns.end());
+  database.execute("UPDATE series SET row_check = $2 WHERE id = $1", {*id, row_check(row)});
+  return *id;
 }
 
-Direction direction_of_column(std::int64_t lower) {
-  if (lower < 0) return Direction::kUnknown;
-  return lower > 0 ? Direction::kLowerIsBetter : Direction::kHigherIsBetter;
+void update_run(Database& database, std::int64_t run, const Environment& environment, const RunText& text) {
+  SqlRow row = run_row(run, environment, text.records.size(), digest_of(text));
+  row.emplace_back(row_check(row));
+  database.execute(
+      "UPDATE runs SET time = $2, fingerprint = $3, git_sha = $4, git_branch = $5, git_repo = $6, "
+      "headroom_version = $7, command = $8, records = $9, digest = $10, row_check = $11 WHERE id = $1",
+      row);
 }
 
 std::int64_t insert_run(Database& database, const std::vector<Record>& records, const RunText& text) {
   const Environment& environment = environment_of(records.front());
   std::int64_t run = 0;
+  // The check needs the id.
+  SqlRow row = run_row(0, environment, records.size(), digest_of(text));
   database.execute(
-      "INSERT INTO runs (time, fingerprint, git_sha, git_branch, git_repo, headroom_version, command, "
-      "records, digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id",
-      {whole(environment.timestamp), storable(environment.fingerprint), storable(environment.git_sha),
-       storable(environment.git_branch), storable(environment.git_repo),
-       storable(environment.headroom_version), storable(join(environment.command, " ")),
-       whole(records.size()), digest_of(text)},
-      [&run](const SqlRow& row) { run = std::get<std::int64_t>(row[0]); });
+      "INSERT INTO runs (row_check, time, fingerprint, git_sha, git_branch, git_repo, headroom_version, "
+      "command, records, digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id",
+      row, [&run](const SqlRow& made) { run = std::get<std::int64_t>(made[0]); });
+  row.front() = run;
+  database.execute("UPDATE runs SET row_check = $2 WHERE id = $1", {run, row_check(row)});
   database.execute("INSERT INTO environments (run, content) VALUES ($1, $2)",
                    {run, Blob{pack_text(text.environment)}});
-  const std::vector<RunRecord> marked = run_records(records);
-  const std::map<SeriesKey, std::int64_t> series = series_ids(database, marked);
+  const std::vector<std::int64_t> series = series_ids(database, records);
   for (std::size_t i = 0; i < records.size(); ++i) {
-    insert_record(database, records[i], run, i, series.at(series_key(marked[i])), text.records[i]);
+    SqlRow record = record_row(records[i], environment, run, static_cast<std::int64_t>(i), series[i]);
+    const std::int64_t check = row_check(record);
+    record.resize(kOwnRecordColumns);
+    record.emplace_back(check);
+    record.emplace_back(Blob{pack_text(text.records[i])});
+    database.execute(
+        "INSERT INTO records (run, position, series, time, value, low, high, confidence, samples, row_check, "
+        "content) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        record);
   }
   return run;
 }

@@ -38,12 +38,11 @@ RunText shortened_run_text(Database& database, std::int64_t run);
 /// Equal for equal runs.
 std::string digest_of(const RunText& run);
 
-/// Returns the column "value" of a record: NULL if it was not measured.
-SqlValue stored_value(const Record& record);
+/// Returns the id of the series of these columns (series_rows()), which is made if there is none.
+std::int64_t series_id(Database& database, const SqlRow& columns);
 
-/// The column "lower_is_better" of a series: 1, 0, or -1 if nobody knows.
-std::int64_t lower_column(Direction direction);
-Direction direction_of_column(std::int64_t lower);
+/// Writes the row of a run anew, within the caller's transaction, for its content as it is now.
+void update_run(Database& database, std::int64_t run, const Environment& environment, const RunText& text);
 
 /// Inserts a run and its series within the caller's transaction, and returns the run's id.
 std::int64_t insert_run(Database& database, const std::vector<Record>& records, const RunText& text);

@@ -5,14 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -24,14 +25,12 @@
 
 namespace headroom {
 
-/// Longest wait for other writers. Eight processes that write a thousand runs each wait far less.
-inline constexpr std::chrono::milliseconds kSqliteBusyTimeout{60000};
-
 /// A connection to any SQLite file; open_sqlite opens those with a history.
 class SqliteConnection final : public Database {
  public:
   /// `uri` and `flags` as for sqlite3_open_v2; `path` names the file in messages. Throws Error.
-  SqliteConnection(const std::filesystem::path& path, const std::string& uri, int flags);
+  SqliteConnection(const std::filesystem::path& path, const std::string& uri, int flags,
+                   const StoreWaiting& waiting);
   SqliteConnection(const SqliteConnection&) = delete;
   SqliteConnection& operator=(const SqliteConnection&) = delete;
   ~SqliteConnection() override;
@@ -48,15 +47,22 @@ class SqliteConnection final : public Database {
   void rollback() noexcept override;
   void compact() override { execute("VACUUM"); }
   std::vector<std::string> problems() override;
+  void rebuild_indexes() override { execute("REINDEX"); }
+  void mark_schema(std::int64_t version) override {
+    execute(fmt::format("PRAGMA user_version = {}", version));
+  }
   std::string copy_beside() override;
   const std::string& name() const override { return name_; }
 
-  /// Runs a statement whose result is one number or one text.
-  std::int64_t number(const std::string& sql);
+  /// Runs a statement whose result is one text.
   std::string text(const std::string& sql);
 
   /// Returns SQLite's extended code of the last failure.
   int code() const { return sqlite3_extended_errcode(handle_); }
+
+  /// Sleeps for a moment while another process holds the file, `tries` times before; returns false if that
+  /// was long enough.
+  bool wait_a_moment(int tries);
 
  private:
   class Statement {
@@ -77,6 +83,8 @@ class SqliteConnection final : public Database {
   [[noreturn]] void fail(int code) const;
 
   std::string name_;
+  StoreWaiting waiting_;
+  std::chrono::steady_clock::time_point waits_since_;
   sqlite3* handle_ = nullptr;
   std::unordered_map<std::string, Statement> statements_;
 };
@@ -93,8 +101,6 @@ std::string advice(int code) {
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
       return "; name a place that you may write to with --store or HEADROOM_STORE";
-    case SQLITE_BUSY:
-      return fmt::format(": another process held it for {} s", kSqliteBusyTimeout.count() / 1000);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return "; restore it from a copy, or name another place with --store";
@@ -153,6 +159,19 @@ namespace fs = std::filesystem;
 constexpr std::uint32_t kApplicationId = 0x4844524d;
 constexpr SqlDialect kSqliteDialect{"INTEGER PRIMARY KEY AUTOINCREMENT", "BLOB"};
 
+/// What SQLite itself adds to the tables of a file: keys, and what ANALYZE learned.
+bool is_sqlites_own(const std::string& type, const std::string& name, const std::string& sql) {
+  if (type == "index") return name.starts_with("sqlite_autoindex_") && sql.empty();
+  return type == "table" && (sql == "CREATE TABLE sqlite_sequence(name,seq)" ||
+                             sql == "CREATE TABLE sqlite_stat1(tbl,idx,stat)" ||
+                             sql == "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)");
+}
+
+std::string text_or_nothing(const SqlValue& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  return text == nullptr ? "" : *text;
+}
+
 /// The header of a file.
 struct FileHeader {
   enum class Kind { kEmpty, kSqlite, kOther } kind = Kind::kEmpty;
@@ -192,22 +211,58 @@ void make_tables(SqliteConnection& database) {
   if (holds_tables(database)) return;
   for (const std::string& sql : schema_statements(kSqliteDialect)) database.execute(sql);
   database.execute(fmt::format("PRAGMA application_id = {}", kApplicationId));
-  database.execute(fmt::format("PRAGMA user_version = {}", kStoreSchema));
+  database.mark_schema(kStoreSchema);
   transaction.commit();
+}
+
+/// Reads the schema version. Throws Error if this program does not know it, or unless the definitions are
+/// those of that version, and nothing else: a trigger or a view would take part in statements of ours.
+void require_own_schema(SqliteConnection& database) {
+  const TransactionScope moment(database, Database::Transaction::kRead);
+  const std::int64_t version = database.number("PRAGMA user_version");
+  require_known_schema(version, database.name());
+  std::map<std::string, std::string> missing;
+  for (const std::string& sql : schema_statements(kSqliteDialect, version)) {
+    constexpr std::string_view kTable = "CREATE TABLE ", kIndex = "CREATE INDEX ";
+    if (!sql.starts_with(kTable) && !sql.starts_with(kIndex)) continue;
+    const bool is_table = sql.starts_with(kTable);
+    const std::size_t start = is_table ? kTable.size() : kIndex.size();
+    missing.emplace((is_table ? "table " : "index ") + sql.substr(start, sql.find(' ', start) - start), sql);
+  }
+  database.execute("SELECT type, name, sql FROM sqlite_master", {}, [&](const SqlRow& row) {
+    const std::string type = text_or_nothing(row[0]), name = text_or_nothing(row[1]),
+                      sql = text_or_nothing(row[2]);
+    const auto ours = missing.find(type + " " + name);
+    if (ours != missing.end() && ours->second == sql) {
+      missing.erase(ours);
+    } else if (ours != missing.end()) {
+      refuse_strange_schema(database.name(),
+                            fmt::format("its {} {} is defined otherwise", type, in_quotes(name)));
+    } else if (!is_sqlites_own(type, name, sql)) {
+      refuse_strange_schema(database.name(), fmt::format("it has the {} {}, which headroom did not make",
+                                                         type, in_quotes(name)));
+    }
+  });
+  if (!missing.empty()) refuse_strange_schema(database.name(), "it lacks the " + missing.begin()->first);
+  // A newer program may have changed the schema in a log that is not yet in the file.
+  const std::int64_t stored = database.number("SELECT schema_version FROM headroom_store");
+  require_known_schema(stored, database.name());
+  if (stored != version)
+    refuse_strange_schema(database.name(),
+                          fmt::format("it is of schema {} and of schema {}", version, stored));
+  database.set_schema(version);
 }
 
 /// The log lets readers and a writer work concurrently. The file keeps the mode, so only the first process
 /// switches. SQLite does not wait here while others open the file.
 void use_write_ahead_log(SqliteConnection& database) {
-  const auto deadline = std::chrono::steady_clock::now() + kSqliteBusyTimeout;
-  for (;;) {
+  for (int tries = 0;; ++tries) {
     try {
       database.text("PRAGMA journal_mode = WAL");
       return;
-    } catch (const Error&) {
-      if ((database.code() & 0xff) != SQLITE_BUSY || std::chrono::steady_clock::now() > deadline) throw;
+    } catch (const StoreBusy&) {
+      if (!database.wait_a_moment(tries)) throw;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }
 
@@ -239,17 +294,20 @@ std::string percent_encoded(const std::string& path) {
 
 /// Readers must write beside the file to join its locking and to recover from a killed writer. If they may
 /// not, and no writer left anything, the file alone is complete.
-std::unique_ptr<SqliteConnection> open_for_reading(const fs::path& path, const std::string& uri) {
+std::unique_ptr<SqliteConnection> open_for_reading(const fs::path& path, const std::string& uri,
+                                                   const StoreWaiting& waiting) {
   try {
-    auto database = std::make_unique<SqliteConnection>(path, uri, SQLITE_OPEN_READWRITE);
+    auto database = std::make_unique<SqliteConnection>(path, uri, SQLITE_OPEN_READWRITE, waiting);
     holds_tables(*database);
     return database;
+  } catch (const StoreBusy&) {
+    throw;
   } catch (const Error&) {
     std::error_code ignored;
     for (const char* left_behind : {"-wal", "-journal"}) {
       if (fs::exists(path.string() + left_behind, ignored)) throw;
     }
-    return std::make_unique<SqliteConnection>(path, uri + "?immutable=1", SQLITE_OPEN_READONLY);
+    return std::make_unique<SqliteConnection>(path, uri + "?immutable=1", SQLITE_OPEN_READONLY, waiting);
   }
 }
 
@@ -269,8 +327,9 @@ void make_private(const fs::path& path) {
 
 }  // namespace
 
-SqliteConnection::SqliteConnection(const std::filesystem::path& path, const std::string& uri, int flags)
-    : name_(path.string()) {
+SqliteConnection::SqliteConnection(const std::filesystem::path& path, const std::string& uri, int flags,
+                                   const StoreWaiting& waiting)
+    : name_(path.string()), waiting_(waiting) {
   const int code =
       sqlite3_open_v2(uri.c_str(), &handle_, flags | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE, nullptr);
   if (code != SQLITE_OK) {
@@ -278,7 +337,27 @@ SqliteConnection::SqliteConnection(const std::filesystem::path& path, const std:
     sqlite3_close(handle_);
     throw Error(fmt::format("cannot open the history {}: {}{}", in_quotes(name_), why, advice(code)));
   }
-  sqlite3_busy_timeout(handle_, static_cast<int>(kSqliteBusyTimeout.count()));
+  for (const int setting :
+       {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW})
+    sqlite3_db_config(handle_, setting, 0, nullptr);
+  sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_busy_handler(
+      handle_,
+      [](void* connection, int tries) {
+        return static_cast<SqliteConnection*>(connection)->wait_a_moment(tries) ? 1 : 0;
+      },
+      this);
+}
+
+bool SqliteConnection::wait_a_moment(int tries) {
+  const auto now = std::chrono::steady_clock::now();
+  if (tries == 0) waits_since_ = now;
+  const auto waited = now - waits_since_;
+  if (waited >= waiting_.longest || (waiting_.is_interrupted() && waited >= waiting_.interrupted))
+    return false;
+  // A signal ends the sleep.
+  ::usleep(static_cast<useconds_t>(std::min(tries + 1, 20)) * 1000);
+  return true;
 }
 
 SqliteConnection::~SqliteConnection() {
@@ -332,12 +411,6 @@ std::string SqliteConnection::copy_beside() {
   return copy;
 }
 
-std::int64_t SqliteConnection::number(const std::string& sql) {
-  std::int64_t result = 0;
-  execute(sql, {}, [&result](const SqlRow& row) { result = std::get<std::int64_t>(row.at(0)); });
-  return result;
-}
-
 std::string SqliteConnection::text(const std::string& sql) {
   std::string result;
   execute(sql, {}, [&result](const SqlRow& row) { result = std::get<std::string>(row.at(0)); });
@@ -345,6 +418,11 @@ std::string SqliteConnection::text(const std::string& sql) {
 }
 
 void SqliteConnection::fail(int code) const {
+  if ((code & 0xff) == SQLITE_BUSY) {
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - waits_since_;
+    throw StoreBusy(fmt::format("the history {} is locked: another process holds it (waited {:.0f} s)",
+                                in_quotes(name_), waited.count()));
+  }
   throw Error(fmt::format("the history {}: {}{}", in_quotes(name_), sqlite3_errmsg(handle_), advice(code)));
 }
 
@@ -357,7 +435,7 @@ sqlite3_stmt* SqliteConnection::prepared(const std::string& sql) {
   return statements_.emplace(sql, Statement(statement)).first->second.get();
 }
 
-std::unique_ptr<Database> open_sqlite(const fs::path& asked, StoreAccess access) {
+std::unique_ptr<Database> open_sqlite(const fs::path& asked, StoreAccess access, const StoreWaiting& waiting) {
   const fs::path path = access == StoreAccess::kRead ? asked : resolved_for_writing(asked);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -370,16 +448,16 @@ std::unique_ptr<Database> open_sqlite(const fs::path& asked, StoreAccess access)
   // A writer killed while making the tables leaves a file that proves empty when opened.
   if (access == StoreAccess::kRead) {
     if (header.kind == FileHeader::Kind::kEmpty) refuse_missing(path);
-    database = open_for_reading(path, uri);
+    database = open_for_reading(path, uri, waiting);
     if (!holds_tables(*database)) refuse_missing(path);
   } else {
     if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
     make_private(path);
-    database = std::make_unique<SqliteConnection>(path, uri, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    database =
+        std::make_unique<SqliteConnection>(path, uri, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, waiting);
     if (!holds_tables(*database)) make_tables(*database);
   }
-  // A newer program may have changed the schema in a log that is not yet in the file.
-  require_known_schema(database->number("SELECT schema_version FROM headroom_store"), path.string());
+  require_own_schema(*database);
   if (access == StoreAccess::kReadWrite) {
     use_write_ahead_log(*database);
     database->execute("PRAGMA synchronous = FULL");

@@ -19,6 +19,7 @@
 #include "headroom/base/text.h"
 #include "headroom/history/database.h"
 #include "headroom/history/run_text.h"
+#include "headroom/history/stored_rows.h"
 #include "headroom/record/formats.h"
 #include "headroom/record/record_json.h"
 
@@ -31,8 +32,6 @@ std::int64_t integer(const SqlValue& value) {
 const std::string& text(const SqlValue& value) {
   return std::get<std::string>(value);
 }
-constexpr const char* kRunColumns =
-    "id, time, fingerprint, git_sha, git_branch, git_repo, headroom_version, command, records";
 
 StoredRun read_run(const SqlRow& row) {
   return {integer(row[0]),
@@ -48,17 +47,24 @@ StoredRun read_run(const SqlRow& row) {
 
 StoredValue read_value(const SqlRow& row) {
   StoredValue value;
-  value.value = std::get<double>(row[0]);
-  if (const double* low = std::get_if<double>(&row[1])) {
-    value.interval = Interval{*low, std::get<double>(row[2]), std::get<double>(row[3])};
+  value.run = integer(row[0]);
+  value.time = static_cast<std::uint64_t>(integer(row[3]));
+  value.value = std::get<double>(row[4]);
+  if (const double* low = std::get_if<double>(&row[5])) {
+    value.interval = Interval{*low, std::get<double>(row[6]), std::get<double>(row[7])};
   }
-  value.samples = static_cast<std::size_t>(integer(row[4]));
-  value.run = integer(row[5]);
-  value.time = static_cast<std::uint64_t>(integer(row[6]));
-  value.git_sha = text(row[7]);
-  value.git_branch = text(row[8]);
-  value.headroom_version = text(row[9]);
+  value.samples = static_cast<std::size_t>(integer(row[8]));
+  value.git_sha = text(row[9]);
+  value.git_branch = text(row[10]);
+  value.headroom_version = text(row[11]);
   return value;
+}
+
+std::vector<StoredRun> runs_where(Database& database, const std::string& where, const SqlRow& parameters) {
+  std::vector<StoredRun> found;
+  read_rows(database, kRunRows, where, parameters,
+            [&found](const SqlRow& row) { found.push_back(read_run(row)); });
+  return found;
 }
 
 Environment environment_from(const RunText& stored, const std::string& store, std::int64_t run) {
@@ -70,18 +76,10 @@ Environment environment_from(const RunText& stored, const std::string& store, st
   return json_to<Environment>(parse_json(stored.environment, where), JsonPath(where));
 }
 
-std::optional<std::int64_t> first_id(Database& database, const std::string& sql, const SqlRow& parameters) {
-  std::optional<std::int64_t> id;
-  database.execute(sql, parameters, [&id](const SqlRow& row) {
-    if (!id) id = std::get<std::int64_t>(row[0]);
-  });
-  return id;
-}
-
 std::int64_t newest_run(Database& database) {
-  const auto id = first_id(database, "SELECT id FROM runs ORDER BY time DESC, id DESC LIMIT 1", {});
-  if (!id) throw Error(in_quotes(database.name()) + " holds no run yet; headroom run adds one");
-  return *id;
+  const std::vector<StoredRun> newest = runs_where(database, "ORDER BY time DESC, id DESC LIMIT 1", {});
+  if (newest.empty()) throw Error(in_quotes(database.name()) + " holds no run yet; headroom run adds one");
+  return newest.front().id;
 }
 
 std::int64_t newest_run_of_revision(Database& database, const std::string& revision) {
@@ -92,12 +90,13 @@ std::int64_t newest_run_of_revision(Database& database, const std::string& revis
   }
   std::set<std::string> revisions;
   std::optional<std::int64_t> newest;
-  database.execute(
-      "SELECT id, git_sha FROM runs WHERE substr(git_sha, 1, length($1)) = $1 ORDER BY time DESC, id DESC",
-      {revision}, [&](const SqlRow& row) {
-        if (!newest) newest = std::get<std::int64_t>(row[0]);
-        revisions.insert(std::get<std::string>(row[1]));
-      });
+  // All rows are read: one whose revision is damaged is not passed over.
+  read_rows(database, kRunRows, "ORDER BY time DESC, id DESC", {}, [&](const SqlRow& row) {
+    const StoredRun run = read_run(row);
+    if (!run.git_sha.starts_with(revision)) return;
+    if (!newest) newest = run.id;
+    revisions.insert(run.git_sha);
+  });
   if (!newest) {
     throw Error(fmt::format("{} holds no run of the git revision {}; headroom history lists its runs",
                             in_quotes(database.name()), in_quotes(revision)));
@@ -110,10 +109,7 @@ std::int64_t newest_run_of_revision(Database& database, const std::string& revis
 }
 
 std::int64_t count(Database& database, const std::string& table) {
-  std::int64_t rows = 0;
-  database.execute("SELECT COUNT(*) FROM " + table, {},
-                   [&rows](const SqlRow& row) { rows = std::get<std::int64_t>(row[0]); });
-  return rows;
+  return database.number("SELECT COUNT(*) FROM " + table);
 }
 
 /// Updates counts and digests of runs that lost records to match an export of them, so that importing it
@@ -125,84 +121,181 @@ void refresh_shortened_runs(Database& database) {
       [&shortened](const SqlRow& row) { shortened.push_back(std::get<std::int64_t>(row[0])); });
   for (const std::int64_t run : shortened) {
     const RunText text = shortened_run_text(database, run);
-    database.execute("UPDATE runs SET records = $1, digest = $2 WHERE id = $3",
-                     {static_cast<std::int64_t>(text.records.size()), digest_of(text), run});
+    update_run(database, run, environment_from(text, database.name(), run), text);
   }
 }
 
 namespace fs = std::filesystem;
 
-/// Returns the outbox of one history, by its name without a password.
-fs::path outbox_of(const std::string& name) {
+/// The file of a history, from its name on the command line.
+std::string path_of(const std::string& store) {
+  constexpr std::string_view kSqlite = "sqlite:";
+  return store.starts_with(kSqlite) ? store.substr(kSqlite.size()) : store;
+}
+
+/// Returns the outbox of one history: by its name without a password, or its file wherever we are.
+fs::path outbox_of(const std::string& store) {
+  const std::string name =
+      is_remote(store) ? without_secrets(store) : fs::weakly_canonical(path_of(store)).string();
   return user_data_folder() / "outbox" / digest_of(name).substr(0, 16);
 }
 
-/// Columns that duplicate a record's content.
-struct RecordColumns {
-  SqlValue value, samples;
+/// A record as stored.
+struct StoredRecord {
+  SqlRow row;           ///< of kRecordRows
+  std::string problem;  ///< why it cannot be read; empty if it can
+  std::string text;
+  // If it and the environment can be read, what its content makes of
+  SqlRow expected;  ///< `row`, without the check; in its series
+  SqlRow series;    ///< the row of its series, without the id
 };
-
-bool same(const SqlValue& a, const SqlValue& b) {
-  if (a.index() != b.index()) return false;
-  if (const double* number = std::get_if<double>(&a)) return *number == std::get<double>(b);
-  if (const auto* whole = std::get_if<std::int64_t>(&a)) return *whole == std::get<std::int64_t>(b);
-  return true;
-}
-
-RecordColumns columns_of(const Record& record) {
-  return {stored_value(record), static_cast<std::int64_t>(sample_count(record))};
-}
 
 /// A run as stored in the database.
 struct StoredContent {
-  std::string environment_problem;                  ///< why it cannot be read; empty if it can
-  std::map<std::int64_t, std::string> unreadable;   ///< position of a record -> why
-  std::map<std::int64_t, RecordColumns> different;  ///< position -> expected columns
-  RunText text;                                     ///< of all that can be read
-  std::int64_t records = 0;                         ///< as counted in the run
-  std::string digest;
+  SqlRow row;  ///< of kRunRows
+  bool row_holds = true;
+  std::string environment_problem;  ///< why it cannot be read; empty if it can
+  std::string environment_text;
+  Environment environment;
+  std::vector<StoredRecord> records;
+  std::size_t unreadable = 0;  ///< of them
+
+  std::int64_t run() const { return integer(row.front()); }
 };
+
+/// `columns`: the content, then those of kRecordRows. Adds the record to `records` if it can be read.
+StoredRecord stored_record(const SqlRow& columns, const std::string& where, std::vector<Record>& records) {
+  StoredRecord stored{SqlRow(columns.begin() + 1, columns.end()), {}, {}, {}, {}};
+  try {
+    const auto* position = std::get_if<std::int64_t>(&stored.row[1]);
+    const auto* content = std::get_if<Blob>(&columns.front());
+    if (position == nullptr) throw Error(where + ": a record has no place in it: damaged");
+    const std::string what = fmt::format("{}: record {}", where, *position);
+    if (content == nullptr) throw Error(what + ": damaged: not a compressed text");
+    stored.text = unpack_text(content->bytes, what);
+    const PaddedText padded(stored.text);
+    JsonStream stream(padded, what);
+    records.push_back(record_json::read_record(stream, what).record);
+  } catch (const Error& error) {
+    stored.problem = error.what();
+  }
+  return stored;
+}
 
 StoredContent read_content(Database& database, std::int64_t run) {
   StoredContent content;
   const std::string where = fmt::format("run {}", run);
-  content.environment_problem = where + ": its environment is missing";
-  database.execute("SELECT records, digest FROM runs WHERE id = $1", {run}, [&](const SqlRow& row) {
-    content.records = std::get<std::int64_t>(row[0]);
-    content.digest = std::get<std::string>(row[1]);
+  look_at_rows(database, kRunRows, "WHERE id = $1", {run}, [&content](const SqlRow& row, bool holds) {
+    content.row = row;
+    content.row_holds = holds;
   });
+  content.environment_problem = where + ": its environment is missing";
   database.execute("SELECT content FROM environments WHERE run = $1", {run}, [&](const SqlRow& row) {
     try {
-      content.text.environment = unpack_text(std::get<Blob>(row[0]).bytes, where + ": environment");
-      json_to<Environment>(parse_json(content.text.environment, where), JsonPath(where));
+      const auto* packed = std::get_if<Blob>(&row[0]);
+      if (packed == nullptr) throw Error(where + ": environment: damaged: not a compressed text");
+      content.environment_text = unpack_text(packed->bytes, where + ": environment");
+      content.environment =
+          json_to<Environment>(parse_json(content.environment_text, where), JsonPath(where));
       content.environment_problem.clear();
     } catch (const Error& error) {
       content.environment_problem = error.what();
     }
   });
-  database.execute("SELECT position, content, value, samples FROM records WHERE run = $1 ORDER BY position",
+  std::vector<Record> records;
+  database.execute(fmt::format("SELECT r.content, {}, {} FROM {} WHERE r.run = $1 ORDER BY r.position",
+                               kRecordRows.columns, database.schema() > 1 ? kRecordRows.check : "NULL",
+                               kRecordRows.tables),
                    {run}, [&](const SqlRow& row) {
-                     const auto position = std::get<std::int64_t>(row[0]);
-                     const std::string what = fmt::format("{}: record {}", where, position);
-                     try {
-                       std::string packed = unpack_text(std::get<Blob>(row[1]).bytes, what);
-                       const PaddedText padded(packed);
-                       JsonStream stream(padded, what);
-                       const RecordColumns columns =
-                           columns_of(record_json::read_record(stream, what).record);
-                       if (!same(columns.value, row[2]) || !same(columns.samples, row[3]))
-                         content.different.emplace(position, columns);
-                       content.text.records.push_back(std::move(packed));
-                     } catch (const Error& error) {
-                       content.unreadable.emplace(position, error.what());
-                     }
+                     content.records.push_back(stored_record(row, where, records));
+                     content.unreadable += content.records.back().problem.empty() ? 0 : 1;
                    });
+  if (!content.environment_problem.empty()) return content;
+  const auto environment = std::make_shared<const Environment>(content.environment);
+  for (Record& record : records) record.environment = environment;
+  std::vector<SqlRow> series = series_rows(records);
+  std::size_t at = 0;
+  for (StoredRecord& stored : content.records) {
+    if (!stored.problem.empty()) continue;
+    stored.expected = record_row(records[at], *environment, run, stored.row[1], 0);
+    stored.expected[2] = stored.row[2];
+    // What the run shows beside it is told of the run.
+    std::copy(stored.expected.begin() + kOwnRecordColumns, stored.expected.end(),
+              stored.row.begin() + kOwnRecordColumns);
+    stored.series = std::move(series[at++]);
+  }
   return content;
 }
 
-bool has_its_digest(const StoredContent& content) {
-  return content.unreadable.empty() && digest_of(content.text) == content.digest;
+/// What can be read of it.
+RunText readable_text(const StoredContent& content) {
+  RunText text{content.environment_text, {}};
+  for (const StoredRecord& stored : content.records) {
+    if (stored.problem.empty()) text.records.push_back(stored.text);
+  }
+  return text;
 }
+
+/// The row of a run that holds just this, with a readable environment.
+SqlRow row_for(const StoredContent& content, const RunText& text) {
+  return run_row(content.run(), content.environment, text.records.size(), digest_of(text));
+}
+
+/// Whether all of it is what was stored: the digest says so, or, where the digest is damaged, the check of
+/// the row.
+bool is_as_stored(const StoredContent& content, const SqlRow& expected) {
+  if (content.unreadable > 0) return false;
+  const auto* digest = std::get_if<std::string>(&content.row[9]);
+  const auto* check = std::get_if<std::int64_t>(&content.row.back());
+  return (digest != nullptr && *digest == text(expected[9])) ||
+         (check != nullptr && *check == row_check(expected));
+}
+
+/// The rows of all series, and whether the records of each are its own.
+class SeriesRows {
+ public:
+  explicit SeriesRows(Database& database) {
+    look_at_rows(database, kSeriesRows, "", {}, [this](const SqlRow& row, bool holds) {
+      rows_[integer(row.front())] = {row, holds, false, false, false};
+    });
+  }
+
+  /// Whether the series of the record is there and can be its own: of one machine, unit and metric.
+  bool take(const StoredRecord& stored) {
+    const auto* id = std::get_if<std::int64_t>(&stored.row[2]);
+    const auto found = id == nullptr ? rows_.end() : rows_.find(*id);
+    if (found == rows_.end()) return false;
+    Known& known = found->second;
+    known.has_records = true;
+    if (stored.series.empty() || !known.holds) return true;
+    const auto is_own = [&](std::size_t column) {
+      const auto* stored_text = std::get_if<std::string>(&known.row[column + 1]);
+      return stored_text != nullptr && *stored_text == text(stored.series[column]);
+    };
+    // The direction is that of the first record, which may be gone, and records may not know it.
+    const auto* lower = std::get_if<std::int64_t>(&known.row[6]);
+    const std::int64_t own = integer(stored.series[5]);
+    (lower != nullptr && (*lower == own || *lower < 0 || own < 0) ? known.agrees : known.disagrees) = true;
+    return is_own(1) && is_own(2) && is_own(4);
+  }
+
+  /// Those whose row is not as it was written, or not as any of their records has it.
+  std::vector<std::int64_t> damaged() const {
+    std::vector<std::int64_t> ids;
+    for (const auto& [id, known] : rows_) {
+      if (!known.holds || !known.has_records || (known.disagrees && !known.agrees)) ids.push_back(id);
+    }
+    return ids;
+  }
+  bool has_records(std::int64_t id) const { return rows_.at(id).has_records; }
+
+ private:
+  struct Known {
+    SqlRow row;
+    bool holds = false, has_records = false, agrees = false, disagrees = false;
+  };
+  std::map<std::int64_t, Known> rows_;
+};
 
 std::vector<std::int64_t> all_runs(Database& database) {
   std::vector<std::int64_t> runs;
@@ -211,13 +304,89 @@ std::vector<std::int64_t> all_runs(Database& database) {
   return runs;
 }
 
-void remove_record(Database& database, std::int64_t run, std::int64_t position) {
-  database.execute("DELETE FROM records WHERE run = $1 AND position = $2", {run, position});
-}
-
 void remove_run(Database& database, std::int64_t run) {
   for (const char* from : {"records WHERE run", "environments WHERE run", "runs WHERE id"})
     database.execute(fmt::format("DELETE FROM {} = $1", from), {run});
+}
+
+constexpr const char* kTablesOfRuns[] = {"records", "environments"};
+std::string of_no_run(const std::string& table) {
+  return fmt::format(" FROM {0} WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = {0}.run)", table);
+}
+
+/// Writes damaged rows of series anew, each as the first of its records has it; returns how many. Removes
+/// those without records.
+std::size_t mend_series(Database& database) {
+  SeriesRows series(database);
+  std::map<std::int64_t, SqlRow> first;
+  for (const std::int64_t run : all_runs(database)) {
+    for (StoredRecord& stored : read_content(database, run).records) {
+      series.take(stored);
+      const auto* id = std::get_if<std::int64_t>(&stored.row[2]);
+      if (id != nullptr && !stored.series.empty()) first.try_emplace(*id, std::move(stored.series));
+    }
+  }
+  const std::vector<std::int64_t> damaged = series.damaged();
+  for (const std::int64_t id : damaged) {
+    const auto columns = first.find(id);
+    if (columns == first.end()) {
+      if (!series.has_records(id)) database.execute("DELETE FROM series WHERE id = $1", {id});
+      continue;
+    }
+    SqlRow row{id};
+    std::ranges::copy(columns->second, std::back_inserter(row));
+    std::optional<std::int64_t> other;
+    database.execute(
+        "SELECT id FROM series WHERE identity = $2 AND fingerprint = $3 AND unit = $4 AND id <> $1",
+        {row[0], row[1], row[2], row[3]}, [&other](const SqlRow& found) { other = integer(found[0]); });
+    if (other) {
+      // Its records' rows no longer have their check, and are written anew.
+      database.execute("UPDATE records SET series = $2 WHERE series = $1", {id, *other});
+      continue;
+    }
+    row.emplace_back(row_check(row));
+    database.execute(
+        "UPDATE series SET identity = $2, fingerprint = $3, unit = $4, name = $5, metric = $6, "
+        "lower_is_better = $7, row_check = $8 WHERE id = $1",
+        row);
+  }
+  return damaged.size();
+}
+
+/// Writes the row of a record anew, in the series `id`.
+void mend_record(Database& database, const StoredRecord& stored, std::int64_t id) {
+  SqlRow row = stored.expected;
+  row[2] = id;
+  const std::int64_t check = row_check(row);
+  row.resize(kOwnRecordColumns);
+  row.emplace_back(check);
+  database.execute(
+      "UPDATE records SET series = $3, time = $4, value = $5, low = $6, high = $7, confidence = $8, samples "
+      "= $9, "
+      "row_check = $10 WHERE run = $1 AND position = $2",
+      row);
+}
+
+void find_damage(const StoredContent& content, SeriesRows& series, std::vector<StoreDamage>& damages) {
+  const std::int64_t run = content.run();
+  const auto add = [&](std::string what) { damages.push_back({run, std::move(what)}); };
+  if (!content.environment_problem.empty()) add(content.environment_problem);
+  for (const StoredRecord& stored : content.records) {
+    const bool has_series = series.take(stored);
+    if (!stored.problem.empty()) {
+      add(stored.problem);
+    } else if (!has_series || (!stored.expected.empty() && !is_row(stored.row, stored.expected))) {
+      add(fmt::format("run {}: record {}: the series shows another value than the record has", run,
+                      integer(stored.row[1])));
+    }
+  }
+  if (!content.environment_problem.empty()) return;
+  const SqlRow expected = row_for(content, readable_text(content));
+  if (content.unreadable == 0 && !is_as_stored(content, expected)) {
+    add(fmt::format("run {}: it is not what was stored, though all of it can be read", run));
+  } else if (content.unreadable == 0 ? !is_row(content.row, expected) : !content.row_holds) {
+    add(fmt::format("run {}: the list of runs shows something else than the run has", run));
+  }
 }
 
 }  // namespace
@@ -250,33 +419,28 @@ std::optional<std::int64_t> Store::append_if_new(const std::vector<Record>& reco
 }
 
 std::vector<StoredRun> Store::runs(std::optional<std::size_t> newest) {
-  std::vector<StoredRun> found;
   const std::string limit = newest ? fmt::format(" LIMIT {}", *newest) : "";
-  database_->execute(fmt::format("SELECT {} FROM runs ORDER BY time DESC, id DESC{}", kRunColumns, limit), {},
-                     [&found](const SqlRow& row) { found.push_back(read_run(row)); });
+  std::vector<StoredRun> found = runs_where(*database_, "ORDER BY time DESC, id DESC" + limit, {});
   std::reverse(found.begin(), found.end());
   return found;
 }
 
 std::vector<StoredSeries> Store::series() {
   std::vector<StoredSeries> found;
-  database_->execute(
-      "SELECT id, identity, fingerprint, unit, name, metric, lower_is_better FROM series "
-      "ORDER BY name, metric, fingerprint, id",
-      {}, [&found](const SqlRow& row) {
-        found.push_back({integer(row[0]), text(row[1]), text(row[2]), text(row[3]), text(row[4]),
-                         text(row[5]), direction_of_column(integer(row[6]))});
-      });
+  read_rows(*database_, kSeriesRows, "ORDER BY name, metric, fingerprint, id", {},
+            [&found](const SqlRow& row) {
+              found.push_back({integer(row[0]), text(row[1]), text(row[2]), text(row[3]), text(row[4]),
+                               text(row[5]), direction_of_column(integer(row[6]))});
+            });
   return found;
 }
 
 std::vector<StoredValue> Store::values(std::int64_t series) {
   std::vector<StoredValue> found;
-  database_->execute(
-      "SELECT r.value, r.low, r.high, r.confidence, r.samples, r.run, r.time, runs.git_sha, runs.git_branch, "
-      "runs.headroom_version FROM records r JOIN runs ON runs.id = r.run "
-      "WHERE r.series = $1 AND r.value IS NOT NULL ORDER BY r.time, r.run, r.position",
-      {series}, [&found](const SqlRow& row) { found.push_back(read_value(row)); });
+  read_rows(*database_, kRecordRows, "WHERE r.series = $1 ORDER BY r.time, r.run, r.position", {series},
+            [&found](const SqlRow& row) {
+              if (!std::holds_alternative<std::monostate>(row[4])) found.push_back(read_value(row));
+            });
   return found;
 }
 
@@ -347,10 +511,10 @@ std::vector<Record> Store::records(std::int64_t run) {
   return found;
 }
 
-std::vector<Record> Store::records(const std::vector<std::int64_t>& runs) {
-  TransactionScope moment(*database_, Database::Transaction::kRead);
-  std::vector<Record> found;
-  for (const std::int64_t run : runs) std::ranges::move(records(run), std::back_inserter(found));
+std::vector<std::int64_t> Store::run_ids() {
+  std::vector<std::int64_t> found;
+  read_rows(*database_, kRunRows, "ORDER BY time, id", {},
+            [&found](const SqlRow& row) { found.push_back(integer(row[0])); });
   return found;
 }
 
@@ -372,7 +536,7 @@ std::int64_t Store::find_run(const std::string& reference) {
     throw Error(
         fmt::format("{} names no run: it is @last, @ID as in @12, or @git:REVISION", in_quotes(reference)));
   }
-  if (!first_id(*database_, "SELECT id FROM runs WHERE id = $1", {*id})) {
+  if (runs_where(*database_, "WHERE id = $1", {*id}).empty()) {
     throw Error(fmt::format("{} holds no run {}; headroom history lists its runs", in_quotes(name()), *id));
   }
   return *id;
@@ -380,6 +544,8 @@ std::int64_t Store::find_run(const std::string& reference) {
 
 PruneResult Store::prune(const PruneRule& rule) {
   TransactionScope transaction(*database_, Database::Transaction::kAlone);
+  // What goes is chosen by the rows.
+  read_rows(*database_, kRecordRows, "", {}, [](const SqlRow&) {});
   const std::int64_t runs_before = count(*database_, "runs"), records_before = count(*database_, "records");
   if (rule.older_than) {
     database_->execute("DELETE FROM records WHERE time < $1", {static_cast<std::int64_t>(*rule.older_than)});
@@ -403,19 +569,20 @@ PruneResult Store::prune(const PruneRule& rule) {
   return result;
 }
 
-std::unique_ptr<Store> open_store(const std::string& url_or_path, StoreAccess access) {
-  constexpr std::string_view kSqlite = "sqlite:";
-  if (is_remote(url_or_path)) {
-    return std::make_unique<Store>(open_postgresql(url_or_path, access));
-  }
-  const std::string path =
-      url_or_path.starts_with(kSqlite) ? url_or_path.substr(kSqlite.size()) : url_or_path;
+std::unique_ptr<Store> open_store(const std::string& url_or_path, StoreAccess access,
+                                  const StoreWaiting& waiting) {
+  const auto current = [access](std::unique_ptr<Database> database) {
+    if (access == StoreAccess::kReadWrite && database->schema() < kStoreSchema) migrate(*database);
+    return std::make_unique<Store>(std::move(database));
+  };
+  if (is_remote(url_or_path)) return current(open_postgresql(url_or_path, access, waiting));
+  const std::string path = path_of(url_or_path);
   if (const std::size_t scheme = path.find("://"); scheme != std::string::npos) {
     throw Error("no kind of history " + in_quotes(path.substr(0, scheme)) +
                 "; give a file, or a database as postgresql://USER@HOST/NAME");
   }
   if (path.empty()) throw Error("an empty name for the history; give a file or postgresql://USER@HOST/NAME");
-  return std::make_unique<Store>(open_sqlite(path, access));
+  return current(open_sqlite(path, access, waiting));
 }
 
 std::string default_store() {
@@ -429,7 +596,7 @@ bool is_remote(const std::string& store) {
 }
 
 std::string put_into_outbox(const std::vector<Record>& records, const std::string& store) {
-  const fs::path folder = outbox_of(without_secrets(store));
+  const fs::path folder = outbox_of(store);
   std::error_code error;
   fs::create_directories(folder, error);
   fs::permissions(folder, fs::perms::owner_all, error);
@@ -447,7 +614,7 @@ std::vector<std::string> deliver_outbox(Store& store) {
   std::vector<fs::path> files;
   for (fs::directory_iterator entry(outbox_of(store.name()), error), end; !error && entry != end;
        entry.increment(error)) {
-    if (entry->path().extension() == ".json") files.push_back(entry->path());
+    if (entry->path().extension() == ".json" && entry->is_regular_file(error)) files.push_back(entry->path());
   }
   std::ranges::sort(files);
   for (const fs::path& file : files) {
@@ -466,18 +633,33 @@ std::vector<std::string> deliver_outbox(Store& store) {
 
 std::vector<StoreDamage> Store::verify() {
   std::vector<StoreDamage> damages;
-  for (const std::string& problem : database_->problems()) damages.push_back({std::nullopt, problem});
-  for (const std::int64_t run : all_runs(*database_)) {
-    const StoredContent content = read_content(*database_, run);
-    const auto add = [&](std::string what) { damages.push_back({run, std::move(what)}); };
-    if (!content.environment_problem.empty()) add(content.environment_problem);
-    for (const auto& [position, why] : content.unreadable) add(why);
-    for (const auto& [position, columns] : content.different)
-      add(fmt::format("run {}: record {}: the series shows another value than the record has", run,
-                      position));
-    if (content.environment_problem.empty() && content.unreadable.empty() && !has_its_digest(content))
-      add(fmt::format("run {}: it is not what was stored, though all of it can be read", run));
+  // Others may add runs and series meanwhile.
+  const TransactionScope moment(*database_, Database::Transaction::kRead);
+  // What cannot be read at all hides none of the rest.
+  const auto note = [&damages](std::optional<std::int64_t> run, const auto& look) {
+    try {
+      look();
+    } catch (const Error& error) {
+      damages.push_back({run, error.what()});
+    }
+  };
+  note(std::nullopt, [&] {
+    for (const std::string& problem : database_->problems()) damages.push_back({std::nullopt, problem});
+  });
+  for (const char* table : kTablesOfRuns) {
+    note(std::nullopt, [&] {
+      const std::int64_t lost = database_->number("SELECT COUNT(*)" + of_no_run(table));
+      if (lost > 0)
+        damages.push_back({std::nullopt, fmt::format("{} rows of {} are of no run", lost, table)});
+    });
   }
+  note(std::nullopt, [&] {
+    SeriesRows series(*database_);
+    for (const std::int64_t run : all_runs(*database_))
+      note(run, [&] { find_damage(read_content(*database_, run), series, damages); });
+    for (const std::int64_t id : series.damaged())
+      damages.push_back({std::nullopt, fmt::format("series {}: its row is not what its results say", id)});
+  });
   return damages;
 }
 
@@ -485,32 +667,58 @@ RepairResult Store::repair() {
   RepairResult result;
   result.copy = database_->copy_beside();
   TransactionScope transaction(*database_, Database::Transaction::kAlone);
+  const bool is_sound = database_->problems().empty();
+  if (!is_sound) database_->rebuild_indexes();
+  for (const char* table : kTablesOfRuns) database_->execute("DELETE" + of_no_run(table));
+  result.series_mended = mend_series(*database_);
+  SeriesRows series(*database_);
   for (const std::int64_t run : all_runs(*database_)) {
     const StoredContent content = read_content(*database_, run);
-    const auto readable = static_cast<std::int64_t>(content.text.records.size());
-    const auto unreadable = static_cast<std::int64_t>(content.unreadable.size());
+    const RunText readable = readable_text(content);
+    const auto* records = std::get_if<std::int64_t>(&content.row[8]);
+    const bool is_short = records != nullptr && *records > static_cast<std::int64_t>(content.records.size());
+    bool is_lost = !content.environment_problem.empty() || readable.records.empty();
     // If all records are there and readable, the altered one cannot be identified.
-    const bool is_altered = unreadable == 0 && readable == content.records && !has_its_digest(content);
-    if (!content.environment_problem.empty() || is_altered || readable == 0) {
+    if (!is_lost && content.unreadable == 0 && !is_short)
+      is_lost = !is_as_stored(content, row_for(content, readable));
+    if (is_lost) {
       remove_run(*database_, run);
       ++result.runs_removed;
-      result.records_removed += static_cast<std::size_t>(readable + unreadable);
+      result.records_removed += content.records.size();
       continue;
     }
-    for (const auto& [position, why] : content.unreadable) remove_record(*database_, run, position);
-    for (const auto& [position, columns] : content.different) {
-      database_->execute("UPDATE records SET value = $1, samples = $2 WHERE run = $3 AND position = $4",
-                         {columns.value, columns.samples, run, position});
+    for (const StoredRecord& stored : content.records) {
+      if (!stored.problem.empty()) {
+        database_->execute("DELETE FROM records WHERE run = $1 AND position = $2", {run, stored.row[1]});
+        ++result.records_removed;
+        continue;
+      }
+      const bool has_series = series.take(stored);
+      if (has_series && is_row(stored.row, stored.expected)) continue;
+      // The check of a row whose series is damaged is that of another series.
+      const bool is_of_series =
+          has_series && std::get<std::int64_t>(stored.row.back()) == row_check(stored.expected);
+      mend_record(*database_, stored,
+                  is_of_series ? integer(stored.row[2]) : series_id(*database_, stored.series));
+      ++result.records_mended;
     }
-    result.records_removed += content.unreadable.size();
-    result.records_mended += content.different.size();
-    if (!has_its_digest(content)) {
-      database_->execute("UPDATE runs SET records = $1, digest = $2 WHERE id = $3",
-                         {readable, digest_of(content.text), run});
+    if (!is_row(content.row, row_for(content, readable))) {
+      update_run(*database_, run, content.environment, readable);
+      result.runs_mended += content.row_holds ? 0 : 1;
     }
   }
   database_->execute(
       "DELETE FROM series WHERE NOT EXISTS (SELECT 1 FROM records WHERE records.series = series.id)");
+  if (!is_sound) {
+    const std::vector<std::string> left = database_->problems();
+    if (!left.empty()) {
+      throw Error(
+          fmt::format("{}: its file is damaged beyond repair and was left as it was: {}; restore it from a "
+                      "copy, or take what "
+                      "can be read with `headroom history export FILE @ID` into a new one",
+                      in_quotes(name()), left.back()));
+    }
+  }
   transaction.commit();
   return result;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "headroom/base/error.h"
 #include "headroom/record/record.h"
 
 namespace headroom {
@@ -16,6 +18,20 @@ namespace headroom {
 class Database;
 
 enum class StoreAccess { kRead, kReadWrite };
+
+/// How long to wait for a history that another process holds.
+struct StoreWaiting {
+  std::chrono::milliseconds longest{60'000};  ///< of a file; a server has HEADROOM_STORE_TIMEOUT
+  /// Once it is true, whoever has waited for `interrupted` waits no longer: others may be about to end.
+  std::function<bool()> is_interrupted = [] { return false; };
+  std::chrono::milliseconds interrupted{1'000};
+};
+
+/// Thrown when another process held the history for too long.
+class StoreBusy : public Error {
+ public:
+  using Error::Error;
+};
 
 /// A run in the list of runs.
 struct StoredRun {
@@ -82,7 +98,8 @@ struct StoreDamage {
 
 struct RepairResult {
   std::string copy;  ///< the old database; empty if it is not a file
-  std::size_t runs_removed = 0, records_removed = 0, records_mended = 0;
+  std::size_t runs_removed = 0, records_removed = 0;
+  std::size_t runs_mended = 0, records_mended = 0, series_mended = 0;  ///< whose rows were written anew
 };
 
 struct PruneResult {
@@ -125,16 +142,16 @@ class Store {
   /// Returns the run named "@last", "@ID" ("@12") or "@git:REV" (a prefix of the revision; its newest run).
   std::int64_t find_run(const std::string& reference);
   std::vector<Record> records(std::int64_t run);
-  /// Returns the records of several runs, one after the other, from one snapshot.
-  std::vector<Record> records(const std::vector<std::int64_t>& runs);
+  /// Returns the numbers of all runs, the newest last.
+  std::vector<std::int64_t> run_ids();
   Environment environment(std::int64_t run);
 
   PruneResult prune(const PruneRule& rule);
 
-  /// Reads everything, and checks it against the digests and duplicated columns.
+  /// Reads everything, and checks it against the digests of runs and the checks of rows.
   std::vector<StoreDamage> verify();
   /// Copies the database, removes unreadable records (or the run, if the damaged part is unknown), and
-  /// rewrites duplicated columns. Afterwards verify() finds no damage in the runs.
+  /// rewrites rows from the packed runs. Afterwards verify() finds no damage in runs and series.
   RepairResult repair();
 
   const std::string& name() const;
@@ -146,7 +163,8 @@ class Store {
 /// Opens a history: a path or sqlite:PATH is a file, postgresql://... a database. See open_sqlite and
 /// open_postgresql. kRead throws if the history does not exist.
 std::unique_ptr<Store> open_store(const std::string& url_or_path,
-                                  StoreAccess access = StoreAccess::kReadWrite);
+                                  StoreAccess access = StoreAccess::kReadWrite,
+                                  const StoreWaiting& waiting = {});
 
 /// Returns HEADROOM_STORE if set, otherwise history.sqlite in the user's data directory.
 std::string default_store();

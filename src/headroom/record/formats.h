@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +22,12 @@ inline constexpr int kRecordSchema = 5;
 /// Returns {"headroom": {"schema": 5, "version": ...}, "environments": [...], "records": [...]}. Each
 /// environment is written once; records refer to it by index.
 std::string to_json_text(const std::vector<Record>& records);
+
+/// Writes the same text piece by piece, for runs that need not be in memory at once: one environment each,
+/// with the records of the run.
+void write_json_text(std::size_t runs, const std::function<Environment(std::size_t)>& environment_of,
+                     const std::function<std::vector<Record>(std::size_t)>& records_of,
+                     const std::function<void(std::string_view)>& write);
 
 /// Reads the output of to_json_text, of this or an older schema. `source` names the text in errors. Throws
 /// Error: not JSON (byte offset), a newer schema, a field of the wrong type (path).

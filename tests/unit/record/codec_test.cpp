@@ -165,6 +165,24 @@ TEST(Codec, WritesEachEnvironmentOnce) {
   EXPECT_FALSE(back[3].environment);
 }
 
+TEST(Codec, PiecesAreTheWholeText) {
+  for (const std::size_t runs : {0U, 1U, 3U}) {
+    std::vector<std::vector<Record>> made;
+    std::vector<Record> all;
+    for (std::size_t run = 0; run < runs; ++run) {
+      made.push_back(std::vector<Record>(run + 1, full_record()));
+      const auto environment = full_environment();
+      for (Record& record : made.back()) record.environment = environment;
+      all.insert(all.end(), made.back().begin(), made.back().end());
+    }
+    std::string pieces;
+    write_json_text(
+        runs, [&](std::size_t run) { return *made[run].front().environment; },
+        [&](std::size_t run) { return made[run]; }, [&](std::string_view text) { pieces += text; });
+    EXPECT_EQ(pieces, to_json_text(all));
+  }
+}
+
 TEST(Codec, NumbersThatJsonCannotHoldBecomeNotANumber) {
   Record record;
   record.metric.value = std::nan("");

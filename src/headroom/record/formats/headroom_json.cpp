@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
@@ -12,9 +14,22 @@
 namespace headroom {
 namespace {
 
-/// Adds an array element on its own line, so that grep finds records and a new record changes one line.
-void add_line(std::string& array, const Json& element) {
-  array += (array.size() == 1 ? "\n" : ",\n") + dump_json(element);
+std::string header_text() {
+  const Json header{{"schema", kRecordSchema}, {"version", HEADROOM_VERSION}};
+  return fmt::format("{{\"headroom\": {},\n\"environments\": [", dump_json(header));
+}
+constexpr const char* kBetween = "],\n\"records\": [";
+constexpr const char* kEnd = "]}\n";
+
+/// An array element on its own line, so that grep finds records and a new record changes one line.
+std::string line_of(const Json& element, bool is_first) {
+  return (is_first ? "\n" : ",\n") + dump_json(element);
+}
+
+std::string line_of(const Record& record, std::optional<std::size_t> environment, bool is_first) {
+  Json json = record_json::write_record(record);
+  if (environment) json["environment"] = *environment;
+  return line_of(json, is_first);
 }
 
 std::string write_headroom_json(const std::vector<Record>& records, std::string_view, const std::string&) {
@@ -34,19 +49,30 @@ std::vector<Record> read_headroom_json(const PaddedText& text, const std::string
 
 std::string to_json_text(const std::vector<Record>& records) {
   std::unordered_map<const Environment*, std::size_t> known;
-  std::string environments = "[", written = "[";
+  std::string environments, written;
   for (const Record& record : records) {
-    Json json = record_json::write_record(record);
+    std::optional<std::size_t> environment;
     if (record.environment) {
       const auto [found, is_new] = known.emplace(record.environment.get(), known.size());
-      if (is_new) add_line(environments, json_of(*record.environment));
-      json["environment"] = found->second;
+      if (is_new) environments += line_of(json_of(*record.environment), environments.empty());
+      environment = found->second;
     }
-    add_line(written, json);
+    written += line_of(record, environment, written.empty());
   }
-  const Json header{{"schema", kRecordSchema}, {"version", HEADROOM_VERSION}};
-  return fmt::format("{{\"headroom\": {},\n\"environments\": {}],\n\"records\": {}]}}\n", dump_json(header),
-                     environments, written);
+  return header_text() + environments + kBetween + written + kEnd;
+}
+
+void write_json_text(std::size_t runs, const std::function<Environment(std::size_t)>& environment_of,
+                     const std::function<std::vector<Record>(std::size_t)>& records_of,
+                     const std::function<void(std::string_view)>& write) {
+  write(header_text());
+  for (std::size_t run = 0; run < runs; ++run) write(line_of(json_of(environment_of(run)), run == 0));
+  write(kBetween);
+  bool is_first = true;
+  for (std::size_t run = 0; run < runs; ++run) {
+    for (const Record& record : records_of(run)) write(line_of(record, run, std::exchange(is_first, false)));
+  }
+  write(kEnd);
 }
 
 std::vector<Record> records_from_json_text(const PaddedText& text, const std::string& source) {
