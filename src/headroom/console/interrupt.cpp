@@ -63,6 +63,10 @@ const std::atomic<int>& interrupt_count() {
   return signals;
 }
 
+bool was_interrupted() {
+  return interrupted || signals > 0;
+}
+
 void restore_terminal_with(const char* sequence) {
   restoring = sequence;
 }

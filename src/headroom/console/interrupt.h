@@ -16,6 +16,9 @@ const std::atomic<bool>& interrupt_flag();
 /// none ends the program by itself. Installs the handlers when first called.
 const std::atomic<int>& interrupt_count();
 
+/// Whether a signal came that one of these handlers took. Installs none.
+bool was_interrupted();
+
 /// What is written to the terminal of standard error where a second signal ends the program at once: what a
 /// command did to it is undone. nullptr: nothing. The text has to stay where it is.
 void restore_terminal_with(const char* sequence);

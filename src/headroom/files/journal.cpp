@@ -38,11 +38,17 @@ std::string file_name() {
 }
 
 bool is_being_written(const fs::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   if (file < 0) return false;
   const bool is_locked = ::flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   ::close(file);
   return is_locked;
+}
+
+/// Whoever may write there may put a pipe there, which would be waited for.
+bool is_file(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(fs::symlink_status(path, error));
 }
 
 /// Journals that are locked by a writer, or the others.
@@ -51,7 +57,8 @@ std::vector<fs::path> journals_in(const fs::path& folder, bool are_written) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     const fs::path& path = entry->path();
-    if (path.extension() == kEnding && is_being_written(path) == are_written) found.push_back(path);
+    if (path.extension() == kEnding && is_file(path) && is_being_written(path) == are_written)
+      found.push_back(path);
   }
   std::ranges::sort(found);
   return found;

@@ -614,7 +614,8 @@ std::vector<std::string> deliver_outbox(Store& store) {
   std::vector<fs::path> files;
   for (fs::directory_iterator entry(outbox_of(store.name()), error), end; !error && entry != end;
        entry.increment(error)) {
-    if (entry->path().extension() == ".json" && entry->is_regular_file(error)) files.push_back(entry->path());
+    if (entry->path().extension() == ".json" && fs::is_regular_file(entry->symlink_status(error)))
+      files.push_back(entry->path());
   }
   std::ranges::sort(files);
   for (const fs::path& file : files) {

@@ -13,6 +13,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
+#include "headroom/console/interrupt.h"
 #include "headroom/console/max_memory.h"
 #include "headroom/console/option_table.h"
 #include "headroom/console/output.h"
@@ -117,7 +118,9 @@ void write_each(std::initializer_list<std::function<void()>> writes) {
 void append_to_history(const std::vector<Record>& records, const std::string& store, Equal equal) {
   if (store.empty() || records.empty()) return;
   try {
-    const auto history = open_store(store);
+    StoreWaiting waiting;
+    waiting.is_interrupted = was_interrupted;
+    const auto history = open_store(store, StoreAccess::kReadWrite, waiting);
     for (const std::string& problem : deliver_outbox(*history)) say_sentence(problem);
     if (equal == Equal::kOnce) {
       history->append_if_new(records);
@@ -125,7 +128,7 @@ void append_to_history(const std::vector<Record>& records, const std::string& st
       history->append(records);
     }
   } catch (const Error& error) {
-    if (!is_remote(store)) throw;
+    if (!is_remote(store) && dynamic_cast<const StoreBusy*>(&error) == nullptr) throw;
     std::string file;
     try {
       file = put_into_outbox(records, store);
@@ -141,6 +144,8 @@ void keep_results(const std::vector<Record>& records, const std::string& store, 
                   const std::function<void()>& write_files) {
   std::string unkept;
   bool kept = !store.empty();
+  // Whoever reads the results waits for no history.
+  std::fflush(stdout);
   try {
     append_to_history(records, store, Equal::kEach);
     if (kept) journal.kept();

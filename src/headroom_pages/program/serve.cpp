@@ -552,7 +552,11 @@ constexpr const char* kServeFooter =
     "  headroom serve --port 0                         on a port that is free\n"
     "  headroom serve --store postgresql://ci@db/perf  the history of a team";
 
-ServedHistory::ServedHistory(const std::string& store, double least) : site_(store, least) {
+/// A page that waits for a locked history says so before whoever asked has gone.
+constexpr std::chrono::seconds kLockPatience{3};
+
+ServedHistory::ServedHistory(const std::string& store, double least)
+    : site_(store, least, {kLockPatience, was_interrupted, std::chrono::seconds(0)}) {
   site_.refresh();
   take_snapshot();
 }

@@ -648,15 +648,15 @@ SiteResult write_site(Store& store, const std::filesystem::path& path, double le
   return result;
 }
 
-LiveSite::LiveSite(std::string store, double least)
-    : store_(std::move(store)), state_(std::make_unique<SiteState>()) {
+LiveSite::LiveSite(std::string store, double least, StoreWaiting waiting)
+    : store_(std::move(store)), waiting_(std::move(waiting)), state_(std::make_unique<SiteState>()) {
   state_->headroom = HEADROOM_VERSION;
   state_->least_change = least;
 }
 LiveSite::~LiveSite() = default;
 
 bool LiveSite::refresh() {
-  const auto store = open_store(store_, StoreAccess::kRead);
+  const auto store = open_store(store_, StoreAccess::kRead, waiting_);
   bool is_new = false;
   store->at_one_moment([&] {
     std::string stamp = store->stamp();
@@ -687,7 +687,7 @@ std::optional<Page> LiveSite::series_page(std::int64_t series) const {
   const auto one =
       std::ranges::find(state_->series, series, [](const SiteSeries& each) { return each.series.id; });
   if (one == state_->series.end()) return std::nullopt;
-  const auto store = open_store(store_, StoreAccess::kRead);
+  const auto store = open_store(store_, StoreAccess::kRead, waiting_);
   std::optional<Page> page;
   store->at_one_moment([&] {
     SeriesReader reader(*store, state_->least_change);

@@ -32,7 +32,7 @@ struct SiteState;
 class LiveSite {
  public:
   /// `least`: the smallest change to report, as a share of the level before.
-  LiveSite(std::string store, double least);
+  LiveSite(std::string store, double least, StoreWaiting waiting = {});
   ~LiveSite();
   LiveSite(const LiveSite&) = delete;
   LiveSite& operator=(const LiveSite&) = delete;
@@ -47,6 +47,7 @@ class LiveSite {
 
  private:
   std::string store_;
+  StoreWaiting waiting_;
   std::unique_ptr<SiteState> state_;
   std::string stamp_;
 };

@@ -242,6 +242,18 @@ TEST_P(StoreTest, ReadingMakesNothing) {
   EXPECT_ANY_THROW(open_store(place_.url() + "x", StoreAccess::kRead));
 }
 
+TEST_P(StoreTest, AViewOfAStrangerIsRefusedByName) {
+  open()->append(run_at(1, 1));
+  const auto database = place_.backend() == Backend::kSqlite
+                            ? open_sqlite(place_.url(), StoreAccess::kReadWrite)
+                            : open_postgresql(place_.url(), StoreAccess::kReadWrite);
+  database->execute("CREATE VIEW more AS SELECT 1 AS one");
+  EXPECT_THAT(message_of([&] { open(StoreAccess::kRead); }),
+              AllOf(HasSubstr("is not as headroom makes a history"), HasSubstr("more")));
+  database->execute("DROP VIEW more");
+  EXPECT_EQ(open(StoreAccess::kRead)->runs().size(), 1u);
+}
+
 TEST_P(StoreTest, NewerStoresAreRefusedAndLeftAlone) {
   open()->append(run_at(1, 1));
   const auto database = place_.backend() == Backend::kSqlite
