@@ -11,9 +11,8 @@ namespace headroom::trace {
 namespace {
 
 constexpr std::size_t kComputeBit = 1,
-                      kCommunicationBit = 2;  // and 4 for memory: the order of the sets below
+                      kCommunicationBit = 2;  // the three sets below are in bit order; memory is 4
 
-/// Appends a span that starts no earlier than any in the set.
 void append(Spans& spans, std::int64_t start, std::int64_t end) {
   if (end <= start) return;
   if (!spans.empty() && start <= spans.back().end) {
@@ -29,7 +28,7 @@ Spans& times_at(DeviceTimes& times, KernelType type) {
                                               : times.memory;
 }
 
-/// Reserves for all work, so that nothing is copied while growing; unused reserved memory is not touched.
+/// Reserves for the worst case, so that growing never copies; unused memory is never touched.
 void make_room(const DeviceWork& work, const std::vector<KernelType>& types,
                std::vector<DeviceTimes>& by_device) {
   std::vector<std::array<std::size_t, 3>> counts(by_device.size());
@@ -41,7 +40,6 @@ void make_room(const DeviceWork& work, const std::vector<KernelType>& types,
   }
 }
 
-/// The index of the number in `devices`, which it joins when new. Traces have few devices, mostly one.
 std::uint32_t index_of(std::vector<std::int32_t>& devices, std::int32_t device) {
   const auto found = std::ranges::find(devices, device);
   if (found == devices.end()) {

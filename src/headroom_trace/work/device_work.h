@@ -16,34 +16,33 @@
 
 namespace headroom::trace {
 
-/// The GPU work of a trace by start, sorted once for every sweep over it.
+/// The GPU work of a trace by start.
 struct DeviceWork {
   struct Item {
     std::int64_t start_ns = 0;
     std::uint32_t row = 0;     ///< of Trace::gpu
     std::uint32_t device = 0;  ///< index in `devices`
   };
-  std::vector<std::int32_t> devices;  ///< their numbers (device_of), ascending
+  std::vector<std::int32_t> devices;  ///< device numbers (device_of), ascending
   std::vector<Item> items;
 };
 DeviceWork device_work(const Trace& trace);
-/// End of an item's work, ns.
 inline std::int64_t end_of(const Trace& trace, const DeviceWork::Item& item) {
   return item.start_ns + trace.events.duration_ns[trace.gpu[item.row].event];
 }
 
-/// Returns by device when any of the marked rows of trace.gpu ran.
+/// Returns by device when the marked rows of trace.gpu ran.
 std::vector<Spans> busy_times(const Trace& trace, const DeviceWork& work, const std::vector<bool>& rows);
 
-/// Breakdown of a device's time. compute + exposed_communication + exposed_memory + idle = span, exactly.
-/// Adds up over devices.
+/// Breakdown of a device's time: compute + exposed_communication + exposed_memory + idle = span, exactly.
+/// Additive over devices.
 struct Breakdown {
   std::int64_t span_ns = 0, busy_ns = 0, idle_ns = 0;
-  std::int64_t compute_ns = 0;                ///< any computing kernel ran
-  std::int64_t exposed_communication_ns = 0;  ///< communication without a computing kernel
-  std::int64_t exposed_memory_ns = 0;         ///< copies and sets without either of the others
-  std::int64_t communication_ns = 0;          ///< exposed or not
-  std::int64_t overlapped_ns = 0;             ///< communication and computing at once
+  std::int64_t compute_ns = 0;
+  std::int64_t exposed_communication_ns = 0;  ///< without a compute kernel
+  std::int64_t exposed_memory_ns = 0;         ///< memcpy and memset without either of the others
+  std::int64_t communication_ns = 0;
+  std::int64_t overlapped_ns = 0;  ///< communication and compute at once
   /// By concurrent kinds: bit 0 compute, 1 communication, 2 memory. Sums to busy_ns.
   std::array<std::int64_t, 8> combinations{};
   Breakdown& operator+=(const Breakdown& other);
@@ -52,7 +51,6 @@ struct Breakdown {
     return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
   }
 };
-/// Busy times of a device by kind of work.
 struct DeviceTimes {
   std::int32_t device = -1;
   Extent extent;  ///< first start to last end of its work
@@ -61,7 +59,7 @@ struct DeviceTimes {
   Breakdown breakdown;
   Spans busy() const { return unite(unite(compute, communication), memory); }
 };
-/// By device, ascending. `types` are kernel_types(trace).
+/// Returns one entry per device, ascending. `types` are kernel_types(trace).
 std::vector<DeviceTimes> device_times(const Trace& trace, const DeviceWork& work,
                                       const std::vector<KernelType>& types);
 
@@ -70,48 +68,42 @@ inline const Breakdown& breakdown(const DeviceTimes& times) {
 }
 Breakdown total(std::span<const DeviceTimes> devices);
 
-/// Breakdown over all devices; the trace may be read with any needs. `headroom trace utilization` starts with
-/// it.
+/// Returns the breakdown over all devices, for any needs.
 Breakdown breakdown(const Trace& trace);
-/// Busy share of the devices' spans, 0 without work: `utilization(read("trace.json.gz"))`.
+/// Returns the busy share of the devices' spans, 0 without work.
 double utilization(const Trace& trace);
 
-/// "0", or "?" if unknown.
+/// Returns "0", or "?" if unknown.
 std::string device_text(std::int32_t device);
-/// "NVIDIA H100 80GB HBM3"; empty if unknown.
+/// Returns "NVIDIA H100 80GB HBM3"; empty if unknown.
 std::string device_name(const Trace& trace, std::int32_t device);
 
-/// The work of one stream, or of all streams of a device: rows of Trace::gpu by start, ties in file order.
+/// Rows of Trace::gpu of one stream or device, by start, ties in file order.
 struct GpuWork {
   std::int32_t device = -1;
-  std::int64_t stream = -1;  ///< meaningless in the result of work_by_device()
+  std::int64_t stream = -1;  ///< unset in the result of work_by_device()
   std::vector<std::uint32_t> rows;
 };
 
-/// One entry a (device, stream), in that order.
 std::vector<GpuWork> work_by_stream(const Trace& trace);
-/// One entry a device, in that order.
 std::vector<GpuWork> work_by_device(const Trace& trace);
-/// Same, for callers that have device_work(trace).
 std::vector<GpuWork> work_by_device(const DeviceWork& sorted);
 
-/// A number of a kernel, and whether it comes from the file or was computed here.
 struct KernelNumber {
   double value = 0;
-  bool is_of_file = true;
+  bool is_of_file = true;  ///< else computed
 };
 
 /// Returns the blocks of a kernel per multiprocessor: "blocks per SM", else grid size / multiprocessors;
-/// nothing if the file has neither. Above 1 every multiprocessor had a block.
+/// nothing if the file has neither.
 std::optional<KernelNumber> blocks_per_multiprocessor(const Trace& trace, const GpuDetail& kernel);
 
-/// Returns the achieved occupancy as a share: "est. achieved occupancy %", else warps per multiprocessor /
-/// its maximum, at most 1. The latter is an upper bound, because registers and shared memory may limit it
-/// further.
+/// Returns the achieved occupancy as a share, at most 1: "est. achieved occupancy %", else warps per
+/// multiprocessor / its maximum, an upper bound.
 std::optional<KernelNumber> achieved_occupancy(const Trace& trace, const GpuDetail& kernel);
 
-/// A row per device, and one of sums if there are several: span, busy time, utilisation, and the breakdown.
-/// `matmul` is the time of matrix products and convolutions by device.
+/// Returns a row per device, and a row of sums for several. `matmul` is the time of matrix products and
+/// convolutions by device.
 DataTable device_table(const Trace& trace, std::span<const DeviceTimes> devices,
                        std::span<const Spans> matmul);
 

@@ -24,7 +24,7 @@ Spans times_where(const Trace& trace, Wanted wanted) {
   return merged(std::move(spans));
 }
 
-/// Annotations of the program. Old files write them as operators.
+/// Old files write annotations as operators.
 bool can_be_annotation(Category category) {
   return category == Category::kUserAnnotation || category == Category::kCpuOp;
 }
@@ -40,7 +40,7 @@ bool is_collector(std::string_view name) {
          contains(name, "method collect>") || name == "Python GC" || contains(name, "garbage_collect");
 }
 
-/// The activity that an event itself tells; nothing if it is only part of an enclosing one.
+/// Returns the activity of the event; nothing if it is part of an enclosing one.
 std::optional<HostDoing> own_doing(std::string_view name, Category category) {
   const bool is_call = category == Category::kRuntime || category == Category::kDriver;
   if (is_call && is_allocation_call(name)) return HostDoing::kAllocation;
@@ -84,14 +84,13 @@ class HostSearch {
     return times_.times[part.time].thread == events_.thread[part.event];
   }
 
-  /// The activity of the launching threads in the requested times.
   void ask_threads() {
     std::vector<bool> launches_work(trace_.threads.size());
     for (const std::uint32_t call : launch_) {
       if (call != kNone) launches_work[events_.thread[call]] = true;
     }
     if (std::ranges::find(launches_work, true) == launches_work.end()) launches_work.flip();
-    std::vector<std::size_t> next;  // of each device: the first of its times that is not over
+    std::vector<std::size_t> next;
     std::uint32_t thread = kNone;
     host_.reserve(order_.events.size());
     for_each_innermost(trace_, order_, [&](Span span, std::uint32_t event) {
@@ -102,7 +101,6 @@ class HostSearch {
   }
 
   void hand_out(Span span, std::uint32_t event, std::vector<std::size_t>& next_of_device) {
-    // Spans come one after the other: times that end before one are behind all that follow.
     for (std::size_t device = 0; device + 1 < times_.first.size(); ++device) {
       const std::size_t end = times_.first[device + 1];
       std::size_t& next = next_of_device[device];
@@ -116,7 +114,7 @@ class HostSearch {
     }
   }
 
-  /// The activity of the other threads; at each moment the one that began first counts.
+  /// Returns the parts of other threads; where they overlap, the one that began first counts.
   std::vector<HostPart> one_after_the_other(std::span<const HostPart> parts) const {
     std::vector<HostPart> others;
     for (HostPart part : parts) {
@@ -127,8 +125,7 @@ class HostSearch {
     return others;
   }
 
-  /// The parts of each time: the launching thread's, those of other threads in its holes, and unrecorded
-  /// time.
+  /// Adds the launching thread's parts, then those of other threads, then unrecorded time.
   void fill_time(std::uint32_t time, std::span<const HostPart> parts) {
     const HostTimes::Time& asked = times_.times[time];
     const auto add = [&](Span span, std::uint32_t event) {
@@ -231,9 +228,8 @@ class CulpritSearch {
     add_gap(work, cut({events_.end_ns(trace_.gpu[last].event), window->end}), last, kNone);
   }
 
-  /// Finds the work that started later than usual after its launch. With several devices, work that was
-  /// launched before the gap may wait for another device. Where work is missing from the file, the device may
-  /// have been busy with it: before the first work, and after launches without work.
+  /// Finds work that started unusually late. With several devices, work launched before the gap may wait for
+  /// another device. Where the file lacks work, the device may have been busy with it.
   void find_late_devices(bool is_only_device) {
     constexpr std::int64_t kLateNs = 100'000, kMostUsualNs = 200'000, kOtherwiseNs = 6'000;
     std::vector<std::int64_t> delays;
@@ -259,8 +255,6 @@ class CulpritSearch {
     }
   }
 
-  /// True before the first work, and if a launch between those of the work around the gap has no work in the
-  /// file.
   bool has_lost_work(const DeviceGap& gap) {
     if (gap.before == kNone) return true;
     if (!has_lost_) find_lost();
@@ -300,7 +294,6 @@ class CulpritSearch {
     }
   }
 
-  /// From the launch on.
   void fill_device_part(std::uint32_t index) {
     const DeviceGap& gap = found_.gaps[index];
     const auto add = [&](Span span, HostDoing doing, std::uint32_t event) {
@@ -329,9 +322,9 @@ class CulpritSearch {
   const HostOrder& order_;
   std::vector<HostDoing> doing_;
   HostTimes times_;
-  std::vector<std::uint32_t> gap_of_time_;  ///< by index of times_
+  std::vector<std::uint32_t> gap_of_time_;  ///< by index in times_
   bool has_lost_ = false;
-  std::vector<std::int64_t> lost_;  ///< starts of launches without work in the file
+  std::vector<std::int64_t> lost_;
   IdleCulprits found_;
 };
 
@@ -387,7 +380,6 @@ bool is_allocation_call(std::string_view name) {
 std::vector<HostDoing> host_doings(const Trace& trace, const HostOrder& host) {
   const Events& events = trace.events;
   std::vector<HostDoing> doing(events.size(), HostDoing::kNotRecorded);
-  // Classifies each pair of name and category once.
   constexpr std::size_t kCategories = static_cast<std::size_t>(Category::kOther) + 1;
   constexpr std::uint8_t kNew = 0xff, kNothing = 0xfe, kIsStep = 0xfd;
   std::vector<std::uint8_t> known(trace.names.size() * kCategories, kNew);

@@ -12,20 +12,18 @@
 namespace headroom::trace {
 namespace {
 
-/// Library products and communication are not loops that a fusion could include.
 bool is_fusable(KernelCategory category) {
   return category != KernelCategory::kGemm && category != KernelCategory::kConvolution &&
          category != KernelCategory::kAttention && category != KernelCategory::kCommunication;
 }
 
-/// A kernel, or a place that no sequence reaches across (name kNoName).
+/// A kernel, or a separator (name kNoName).
 struct Place {
   NameId name = kNoName;
   std::int64_t start_ns = 0, end_ns = 0, duration_ns = 0;
   std::uint32_t row = kNone;
 };
 
-/// All runs in sequence, separated by a place that is no kernel.
 std::vector<Place> places_of(const Trace& trace, std::span<const std::vector<std::uint32_t>> runs) {
   std::vector<Place> places;
   for (const std::vector<std::uint32_t>& run : runs) {
@@ -39,7 +37,6 @@ std::vector<Place> places_of(const Trace& trace, std::span<const std::vector<std
   return places;
 }
 
-/// Kernels of a stream with no other work of it between.
 std::vector<std::vector<std::uint32_t>> fusable_runs(const Trace& trace,
                                                      const std::vector<KernelCategory>& categories) {
   std::vector<std::vector<std::uint32_t>> runs;
@@ -56,14 +53,13 @@ std::vector<std::vector<std::uint32_t>> fusable_runs(const Trace& trace,
   return runs;
 }
 
-/// Every sequence of one length, with its starts.
 struct Level {
-  std::vector<std::uint32_t> at;      ///< by place: the sequence that starts there, or kNone
-  std::vector<std::uint32_t> starts;  ///< places, sequence by sequence
-  std::vector<std::uint32_t> first;   ///< of each sequence in `starts`; one more at the end
+  std::vector<std::uint32_t> at;  ///< by place: the sequence that starts there, or kNone
+  std::vector<std::uint32_t> starts;
+  std::vector<std::uint32_t> first;
 };
 
-/// Sequences that occur once are left out, and whatever begins with them.
+/// Omits sequences that occur once and their extensions.
 Level level_of(const std::vector<Place>& places, std::size_t length, const Level* shorter) {
   Level level;
   level.at.assign(places.size(), kNone);
@@ -107,8 +103,7 @@ class SequenceSearch {
     }
   }
 
-  /// The time of a sequence only falls as others take kernels: the top of the heap is the best if its time is
-  /// still current.
+  /// The time of a sequence only falls as others take kernels: the heap's top is the best if still current.
   std::vector<KernelSequence> take(std::size_t most) {
     std::vector<KernelSequence> found;
     while (!offers_.empty() && (most == 0 || found.size() < most)) {
@@ -130,7 +125,6 @@ class SequenceSearch {
     std::int64_t total_ns = 0;
     std::size_t length = 0;
     std::uint32_t number = 0;
-    // Of equal times the longer sequence, then the earlier one.
     bool operator<(const Offer& other) const {
       if (total_ns != other.total_ns) return total_ns < other.total_ns;
       if (length != other.length) return length < other.length;
@@ -143,11 +137,11 @@ class SequenceSearch {
     if (all.count >= 2) offers_.push({all.total_ns, length, number});
   }
 
-  /// What the sequence finds that no other has taken, and takes it if asked to.
+  /// Finds the untaken occurrences of the sequence.
   KernelSequence left_of(std::size_t length, std::uint32_t number, bool takes) {
     const Level& level = levels_[length - 2];
     KernelSequence found;
-    std::size_t next_free = 0;  // a sequence does not overlap itself
+    std::size_t next_free = 0;
     for (std::uint32_t i = level.first[number]; i < level.first[number + 1]; ++i) {
       const std::size_t start = level.starts[i];
       const auto is_used = [&](std::size_t k) { return is_taken_[start + k]; };

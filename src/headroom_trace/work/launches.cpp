@@ -26,7 +26,6 @@ LaunchKind kind_of(const Trace& trace, const LaunchCall& call) {
   }
 }
 
-/// Sums changes (time, +1 or -1) into steps.
 std::vector<QueueStep> steps_of(std::vector<std::pair<std::int64_t, int>> changes) {
   std::ranges::sort(changes);
   std::vector<QueueStep> steps;
@@ -40,14 +39,13 @@ std::vector<QueueStep> steps_of(std::vector<std::pair<std::int64_t, int>> change
   return steps;
 }
 
-/// Latest return of a blocked call after the start that made room.
+/// Longest time from the start that makes room to the return of the blocked call.
 constexpr std::int64_t kLongestTailNs = 20'000;
-/// Clocks of host and device may differ by so much.
+/// Tolerated clock difference.
 constexpr std::int64_t kClockNs = 2'000;
-/// A shorter queue than this is no full one.
 constexpr std::size_t kLeastDepth = 64;
 
-/// By launch: how many had been launched, with it, and had not started when its call returned.
+/// Returns by launch the queue length, including it, when its call returned.
 std::vector<std::size_t> lengths_at_return(std::span<const QueuedLaunch> launches) {
   std::vector<std::int64_t> starts;
   starts.reserve(launches.size());
@@ -63,7 +61,6 @@ std::vector<std::size_t> lengths_at_return(std::span<const QueuedLaunch> launche
   return lengths;
 }
 
-/// Whether the call began before that start and returned just after it.
 bool waits_for(const QueuedLaunch& call, std::int64_t start_ns) {
   const std::int64_t tail = call.end_ns - start_ns;
   return call.begin_ns < start_ns && tail >= -kClockNs && tail <= kLongestTailNs;
@@ -73,11 +70,9 @@ bool is_long(const QueuedLaunch& call) {
   return call.end_ns - call.begin_ns >= call.own_ns + std::max<std::int64_t>(1'000, call.own_ns / 2);
 }
 
-/// The depth that the lengths show; 0 for none.
 std::size_t depth_of(std::span<const QueuedLaunch> launches, std::span<const std::size_t> lengths) {
   const std::size_t most = lengths.empty() ? 0 : std::ranges::max(lengths);
   if (most < kLeastDepth) return 0;
-  // The work that starts while a call returns is not counted in its length.
   const std::size_t slack = 2 + most / 128;
   std::map<std::size_t, std::size_t> blocked;
   for (std::size_t i = 0; i < launches.size(); ++i) {
@@ -88,8 +83,7 @@ std::size_t depth_of(std::span<const QueuedLaunch> launches, std::span<const std
   if (blocked.empty()) return 0;
   const std::size_t depth =
       std::ranges::max_element(blocked, {}, [](const auto& entry) { return entry.second; })->first;
-  // Once it is full, every launch is held up until just after a start: one call after another. A call that is
-  // long for another reason returns at any time.
+  // Once full, every launch blocks until just after a start; other long calls return at any time.
   constexpr std::size_t kLeastInARow = 6;
   constexpr double kMostOthers = 0.05, kMostSpreadNs = 3'000;
   std::vector<double> tails;
@@ -114,8 +108,7 @@ std::size_t depth_of(std::span<const QueuedLaunch> launches, std::span<const std
   return spread <= kMostSpreadNs ? depth : 0;
 }
 
-/// Without a known depth: a very long call, with many launches before it in the queue, that returns just
-/// after one of them started.
+/// True for a very long call behind a long queue, if the depth is unknown.
 bool is_held_up(const QueuedLaunch& call, std::size_t length) {
   constexpr std::size_t kLongQueue = 200;
   constexpr std::int64_t kLongNs = 100'000, kManyTimes = 20;

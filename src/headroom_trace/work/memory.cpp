@@ -31,7 +31,6 @@ void add_totals(DeviceMemory& memory, const MemoryEvent& event, std::uint32_t pl
     memory.peak_allocated_at_ns = event.at_ns;
     memory.peak_place = place;
   }
-  // Of equal peaks of the reserved memory the one with the most in use.
   const auto reserved = std::pair(event.total_reserved, event.total_allocated);
   if (event.total_reserved > 0 &&
       reserved > std::pair(memory.peak_reserved_bytes, memory.allocated_at_peak_reserved_bytes)) {
@@ -41,7 +40,7 @@ void add_totals(DeviceMemory& memory, const MemoryEvent& event, std::uint32_t pl
   }
 }
 
-/// Lower case letters and digits only: "MEMORY_COPY_HOST_TO_DEVICE" and "CopyHostToDevice" end alike.
+/// Keeps letters, in lower case, and digits: "COPY_HOST_TO_DEVICE" becomes "copyhosttodevice".
 std::string squeezed(std::string_view name) {
   std::string text;
   for (const char c : name) {
@@ -58,12 +57,12 @@ struct KindName {
   std::string_view part;
   TransferKind kind;
 };
-// In this order: "Memcpy PtoP (Device -> Device)" is between devices.
+// Order matters: "Memcpy PtoP (Device -> Device)" is between devices.
 constexpr std::array<KindName, 20> kKindNames{
     {{"memset", TransferKind::kMemset},     {"fillbuffer", TransferKind::kMemset},
      {"ptop", TransferKind::kPtoP},         {"p2p", TransferKind::kPtoP},
      {"peertopeer", TransferKind::kPtoP},   {"htod", TransferKind::kHtoD},
-     {"h2d", TransferKind::kHtoD},          {"m2d", TransferKind::kHtoD},  // XPU: M is the host's memory
+     {"h2d", TransferKind::kHtoD},          {"m2d", TransferKind::kHtoD},  // XPU: M is host memory
      {"hosttodevice", TransferKind::kHtoD}, {"dtoh", TransferKind::kDtoH},
      {"d2h", TransferKind::kDtoH},          {"d2m", TransferKind::kDtoH},
      {"devicetohost", TransferKind::kDtoH}, {"dtod", TransferKind::kDtoD},
@@ -87,7 +86,7 @@ std::vector<BandwidthStep> steps_of(std::vector<BandwidthChange> changes) {
       now.gb_s += changes[i].gb_s;
       now.active += changes[i].active;
     }
-    // The rounding rest of adding and subtracting doubles is not bandwidth.
+    // Removes the rounding error of the sums.
     if (now.active == 0) now.gb_s = 0;
     steps.push_back(now);
   }
@@ -115,7 +114,7 @@ MemoryHistory memory_history(const Trace& trace) {
     const MemoryEvent& event = trace.memory[order[place]];
     DeviceMemory& memory = devices[{event.device_type, event.device}];
     const AddressKey address{event.device_type, event.device, event.address};
-    // A reused address was free before, whether or not the file says so.
+    // A reused address was freed, even if the file lacks the free.
     end(open.find(address), place);
     if (event.bytes >= 0) {
       ++memory.allocations;
@@ -134,7 +133,7 @@ MemoryHistory memory_history(const Trace& trace) {
                                      .is_held_before = event.is_held_before});
     } else {
       ++memory.frees;
-      // Without addresses any free may be of any allocation.
+      // Without addresses a free cannot be matched to its allocation.
       if (event.address == 0)
         memory.left_bytes = std::max<std::int64_t>(saturating_add(memory.left_bytes, event.bytes), 0);
     }

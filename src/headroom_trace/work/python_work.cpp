@@ -16,11 +16,10 @@
 namespace headroom::trace {
 namespace {
 
-/// Python stops at 1000 nested calls, and no model has so many modules: deeper nesting is damage.
+/// Python allows 1000 nested calls: deeper nesting is damage.
 constexpr std::size_t kMostFrames = 1000;
 constexpr std::uint32_t kDeepestModule = 100;
 
-/// The stack of the innermost operator around `op` that has one.
 NameId call_stack_above(const Trace& trace, std::uint32_t op, const std::vector<std::uint32_t>& parent) {
   for (; op != kNone; op = parent[op]) {
     const std::uint32_t row = trace.events.detail[op];
@@ -29,7 +28,7 @@ NameId call_stack_above(const Trace& trace, std::uint32_t op, const std::vector<
   return kNoName;
 }
 
-/// Takes the first of the frames away, which stand innermost first with semicolons between.
+/// Removes and returns the first frame; frames are separated by semicolons.
 std::string_view next_frame(std::string_view& stack) {
   const std::size_t end = std::min(stack.find(';'), stack.size());
   const std::string_view frame = trimmed(stack.substr(0, end));
@@ -46,7 +45,6 @@ StackSource source_of(const Trace& trace) {
              : StackSource::kNothing;
 }
 
-/// The innermost event of the host that is open on its thread at each allocation; kNone for none.
 std::vector<std::uint32_t> around_allocations(const Trace& trace, const HostOrder& host) {
   const Events& events = trace.events;
   std::vector<std::uint32_t> order(trace.memory.size()), around(trace.memory.size(), kNone);
@@ -100,7 +98,7 @@ class PythonWorkBuilder {
     if (place.is_of_backward) work_.backward_ns = saturating_add(work_.backward_ns, amounts.device_ns);
   }
 
-  /// To each place of the stack once, however often a function is in it.
+  /// Counts each place of the stack once, despite recursion.
   void add_to_stack(const PythonStack& stack, const PythonAmounts& amounts) {
     ++stack_;
     for (const std::uint32_t line : stack.lines) {
@@ -138,7 +136,7 @@ class PythonWorkBuilder {
   }
 
   void add_device_work() {
-    std::unordered_set<std::uint32_t> known;  // launches: a graph has many kernels
+    std::unordered_set<std::uint32_t> known;
     for (std::size_t row = 0; row < trace_.gpu.size(); ++row) {
       PythonPlaces::Place place = places_.place_of(launch_[row]);
       if (place.key == kNone) place = places_.place_of(op_[row]);
@@ -193,7 +191,7 @@ class PythonWorkBuilder {
         known = saturating_add(known, one.bytes);
         add(place_of(one.event), amounts);
       }
-      // The rest is from before the trace.
+      // The rest predates the trace.
       PythonAmounts rest;
       rest.peak_bytes = std::max<std::int64_t>(memory.peak_allocated_bytes - known, 0);
       add({}, rest);
@@ -205,11 +203,10 @@ class PythonWorkBuilder {
   const HostOrder& host_;
   PythonPlaces places_;
   PythonWork work_;
-  std::vector<std::pair<std::uint32_t, PythonAmounts>>
-      sums_;  ///< by place, in the order of their first sight
+  std::vector<std::pair<std::uint32_t, PythonAmounts>> sums_;
   std::unordered_map<std::uint32_t, std::size_t> places_of_sums_;
-  std::size_t stack_ = 0;                ///< number of the stack at hand
-  std::vector<std::size_t> last_stack_;  ///< by line: the last one that it was in
+  std::size_t stack_ = 0;
+  std::vector<std::size_t> last_stack_;
 };
 
 }  // namespace
@@ -226,7 +223,7 @@ PythonPlaces::PythonPlaces(const Trace& trace) : trace_(trace), source_(source_o
   }
 }
 
-/// Numbers the places in the order of their calls, so that parents come before children.
+/// Numbers the places in call order: parents before children.
 void PythonPlaces::read_functions() {
   line_.assign(trace_.events.size(), kNone);
   module_.assign(trace_.events.size(), kNone);
@@ -268,7 +265,7 @@ void PythonPlaces::find_forward_ops() {
     const auto [place, is_new] = forward_ops_.try_emplace(op.sequence, op.event);
     std::uint32_t& event = place->second;
     if (is_new || event == kNone) continue;
-    // Threads count for themselves: of a number that two have none is known to be meant.
+    // A sequence number used by two threads is ambiguous.
     if (events.thread[event] != events.thread[op.event]) {
       event = kNone;
     } else if (events.start_ns[op.event] > events.start_ns[event]) {
@@ -291,7 +288,7 @@ std::uint32_t PythonPlaces::module(std::uint32_t parent, std::string_view name) 
   return place->second;
 }
 
-/// The forward operator of the backward operator `op` or its enclosing one; else kNone.
+/// Returns the forward operator of `op` or its enclosing operator; kNone if unknown.
 std::uint32_t PythonPlaces::forward_of(std::uint32_t op) const {
   for (; op != kNone; op = op_[op]) {
     const std::uint32_t row = trace_.events.detail[op];

@@ -15,49 +15,45 @@
 
 namespace headroom::trace {
 
-/// The source of Python stacks.
 enum class StackSource : std::uint8_t {
   kNothing,
   kFunctions,  ///< python_function events, nested by time
   kCallStacks  ///< the "Call stack" of operators and allocations
 };
 
-/// An nn.Module instance in its hierarchy.
 struct PythonModule {
-  std::uint32_t parent = kNone;  ///< index of an earlier module; kNone: outermost
+  std::uint32_t parent = kNone;  ///< index; kNone: outermost
   std::uint32_t depth = 0;
-  std::string_view name;  ///< "Linear_0", of Trace::names
+  std::string_view name;  ///< "Linear_0", from Trace::names
 };
 
-/// The modules and lines above a place, as indices of PythonPlaces. A line may occur several times.
+/// The lines and module above a place, as indices of PythonPlaces. Lines may repeat.
 struct PythonStack {
-  std::vector<std::uint32_t> lines;  ///< the innermost first
-  std::uint32_t module = kNone;      ///< the innermost
+  std::vector<std::uint32_t> lines;  ///< innermost first
+  std::uint32_t module = kNone;      ///< innermost
 };
 
-/// Maps the events of the host to places in the program's Python.
+/// Maps host events to places in the Python program.
 class PythonPlaces {
  public:
-  /// Needs kOps and kOpArguments, and kPython.
+  /// Needs kOps, kOpArguments and kPython.
   explicit PythonPlaces(const Trace& trace);
 
   StackSource source() const { return source_; }
   const std::vector<PythonModule>& modules() const { return modules_; }
   const std::vector<std::string_view>& lines() const { return lines_; }  ///< "train.py(41): step"
 
-  /// Returns the place of an event; kNone if unknown. An event of autograd takes the place of the forward
-  /// operator with the same sequence number.
+  /// The place of an event; kNone if unknown. Autograd events take that of the forward operator with the same
+  /// sequence number.
   struct Place {
     std::uint32_t key = kNone;
     bool is_of_backward = false;
   };
   Place place_of(std::uint32_t event) const;
-  /// Same, by the stack of an allocation.
   Place place_of_stack(NameId stack) const;
-  /// Returns the modules and lines above a place.
   PythonStack stack_of(std::uint32_t key) const;
 
-  // By python_function event: its module or line, else kNone, and the function around it.
+  // Of python_function events; kNone if unknown.
   std::uint32_t own_module(std::uint32_t event) const;
   std::uint32_t own_line(std::uint32_t event) const { return line_[event]; }
   std::uint32_t around(std::uint32_t event) const { return frame_[event]; }
@@ -78,61 +74,58 @@ class PythonPlaces {
   std::vector<std::string_view> lines_;
   std::map<std::pair<std::uint32_t, std::string_view>, std::uint32_t> module_numbers_;
   std::unordered_map<std::string_view, std::uint32_t> line_numbers_;
-  std::vector<std::uint32_t> op_;                   ///< the innermost operator around each event of the host
-  std::vector<std::uint32_t> frame_;                ///< the innermost function around each
-  std::vector<std::uint32_t> line_, module_;        ///< of each python_function: itself, or around it
-  std::unordered_map<NameId, PythonStack> stacks_;  ///< of call stacks
-  std::unordered_map<std::int64_t, std::uint32_t> forward_ops_;  ///< by sequence number; kNone: not known
+  std::vector<std::uint32_t> op_;             ///< innermost around each host event
+  std::vector<std::uint32_t> frame_;          ///< innermost around each host event
+  std::vector<std::uint32_t> line_, module_;  ///< of each python_function: own or enclosing
+  std::unordered_map<NameId, PythonStack> stacks_;
+  std::unordered_map<std::int64_t, std::uint32_t> forward_ops_;  ///< by sequence number; kNone: ambiguous
 };
 
-/// "Linear_0" of "nn.Module: Linear_0"; empty if not a module.
+/// Returns "Linear_0" of "nn.Module: Linear_0"; else empty.
 std::string_view module_of_frame(std::string_view frame);
-/// Removes object addresses, which separate calls of one function: "<built-in method copy_ of Tensor object
-/// at 0x7fd0>" becomes the same for every tensor.
+/// Removes object addresses, as in "<built-in method copy_ of Tensor object at 0x7fd0>".
 std::string plain_frame(std::string_view frame);
-/// True for a place in a file, "file.py(41): func"; false for C functions.
+/// True for "file.py(41): func"; false for C functions.
 bool is_line_of_python(std::string_view frame);
-/// True for a line of the user's code, false for a library's.
+/// True for the user's code, false for a library's.
 bool is_own_line(std::string_view frame);
-/// Returns the innermost line of the user's own code in a stack (innermost first, separated by semicolons),
-/// else the innermost frame.
+/// Returns the innermost line of the user's code in a stack (innermost first, separated by semicolons), else
+/// its first frame.
 std::string_view own_line_of(std::string_view stack);
 
-/// The costs of a place in Python.
 struct PythonAmounts {
   std::int64_t launches = 0, device_ns = 0;
-  double flops = 0;             ///< of the operators whose cost is known (roofline)
-  std::int64_t idle_ns = 0;     ///< device idle time that it caused (idle_culprits)
-  std::int64_t kept_bytes = 0;  ///< allocated minus freed; may be negative
-  std::int64_t peak_bytes = 0;  ///< held when the memory was fullest
+  double flops = 0;             ///< of known cost
+  std::int64_t idle_ns = 0;     ///< device idle time it caused (idle_culprits)
+  std::int64_t kept_bytes = 0;  ///< allocated minus freed
+  std::int64_t peak_bytes = 0;  ///< held at the memory peak
 
   void add(const PythonAmounts& more);
 };
 
-/// Own: without nested places of the same kind. All: with them.
+/// Times of a place; `own` excludes nested places of the same kind.
 struct PythonTimes {
   std::int64_t calls = -1,
-               host_ns = -1;  ///< -1: unknown, as for call stacks; recursion counts once
+               host_ns = -1;  ///< -1: unknown; recursion counts once
   PythonAmounts own, all;
 };
 
 struct PythonWork {
   StackSource source = StackSource::kNothing;
   std::vector<PythonModule> modules;
-  std::vector<std::string_view> lines;                ///< of Trace::names
-  std::vector<PythonTimes> module_times, line_times;  ///< of each of them
-  PythonAmounts total;                                ///< of the whole trace
-  PythonAmounts placed, elsewhere;                    ///< below any line or module, and elsewhere
-  std::int64_t backward_ns =
-      0;  ///< part of its device time that autograd launched, counted at the forward operator
+  std::vector<std::string_view> lines;
+  std::vector<PythonTimes> module_times, line_times;
+  PythonAmounts total;
+  PythonAmounts placed, elsewhere;  ///< below a line or module; elsewhere
+  std::int64_t backward_ns = 0;     ///< part of device_ns launched by autograd
 };
 
-/// Attributes GPU work, FLOPs, device idle time and memory to Python: to the functions around the launch, the
-/// operator, the host activity or the allocation; for autograd's threads, around the forward operator with
-/// the same sequence number; else to the call stacks of the enclosing operators. Memory is that of the
-/// devices, or of the CPU if the file has none of devices. Idle times sum to those of idle_culprits, FLOPs to
-/// those of roofline, the peak to the devices' own. `launch` launches(trace), `op` launching_ops(trace),
-/// `host` host_order(trace). Needs kLaunches, kOps, kOpArguments, kPython and, for memory, kMemory.
+/// Attributes GPU work, FLOPs, device idle time and memory to the Python functions around the launch,
+/// operator, host activity or allocation; for autograd's threads, around the forward operator with the same
+/// sequence number; else to the call stacks of the enclosing operators. Memory is the devices', or the CPU's
+/// if the file has none for devices. Idle times sum to those of idle_culprits, FLOPs to roofline's. `launch`
+/// is launches(trace), `op` launching_ops(trace), `host` host_order(trace). Needs kLaunches, kOps,
+/// kOpArguments, kPython and, for memory, kMemory.
 PythonWork python_work(const Trace& trace, std::span<const std::uint32_t> launch,
                        std::span<const std::uint32_t> op, const HostOrder& host);
 

@@ -26,11 +26,10 @@ void find_queued(const Trace& trace, std::span<const std::uint32_t> launch, Stre
 struct Launched {
   std::int64_t launch_ns, start_ns;
   std::uint32_t place;
-  std::ptrdiff_t started = 0;  ///< how many of the stream have started with it
+  std::ptrdiff_t started = 0;
 };
 
-/// The first work of each launch on this stream. `seen` holds, by event, the last stream in which it was a
-/// launch.
+/// Returns the first work of each launch. `seen`: by event, the last stream it launched to.
 std::vector<Launched> first_of_launches(const Trace& trace, std::span<const std::uint32_t> launch,
                                         const StreamOrder& order, std::uint32_t stream_number,
                                         std::vector<std::uint32_t>& seen) {
@@ -39,13 +38,13 @@ std::vector<Launched> first_of_launches(const Trace& trace, std::span<const std:
     const std::uint32_t row = order.rows[place];
     if (launch[row] == kNone || std::exchange(seen[launch[row]], stream_number) == stream_number) continue;
     const std::int64_t launched = trace.events.start_ns[launch[row]];
-    // Nothing starts before its launch, whatever the clocks of host and device say.
+    // Work cannot start before its launch, even if clocks differ.
     firsts.push_back({launched, std::max(trace.events.start_ns[trace.gpu[row].event], launched + 1), place});
   }
   return firsts;
 }
 
-/// Length of the queue = launches begun - work started. A start counts before a launch at the same time.
+/// Counts launches minus starts; of equal times the start comes first.
 void find_empty_queue(std::vector<Launched> firsts, StreamOrder& order) {
   order.met_empty_queue.assign(order.rows.size(), false);
   std::vector<std::int64_t> starts, launches;
@@ -69,7 +68,7 @@ void find_empty_queue(std::vector<Launched> firsts, StreamOrder& order) {
 
 enum class SyncKind : std::uint8_t { kNone, kContext, kStream, kEvent, kStreamWaitEvent, kQuery };
 
-/// Of a cuda_sync event: "Context Sync", "Stream Sync", "Event Sync", "Stream Wait Event".
+/// Classifies "Context Sync", "Stream Sync", "Event Sync", "Stream Wait Event".
 SyncKind kind_of_sync(std::string_view name) {
   if (contains(name, "Wait Event")) return SyncKind::kStreamWaitEvent;
   if (contains(name, "Event")) return SyncKind::kEvent;
@@ -78,7 +77,6 @@ SyncKind kind_of_sync(std::string_view name) {
   return SyncKind::kNone;
 }
 
-/// Of a call: cudaDeviceSynchronize, hipStreamSynchronize, cuEventSynchronize...
 SyncKind kind_of_call(std::string_view name) {
   if (contains(name, "Query")) return SyncKind::kQuery;
   if (!contains(name, "Synchronize")) return SyncKind::kNone;
@@ -134,7 +132,7 @@ class WaitFinder {
     }
   }
 
-  /// The calls that the cuda_sync events name by correlation: the waiting ones and the records of events.
+  /// Finds the calls that cuda_sync events name by correlation.
   void find_calls() {
     for (const SyncDetail& sync : trace_.syncs) {
       calls_.emplace(events_.correlation[sync.event], kNone);
@@ -153,7 +151,6 @@ class WaitFinder {
     return correlation == kNoCorrelation || found == calls_.end() ? kNone : found->second;
   }
 
-  /// The row of the last work of the stream that was queued before; kNone for none.
   std::uint32_t last_before(const StreamOrder& stream, std::int64_t at_ns) const {
     const std::ptrdiff_t place = stream.last_queued_before(at_ns);
     return place < 0 ? kNone : stream.rows[static_cast<std::size_t>(place)];
@@ -169,7 +166,7 @@ class WaitFinder {
     waits_.host.push_back({call, row});
   }
 
-  /// False if the file lacks what it refers to. An empty queue before it does not count.
+  /// Returns false if the file lacks the call or the source. An empty queue is not missing.
   bool add_sync(const SyncDetail& sync) {
     const std::uint32_t call = call_of(events_.correlation[sync.event]);
     const NameId name = sync.kind != kNoName ? sync.kind : events_.name[sync.event];
@@ -230,7 +227,6 @@ class WaitFinder {
         infer_wait(call, streams_[std::prev(next)->stream]);
     }
   }
-  /// Work that ended after the call is not what it waited for.
   void infer_wait(std::uint32_t call, const StreamOrder& stream) {
     const std::uint32_t row = last_before(stream, events_.start_ns[call]);
     if (row != kNone && end_of_row(row) <= events_.end_ns(call)) waits_.host.push_back({call, row});
@@ -267,7 +263,7 @@ std::size_t StreamOrder::first_queued_from(std::int64_t at_ns) const {
 std::vector<StreamOrder> stream_orders(const Trace& trace, const DeviceWork& work,
                                        std::span<const std::uint32_t> launch) {
   std::map<std::pair<std::int32_t, std::int64_t>, StreamOrder> by_stream;
-  StreamOrder* recent = nullptr;  // Neighbours are of one stream, mostly.
+  StreamOrder* recent = nullptr;
   for (const DeviceWork::Item& item : work.items) {
     const std::int32_t device = work.devices[item.device];
     const std::int64_t stream = trace.gpu[item.row].stream;

@@ -18,7 +18,6 @@ void add(TraceCheck& check, std::uint32_t event, std::int64_t by_ns = -1) {
   check.largest_ns = std::max(check.largest_ns, by_ns);
 }
 
-/// Calls of a thread nest or are disjoint; other overlaps have a wrong time.
 TraceCheck nesting(const Trace& trace) {
   TraceCheck check{"CPU events that overlap without nesting",
                    "their self times and the op above a launch are guesses"};
@@ -37,14 +36,13 @@ TraceCheck nesting(const Trace& trace) {
   return check;
 }
 
-/// Whether a kernel may have started early, before the one ahead of it on its stream had ended: programmatic
-/// dependent launch. It starts and ends after that one.
+/// True for programmatic dependent launch, which starts before the previous kernel of the stream ends.
 bool may_start_early(const Events& events, std::uint32_t ahead, std::uint32_t event) {
   return events.category[ahead] == Category::kKernel && events.category[event] == Category::kKernel &&
          events.start_ns[event] > events.start_ns[ahead] && events.end_ns(event) >= events.end_ns(ahead);
 }
 
-/// A stream works in order, one piece after the other, but for kernels that start early: the second answer.
+/// Checks that streams run in order; the second check counts early kernels.
 std::array<TraceCheck, 2> stream_order(const Trace& trace) {
   TraceCheck check{"GPU work that overlaps on its stream",
                    "a stream works on one thing at a time: clocks that drift, or events twice"};
@@ -54,7 +52,7 @@ std::array<TraceCheck, 2> stream_order(const Trace& trace) {
   const Events& events = trace.events;
   check.of = early.of = trace.gpu.size();
   for (const GpuWork& stream : work_by_stream(trace)) {
-    std::uint32_t last = trace.gpu[stream.rows.front()].event;  // to end of those before
+    std::uint32_t last = trace.gpu[stream.rows.front()].event;
     for (const std::uint32_t row : stream.rows) {
       const std::uint32_t event = trace.gpu[row].event;
       const std::int64_t by_ns = event == last ? 0 : events.end_ns(last) - events.start_ns[event];
@@ -104,7 +102,7 @@ TraceCheck without_launch(const Trace& trace, const std::vector<std::uint32_t>& 
   return check;
 }
 
-/// By name: other calls of the runtime carry correlations too.
+/// Launches are known by name: other runtime calls carry correlations too.
 TraceCheck without_kernel(const Trace& trace, const std::vector<std::uint32_t>& launch) {
   TraceCheck check{"launches without GPU work",
                    "some at the end is usual: the recording stopped before the device", false};
@@ -148,7 +146,6 @@ TraceCheck without_duration(const Trace& trace) {
   return check;
 }
 
-/// Starts that lie out of all proportion from where nearly all are: times of another clock.
 TraceCheck far_away(const Trace& trace) {
   TraceCheck check{"events far from all others", "times of another clock: spans and idle time are wrong"};
   const std::vector<std::int64_t>& starts = trace.events.start_ns;
