@@ -13,7 +13,7 @@ namespace {
 
 struct Words {
   Advice what;
-  Writer writer;  ///< kUnknown: all others
+  Writer writer;
   std::string_view text;
 };
 
@@ -216,7 +216,6 @@ std::string advice(Advice what, Writer writer) {
     return found == std::end(kWords) ? std::string_view() : found->text;
   };
   std::string_view text = text_for(writer);
-  // Ascend's profiler records PyTorch programs.
   if (text.empty() && writer == Writer::kAscend) text = text_for(Writer::kPyTorch);
   return std::string(text.empty() ? text_for(Writer::kUnknown) : text);
 }

@@ -8,20 +8,19 @@
 
 namespace headroom::trace {
 
-/// What to do about a finding.
 enum class Advice : std::uint8_t {
   kLoadAhead,
   kReuseMemory,
-  kReadLater,       ///< values that the host waits for
-  kRecordHost,      ///< host work that is not in the file
-  kRecordLaunches,  ///< device work whose launch is not in the file
-  kRecordDevice,    ///< no device work is in the file
-  kRecordSyncs,     ///< who waited for the device is not in the file
-  kMarkSteps,       ///< no steps are in the file
-  kRecordLines,     ///< neither functions of Python nor call stacks are in the file
-  kMoveHostWork,    ///< host work that is in the file
+  kReadLater,
+  kRecordHost,
+  kRecordLaunches,
+  kRecordDevice,
+  kRecordSyncs,
+  kMarkSteps,
+  kRecordLines,
+  kMoveHostWork,
   kCompileOnce,
-  kCollectLater,  ///< Python's garbage
+  kCollectLater,
   kLaunchLess,
   kFuseKernels,
   kFuseNeighbours,  ///< of one slow kernel
@@ -31,15 +30,15 @@ enum class Advice : std::uint8_t {
   kOverlapCommunication,
   kFillPipeline,
   kWarmUp,
-  kFreeHost,  ///< of what holds up launch calls
+  kFreeHost,
   kFindDeviceWait,
   kExpandSegments
 };
 
-/// Returns the advice in the words of the tool that wrote the trace.
+/// Returns the advice in the terms of the tool that wrote the trace.
 std::string advice(Advice what, Writer writer);
 
-/// Returns why the file may have no work of a device.
+/// Returns why the file may have no GPU work.
 std::string no_gpu_work(const Trace& trace);
 
 }  // namespace headroom::trace

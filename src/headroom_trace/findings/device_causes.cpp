@@ -24,24 +24,21 @@
 
 namespace headroom::trace {
 
-// Causes in device work: exposed copies and communication, kernels that are too short.
-
 namespace {
 
 /// Shorter copies count as synchronisation: their cost is the wait.
 constexpr std::int64_t kLongCopyNs = 10'000;
-/// Approximate cost of a launch, and of a kernel to begin and end.
+/// Approximate cost of a launch.
 constexpr std::int64_t kTinyKernelNs = 5'000;
 constexpr std::size_t kLeastRun = 4;
-/// Work that starts later than this after its predecessor is no neighbour: the program did something else
-/// between.
+/// Longer gaps hold other work of the program.
 constexpr std::int64_t kFarApartNs = 100'000;
 
 bool is_between_host_and_device(std::string_view name) {
   return !contains(name, "DtoD") && !contains(name, "DeviceToDevice") && !contains(name, "PtoP");
 }
 
-/// Sends and receives between stages, by the file's names. An all-to-all consists of such kernels too.
+/// All-to-all collectives consist of such kernels too.
 std::set<std::uint32_t> sends_and_receives(const FindingSearch& search) {
   std::set<std::uint32_t> events;
   for (const CollectiveCall& call : search.calls()) {
@@ -50,11 +47,10 @@ std::set<std::uint32_t> sends_and_receives(const FindingSearch& search) {
   return events;
 }
 
-/// The exposed time of some rows; their overlapped time stays.
 struct Exposed {
   std::vector<Span> times;
   std::map<NameId, std::int64_t> by_name;
-  std::map<NameId, std::uint32_t> longest_row;  ///< of each name
+  std::map<NameId, std::uint32_t> longest_row;
   double bytes = 0;
   std::int64_t total_ns = 0, pageable_ns = 0;
   WhatIf what_if;
@@ -92,7 +88,6 @@ Exposed exposed_rows(const FindingSearch& search, bool is_communication, Wanted 
   return exposed;
 }
 
-/// The suspicion for all of them; `what` names them.
 Suspicion suspicion_of(const FindingSearch& search, FindingKind kind, const Exposed& exposed,
                        const char* what) {
   const NameId name =
@@ -124,7 +119,6 @@ void take_communication(FindingSearch& search, FindingKind kind, const std::set<
   search.take(std::move(suspicion));
 }
 
-/// Neighbours on a stream that a fusion would make one kernel of.
 struct Run {
   std::vector<std::uint32_t> rows;
   std::int64_t total_ns = 0, longest_ns = 0;
@@ -147,7 +141,7 @@ std::vector<Run> fusible_runs(const FindingSearch& search) {
   for (const StreamOrder& stream : search.replay().streams()) {
     for (const std::uint32_t row : stream.rows) {
       const std::int64_t start = trace.events.start_ns[trace.gpu[row].event];
-      // Kernels of a captured graph have no launches of their own.
+      // The kernels of a graph share one launch.
       const bool is_of_graph = !run.rows.empty() && search.launch()[row] != kNone &&
                                search.launch()[row] == search.launch()[run.rows.back()];
       if (!search.is_of_window(row) || is_of_graph || !is_fusible(row)) {
@@ -166,7 +160,7 @@ std::vector<Run> fusible_runs(const FindingSearch& search) {
   return runs;
 }
 
-/// Host time from the first launch of a run to its last, which a single launch would save.
+/// Returns the host time that a single launch would save.
 Span launching_time(const FindingSearch& search, const Run& run) {
   const std::uint32_t first = search.launch()[run.rows.front()], last = search.launch()[run.rows.back()];
   if (first == kNone || last == kNone) return {};
@@ -175,7 +169,6 @@ Span launching_time(const FindingSearch& search, const Run& run) {
   return {events.end_ns(first), events.end_ns(last)};
 }
 
-/// Says which kernels follow one another the longest, and where in the program.
 void name_sequences(const FindingSearch& search, const std::vector<Run>& runs, Suspicion& suspicion) {
   constexpr std::size_t kMostNamed = 2;
   std::vector<std::vector<std::uint32_t>> rows;
@@ -194,8 +187,7 @@ void name_sequences(const FindingSearch& search, const std::vector<Run>& runs, S
   suspicion.evidence += named;
 }
 
-/// gloo and MPI on the host, where no operator runs meanwhile: all that a trace without devices has of
-/// communication.
+/// Takes all the communication of a trace without devices: gloo and MPI, outside operators.
 void take_host_communication(FindingSearch& search) {
   const Trace& trace = search.trace();
   Suspicion suspicion;
@@ -251,7 +243,7 @@ void find_fusions(FindingSearch& search) {
   std::size_t kernels = 0;
   const Run* longest = &runs.front();
   for (const Run& run : runs) {
-    // The longest of a run stays for all of it; which of them that is makes no difference to the rest.
+    // One of the longest kernels of a run stays.
     bool has_kept = false;
     for (const std::uint32_t row : run.rows) {
       std::int64_t& duration = suspicion.what_if.duration_ns[row];
@@ -281,11 +273,11 @@ void find_fusions(FindingSearch& search) {
   search.take(std::move(suspicion));
 }
 
-// Operators far below the roofline: computing, which has no what-if.
+// Kernels far below the roofline have no what-if.
 
 namespace {
 
-/// Peaks of the device that computes most; nullptr if unknown.
+/// Returns nullptr if unknown.
 const DevicePeaks* peaks_of_busiest(const FindingSearch& search) {
   if (search.devices().empty()) return nullptr;
   const DeviceTimes& busiest = *std::ranges::max_element(
@@ -295,20 +287,19 @@ const DevicePeaks* peaks_of_busiest(const FindingSearch& search) {
   return find_device_peaks(of_device->name, of_device->total_memory_bytes);
 }
 
-/// All calls of an operator whose shapes are far from their roof.
 struct FarOperator {
   NameId op = kNoName;
   double device_ns = 0, roof_ns = 0;
-  const RooflineRow* longest = nullptr;                       ///< the shapes with the most time
-  std::vector<Span> times;                                    ///< of their kernels, in no order
-  std::map<NameId, std::int64_t> kernels;                     ///< time by name
-  std::vector<std::pair<std::uint32_t, std::int64_t>> calls;  ///< time by the operator's event
+  const RooflineRow* longest = nullptr;  ///< the shapes with the most time
+  std::vector<Span> times;               ///< unsorted
+  std::map<NameId, std::int64_t> kernels;
+  std::vector<std::pair<std::uint32_t, std::int64_t>> calls;  ///< by operator event
   double above_ns() const { return device_ns - roof_ns; }
 };
 
 bool is_far(const Trace& trace, const RooflineRow& row) {
-  // Operators that move memory reach most of the bandwidth when they are large; products reach a fraction of
-  // the peak that hangs on their shapes, which a roof does not know.
+  // Large memory-bound operators reach most of the bandwidth; the peak share of products depends on their
+  // shapes.
   constexpr double kFarMemory = 0.6, kFarProduct = 0.15;
   constexpr double kLargeNs = 20'000;
   if (row.roof_ns <= 0 || row.calls == 0 || row.device_ns / static_cast<double>(row.calls) < kLargeNs)
@@ -317,7 +308,6 @@ bool is_far(const Trace& trace, const RooflineRow& row) {
   return row.roof_ns / row.device_ns < (is_product ? kFarProduct : kFarMemory);
 }
 
-/// Those that lose the most first.
 std::vector<FarOperator> far_operators(const Trace& trace, const Roofline& found) {
   std::map<NameId, FarOperator> by_op;
   std::unordered_map<std::uint32_t, FarOperator*> of_call;
@@ -351,7 +341,6 @@ NameId main_kernel(const FarOperator& far) {
   return std::ranges::max_element(far.kernels, {}, [](const auto& entry) { return entry.second; })->first;
 }
 
-/// The repeated sequence with most time among those with the kernel; empty if there is none.
 std::string neighbours_text(const FindingSearch& search, const std::vector<KernelSequence>& sequences,
                             NameId kernel) {
   for (const KernelSequence& sequence : sequences) {

@@ -27,9 +27,9 @@ FindingSearch::FindingSearch(const TraceIndex& index)
     computing = std::max(computing, compute);
     allowed = std::max(allowed, window.end - window.start - compute);
   }
-  if (devices().empty()) allowed = total;  // the host is all there is
+  if (devices().empty()) allowed = total;
   total_ns_ = static_cast<double>(total);
-  // If hardly anything computes, the whole step would be small in comparison.
+  // If hardly anything computes, gains are relative to a quarter of the step.
   constexpr std::int64_t kLeastReference = 4;
   reference_ns_ = static_cast<double>(std::max(computing, total / kLeastReference)) / step_count();
   allowed_ns_ = static_cast<double>(allowed) / step_count();
@@ -78,7 +78,7 @@ std::uint32_t FindingSearch::main_event(std::span<const std::pair<std::uint32_t,
     std::uint32_t event = kNone;
     std::int64_t time_ns = 0;
   };
-  // A module by its name, whatever calls it (checkpointing calls it from elsewhere).
+  // By name, because checkpointing calls modules from elsewhere.
   std::map<std::tuple<std::string_view, std::uint32_t, NameId>, Sum> sums;
   for (const auto& [event, time_ns] : times) {
     if (event == kNone) continue;
@@ -146,8 +146,6 @@ bool FindingSearch::take(Suspicion suspicion) {
 }
 
 Finding* FindingSearch::one_of_kind(FindingKind kind) {
-  // Fused kernels and launches that come too late are two sides of one thing; so are the places at which one
-  // host is late.
   if (kind != FindingKind::kLaunchBound && kind != FindingKind::kHostBound) return nullptr;
   const auto found = std::ranges::find(findings_, kind, &Finding::kind);
   return found == findings_.end() ? nullptr : &*found;
@@ -173,14 +171,14 @@ std::size_t FindingSearch::add(Suspicion suspicion, double gain_ns) {
     parts.event_ns = suspicion.event_ns;
     finding->fix = std::move(suspicion.fix);
     set_place(suspicion.event, *finding);
-    // The operator that owns a kernel, not the enclosing one.
+    // The owner of the kernel, not the enclosing operator.
     if (finding->kind == FindingKind::kKernelBelowRoof) finding->op = parts.places.back();
   }
   return number;
 }
 
 double FindingSearch::saved_ns(const Gone& gone) const {
-  const bool is_all = gone.findings == gone_.findings;  // replayed before
+  const bool is_all = gone.findings == gone_.findings;
   const std::int64_t length = is_all ? now_ns_ : replay_.length_ns(gone.what_if);
   const double saved = static_cast<double>(recorded_ns_ - length) / step_count();
   return std::clamp(saved, 0.0, std::max(0.0, limit_ns(gone.fused_ns)));

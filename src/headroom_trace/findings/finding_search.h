@@ -23,29 +23,28 @@
 
 namespace headroom::trace {
 
-/// A suspected cause: the what-if that removes it, and its texts.
+/// A suspected cause: its what-if and texts.
 struct Suspicion {
   FindingKind kind = FindingKind::kHostBound;
   WhatIf what_if;
-  double least_gain = 0.01;     ///< share of the step without idle and exposed time
-  std::int64_t fused_ns = 0;    ///< time of kernels that go, which raises the limit of the gain
-  std::uint32_t event = kNone;  ///< host event where it is; kNone if unknown
-  Spans time;                   ///< time of the cause; determines the step that loses most
+  double least_gain = 0.01;   ///< share of the step without idle and exposed time
+  std::int64_t fused_ns = 0;  ///< time of removed kernels
+  std::uint32_t event = kNone;
+  Spans time;  ///< of the cause; determines the step that loses most
   std::string evidence, fix;
-  /// For kinds with one finding per trace (host_bound, launch_bound): the name of this part, and the text
-  /// appended to the evidence of earlier parts.
+  /// For kinds with one finding per trace (host_bound, launch_bound): the part's name, and its text in the
+  /// evidence of an earlier part.
   std::string place, more;
-  /// Time at `event`: a finding of several parts is placed at the part with most, else at the first.
+  /// A finding is placed at the part with most, else at the first.
   std::int64_t event_ns = 0;
 };
 
-/// Searches for lost time in a trace's steps. Causes are tried in order, each on top of the earlier ones: one
-/// that saves nothing without them is no finding. The gain of a finding is that of its cause alone. All gains
-/// are limited to the idle and exposed time of the devices plus the time of kernels that fusions remove.
+/// Searches for lost time. Tries causes in order, each on top of the earlier ones, and drops those without
+/// further gain. Gains are limited to the idle and exposed time of the devices plus the time of fused
+/// kernels.
 class FindingSearch {
  public:
-  /// Keeps a reference to the index. Needs kLaunches and kOps; kSyncs, kPython and kOpArguments make it know
-  /// more.
+  /// Keeps a reference to the index. Needs kLaunches and kOps; also uses kSyncs, kPython and kOpArguments.
   explicit FindingSearch(const TraceIndex& index);
 
   const Trace& trace() const { return trace_; }
@@ -61,53 +60,41 @@ class FindingSearch {
   const std::vector<Span>& device_windows() const { return index_.device_windows().by_device; }
   double step_count() const { return steps().empty() ? 1.0 : static_cast<double>(steps().size()); }
   double step_ns() const { return total_ns_ / step_count(); }
-  /// "4.90 ms a step" for a time over all steps; "4.90 ms" without steps.
+  /// Returns "4.90 ms a step" for a time over all steps; "4.90 ms" without steps.
   std::string per_step(double total_ns) const;
-  /// True if a row of Trace::gpu was launched in the window, however long after it it runs; without a launch
-  /// in the file, if it runs in it.
+  /// True if the row of Trace::gpu was launched in the window or, without a known launch, runs in it.
   bool is_of_window(std::uint32_t row) const;
-  /// Returns the idle times of the devices before work launched in the window.
   std::vector<DeviceGap> gaps_of_launched() const;
-  /// " on 8 devices together" for a sum over several devices; "" for one.
+  /// Returns " on 8 devices together" for several devices, else "".
   std::string on_devices() const;
-  /// True if a cause of that kind and place was taken.
   bool has_found(FindingKind kind, std::string_view place) const;
-  /// "aten::randperm (train.py(12): augment)": the operator or function of an event, and the user's line
-  /// around it if known; empty for kNone.
+  /// Returns "aten::randperm (train.py(12): augment)"; empty for kNone.
   std::string where(std::uint32_t event) const;
-  /// Returns the event whose Python place (without Python: whose operator) takes most of the times, each
-  /// given with its host event; else kNone.
+  /// Returns the event whose Python place (without Python: operator) takes most of the (host event, time)
+  /// pairs; else kNone.
   std::uint32_t main_event(std::span<const std::pair<std::uint32_t, std::int64_t>> times) const;
 
-  /// Returns the advice in the words of the trace's writer.
   std::string advice(Advice what) const { return trace::advice(what, trace_.writer); }
 
-  /// Returns the device idle times with that host activity; without devices, all its times for data loading.
+  /// Returns device idle times; without devices, all times of data loading.
   Spans idle_while(HostDoing doing) const;
-  /// Returns the innermost host event of the longest of them, or kNone.
   std::uint32_t longest_event(HostDoing doing) const;
 
-  /// Returns the gain per step on top of the earlier findings, ns.
+  /// Returns the gain per step on top of the earlier findings.
   double gain_ns(const WhatIf& what_if) const;
-  /// True if the gain is large enough to report.
   bool is_enough(double gain_ns, double least_gain) const { return gain_ns >= least_gain * reference_ns_; }
-  /// Returns the host's time that belongs to the causes found so far.
   const Spans& host_gone() const { return gone_.what_if.host_gone; }
-  /// Keeps the cause as a finding and applies its what-if if that gains enough; else returns false.
+  /// Keeps the cause as a finding; false if it gains too little.
   bool take(Suspicion suspicion);
-  /// Adds a finding without a what-if (slow kernels, slow steps). Returns its index.
+  /// Adds a cause without a what-if. Returns its index.
   std::size_t add(Suspicion suspicion, double gain_ns);
 
-  double allowed_ns() const {
-    return limit_ns(gone_.fused_ns) - saved_ns_;
-  }  ///< what may still be gained, per step
+  /// Returns the largest further gain per step.
+  double allowed_ns() const { return limit_ns(gone_.fused_ns) - saved_ns_; }
 
-  /// Returns the findings by gain, each by what it saves alone, on top of those before it, and with its
-  /// partner.
   std::vector<Finding> findings() const;
 
  private:
-  /// What is gone in a what-if, of a finding or of several together.
   struct Gone {
     WhatIf what_if;
     std::int64_t fused_ns = 0;
@@ -116,33 +103,31 @@ class FindingSearch {
   friend Gone operator+(const Gone& a, const Gone& b) {
     return {a.what_if + b.what_if, a.fused_ns + b.fused_ns, a.findings + b.findings};
   }
-  /// Per step.
   double limit_ns(std::int64_t fused_ns) const {
     return allowed_ns_ + static_cast<double>(fused_ns) / step_count();
   }
   double saved_ns(const Gone& gone) const;
-  /// Sets the partner of the last finding: of the first ones that on which its gain depends most. `gone` is
-  /// by finding; nullptr without a what-if.
+  /// Sets the last finding's partner: the early finding on which its gain depends most. `gone` is by finding;
+  /// nullptr without a what-if.
   void set_partner(std::span<const Gone* const> gone, std::span<Finding> findings) const;
-  /// Returns the finding that a suspicion extends if its kind has one for all, else nullptr.
+  /// Returns the finding to extend, else nullptr.
   Finding* one_of_kind(FindingKind kind);
   void set_times(const Spans& time, Finding& finding) const;
   void set_place(std::uint32_t event, Finding& finding) const;
-  /// The innermost module and line of the user's code around an event; kNone each if unknown.
+  /// Returns the innermost user code around an event; kNone each if unknown.
   std::pair<std::uint32_t, std::uint32_t> module_and_line(std::uint32_t event) const;
 
   const TraceIndex& index_;
   const Trace& trace_;
   Replay replay_;
-  double total_ns_ = 0;                        ///< of the steps
-  std::int64_t recorded_ns_ = 0, now_ns_ = 0;  ///< replayed; without what was found
-  double reference_ns_ = 0, allowed_ns_ = 0;   ///< per step; the limit of all gains, without fusions
-  double saved_ns_ = 0;                        ///< per step, by what was found
-  Gone gone_;                                  ///< what was found
+  double total_ns_ = 0;
+  std::int64_t recorded_ns_ = 0, now_ns_ = 0;  ///< replayed, without and with what-ifs
+  double reference_ns_ = 0, allowed_ns_ = 0;   ///< per step; limit of all gains, without fusions
+  double saved_ns_ = 0;                        ///< per step
+  Gone gone_;                                  ///< sum of the findings
   PythonPlaces python_;
-  std::vector<bool> is_own_;  ///< by line: the user's, not a library's
+  std::vector<bool> is_own_;  ///< by line
   std::vector<Finding> findings_;
-  /// The parts of each finding.
   struct Parts {
     Spans time;
     std::int64_t event_ns = 0;
@@ -152,11 +137,9 @@ class FindingSearch {
   std::vector<Parts> parts_;
 };
 
-/// Searches for every cause: first time spent by host and devices, then delays (waits, allocations,
-/// launches), then causes without a what-if.
+/// Searches for every cause. The order matters: time spent, then delays, then causes without a what-if.
 std::vector<Finding> search_findings(FindingSearch& search);
 
-// Each searches for one cause and takes it if it gains enough.
 void find_data_loading(FindingSearch& search);
 void find_device_allocation(FindingSearch& search);
 void find_recompilation(FindingSearch& search);
@@ -164,9 +147,9 @@ void find_garbage_collection(FindingSearch& search);
 void find_exposed_copies(FindingSearch& search);
 void find_exposed_communication(FindingSearch& search);
 void find_fusions(FindingSearch& search);
-void find_slow_calls(FindingSearch& search);  ///< first_use, slow_launch
+void find_slow_calls(FindingSearch& search);
 void find_late_devices(FindingSearch& search);
-void find_long_host_work(FindingSearch& search);  ///< a single long host activity
+void find_long_host_work(FindingSearch& search);
 void find_synchronisation(FindingSearch& search);
 void find_host_bound(FindingSearch& search);
 void find_launch_bound(FindingSearch& search);

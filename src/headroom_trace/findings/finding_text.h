@@ -10,8 +10,8 @@
 
 namespace headroom::trace {
 
-/// Sets the answer of a result to the first `most` findings (0: all) as sentences, with the standing lines
-/// above, and adds their table and the headline "recoverable_ns".
+/// Sets the answer to the standing lines and the first `most` findings (0: all), and adds their table and the
+/// headline "recoverable_ns".
 void say_findings(const std::vector<Finding>& findings, const StepShares& shares, std::size_t most,
                   AnalysisResult& result);
 

@@ -33,7 +33,7 @@ bool is_inside(const FindingSearch& search, const std::vector<bool>& fits, std::
   return false;
 }
 
-/// Idle time before work without a launch in the file, which no finding can explain.
+/// Warns that no finding explains idle time before work without a known launch.
 std::string without_launch_note(const FindingSearch& search) {
   constexpr double kMuchIdle = 0.2;
   std::int64_t idle = 0;
@@ -51,9 +51,8 @@ std::string without_launch_note(const FindingSearch& search) {
       format_percent(share), search.advice(Advice::kRecordLaunches));
 }
 
-/// Adds first the step time if everything of a name took no time: host operators, calls, annotations and
-/// functions that match the glob, with the GPU work that they launch, and matching GPU work. Adds the
-/// headline "without_ns", per step. Throws Error if nothing matches.
+/// Prepends the step time without the events that match the glob and the work they launched. Throws Error if
+/// nothing matches.
 void add_without(const FindingSearch& search, const std::string& pattern, AnalysisResult& result) {
   const Trace& trace = search.trace();
   const Events& events = trace.events;
@@ -135,7 +134,7 @@ TraceFindings add_findings(const TraceIndex& index, std::size_t most, AnalysisRe
   }
   FindingSearch search(index);
   TraceFindings found{{}, step_shares(index, search.step_ns(), true)};
-  // Where every step lacks work no idle time has a cause.
+  // If every step lacks work, the causes of idle time are unknown.
   if (found.shares.known != DeviceTimeKnown::kIncomplete) found.findings = search_findings(search);
   say_findings(found.findings, found.shares, most, result);
   if (!without.empty()) add_without(search, without, result);

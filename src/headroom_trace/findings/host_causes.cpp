@@ -21,18 +21,17 @@
 
 namespace headroom::trace {
 
-// Causes in calls that make the host wait for the device: afterwards the device waits for the host.
+// Causes in calls that wait for the device: afterwards the device waits for the host.
 
 namespace {
 
-/// A wait that begins so soon after an allocation is the allocation's.
+/// A wait this soon after an allocation belongs to it.
 constexpr std::int64_t kAtOnceNs = 10'000;
-/// A copy up to this size is made for its waiter: a loss, a token, a flag.
+/// Copies up to this are made for their waiter: a loss, a token, a flag.
 constexpr std::int64_t kSmallCopyNs = 10'000;
-/// A first use takes longer, and so many times as long as the usual call.
 constexpr std::int64_t kFirstUseNs = 1'000'000, kTimesUsual = 20;
 
-/// By name: the call that starts first, if it takes as long as a first use and launches nothing.
+/// Returns the first slow call by name; calls that launch work do not count.
 std::vector<std::uint32_t> first_calls(const FindingSearch& search) {
   const Trace& trace = search.trace();
   const Events& events = trace.events;
@@ -52,8 +51,8 @@ std::vector<std::uint32_t> first_calls(const FindingSearch& search) {
   return first;
 }
 
-/// First calls of a name that make a context or load a library (cudaFree, cudaStreamCreate): far longer than
-/// the later calls of the name, or the only one and before all work of the devices; and the devices are idle.
+/// Returns calls that make a context or load a library (cudaFree, cudaStreamCreate): far slower than later
+/// calls, or the only call and before all GPU work; with idle devices.
 std::vector<std::uint32_t> first_uses(const FindingSearch& search) {
   constexpr std::int64_t kBusyPart = 10;
   const Trace& trace = search.trace();
@@ -113,7 +112,7 @@ AllocationCalls allocation_calls(const FindingSearch& search) {
   return found;
 }
 
-/// True if the call directly follows an allocation on its thread: cudaMalloc synchronises too.
+/// True if an allocation directly precedes the call: cudaMalloc synchronises too.
 bool follows_allocation(const Events& events, const AllocationCalls& allocations, std::uint32_t call) {
   const auto key = [&](std::uint32_t event) {
     return std::pair(events.thread[event], events.start_ns[event]);
@@ -125,10 +124,9 @@ bool follows_allocation(const Events& events, const AllocationCalls& allocations
   return events.thread[before] == events.thread[call] && since >= 0 && since <= kAtOnceNs;
 }
 
-/// The waits of one place in the program.
 struct WaitSite {
   std::vector<std::uint32_t> waits;  ///< indices of Replay::waits()
-  std::uint32_t event = kNone;       ///< the call followed by the longest device idle time
+  std::uint32_t event = kNone;       ///< precedes the longest device idle time
   std::int64_t idle_ns = 0, longest_ns = 0;
   std::vector<Span> idle;
 };
@@ -141,7 +139,7 @@ std::string site_name(const FindingSearch& search, std::uint32_t call) {
   return name;
 }
 
-/// True for a call in the same operator as an earlier one, or right after it where no operator is recorded.
+/// True if the call is in the same operator or, without one, directly follows.
 bool is_part_of(const FindingSearch& search, std::uint32_t call, std::uint32_t earlier) {
   const Events& events = search.trace().events;
   const std::uint32_t site = site_of(search.trace(), search.parent(), call);
@@ -151,12 +149,11 @@ bool is_part_of(const FindingSearch& search, std::uint32_t call, std::uint32_t e
   return events.thread[call] == events.thread[earlier] && since >= 0 && since <= kAtOnceNs;
 }
 
-/// Adds waits that returned at once: those of the same place, and those for work that a wait of that place
-/// had waited for, which without it would wait (a copy to pageable memory waits in its call, and the
-/// synchronisation after it does not).
+/// Adds waits that returned at once, but would wait without the others: those of the same place or for the
+/// same work (a synchronisation after a pageable copy).
 void add_short_waits(const FindingSearch& search, std::map<std::string, WaitSite>& sites) {
   const std::vector<Replay::Wait>& waits = search.replay().waits();
-  std::map<std::uint32_t, std::pair<WaitSite*, std::uint32_t>> by_row;  // the place, and its wait's call
+  std::map<std::uint32_t, std::pair<WaitSite*, std::uint32_t>> by_row;
   for (auto& [name, site] : sites) {
     for (const std::uint32_t wait : site.waits) {
       for (const std::uint32_t row : waits[wait].rows) by_row[row] = {&site, waits[wait].call};
@@ -175,7 +172,6 @@ void add_short_waits(const FindingSearch& search, std::map<std::string, WaitSite
   }
 }
 
-/// Each place with the device idle time in which its waits return, for which it may be responsible.
 std::vector<WaitSite> wait_sites(const FindingSearch& search, const AllocationCalls& allocations) {
   const std::vector<Replay::Wait>& waits = search.replay().waits();
   const Events& events = search.trace().events;
@@ -210,8 +206,8 @@ std::vector<WaitSite> wait_sites(const FindingSearch& search, const AllocationCa
   return sites;
 }
 
-/// The host's time for calls that are gone: theirs, and that of the operators around them which do nothing
-/// else, such as aten::item. `is_gone` by event.
+/// Returns the host time of removed calls, with enclosing operators that do nothing else, such as aten::item.
+/// `is_gone` is by event.
 Spans time_for(const FindingSearch& search, std::span<const std::uint32_t> gone,
                const std::vector<bool>& is_gone) {
   constexpr std::int64_t kLittleElseNs = 50'000;
@@ -240,7 +236,7 @@ Spans time_for(const FindingSearch& search, std::span<const std::uint32_t> gone,
   return merged(std::move(times));
 }
 
-/// True if the call waits for its own copy, from pageable memory.
+/// True if the call waits for its own copy from pageable memory.
 bool is_copy_from_host(const FindingSearch& search, const WaitSite& site) {
   const Trace& trace = search.trace();
   const Replay::Wait& wait = search.replay().waits()[site.waits.front()];
@@ -250,13 +246,13 @@ bool is_copy_from_host(const FindingSearch& search, const WaitSite& site) {
   });
 }
 
-/// "3.93 ms a step, the longest 4.00 ms for sgemm": how long the calls of a place wait, and for which work.
+/// Returns "3.93 ms a step, the longest 4.00 ms for sgemm".
 std::string waited_text(const FindingSearch& search, const WaitSite& site) {
   const Trace& trace = search.trace();
   const Events& events = trace.events;
   const auto end_of_row = [&](std::uint32_t row) { return events.end_ns(trace.gpu[row].event); };
   std::int64_t total_ns = 0, longest_ns = -1;
-  std::uint32_t last = kNone;  // work that the longest of the waits ends with
+  std::uint32_t last = kNone;
   for (const std::uint32_t i : site.waits) {
     const Replay::Wait& wait = search.replay().waits()[i];
     if (!wait.has_waited || wait.rows.empty()) continue;
@@ -299,8 +295,7 @@ WhatIf without(const FindingSearch& search, const WaitSite& site) {
       leave_out(search.launch()[row]);
     }
   }
-  if (is_copy_from_host(search, site)) return what_if;  // a copy that does not wait is called, too
-  // A call whose work stays takes its time.
+  if (is_copy_from_host(search, site)) return what_if;  // a copy that does not wait still needs its call
   for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
     const bool stays = what_if.duration_ns.empty() || what_if.duration_ns[row] != WhatIf::kGone;
     if (stays && search.launch()[row] != kNone) is_gone[search.launch()[row]] = false;
@@ -310,12 +305,12 @@ WhatIf without(const FindingSearch& search, const WaitSite& site) {
   return what_if;
 }
 
-/// `gain_ns`: what a step would gain without the waits.
+/// `gain_ns` is per step.
 Suspicion suspicion_of(const FindingSearch& search, const WaitSite& site, WhatIf what_if, double gain_ns) {
   constexpr double kFarMore = 2;
   Suspicion suspicion;
   suspicion.kind = FindingKind::kSynchronisation;
-  // Once a step is customary, and cheap unless the host has much to do before its next launch.
+  // One wait per step is usual and mostly cheap.
   const std::vector<Replay::Wait>& waits = search.replay().waits();
   const auto count =
       std::ranges::count_if(site.waits, [&](std::uint32_t wait) { return waits[wait].has_waited; });
@@ -345,7 +340,7 @@ void find_device_allocation(FindingSearch& search) {
   const std::vector<Replay::Wait>& waits = search.replay().waits();
   Suspicion suspicion;
   suspicion.kind = FindingKind::kDeviceAllocation;
-  // A settled step has none: the caching allocator has all it needs.
+  // The caching allocator needs none in a settled step.
   suspicion.least_gain = 0.001;
   suspicion.what_if.host_gone = allocations.times;
   suspicion.what_if.waits_gone.assign(waits.size(), false);
@@ -375,7 +370,6 @@ void find_synchronisation(FindingSearch& search) {
   std::erase_if(sites, [&](const WaitSite& site) {
     return !search.is_enough(static_cast<double>(site.idle_ns) / search.step_count(), kLeastGain);
   });
-  // The one with most gain is taken first; the others are tried without it.
   std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t i = 0; i < sites.size(); ++i)
     order.emplace_back(search.gain_ns(without(search, sites[i])), i);
@@ -384,21 +378,18 @@ void find_synchronisation(FindingSearch& search) {
     search.take(suspicion_of(search, sites[i], without(search, sites[i]), gain));
 }
 
-// Causes between the begin of a launch call and the start of its work.
+// Causes between the start of a launch call and the start of its work.
 
 namespace {
 
-/// A launch of a kernel that takes longer is slow; a graph has many to launch.
 constexpr std::int64_t kSlowCallNs = 100'000, kSlowGraphCallNs = 1'000'000;
-/// A launch call takes no longer if nothing is wrong.
 constexpr std::int64_t kMostOwnNs = 10'000;
 
 std::string_view call_name(const FindingSearch& search, std::uint32_t call) {
   return search.trace().names[search.trace().events.name[call]];
 }
 
-/// True if the device waits for the launch call before the gap's end and the call is slow. Copies may wait
-/// for their own work.
+/// True if the device idles during a slow launch call; copies may wait for their own work.
 bool is_slow_call(const FindingSearch& search, const DeviceGap& gap) {
   const Events& events = search.trace().events;
   if (gap.call == kNone || gap.next == kNone ||
@@ -408,7 +399,6 @@ bool is_slow_call(const FindingSearch& search, const DeviceGap& gap) {
   return gap.call_until_ns - gap.host_until_ns >= (is_graph ? kSlowGraphCallNs : kSlowCallNs);
 }
 
-/// Calls that load code or create a library's handles, once in a program.
 bool is_first_use_call(std::string_view name) {
   constexpr std::array<std::string_view, 7> kParts{"ModuleLoad",   "LibraryLoad",  "GraphInstantiate",
                                                    "EndCapture",   "cublasCreate", "cudnnCreate",
@@ -416,7 +406,6 @@ bool is_first_use_call(std::string_view name) {
   return std::ranges::any_of(kParts, [&](std::string_view part) { return contains(name, part); });
 }
 
-/// By row of Trace::gpu: the first of its name.
 std::vector<bool> first_rows(const Trace& trace) {
   std::vector<std::uint32_t> first(trace.names.size(), kNone);
   const auto start_of = [&](std::uint32_t row) { return trace.events.start_ns[trace.gpu[row].event]; };
@@ -431,7 +420,6 @@ std::vector<bool> first_rows(const Trace& trace) {
   return is_first;
 }
 
-/// Calls that keep a device waiting.
 struct SlowCalls {
   std::vector<std::uint32_t> calls;
   std::vector<Span> gone, idle;
@@ -473,8 +461,7 @@ Suspicion suspicion_of(const FindingSearch& search, FindingKind kind, SlowCalls 
   return suspicion;
 }
 
-/// Sorts the launches before the gaps. A first use takes far longer than the usual launch, and happens once
-/// for a kernel, or rarely.
+/// Separates first uses, which are far slower than usual and a kernel's first or rare.
 void add_slow_launches(const FindingSearch& search, const std::vector<const DeviceGap*>& slow,
                        SlowCalls& first_use, SlowCalls& slow_launch) {
   constexpr std::int64_t kRare = 100;
@@ -482,7 +469,7 @@ void add_slow_launches(const FindingSearch& search, const std::vector<const Devi
   const Events& events = search.trace().events;
   const std::vector<std::int64_t> usual = usual_call_ns(search.trace(), search.launch());
   const std::vector<bool> is_first = first_rows(search.trace());
-  std::vector<double> later;  // of kernels that ran before
+  std::vector<double> later;
   for (const DeviceGap* gap : slow) {
     if (!is_first[gap->next]) later.push_back(static_cast<double>(events.duration_ns[gap->call]));
   }
@@ -551,7 +538,7 @@ void find_late_devices(FindingSearch& search) {
     times.push_back({gap.late_from_ns, gap.time.end});
     total_ns = saturating_add(total_ns, late_ns(gap));
     if (longest == nullptr || late_ns(gap) > late_ns(*longest)) longest = &gap;
-    // All streams of the device were late; of each the first work that was launched by then.
+    // Marks the first launched work of each stream: all were late.
     for (const StreamOrder& stream : search.replay().streams()) {
       if (stream.device != gap.device) continue;
       const auto row = std::ranges::lower_bound(stream.rows, gap.time.end, {}, [&](std::uint32_t of) {
@@ -579,14 +566,11 @@ void find_late_devices(FindingSearch& search) {
   search.take(std::move(suspicion));
 }
 
-// Causes in host work while a device is idle.
-
 namespace {
 
-/// Gaps up to this are between two launches; longer ones are a wait for something else that the host does.
+/// Longer gaps are other host work, not the time between launches.
 constexpr std::int64_t kShortGapNs = 100'000;
 
-/// A cause that is one thing that the host does: its times in the gaps of the devices are gone.
 void try_doing(FindingSearch& search, HostDoing doing, Suspicion suspicion, const char* what) {
   suspicion.time = search.idle_while(doing);
   if (suspicion.time.empty()) return;
@@ -601,9 +585,8 @@ void try_doing(FindingSearch& search, HostDoing doing, Suspicion suspicion, cons
   search.take(std::move(suspicion));
 }
 
-/// Host activity in gaps outside its device calls, by place.
 struct Site {
-  std::uint32_t event = kNone;  ///< of the longest part
+  std::uint32_t event = kNone;
   std::int64_t longest_ns = 0, total_ns = 0;
   std::vector<Span> times;
 };
@@ -617,7 +600,7 @@ bool is_other_work(HostDoing doing) {
          doing == HostDoing::kLaunch;
 }
 
-/// Longest total first; unrecorded time has no event.
+/// Returns the longest first; unrecorded time has no event.
 std::vector<Site> sites_of_long_gaps(const FindingSearch& search) {
   std::map<std::string_view, Site> sites;
   const IdleCulprits& culprits = search.culprits();
@@ -646,7 +629,7 @@ std::string where_text(const FindingSearch& search, const Site& site) {
                      where.empty() ? "what is not in the file" : where);
 }
 
-/// Removes the host work in `site`, which `what` names; `event_ns` of it is at its event.
+/// `event_ns` is the time at the site's event.
 Suspicion host_suspicion(const FindingSearch& search, const Site& site, std::int64_t event_ns,
                          const std::string& what) {
   Suspicion suspicion;
@@ -729,7 +712,7 @@ void find_launch_bound(FindingSearch& search) {
   suspicion.least_gain = 0.02;
   suspicion.what_if.launched_ahead.assign(search.trace().gpu.size(), false);
   std::vector<Span> host, idle;
-  // After a wait the host is late because it waited.
+  // After a wait, the wait is to blame.
   const IdleCulprits& culprits = search.culprits();
   std::vector<bool> follows_wait(culprits.gaps.size());
   for (const IdlePart& part : culprits.parts) {
@@ -739,7 +722,6 @@ void find_launch_bound(FindingSearch& search) {
     const DeviceGap& gap = culprits.gaps[i];
     const std::int64_t late_ns = gap.host_until_ns - gap.time.start;
     if (late_ns <= 0 || late_ns >= kShortGapNs || gap.next == kNone || follows_wait[i]) continue;
-    // Other causes: a slow call, a late device.
     if (is_slow_call(search, gap) || gap.is_device_late()) continue;
     suspicion.what_if.launched_ahead[gap.next] = true;
     host.push_back({gap.time.start, gap.host_until_ns});
@@ -756,11 +738,8 @@ void find_launch_bound(FindingSearch& search) {
   search.take(std::move(suspicion));
 }
 
-// Causes without a what-if: slow steps, fragmented memory.
-
 namespace {
 
-/// Idle times in which the host, the launch call or the device was late: another cause's.
 Spans late_host(const FindingSearch& search) {
   std::vector<Span> spans;
   const bool is_device_late_found = search.has_found(FindingKind::kDeviceLate, "");
@@ -780,8 +759,7 @@ void find_slow_steps(FindingSearch& search) {
   if (steps.size() < kLeastSteps) return;
   Spans computing;
   for (const DeviceTimes& device : search.devices()) computing = unite(computing, device.compute);
-  // Steps that compute more are longer for a reason. Host work while the devices were idle is another
-  // cause's, found or too small.
+  // Other causes cover compute and late hosts.
   const Spans known = unite(computing, late_host(search));
   std::vector<double> lengths, others;
   for (const Step& step : steps) {
@@ -826,7 +804,7 @@ void find_fragmentation(FindingSearch& search) {
   const auto is_full = [&](std::int32_t device, std::int64_t reserved) {
     return reserved > 0 && total_of(device) > 0 && static_cast<double>(reserved) >= kFull * total_of(device);
   };
-  // A history takes long to build.
+  // A memory history is slow to build.
   if (std::ranges::none_of(trace.memory, [&](const MemoryEvent& event) {
         return event.device_type != kCpu && is_full(event.device, event.total_reserved);
       }))

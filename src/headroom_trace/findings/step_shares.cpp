@@ -32,7 +32,7 @@ const char* unit_of(const StepShares& shares) {
   return shares.has_steps() ? "step" : "trace";
 }
 
-/// Gains of causes that leave the devices idle or exposed; slow kernels are neither.
+/// Ignores slow kernels, slow steps and fragmentation, which leave no device idle or exposed.
 double explained(const StepShares& shares, std::span<const Finding> findings) {
   std::vector<Finding> of_lost;
   std::ranges::copy_if(findings, std::back_inserter(of_lost), [](const Finding& finding) {
@@ -53,7 +53,6 @@ std::string savings_text(const StepShares& shares, std::span<const Finding> find
                      format_percent(std::min(1.0, gain_ns / shares.step_ns)));
 }
 
-/// The parts of the lost time from the largest on, small ones left out.
 std::string parts_text(const StepShares& shares) {
   constexpr double kSmall = 0.01;
   constexpr std::size_t kMost = 4;
