@@ -50,7 +50,6 @@ AnalysisResult analyze_collectives(const TraceIndex& index, const AnalysisOption
   return result;
 }
 
-/// What to know before reading the skews.
 void add_notes(const CollectiveMatches& matches, std::span<const double> offsets, std::size_t unmatched_shown,
                std::vector<std::string>& notes) {
   notes.emplace_back(
@@ -89,7 +88,6 @@ AnalysisResult combine_collectives(std::span<const RankResult> ranks, const Anal
 
 constexpr double kMinShare = 0.01;
 
-/// The steps, else the whole trace as one.
 Iterations iterations_of(const RankSummary& summary) {
   const std::int64_t length = summary.recorded.end - summary.recorded.start;
   return {summary.steps > 0 ? summary.steps : length > 0 ? 1 : 0, summary.recorded.start, length};
@@ -101,7 +99,6 @@ double min_share_of(const AnalysisOptions& options) {
              : kMinShare;
 }
 
-/// The long communication kernels of one rank, which a comparison of ranks would use.
 DataTable long_table(const std::vector<CollectiveCall>& calls, const Iterations& iterations,
                      double min_share) {
   DataTable table{"long_communication",
@@ -138,7 +135,6 @@ AnalysisResult analyze_stragglers(const TraceIndex& index, const AnalysisOptions
   return result;
 }
 
-/// What each rank costs the others, over all collectives.
 DataTable cost_table(const JobCollectives& job, std::span<const RankResult> ranks) {
   DataTable table{"ranks",
                   "ranks by how long the others wait for them in an iteration",

@@ -34,9 +34,8 @@
 namespace headroom::trace {
 namespace {
 
-constexpr const char* kPathPid = "2147483647";  ///< no process of the file has it: the largest there can be
+constexpr const char* kPathPid = "2147483647";  ///< the largest pid, not used by processes
 
-/// Nanoseconds as exact_us, exactly.
 std::string exact_us(std::int64_t ns) {
   const bool is_negative = ns < 0;
   const auto size = is_negative ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
@@ -47,15 +46,14 @@ std::string json_text(std::string_view text) {
   return dump_json(Json(std::string(text)));
 }
 
-/// A pid or tid as the file had it: a number stays one, so that the viewer sorts it as one.
+/// Keeps numeric ids as numbers, so that the viewer sorts them.
 std::string id_of(const std::string& text) {
   const auto number = to_integer(text);
   return number ? std::to_string(*number) : json_text(text);
 }
 
-/// A Chrome trace of the path's time for ui.perfetto.dev: every event of the host and the devices there on
-/// its own track (args.critical: whether it is on the path), a process "critical path" with a slice per link,
-/// named by class, and arrows where the path changes tracks. Times in µs with three decimals.
+/// Chrome trace for ui.perfetto.dev: every event on its own track (args.critical: on the path), a process
+/// "critical path", and arrows where the path changes tracks. Times in µs with three decimals.
 class Overlay {
  public:
   Overlay(const Trace& trace, std::span<const PathLink> path)
@@ -132,7 +130,7 @@ class Overlay {
     if (last != kNone && events_.thread[last] != events_.thread[link.event]) add_arrow(last, link);
   }
 
-  /// From inside the slice that ends there, or is still open.
+  /// Starts the arrow inside the slice that ends there or is still open.
   void add_arrow(std::uint32_t from, const PathLink& to) {
     const std::int64_t leaves =
         std::min(to.time.start, std::max(events_.start_ns[from], events_.end_ns(from) - 1));
@@ -150,16 +148,15 @@ class Overlay {
   std::span<const PathLink> path_;
   std::vector<bool> is_critical_;
   std::string text_;
-  std::uint32_t last_ = kNone;  ///< event of the path
+  std::uint32_t last_ = kNone;
   std::uint64_t arrows_ = 0;
 };
 
 struct Window {
-  std::string text;  ///< "ProfilerStep#551"
+  std::string text;
   Span span;
 };
 
-/// The annotations of the host whose name contains `text`, by start.
 std::vector<Window> annotated(const Trace& trace, const std::string& text) {
   std::vector<Window> found;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
@@ -191,7 +188,6 @@ Window annotation_window(const Trace& trace, const AnalysisOptions& options) {
   return found[static_cast<std::size_t>(number)];
 }
 
-/// The step that was asked for, the middle one, or the whole trace.
 Window window_of(const TraceIndex& index, const AnalysisOptions& options, std::vector<std::string>& notes) {
   const Trace& trace = index.trace();
   if (options.flag("annotation")) return annotation_window(trace, options);
@@ -243,7 +239,6 @@ std::int64_t length_of(std::span<const PathLink> path) {
   return path.empty() ? 0 : path.back().time.end - path.front().time.start;
 }
 
-/// The classes on the path; their times sum to its length.
 DataTable class_table(const ClassSums& sums, std::int64_t path_ns) {
   DataTable table{"classes",
                   "the critical path by what its time goes to",
@@ -344,7 +339,7 @@ void add_notes(const TraceIndex& index, const ClassSums& sums, std::int64_t path
                     100.0 * static_cast<double>(unknown) / static_cast<double>(path_ns)));
 }
 
-/// Stores what combine reads: the path by time only if collectives may join it to those of other ranks.
+/// Keeps the path only if collectives may join it to other ranks'.
 void keep_for_job(const TraceIndex& index, const Window& window, std::span<const PathLink> path,
                   AnalysisResult& result) {
   RankSummary summary;
@@ -379,7 +374,6 @@ AnalysisResult analyze_critical_path(const TraceIndex& index, const AnalysisOpti
   return result;
 }
 
-/// What may make the job's path another than it seems.
 const NamedPath& path_of(const RankResult& rank) {
   const std::optional<NamedPath>& path = summary_of(rank).path;
   if (!path) throw Error(fmt::format("the result of rank {} has no critical path", rank.rank));
@@ -402,7 +396,6 @@ void add_job_notes(std::span<const RankResult> ranks, const CollectiveMatches& m
                     group));
 }
 
-/// A row for each rank, and the path of the job from rank to rank.
 AnalysisResult combine(std::span<const RankResult> ranks, const AnalysisOptions& options) {
   AnalysisResult result = combine_headlines(ranks);
   const std::vector<std::vector<CollectiveCall>> calls = calls_of(ranks);

@@ -28,7 +28,6 @@
 namespace headroom::trace {
 namespace {
 
-/// A node of the tree: host activity, its place, or its innermost event.
 struct Branch {
   std::int64_t idle_ns = 0, longest_ns = 0;
   std::size_t parts = 0;
@@ -61,14 +60,14 @@ void add_branches(const Branch& branch, std::int64_t depth, std::int64_t idle_ns
   }
 }
 
-/// Returns the event that names the place of a part in tables; kNone if no host event is known.
+/// Returns kNone if no host event is known.
 std::uint32_t place_of(const Trace& trace, const HostOrder& host, const IdlePart& part) {
   if (part.event == kNone) return kNone;
   const std::uint32_t site = site_of(trace, host.parent, part.event);
   return site == kNone ? part.event : site;
 }
 
-/// Parts of one device: they follow one another.
+/// Consecutive parts of one device.
 using Parts = std::span<const IdlePart>;
 
 std::vector<Parts> by_device(const IdleCulprits& culprits) {
@@ -83,7 +82,6 @@ std::vector<Parts> by_device(const IdleCulprits& culprits) {
   return devices;
 }
 
-/// A kind of doing and a name of a place, with the time of a step.
 struct StepCulprit {
   HostDoing doing = HostDoing::kNotRecorded;
   NameId place = kNoName;
@@ -119,7 +117,6 @@ constexpr AnalysisOption kIdleOptions[] = {
     {"threshold", "TIME", "30us",
      "a gap below it, launched in time, is kernel wait; from it on it is other"}};
 
-/// A gap and HTA's cause of it.
 struct CausedGap : IdleGap {
   HtaIdleCause cause = HtaIdleCause::kOther;
 };
@@ -129,7 +126,6 @@ struct CauseSum {
   std::int64_t time_ns = 0;
 };
 
-/// A stream or a device: its extent and its gaps.
 struct IdleWork {
   const GpuWork* work = nullptr;
   std::int64_t span_ns = 0, idle_ns = 0;
@@ -280,7 +276,6 @@ DataTable gaps_table(const Trace& trace, const std::vector<IdleWork>& works, boo
   return table;
 }
 
-/// Which operators end the gaps of the devices: where a program waits, summed over its iterations.
 DataTable ops_table(const Trace& trace, const std::vector<IdleWork>& devices,
                     const std::vector<std::uint32_t>& op, std::size_t top) {
   struct Sum {
@@ -353,7 +348,6 @@ void sum_up(const Trace& trace, const std::vector<IdleWork>& devices,
         unknown, trace.gpu.size()));
 }
 
-/// Of all devices: the headline that sum_up gave.
 double idle_share_of(const AnalysisResult& result) {
   for (const Headline& headline : result.headlines) {
     if (headline.metric == "idle_share" && headline.device.empty()) return headline.value;
@@ -361,9 +355,8 @@ double idle_share_of(const AnalysisResult& result) {
   return 0;
 }
 
-/// Same per step: host activity and its place, for the device idle time within the step. At most `top` places
-/// per step and never more than three (0: all), longest first; the rest is one row, so the rows of a step sum
-/// to its idle time.
+/// Lists at most `top` places per step and three (0: all), and the rest in one row: the rows of a step sum to
+/// its idle time.
 DataTable step_culprit_table(const TraceIndex& index, std::span<const Step> steps, std::size_t top) {
   const Trace& trace = index.trace();
   constexpr std::size_t kMostOfAStep = 3;
@@ -397,9 +390,8 @@ DataTable step_culprit_table(const TraceIndex& index, std::span<const Step> step
   return table;
 }
 
-/// Why the devices were idle, as a tree: host activity (depth 0), its outermost operator or function (1), its
-/// innermost event (2). Sums to the idle time of the devices. Shows `top`
-/// branches of each node, at most five; 0: all.
+/// Lists idle time as a tree. Depth 0: host activity, 1: outermost operator or function, 2: innermost event.
+/// At most `top` branches per node and five; 0: all.
 DataTable culprit_table(const TraceIndex& index, std::size_t top) {
   const Trace& trace = index.trace();
   DataTable table{"culprits",
@@ -455,15 +447,14 @@ AnalysisResult analyze_idle(const TraceIndex& index, const AnalysisOptions& opti
   return result;
 }
 
-/// A moment of a step counts as the first of these that runs on any device or thread. The order is that of
-/// PyTorch's TensorBoard plugin.
+/// Parts of a step. The first of these that runs on any device or thread counts, as in PyTorch's TensorBoard
+/// plugin.
 enum Part : std::size_t { kKernel, kMemcpy, kMemset, kCommunication, kRuntime, kDataLoader, kCpu, kParts };
 constexpr std::array<const char*, kParts> kPartKeys{
     "kernel_ns", "memcpy_ns", "memset_ns", "communication_ns", "runtime_ns", "data_loader_ns", "cpu_ns"};
 constexpr std::array<const char*, kParts> kPartTitles{"kernel",  "memcpy",     "memset", "communication",
                                                       "runtime", "DataLoader", "CPU"};
 
-/// The time of each part minus that of the earlier parts.
 std::array<Spans, kParts> exclusive_parts(const TraceIndex& index) {
   const Trace& trace = index.trace();
   std::array<std::vector<Span>, kParts> raw;
@@ -491,7 +482,6 @@ std::array<Spans, kParts> exclusive_parts(const TraceIndex& index) {
   return parts;
 }
 
-/// The steps of the file, else its window as one.
 std::vector<Step> steps_or_all(const TraceIndex& index, std::vector<std::string>& notes) {
   const StepSet& set = index.steps();
   if (std::string text = step_note(set); !text.empty()) notes.push_back(std::move(text));
@@ -502,7 +492,6 @@ std::vector<Step> steps_or_all(const TraceIndex& index, std::vector<std::string>
   return {{-1, "all", index.window().start, index.window().end}};
 }
 
-/// Without `busy`: not known.
 DataTable step_table(const std::vector<Step>& steps, const std::array<Spans, kParts>& parts,
                      const std::optional<Spans>& busy) {
   DataTable table{"steps",
@@ -537,7 +526,6 @@ DataTable step_table(const std::vector<Step>& steps, const std::array<Spans, kPa
   return table;
 }
 
-/// The busy time per step of each of several devices.
 DataTable device_step_table(const std::vector<Step>& steps, std::span<const DeviceTimes> devices) {
   DataTable table{"step_devices",
                   "steps by device",

@@ -41,7 +41,7 @@ struct KernelGroup {
   DurationStats durations;
   std::array<std::int64_t, kKernelCategories> category_ns{};
 
-  /// That of most of its time: kernels of one name may be for several things.
+  /// Returns the category with the most time: kernels of one name may differ.
   const char* category() const {
     const auto most = std::ranges::max_element(category_ns);
     return to_string(static_cast<KernelCategory>(most - category_ns.begin()));
@@ -53,7 +53,6 @@ std::string extent_text(const std::uint32_t (&extent)[3]) {
   return fmt::format("{}x{}x{}", extent[0], extent[1], extent[2]);
 }
 
-/// The labels of the group that a row belongs to, and a key that is the same for the same labels.
 class Grouping {
  public:
   using Key = std::array<std::uint32_t, 7>;
@@ -95,7 +94,6 @@ class Grouping {
     return {name, type};
   }
 
-  /// Whether the kernels of a group are of one name.
   bool has_category() const { return by_ == KernelsBy::kName || by_ == KernelsBy::kShape; }
 
   std::vector<Column> columns() const {
@@ -130,7 +128,7 @@ DataTable kernel_table(const Trace& trace, const Grouping& grouping,
     KernelGroup& group = groups[place->second];
     const std::int64_t duration = trace.events.duration_ns[trace.gpu[row].event];
     group.durations.add(duration);
-    // A kernel of no duration counts a little, so that the category of a group of such is theirs.
+    // Kernels without duration need a category too.
     std::int64_t& of_category = group.category_ns[static_cast<std::size_t>(categories[row])];
     of_category = saturating_add(of_category, std::max<std::int64_t>(duration, 1));
   }
@@ -228,7 +226,7 @@ DataTable sequence_table(const Trace& trace, const std::vector<KernelCategory>& 
   std::map<std::string, int> seen;
   for (const KernelSequence& sequence : kernel_sequences(trace, categories, top)) {
     std::string names = sequence_text(trace, sequence);
-    // Kernels of one such name may be several, with other template arguments.
+    // Template arguments may differ.
     if (const int number = ++seen[names]; number > 1) names += fmt::format(" #{}", number);
     table.rows.push_back({names, count_cell(sequence.names.size()), sequence.count, sequence.total_ns,
                           share_cell(sequence.total_ns, sum), sequence.gaps_ns});
@@ -236,7 +234,6 @@ DataTable sequence_table(const Trace& trace, const std::vector<KernelCategory>& 
   return table;
 }
 
-/// The busy time by concurrent kinds of work; the rows sum to it exactly.
 DataTable combination_table(const Breakdown& sum) {
   constexpr std::array<const char*, 8> kNames{
       "",       "compute",          "communication",          "compute + communication",

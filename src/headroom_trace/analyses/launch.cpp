@@ -78,8 +78,7 @@ void sum_up(const Launches& launches, AnalysisResult& result) {
                                        launches.trace.gpu.size()));
 }
 
-/// Median, p95, p99, max and total of the call, the delay (and signed delay) and the GPU work, by kind. For a
-/// graph: the delay of its first work, and the sum of its work.
+/// Counts for a graph the delay of its first work, the sum of its work.
 DataTable launch_spread_table(const Launches& launches) {
   DataTable table{"launches",
                   "launches by what they start",
@@ -112,7 +111,7 @@ DataTable launch_spread_table(const Launches& launches) {
   return table;
 }
 
-/// By function: calls, their cost, and the number over the cutoffs (ns).
+/// The cutoffs are in ns.
 DataTable launch_functions_table(const Launches& launches, std::int64_t call_cutoff,
                                  std::int64_t delay_cutoff) {
   struct Sum {
@@ -153,7 +152,6 @@ DataTable launch_functions_table(const Launches& launches, std::int64_t call_cut
   return table;
 }
 
-/// The first `top` (0: all) graph launches, by time.
 DataTable launch_graphs_table(const Launches& launches, std::size_t top) {
   DataTable table{"graphs",
                   "graph launches: one call, many pieces of work",
@@ -182,7 +180,6 @@ DataTable launch_graphs_table(const Launches& launches, std::size_t top) {
   return table;
 }
 
-/// Kernels shorter than their call, by name, most first.
 DataTable short_kernels_table(const Launches& launches, std::size_t top) {
   struct Sum {
     std::size_t launches = 0, is_short = 0;
@@ -215,7 +212,6 @@ DataTable short_kernels_table(const Launches& launches, std::size_t top) {
   return table;
 }
 
-/// The longest calls over the cutoff.
 DataTable launch_outliers_table(const Launches& launches, std::int64_t call_cutoff, std::size_t top) {
   std::vector<const LaunchCall*> outliers;
   for (const LaunchCall& call : launches.calls) {
@@ -240,7 +236,6 @@ DataTable launch_outliers_table(const Launches& launches, std::int64_t call_cuto
   return table;
 }
 
-/// Every piece of GPU work that has a launch, by launch; the delay is its own, in a graph as elsewhere.
 DataTable launch_each_table(const Launches& launches) {
   DataTable table{"each",
                   "each piece of GPU work that has a launch",
@@ -272,7 +267,6 @@ DataTable launch_each_table(const Launches& launches) {
   return table;
 }
 
-/// How much GPU work has a launch in the file.
 DataTable launch_coverage_table(const Launches& launches) {
   DataTable table{"coverage",
                   "GPU work with a launch in the file and without",
@@ -375,7 +369,7 @@ void add(QueueSummary& sum, const QueueSummary& one) {
   sum.blocked_ns = saturating_add(sum.blocked_ns, one.blocked_ns);
 }
 
-/// Over several streams: weighted by the time of each.
+/// Weights several streams by their time.
 void add_headlines(const QueueSummary& sum, const std::string& device, AnalysisResult& result) {
   if (sum.span_ns <= 0) return;
   const auto span = static_cast<double>(sum.span_ns);

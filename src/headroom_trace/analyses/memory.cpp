@@ -24,12 +24,11 @@
 namespace headroom::trace {
 namespace {
 
-/// A device's number; empty for the CPU.
 Cell memory_device_cell(std::int32_t device) {
   return device < 0 ? Cell{} : Cell{std::to_string(device)};
 }
 
-/// Capacity of a device by the file's deviceProperties, bytes; 0 if unknown.
+/// Returns bytes; 0 if unknown.
 double capacity_bytes(const Trace& trace, const DeviceMemory& memory) {
   if (memory.device_type == 0) return 0;
   for (const DeviceProperties& device : trace.devices) {
@@ -38,7 +37,6 @@ double capacity_bytes(const Trace& trace, const DeviceMemory& memory) {
   return 0;
 }
 
-/// A row per device memory: allocations and peaks.
 DataTable allocator_table(const Trace& trace, const MemoryHistory& history) {
   DataTable table{"allocators",
                   "allocated memory; reserved and not allocated is cached or fragmented",
@@ -74,8 +72,7 @@ DataTable allocator_table(const Trace& trace, const MemoryHistory& history) {
   return table;
 }
 
-/// The largest allocations and how long each lived; the first `top` of them (0: all). Neither is known of
-/// those from before the file.
+/// Lifetimes are unknown for allocations from before the file.
 DataTable allocations_table(const MemoryHistory& history, std::size_t top) {
   std::vector<const Allocation*> sorted;
   for (const Allocation& allocation : history.allocations) sorted.push_back(&allocation);
@@ -100,7 +97,6 @@ DataTable allocations_table(const MemoryHistory& history, std::size_t top) {
   return table;
 }
 
-/// Every allocation and free by time, with the totals after it.
 DataTable allocated_series_table(const Trace& trace) {
   std::vector<const MemoryEvent*> events;
   for (const MemoryEvent& event : trace.memory) events.push_back(&event);
@@ -121,19 +117,19 @@ DataTable allocated_series_table(const Trace& trace) {
   return table;
 }
 
-/// Some allocations of one stack. Times are unknown where all are from before the file.
+/// Times are unknown if all are from before the file.
 struct StackMemory {
   NameId stack = kNoName;
   std::int64_t bytes = 0, allocations = 0;
   std::optional<std::int64_t> first_ns = {}, last_ns = {};
 };
 
-/// Whether nothing but its size is known of it.
+/// True if only the size is known.
 bool is_nameless(const Trace& trace, const Allocation& one) {
   return one.is_held_before && trace.memory[one.event].stack == kNoName;
 }
 
-/// Of the allocations of a device that fit, most bytes first. Leaves out the nameless.
+/// Returns most bytes first, without nameless allocations.
 template <typename Wanted>
 std::vector<StackMemory> by_stack(const Trace& trace, const MemoryHistory& history, std::size_t device,
                                   Wanted wanted) {
@@ -217,14 +213,12 @@ std::int64_t bytes_of(const std::vector<StackMemory>& stacks) {
   return bytes;
 }
 
-/// True if any allocation has a Python stack.
 bool has_memory_stacks(const Trace& trace) {
   return std::ranges::any_of(trace.memory, [](const MemoryEvent& event) { return event.stack != kNoName; });
 }
 
-/// Memory held at each device's peak, by allocating stack. Rows of a device sum to its peak; memory from
-/// before the file is a row without a stack. The first `top` rows per device (0: all), and one row for the
-/// rest.
+/// Lists the first `top` stacks per device (0: all). The rows sum to its peak: one is for the rest, one
+/// without a stack for memory from before the file.
 DataTable peak_stacks_table(const Trace& trace, const MemoryHistory& history, std::size_t top) {
   DataTable table = stacks_table("peak_stacks", "what was held at the peak, by the lines that allocated it");
   for (std::size_t i = 0; i < history.devices.size(); ++i) {
@@ -238,8 +232,7 @@ DataTable peak_stacks_table(const Trace& trace, const MemoryHistory& history, st
   return table;
 }
 
-/// Memory not freed within the file, by stack, with times. Rows as in peak_stacks_table; those of a device
-/// sum to what is left.
+/// Lists the same rows as peak_stacks_table.
 DataTable leaks_table(const Trace& trace, const MemoryHistory& history, std::size_t top) {
   DataTable table = stacks_table("leaks", "allocated and never freed, by the lines that allocated it");
   for (std::size_t i = 0; i < history.devices.size(); ++i) {
@@ -257,7 +250,7 @@ DataTable leaks_table(const Trace& trace, const MemoryHistory& history, std::siz
   return table;
 }
 
-/// The segments at the end: used and free bytes. Sums to the reserved bytes.
+/// Lists segments; the rows sum to the reserved bytes.
 DataTable pools_table(const Trace& trace) {
   DataTable table{"pools",
                   "reserved memory in the end, and in which pieces it is",
@@ -292,7 +285,6 @@ DataTable transfers_table(const Trace& trace, const std::vector<Transfer>& trans
     std::size_t count = 0, zero = 0;
     std::int64_t time_ns = 0, max_ns = 0;
     double bytes = 0;
-    /// Of those whose bytes are known and whose time is not zero.
     double timed_bytes = 0, timed_ns = 0;
     bool has_bytes = false;
   };
@@ -402,7 +394,7 @@ void note_allocators(const Trace& trace, const MemoryHistory& history, AnalysisR
   for (const DeviceMemory& memory : history.devices) {
     std::string where = device_type_name(memory.device_type);
     if (memory.device >= 0) where += fmt::format(" {}", memory.device);
-    // Below 0: unknown.
+    // Negative: unknown.
     const std::int64_t allocated = std::max<std::int64_t>(memory.allocated_at_peak_reserved_bytes, 0);
     const std::int64_t unused = memory.peak_reserved_bytes - allocated;
     if (memory.allocated_at_peak_reserved_bytes >= 0 && unused > memory.peak_reserved_bytes / 5)
@@ -421,7 +413,6 @@ void note_allocators(const Trace& trace, const MemoryHistory& history, AnalysisR
   }
 }
 
-/// Describes a failed allocation: out of memory, or fragmentation.
 std::string failure_text(const Trace& trace, const MemoryPool& pool) {
   const auto bytes = [](std::int64_t of) { return format_bytes(static_cast<double>(of)); };
   const std::int64_t free = pool.inactive_split_bytes + pool.free_whole_bytes;
@@ -439,7 +430,7 @@ std::string failure_text(const Trace& trace, const MemoryPool& pool) {
 }
 
 void note_pools(const Trace& trace, AnalysisResult& result) {
-  constexpr std::int64_t kMuch = 10;  // one part in
+  constexpr std::int64_t kMuch = 10;
   for (const MemoryPool& pool : trace.memory_pools) {
     if (pool.out_of_memory > 0) result.answer.push_back(failure_text(trace, pool));
     if (pool.inactive_split_bytes <= pool.reserved_bytes / kMuch) continue;
@@ -454,7 +445,6 @@ void note_pools(const Trace& trace, AnalysisResult& result) {
   }
 }
 
-/// A sentence for each device of a file about memory alone.
 void answer_totals(const MemoryHistory& history, AnalysisResult& result) {
   const auto bytes = [](std::int64_t of) { return format_bytes(static_cast<double>(of)); };
   for (const DeviceMemory& memory : history.devices) {
@@ -467,7 +457,6 @@ void answer_totals(const MemoryHistory& history, AnalysisResult& result) {
   }
 }
 
-/// The stack that holds most of the peak of the fullest device.
 void answer_peak(const MemoryHistory& history, const DataTable& peaks, AnalysisResult& result) {
   if (peaks.rows.empty()) return;
   const DeviceMemory& fullest =
@@ -513,7 +502,7 @@ void add_headlines(const std::vector<Transfer>& transfers, const MemoryHistory& 
     if (peak_reserved >= 0)
       result.headlines.push_back({"peak_reserved_bytes", Kind::kBytes, true, peak_reserved, device});
   }
-  // Of the whole trace: the fullest device, not the sum over them.
+  // The total is the fullest device, not the sum.
   if (allocated > 0) result.headlines.push_back({"peak_allocated_bytes", Kind::kBytes, true, allocated, ""});
   if (reserved >= 0) result.headlines.push_back({"peak_reserved_bytes", Kind::kBytes, true, reserved, ""});
 }

@@ -27,25 +27,24 @@
 namespace headroom::trace {
 namespace {
 
-/// The calls of the host as torch.profiler sees them: operators, annotations, and calls of the runtime and
-/// the driver, nested by time on each thread, with the GPU work that each launched. Columns by event of the
-/// trace; kNone and zeros for events that are no calls.
+/// The host calls as torch.profiler sees them, nested by time on each thread, with the GPU work that each
+/// launched. Columns are by event; kNone and 0 for events that are no calls.
 struct OpTree {
-  std::vector<std::uint32_t> calls;           ///< the events that are calls, parents before children
-  std::vector<std::uint32_t> parent;          ///< the innermost call that encloses it
-  std::vector<std::int64_t> self_ns;          ///< its time without its children's
-  std::vector<std::int64_t> device_ns;        ///< GPU work that it launched itself
-  std::vector<std::int64_t> device_total_ns;  ///< and that its children did
-  /// The call that represents it: itself, or its parent's representative if it is the only child of a parent
-  /// of the same name (aten::arange in aten::arange: torch counts one call) or belongs to the profiler.
+  std::vector<std::uint32_t> calls;   ///< parents before children
+  std::vector<std::uint32_t> parent;  ///< innermost enclosing call
+  std::vector<std::int64_t> self_ns;
+  std::vector<std::int64_t> device_ns;        ///< launched by the call itself
+  std::vector<std::int64_t> device_total_ns;  ///< with the children's
+  /// Representative: the call itself, or its parent's if it is the only child of a parent of the same name
+  /// (torch counts aten::arange in aten::arange once) or belongs to the profiler.
   std::vector<std::uint32_t> stand_in;
-  std::int64_t unattributed_device_ns = 0;  ///< GPU work without a launching call in the file
+  std::int64_t unattributed_device_ns = 0;
 };
 
 constexpr CategoryMask kCalls = mask_of(Category::kCpuOp) | mask_of(Category::kUserAnnotation) |
                                 mask_of(Category::kRuntime) | mask_of(Category::kDriver);
 
-/// Calls that the profiler makes of itself, which torch leaves out of its tables.
+/// True for the profiler's calls, which torch omits.
 bool is_of_profiler(std::string_view name) {
   constexpr std::array<std::string_view, 6> kNames{"profiler::_record_function_enter",
                                                    "profiler::_record_function_enter_new",
@@ -56,8 +55,8 @@ bool is_of_profiler(std::string_view name) {
   return std::ranges::find(kNames, name) != kNames.end();
 }
 
-/// Returns the owner of the GPU work of a call: the innermost operator (itself included), as in torch, else
-/// the innermost annotation, else kNone.
+/// Returns the owner of a call's GPU work: the innermost operator, as in torch, else the innermost
+/// annotation, else kNone.
 std::vector<std::uint32_t> owners(const Trace& trace, const OpTree& tree) {
   std::vector<std::uint32_t> owner(trace.events.size(), kNone);
   for (const std::uint32_t call : tree.calls) {
@@ -71,7 +70,6 @@ std::vector<std::uint32_t> owners(const Trace& trace, const OpTree& tree) {
   return owner;
 }
 
-/// By the launch; without an owner there, as launching_ops.
 void add_device_times(const TraceIndex& index, OpTree& tree) {
   const Trace& trace = index.trace();
   const std::vector<std::uint32_t>& launch = index.launches();
@@ -116,7 +114,6 @@ OpsBy ops_by(const AnalysisOptions& options) {
   throw Error(fmt::format("--by {}: give name, shape or stack", in_quotes(text)));
 }
 
-/// A row of key_averages.
 struct OpGroup {
   std::string name, detail;  ///< detail: the shapes or the stack
   const char* kind = "";
@@ -136,7 +133,7 @@ const char* kind_of(Category category) {
   }
 }
 
-/// The first frames of a call stack, which the file writes innermost first with semicolons between.
+/// Returns the innermost frames; they come first, separated by semicolons.
 std::string top_frames(std::string_view stack, std::size_t frames) {
   std::size_t end = 0;
   for (; frames > 0 && end != std::string_view::npos; --frames) end = stack.find(';', end == 0 ? 0 : end + 1);
@@ -180,14 +177,13 @@ class Averages {
   const OpTree tree_;
   OpsBy by_;
   std::size_t frames_;
-  std::vector<std::uint32_t> group_;  ///< of each event that stands for itself
-  std::vector<std::uint32_t> frame_;  ///< the innermost python_function around each call
+  std::vector<std::uint32_t> group_;
+  std::vector<std::uint32_t> frame_;  ///< innermost python_function around each call
   std::map<std::tuple<std::string_view, std::string, Category>, std::uint32_t> places_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>>
-      open_;  ///< calls that enclose the current one, with rows
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> open_;  ///< enclosing calls, with rows
   std::vector<std::uint32_t> open_of_group_;
 
-  /// The functions of Python around the call, as a call stack has them.
+  /// Returns the enclosing functions, formatted as a call stack.
   std::string functions_above(std::uint32_t event) const {
     std::string stack;
     std::uint32_t frame = frame_[event];
@@ -216,7 +212,7 @@ class Averages {
 
   std::uint32_t group_of(std::uint32_t event) {
     if (group_[event] != kNone) return group_[event];
-    // As torch does, steps of different numbers are one row.
+    // Steps share a row, as in torch.
     std::string_view name = trace_.names[trace_.events.name[event]];
     if (name.starts_with("ProfilerStep#")) name = "ProfilerStep*";
     const Category category = trace_.events.category[event];
@@ -232,8 +228,7 @@ class Averages {
     return group_[event] = place->second;
   }
 
-  /// Leaves the calls that do not enclose this one and enters it. True if an enclosing call is in the same
-  /// row and already includes its times.
+  /// Enters the call. True if an enclosing call of the same row already includes its times.
   bool enter(std::uint32_t call, std::uint32_t group) {
     while (!open_.empty() && open_.back().first != tree_.parent[call]) {
       --open_of_group_[open_.back().second];
@@ -350,7 +345,6 @@ constexpr AnalysisOption kOpsOptions[] = {
 constexpr const char* kWithin = " > ";
 constexpr double kGiga = 1e9;
 
-/// Whether the file knows of it: else no column is shown.
 struct Known {
   bool flops = false, idle = false, memory = false;
 };
@@ -400,7 +394,6 @@ void add_cells(const PythonTimes& times, const PythonWork& work, const Known& kn
   add_amount_cells(times, work, known, row);
 }
 
-/// Orders by device time, then device idle time, memory and host time. Stable.
 std::vector<std::uint32_t> by_total_time(const std::vector<PythonTimes>& times) {
   std::vector<std::uint32_t> order(times.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -411,8 +404,7 @@ std::vector<std::uint32_t> by_total_time(const std::vector<PythonTimes>& times) 
   return order;
 }
 
-/// The lines that launch the most themselves: those far out have all of it. Without work of a device those
-/// that hold the most memory.
+/// Sorts by own device time, because outer lines include all of it; without GPU work by memory.
 std::vector<std::uint32_t> by_own_time(const std::vector<PythonTimes>& lines) {
   std::vector<std::uint32_t> order(lines.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -431,7 +423,7 @@ std::string path_of(const std::vector<PythonModule>& modules, std::uint32_t modu
   return path;
 }
 
-/// Those of `order` as a tree: children after their parent, the one with the most time first.
+/// Sorts parents before children, longest first.
 std::vector<std::uint32_t> as_tree(const std::vector<PythonModule>& modules,
                                    const std::vector<std::uint32_t>& order) {
   std::vector<std::vector<std::uint32_t>> children(modules.size() + 1);
@@ -447,7 +439,7 @@ std::vector<std::uint32_t> as_tree(const std::vector<PythonModule>& modules,
   return tree;
 }
 
-/// A child has at most its parent's time, on the device and on the host: with a module its parents are kept.
+/// The first `top` modules include their parents: no child exceeds its parent's time.
 DataTable module_table(const PythonWork& work, const Known& known, std::size_t top, std::size_t& left_out) {
   DataTable table{"modules",
                   "by nn.Module, each within those around it",
@@ -478,7 +470,7 @@ DataTable line_table(const PythonWork& work, const Known& known, std::size_t top
   return table;
 }
 
-/// Totals below any known Python code and elsewhere; they sum to those of idle, roofline and memory.
+/// Lists totals that sum to those of idle, roofline and memory.
 DataTable totals_table(const PythonWork& work, const Known& known) {
   DataTable table{"totals",
                   "of all of it",

@@ -20,7 +20,6 @@
 namespace headroom::trace {
 namespace {
 
-/// The device that did most of the work.
 std::int32_t main_device(const Trace& trace) {
   std::map<std::int32_t, double> times;
   for (const GpuDetail& work : trace.gpu)
@@ -41,7 +40,7 @@ double positive(const AnalysisOptions& options, const char* name) {
   return value;
 }
 
-/// Of the device of the trace, or as the options say; all zero where neither is known.
+/// Returns zeros if unknown.
 DevicePeaks peaks_of(const Trace& trace, const AnalysisOptions& options, std::vector<std::string>& notes) {
   const std::int32_t device = main_device(trace);
   const std::string name = options.text("peaks-of", device_name(trace, device));
@@ -143,7 +142,6 @@ DataTable unknown_table(const Trace& trace, const Roofline& found, double total_
   return table;
 }
 
-/// The share of the roof over all operators that have one, and how much of the device time that is.
 void add_headlines(const Roofline& found, const DevicePeaks& peaks, double total_ns, AnalysisResult& result) {
   double device_ns = 0, roof_ns = 0, faster_ns = 0;
   for (const RooflineRow& row : found.rows) {

@@ -41,7 +41,6 @@ AnalysisResult pytorch_compatible(const Trace& trace, const AnalysisOptions& opt
   return result;
 }
 
-/// The matrix products and convolutions by each rule that there is, over all devices.
 DataTable matmul_table(const Trace& trace, const DeviceWork& work, std::int64_t by_op_ns,
                        const Breakdown& sum) {
   std::vector<bool> by_pytorch(trace.gpu.size());
@@ -63,7 +62,6 @@ DataTable matmul_table(const Trace& trace, const DeviceWork& work, std::int64_t 
   return table;
 }
 
-/// Busy time of each device within the steps; no rows without steps.
 DataTable steps_table(const StepSet& steps, std::span<const DeviceTimes> devices) {
   std::vector<Span> spans;
   for (const Step& step : steps.steps) spans.push_back({step.start_ns, step.end_ns});
@@ -145,7 +143,6 @@ constexpr AnalysisOption kUtilizationOptions[] = {
      "printed by --json -, and by --json TRACE without another operand"},
     {"length", "SECONDS", "", "with --pytorch-compat: what the run takes without the profiler"}};
 
-/// A mean weighted by time.
 struct WeightedMean {
   double sum = 0, weight = 0;
   void add(double value, double time) {
@@ -155,12 +152,10 @@ struct WeightedMean {
   Cell cell() const { return weight > 0 ? Cell{sum / weight} : Cell{}; }
 };
 
-/// What the file does not say, counted.
 struct Gaps {
   std::int64_t kernels = 0, no_blocks = 0, worked_out_blocks = 0, no_occupancy = 0, worked_out_occupancy = 0;
 };
 
-/// One kernel, read once.
 struct Kernel {
   std::uint32_t device = 0;  ///< index of DeviceWork::devices
   NameId name = 0;
@@ -193,8 +188,8 @@ std::vector<Kernel> kernels_of(const Trace& trace, const DeviceWork& work, Gaps&
   return kernels;
 }
 
-/// The part of the device's multiprocessors that had a block, over time: blocks of kernels that run at once
-/// are added and held at 1, within `windows`, in multiprocessor-ns.
+/// Integrates the share of multiprocessors with a block, in multiprocessor-ns: concurrent blocks add up, at
+/// most to 1.
 double filled_ns(const std::vector<Kernel>& kernels, std::uint32_t device, const Spans& windows) {
   struct Edge {
     std::int64_t at;
@@ -216,7 +211,7 @@ double filled_ns(const std::vector<Kernel>& kernels, std::uint32_t device, const
     from = edge.at;
     running += edge.is_start ? 1 : -1;
     blocks += edge.is_start ? edge.blocks : -edge.blocks;
-    if (running == 0) blocks = 0;  // what rounding left must not add up
+    if (running == 0) blocks = 0;  // removes the rounding error
   }
   return filled;
 }
@@ -295,7 +290,7 @@ DataTable kernel_rows(const Trace& trace, const std::vector<Kernel>& kernels) {
   return table;
 }
 
-/// The steps as one set of times per device; without steps, each device's own span.
+/// Returns the steps for every device; without steps, each device's own span.
 std::vector<Spans> windows_of(const TraceIndex& index, std::vector<std::string>& notes) {
   std::vector<Span> spans;
   const bool is_behind = index.steps().is_device_behind();
@@ -389,7 +384,6 @@ DataTable devices_table(const std::vector<DeviceTimes>& devices) {
   return table;
 }
 
-/// A communication kernel of one device.
 struct KernelRow {
   std::uint32_t device;  ///< index in DeviceWork::devices
   NameId name;
@@ -397,7 +391,7 @@ struct KernelRow {
   std::int64_t total_ns = 0, union_ns = 0, hidden_ns = 0;
 };
 
-/// By kernel name: the time is the union of its calls, so names may sum to more than the device's time.
+/// Unites the calls of a name: names may sum to more than the device's time.
 std::vector<KernelRow> communication_kernels(const Trace& trace, const DeviceWork& work,
                                              const std::vector<KernelType>& types,
                                              const std::vector<DeviceTimes>& devices) {

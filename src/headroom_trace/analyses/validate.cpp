@@ -52,7 +52,6 @@ DataTable checks_table(const Trace& trace, const std::vector<TraceCheck>& checks
   return table;
 }
 
-/// What there is to analyse.
 DataTable content_table(const Trace& trace) {
   constexpr std::array<std::pair<Category, const char*>, 12> kNames{
       {{Category::kKernel, "kernels"},
