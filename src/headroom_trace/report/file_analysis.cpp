@@ -36,7 +36,6 @@ std::uint64_t size_of(const fs::path& path) {
   return error ? 0 : size;
 }
 
-/// True if there is nothing to analyse because all of it was unreadable.
 bool is_lost(const Trace& trace) {
   return trace.problems.events_skipped > 0 && trace.events_skipped_by_need == 0 && trace.events.size() == 0 &&
          trace.memory.empty() && trace.flows.empty();
@@ -50,7 +49,6 @@ bool is_lost(const Trace& trace) {
       in_quotes(trace.source), trace.problems.events_skipped, trace.events_seen, first.offset, first.what));
 }
 
-/// What the user named and no kernel is called, for the notes.
 void note_unused_patterns(const Trace& trace, AnalysisResult& result) {
   if (trace.communication_patterns.empty()) return;
   std::set<NameId> names;
@@ -64,7 +62,6 @@ void note_unused_patterns(const Trace& trace, AnalysisResult& result) {
   }
 }
 
-/// Takes files from the list until none is left.
 class FileQueue {
  public:
   FileQueue(std::span<const fs::path> files, const NeedsOfFile& needs, const FilesOptions& how,
@@ -75,7 +72,7 @@ class FileQueue {
     progress_.bytes = std::accumulate(sizes_.begin(), sizes_.end(), std::uint64_t{0});
     order_.resize(files.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
-    // The longest first: else one that comes last keeps a single thread busy while the others wait.
+    // A long last file would keep one thread busy alone.
     std::ranges::stable_sort(order_, std::greater{}, [this](std::size_t i) { return sizes_[i]; });
     read_.resize(files.size());
   }
@@ -145,7 +142,7 @@ Json cell_json(const Cell& cell) {
 Cell cell_from_json(const Json& json) {
   if (json.is_null()) return {};
   if (json.is_string()) return json.get<std::string>();
-  // A double is written with a point or an exponent, and read as one.
+  // Doubles are written with a point or an exponent.
   if (json.is_number_integer()) return json.get<std::int64_t>();
   return real_of(json);
 }
@@ -284,8 +281,7 @@ TraceFacts facts_from(const Json& json) {
   return facts;
 }
 
-/// The analysis of a trace. Of one merged from several ranks, as that of their files, where the analysis says
-/// something of ranks together.
+/// Splits a merged trace into ranks if the analysis combines ranks.
 AnalysisResult analyzed_ranks(const TraceIndex& index, const Analysis& analysis,
                               const AnalysisOptions& options) {
   const Trace& trace = index.trace();
@@ -296,13 +292,11 @@ AnalysisResult analyzed_ranks(const TraceIndex& index, const Analysis& analysis,
   for (std::uint32_t space = 0; space < spaces.count; ++space) {
     const Trace rank = rank_of(trace, spaces, space);
     ranks.push_back({trace.source, spaces.rank[space], analysis.analyze(TraceIndex(rank), options)});
-    // A file that the user asked for is about the whole trace.
     if (!ranks.back().result.files.empty()) return analysis.analyze(index, options);
   }
   return combined(ranks, analysis, options);
 }
 
-/// What is said of some ranks of a job: once if of all.
 std::vector<std::string> joined_doubts(std::span<const RankResult> ranks) {
   std::map<std::string, std::vector<std::int64_t>> by_text;
   for (const RankResult& rank : ranks) {
@@ -332,7 +326,7 @@ AnalysisResult analyze_trace(const Trace& trace, const Analysis& analysis, const
     return result;
   }
   const TraceIndex index(trace);
-  // `validate` shows them all; PyTorch's function knows none that are impossible.
+  // `validate` shows impossible events; PyTorch's function counts them.
   if (has(analysis.needs, Needs::kSyntax) || options.flag("pytorch-compat"))
     return analyzed_ranks(index, analysis, options);
   const ImpossibleEvents impossible = impossible_events(index);
@@ -341,7 +335,7 @@ AnalysisResult analyze_trace(const Trace& trace, const Analysis& analysis, const
   };
   const auto trusted = [&](const TraceIndex& of) {
     AnalysisResult result = analyzed_ranks(of, analysis, options);
-    result.doubts.clear();  // of the ranks of one file: those of the whole file are said
+    result.doubts.clear();  // drops those of the ranks of one file
     add_doubts(impossible.doubts, result);
     add_doubts(missing_parts(of), result);
     return result;
@@ -403,7 +397,7 @@ std::vector<FileAnalysis> analyze_files(std::span<const fs::path> files, const A
 
 AnalysisResult combined(std::span<const RankResult> ranks, const Analysis& analysis,
                         const AnalysisOptions& options) {
-  // A rank that has only a sentence to say has nothing to combine.
+  // A rank with only a sentence cannot be combined.
   const auto empty = std::ranges::find_if(ranks, [](const RankResult& rank) {
     return rank.result.tables.empty() && rank.result.summary == nullptr;
   });

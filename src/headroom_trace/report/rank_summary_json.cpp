@@ -22,7 +22,6 @@ constexpr std::size_t count_of(DeviceTimeKnown) {
   return kDeviceTimesKnown;
 }
 
-/// Writes fields as an array, in the order in which they come.
 class FieldWriter {
  public:
   template <typename... Values>
@@ -70,7 +69,7 @@ class FieldReader {
   std::size_t next_ = 0;
 };
 
-// The fields of each type, for both directions.
+// Field lists for both directions.
 
 template <typename Value>
 requires std::is_same_v<std::remove_const_t<Value>, CollectiveCall>

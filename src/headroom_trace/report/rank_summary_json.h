@@ -6,8 +6,7 @@
 
 namespace headroom::trace {
 
-/// Converts a summary for another process of the same version, and back. Throws JsonError or Error for
-/// anything else.
+/// Converts for another process of the same version. Throws JsonError or Error for invalid input.
 Json rank_summary_json(const RankSummary& summary);
 RankSummary rank_summary_from(const Json& json);
 

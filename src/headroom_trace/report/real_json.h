@@ -9,7 +9,7 @@
 
 namespace headroom::trace {
 
-/// Any double as JSON, which has no words for infinities; as text they would be the text of a cell.
+/// JSON has no infinities and NaN; a plain string would be a text cell.
 inline Json real_json(double value) {
   if (std::isfinite(value)) return value;
   return Json{{"real", std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"}};

@@ -45,7 +45,7 @@ bool is_in(const Span& span, std::int64_t at) {
   return at >= span.start && at < span.end;
 }
 
-/// Sums by the number of the name, which is quick, and then once by its text.
+/// Sums by name id first, which is fast.
 class SumsByName {
  public:
   explicit SumsByName(std::size_t names) : sums_(names) {}
@@ -64,12 +64,10 @@ class SumsByName {
   std::vector<WorkSum> sums_;
 };
 
-/// Each step is the same place as the others.
 std::string plain_name(std::string_view name) {
   return std::string(is_step_name(name) ? name.substr(0, name.find('#')) : name);
 }
 
-/// The chains of names above events, each chain once.
 class Places {
  public:
   Places(const Trace& trace, CategoryMask around)
@@ -77,7 +75,7 @@ class Places {
 
   static constexpr std::uint32_t kRoot = 0;
 
-  /// The place of the events inside `event`; kRoot for kNone.
+  /// Returns the place inside `event`; kRoot for kNone.
   std::uint32_t inside(std::uint32_t event) {
     std::vector<std::uint32_t> chain;
     while (event != kNone && known_[event] == kUnknown) {
@@ -121,7 +119,6 @@ class Places {
     NameId name;
   };
 
-  /// All steps share the name of the first.
   NameId plain(NameId name) {
     if (!is_step_name(trace_.names[name])) return name;
     if (step_ == kNoName) step_ = name;
@@ -130,7 +127,7 @@ class Places {
 
   const Trace& trace_;
   std::vector<std::uint32_t> parent_;
-  std::vector<std::uint32_t> known_;  ///< of each event: the place inside it
+  std::vector<std::uint32_t> known_;
   std::vector<Node> nodes_{{kRoot, kNoName}};
   std::unordered_map<std::uint64_t, std::uint32_t> children_;
   NameId step_ = kNoName;
@@ -182,7 +179,6 @@ void sum_gpu(const Trace& trace, const Span& span, const ProfileOptions& options
 
 constexpr std::size_t kChanges = 5;
 
-/// Sums of a profile as they are shown: as they are, or by step.
 struct Scale {
   double before = 1, after = 1;
   bool is_one = true;
@@ -197,7 +193,6 @@ struct Scale {
   Cell delta_cell(const DiffLine& line) const {
     return is_one ? Cell{line.after.total_ns - line.before.total_ns} : Cell{delta_ns(line)};
   }
-  /// The numbers of a line: counts, times, their difference, times of one call.
   void append(std::vector<Cell>& row, const DiffLine& line) const {
     row.insert(row.end(), {of(line.before.count, before), of(line.after.count, after),
                            of(line.before.total_ns, before), of(line.after.total_ns, after), delta_cell(line),
@@ -228,7 +223,6 @@ void add_sum_columns(DataTable& table) {
     table.columns.push_back(column);
 }
 
-/// Before the lines of each change: their number and sum.
 DataTable changes_table(const std::vector<DiffLine>& lines, const Scale& scale) {
   std::array<DiffLine, kChanges> sums;
   std::array<std::size_t, kChanges> names{};
@@ -256,7 +250,6 @@ DataTable changes_table(const std::vector<DiffLine>& lines, const Scale& scale) 
   return table;
 }
 
-/// A line, with its kind if a table has several.
 struct Labelled {
   const char* kind = nullptr;
   DiffLine line;
@@ -268,7 +261,6 @@ std::vector<Labelled> labelled(const char* kind, std::vector<DiffLine> lines) {
   return all;
 }
 
-/// The largest difference of time first. `table` has its names; its columns and rows are made here.
 DataTable lines_table(DataTable table, std::vector<Labelled> lines, const Scale& scale, std::size_t top) {
   std::ranges::stable_sort(lines, std::greater{},
                            [&](const Labelled& entry) { return std::abs(scale.delta_ns(entry.line)); });
@@ -289,7 +281,6 @@ DataTable lines_table(DataTable table, std::vector<Labelled> lines, const Scale&
   return table;
 }
 
-/// What the CPU did.
 std::vector<Labelled> cpu_lines(const TraceProfile& before, const TraceProfile& after, const Scale& scale) {
   std::vector<Labelled> all = labelled("op", joined(before.ops, after.ops, scale.before, scale.after));
   for (auto& more :
@@ -331,7 +322,6 @@ void add_notes(const TraceProfile& before, const TraceProfile& after, const std:
   }
 }
 
-/// How the time of all kernels changed, and whose changed most.
 std::string answer_of(const std::vector<DiffLine>& kernels, const Scale& scale) {
   DiffLine all;
   const DiffLine* most = nullptr;

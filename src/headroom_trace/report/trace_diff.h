@@ -14,7 +14,6 @@
 
 namespace headroom::trace {
 
-/// Events of one name, or at one place.
 struct WorkSum {
   std::int64_t count = 0, total_ns = 0;
   WorkSum& operator+=(const WorkSum& other) {
@@ -25,23 +24,22 @@ struct WorkSum {
 };
 using WorkByName = std::map<std::string, WorkSum>;
 
-/// A trace, or all ranks of a job, summed by name, for comparison.
+/// Sums by name of a trace, or of all ranks of a job.
 struct TraceProfile {
-  WorkByName kernels;      ///< work of the devices
-  WorkByName ops;          ///< operators, with what they call
-  WorkByName annotations;  ///< record_function and the steps, all steps as one
+  WorkByName kernels;      ///< GPU work
+  WorkByName ops;          ///< with nested calls
+  WorkByName annotations;  ///< all steps as one
   WorkByName calls;        ///< of the runtime and the driver
-  /// Device work by its place in the tree: the names of the annotations and ops around its launch, outermost
-  /// first, then its own: "ProfilerStep > aten::linear > aten::addmm > sgemm".
+  /// GPU work by chain of annotations and ops: "ProfilerStep > aten::linear > aten::addmm > sgemm".
   WorkByName places;
-  std::int64_t steps = 0;  ///< of the profiler
+  std::int64_t steps = 0;
   std::int64_t traces = 0;
-  std::vector<std::string> doubts;  ///< impossible events that are left out
-  std::int64_t without_step = 0;    ///< device work outside the steps: its launch is not in the file
+  std::vector<std::string> doubts;  ///< excluded impossible events
+  std::int64_t without_step = 0;    ///< GPU work outside the steps: no known launch
 };
 
 struct ProfileOptions {
-  /// Only that step: events that the CPU starts in it, and device work launched in it.
+  /// Only events that the CPU starts in that step, and GPU work launched in it.
   std::optional<std::int64_t> step;
   bool whole_names = false;  ///< of kernels; else short_name()
 };
@@ -53,29 +51,26 @@ TraceProfile profile_of(const Trace& trace, const ProfileOptions& options = {});
 
 void add(TraceProfile& sum, const TraceProfile& other);
 
-/// How the time of the events of one name changed from the first trace to the second.
 enum class Change { kAdded, kDeleted, kIncreased, kDecreased, kUnchanged };
 const char* to_string(Change change);
 
-/// A name of either trace.
 struct DiffLine {
   std::string name;
   WorkSum before, after;  ///< all zero if absent
   Change change = Change::kUnchanged;
 };
 
-/// The outer join of two, by name. Times have changed by more than 1 us and more than 1 %, or by more than
-/// 1 ms; where the sums are of several steps (`..._steps`), times a step.
+/// Joins by name (outer join). A time has changed if it differs by more than 1 us and 1 %, or by more than 1
+/// ms; with `..._steps`, per step.
 std::vector<DiffLine> joined(const WorkByName& before, const WorkByName& after, double before_steps = 1,
                              double after_steps = 1);
 
 struct DiffOptions {
-  std::size_t top = 20;   ///< rows of each table; 0: all
-  bool per_step = false;  ///< counts and times by step of the profiler: for traces of unequal length
+  std::size_t top = 20;   ///< 0: all
+  bool per_step = false;  ///< for traces of unequal length
 };
 
-/// Returns tables of the changes, with the time of each and of one call: total, by kernel, by op, annotation
-/// and call, by place in the tree. Largest time difference first. Throws Error for per_step if a trace has no
+/// Returns tables of the changes, largest time difference first. Throws Error for per_step if a trace has no
 /// steps.
 AnalysisResult diff(const TraceProfile& before, const TraceProfile& after, const DiffOptions& options = {});
 

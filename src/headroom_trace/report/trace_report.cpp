@@ -34,7 +34,7 @@ std::string shortened_inside(const std::string& text, std::size_t most) {
   return fmt::format("{}{}{}", first_columns(text, head), kCut, last_columns(text, tail));
 }
 
-/// Bytes that all of the names begin with, between characters.
+/// Returns the length of the common prefix, in whole characters.
 std::size_t shared_beginning(const std::vector<const std::string*>& names) {
   const std::string& first = *names.front();
   std::size_t shared = first.size();
@@ -46,7 +46,7 @@ std::size_t shared_beginning(const std::vector<const std::string*>& names) {
   return shared;
 }
 
-/// The beginning, what follows `shared` bytes with a little of what stands before them, and the end.
+/// Keeps the beginning, the text around byte `shared`, and the end.
 std::string shortened_around(const std::string& name, std::size_t shared, std::size_t most) {
   constexpr std::size_t kBefore = 4;
   const std::size_t head = most / 3, around = most / 3, tail = most - head - around - 2;
@@ -61,7 +61,7 @@ std::string shortened_around(const std::string& name, std::size_t shared, std::s
 
 using ByText = std::map<std::string, std::vector<const std::string*>>;
 
-/// Gives the names that are alone with their text that text, and looks closer at the others.
+/// Shortens equal texts again around their first difference.
 void settle(const ByText& by_text, std::size_t most, std::size_t looked_at,
             std::map<std::string, std::string>& chosen) {
   for (const auto& [text, names] : by_text) {
@@ -72,7 +72,7 @@ void settle(const ByText& by_text, std::size_t most, std::size_t looked_at,
     const std::size_t shared = shared_beginning(names);
     ByText closer;
     for (const std::string* name : names) closer[shortened_around(*name, shared, most)].push_back(name);
-    // Each look is at a later place, and the first one may have left all of them together.
+    // Each recursion compares a later place; the first may not separate any names.
     if (closer.size() > 1 || shared > looked_at) {
       settle(closer, most, shared, chosen);
       continue;
@@ -82,7 +82,6 @@ void settle(const ByText& by_text, std::size_t most, std::size_t looked_at,
   }
 }
 
-/// Numbers those that got the text of a name of another group.
 void number_repeats(const std::vector<std::string>& names, std::map<std::string, std::string>& chosen) {
   std::set<std::string> taken, done;
   for (const std::string& name : names) {
@@ -98,10 +97,9 @@ using trace::Cell;
 using trace::Kind;
 
 constexpr const char* kNothing = "-";
-/// What a table on a terminal spares for a name. Names of kernels have up to thousands of characters.
+/// Kernel names have up to thousands of characters.
 constexpr std::size_t kNameWidth = 72, kShortestName = 24;
 
-/// Seconds to the nanosecond, exact.
 std::string instant_text(std::int64_t ns) {
   const auto whole = std::lldiv(ns, 1'000'000'000);
   return fmt::format("{}{}.{:09} s", ns < 0 ? "-" : "", std::llabs(whole.quot), std::llabs(whole.rem));
@@ -131,7 +129,6 @@ std::string number_text(double value, Kind kind) {
   }
 }
 
-/// Half of a narrow terminal, so that figures fit next to a name.
 std::size_t name_width(const TraceTextOptions& options) {
   const bool narrow = options.width > 0 && !options.markdown;
   return narrow ? std::clamp(options.width / 2, kShortestName, kNameWidth) : kNameWidth;
@@ -208,7 +205,6 @@ constexpr std::array kPhrases = {
     Phrase{"stragglers", "long_communication_kernels", "# communication kernels take long"},
 };
 
-/// A table whose first row leads it, by a share.
 struct Leader {
   std::string_view analysis, table, share, what;
 };
@@ -219,7 +215,7 @@ constexpr std::array kLeaders = {
     Leader{"ops", "ops", "self_cpu_share", "most of the CPU"},
 };
 
-/// The values of a metric over the whole trace: one, or one of each rank.
+/// Returns one value, or one per rank.
 std::vector<trace::Headline> values_of(const TraceReport& report, std::string_view metric) {
   std::vector<trace::Headline> values;
   const auto take = [&](const AnalysisResult& result) {
@@ -233,7 +229,7 @@ std::vector<trace::Headline> values_of(const TraceReport& report, std::string_vi
   return values;
 }
 
-/// "57.6 %", "44.8 % to 47.1 %"; empty if the metric is absent.
+/// Returns "57.6 %" or "44.8 % to 47.1 %"; nothing if the metric is absent.
 std::optional<std::string> value_text(const TraceReport& report, std::string_view metric) {
   const std::vector<trace::Headline> values = values_of(report, metric);
   if (values.empty()) return std::nullopt;
@@ -287,7 +283,7 @@ std::string plain_text(const trace::Cell& cell) {
   return number != nullptr && std::isfinite(*number) ? fmt::format("{}", *number) : "";
 }
 
-/// The texts of a column, short enough and still different where they differ; empty for columns of numbers.
+/// Returns distinct short texts; empty for columns of numbers.
 std::vector<std::string> texts_of(const trace::DataTable& data, std::size_t column,
                                   const TraceTextOptions& options) {
   if (data.columns[column].kind != Kind::kText) return {};
@@ -299,7 +295,7 @@ std::vector<std::string> texts_of(const trace::DataTable& data, std::size_t colu
 
 using EnvironmentPointer = std::shared_ptr<const Environment>;
 
-/// A name's form in a fingerprint: "tesla-v100-sxm2-16gb".
+/// Returns "tesla-v100-sxm2-16gb".
 std::string slug(const std::string& name) {
   std::string out;
   for (const char c : name) {
@@ -312,8 +308,7 @@ std::string slug(const std::string& name) {
   return out;
 }
 
-/// Each distinct device once, with the most of it that any trace names; the ranks of a job on one machine
-/// name the same ones.
+/// Ranks on one machine name the same devices: the maximum counts.
 struct Device {
   std::uint32_t count = 0;
   double memory_bytes = 0;
@@ -402,7 +397,6 @@ Json table_json(const trace::DataTable& table) {
   return rows;
 }
 
-/// What the columns of a table are called, and the unit of their numbers.
 Json columns_json(const trace::DataTable& table) {
   Json list = Json::array();
   for (const trace::Column& column : table.columns) {
@@ -509,7 +503,6 @@ Sheet trace_sheet(const trace::AnalysisResult& result, const TraceTextOptions& o
     sheet.table(trace_table(data, options));
   }
   if (result.tables.empty() && !result.headlines.empty()) sheet.table(headlines_table(result, options));
-  // Apart from the last table, which they are not about; Markdown does that by itself.
   const bool is_alone = result.answer.empty() && result.tables.empty() && result.headlines.empty();
   std::string notes = result.notes.empty() || options.markdown || is_alone ? "" : "\n";
   for (const std::string& note : result.notes) notes += "- " + note + "\n";
