@@ -43,7 +43,6 @@ class PathSearch {
  private:
   std::uint32_t launch_of(std::uint32_t row) const { return index_.launches()[row]; }
 
-  /// Joins links of one event that follow each other.
   void add(Span time, PathClass kind, std::uint32_t event) {
     if (time.end <= time.start) return;
     if (!links_.empty() && links_.back().kind == kind && links_.back().event == event) {
@@ -108,7 +107,6 @@ class PathSearch {
     return times;
   }
 
-  /// The thread with most recorded time in the path's.
   std::uint32_t busiest_thread() const {
     const Span path{chain_.front().time.start, chain_.back().time.end};
     std::vector<std::int64_t> busy(trace_.threads.size());
@@ -125,7 +123,7 @@ class PathSearch {
   std::vector<Link> chain_;
   std::vector<HostDoing> doings_;
   std::vector<std::int64_t> late_from_ns_;  ///< by row of Trace::gpu
-  std::vector<bool> is_work_lost_;          ///< the same
+  std::vector<bool> is_work_lost_;          ///< by row of Trace::gpu
   std::vector<PathLink> links_;
 };
 

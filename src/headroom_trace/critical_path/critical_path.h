@@ -13,7 +13,7 @@
 
 namespace headroom::trace {
 
-/// The class of a link's time: a KernelType of device work, or a HostDoing.
+/// The class of a link's time: a KernelType or a HostDoing.
 enum class PathClass : std::uint8_t { kGpuCompute, kGpuCommunication, kGpuCopy, kHost };
 inline constexpr std::size_t kKernelTypes = static_cast<std::size_t>(PathClass::kHost);
 inline constexpr std::size_t kPathClasses = kKernelTypes + kHostDoings;
@@ -23,20 +23,19 @@ constexpr PathClass path_class(KernelType type) {
 constexpr PathClass path_class(HostDoing doing) {
   return static_cast<PathClass>(kKernelTypes + static_cast<std::size_t>(doing));
 }
-/// "gpu compute", "operators"
 const char* to_string(PathClass kind);
 
 struct PathLink {
   Span time;
   PathClass kind = PathClass::kHost;
-  std::uint32_t event = kNone;  ///< row of Trace::events; kNone where nothing is recorded
+  std::uint32_t event = kNone;  ///< row of Trace::events; kNone if nothing is recorded
   std::int64_t length_ns() const { return time.end - time.start; }
 };
 
-/// Returns the critical path: Replay::chain(), with the host's time cut by the calls that the host was in
-/// (host_parts), and what is over the usual delay of a launch given to the device (DeviceGap). In order of
-/// time; the links fill the time from the window's start to the end of the host, or of the last work launched
-/// in the window, without hole or overlap. Needs kLaunches and kOps; kPython adds functions. O(n log n).
+/// Returns Replay::chain() with host time cut by host activity (host_parts) and delays over the usual launch
+/// latency given to the device (DeviceGap). In order of time, without holes from the window's start to the
+/// end of the host or of the last work launched in the window. Needs kLaunches and kOps; kPython adds
+/// functions. O(n log n).
 std::vector<PathLink> critical_path(const TraceIndex& index, Span window);
 
 }  // namespace headroom::trace

@@ -13,9 +13,9 @@
 namespace headroom::trace {
 namespace {
 
-/// A rank waits, until `at_ns`, for another one. Aligned times.
+/// A rank waits for another one. Aligned times.
 struct Crossing {
-  std::int64_t at_ns = 0, end_ns = 0;  ///< when the last rank came; when the collective ended on this one
+  std::int64_t at_ns = 0, end_ns = 0;  ///< arrival of the last rank; end of the collective on this rank
   std::size_t last_rank = 0;
   const MatchedCollective* collective = nullptr;
 };
@@ -39,7 +39,6 @@ class JobWalk {
     std::size_t rank = last_to_end();
     std::int64_t to = end_of(rank);
     const MatchedCollective* until = nullptr;
-    // Each crossing is earlier than the one before it, so that the walk ends.
     for (;;) {
       const Crossing* const crossing = latest_crossing(rank, to);
       const std::int64_t from = crossing != nullptr ? crossing->at_ns : std::min(start_of(rank), to);
@@ -77,7 +76,7 @@ class JobWalk {
     }
   }
 
-  /// Within the rank's window and before `before`.
+  /// Returns a crossing in the rank's window and before `before`.
   const Crossing* latest_crossing(std::size_t rank, std::int64_t before) const {
     const std::vector<Crossing>& all = crossings_[rank];
     auto next = std::ranges::lower_bound(all, before, {}, &Crossing::at_ns);
@@ -89,13 +88,12 @@ class JobWalk {
     return nullptr;
   }
 
-  /// The stretches of the rank's path that end after a time on the aligned clock.
+  /// Returns stretches that end after the aligned time `at`.
   std::span<const PathStretch> stretches_after(std::size_t rank, std::int64_t at) const {
     const std::vector<PathStretch>& all = ranks_[rank].stretches;
     return {std::ranges::upper_bound(all, at + offsets_[rank], {}, &PathStretch::to_ns), all.end()};
   }
 
-  /// Whether the rank's path runs through a collective that ends then.
   bool is_held(std::size_t rank, std::int64_t end) const {
     const auto after = stretches_after(rank, end - 1);
     return after.empty() || after.front().kind == PathClass::kGpuCommunication;
@@ -119,7 +117,7 @@ class JobWalk {
   std::span<const RankPath> ranks_;
   std::vector<bool> has_any_;  ///< matched collectives, by rank
   std::vector<std::int64_t> offsets_;
-  std::vector<std::vector<Crossing>> crossings_;  ///< by rank, in order of time
+  std::vector<std::vector<Crossing>> crossings_;  ///< by rank and time
 };
 
 const char* class_name(std::size_t kind) {

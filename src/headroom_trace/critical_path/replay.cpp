@@ -14,20 +14,19 @@
 namespace headroom::trace {
 namespace {
 
-/// Work that starts later than this after its predecessor was delayed by something else.
+/// A longer delay after the preceding work has another cause.
 constexpr std::int64_t kShortDelayNs = 30'000;
-/// A device that starts later than this after a launch is late.
+/// A longer delay after a launch is a late device.
 constexpr std::int64_t kLateDeviceNs = 1'000'000;
-/// Longest time in which a call returns whose wait is already over.
+/// Longest return of a finished wait.
 constexpr std::int64_t kReturnNs = 4'000;
-/// A synchronous copy may return this long before its work, by the clock of the device.
+/// A synchronous copy may return this early by the device clock.
 constexpr std::int64_t kEarlyReturnNs = 20'000;
-/// Times of damaged files are held within this of the window's start, so that sums of them stay numbers.
+/// Keeps sums of times in damaged files from overflow.
 constexpr std::int64_t kFarNs = std::int64_t{1} << 58;
 constexpr std::int64_t kNeverNs = std::numeric_limits<std::int64_t>::min() / 4;
 
-/// Time of the host that is gone up to a moment: sums up to each span. O(1) where moments come in order,
-/// O(log n) otherwise.
+/// Removed host time before a moment. O(1) for ascending moments, else O(log n).
 class GoneTime {
  public:
   GoneTime(const Spans& spans, std::int64_t origin_ns) {
@@ -49,29 +48,26 @@ class GoneTime {
   }
 
  private:
-  /// Whether the span of that number is the first that starts after the moment.
   bool is_next(std::int64_t at_ns, std::size_t next) const {
     return (next == 0 || starts_[next - 1] <= at_ns) && (next == starts_.size() || at_ns < starts_[next]);
   }
 
-  std::size_t next_ = 0;  ///< the span after the last moment
+  std::size_t next_ = 0;
   std::vector<std::int64_t> starts_, before_, lengths_;
 };
 
-/// The usual one; `otherwise` where none is known.
 std::int64_t median_or(std::vector<double> delays, std::int64_t otherwise) {
   return delays.empty() ? otherwise : static_cast<std::int64_t>(median(std::move(delays)));
 }
 
-/// Work of a stream and when it entered the queue; kNotQueued before the first launch in the file.
+/// Work and when it was queued; kNotQueued before the first launch in the file.
 struct Queued {
   std::int64_t queued_ns, start_ns;
   std::uint32_t row, stream;
 };
 constexpr std::int64_t kNotQueued = std::numeric_limits<std::int64_t>::min();
 
-/// Puts work without a launch in the queue after all that has started before it, and before the work behind
-/// it in its stream: every piece comes after those that it may have waited for.
+/// Queues work without a launch after all work that started earlier and before the later work of its stream.
 void guess_unknown(std::vector<Queued>& order, std::size_t streams, std::int64_t window_end_ns) {
   if (std::ranges::none_of(order, [](const Queued& one) { return one.queued_ns == kNotQueued; })) return;
   std::int64_t latest = std::numeric_limits<std::int64_t>::max();
@@ -143,7 +139,7 @@ std::int64_t Replay::after_start(std::int64_t at_ns) const {
   return std::clamp(after, -kFarNs, kFarNs);
 }
 
-/// In the order in which they entered the queues of their streams.
+/// Adds the work in queue order.
 void Replay::add_pieces(const Trace& trace, std::span<const std::uint32_t> launch) {
   const Events& events = trace.events;
   std::vector<Queued> order;
@@ -161,7 +157,7 @@ void Replay::add_pieces(const Trace& trace, std::span<const std::uint32_t> launc
     return std::tie(a.queued_ns, a.start_ns, a.row) < std::tie(b.queued_ns, b.start_ns, b.row);
   });
   pieces_.reserve(order.size());
-  std::vector<std::uint32_t> latest(streams_.size(), kNobody);  // what ends last so far
+  std::vector<std::uint32_t> latest(streams_.size(), kNobody);  // ends last, by stream
   for (const Queued& one : order) {
     Piece piece;
     const std::uint32_t event = trace.gpu[one.row].event;
@@ -180,8 +176,7 @@ void Replay::add_pieces(const Trace& trace, std::span<const std::uint32_t> launc
   find_sources(trace);
 }
 
-/// Finds when each launch took effect, and the launches that may block. Those that wait for their own work
-/// are no such.
+/// Finds launches that may block; those that wait for their own work may not.
 void Replay::add_calls(const Trace& trace, std::span<const std::uint32_t> launch) {
   const Events& events = trace.events;
   const std::vector<std::int64_t> usual = usual_call_ns(trace, launch);
@@ -198,7 +193,7 @@ void Replay::add_calls(const Trace& trace, std::span<const std::uint32_t> launch
     for (const std::uint32_t row : stream.rows) {
       const std::uint32_t call = launch[row], index = piece_of_row_[row];
       if (call == kNone || index == kNobody || std::ranges::binary_search(waiting, call)) continue;
-      if (std::exchange(last_call, call) == call) continue;  // a graph is in the queue once
+      if (std::exchange(last_call, call) == call) continue;  // a graph is queued once
       Piece& piece = pieces_[index];
       const std::int64_t begin = after_start(events.start_ns[call]),
                          end = begin + std::min(events.duration_ns[call], kFarNs),
@@ -236,8 +231,8 @@ void Replay::add_calls(const Trace& trace, std::span<const std::uint32_t> launch
   }
 }
 
-/// The window may end with a device; then the host's end is that of its last event. A call that the host was
-/// in then waited for the device. Without any launch the host is taken to wait for the devices to the end.
+/// If a device ends the window, the host ends with its last event. Without launches the host waits for the
+/// devices to the end.
 void Replay::find_end(const Trace& trace) {
   const Events& events = trace.events;
   host_end_ns_ = window_ns_;
@@ -262,9 +257,9 @@ void Replay::find_end(const Trace& trace) {
   }
 }
 
-/// Finds the assumed dependency of each piece on other streams: the work that ended last before it started,
-/// if later than the preceding work of its own stream. If its launch came last, a wait is unknown, and
-/// concurrency that was not recorded is not assumed.
+/// Assumes that each piece depends on the work of other streams that ended last before its start, if later
+/// than the preceding work of its stream; even if its launch was later still, so that no unrecorded
+/// concurrency occurs.
 void Replay::find_sources(const Trace& trace) {
   const auto end_of = [&](std::uint32_t of) { return this->end_of(of); };
   const auto take = [&](Piece& piece, std::uint32_t source) {
@@ -290,8 +285,8 @@ void Replay::find_sources(const Trace& trace) {
   }
 }
 
-/// Keeps the delay between the last dependency of each piece and its start. If another dependency becomes the
-/// last, the trace's usual delay applies.
+/// Keeps the delay after the last dependency. If another dependency becomes the last, the trace's usual delay
+/// applies.
 void Replay::find_delays() {
   const auto earliest = [&](const Piece& piece) {
     std::int64_t ready = kNeverNs;
@@ -342,7 +337,7 @@ void Replay::add_waits(const Trace& trace, std::span<const std::uint32_t> launch
   };
   for (const std::uint32_t call : found.blocking) wait_of(call);
   for (const HostWait& wait : found.host) {
-    // Work queued after the window has no piece; a query that found its work done did not wait for it.
+    // Work queued after the window has no piece; a query did not wait for finished work.
     const bool is_of_window = piece_of_row_[wait.row] != kNobody;
     const bool is_query =
         !std::ranges::binary_search(found.blocking, wait.call) && launch[wait.row] != wait.call;
@@ -370,7 +365,6 @@ void Replay::add_waits(const Trace& trace, std::span<const std::uint32_t> launch
 
 void Replay::sort_actions() {
   actions_.reserve(pieces_.size() + calls_.size() + waits_.size());
-  // At one instant the host returns before it launches again.
   for (std::uint32_t i = 0; i < calls_.size(); ++i) actions_.push_back({calls_[i].end_ns, i, Act::kReturn});
   for (std::uint32_t i = 0; i < waits_.size(); ++i) {
     if (waits_[i].end_ns > waits_[i].start_ns) actions_.push_back({waits_[i].end_ns, i, Act::kWait});
@@ -383,7 +377,6 @@ void Replay::sort_actions() {
   merge_runs(std::span(actions_), [](const Action& a, const Action& b) { return a.at_ns < b.at_ns; });
 }
 
-/// One simulation.
 class Replay::Run {
  public:
   Run(const Replay& replay, const WhatIf& what_if)
@@ -418,7 +411,7 @@ class Replay::Run {
   }
 
  private:
-  /// When the host now does what it did then.
+  /// Returns the simulated time of a recorded host time.
   std::int64_t host(std::int64_t at_ns) { return at_ns - gone_.until(at_ns) - earlier_; }
   void host_is_at(std::int64_t recorded_ns, std::int64_t now_ns) {
     earlier_ = recorded_ns - gone_.until(recorded_ns) - now_ns;
@@ -431,7 +424,7 @@ class Replay::Run {
     const std::int64_t duration = what_if_.duration_ns.empty()
                                       ? piece.duration_ns
                                       : std::min(piece.duration_ns, what_if_.duration_ns[piece.row]);
-    // Without a launch, the time before the work is not its own, and stays.
+    // Without a launch, the time before the work stays.
     const bool is_gone = duration == WhatIf::kGone;
     if (is_gone && piece.has_launch) {
       start_[index] = end_[index] = end_of(piece.previous);
@@ -494,19 +487,18 @@ class Replay::Run {
   const Replay& replay_;
   const WhatIf& what_if_;
   GoneTime gone_;
-  std::int64_t earlier_ = 0;  ///< how much earlier the host is than it was, beside what is gone
+  std::int64_t earlier_ = 0;  ///< lead over the recorded host, without removed time
   std::vector<std::int64_t> start_, end_;
-  std::vector<std::uint32_t> queued_;   ///< pieces in the order in which they entered the queues, by queue
-  std::vector<std::size_t> in_queue_;   ///< how many
-  std::vector<std::uint32_t> blocker_;  ///< by call: the piece whose start makes room
+  std::vector<std::uint32_t> queued_;  ///< pieces in queue order, by queue
+  std::vector<std::size_t> in_queue_;
+  std::vector<std::uint32_t> blocker_;  ///< by call
 };
 
 std::int64_t Replay::length_ns(const WhatIf& what_if) const {
   return Run(*this, what_if).length_ns();
 }
 
-/// The way back along the chain. Each piece is earlier than the one before, and so is each action of the
-/// host, whatever the times of a damaged file say: the walk ends.
+/// Walks back along the chain. Pieces and actions only get earlier, even in damaged files: the walk ends.
 class Replay::Walk {
  public:
   explicit Walk(const Replay& replay)
@@ -522,7 +514,7 @@ class Replay::Walk {
   }
 
  private:
-  /// From a time, relative to the window, to where the walk is.
+  /// `from_ns` is relative to the window.
   void add(std::int64_t from_ns, Link::Kind kind, std::uint32_t row, std::uint32_t call = kNone) {
     from_ns = std::max<std::int64_t>(from_ns, 0);
     if (from_ns >= at_) return;
@@ -536,7 +528,6 @@ class Replay::Walk {
     return true;
   }
 
-  /// To the start of the piece.
   std::uint32_t run(std::uint32_t piece) {
     add(replay_.pieces_[piece].start_ns, Link::Kind::kWork, replay_.pieces_[piece].row);
     return piece;
@@ -555,7 +546,6 @@ class Replay::Walk {
     return run(last);
   }
 
-  /// From the start of a piece to that of the one before it in the chain.
   std::uint32_t before(std::uint32_t index) {
     const Piece& piece = replay_.pieces_[index];
     const std::uint32_t other = piece.bound == Bound::kPrevious ? piece.previous : piece.source;
@@ -578,7 +568,7 @@ class Replay::Walk {
     return host(piece.row);
   }
 
-  /// Along the host to the piece that it waited for last.
+  /// Goes back to the piece that the host last waited for.
   std::uint32_t host(std::uint32_t row) {
     for (; place_ > 0; --place_) {
       const Action& action = replay_.actions_[place_ - 1];
@@ -605,9 +595,9 @@ class Replay::Walk {
   }
 
   const Replay& replay_;
-  std::int64_t at_;      ///< where the walk is, after the start of the window
-  std::size_t place_;    ///< actions of the host before that
-  std::uint32_t limit_;  ///< pieces before that
+  std::int64_t at_;      ///< current time, relative to the window
+  std::size_t place_;    ///< host actions before
+  std::uint32_t limit_;  ///< pieces before
   std::vector<Link> links_;
 };
 
