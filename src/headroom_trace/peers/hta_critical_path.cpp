@@ -21,10 +21,9 @@ struct HostNode {
   std::int64_t at_ns = 0;
 };
 
-/// The operators and runtime calls of the host threads as a graph: along each thread, from every start and
-/// end to the next.
+/// A graph with edges along each thread from every start or end to the next.
 struct HostNest {
-  std::vector<HostNode> nodes;  ///< thread by thread, in time; an event that outlives its parent is cut to it
+  std::vector<HostNode> nodes;  ///< by thread and time; events are cut to their parent
   std::vector<PathEdge> edges;
 };
 
@@ -60,7 +59,7 @@ class NestWalk {
   struct Open {
     std::uint32_t event;
     std::int64_t end_ns;
-    HtaPathClass kind;  ///< of the time in it and in its children
+    HtaPathClass kind;  ///< of the event and its children
   };
 
   Open open_event(std::uint32_t event) const {
@@ -75,7 +74,6 @@ class NestWalk {
     return open;
   }
 
-  /// An edge from the last node of this thread, for the time in the innermost open event.
   void step_to(PathNode node, std::int64_t at_ns) {
     const HostNode& last = nest_.nodes.back();
     const Open& open = open_.back();
@@ -100,9 +98,9 @@ class NestWalk {
   HostNest nest_;
 };
 
-/// Connects threads that call the device in turn: while autograd's thread runs the backward pass, the caller
-/// of backward() waits, which the file does not show. An edge without weight leads from the end of the last
-/// event of one to the next event of another if none of their events is open between.
+/// Connects threads that call the device in turn: during the backward pass the caller of backward() waits for
+/// autograd's thread, which the file does not show. A weightless edge leads from the end of the last event of
+/// one thread to the next event of another if none is open between.
 void add_hand_overs(const Trace& trace, std::span<const std::uint32_t> chosen, HostNest& nest) {
   const Events& events = trace.events;
   std::vector<bool> calls_device(trace.threads.size());
@@ -111,7 +109,7 @@ void add_hand_overs(const Trace& trace, std::span<const std::uint32_t> chosen, H
     if (category == Category::kRuntime || category == Category::kDriver)
       calls_device[events.thread[event]] = true;
   }
-  std::vector<std::uint32_t> outermost;  // of each thread in its order
+  std::vector<std::uint32_t> outermost;  // by start
   std::int64_t end_ns = 0;
   for (const std::uint32_t event : chosen) {
     const bool is_new_thread = outermost.empty() || events.thread[outermost.back()] != events.thread[event];
@@ -120,7 +118,7 @@ void add_hand_overs(const Trace& trace, std::span<const std::uint32_t> chosen, H
     end_ns = events.end_ns(event);
   }
   std::ranges::stable_sort(outermost, {}, [&](std::uint32_t event) { return events.start_ns[event]; });
-  std::uint32_t last = kNone;  // to end of those that have begun
+  std::uint32_t last = kNone;  // latest end so far
   for (const std::uint32_t event : outermost) {
     if (last != kNone && events.thread[last] != events.thread[event] &&
         events.end_ns(last) <= events.start_ns[event])
@@ -129,8 +127,7 @@ void add_hand_overs(const Trace& trace, std::span<const std::uint32_t> chosen, H
   }
 }
 
-/// True for operators, calls of the runtime and the driver, and DataLoader annotations; false for the steps
-/// of the profiler.
+/// False for profiler steps.
 bool is_in_host_nest(const Trace& trace, std::uint32_t event) {
   const std::string_view name = trace.names[trace.events.name[event]];
   switch (trace.events.category[event]) {
@@ -138,7 +135,7 @@ bool is_in_host_nest(const Trace& trace, std::uint32_t event) {
     case Category::kDriver:
       return true;
     case Category::kCpuOp:
-      return !is_step_name(name);  // operators of old files
+      return !is_step_name(name);  // steps are operators in old files
     case Category::kUserAnnotation:
       return is_data_loading(name);
     default:
@@ -146,10 +143,9 @@ bool is_in_host_nest(const Trace& trace, std::uint32_t event) {
   }
 }
 
-/// What starts within the window. Time inside a top-level event goes to the innermost event that is open:
-/// cpu, data loading inside a DataLoader event, none inside a call that is marked `waiting` (by event). From
-/// one top-level event to the next of the thread leads an edge without weight, and so it does between threads
-/// that call the device and take turns (the main thread and autograd's). O(n log n).
+/// Builds the graph of events that start within the window. Time goes to the innermost open event: cpu, data
+/// loading inside a DataLoader event, none inside a call marked `waiting` (by event). Weightless edges
+/// connect the top-level events of a thread, and threads that call the device in turn. O(n log n).
 HostNest host_nest(const Trace& trace, Span window, const std::vector<bool>& waiting) {
   const Events& events = trace.events;
   std::vector<std::uint32_t> chosen = nesting_order(trace, kOnCpu);
@@ -167,7 +163,7 @@ HostNest host_nest(const Trace& trace, Span window, const std::vector<bool>& wai
   return nest;
 }
 
-/// A kernel that starts later than this after the preceding one was not waiting for it.
+/// A later kernel did not wait for the preceding one.
 constexpr std::int64_t kMaxKernelKernelNs = 1'500'000;
 
 class GraphBuilder {
@@ -203,8 +199,8 @@ class GraphBuilder {
 
  private:
   struct NodeKey {
-    std::int64_t at_ns;      ///< of the host
-    std::uint64_t sequence;  ///< among nodes at the same time
+    std::int64_t at_ns;
+    std::uint64_t sequence;  ///< among equal times
     PathNode node;
   };
 
@@ -219,14 +215,13 @@ class GraphBuilder {
     return is_in_window(events_.start_ns[event]);
   }
 
-  /// `weighed`: the time between the nodes counts; negative times always count, because the path must not
-  /// exceed the elapsed time.
+  /// Adds an edge. Negative times always count: the path must not exceed the elapsed time.
   void add_edge(PathNode from, PathNode to, HtaPathClass kind, std::uint32_t event, bool weighed = false) {
     const std::int64_t time = graph_.at_ns[to] - graph_.at_ns[from];
     graph_.edges.push_back({from, to, event, kind, weighed ? time : std::min<std::int64_t>(time, 0)});
   }
 
-  /// The calls whose own time is waiting: for work that ended after they began, or for something unknown.
+  /// Returns calls that wait for work that ended after their start, or for something unknown.
   std::vector<bool> waiting_calls() const {
     std::vector<bool> waiting(events_.size()), explained(events_.size());
     for (const HostWait& wait : waits_.host) {
@@ -256,7 +251,7 @@ class GraphBuilder {
     gpu_.push_back({stream.queued_ns[place], stream.rows[place], event});
   }
 
-  /// By the time of the host; of GPU work that was queued at the same time, by the time of the device.
+  /// Sorts by host time; GPU work queued at the same time by device time.
   void sort_nodes() {
     std::ranges::sort(gpu_, [this](const Queued& a, const Queued& b) {
       if (a.queued_ns != b.queued_ns) return a.queued_ns < b.queued_ns;
@@ -286,7 +281,7 @@ class GraphBuilder {
       std::uint32_t latest = kNone, before_latest = kNone;
       for (std::size_t place = 0; place < stream.rows.size(); ++place) {
         const std::uint32_t row = stream.rows[place];
-        // Work of a graph may overlap on its stream: the one before is then the last that had ended.
+        // Work of a graph may overlap on its stream: takes the last that had ended.
         std::uint32_t previous = latest;
         if (latest != kNone && end_of_row(latest) > events_.start_ns[event_of_row(row)])
           previous = before_latest;
@@ -305,8 +300,7 @@ class GraphBuilder {
     }
   }
 
-  /// `met_idle_stream`: the stream was empty at its launch. `previous`: the work that ended last on the
-  /// stream, or kNone. `sources`: work of other streams that it had to wait for.
+  /// `previous`: the work that ended last on the stream, or kNone. `sources`: awaited work of other streams.
   void add_kernel_edges(std::uint32_t row, KernelType type, bool met_idle_stream, std::uint32_t previous,
                         std::span<const std::uint32_t> sources) {
     const std::uint32_t event = event_of_row(row), launch = launch_[row];
@@ -324,7 +318,7 @@ class GraphBuilder {
                events_.start_ns[event] - end_of_row(previous) < kMaxKernelKernelNs) {
       add_edge(end_of(event_of_row(previous)), start_of(event), HtaPathClass::kKernelKernel, event, true);
     } else if (sources.empty() && launch != kNone) {
-      // Its dependency is unknown, but it cannot start before its launch.
+      // The dependency is unknown, but the launch comes first.
       add_edge(start_of(launch), start_of(event), HtaPathClass::kSync, event);
     }
   }
@@ -339,7 +333,6 @@ class GraphBuilder {
     }
   }
 
-  /// Sorts the edges by where they start, and leaves out those that would run backwards.
   void keep_forward_edges() {
     std::vector<std::uint32_t> place(2 * events_.size(), kNone);
     for (std::uint32_t i = 0; i < graph_.order.size(); ++i) place[graph_.order[i]] = i;

@@ -15,10 +15,10 @@ namespace headroom::trace {
 namespace {
 
 using CandidateKey = std::pair<std::int64_t, std::string>;
-/// By iteration, by rank: the last long call.
+/// The last long call by iteration and rank.
 using LastCalls = std::map<std::int64_t, std::map<std::size_t, const CollectiveCall*>>;
 
-/// Mean over the iterations that several ranks have of the deviation of the durations between them.
+/// Returns the spread: mean over shared iterations of the deviation of the durations between ranks.
 HtaStragglerCandidate candidate_of(const CandidateKey& key, const LastCalls& calls,
                                    double mean_iteration_ns) {
   HtaStragglerCandidate candidate{key.first, key.second};
@@ -35,7 +35,6 @@ HtaStragglerCandidate candidate_of(const CandidateKey& key, const LastCalls& cal
   return candidate;
 }
 
-/// The chosen kernel in each iteration as one collective, of the ranks that have it.
 std::map<std::int64_t, MatchedCollective> by_iteration(const HtaStragglerSearch& search) {
   std::map<std::int64_t, MatchedCollective> found;
   for (const HtaLongCall& call : search.calls) found[call.iteration].parts.push_back({call.rank, call.call});

@@ -13,49 +13,47 @@
 
 namespace headroom::trace {
 
-/// The iterations of one rank.
 struct Iterations {
   std::int64_t count = 0;
   std::int64_t first_start_ns = 0;
   std::int64_t total_ns = 0;
 };
 
-/// A stream and a kernel that may reveal a straggler.
+/// A stream and kernel that may reveal a straggler.
 struct HtaStragglerCandidate {
   std::int64_t stream = -1;
   std::string kernel;
-  std::int64_t iterations = 0;  ///< in which several ranks have it
-  double spread = 0;            ///< mean over these of the deviation of its durations / mean iteration
+  std::int64_t iterations = 0;  ///< with several ranks
+  double spread = 0;            ///< mean deviation of durations / mean iteration
 };
 
 /// The last long call of a rank in an iteration.
 struct HtaLongCall {
   std::int64_t iteration = -1;
-  std::size_t rank = 0;  ///< index among those given
+  std::size_t rank = 0;  ///< index in `ranks`
   const CollectiveCall* call = nullptr;
 };
 
 struct HtaStragglerSearch {
   double mean_iteration_ns = 0;
-  std::int64_t origin_ns = 0;                     ///< start of the first iteration of any rank
+  std::int64_t origin_ns = 0;                     ///< of the first iteration of any rank
   std::vector<HtaStragglerCandidate> candidates;  ///< by spread, largest first
   std::vector<HtaLongCall> calls;                 ///< of the first candidate, by iteration and rank
-  /// (start - origin) / mean iteration.
+  /// Returns the start in mean iterations.
   double start_of(const HtaLongCall& call) const {
     return static_cast<double>(call.call->start_ns - origin_ns) / mean_iteration_ns;
   }
 };
 
-/// Searches for stragglers as Holistic Trace Analysis does: of the communication kernels that take at least
-/// `min_share` of the mean iteration, the last one per rank, stream, iteration and name; of these the
-/// (stream, name) whose durations differ most between ranks (sample standard deviation, mean over
-/// iterations). All ranks of a blocking collective end together, so the last to start delayed the others.
-/// Calls outside all iterations (-1) count only if no rank has steps.
+/// Searches for stragglers as Holistic Trace Analysis does: of the last communication kernels of at least
+/// `min_share` of the mean iteration per rank, stream, iteration and name, takes the (stream, name) whose
+/// durations differ most between ranks (sample standard deviation, mean over iterations). A blocking
+/// collective ends on all ranks together, so the last to start delayed the others. Calls outside all
+/// iterations (-1) count only if no rank has steps.
 HtaStragglerSearch hta_straggler_search(std::span<const std::vector<CollectiveCall>> ranks,
                                         std::span<const Iterations> iterations, double min_share);
 
-/// By rank: its starts of the chosen kernel, how late they were by the clocks as they are and aligned, and
-/// how often it was the last.
+/// By rank: starts of the chosen kernel, lateness by raw and aligned clocks, and how often it was last.
 struct HtaLateStarts {
   std::vector<double> starts, late_ns, aligned_ns;
   std::int64_t last = 0;

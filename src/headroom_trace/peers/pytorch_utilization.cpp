@@ -21,28 +21,27 @@ struct Event {
   bool is_matmul_or_convolution = false;
 };
 
-/// The double nearest to ns / 1000, as Python reads it from the file's decimal microseconds. A long double
-/// holds every int64, and its quotient cannot round to the wrong side of a tie: a multiple of 1/1000 that is
-/// not a tie is at least 1/125 of a double's half step away from one.
+/// Returns the double nearest to ns / 1000, as Python reads decimal microseconds. A long double holds every
+/// int64, and its quotient cannot cross a tie: a multiple of 1/1000 that is not a tie is at least 1/125 of a
+/// double's half step away from one.
 double to_microseconds(std::int64_t ns) {
   static_assert(std::numeric_limits<long double>::digits >= 64);
   return static_cast<double>(static_cast<long double>(ns) / 1000.0L);
 }
 
-/// A process as Python compares it: 1, 1.0 and true are equal.
+/// Normalises pids as Python compares them: 1, 1.0 and true are equal.
 std::string python_pid(const std::string& pid) {
   if (pid == "true") return "1";
   if (pid == "false") return "0";
   double number = 0;
   const char* const end = pid.data() + pid.size();
   const auto [stop, error] = std::from_chars(pid.data(), end, number);
-  constexpr double kExact = 9'007'199'254'740'992;  // doubles below have every whole number
+  constexpr double kExact = 9'007'199'254'740'992;  // doubles below represent every integer
   const bool is_whole =
       error == std::errc{} && stop == end && std::abs(number) < kExact && number == std::trunc(number);
   return is_whole ? fmt::format("{}", static_cast<std::int64_t>(number)) : pid;
 }
 
-/// The rows of trace.threads whose process is labelled as a GPU.
 std::vector<bool> gpu_threads(const Trace& trace) {
   std::unordered_set<std::string> pids;
   for (const Thread& thread : trace.threads) {
@@ -53,7 +52,6 @@ std::vector<bool> gpu_threads(const Trace& trace) {
   return is_gpu;
 }
 
-/// The times of each event; those that are no whole nanoseconds as the file has them.
 std::vector<Event> timed_events(const Trace& trace) {
   std::vector<Event> events(trace.events.size());
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -67,7 +65,7 @@ std::vector<Event> timed_events(const Trace& trace) {
   return events;
 }
 
-/// The union as the original sums it: rounded after each event, in the order of the starts.
+/// Sums and rounds after each event, in the order of the starts, like the original.
 double busy_microseconds(const std::vector<Event>& by_start, bool only_matmul_or_convolution) {
   double total = 0, end = -std::numeric_limits<double>::infinity();
   for (const Event& event : by_start) {
