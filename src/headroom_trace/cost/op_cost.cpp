@@ -11,9 +11,9 @@
 namespace headroom::trace {
 namespace {
 
-// Formulas return nothing if the trace lacks an argument or if the operator does not take it.
+// Formulas return nothing if the trace lacks an argument or it is not supported.
 
-/// Returns the argument if it is a tensor of known type without negative sizes, else nullptr.
+/// Returns a tensor of known type without negative sizes, else nullptr.
 const TensorArgument* tensor_at(const OpCall& call, std::size_t index) {
   if (index >= call.arguments.size() || !call.arguments[index].is_tensor()) return nullptr;
   const TensorArgument& tensor = call.arguments[index];
@@ -36,7 +36,6 @@ std::optional<MathType> math_type(std::string_view type) {
   return std::nullopt;
 }
 
-/// "True", "False".
 std::optional<bool> flag_at(const OpCall& call, std::size_t index) {
   if (index >= call.values.size()) return std::nullopt;
   if (call.values[index] == "True") return true;
@@ -44,7 +43,7 @@ std::optional<bool> flag_at(const OpCall& call, std::size_t index) {
   return std::nullopt;
 }
 
-/// "[1, 1]" or "1".
+/// Reads "[1, 1]" or "1".
 std::optional<std::vector<std::int64_t>> integers_at(const OpCall& call, std::size_t index) {
   if (index >= call.values.size() || call.values[index].empty()) return std::nullopt;
   std::string text(call.values[index]);
@@ -54,7 +53,6 @@ std::optional<std::vector<std::int64_t>> integers_at(const OpCall& call, std::si
   return parsed.front().shape();
 }
 
-/// The bytes of an optional tensor; 0 if absent.
 double optional_bytes(const OpCall& call, int index) {
   const TensorArgument* tensor = index < 0 ? nullptr : tensor_at(call, static_cast<std::size_t>(index));
   return tensor == nullptr ? 0 : bytes_of(*tensor);
@@ -64,19 +62,18 @@ double at(const Shape& shape, std::size_t index) {
   return static_cast<double>(shape[index]);
 }
 
-/// Elements of a weight (output channels, input channels / groups, kernel...) per output channel.
+/// `weight` is (output channels, input channels / groups, kernel...).
 double per_output_channel(const TensorArgument& weight) {
   return weight.shape().front() == 0 ? 0 : elements_of(weight.shape()) / at(weight.shape(), 0);
 }
 
 struct ConvolutionArguments {
   std::size_t input, weight;
-  int bias;  ///< -1 for none
+  int bias;  ///< -1: none
   std::size_t stride, padding, dilation;
   int transposed;  ///< -1: never
 };
 
-/// Sizes of the output along the spatial dimensions, multiplied.
 std::optional<double> output_positions(const OpCall& call, const ConvolutionArguments& where,
                                        const Shape& input, const Shape& weight) {
   const auto stride = integers_at(call, where.stride), padding = integers_at(call, where.padding),
@@ -85,7 +82,6 @@ std::optional<double> output_positions(const OpCall& call, const ConvolutionArgu
     return std::nullopt;
   double positions = 1;
   for (std::size_t i = 2; i < input.size(); ++i) {
-    // One number stands for all dimensions.
     const auto along = [&](const std::vector<std::int64_t>& values) -> std::optional<double> {
       if (values.size() == 1) return static_cast<double>(values.front());
       return values.size() == input.size() - 2 ? std::optional(static_cast<double>(values[i - 2]))
@@ -100,15 +96,14 @@ std::optional<double> output_positions(const OpCall& call, const ConvolutionArgu
   return positions;
 }
 
-/// Pairs of query and key that are not masked.
 std::optional<double> pairs_of(double queries, double keys, bool is_causal) {
   if (!is_causal) return queries * keys;
-  // With different lengths, libraries begin the mask in different corners.
+  // Libraries start the mask in different corners.
   if (queries != keys) return std::nullopt;
   return queries * (queries + 1) / 2;
 }
 
-/// "True" and "False", or the kind of mask as a number; 0: no mask.
+/// Reads "True", "False", or the kind of mask; 0: no mask.
 std::optional<bool> causal_at(const OpCall& call, std::size_t index) {
   if (const std::optional<bool> flag = flag_at(call, index)) return flag;
   const auto kind = integers_at(call, index);
@@ -116,11 +111,10 @@ std::optional<bool> causal_at(const OpCall& call, std::size_t index) {
   return kind->front() != 0;
 }
 
-/// Where the matrices are among the arguments.
 struct ProductArguments {
   std::size_t left, right;
-  int bias = -1;                     ///< also read: the tensor that is added; -1 for none
-  bool is_right_transposed = false;  ///< it is (n, k)
+  int bias = -1;                     ///< tensor that is added; -1: none
+  bool is_right_transposed = false;  ///< right is (n, k)
 };
 
 /// (..., m, k) x (k, n) or (b, m, k) x (b, k, n).
@@ -161,7 +155,6 @@ std::optional<OpCost> cost_of(const OpCall& call, const ConvolutionArguments& wh
                 *math, true};
 }
 
-/// Of aten::convolution_backward: the gradients that its output_mask asks for.
 std::optional<OpCost> convolution_backward_cost(const OpCall& call) {
   constexpr std::size_t kGradient = 0, kInput = 1, kWeight = 2, kTransposed = 7, kMask = 10;
   const TensorArgument* gradient = tensor_at(call, kGradient);
@@ -181,14 +174,13 @@ std::optional<OpCost> convolution_backward_cost(const OpCall& call) {
   OpCost cost{0, bytes_of(*gradient), *math, true};
   if (has_input) cost.flops += each;
   if (has_weight) cost.flops += each;
-  // Each gradient needs the other tensor: each is read where the other is written.
   cost.bytes += (has_input ? bytes_of(*input) + bytes_of(*weight) : 0) +
                 (has_weight ? bytes_of(*input) + bytes_of(*weight) : 0);
   return cost;
 }
 
-/// One part of an old convolution's backward, the gradient of the input or of the weight (each reads two of
-/// the three tensors and writes the third), from the arguments of `parent`: input, output gradient, weight.
+/// Returns the cost of the input or weight gradient of an old convolution, which reads two of the three
+/// tensors and writes the third. `parent` has input, output gradient, weight.
 std::optional<OpCost> convolution_gradient_cost(const OpCall& parent) {
   const TensorArgument* input = tensor_at(parent, 0);
   const TensorArgument* gradient = tensor_at(parent, 1);
@@ -196,7 +188,7 @@ std::optional<OpCost> convolution_gradient_cost(const OpCall& parent) {
   if (input == nullptr || gradient == nullptr || weight == nullptr || weight->shape().empty())
     return std::nullopt;
   const std::optional<MathType> math = math_type(gradient->type);
-  // A transposed convolution has its output channels elsewhere.
+  // Excludes transposed convolutions.
   const Shape& output = gradient->shape();
   if (!math || output.size() < 2 || output[1] != weight->shape().front()) return std::nullopt;
   return OpCost{2 * elements_of(output) * per_output_channel(*weight),
@@ -205,9 +197,9 @@ std::optional<OpCost> convolution_gradient_cost(const OpCall& parent) {
 
 struct AttentionArguments {
   std::size_t query;   ///< followed by key and value
-  std::size_t causal;  ///< index of the flag, or of the number of the kind of mask
+  std::size_t causal;  ///< the flag, or the kind of mask
   bool heads_first;    ///< (batch, heads, length, size); else (batch, length, heads, size)
-  int lengths = -1;    ///< argument that is a tensor where lengths vary within the batch
+  int lengths = -1;    ///< a tensor if lengths vary within the batch
   bool is_backward = false;
 };
 
@@ -226,14 +218,14 @@ std::optional<OpCost> cost_of(const OpCall& call, const AttentionArguments& wher
   const std::optional<double> pairs = pairs_of(at(q, length), at(k, length), *is_causal);
   if (!pairs || q[3] != k[3] || k[length] != v[length]) return std::nullopt;
   const double width = element_bytes(query->type);
-  const double rows = at(q, 0) * at(q, heads) * at(q, length);  // of queries, over batch and heads
+  const double rows = at(q, 0) * at(q, heads) * at(q, length);  // of queries
   const double output = rows * at(v, 3) * width, statistics = rows * 4;
   const double inputs = bytes_of(*query) + bytes_of(*key) + bytes_of(*value);
   OpCost cost{2 * at(q, 0) * at(q, heads) * *pairs * (at(q, 3) + at(v, 3)), inputs + output + statistics,
               *math, true};
   if (where.is_backward) {
     cost.flops *= 2.5;
-    // Reads output and its gradient, and writes the gradients of the three inputs.
+    // Output and its gradient are read, three gradients are written.
     cost.bytes += output + inputs;
   }
   return cost;
@@ -248,7 +240,7 @@ struct Elementwise {
   Result result = Result::kPromoted;
 };
 
-// Of aten; "add" stands for add_ too, and for the forms with an output argument.
+// "add" includes add_ and the forms with an output argument.
 constexpr std::array kElementwiseOps{Elementwise{"add", 2},
                                      Elementwise{"sub", 2},
                                      Elementwise{"rsub", 2},
@@ -330,7 +322,7 @@ const Elementwise* rule_of(std::string_view name) {
   return found == kElementwiseOps.end() ? nullptr : &*found;
 }
 
-/// Order of the type promotion: bool, integers, floating point, complex; 0 for no type of a tensor.
+/// Returns PyTorch's order of type promotion; 0: unknown.
 int category_of(std::string_view type) {
   if (element_bytes(type) == 0) return 0;
   if (type == "bool" || type == "Bool") return 1;
@@ -339,15 +331,14 @@ int category_of(std::string_view type) {
   return 2;
 }
 
-/// The wider of two types of one category: float16 and bfloat16 give float32.
+/// Returns bytes; float16 and bfloat16 give float32.
 double wider(std::string_view a, std::string_view b) {
   const double bytes = std::max(element_bytes(a), element_bytes(b));
   const bool is_mixed = category_of(a) == 3 && a != b && element_bytes(a) == element_bytes(b);
   return is_mixed ? 2 * bytes : bytes;
 }
 
-/// Bytes of a result element by PyTorch's promotion: tensors without dimensions count only if their category
-/// is higher.
+/// Applies PyTorch's promotion: tensors without dimensions count only if their category is higher.
 double promoted_bytes(const std::vector<const TensorArgument*>& tensors) {
   int highest = 0, highest_number = 0;
   double bytes = 0;
@@ -364,12 +355,11 @@ double promoted_bytes(const std::vector<const TensorArgument*>& tensors) {
       bytes = std::max(bytes, wider(type, tensor->type));
     }
   }
-  // A Python number that is of a higher category makes the default type of it: float32.
+  // A Python number of a higher category has its default type.
   if (highest_number > highest && highest > 0) return highest_number == 3 ? 4 : 8;
   return highest > 0 ? bytes : element_bytes(tensors.front()->type);
 }
 
-/// The common broadcast shape, if any.
 std::optional<Shape> broadcast(const std::vector<const TensorArgument*>& tensors) {
   Shape result;
   for (const TensorArgument* tensor : tensors) {
@@ -384,17 +374,14 @@ std::optional<Shape> broadcast(const std::vector<const TensorArgument*>& tensors
   return result;
 }
 
-/// The peak that arithmetic outside of products is held against: double, or all the rest.
 MathType vector_math(std::string_view type) {
   return type == "double" || type == "Double" ? MathType::kF64 : MathType::kF32;
 }
 
-/// The name without "aten::" and without the underscore of an operator that works in place.
 bool is_elementwise(std::string_view name) {
   return rule_of(name) != nullptr;
 }
 
-/// Reads the tensors that go in, broadcasts them, writes the result.
 std::optional<OpCost> elementwise_cost(const OpCall& call, std::string_view name, bool is_in_place) {
   const Elementwise* rule = rule_of(name);
   if (rule == nullptr) return std::nullopt;
@@ -407,7 +394,7 @@ std::optional<OpCost> elementwise_cost(const OpCall& call, std::string_view name
       tensors.push_back(tensor);
       bytes += bytes_of(*tensor);
     } else if (!call.arguments[i].shape().empty()) {
-      return std::nullopt;  // a tensor of a type that is not known
+      return std::nullopt;
     }
   }
   if (tensors.empty()) return std::nullopt;
@@ -425,7 +412,7 @@ std::optional<OpCost> elementwise_cost(const OpCall& call, std::string_view name
   return OpCost{rule->flops * elements, bytes + elements * width, vector_math(tensors.front()->type), false};
 }
 
-/// (gradient, output, dim, type of the result as torch numbers types).
+/// (gradient, output, dim, torch's number of the result type).
 std::optional<OpCost> softmax_backward_cost(const OpCall& call, const TensorArgument& gradient,
                                             double elements) {
   const TensorArgument* output = tensor_at(call, 1);
@@ -441,7 +428,6 @@ std::optional<OpCost> softmax_backward_cost(const OpCall& call, const TensorArgu
                 vector_math(gradient.type), false};
 }
 
-/// Writes the first argument.
 std::optional<OpCost> fill_cost(const OpCall& call) {
   const TensorArgument* tensor = tensor_at(call, 0);
   if (tensor == nullptr) return std::nullopt;
@@ -463,7 +449,6 @@ struct SoftmaxArguments {
   bool is_backward;
 };
 
-/// Reads tensors and writes one of the size of the first of them.
 std::optional<OpCost> cost_of(const OpCall& call, const SoftmaxArguments& where) {
   const TensorArgument* input = tensor_at(call, 0);
   if (input == nullptr) return std::nullopt;
@@ -479,7 +464,7 @@ std::optional<OpCost> cost_of(const OpCall& call, const SoftmaxArguments& where)
 struct NormArguments {
   std::size_t input;
   int gradient = -1;                        ///< of the output: backward
-  std::size_t first_parameter, parameters;  ///< weight, bias, statistics: read where they are tensors
+  std::size_t first_parameter, parameters;  ///< read if tensors
 };
 
 std::optional<OpCost> cost_of(const OpCall& call, const NormArguments& where) {
@@ -521,7 +506,7 @@ std::optional<OpCost> index_select_cost(const OpCall& call) {
   return OpCost{0, bytes_of(*index) + 2 * elements_of(index->shape()) * slice, MathType::kF32, false};
 }
 
-// Positions of the arguments, by schema (native_functions.yaml).
+// Schemas: native_functions.yaml.
 constexpr ProductArguments kPlainProduct{0, 1};
 constexpr ProductArguments kAddedProduct{1, 2, 0};
 constexpr ConvolutionArguments kMiopenConvolution{0, 1, 2, 4, 3, 5, -1};
@@ -618,8 +603,7 @@ std::optional<OpCost> op_cost(const OpCall& call, const OpCall* parent) {
   constexpr std::string_view kAten = "aten::";
   if (!call.name.starts_with(kAten)) return std::nullopt;
   const std::string_view name = call.name.substr(kAten.size());
-  // The old convolutions have one operator for each gradient, which does not have all shapes: the one around
-  // them has.
+  // Only the enclosing operator of an old convolution's gradients has all shapes.
   const bool is_gradient =
       name.ends_with("convolution_backward_input") || name.ends_with("convolution_backward_weight");
   if (is_gradient) return parent == nullptr ? std::nullopt : convolution_gradient_cost(*parent);

@@ -10,31 +10,30 @@
 
 namespace headroom::trace {
 
-/// The peak that bounds an operator's arithmetic.
 enum class MathType : std::uint8_t { kF64, kF32, kTf32, kF16, kBf16, kF8, kI8 };
 const char* to_string(MathType type);
 
-/// The least work of an operator. Bytes: every input read once, every output written once.
+/// The least work of an operator: every input read once, every output written once.
 struct OpCost {
   double flops = 0;
   double bytes = 0;
   MathType math = MathType::kF32;
-  bool is_product = false;  ///< a matrix product, which the device's matrix units can do
+  bool is_product = false;  ///< can run on matrix units
 };
 
-/// The arguments of an operator's call, as in the trace; each may be empty.
+/// The arguments of a call, as in the trace; each may be empty.
 struct OpCall {
   std::string_view name;                  ///< "aten::addmm"
   std::vector<TensorArgument> arguments;  ///< of "Input Dims" and "Input type"
   std::vector<std::string_view> values;   ///< of "Concrete Inputs": "[1, 1]", "True", ""
 };
 
-/// Returns the cost of the call, or nothing if the operator is unknown or the trace lacks a value that the
-/// cost depends on (a stride, a mask): costs are never guessed. `parent` is the operator that called it, if
-/// any: old traces keep the shapes of a convolution's gradients there.
+/// Returns the cost, or nothing if the operator is unknown or the trace lacks a value that the cost depends
+/// on (a stride, a mask): costs are never guessed. `parent` is the calling operator, if any: old traces keep
+/// the shapes of a convolution's gradients there.
 ///
 /// FLOPs; a multiplication and an addition count as one each:
-///   products of matrices    2 m n k; bias and scaling of the result are not counted
+///   matrix products         2 m n k; without bias and scaling of the result
 ///   convolution             2 * output elements * weight elements / output channels;
 ///                           each gradient the same with the gradient of the output
 ///   attention               2 * (query, key) pairs * (head size + value size) per head; backward

@@ -18,9 +18,9 @@ namespace headroom::trace {
 namespace {
 
 struct Known {
-  std::string_view part;  ///< of the name, in small letters; the first entry that fits is the one
-  std::string_view also;  ///< another part of it; empty: none
-  double min_memory_gb;   ///< 0: whatever it has
+  std::string_view part;  ///< lower case; the first matching entry wins
+  std::string_view also;  ///< another part; empty: any
+  double min_memory_gb;   ///< 0: any
   DevicePeaks peaks;
 };
 
@@ -34,11 +34,11 @@ constexpr DevicePeaks peaks(std::string_view name, double bandwidth, double vect
           tf32 * kT, f16 * kT,       bf16 * kT,       fp8 * kT,        int8 * kT};
 }
 
-// Sources: the makers' data sheets. NVIDIA: "Tesla P100", "Tesla V100" (2018), "V100S", "T4", "A100" (r5,
-// 2021), "A30", "A10", "A40", "RTX A6000", "L4", "L40S", "H100" (2023; its figures are with sparsity, halved
-// here), "H200", "HGX B200" (per GPU, sparsity halved); white papers "Turing" and "Ada" for GeForce (f16 with
-// f32 accumulation). AMD: "Instinct MI100", "MI210", "MI250", "MI250X" (halved: a device is one of the two
-// dies), "MI300A", "MI300X", "MI325X", "MI350X", "MI355X".
+// Sources: vendor data sheets. NVIDIA: "Tesla P100", "Tesla V100" (2018), "V100S", "T4", "A100" (r5, 2021),
+// "A30", "A10", "A40", "RTX A6000", "L4", "L40S", "H100" (2023; with sparsity, halved here), "H200", "HGX
+// B200" (per GPU, sparsity halved); white papers "Turing" and "Ada" for GeForce (f16 with f32 accumulation).
+// AMD: "Instinct MI100", "MI210", "MI250", "MI250X" (halved: a device is one of two dies), "MI300A",
+// "MI300X", "MI325X", "MI350X", "MI355X".
 constexpr std::array kDevices{
     //                  name              GB/s    v64   v32    f64    f32    tf32   f16     bf16    fp8 int8
     Known{"gb200", "", 0, peaks("GB200", 8000, 40, 80, 40, 80, 1250, 2500, 2500, 5000, 5000)},
@@ -92,7 +92,7 @@ constexpr std::array kDevices{
     Known{"mi210", "", 0, peaks("MI210", 1638.4, 22.6, 22.6, 45.3, 45.3, 0, 181, 181, 0, 181)},
     Known{"mi100", "", 0, peaks("MI100", 1228.8, 11.5, 23.1, 11.5, 46.1, 0, 184.6, 92.3, 0, 184.6)}};
 
-/// "a100" in "nvidia a100-sxm4-40gb", not in "nvidia rtx a1000" or "xa100".
+/// True for "a100" in "nvidia a100-sxm4-40gb", not in "nvidia rtx a1000" or "xa100".
 bool has_word(std::string_view name, std::string_view word) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   for (std::size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
@@ -108,19 +108,18 @@ bool is_host_copy(std::string_view name) {
          contains(name, "HostToDevice") || contains(name, "DeviceToHost");
 }
 
-/// True if the kernel's name shows that it rounds float32 to TF32: cuBLAS and cuDNN name it, CUTLASS names
-/// the instruction (m16n8k8 with float32 inputs).
+/// True if the name shows TF32: cuBLAS and cuDNN name it, CUTLASS names the instruction (m16n8k8 with float32
+/// inputs).
 bool is_tf32_kernel(std::string_view name) {
   return contains(name, "tf32") || contains(name, "s1688gemm") || contains(name, "s1688fprop") ||
          contains(name, "s1688dgrad") || contains(name, "s1688wgrad");
 }
 
-/// The call of a known operator that launched something.
 struct Instance {
   std::uint32_t event = 0;
   OpCost cost;
   double device_ns = 0;
-  bool has_own_work = false;     ///< it is the innermost operator of some of its work
+  bool has_own_work = false;     ///< innermost operator of some of its work
   bool is_around_known = false;  ///< another instance is inside it
 };
 
@@ -155,7 +154,7 @@ class RooflineBuilder {
     return call;
   }
 
-  /// The cost of the call, worked out once for each name and arguments.
+  /// Returns the cost, computed once per name and arguments.
   const std::optional<OpCost>& cost_of(std::uint32_t event) {
     const OpDetail* detail = detail_of(event);
     const std::uint32_t outer = parent_[event];
@@ -179,7 +178,6 @@ class RooflineBuilder {
     return place->second;
   }
 
-  /// Assigns coverage and, if any, an operator instance to each piece of work.
   void assign() {
     const std::vector<KernelType> types = kernel_types(trace_);
     parent_ = parents(trace_, mask_of(Category::kCpuOp),
@@ -230,7 +228,7 @@ class RooflineBuilder {
   void settle(std::uint32_t row) {
     if (instance_of_[row] != kNone) {
       Instance& instance = instances_[instance_of_[row]];
-      // Else its cost would count twice: here, and in the operators inside it that did the work.
+      // Else the cost would count twice: here and in the inner operators.
       if (instance.has_own_work || !instance.is_around_known) {
         instance.device_ns += duration_of(row);
         kind_[row] = Coverage::kKnown;
@@ -248,7 +246,7 @@ class RooflineBuilder {
   }
 
   void add_rows() {
-    // The cost separates calls that differ in non-tensor arguments, such as strides.
+    // Non-tensor arguments, such as strides, change the cost.
     using Key = std::tuple<NameId, NameId, NameId, NameId, MathType, double, double>;
     std::map<Key, RooflineRow> rows;
     for (const Instance& instance : instances_) {
@@ -327,7 +325,7 @@ const DevicePeaks* find_device_peaks(std::string_view name, double memory_bytes)
   std::string small(name);
   std::ranges::transform(small, small.begin(),
                          [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  // Parts and other models of a name: their peaks are not in the table.
+  // Variants that are not in the table.
   for (const std::string_view other : {"laptop", "max-q", "mobile", " mig ", "4090 d"}) {
     if (small.find(other) != std::string::npos) return nullptr;
   }

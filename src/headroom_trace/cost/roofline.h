@@ -10,51 +10,49 @@
 
 namespace headroom::trace {
 
-/// The peaks of a device by its maker's data sheet: dense (no sparsity), at boost clock. 0: no such units, or
-/// not published.
+/// Peaks by the vendor's data sheet: dense (no sparsity), at boost clock. 0: no such units, or not published.
 struct DevicePeaks {
   std::string_view name;  ///< "A100 80 GB"
-  /// Returns the FLOP/s of a type: matrix units for products, vector units for all else.
+  /// Returns the peak of the matrix units for products, else of the vector units.
   double flops_per_second(MathType type, bool is_product) const;
   double bytes_per_second = 0;
   double vector_f64 = 0, vector_f32 = 0;                                    ///< FLOP/s
   double f64 = 0, f32 = 0, tf32 = 0, f16 = 0, bf16 = 0, fp8 = 0, int8 = 0;  ///< of the matrix units
 };
 
-/// Finds a device by its name in a trace ("NVIDIA H100 80GB HBM3", "AMD Instinct MI300X") or as a user writes
-/// it ("h100"). `memory_bytes` (0: unknown) resolves ambiguous names. Returns nullptr for an unknown device.
+/// Finds a device by its name in traces ("NVIDIA H100 80GB HBM3", "AMD Instinct MI300X") or by the user
+/// ("h100"). `memory_bytes` (0: unknown) resolves ambiguous names. Returns nullptr for an unknown device.
 const DevicePeaks* find_device_peaks(std::string_view name, double memory_bytes);
 
-/// The calls of one operator with equal shapes, strides, types, peak and cost: convolutions with different
-/// strides are separate rows.
+/// The calls of one operator with equal shapes, strides, types, peak and cost.
 struct RooflineRow {
   NameId op = kNoName, dims = kNoName, strides = kNoName, types = kNoName;
   NameId values = kNoName;  ///< non-tensor arguments of a convolution; else kNoName
   MathType math = MathType::kF32;
   bool is_product = false;
   std::int64_t calls = 0;
-  double device_ns = 0;         ///< of all that the calls launched
-  double flops = 0, bytes = 0;  ///< of all calls
+  double device_ns = 0;
+  double flops = 0, bytes = 0;
   double compute_ns = 0,
-         memory_ns = 0;                    ///< time at the device's peaks; 0 for an unknown peak
-  double roof_ns = 0;                      ///< sum over the calls of the longer of the two
+         memory_ns = 0;                    ///< at the device's peaks; 0: unknown
+  double roof_ns = 0;                      ///< the longer of the two, summed over calls
   std::vector<std::uint32_t> call_events;  ///< rows of Trace::events
 };
 
-/// Why GPU work has a known cost or not.
+/// Why the cost of GPU work is known or not.
 enum class Coverage : std::uint8_t {
   kKnown,
-  kUnknown,        ///< launched by an operator whose cost is not known
-  kNoOp,           ///< no operator is known to have launched it
-  kCommunication,  ///< bounded by links
-  kHostCopy        ///< copies to and from the host: bounded by the link to it
+  kUnknown,  ///< operator of unknown cost
+  kNoOp,
+  kCommunication,
+  kHostCopy  ///< bound by the link
 };
 inline constexpr std::size_t kCoverages = 5;
 const char* to_string(Coverage coverage);
 
 struct Roofline {
   std::vector<RooflineRow> rows;       ///< by device time, longest first
-  std::vector<std::uint32_t> call_of;  ///< by row of Trace::gpu: its call; kNone if unknown
+  std::vector<std::uint32_t> call_of;  ///< by row of Trace::gpu; kNone if unknown
   double covered_ns[kCoverages] = {};
   std::int64_t covered_works[kCoverages] = {};
   struct Unknown {
@@ -62,11 +60,11 @@ struct Roofline {
     std::int64_t works = 0;
     double device_ns = 0;
   };
-  std::vector<Unknown> unknown;  ///< operators of Coverage::kUnknown, longest first
+  std::vector<Unknown> unknown;  ///< longest first
 };
 
-/// Assigns GPU work to the innermost operator of known cost around its launch, or to none if operators inside
-/// that one already account for its work. Needs kLaunches, kOps and kOpArguments.
+/// Assigns GPU work to the innermost operator of known cost around its launch, or to none if inner operators
+/// already account for it. Needs kLaunches, kOps and kOpArguments.
 Roofline roofline(const Trace& trace, const DevicePeaks& peaks);
 
 }  // namespace headroom::trace
