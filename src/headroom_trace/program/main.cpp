@@ -19,14 +19,14 @@ Json recorded_utilization(const std::string& file, double length_s) {
   trace::ReadOptions options;
   options.needs = trace::kPyTorchUtilizationNeeds;
   const trace::Trace trace = trace::read(file, options);
-  // The trace is a moment old: what is missing in it is missing in its figures.
+  // A trace just recorded must be complete.
   if (const std::string missing = trace::what_is_missing(trace); !missing.empty())
     return {{"error", missing}};
   const trace::PyTorchUtilization busy = trace::pytorch_utilization(trace, length_s);
   return {{"utilization", busy.utilization}, {"mm_conv_utilization", busy.mm_conv_utilization}};
 }
 
-/// For `headroom run --trace`: microseconds in which GPUs worked per iteration, for each trace, as JSON.
+/// Prints for `headroom run --trace` the busy GPU microseconds per iteration of each trace, as JSON.
 /// Arguments: the iterations in each trace, then the traces.
 ExitCode print_recorded_utilization(const Arguments& arguments) {
   constexpr double kMicroseconds = 1e-6;
@@ -46,7 +46,7 @@ ExitCode print_recorded_utilization(const Arguments& arguments) {
   return ExitCode::kFine;
 }
 
-/// `headroom trace`, and what other programs of ours ask.
+/// Runs the command; the hidden options are for other headroom programs.
 ExitCode trace_or_answer(const Arguments& arguments) {
   const std::string_view first = arguments.empty() ? "" : std::string_view(arguments.front());
   if (first == "--recorded-utilization" && arguments.size() > 1)

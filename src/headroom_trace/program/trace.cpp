@@ -26,7 +26,7 @@ namespace {
 using trace::FileAnalysis;
 using Paths = std::vector<std::filesystem::path>;
 
-/// A value that is none of its kind is said now, not after an hour of reading.
+/// Rejects invalid values before the long reading.
 void check_values(const TraceOptions& options) {
   for (const trace::AnalysisOption& option : options.analysis->options) {
     if (!options.values.flag(option.name)) continue;
@@ -38,7 +38,7 @@ void check_values(const TraceOptions& options) {
   static_cast<void>(trace::needs_of(*options.analysis, options.values));
 }
 
-/// Every member of the crew takes each file whose turn is its own, so that large and small ones are shared.
+/// Deals files round-robin, so that large and small ones are shared.
 std::vector<FileAnalysis> analyze_share(const Paths& files, const TraceOptions& options,
                                         const TraceCrew& crew) {
   Paths mine;
@@ -55,7 +55,6 @@ void sort_as(const Paths& files, std::vector<FileAnalysis>& analyses) {
   std::ranges::stable_sort(analyses, {}, [&](const FileAnalysis& one) { return places[one.facts.source]; });
 }
 
-/// Drops the files that could not be read, saying why; the same reason of several files is said once.
 bool drop_failures(std::vector<FileAnalysis>& analyses) {
   std::set<std::string> said;
   for (const FileAnalysis& analysis : analyses) {
@@ -90,7 +89,6 @@ TraceReport report_of(std::vector<FileAnalysis> analyses, const Paths& files, co
   return report;
 }
 
-/// The answer of validate is no where something is broken.
 ExitCode answer(const TraceReport& report) {
   if (report.analysis != "validate") return ExitCode::kFine;
   const auto is_broken = [](const trace::Headline& headline) {
@@ -148,9 +146,9 @@ ExitCode list(const std::string& json) {
 }  // namespace
 
 ExitCode analyze_traces(const TraceOptions& options, const TraceCrew& crew) {
-  static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end
+  static_cast<void>(interrupt_flag());  // Ctrl-C is handled below
   const MemoryCap cap(max_memory_bytes(options.reading.max_memory));
-  if (crew.index == 0) check_outputs(options.outputs);  // the others write none
+  if (crew.index == 0) check_outputs(options.outputs);
   check_values(options);
   const TraceFiles files = trace_files(options.operands);
   keep_inputs(options.outputs, files.paths);

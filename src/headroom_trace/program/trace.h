@@ -10,29 +10,27 @@
 
 namespace headroom::cli {
 
-/// The processes that share the files of a job. Alone: one.
+/// The processes that share the files of a job.
 struct TraceCrew {
   std::size_t index = 0, size = 1;
-  /// Called by each member with what it did; gives the first one what all did, the others nothing.
+  /// Called by each member; returns all results to the first one, none to the others.
   std::function<std::vector<trace::FileAnalysis>(std::vector<trace::FileAnalysis>)> gather;
 };
 
-/// `headroom trace [ANALYSIS] FILE...`: reads, analyses, and, as the first of the crew, prints and writes.
+/// Runs `headroom trace [ANALYSIS] FILE...`; only the first of the crew prints and writes.
 ExitCode analyze_traces(const TraceOptions& options, const TraceCrew& crew = {});
 
-/// `headroom trace convert IN OUT`: a clean Chrome trace, or its events as CSV.
+/// Runs `headroom trace convert IN OUT`: writes a clean Chrome trace, or its events as CSV.
 ExitCode trace_convert(const Arguments& arguments);
 
-/// `headroom trace diff A B`: joins kernels and ops of two traces, or of two jobs, by name and by place.
+/// Runs `headroom trace diff A B`: joins traces or jobs by name and place.
 ExitCode trace_diff(const Arguments& arguments);
 
-/// `headroom trace merge FILE... -o OUT`: the traces of the ranks of a job as one, with aligned clocks.
+/// Runs `headroom trace merge FILE... -o OUT`: writes one trace of all ranks, with aligned clocks.
 ExitCode trace_merge(const Arguments& arguments);
 
-/// `headroom trace`.
 ExitCode trace(const Arguments& arguments);
 
-/// Analyses, diff, convert.
 std::vector<CommandWord> trace_words();
 
 }  // namespace headroom::cli

@@ -52,7 +52,7 @@ trace::ReadOptions read_options(const ConvertOptions& options, TraceProgress& te
   return read;
 }
 
-/// What of the file cannot be right. Not known of large ones, and of pipes, which can be read only once.
+/// Returns nothing for large files, and for pipes, which can be read only once.
 std::vector<std::string> impossible_events_of(const fs::path& in, trace::ReadOptions read) {
   std::error_code none;
   if (!fs::is_regular_file(in, none) || trace::text_bytes(in, fs::file_size(in)) > trace::kLargeTrace)
@@ -106,7 +106,7 @@ ExitCode trace_convert(const Arguments& arguments) {
   if (const auto done = parse_arguments(table, arguments)) return *done;
   if (options.paths.size() != 2)
     throw Error("headroom trace convert makes one file of another: give IN and OUT");
-  static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end
+  static_cast<void>(interrupt_flag());  // Ctrl-C is handled below
   try {
     return within_memory(options.reading.max_memory, options.paths[0], [&] { return convert(options); });
   } catch (const Error&) {

@@ -35,7 +35,7 @@ struct TraceDiffOptions {
 std::optional<TraceDiffOptions> parse(const Arguments& arguments, ExitCode& done) {
   TraceDiffOptions options;
   std::int64_t top = 20, step = 0;
-  bool no_store = false;  // nothing is kept of a comparison, with or without it
+  bool no_store = false;  // accepted but unused
   OptionTable table("Compares two traces: which kernels and ops came, went, and take longer.",
                     "headroom trace diff");
   table.footer(kTraceDiffFooter);
@@ -67,7 +67,6 @@ struct Side {
   bool any_failed = false;
 };
 
-/// The facts of what was read go to the end of `facts`.
 Side read_side(const std::string& operand, const TraceDiffOptions& options,
                std::vector<trace::TraceFacts>& facts) {
   const TraceFiles files = trace_files({operand});
@@ -98,7 +97,7 @@ ExitCode trace_diff(const Arguments& arguments) {
   ExitCode done = ExitCode::kFine;
   const std::optional<TraceDiffOptions> options = parse(arguments, done);
   if (!options) return done;
-  static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end
+  static_cast<void>(interrupt_flag());  // Ctrl-C is handled below
   const MemoryCap cap(max_memory_bytes(options->reading.max_memory));
   TraceReport report;
   report.analysis = "diff";

@@ -28,11 +28,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 3> kPacked{".gz", ".zst", ".zip"};
-/// Traces in other forms than Chrome's, by the names that their tools give them.
 constexpr std::array<std::string_view, 5> kOtherForms{".pftrace", ".perfetto-trace", ".xplane.pb", ".sqlite",
                                                       ".et"};
 
-/// Cuts the first of `endings` that fits.
 template <std::size_t N>
 bool cut_ending(std::string_view& name, const std::array<std::string_view, N>& endings) {
   for (const std::string_view ending : endings) {
@@ -60,7 +58,7 @@ bool is_of_other_form(const fs::path& path) {
 
 std::vector<fs::path> files_in(const fs::path& folder) {
   std::vector<fs::path> files = files_below(folder, has_name_of_trace);
-  // JAX writes the same run in both forms.
+  // JAX writes a run in both formats.
   if (files.empty()) files = files_below(folder, is_of_other_form);
   if (files.empty())
     throw Error(folder.string() +
@@ -70,7 +68,6 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   return files;
 }
 
-/// What fits a pattern that the shell did not expand.
 std::vector<fs::path> files_like(const std::string& pattern) {
   glob_t found{};
   const int answer = ::glob(pattern.c_str(), 0, nullptr, &found);
@@ -90,7 +87,7 @@ std::vector<fs::path> files_of(const std::string& operand) {
   return {operand};
 }
 
-/// "rank-2" before "rank-10": numbers by their value, which has no leading zeros.
+/// Sorts "rank-2" before "rank-10".
 bool natural_less(const fs::path& left, const fs::path& right) {
   const std::string a = left.string(), b = right.string();
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -129,7 +126,7 @@ void write(const std::string& path, const std::string& text) {
   }
 }
 
-/// "kernels.streams.csv" of "kernels.csv" and "streams".
+/// Returns "kernels.streams.csv" for "kernels.csv" and "streams".
 std::string with_key(const std::string& path, const std::string& key) {
   const std::filesystem::path whole(path);
   const std::string ending = whole.extension().string();
@@ -144,7 +141,7 @@ void write_csv(const trace::AnalysisResult& result, const std::string& path) {
   }
 }
 
-/// As Python's json.dumps writes it, byte for byte.
+/// Formats like Python's json.dumps, byte for byte.
 std::string pytorch_json(const trace::AnalysisResult& result) {
   std::string text;
   for (const trace::Headline& headline : result.headlines)
@@ -158,7 +155,6 @@ std::int64_t first_instant(const TraceReport& report) {
   return report.files.empty() ? 0 : first;
 }
 
-/// The files that the analyses themselves were asked for; of several ranks each has its own.
 void write_result_files(const TraceReport& report) {
   for (const trace::OutputFile& file : report.result.files) write_file_atomically(file.path, file.content);
   for (const trace::RankResult& rank : report.ranks) {
@@ -168,9 +164,8 @@ void write_result_files(const TraceReport& report) {
   }
 }
 
-/// The report first: files that cannot be written take it from nobody.
+/// Prints the report first, so that unwritable files do not lose it.
 void print_and_write(const TraceReport& report, const TraceOutputOptions& outputs, const std::string& json) {
-  // What goes to standard output for a program to read stands there alone.
   if (outputs.json != kStdout && outputs.csv != kStdout)
     print_sheet(trace_sheet(report.result, {outputs.markdown, outputs.whole_names, first_instant(report),
                                             terminal_width(stdout)}),
@@ -248,7 +243,7 @@ std::string trace_name(const std::vector<fs::path>& paths) {
   cut_ending(name, kPacked);
   if (!cut_ending(name, kOtherForms))
     cut_ending(name, std::array<std::string_view, 2>{".pt.trace.json", ".json"});
-  // PyTorch's handler for TensorBoard puts the time between the worker and the ending.
+  // PyTorch's TensorBoard handler inserts the time before the ending.
   const std::size_t dot = name.rfind('.');
   constexpr std::size_t kDigitsOfATime = 10;
   if (dot != std::string_view::npos && dot > 0 && name.size() - dot > kDigitsOfATime &&

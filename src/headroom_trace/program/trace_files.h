@@ -14,41 +14,36 @@ namespace headroom::cli {
 
 struct TraceFiles {
   std::vector<std::filesystem::path> paths;
-  std::vector<std::string> notes;  ///< what was left out, a sentence each
+  std::vector<std::string> notes;  ///< on skipped files
 };
 
-/// The traces that the operands stand for: a file itself, a folder its *.json files and those below it
-/// (plain, .gz, .zst or .zip), a pattern with * ? [ what fits it, "-" standard input. Sorted within each
-/// operand, each file once. Throws Error: an operand that stands for none.
+/// Expands files, folders (*.json below them, plain, .gz, .zst or .zip), patterns with * ? [, and "-" for
+/// standard input. Sorted within each operand, without duplicates. Throws Error for an operand without
+/// traces.
 TraceFiles trace_files(const std::vector<std::string>& operands);
 
-/// Whether a file is a trace, by its first bytes, unpacked, which no format of records knows. False for what
-/// is no file.
+/// True if the first bytes, unpacked, are a trace's. False if there is no such file.
 bool is_trace_file(const std::string& operand);
 
-/// What the records of these traces are called: a file by its name without endings and times, several by the
-/// folder that they share.
+/// Returns the name for records: a file's name without endings and times, or the common folder of several.
 std::string trace_name(const std::vector<std::filesystem::path>& paths);
 
-/// Whether the answer is PyTorch's pair of numbers and nothing else.
+/// True if the output is only PyTorch's pair of numbers.
 bool is_pytorch_compatible(const TraceOptions& options);
 
-/// Throws Error when a file that is asked for cannot be written, or two want standard output: asked before
-/// reading.
+/// Throws Error if an output cannot be written, or two are standard output.
 void check_outputs(const TraceOutputOptions& outputs);
-/// Throws Error when one of them is a trace that is to be read.
+/// Throws Error if an output is also an input.
 void keep_inputs(const TraceOutputOptions& outputs, std::span<const std::filesystem::path> inputs);
 
-/// Prints the report and writes the files that were asked for.
 void write_report(const TraceReport& report, const TraceOutputOptions& outputs);
-/// The same of PyTorch's pair.
 void write_pytorch_pair(const TraceReport& report, const TraceOutputOptions& outputs);
 
-/// Appends the records of the report, unless the same trace gave the same ones before; nothing where `store`
-/// is empty. Throws Error where it cannot be written to.
+/// Appends the records, unless the same trace gave the same ones before; no-op if `store` is empty. Throws
+/// Error if it cannot be written.
 void keep_in_history(const TraceReport& report, const std::string& store);
 
-/// What is amiss with each trace, a line each, as long as it can be read.
+/// Prints a line per trace with problems, up to a limit.
 void warn_of_problems(const std::vector<trace::TraceFacts>& traces);
 
 }  // namespace headroom::cli

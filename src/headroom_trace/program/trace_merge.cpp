@@ -53,7 +53,7 @@ void check(const MergeOptions& options) {
   if (!options.json.empty() && options.json != "-") require_writable(options.json);
 }
 
-/// The files are read twice, and none of them is written to.
+/// Throws Error for files that cannot be read twice or are outputs too.
 void check_files(const std::vector<fs::path>& files, const MergeOptions& options) {
   std::error_code none;
   for (const fs::path& file : files) {
@@ -67,7 +67,6 @@ void check_files(const std::vector<fs::path>& files, const MergeOptions& options
   }
 }
 
-/// A sentence for each rank, as long as they can be read.
 void say_clocks(const trace::MergedTrace& merged) {
   constexpr std::size_t kMost = 64;
   for (std::size_t i = 0; i < merged.ranks.size() && i < kMost; ++i) {
@@ -157,7 +156,7 @@ ExitCode trace_merge(const Arguments& arguments) {
   declare_reading(table, options.reading);
   if (const auto done = parse_arguments(table, arguments)) return *done;
   check(options);
-  static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end
+  static_cast<void>(interrupt_flag());  // Ctrl-C is handled below
   try {
     return within_memory(options.reading.max_memory, "the traces", [&] { return merge(options); });
   } catch (const Error&) {

@@ -36,15 +36,15 @@ std::string line_of(const trace::FilesProgress& progress) {
 
 constexpr const char* kDefaultAnalysis = "summary";
 
-/// Options as text, before they mean anything.
+/// Unparsed options.
 struct RawTraceOptions {
   std::int64_t top = 20;
   bool keep = false, no_store = false;
-  std::deque<std::string> texts;  ///< of the analysis's options: places that do not move
+  std::deque<std::string> texts;  ///< a deque: references must stay valid
   std::deque<bool> flags;
 };
 
-/// Those of declare() that take a value: what follows them is no operand.
+/// Options with a value in declare().
 constexpr const char* kValued[] = {"--json",    "--csv",        "--name",          "--store", "--top",
                                    "--threads", "--max-memory", "--communication", "--color"};
 
@@ -85,7 +85,6 @@ void declare_own(OptionTable& table, RawTraceOptions& raw, const trace::Analysis
   }
 }
 
-/// Hands the options that were given to the analysis.
 void take_own(const OptionTable& table, const RawTraceOptions& raw, TraceOptions& options) {
   for (std::size_t i = 0; i < options.analysis->options.size(); ++i) {
     const trace::AnalysisOption& option = options.analysis->options[i];
@@ -122,7 +121,6 @@ examples:
 exit codes: 0 fine, 1 validate found something broken, 2 a file could not be read, 130 interrupted)";
 }
 
-/// One example a option, made of the table that the analysis declares.
 std::string own_help(const trace::Analysis& analysis) {
   std::string text = fmt::format("examples:\n  headroom trace {} trace.json.gz\n", analysis.name);
   for (const trace::AnalysisOption& option : analysis.options) {
@@ -148,8 +146,7 @@ bool looks_like_a_path(const std::string& word) {
                           in_quotes(word), did_you_mean(word, names)));
 }
 
-/// `--pytorch-compat --json TRACE` without another operand: PyTorch's own tool takes the trace there and
-/// prints the pair. A file that is to be read is never written.
+/// Accepts PyTorch's own form, where the operand of --json is the trace.
 void take_trace_of_json(TraceOptions& options) {
   std::string& json = options.outputs.json;
   if (!options.values.flag("pytorch-compat") || !options.operands.empty() || json.empty() || json == "-")
@@ -246,7 +243,7 @@ std::optional<TraceOptions> parse_trace_options(const Arguments& arguments,
             : "Shows what a profiler trace (Chrome JSON, plain or packed) tells of the devices.",
       named ? fmt::format("headroom trace {}", options.analysis->name) : "headroom trace [ANALYSIS]");
   table.footer(named ? own_help(*options.analysis) : general_help(actions));
-  // Of an option given twice the last one counts, so that a script's defaults can be overridden at its end.
+  // The last of a repeated option wins: users override a script's defaults.
   declare(table, raw, options);
   if (!named)
     table.add_flag("--list", options.list, "show the analyses with their options, and read nothing");
