@@ -16,11 +16,11 @@ CleanText clean(std::string_view raw, LocalNames::Form form) {
   return plain;
 }
 
-constexpr char kBetween = '\x1f';  // valid JSON contains none unescaped
+constexpr char kBetween = '\x1f';  // never unescaped in valid JSON
 
 }  // namespace
 
-/// Hashes the size and both ends: kernel names are long and differ there.
+/// Hashes the parts where kernel names differ.
 NameId LocalNames::intern(std::string_view raw) {
   const std::uint64_t size = raw.size();
   const std::uint64_t front = first_bytes(raw.data(), size);
@@ -31,7 +31,7 @@ NameId LocalNames::intern(std::string_view raw) {
   static_assert(kRecent == std::size_t{1} << (64 - 52));
   if (recent != kNoName) {
     const std::string_view text = raw_[recent];
-    // memcmp: the table's own texts have no readable bytes after them.
+    // Not are_equal(): these texts are not padded.
     if (text == raw) return recent;
   }
   return recent = intern_slowly(raw);

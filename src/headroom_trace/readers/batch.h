@@ -11,19 +11,18 @@
 
 namespace headroom::trace::readers {
 
-/// The texts met by one reading thread, numbered. Views handed out stay valid for the lifetime of the table,
-/// in other threads too.
+/// Interned texts of a reading thread. Views stay valid for its lifetime, in all threads.
 class LocalNames {
  public:
   enum class Form {
-    kEscaped,  ///< the inside of a string, escapes not yet resolved
-    kPlain     ///< text as it is, also a value kept as JSON
+    kEscaped,  ///< inside of a string
+    kPlain     ///< text, or a value as JSON
   };
   explicit LocalNames(Form form) : form_(form) {}
 
-  /// Eight bytes of the text must be readable.
+  /// Eight bytes must be readable.
   NameId intern(std::string_view raw);
-  /// Whether the text has a bad escape or invalid UTF-8.
+  /// Bad escape or invalid UTF-8.
   bool is_dirty(NameId id) const { return any_dirty_ && dirty_[id]; }
   /// Appends the texts added since the last call.
   void take_new(std::vector<std::string_view>& out);
@@ -40,13 +39,11 @@ class LocalNames {
   std::size_t taken_ = 0;
 };
 
-/// Translates one reading thread's numbers into those of the trace: once for each text, at its first use in
-/// an appended batch.
+/// Maps a thread's ids to the trace's, once per text.
 class NameTranslation {
  public:
   explicit NameTranslation(LocalNames::Form form) : form_(form) {}
   void learn(const std::vector<std::string_view>& raws);
-  /// The text that `raw` stands for, as valid UTF-8.
   std::string meaning(std::string_view raw) const;
   NameId translate(NameId id, Names& names) {
     if (id == kNoName) return kNoName;
@@ -61,12 +58,12 @@ class NameTranslation {
   std::vector<NameId> translated_;
 };
 
-/// The (pid, tid) pairs met by one reading thread, in the form of its texts.
+/// Interned (pid, tid) pairs of a reading thread.
 class LocalThreads {
  public:
   /// Eight bytes of each must be readable.
   std::uint32_t intern(std::string_view pid, std::string_view tid);
-  /// Appends the keys added since the last call; they stay valid for the lifetime of the table.
+  /// Appends the keys added since the last call; valid for the lifetime of the table.
   void take_new(std::vector<std::string_view>& out);
 
  private:
@@ -78,7 +75,7 @@ class LocalThreads {
 
   Names keys_;
   static constexpr std::size_t kRecent = 16;
-  std::array<Recent, kRecent> recent_;  ///< by a quick hash: neighbours are of few threads
+  std::array<Recent, kRecent> recent_;  ///< by a quick hash
   std::size_t taken_ = 0;
 };
 
@@ -87,7 +84,7 @@ struct ThreadKey {
 };
 ThreadKey split_key(std::string_view key);
 
-/// The tables of one reading thread; they live until the trace is built.
+/// Tables of a reading thread; live until the trace is built.
 struct LocalTables {
   explicit LocalTables(LocalNames::Form form = LocalNames::Form::kEscaped) : texts(form) {}
   LocalNames texts;
@@ -95,7 +92,6 @@ struct LocalTables {
   LocalThreads threads;
 };
 
-/// An event with a duration: one row of Events.
 struct EventRow {
   std::int64_t start_ns = 0, duration_ns = 0, correlation = kNoCorrelation;
   NameId name = kNoName;
@@ -103,16 +99,16 @@ struct EventRow {
   Category category = Category::kOther;
 };
 
-/// A begin or end event, paired once everything before it is known.
+/// A B or E event, paired later.
 struct Mark {
   std::uint64_t offset = 0;
   std::int64_t at_ns = 0;
-  std::uint32_t row = kNone;  ///< row of the batch; kNone: an end
+  std::uint32_t row = kNone;  ///< of the batch; kNone: an end
   std::uint32_t thread = 0;
   NameId name = kNoName;
 };
 
-/// A metadata event (ph M) that names a process or a thread.
+/// A process or thread name (ph M).
 struct Naming {
   enum class What : std::uint8_t { kProcess, kLabels, kThread };
   What what = What::kProcess;
@@ -120,13 +116,12 @@ struct Naming {
   NameId text = kNoName;
 };
 
-/// A process of rewritten events of one rank.
 struct RewrittenProcess {
   std::string pid;  ///< as JSON
   bool is_named = false, is_sorted = false;
 };
 
-/// The trace's numbers for those of a reading thread; used by the appending thread.
+/// A reading thread's ids in the trace; used by the appending thread.
 struct Translations {
   explicit Translations(LocalNames::Form form = LocalNames::Form::kEscaped) : texts(form) {}
   NameTranslation texts;
@@ -135,10 +130,9 @@ struct Translations {
   std::vector<std::uint32_t> thread_rows;
 };
 
-/// The events of a piece of the file. Names and threads are numbers of LocalTables, rows are those of the
-/// batch.
+/// Events of one chunk. Names and threads index LocalTables, rows the batch.
 struct Batch {
-  /// Entries added to the tables since the reading thread's last batch.
+  /// New table entries.
   std::vector<std::string_view> new_texts, new_json, new_threads;
   std::vector<EventRow> events;
   std::vector<GpuDetail> gpu;
@@ -152,19 +146,19 @@ struct Batch {
   std::vector<std::uint32_t> uncategorized;  ///< rows without a "cat"
   std::vector<PreciseTime> precise_times;
   std::uint64_t seen = 0, skipped_by_need = 0, without_columns = 0;
-  std::string rewritten;                    ///< the events as strict JSON, when rewriting
-  std::vector<RewrittenProcess> processes;  ///< of these events, when they are marked by rank
+  std::string rewritten;                    ///< as strict JSON
+  std::vector<RewrittenProcess> processes;  ///< of marked ranks
   Problems problems;
 
-  /// Reports an event that is kept despite a fault.
+  /// Reports a fault in a kept event.
   void add_problem(std::uint64_t offset, std::string what);
-  /// Reports an event that is dropped.
+  /// Reports a dropped event.
   void skip_event(std::uint64_t offset, std::string what);
-  /// Clears the batch and keeps its capacity.
+  /// Keeps the capacity.
   void clear();
 };
 
-/// Appends problems, all of which come later in the file.
+/// `later` must come later in the file.
 void append(Problems& problems, Problems&& later);
 
 }  // namespace headroom::trace::readers

@@ -11,7 +11,7 @@
 namespace headroom::trace::readers {
 namespace {
 
-/// Kineto's spellings, in the order of Category.
+/// Kineto's spelling, in the order of Category.
 constexpr std::array<std::string_view, 12> kCategoryTexts{
     "kernel",      "gpu_memcpy", "gpu_memset",      "gpu_user_annotation", "cuda_sync", "cuda_runtime",
     "cuda_driver", "cpu_op",     "user_annotation", "python_function",     "overhead",  "other"};
@@ -46,7 +46,7 @@ class ChromeJsonSink final : public EventSink {
                  ? event.category_text
                  : kCategoryTexts[static_cast<std::size_t>(event.category)]);
     text_ += ",\"name\":";
-    // Other tools know the steps of PyTorch.
+    // Tools expect PyTorch's step names.
     if (event.name.starts_with(kStepNumName)) {
       add_text(std::string(kStepName).append(event.name.substr(kStepNumName.size())));
     } else {
@@ -82,7 +82,6 @@ class ChromeJsonSink final : public EventSink {
     append_json_string(valid_, text_);
   }
 
-  /// A number as a number, other text as a string.
   void add_id(std::string_view text) {
     if (const auto number = to_integer(text); number && std::to_string(*number) == text) {
       text_ += text;
@@ -129,7 +128,7 @@ class ChromeJsonSink final : public EventSink {
       if (const auto moved = marked(name, std::string_view(text_).substr(at)))
         text_.replace(at, text_.npos, std::to_string(*moved));
     }
-    // Device work without a device belongs to that of its process, whose number has changed.
+    // Device work without a device used its process id, which was renumbered.
     const auto device =
         has_device || !is_gpu_work(event.category) ? std::nullopt : marked("device", event.place.pid);
     if (device) {

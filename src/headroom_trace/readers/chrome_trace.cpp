@@ -17,10 +17,10 @@
 namespace headroom::trace::readers {
 namespace {
 
-// Beyond this, threads wait for each other to read the file.
+// More threads would wait for each other.
 constexpr std::size_t kMostThreads = 16;
 
-/// A longer event is taken for a broken one.
+/// Longer events are considered broken.
 constexpr std::size_t kLongestEvent = std::size_t{1} << 30;
 
 std::size_t thread_count(const ReadOptions& options) {
@@ -34,10 +34,10 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kListKey = "\"traceEvents\"";
 constexpr std::size_t kLongestKey = std::size_t{1} << 16;
 constexpr std::size_t kLongestMetadata = std::size_t{1} << 28;
-/// Bytes kept of a piece already searched, to find matches across two pieces.
+/// Overlap of searched chunks, for matches across two of them.
 constexpr std::size_t kOverlap = 4096;
 
-/// Returns the key of a member that begins a list of events.
+/// Returns the offset of the list's key.
 std::size_t find_list(std::string_view text) {
   for (std::size_t at = text.find(kListKey); at != text.npos; at = text.find(kListKey, at + 1)) {
     std::uint32_t after = skip_space(text, static_cast<std::uint32_t>(at + kListKey.size()));
@@ -128,7 +128,7 @@ bool EventList::skip_other_element() {
   return true;
 }
 
-/// Counts the event at `from` as lost and moves to the next event, or to the end of the list.
+/// Counts an event as lost and moves to the next or the end of the list.
 bool EventList::recover(std::uint32_t from, std::uint32_t broken_at, const char* what) {
   const std::size_t next = next_event(text_, from + 1);
   const std::uint32_t list_end = list_end_between(from, next);
@@ -142,7 +142,7 @@ bool EventList::recover(std::uint32_t from, std::uint32_t broken_at, const char*
   return found;
 }
 
-/// The ] that ends the list: after a }, and before the end of the file or another member.
+/// Returns a ] after }, before the end of the file or another member.
 std::uint32_t EventList::list_end_between(std::uint32_t from, std::size_t to) const {
   const std::string_view text = text_.substr(0, to);
   for (std::size_t at = text.find(']', from); at != text.npos; at = text.find(']', at + 1)) {
@@ -176,7 +176,7 @@ bool EventPipeline::read_list() {
   stopped_ = exhausted_ = list_ended_ = cut_off_ = false;
   left_over_.clear();
   open_ = {};
-  // The first window shows whether there is enough work to share.
+  // The first window shows whether threads are worthwhile.
   if (read_next(0)) {
     report_progress();
     std::vector<std::jthread> others;
@@ -297,8 +297,8 @@ void EventPipeline::append(Reading& reading) {
   }
 }
 
-/// Puts the open event in front of the window and reads it again once there is enough text: twice as much
-/// each time, so that a long event is not read over and over. Returns false if there is too little.
+/// Reads the open event with the window, each time with twice as much text. Returns false if there is too
+/// little.
 bool EventPipeline::join_with_open_event(Reading& reading) {
   TraceAssembly::learn(reading.batch, readers_[reading.reader]->translations);
   const std::string_view more = reading.window.text.view();
@@ -397,7 +397,7 @@ bool Document::read_member() {
   return true;
 }
 
-/// Returns false, with nothing consumed, if the value is broken or too long to hold.
+/// Returns false, consuming nothing, if the value is broken or too long.
 bool Document::rewrite_member(const std::string& name) {
   const Scan value = feed_.scan_whole(kLongestMetadata);
   if (value.end != Scan::End::kComplete) return false;
@@ -413,7 +413,7 @@ void Document::read_list() {
   if (!events_.read_list()) trace_.is_complete = false;
 }
 
-/// Nothing should follow. Events that do are read: the list or the object was closed too early.
+/// Reads events after a premature end of the list.
 void Document::read_rest() {
   while (feed_.peek() != TextFeed::kEnd) {
     const std::size_t next = next_event(feed_.text(), 0);
@@ -434,11 +434,11 @@ void Document::read_rest() {
   }
 }
 
-/// Skips a value, but stops at a list of events inside it if none has been found: an unescaped quote earlier
-/// makes the rest of the file look like one value.
+/// Stops at a list of events inside the value: an earlier unescaped quote can make the rest of the file look
+/// like one value.
 bool Document::skip_value() {
   ValueSkip skip;
-  std::size_t searched = 0;  // bytes of the feed's text consumed by `skip`
+  std::size_t searched = 0;
   for (;;) {
     const std::string_view text = feed_.text();
     searched += skip.take(text.substr(searched));
@@ -478,8 +478,7 @@ void Document::add_problem(std::string what) {
   append(trace_.problems, {1, 0, {{feed_.offset(), std::move(what)}}});
 }
 
-/// Reports a syntax fault only if nothing else is reported: other problems are located better and also
-/// violate JSON.
+/// Reports syntax only without other problems, which have better locations.
 void Document::check_syntax() {
   if (!syntax_ || !trace_.is_complete || trace_.problems.count > 0) return;
   if (const auto& fault = syntax_->fault()) {

@@ -26,14 +26,12 @@
 
 namespace headroom::trace::readers {
 
-/// Reads the elements of the list of events one by one. Events that cannot be read are counted and located,
-/// and reading continues with the next.
+/// Reads a list of events. Unreadable ones are counted, located and skipped.
 class EventList {
  public:
-  /// `text` must be readable 64 bytes past its end; its first byte is byte `offset` of the file. `tokens` are
-  /// the offsets of its tokens and its end, or empty if unknown; they are dropped once they prove wrong
-  /// (unescaped quotes turn strings inside out). `is_last`: nothing follows the text. With a rewriter the
-  /// events go to it instead of into columns.
+  /// `text` starts at byte `offset` and must be readable 64 bytes past its end. `tokens`: offsets of its
+  /// tokens and its end, or empty; dropped once wrong (unescaped quotes). `is_last`: nothing follows. With a
+  /// rewriter no columns are filled.
   EventList(std::string_view text, std::uint64_t offset, bool is_last, std::span<const std::uint32_t> tokens,
             EventReader& reader, Batch& batch, EventRewriter* rewriter = nullptr)
       : text_(text),
@@ -47,10 +45,10 @@ class EventList {
   enum class End {
     kListEnd,  ///< at() is one past the ]
     kTextEnd,  ///< everything before at() is done
-    kOpen,     ///< an element starts at at(), and the text ends inside it
-    kCutOff    ///< is_last: the text ends before the ]; an open event is counted
+    kOpen,     ///< inside the element at at()
+    kCutOff    ///< is_last: no ]
   };
-  /// Reads from byte `at`, outside any element, to the end of the list or the text.
+  /// `at` must be outside any element.
   End read(std::uint32_t at);
   std::uint32_t at() const { return at_; }
 
@@ -74,23 +72,22 @@ class EventList {
   EventRewriter* rewriter_;
   Batch& batch_;
   Structurals structurals_;
-  std::size_t token_ = 0;  ///< no token before it starts at or after at_
+  std::size_t token_ = 0;
   std::uint32_t at_ = 0;
   bool after_event_ = false;
 };
 
-/// Reads a list of events with several threads. Each takes the next window of the text and assumes that it
-/// begins outside any event, which the cut makes very likely. The results are appended in order. If a window
-/// turns out to end inside an event, the next one is read again with the rest of that event in front: a wrong
-/// guess costs time, never events.
+/// Multi-threaded reader. Each thread takes a window, assumed to begin outside any event; results are
+/// appended in order. If a window ends inside an event, the next is read again after the rest of that event:
+/// a wrong guess costs time, never events.
 class EventPipeline {
  public:
-  /// With a sink the events are rewritten for it, and no columns are made.
+  /// With a sink no columns are made.
   EventPipeline(TextFeed& feed, TraceAssembly& assembly, const ReadOptions& options,
                 const RewriteSink* sink = nullptr);
 
-  /// Reads from the feed's position, inside the list, to one past its ], and leaves the feed there. Returns
-  /// false if the text ends before the ].
+  /// Reads from inside the list to one past its ], where the feed stays. Returns false if the text ends
+  /// before.
   bool read_list();
 
  private:
@@ -101,9 +98,8 @@ class EventPipeline {
     std::uint32_t at = 0;
     std::size_t reader = 0;
     std::uint64_t sequence = 0;
-    double share = 0;  ///< of the file, read up to the window's end
+    double share = 0;  ///< of the file
   };
-  /// The state of one reading thread.
   struct Reader {
     Reader(Needs needs, const RewriteSink* sink)
         : events(needs), rewriter(sink != nullptr ? sink->mark : nullptr) {}
@@ -127,7 +123,7 @@ class EventPipeline {
   TraceAssembly& assembly_;
   const ReadOptions& options_;
   const RewriteSink* sink_;
-  std::vector<std::unique_ptr<Reader>> readers_;  ///< one a thread, and one more to read windows again
+  std::vector<std::unique_ptr<Reader>> readers_;  ///< one per thread, and one to read windows again
 
   std::mutex taking_;  ///< guards reading the feed
   std::uint64_t next_sequence_ = 0;
@@ -142,18 +138,18 @@ class EventPipeline {
   bool is_appending_ = false, stopped_ = false, exhausted_ = false;
   std::exception_ptr error_;
 
-  // Used only by the thread that appends.
-  Window open_;  ///< an event still open after the windows so far
+  // Only for the appending thread.
+  Window open_;  ///< ends inside an event
   std::size_t open_until_ = 0;
   bool list_ended_ = false, cut_off_ = false;
-  std::vector<Window> left_over_;  ///< windows read beyond the end of the list
+  std::vector<Window> left_over_;  ///< beyond the list
   std::size_t left_over_from_ = 0;
 };
 
-/// Reads a whole Chrome trace: an object with a list of events among its members, or the list alone.
+/// Reads an object with a list of events, or the bare list.
 class Document {
  public:
-  /// With a sink the events and the other members are rewritten for it, and no columns are made.
+  /// With a sink no columns are made.
   Document(ByteSource& source, const ReadOptions& options, Trace& trace, const RewriteSink* sink = nullptr)
       : trace_(trace),
         feed_(source, options.window_bytes),
@@ -184,7 +180,7 @@ class Document {
   TraceAssembly assembly_;
   EventPipeline events_;
   const RewriteSink* sink_;
-  std::string first_text_;  ///< the first bytes of the file
+  std::string first_text_;
   bool has_list_ = false;
 };
 

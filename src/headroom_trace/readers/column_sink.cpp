@@ -14,16 +14,16 @@
 namespace headroom::trace::readers {
 namespace {
 
-/// The text with eight readable bytes; `room` holds a short one.
+/// Pads short text to eight bytes.
 std::string_view readable(std::string_view text, std::array<char, 8>& room) {
   return text.size() < room.size() ? std::string_view(room.data(), text.copy(room.data(), text.size()))
                                    : text;
 }
 
-/// The typed arguments of the current event, and the tables of texts: as EventValues for those of a text.
+/// Typed counterpart of EventValues.
 class TypedValues {
  public:
-  /// Of two arguments of one column the last counts, up to the last column wanted.
+  /// The last of repeated arguments counts.
   void read(const EventArguments& arguments, ArgumentMask wanted, std::uint64_t offset) {
     arguments_ = &arguments;
     begin(offset);
@@ -35,7 +35,6 @@ class TypedValues {
     }
   }
 
-  /// An event without arguments.
   void begin(std::uint64_t offset) {
     offset_ = offset;
     present_ = 0;
@@ -84,7 +83,7 @@ class TypedValues {
     return id;
   }
 
-  /// A negative number counts as its size, as in a text.
+  /// Ignores the sign, as in text.
   void extent(Argument argument, std::uint32_t (&size)[3]) const {
     if (!has(argument)) return;
     if (std::holds_alternative<EventArguments::Json>(of(argument).value))
@@ -120,7 +119,7 @@ class TypedValues {
     }
   }
 
-  /// The text of a text, the JSON of other values.
+  /// Returns text as it is, other values as JSON.
   std::string spelling(Argument argument) const {
     const EventArguments::One& one = of(argument);
     if (std::holds_alternative<EventArguments::Text>(one.value)) return std::string(arguments_->text(one));

@@ -15,8 +15,7 @@
 namespace headroom::trace {
 namespace {
 
-/// Writes the document around the events. Members keep their place before or after the list; a second list
-/// (the first was closed too early) is appended to the first.
+/// Keeps members before or after the list; appends a second list to the first.
 class ChromeTraceWriter {
  public:
   explicit ChromeTraceWriter(const WriteText& write) : write_(write) {}
@@ -25,7 +24,7 @@ class ChromeTraceWriter {
     constexpr std::string_view kBetween = ",\n";
     if (state_ == State::kStart || state_ == State::kMembers)
       write_(state_ == State::kStart ? "{\"traceEvents\":[\n" : ",\n\"traceEvents\":[\n");
-    // Members between two lists wait, so that all events are in one list.
+    // Members between two lists are deferred.
     if (state_ == State::kEvents) write_(kBetween);
     state_ = State::kEvents;
     events_ += static_cast<std::uint64_t>(std::ranges::count(lines, '\n'));
@@ -34,7 +33,7 @@ class ChromeTraceWriter {
   }
 
   void add_member(std::string_view name, std::string_view json) {
-    // The first of several members of one name counts, as in most streaming readers.
+    // The first member of a name counts.
     if (name == "traceEvents" || json.empty() || !names_.emplace(name).second) return;
     std::string text;
     readers::append_json_string(name, text);

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::string_view kAscendHardware = "Ascend Hardware";
 
-/// The whole number right after `before` in `text`.
 std::optional<std::int64_t> number_after(std::string_view text, std::string_view before) {
   const std::size_t at = text.find(before);
   if (at == text.npos) return std::nullopt;
@@ -29,15 +28,15 @@ std::optional<std::int64_t> number_after(std::string_view text, std::string_view
 }
 
 struct Timeline {
-  std::optional<std::int32_t> device;  ///< nothing: the host
-  bool is_work = false;                ///< operations, not the names, modules or steps drawn above them
+  std::optional<std::int32_t> device;  ///< host if empty
+  bool is_work = false;                ///< not names, modules or steps
   bool is_ascend = false, is_stream = false;
   std::int64_t stream = -1;
 };
 
-/// torch_npu's profiler: the streams of "Ascend Hardware", and each group of "Communication" (earlier
-/// "HCCL"), whose planes draw the parts of the same operations again. The last five bits of the process id
-/// are the device (torch_npu's TraceEventManager::get_pid_format).
+/// Recognises torch_npu's streams of "Ascend Hardware" and groups of "Communication" (earlier "HCCL"), whose
+/// planes repeat operations. The last five bits of the process id are the device
+/// (TraceEventManager::get_pid_format).
 std::optional<Timeline> ascend_timeline_of(const Thread& thread) {
   const bool is_hardware = thread.process_name == kAscendHardware;
   if (!is_hardware && thread.process_name != "Communication" && thread.process_name != "HCCL")
@@ -47,13 +46,12 @@ std::optional<Timeline> ascend_timeline_of(const Thread& thread) {
   Timeline timeline{.device = static_cast<std::int32_t>(process.value_or(0) % kDevices), .is_ascend = true};
   if (const auto stream = number_after(thread.thread_name, is_hardware ? "Stream " : "Group ")) {
     timeline.is_work = true;
-    // Groups are numbered apart from the streams.
+    // Keeps groups distinct from streams.
     timeline.stream = is_hardware ? *stream : kGroupStreams + *stream;
   }
   return timeline;
 }
 
-/// Whether the name is that of a stream waiting for another, or recording an event.
 bool is_event_of_ascend(std::string_view name) {
   return contains(name, "EVENT_WAIT") || contains(name, "EVENT_RECORD") || contains(name, "NOTIFY_WAIT") ||
          contains(name, "NOTIFY_RECORD") || contains(name, "Notify_Wait") || contains(name, "Notify_Record");
@@ -77,7 +75,7 @@ Timeline timeline_of(const Thread& thread) {
   return timeline;
 }
 
-/// The timelines of all threads. Where a device has streams, its "XLA Ops" draw the same work again.
+/// "XLA Ops" repeat the work of the streams.
 std::vector<Timeline> timelines_of(const Trace& trace) {
   std::vector<Timeline> timelines;
   std::set<std::string_view> with_streams;
@@ -110,14 +108,14 @@ struct Instant {
   auto operator<=>(const Instant&) const = default;
 };
 
-/// An arrow from the host to work of a device.
+/// A flow from the host to device work.
 struct LaunchArrow {
   Instant from;
-  std::uint32_t work = 0;   ///< row of Trace::gpu
-  std::uint32_t event = 0;  ///< the innermost host event at its start, or kNone
+  std::uint32_t work = 0;   ///< of Trace::gpu
+  std::uint32_t event = 0;  ///< innermost host event, or kNone
 };
 
-/// The arrows of one category that lead to a start of work, by their starts.
+/// Returns arrows of one category that end at a start of work, sorted by start.
 std::vector<LaunchArrow> arrows_to_work(const Trace& trace, std::string_view category) {
   std::map<Instant, std::uint32_t> work;
   for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
@@ -143,7 +141,6 @@ std::vector<LaunchArrow> arrows_to_work(const Trace& trace, std::string_view cat
   return arrows;
 }
 
-/// Finds the innermost event of a category at the start of each arrow.
 std::vector<LaunchArrow> launch_arrows(const Trace& trace, std::string_view arrow_category,
                                        Category host_category) {
   std::vector<LaunchArrow> arrows = arrows_to_work(trace, arrow_category);

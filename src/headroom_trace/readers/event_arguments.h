@@ -16,19 +16,19 @@
 
 namespace headroom::trace::readers {
 
-/// The name of an argument: one that a column holds, in Kineto's spelling, or any other.
+/// An argument with a column, or any other name.
 struct ArgumentName {
   ArgumentName(Argument of) : column(of), text(spelling_of(of)) {}
   template <std::convertible_to<std::string_view> Name>
   ArgumentName(const Name& name) : column(argument_of(name)), text(name) {}
-  Argument column;  ///< kCount: none
+  Argument column;  ///< kCount: no column
   std::string_view text;
 };
 
-/// Typed arguments of an event, in the order in which a file in JSON has them. Copies all texts.
+/// Typed event arguments in file order. Copies all texts.
 class EventArguments {
  public:
-  using Extent = std::array<std::int64_t, 3>;  ///< of a grid or a block
+  using Extent = std::array<std::int64_t, 3>;
 
   template <std::integral Integer>
   void add(ArgumentName name, Integer value) {
@@ -43,13 +43,12 @@ class EventArguments {
   void add(ArgumentName name, double value) { append(name, value); }
   void add(ArgumentName name, const Extent& value) { append(name, value); }
   void add(ArgumentName name, std::string_view text) { append(name, Text{}, text); }
-  /// Adds a value of the file that is JSON already.
   void add_json(ArgumentName name, std::string_view json) { append(name, Json{}, json); }
-  /// Adds members that are JSON, "a":1,"b":[2]. Returns false, and adds nothing, if they are not.
+  /// Adds "a":1,"b":[2]. Returns false, adding nothing, if invalid.
   bool add_members(std::string_view json);
 
   void append(const EventArguments& more);
-  /// Renames the first argument of a name, if there is one.
+  /// Renames the first of that name, if any.
   void rename(std::string_view from, ArgumentName to);
   void keep_first(std::size_t count) {
     all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(count), all_.end());
@@ -69,11 +68,10 @@ class EventArguments {
   };
   const std::vector<One>& all() const { return all_; }
   std::string_view name(const One& one) const { return part(one.name_at, one.name_end); }
-  /// The text, or the JSON, of the value; empty for others.
+  /// Text or JSON; empty for other types.
   std::string_view text(const One& one) const { return part(one.text_at, one.text_end); }
-  /// Appends the value as JSON.
   void append_json(const One& one, std::string& out) const;
-  /// All of them as an object, or their values as an array.
+  /// Returns an object, or an array of the values.
   std::string json(bool is_object) const;
 
  private:

@@ -8,12 +8,10 @@
 #include "headroom_trace/readers/event_fields.h"
 #include "headroom_trace/readers/read.h"
 
-// What an event's arguments mean, whether their values are texts of a file in JSON (EventValues) or typed
-// (TypedValues).
+// Shared by JSON text (EventValues) and typed values (TypedValues).
 
 namespace headroom::trace::readers {
 
-/// The arguments to read for events of a category.
 ArgumentMask arguments_of(Category category, Needs needs);
 
 /// Reads "[24, 1, 1]"; missing numbers keep their value.
@@ -109,8 +107,7 @@ std::uint32_t add_sync_detail(Values& values, std::uint32_t row, Batch& batch) {
   return static_cast<std::uint32_t>(batch.syncs.size() - 1);
 }
 
-/// Adds the arguments of the event of `row` to the batch's table for its category. Returns the row there, or
-/// kNone if the arguments hold nothing.
+/// Returns the row in the table of the category, or kNone if there is nothing to store.
 template <typename Values>
 std::uint32_t add_detail(Category category, Needs needs, Values& values, std::uint32_t row, Batch& batch) {
   switch (category) {
@@ -122,7 +119,7 @@ std::uint32_t add_detail(Category category, Needs needs, Values& values, std::ui
     case Category::kUserAnnotation:
       return add_op_detail(needs, values, row, batch);
     case Category::kGpuSync:
-      // MTIA's name no call.
+      // MTIA names no call.
       if (!values.has(Argument::kSyncKind) && !values.has(Argument::kCorrelation)) return kNone;
       return add_sync_detail(values, row, batch);
     default:
@@ -130,7 +127,6 @@ std::uint32_t add_detail(Category category, Needs needs, Values& values, std::ui
   }
 }
 
-/// Adds an allocation whose time and thread are known.
 template <typename Values>
 void add_memory_event(MemoryEvent event, Values& values, Batch& batch) {
   values.take(Argument::kDeviceType, event.device_type);

@@ -16,7 +16,7 @@ struct Spelling {
   Category category;
 };
 
-// The most frequent first.
+// Most frequent first.
 constexpr std::array kSpellings{
     Spelling{"cpu_op", Category::kCpuOp},
     Spelling{"python_function", Category::kPython},
@@ -49,8 +49,7 @@ struct Key {
   Argument argument;
 };
 
-// Spellings of new Kineto first, then of old Kineto, ROCm, XPU (sycl queue), JAX (correlation_id) and Ascend
-// (connection_id).
+// New Kineto, old Kineto, ROCm, XPU (sycl queue), JAX (correlation_id), Ascend (connection_id).
 constexpr std::array kKeys{
     Key{"External id", Argument::kExternalId},
     Key{"external id", Argument::kExternalId},
@@ -103,8 +102,7 @@ constexpr std::array kKeys{
     Key{"labels", Argument::kLabels},
 };
 
-/// A perfect hash of the length and the first, fifth from last and last characters: a lookup and one
-/// comparison.
+/// A perfect hash.
 constexpr std::size_t slot_of(std::string_view text) {
   const auto at = [&](std::size_t i) {
     return static_cast<std::size_t>(static_cast<unsigned char>(text[i]));
@@ -119,7 +117,7 @@ constexpr auto kSlots = [] {
   std::array<std::uint8_t, 512> slots{};
   slots.fill(kFree);
   for (std::size_t i = 0; i < kKeys.size(); ++i) {
-    // Not a constant expression, so a compile error, if two keys collide: choose other multipliers above.
+    // Compile error if keys collide: change the multipliers.
     if (slots[slot_of(kKeys[i].text)] != kFree) throw "two keys in one slot";
     slots[slot_of(kKeys[i].text)] = static_cast<std::uint8_t>(i);
   }
@@ -129,7 +127,7 @@ static_assert(std::ranges::all_of(kKeys, [](const Key& key) {
   return key.text.size() >= kShortest && key.text.size() <= kLongest;
 }));
 
-/// Compares the texts of keys; they are so short that the call of memcmp dominates.
+/// Calls of memcmp would dominate.
 bool is_same(std::string_view a, std::string_view b) {
   static_assert(kShortest == 4);
   if (a.size() != b.size()) return false;
@@ -195,7 +193,6 @@ Walk Arguments::read(Walk walk, ArgumentMask wanted) {
     at = take_value(at, values_[static_cast<unsigned>(key->argument)]);
     present_ |= mask_of(key->argument);
     if ((present_ & wanted) != wanted || at.at == nullptr) return {at};
-    // All wanted arguments are found.
     return {past_close(at, true, kValue), true};
   });
 }

@@ -14,18 +14,17 @@
 
 namespace headroom::trace::readers {
 
-/// The category for a "cat" in the spelling of any known writer; kOther for all others.
+/// Accepts "cat" of any known writer.
 Category category_of(std::string_view text);
 
-/// The Needs flag that keeps events of a category; kGpuWork: they are always kept.
+/// Returns kGpuWork for categories that are always kept.
 Needs need_of(Category category);
 
-/// The members of an event except its arguments; empty if absent.
+/// Event members; empty if absent.
 struct EventFields {
   Raw phase, category, name, pid, tid, ts, dur, id;
 };
 
-/// The field for a key; nullptr for other keys.
 inline Raw* slot_of(EventFields& fields, Raw key) {
   // Constant sizes make each comparison one instruction.
   const auto is = [&]<std::size_t kSize>(const char(&text)[kSize]) {
@@ -50,7 +49,6 @@ inline Raw* slot_of(EventFields& fields, Raw key) {
   }
 }
 
-/// The arguments that some column holds.
 enum class Argument : std::uint8_t {
   kExternalId,
   kCorrelation,
@@ -93,12 +91,10 @@ enum class Argument : std::uint8_t {
   kCount
 };
 
-/// The argument of a name, in the spelling of any known writer; kCount for all others.
+/// Accepts any known spelling; else returns kCount.
 Argument argument_of(std::string_view name);
-/// Kineto's spelling.
 std::string_view spelling_of(Argument argument);
 
-/// A set of Argument.
 using ArgumentMask = std::uint64_t;
 constexpr ArgumentMask mask_of(Argument argument) {
   return ArgumentMask{1} << static_cast<unsigned>(argument);
@@ -109,18 +105,16 @@ constexpr ArgumentMask mask_of(Argument first, Arguments... rest) {
 }
 static_assert(static_cast<unsigned>(Argument::kCount) <= 64);
 
-/// The values of one event's arguments, as in the file.
 class Arguments {
  public:
   bool has(Argument argument) const { return (present_ & mask_of(argument)) != 0; }
-  /// Empty if the argument is absent (a JSON null is "null").
+  /// Empty if absent; null is "null".
   Raw operator[](Argument argument) const {
     return has(argument) ? values_[static_cast<unsigned>(argument)] : Raw{};
   }
   void clear() { present_ = 0; }
 
-  /// Reads the wanted arguments from the value at the walk; a value that is not an object has none. Returns
-  /// the walk after it.
+  /// Reads nothing from values other than objects. Returns the walk after the value.
   Walk read(Walk walk, ArgumentMask wanted);
 
  private:
@@ -128,14 +122,13 @@ class Arguments {
   std::array<Raw, static_cast<std::size_t>(Argument::kCount)> values_;
 };
 
-/// A value as shown in messages, shortened.
 std::string shown(Raw value);
 
-/// The phases of the format: with a duration, instants, counters, flows, asynchronous events, objects, marks,
-/// memory dumps, contexts, clocks, metadata.
+/// Durations, instants, counters, flows, asynchronous events, objects, marks, memory dumps, contexts, clocks,
+/// metadata.
 bool is_known_phase(char phase);
 
-// Messages for Problem::what.
+// For Problem::what.
 std::string no_phase(Raw phase);     ///< absent or unknown
 std::string long_phase(Raw phase);   ///< longer than one letter
 std::string no_time(Raw ts);         ///< absent, not a number, or out of range

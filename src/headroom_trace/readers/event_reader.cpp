@@ -17,15 +17,13 @@ constexpr ArgumentMask kGpuArguments =
 constexpr ArgumentMask kOpArguments =
     mask_of(Argument::kDims, Argument::kTypes, Argument::kStrides, Argument::kValues, Argument::kStack);
 
-/// Phases that no column holds: counters, asynchronous events, objects, marks, samples, memory dumps,
-/// contexts, clocks.
+/// Counters, asynchronous events, objects, marks, samples, memory dumps, contexts, clocks.
 bool is_without_column(char phase) {
   return phase != '\0' && std::string_view("RCbneSTpFtNODPvVc(),").find(phase) != std::string_view::npos;
 }
 
 }  // namespace
 
-/// The arguments to read for events of a category.
 ArgumentMask arguments_of(Category category, Needs needs) {
   ArgumentMask wanted = 0;
   switch (category) {
@@ -89,7 +87,7 @@ EventReader::EventReader(Needs needs) : needs_(needs) {
 
 Walk EventReader::read(Walk walk, std::uint64_t offset, Batch& batch) {
   if (walk.next_token() == '}') {
-    // JAX and others write an empty event after the last comma.
+    // JAX writes an empty event at the end.
     ++batch.seen;
     ++batch.without_columns;
     return {walk.text, walk.at + 2};
@@ -112,7 +110,7 @@ Walk EventReader::walk_event(Walk walk) {
   const Walk after = walk_object(walk, [this](Raw key, Walk at) -> AfterMember {
     Raw* const slot = slot_of(fields_, key);
     if (slot == nullptr) return key == "args" ? read_arguments(at) : AfterMember{past_value(at)};
-    // The first of two phases counts: it may already have decided how the event is read.
+    // The first phase counts.
     if (slot == &fields_.phase && phase_ != '\0') return {past_value(at)};
     at = take_value(at, *slot);
     if (slot == &fields_.phase) {
@@ -133,7 +131,7 @@ Walk EventReader::walk_event(Walk walk) {
 }
 
 AfterMember EventReader::read_arguments(Walk walk) {
-  // Nearly every writer puts phase and category first.
+  // Usually first.
   const bool is_known = phase_ != '\0' && (phase_ != 'X' || !fields_.category.empty());
   if (is_known) {
     refine_category();
@@ -153,7 +151,7 @@ Category EventReader::cached_category() {
   return category_of_text_;
 }
 
-/// MTIA gives the waits of its streams, and what they wait for, the category of its work.
+/// MTIA categorises stream waits as work.
 void EventReader::refine_category() {
   if (category_ != Category::kKernel) return;
   const std::string_view name = without_quotes(fields_.name);
@@ -167,8 +165,7 @@ void EventReader::explain(Batch& batch) {
   values_.tables.threads.take_new(batch.new_threads);
 }
 
-/// Whether phase or category rule out every column. An event without a category may turn out to be device
-/// work once all threads have names.
+/// Whether no column can hold the event. Without a category, thread names decide later.
 bool EventReader::is_skipped() const {
   switch (phase_) {
     case 'X':
@@ -225,8 +222,7 @@ void EventReader::add_event(Batch& batch) {
   }
 }
 
-/// Steps and data loading are always kept, as annotations are; old versions of Kineto wrote them as
-/// operators. Only a known name can rule that out.
+/// Annotations are always kept, but old Kineto writes them as operators.
 bool EventReader::may_be_annotation_of_old_kineto() const {
   if (category_ != Category::kCpuOp || without_quotes(fields_.category) != "Operator") return false;
   const std::string_view name = without_quotes(fields_.name);
@@ -279,7 +275,7 @@ void EventReader::add_flow(Batch& batch) {
       {*at, parse_id(fields_.id), thread(), values_.text(fields_.category, batch), phase_ == 's'});
 }
 
-/// Keeps the times as doubles if they have more decimals than nanoseconds.
+/// Keeps times with more decimals than nanoseconds.
 void EventReader::add_precise_time(std::uint32_t row, Batch& batch) {
   const auto is_rounded = [](Raw value) {
     const Raw text = without_quotes(value);

@@ -14,11 +14,10 @@
 
 namespace headroom::trace::readers {
 
-/// The arguments of the current event, and the tables of texts.
 struct EventValues {
   Arguments arguments;
   LocalTables tables;
-  std::uint64_t offset = 0;  ///< of the event in the file
+  std::uint64_t offset = 0;
 
   NameId text(Raw value, Batch& batch);
   NameId text(Argument argument, Batch& batch) { return text(arguments[argument], batch); }
@@ -28,7 +27,7 @@ struct EventValues {
   bool has_text(Argument argument) const { return !without_quotes(arguments[argument]).empty(); }
   void extent(Argument argument, std::uint32_t (&size)[3]) const { read_extent(arguments[argument], size); }
 
-  /// Reads a number; one that is absent or unreadable keeps its value.
+  /// Keeps `number` if the argument is absent or unreadable.
   template <typename Number>
   void take(Argument argument, Number& number) const {
     if (!has(argument)) return;
@@ -42,19 +41,19 @@ struct EventValues {
 
 inline constexpr std::size_t kCategories = static_cast<std::size_t>(Category::kOther) + 1;
 
-/// Turns the tokens of events into rows of a batch. One for each reading thread.
+/// Reads events into batches. One per reading thread.
 class EventReader {
  public:
   explicit EventReader(Needs needs);
 
-  /// Reads the event at the {; `offset` is its position in the file. Returns the walk after it; a broken
-  /// walk, with nothing added, if its tokens form no object.
+  /// Reads the event at `offset` in the file. Returns the walk after it; a broken walk, adding nothing, if it
+  /// is not an object.
   Walk read(Walk walk, std::uint64_t offset, Batch& batch);
 
-  /// Sets the stack (a JSON text) of the batch's last allocation.
+  /// Sets the stack (JSON text) of the batch's last allocation.
   void add_stack(Raw stack, Batch& batch) { batch.memory.back().stack = values_.text(stack, batch); }
 
-  /// Adds the new entries of the tables to the batch; call before handing it on.
+  /// Adds new table entries; call before handing the batch on.
   void explain(Batch& batch);
 
  private:
@@ -63,7 +62,6 @@ class EventReader {
   Category cached_category();
   void refine_category();
   bool is_skipped() const;
-  /// The arguments of the current event that some column holds.
   ArgumentMask wanted_arguments() const;
 
   bool may_be_annotation_of_old_kineto() const;
@@ -76,21 +74,21 @@ class EventReader {
   void add_labels(Batch& batch);
   void add_precise_time(std::uint32_t row, Batch& batch);
 
-  /// The time of the event. If it cannot be read, returns nothing and counts the event as skipped.
+  /// Returns nothing, counting the event as skipped, if unreadable.
   std::optional<std::int64_t> start(Batch& batch);
   std::int64_t duration(Batch& batch);
   std::uint32_t thread();
 
   Needs needs_;
   std::array<ArgumentMask, kCategories> wanted_;
-  /// The last "cat" and its category: adjacent events mostly share it.
+  /// Cache: adjacent events mostly share it.
   std::array<char, 40> category_text_{};
   std::size_t category_size_ = 0;
   Category category_of_text_ = Category::kOther;
-  // State of the current event.
+  // Current event.
   EventFields fields_;
   EventValues values_;
-  Walk later_;  ///< at arguments seen before the wanted ones were known
+  Walk later_;  ///< arguments seen too early
   char phase_ = 0;
   Category category_ = Category::kOther;
 };

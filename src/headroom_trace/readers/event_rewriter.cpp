@@ -15,7 +15,7 @@
 namespace headroom::trace::readers {
 namespace {
 
-// Spellings as in event_fields.cpp, and those that only viewers use to join events.
+// Ids as in event_fields.cpp, and those used by viewers.
 constexpr std::array<std::string_view, 11> kIds{"correlation",
                                                 "correlation_id",
                                                 "Sequence number",
@@ -35,7 +35,7 @@ bool is_one_of(const Words& words, std::string_view key) {
   return std::ranges::find(words, key) != words.end();
 }
 
-/// Wraps within 63 bits, so that different ids of a rank stay different.
+/// Wraps within 63 bits: ids stay distinct.
 std::int64_t moved(const RankMark& mark, std::int64_t id) {
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   const std::uint64_t sum = static_cast<std::uint64_t>(id) +
@@ -43,7 +43,6 @@ std::int64_t moved(const RankMark& mark, std::int64_t id) {
   return static_cast<std::int64_t>(sum & kMost);
 }
 
-/// Parses all of the text as a number in the base.
 std::optional<std::int64_t> number_in(std::string_view text, int base) {
   std::int64_t number = 0;
   const char* const end = text.data() + text.size();
@@ -56,8 +55,7 @@ void append_time_member(std::string_view key, std::int64_t ns, std::string& out)
   append_microseconds(ns, out);
 }
 
-/// Appends a number unchanged. A string, or a number behind a control character, is converted to
-/// microseconds, with three decimals if it has any.
+/// Converts a string, or a number behind a control character; copies other numbers.
 void append_time(std::string_view key, Raw value, std::string& out) {
   const bool is_number = is_digit(value.front()) || value.front() == '-';
   if (!is_number) return append_time_member(key, parse_microseconds(value).value_or(0), out);
@@ -71,7 +69,6 @@ void append_key(Raw key, std::string& out) {
   out += ':';
 }
 
-/// Whether the value of a marked key can be marked: a number, a word or a string.
 bool is_scalar(const Walk& walk) {
   return role_of(walk) == kValue;
 }
@@ -81,7 +78,7 @@ bool is_scalar(const Walk& walk) {
 void append_process(const RankMark& mark, Raw pid, std::string& out) {
   const std::string_view text = without_quotes(pid);
   const auto number = number_in(text, 10);
-  // The reader takes "07" and "7" for two processes.
+  // The reader distinguishes "07" from "7".
   const bool is_plain = text.size() == 1 || !text.starts_with('0');
   if (number && is_plain && *number < mark.process_stride) {
     fmt::format_to(std::back_inserter(out), "{}", mark.place * mark.process_stride + *number);
@@ -95,7 +92,7 @@ void append_process(const RankMark& mark, Raw pid, RewrittenProcess process, Bat
   append_process(mark, pid, process.pid);
   batch.rewritten += ",\"pid\":";
   batch.rewritten += process.pid;
-  // Adjacent events are often of one process.
+  // Adjacent events often share a process.
   const auto known = std::ranges::find(batch.processes.rbegin(), batch.processes.rend(), process.pid,
                                        &RewrittenProcess::pid);
   if (known == batch.processes.rend()) {
@@ -125,7 +122,7 @@ std::optional<std::int64_t> marked_argument(const RankMark& mark, std::string_vi
   const bool is_device = is_one_of(kDevices, key), is_external = is_one_of(kExternalIds, key);
   if (!is_device && !is_external && !is_one_of(kIds, key)) return std::nullopt;
   const auto number = parse_whole(value);
-  // Negative numbers mean no id, and so does zero for external ids.
+  // No id: negative, or zero external.
   if (!number || *number < (is_external ? 1 : 0)) return std::nullopt;
   if (!is_device) return moved(mark, *number);
   if (*number > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
@@ -146,8 +143,7 @@ std::string marked_process_name(const RankMark& mark, std::string_view name) {
 }
 
 std::int64_t marked_sort_index(const RankMark& mark, std::optional<std::int64_t> index) {
-  // Kineto sorts the host by its process id, devices from 5,000,000 on, and others last. Viewers sort by 32
-  // bits, so the order is kept but not the numbers.
+  // Kineto: host by process id, devices from 5,000,000, others last. Viewers sort by 32 bits.
   constexpr std::int64_t kOfARank = 4096, kHost = 2048, kLast = kOfARank - 1, kFirstDevice = 5'000'000;
   const std::int64_t given = std::max<std::int64_t>(index.value_or(kHost), 0);
   const std::int64_t place =
@@ -157,7 +153,6 @@ std::int64_t marked_sort_index(const RankMark& mark, std::optional<std::int64_t>
 
 Walk EventRewriter::read(Walk walk, std::uint64_t offset, Batch& batch) {
   if (walk.next_token() == '}') {
-    // As in the reader: an empty event.
     ++batch.seen;
     ++batch.without_columns;
     return {walk.text, walk.at + 2};
@@ -171,7 +166,7 @@ Walk EventRewriter::read(Walk walk, std::uint64_t offset, Batch& batch) {
     batch.skip_event(offset, no_phase(fields_.phase));
     return after;
   }
-  // Only metadata need no time.
+  // Metadata need no time.
   const bool has_time = !fields_.ts.empty() && moved_time();
   if (!has_time && phase_ != 'M') {
     batch.skip_event(offset, no_time(fields_.ts));
@@ -182,23 +177,23 @@ Walk EventRewriter::read(Walk walk, std::uint64_t offset, Batch& batch) {
   return after;
 }
 
-/// The new time of the event; nothing if it has none that a reader accepts.
+/// Returns nothing if a reader would reject the time.
 std::optional<std::int64_t> EventRewriter::moved_time() const {
   const auto at = parse_microseconds(fields_.ts);
   if (!at || mark_ == nullptr) return at;
-  // Both are within kMostNs, so the sum cannot overflow.
+  // Cannot overflow.
   const std::int64_t moved = *at + mark_->shift_ns;
   return moved >= -kMostNs && moved <= kMostNs ? std::optional(moved) : std::nullopt;
 }
 
-/// Copies all members except phase, ts and dur. Returns the walk after the event.
+/// Copies all but phase, ts and dur.
 Walk EventRewriter::copy_members(Walk walk) {
   fields_ = {};
   members_.clear();
   arguments_ = {};
   process_ = {};
   const Walk after = walk_object(walk, [this](Raw key, Walk at) -> AfterMember {
-    // The first one counts, as in the reader.
+    // The first phase counts.
     if (key == "ph")
       return {without_quotes(fields_.phase).empty() ? take_value(at, fields_.phase) : past_value(at)};
     if (key == "ts") return {take_value(at, fields_.ts)};
@@ -235,14 +230,12 @@ Walk EventRewriter::copy_id(Raw key, Walk walk) {
   return after;
 }
 
-/// Copies an object as the value of the key, each of its members with `copy`.
 Walk EventRewriter::copy_object(Raw key, Walk walk, Walk (EventRewriter::*copy)(Raw, Walk)) {
   append_key(key, members_);
   members_ += '{';
   const std::size_t before = members_.size();
   const Walk after =
       walk_object(walk, [&](Raw name, Walk at) -> AfterMember { return {(this->*copy)(name, at)}; });
-  // Each member has a comma in front.
   if (members_.size() > before) members_.erase(before, 1);
   members_ += '}';
   return after;
@@ -277,7 +270,7 @@ Walk EventRewriter::copy_argument(Raw key, Walk walk) {
     number = marked_sort_index(*mark_, parse_whole(value));
   }
   if (key == "device") {
-    // For device work without a valid device, append_device() adds the process's.
+    // append_device() adds the process's device.
     if (!number && is_of_device()) return after;
     has_device_ = true;
   }
@@ -291,7 +284,7 @@ bool EventRewriter::is_of_device() const {
   return is_gpu_work(category_of(without_quotes(fields_.category)));
 }
 
-/// Device work without a device belongs to the device whose process it is drawn in, whose number has changed.
+/// Device work without a device used its process id, which was renumbered.
 void EventRewriter::append_device() {
   if (has_device_ || !is_of_device()) return;
   const auto device = marked_argument(*mark_, "device", without_quotes(fields_.pid));

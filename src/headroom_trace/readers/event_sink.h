@@ -18,12 +18,12 @@
 
 namespace headroom::trace::readers {
 
-/// Where an event is drawn: numbers, or text.
+/// Numbers or text.
 struct Place {
   std::string_view pid, tid;
 };
 
-/// An event of a format other than Chrome's. Its category tells which arguments have columns.
+/// An event of a format other than Chrome's.
 struct TypedEvent {
   Category category = Category::kOther;
   std::string_view name{};
@@ -31,21 +31,20 @@ struct TypedEvent {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;  ///< ignored for allocations
   const EventArguments& arguments;
-  std::uint64_t offset = 0;          ///< byte of the (unpacked) file
-  bool is_allocation = false;        ///< or a free: the instant "[memory]"
-  std::string_view stack{};          ///< of an allocation: long and often repeated
+  std::uint64_t offset = 0;          ///< in the unpacked file
+  bool is_allocation = false;        ///< or free
+  std::string_view stack{};          ///< long and often repeated
   std::string_view category_text{};  ///< for kOther, as in the file
 };
 
-/// Takes the events of formats other than Chrome's. One place decides what is skipped and what is reported,
-/// and any format can be converted.
+/// Takes the events of other formats, for reading and conversion alike.
 class EventSink {
  public:
   EventSink(const EventSink&) = delete;
   EventSink& operator=(const EventSink&) = delete;
   virtual ~EventSink() = default;
 
-  /// Whether events of the category are kept; report the others to count_unneeded().
+  /// Report others to count_unneeded().
   bool wants(Category category) const { return has(needs_, need_of(category)); }
 
   void add(const TypedEvent& event);
@@ -53,35 +52,31 @@ class EventSink {
   void name_thread(Place place, std::string_view name);
   /// Adds a top-level member of a Chrome trace: deviceProperties, memory_pools.
   virtual void member(std::string_view key, const Json& value, std::uint64_t offset) = 0;
-  /// The same, as the file's own JSON.
   virtual void json_member(std::string_view key, std::string_view json, std::uint64_t offset) = 0;
 
-  /// Counts events that nobody needs or no column holds.
   void count_unneeded() { ++batch_.seen, ++batch_.skipped_by_need; }
   void count_without_columns() { ++batch_.seen, ++batch_.without_columns; }
-  /// Reports an event that cannot be read.
+  /// Reports an unreadable event.
   void skip(std::uint64_t offset, std::string what) {
     ++batch_.seen;
     batch_.skip_event(offset, std::move(what));
   }
-  /// Reports any other problem.
   void problem(std::uint64_t offset, std::string what) { batch_.add_problem(offset, std::move(what)); }
-  /// Reports that the file is truncated.
+  /// Reports a truncated file.
   void cut_off(std::uint64_t offset, std::string what);
 
-  /// Throws Error "interrupted" if the caller asked for it.
+  /// Throws Error "interrupted" on cancellation.
   void progress(std::uint64_t done, std::uint64_t size);
-  /// Call after the last event; `bytes` is the size of the unpacked file.
+  /// Call after the last event; `bytes`: size of the unpacked file.
   void finish(std::uint64_t bytes);
 
  protected:
   EventSink(Trace& trace, const ReadOptions& options, Needs needs);
-  /// Takes an event that is needed and has sound times.
+  /// Takes a needed event with valid times.
   virtual void take(const TypedEvent& event) = 0;
   virtual void take_name(Naming::What what, Place place, std::string_view name) = 0;
-  /// Reports an event whose time is out of range.
   void skip_time(const TypedEvent& event);
-  /// Completes the batch before it is handed on.
+  /// Called before the batch is handed on.
   virtual void complete() = 0;
 
   Trace& trace_;
@@ -98,9 +93,8 @@ class EventSink {
   Translations known_{LocalNames::Form::kPlain};
 };
 
-/// Fills the columns of the trace.
 std::unique_ptr<EventSink> column_sink(Trace& trace, const ReadOptions& options);
-/// Passes all events on as the JSON that Kineto would have written; the trace gets only facts about the file.
+/// Writes Kineto's JSON; the trace gets only facts about the file.
 std::unique_ptr<EventSink> chrome_json_sink(Trace& trace, const ReadOptions& options, const RewriteSink& out);
 
 }  // namespace headroom::trace::readers

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-/// Uses large pages: one page fault instead of 512.
+/// Uses large pages: one fault instead of 512.
 template <typename Value>
 void make_room(std::vector<Value>& column, std::size_t rows) {
   if (rows <= column.capacity()) return;
@@ -46,7 +46,6 @@ void keep_rows(std::vector<Value>& column, const std::vector<bool>& is_dropped) 
   column.resize(kept);
 }
 
-/// Drops details of dropped events and renumbers the rest.
 template <typename Detail>
 void keep_details(std::vector<Detail>& details, const std::vector<std::uint32_t>& new_rows, Events& events) {
   std::size_t kept = 0;
@@ -84,7 +83,7 @@ void resize(Events& events, std::size_t size) {
   events.detail.resize(size);
 }
 
-/// The first of the keys present, as a whole number (possibly in a string).
+/// Returns the first key present; accepts strings.
 std::optional<std::int64_t> whole(const Json& object, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
     const Json* member = object.find(key);
@@ -101,7 +100,7 @@ std::string text(const Json& object, const char* key) {
   return valid;
 }
 
-/// Kineto's deviceProperties, and computeProperties of its earliest files.
+/// Reads deviceProperties, or computeProperties of early Kineto.
 void read_devices(const Json& list, Trace& trace) {
   for (const Json& entry : list) {
     if (!entry.is_object()) continue;
@@ -119,7 +118,7 @@ void read_devices(const Json& list, Trace& trace) {
   }
 }
 
-/// The memory pools that headroom writes for a memory snapshot.
+/// Reads pools written by headroom for a memory snapshot.
 void read_pools(const Json& list, Trace& trace) {
   constexpr std::size_t kMostPools = 4096;
   for (const Json& entry : list) {
@@ -157,7 +156,7 @@ void note_metadata(std::string_view key, const char* what, std::uint64_t offset,
   append(trace.problems, {1, 0, {{offset, fmt::format("{} is {}", in_quotes(key), what)}}});
 }
 
-/// headroom's recorders count records dropped for lack of space or times.
+/// Warns for headroom's recorders.
 std::string dropped_records_text(std::int64_t dropped) {
   return fmt::format(
       "{} {} dropped while this was recorded: work of the device is missing, its times are too short and its "
@@ -165,10 +164,9 @@ std::string dropped_records_text(std::int64_t dropped) {
       dropped, dropped == 1 ? "record was" : "records were");
 }
 
-/// Reserves `events` rows in every column that may be filled: growing a column by copying takes twice its
-/// memory. Unused pages are never touched and cost nothing.
+/// Reserves rows: growing by copying takes twice the memory, untouched pages nothing.
 void make_room(Trace& trace, Needs needs, std::size_t events) {
-  constexpr std::size_t kMost = std::size_t{1} << 24;  // address space is limited too
+  constexpr std::size_t kMost = std::size_t{1} << 24;  // limits address space
   const std::size_t rows = std::min(events, kMost);
   try {
     make_room(trace.events.start_ns, rows);
@@ -183,11 +181,10 @@ void make_room(Trace& trace, Needs needs, std::size_t events) {
     if (has(needs, Needs::kMemory)) make_room(trace.memory, rows);
     if (has(needs, Needs::kFlows)) make_room(trace.flows, rows);
   } catch (const std::bad_alloc&) {
-    // If address space is limited, columns grow on demand.
+    // Grow on demand.
   }
 }
 
-/// Removes the events marked in `is_dropped` and their details, and renumbers the rest.
 void remove_events(Trace& trace, const std::vector<bool>& is_dropped) {
   Events& events = trace.events;
   std::vector<std::uint32_t> new_rows(events.size(), kNone);
@@ -267,7 +264,6 @@ void TraceAssembly::append(Batch& batch, Translations& known) {
 }
 
 void TraceAssembly::expect(double share) {
-  // A little more than the first events suggest.
   constexpr double kMargin = 1.25;
   if (has_room_ || share <= 0 || trace_.events_seen == 0) return;
   has_room_ = true;
@@ -284,7 +280,7 @@ void TraceAssembly::learn(const Batch& batch, Translations& known) {
 
 void TraceAssembly::append_events(const Batch& batch, Translations& known) {
   Events& events = trace_.events;
-  // The details of this batch are already appended.
+  // The details are already appended.
   const auto first_gpu = static_cast<std::uint32_t>(trace_.gpu.size() - batch.gpu.size());
   const auto first_op = static_cast<std::uint32_t>(trace_.ops.size() - batch.ops.size());
   const auto first_sync = static_cast<std::uint32_t>(trace_.syncs.size() - batch.syncs.size());
@@ -379,7 +375,6 @@ void TraceAssembly::append_namings(const Batch& batch, Translations& known) {
     if (naming.what == Naming::What::kProcess) {
       process_names_[pid] = text;
     } else if (std::string& labels = process_labels_[pid]; labels.find(text) == std::string::npos) {
-      // A process may have several labels.
       labels += (labels.empty() ? "" : ", ") + text;
     }
   }
@@ -434,7 +429,7 @@ void TraceAssembly::drop_rows() {
 }
 
 void TraceAssembly::add_base_time() {
-  // Both are within their limits (json_text.h), so sums fit into 64 bits.
+  // Cannot overflow (json_text.h).
   const std::int64_t base = trace_.base_time_ns;
   if (base == 0) return;
   for (std::int64_t& start : trace_.events.start_ns) start += base;
