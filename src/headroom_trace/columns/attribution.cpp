@@ -15,9 +15,7 @@ namespace {
 
 constexpr CategoryMask kLaunchers = mask_of(Category::kRuntime) | mask_of(Category::kDriver);
 
-/// The call of each correlation that some GPU work of one space has. Correlations count the calls of a
-/// program, mostly, and then there is a place for each number from the first to the last; where they lie far
-/// apart they are hashed.
+/// Maps correlations to calls, for one space: an array, or a hash table for sparse numbers.
 class CallsByCorrelation {
  public:
   CallsByCorrelation(const Trace& trace, const ProcessSpaces& spaces, std::uint32_t space) {
@@ -44,7 +42,7 @@ class CallsByCorrelation {
     }
   }
 
-  /// The row of Trace::events of its call, kNone until set; nullptr if no GPU work has the correlation.
+  /// Returns nullptr if no GPU work has the correlation; the call is kNone until set.
   std::uint32_t* find(std::int64_t correlation) {
     if (places_.empty()) {
       const auto found = far_apart_.find(correlation);
@@ -56,7 +54,7 @@ class CallsByCorrelation {
 
  private:
   static constexpr std::uint32_t kNobodyAsks = kNone - 1;
-  /// What lies before the first is far behind the last.
+  /// Numbers below the first wrap beyond the last.
   std::uint64_t place_of(std::int64_t correlation) const {
     return static_cast<std::uint64_t>(correlation) - static_cast<std::uint64_t>(first_);
   }
@@ -82,7 +80,7 @@ std::vector<std::uint32_t> launches(const Trace& trace) {
   for (std::uint32_t i = 0; i < events.size(); ++i) {
     if ((mask_of(events.category[i]) & kLaunchers) == 0) continue;
     std::uint32_t* const call = calls[spaces.of(trace, i)].find(events.correlation[i]);
-    // A runtime call and the driver call inside it may both carry the number: the outer one is the launch.
+    // The driver call inside a runtime call may share the number: the outer one is the launch.
     if (call == nullptr) continue;
     if (*call == kNone || events.duration_ns[i] > events.duration_ns[*call]) *call = i;
   }
@@ -122,8 +120,7 @@ std::vector<std::uint32_t> launching_ops(const Trace& trace, std::span<const std
     if (op.external_id > 0 && trace.events.category[op.event] == Category::kCpuOp)
       by_external_id[spaces.of(trace, op.event)].emplace(op.external_id, op.event);
   }
-  // The nodes of a graph have the external id of the operator under which it was captured. A call of CANN
-  // may have several pieces of work, and is no graph.
+  // Graph nodes have the external id of the capture. A CANN call may launch several kernels.
   const bool may_have_several = trace.writer == Writer::kAscend;
   std::vector<bool> has_work(trace.events.size()), is_graph(trace.events.size());
   for (const std::uint32_t call : launch) {
@@ -150,7 +147,7 @@ std::vector<bool> matmul_or_convolution(const Trace& trace) {
   const std::vector<std::uint32_t> op = launching_ops(trace, launches(trace), parent);
   NameAnswers kernel_says(trace, is_matmul_or_convolution_kernel),
       op_says(trace, is_matmul_or_convolution_op), is_generic(trace, is_generic_kernel);
-  std::vector<std::uint8_t> chain_says(events.size(), 0);  // whether the op, or one above it, multiplies
+  std::vector<std::uint8_t> chain_says(events.size(), 0);
   for (const std::uint32_t of : nesting_order(trace, mask_of(Category::kCpuOp)))
     chain_says[of] = op_says(events.name[of]) || (parent[of] != kNone && chain_says[parent[of]] != 0);
   std::vector<bool> rows(trace.gpu.size(), false);

@@ -11,32 +11,28 @@
 
 namespace headroom::trace {
 
-/// True if the trace has calls of the runtime or driver.
+/// True if the trace has runtime or driver calls.
 bool has_launchers(const Trace& trace);
 
-/// Returns, by row of trace.gpu, the runtime or driver event with the same correlation; kNone if absent. A
-/// graph launch has many rows. Needs kLaunches.
+/// Returns, by row of trace.gpu, the call with the same correlation, or kNone. Needs kLaunches.
 std::vector<std::uint32_t> launches(const Trace& trace);
 
-/// Calls `take` for each call whose name says that it launches work, in the order of Trace::events, and
-/// whether work with its correlation is in the file. Needs kLaunches.
+/// Calls `take` for each launching call, in the order of Trace::events. Needs kLaunches.
 void for_each_launch_call(const Trace& trace,
                           const std::function<void(std::uint32_t call, bool has_work)>& take);
 
-/// Returns, by row of trace.gpu, the innermost cpu_op around its launch, else the op with its external id,
-/// else kNone. `launch` is launches(trace). Needs kLaunches and kOps.
+/// Returns, by row of trace.gpu, the innermost cpu_op around the launch, else the op with its external id,
+/// else kNone. Needs kLaunches and kOps.
 std::vector<std::uint32_t> launching_ops(const Trace& trace, std::span<const std::uint32_t> launch);
-/// Same, for callers that have the parents by at least kCpuOp of launches and ops.
+/// Takes the parents (at least kCpuOp) of launches and ops.
 std::vector<std::uint32_t> launching_ops(const Trace& trace, std::span<const std::uint32_t> launch,
                                          const std::vector<std::uint32_t>& parent);
 
-/// Marks the rows of trace.gpu that are matrix products or convolutions: by the ops above the launch
-/// (aten::mm, aten::convolution...), or by the kernel's name where no op is known (a compiled region, a
-/// graph, a custom op). Generic kernels under such an op (is_generic_kernel), copies and sets do not count.
-/// Needs kLaunches and kOps.
+/// Marks rows of trace.gpu by the ops above the launch, or by kernel name if no op is known (compiled
+/// regions, graphs, custom ops). Excludes generic kernels, copies and sets. Needs kLaunches and kOps.
 std::vector<bool> matmul_or_convolution(const Trace& trace);
 
-/// Same by kernel names alone; needs only the GPU work.
+/// Marks rows by kernel name; needs only the GPU work.
 std::vector<bool> matmul_or_convolution_by_name(const Trace& trace);
 
 }  // namespace headroom::trace

@@ -27,7 +27,7 @@ std::vector<std::uint32_t> parents_in(const Trace& trace, std::span<const std::u
 
 std::vector<std::uint32_t> nesting_order(const Trace& trace, CategoryMask categories) {
   const Events& events = trace.events;
-  // Thread by thread in file order; the counts give the starts.
+  // Counting sort by thread.
   std::vector<std::size_t> end(trace.threads.size(), 0);
   std::size_t count = 0;
   const auto is_wanted = [&](std::uint32_t event) {
@@ -43,7 +43,7 @@ std::vector<std::uint32_t> nesting_order(const Trace& trace, CategoryMask catego
   for (std::uint32_t event = 0; event < events.size(); ++event) {
     if (is_wanted(event)) order[end[events.thread[event]]++] = event;
   }
-  // Of two that begin and end together the first in the file stays the first.
+  // Stable.
   const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
     if (events.start_ns[a] != events.start_ns[b]) return events.start_ns[a] < events.start_ns[b];
     return events.duration_ns[a] > events.duration_ns[b];

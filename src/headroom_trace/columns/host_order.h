@@ -19,31 +19,26 @@ inline constexpr CategoryMask kOnCpu = mask_of(Category::kRuntime) | mask_of(Cat
                                        mask_of(Category::kCpuOp) | mask_of(Category::kUserAnnotation) |
                                        mask_of(Category::kPython);
 
-/// The events of the host, nested by time on each thread. The parent of an event is the innermost one that is
-/// open when it begins, also if the event outlives it: profilers write such pairs. A moment belongs to the
-/// open event that began last, so that no moment of a thread counts twice.
+/// Host events nested by time on each thread. The parent is the innermost event open at the start, even if it
+/// ends first. A moment belongs to the open event that began last.
 struct HostOrder {
-  std::vector<std::uint32_t>
-      events;  ///< by thread and start; enclosing events come before those they enclose
-  std::vector<std::uint32_t> parent;  ///< by row of Trace::events: another of the events, or kNone
+  std::vector<std::uint32_t> events;  ///< by thread and start; enclosing events first
+  std::vector<std::uint32_t> parent;  ///< by row of Trace::events; or kNone
 };
 HostOrder host_order(const Trace& trace, CategoryMask categories = kOnCpu);
 
-/// Returns the events of these categories in the order of HostOrder::events.
 std::vector<std::uint32_t> nesting_order(const Trace& trace, CategoryMask categories);
 
-/// Returns, for each event whose category is in `of`, its parent among the events of `categories`; else
-/// kNone.
+/// Returns, for events of a category in `of`, the parent among `categories`, or kNone.
 std::vector<std::uint32_t> parents(const Trace& trace, CategoryMask categories, CategoryMask of = kOnCpu);
 
-/// True if most of the event lies in one that was open when it began. A launch may end a little after its
-/// operator, by another clock; a step goes on long after the function that began it.
+/// True if at least half of the event lies in `around`. A launch may slightly outlive its operator (clock
+/// differences).
 inline bool is_mostly_in(const Events& events, std::uint32_t event, std::uint32_t around) {
   return events.end_ns(around) >= events.start_ns[event] + events.duration_ns[event] / 2;
 }
 
-/// Calls take(span, event) for the times in which each event is the innermost, thread by thread in order of
-/// time.
+/// Calls take(span, event) while the event is innermost, by thread and time.
 template <typename Take>
 void for_each_innermost(const Trace& trace, const HostOrder& host, Take take) {
   const Events& events = trace.events;
@@ -66,7 +61,7 @@ void for_each_innermost(const Trace& trace, const HostOrder& host, Take take) {
   go_on(std::numeric_limits<std::int64_t>::max());
 }
 
-/// Returns, by row of Trace::events, the time in which each is the innermost, ns.
+/// ns by event.
 std::vector<std::int64_t> self_times(const Trace& trace, const HostOrder& host);
 
 }  // namespace headroom::trace

@@ -21,11 +21,11 @@ std::string without(std::string_view text, std::string_view part) {
   return out += text;
 }
 
-/// What is outside of all <> and (). A closing bracket takes back everything since its partner.
+/// A closing bracket removes everything since its partner.
 std::string outside_of_brackets(std::string_view text) {
   std::string out;
-  std::string open;                  // the brackets that wait for their partner
-  std::vector<std::size_t> lengths;  // of `out` before each
+  std::string open;
+  std::vector<std::size_t> lengths;
   for (const char c : text) {
     if (c == '<' || c == '(') {
       open += c;
@@ -45,8 +45,7 @@ std::string outside_of_brackets(std::string_view text) {
   return out;
 }
 
-/// What a loop over elements or a reduction of PyTorch's does, by its template arguments: "AddFunctor",
-/// "direct_copy_kernel_cuda", "MeanOps"; empty where they do not tell.
+/// "AddFunctor", "direct_copy_kernel_cuda", "MeanOps"; empty if unknown.
 std::string_view functor_of(std::string_view name) {
   constexpr std::string_view kEndings[] = {"Functor", "_kernel_cuda", "Ops"};
   const auto is_of_name = [](char c) { return is_digit(c) || c == '_' || (c | 0x20) >= 'a'; };
@@ -65,21 +64,19 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// `part` is in lower case.
+/// `part` must be lower case.
 bool contains_lower(std::string_view text, std::string_view part) {
   const auto are_equal = [](char a, char b) { return lower(a) == b; };
   return std::search(text.begin(), text.end(), part.begin(), part.end(), are_equal) != text.end();
 }
 
-/// Communication libraries by parts of their kernel names: NCCL (also symmetric kernels), RCCL, HCCL (hcom_
-/// are its operations), oneCCL, BKCL, MSCCL and MSCCL++, DeepEP and its relatives (plain and mangled),
+/// NCCL, RCCL, HCCL (hcom_), oneCCL, BKCL, MSCCL and MSCCL++, DeepEP and relatives (plain and mangled),
 /// NVSHMEM, rocSHMEM, Intel SHMEM, userbuffers of Transformer Engine and TensorRT-LLM.
 constexpr std::array<std::string_view, 16> kLibraries{
     "nccl",    "rccl",     "hccl",          "hcom_",         "oneccl",       "bkcl",
     "msccl",   "deep_ep",  "ep::internode", "ep::intranode", "ep9internode", "ep9intranode",
     "nvshmem", "rocshmem", "ishmem",        "userbuffers"};
-/// Collectives by operation, as custom kernels of vLLM, SGLang, FlashInfer, TensorRT-LLM, AITER and symmetric
-/// memory are named.
+/// vLLM, SGLang, FlashInfer, TensorRT-LLM, AITER and symmetric memory.
 constexpr std::array<std::string_view, 15> kCollectives{
     "all_reduce",         "allreduce",  "reduce_scatter", "reducescatter", "all_gather",
     "allgather",          "all_to_all", "alltoall",       "all2all",       "cross_device_reduce",
@@ -109,8 +106,7 @@ std::optional<KernelCategory> first_of(std::span<const NamePart> parts, std::str
 
 using enum KernelCategory;
 
-// Of each list the first part that is in the name counts. In a name's template arguments are functors and
-// types of all kinds, so that these are held against what stands before them...
+// The first match counts. These match only the name before its template arguments...
 constexpr NamePart kBaseParts[] = {
     {"multi_tensor", kOptimizer}, {"fused_adam", kOptimizer},     {"adam_", kOptimizer},
     {"fused_sgd", kOptimizer},    {"adagrad_kernel", kOptimizer}, {"optimizer", kOptimizer},
@@ -119,7 +115,7 @@ constexpr NamePart kBaseParts[] = {
     {"catarray", kMemory},        {"nchwtonhwc", kMemory},        {"nhwctonchw", kMemory},
     {"transpose", kMemory},       {"reshape_and_cache", kMemory}, {"concat_and_cache", kMemory},
     {"permute", kMemory},         {"fillbuffer", kMemory}};
-// ...and these against all of it.
+// ...and these the whole name.
 constexpr NamePart kParts[] = {
     {"fmha", kAttention},           {"flash_fwd", kAttention},      {"flash_bwd", kAttention},
     {"flashattn", kAttention},      {"flash_attn", kAttention},     {"flashmla", kAttention},
@@ -130,7 +126,6 @@ constexpr NamePart kParts[] = {
     {"layernorm", kNormalisation},  {"group_norm", kNormalisation}, {"groupnorm", kNormalisation},
     {"rms_norm", kNormalisation},   {"rmsnorm", kNormalisation},    {"rowwisemoments", kNormalisation},
     {"gammabeta", kNormalisation},  {"ln_fwd", kNormalisation},     {"ln_bwd", kNormalisation}};
-// Parts of names that make a product a convolution.
 constexpr std::string_view kConvolutions[] = {"conv",     "wgrad",  "dgrad",  "fprop",
                                               "winograd", "cudnn_", "im2col", "col2im"};
 constexpr NamePart kGenericParts[] = {{"im2col", kConvolution},
@@ -171,7 +166,7 @@ constexpr NamePart kOpParts[] = {
     {"convolution", kConvolution},  {"softmax", kReduction},        {"nll_loss", kReduction},
     {"cross_entropy", kReduction}};
 
-/// An Inductor loop: its name lists the fused operators. With the root of a mean it is a normalisation.
+/// Classifies by the fused operators in the name; rsqrt of a mean is a normalisation.
 std::optional<KernelCategory> inductor_category(std::string_view lower) {
   if (!lower.starts_with("triton_")) return std::nullopt;
   if (lower.starts_with("triton_tem_") && contains(lower, "attention")) return kAttention;
@@ -181,13 +176,12 @@ std::optional<KernelCategory> inductor_category(std::string_view lower) {
   return std::nullopt;
 }
 
-/// What loops over elements, or sums, for whoever asks.
 bool is_generic(KernelCategory category, std::string_view name) {
   if (category == kMemory) return is_generic_kernel(name);
   return category == kElementwise || category == kReduction || category == kOther;
 }
 
-/// Returns the category of the innermost operator around `op`, itself included, that has one.
+/// Returns the category of `op` or its innermost ancestor that has one.
 std::optional<KernelCategory> category_above(
     const Trace& trace, std::uint32_t op, const std::vector<std::uint32_t>& parent,
     std::vector<std::optional<std::optional<KernelCategory>>>& known) {
@@ -231,7 +225,7 @@ KernelType kernel_type(std::string_view name) {
       name.find("__amd_rocclr_copyBuffer") != std::string_view::npos) {
     return KernelType::kMemory;
   }
-  // Inductor names its fused loops after all that they follow, collectives among it.
+  // Fused loops are named after preceding ops, even collectives.
   if (name.starts_with("triton_") && name.find("_fused_") != std::string_view::npos)
     return KernelType::kCompute;
   const bool is_communication = contains_any(name, kLibraries) || contains_any(name, kCollectives);
@@ -270,7 +264,7 @@ std::string kernel_base_name(std::string_view name) {
   if (name.starts_with(kVoid)) name.remove_prefix(kVoid.size());
   if (!name.starts_with("_Z")) return std::string(name.substr(0, name.find('<')));
   name.remove_prefix(name.starts_with("_ZN") ? 3 : 2);
-  // <length><identifier>, again and again; template arguments begin with an I.
+  // <length><identifier>...; template arguments begin with I.
   std::string base;
   std::size_t length = 0;
   for (const char* at = name.data(); at != name.data() + name.size(); at += length) {
@@ -303,7 +297,7 @@ bool is_matmul_or_convolution_kernel(std::string_view name) {
                                                        "fused_moe_kernel", "xmma"};
   if (contains_any(name, kNever) || is_generic_kernel(name)) return false;
   if (name.starts_with("triton_")) {
-    // Inductor names its fused loops after the ops that they follow; only its templates multiply.
+    // Fused loops are named after preceding ops; only templates multiply.
     constexpr std::array<std::string_view, 3> kProducts{"mm", "conv", "matmul"};
     return (name.starts_with("triton_tem_") || name.starts_with("triton_mm") ||
             name.starts_with("triton_bmm")) &&

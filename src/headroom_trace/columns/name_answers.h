@@ -9,7 +9,7 @@
 
 namespace headroom::trace {
 
-/// A question about a name, answered once for each.
+/// A cached predicate of names.
 class NameAnswers {
  public:
   NameAnswers(const Trace& trace, bool (*question)(std::string_view))

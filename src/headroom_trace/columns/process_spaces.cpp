@@ -17,16 +17,15 @@ namespace {
 
 constexpr std::uint32_t kNoProcess = kNone;
 
-/// A process of the file.
 struct SpaceProcess {
   std::uint32_t first_event = kNone;
   bool has_calls = false, has_work = false;
-  std::optional<std::int64_t> rank;  ///< by its name
+  std::optional<std::int64_t> rank;
 };
 
 struct SpaceProcesses {
   std::vector<SpaceProcess> all;
-  std::vector<std::uint32_t> of_thread;  ///< by row of Trace::threads
+  std::vector<std::uint32_t> of_thread;
 };
 
 std::optional<std::int64_t> rank_of_process(std::string_view name) {
@@ -86,7 +85,7 @@ std::vector<CorrelatedEvent> correlated(const Trace& trace, const SpaceProcesses
   return found;
 }
 
-/// How many pieces of work of a process begin after a call of a host with their correlation, by both.
+/// By device and host process: the number of works that begin after a call with their correlation.
 using SharedCorrelations = std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t>;
 
 SharedCorrelations shared_correlations(const Trace& trace, const SpaceProcesses& processes) {
@@ -103,7 +102,7 @@ SharedCorrelations shared_correlations(const Trace& trace, const SpaceProcesses&
   return shared;
 }
 
-/// The host of each process of a device; kNoProcess where nothing tells.
+/// kNoProcess if unknown.
 std::vector<std::uint32_t> hosts_of(const Trace& trace, const SpaceProcesses& processes,
                                     std::span<const std::uint32_t> in_order) {
   const auto shared = shared_correlations(trace, processes);
@@ -114,10 +113,10 @@ std::vector<std::uint32_t> hosts_of(const Trace& trace, const SpaceProcesses& pr
     if (one.has_calls) host[process] = process;
     if (one.has_work && !one.has_calls) devices.push_back(process);
   }
-  // Ranks of one program have the same correlations, and then the hosts are as good as equal.
+  // Ranks of one program have almost equal correlations.
   const auto equals = [&](std::uint32_t device) {
     std::size_t best = 0;
-    std::vector<std::pair<std::uint32_t, std::size_t>> counts;  // of hosts, in the order of the file
+    std::vector<std::pair<std::uint32_t, std::size_t>> counts;
     for (const std::uint32_t process : in_order) {
       const auto found = shared.find({device, process});
       if (found == shared.end()) continue;
@@ -135,7 +134,7 @@ std::vector<std::uint32_t> hosts_of(const Trace& trace, const SpaceProcesses& pr
     if (hosts.size() == 1) host[device] = hosts.front();
     if (hosts.size() > 1) undecided.push_back(device);
   }
-  // A file behind the other: each device after its host. Else both are in the order of the ranks.
+  // In concatenated files each device follows its host; otherwise both are in rank order.
   const auto last_before = [&](std::uint32_t device, const std::vector<std::uint32_t>& hosts) {
     std::uint32_t last = hosts.front();
     for (const std::uint32_t one : hosts) {
@@ -167,7 +166,7 @@ std::vector<Value> distinct(std::vector<Value> values) {
   return values;
 }
 
-/// By the names of the processes, where all that work or call have a rank in theirs.
+/// Returns nothing unless all working or calling processes name a rank.
 std::optional<ProcessSpaces> spaces_by_name(const SpaceProcesses& processes) {
   std::vector<std::int64_t> ranks;
   for (const SpaceProcess& one : processes.all) {
@@ -191,7 +190,6 @@ ProcessSpaces spaces_by_correlations(const Trace& trace, const SpaceProcesses& p
   }
   std::ranges::sort(in_order, {}, [&](std::uint32_t one) { return processes.all[one].first_event; });
   const std::vector<std::uint32_t> host = hosts_of(trace, processes, in_order);
-  // Only hosts of devices are ranks, in the order of the file.
   std::vector<std::uint32_t> space_of(processes.all.size(), kNone);
   ProcessSpaces spaces{.count = 0};
   const auto has_devices = [&](std::uint32_t process) {
@@ -202,7 +200,7 @@ ProcessSpaces spaces_by_correlations(const Trace& trace, const SpaceProcesses& p
     if (processes.all[process].has_calls && has_devices(process)) space_of[process] = spaces.count++;
   }
   if (spaces.count < 2) return {};
-  // What neither works nor calls belongs to the rank that it comes after.
+  // Other processes belong to the preceding rank.
   std::uint32_t last = 0;
   for (const std::uint32_t process : in_order) {
     if (space_of[process] == kNone && host[process] != kNoProcess)

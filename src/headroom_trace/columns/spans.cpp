@@ -77,7 +77,7 @@ std::int64_t length_within(const Spans& spans, Span window) {
 
 std::vector<std::int64_t> time_by_combination(std::span<const Spans* const> sets) {
   std::vector<std::int64_t> time(std::size_t{1} << sets.size(), 0);
-  std::vector<std::size_t> next(sets.size(), 0);  // edge 2 i opens span i of the set, 2 i + 1 closes it
+  std::vector<std::size_t> next(sets.size(), 0);  // edge 2 i opens span i, 2 i + 1 closes it
   std::size_t on = 0;
   std::int64_t from = 0;
   for (;;) {

@@ -9,11 +9,10 @@
 
 namespace headroom::trace {
 
-/// Sorts a sequence of sorted runs (such as the columns of a file: operators, then calls; stream by stream)
-/// by merging them. One pass if already sorted. Stable. O(n log n).
+/// Merges sorted runs. Stable; one pass if already sorted; O(n log n).
 template <typename Value, typename Before>
 void merge_runs(std::span<Value> values, Before before) {
-  std::vector<std::size_t> ends;  // of the runs
+  std::vector<std::size_t> ends;
   for (std::size_t at = 1; at < values.size(); ++at) {
     if (before(values[at], values[at - 1])) ends.push_back(at);
   }
@@ -24,7 +23,7 @@ void merge_runs(std::span<Value> values, Before before) {
       if (run + 1 < ends.size()) {
         const auto middle = values.begin() + static_cast<std::ptrdiff_t>(ends[run]);
         const auto last = values.begin() + static_cast<std::ptrdiff_t>(ends[run + 1]);
-        // Pieces that follow each other in time overlap at their ends only.
+        // Runs mostly overlap only at their ends.
         const auto from =
             std::upper_bound(values.begin() + static_cast<std::ptrdiff_t>(start), middle, *middle, before);
         if (from != middle)
@@ -37,28 +36,28 @@ void merge_runs(std::span<Value> values, Before before) {
   }
 }
 
-/// Half-open time [start, end), nanoseconds.
+/// [start, end), nanoseconds.
 struct Span {
   std::int64_t start = 0, end = 0;
   bool operator==(const Span&) const = default;
 };
 
-/// A set of times: ordered, non-empty, disjoint spans that do not touch. merged() makes one.
+/// Ordered, non-empty, disjoint, not touching.
 using Spans = std::vector<Span>;
 
-/// Returns the union of any spans. Empty and reversed ones are dropped.
+/// Drops empty and reversed spans.
 Spans merged(std::vector<Span> spans);
-/// Total time, ns.
+/// ns
 std::int64_t length(const Spans& spans);
 Spans unite(const Spans& a, const Spans& b);
 Spans intersect(const Spans& a, const Spans& b);
 /// Returns a without b.
 Spans subtract(const Spans& a, const Spans& b);
-/// Returns how much of the set lies in the window, ns. O(log n + spans inside).
+/// ns; O(log n + spans inside).
 std::int64_t length_within(const Spans& spans, Span window);
 
-/// Takes up to 16 non-null sets. Element m of the result (size 2^n) is the time in which exactly the sets of
-/// the bits of m are on, ns (bit i: sets[i]); element 0 stays 0. The elements sum to the length of the union.
+/// Takes up to 16 non-null sets. Element m of the result (size 2^n): time, ns, covered by exactly the sets of
+/// the bits of m; element 0 is 0.
 std::vector<std::int64_t> time_by_combination(std::span<const Spans* const> sets);
 
 }  // namespace headroom::trace

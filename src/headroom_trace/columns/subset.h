@@ -8,8 +8,7 @@
 
 namespace headroom::trace {
 
-/// The trace with the marked events only, and what belongs to them. Memory events and arrows stay, and what
-/// the reader counted.
+/// Keeps all memory events, flows and reader counts.
 Trace subset(const Trace& trace, const std::vector<bool>& is_kept);
 
 }  // namespace headroom::trace

@@ -10,7 +10,7 @@
 namespace headroom::trace {
 namespace {
 
-/// A cursor over JSON lists of lists of numbers. Every step returns whether it matched.
+/// Steps return whether they matched.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : text_(text) {}
@@ -33,7 +33,6 @@ class Cursor {
     text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
     return number;
   }
-  /// A text without its quotes.
   std::optional<std::string_view> take_text() {
     if (!take('"')) return std::nullopt;
     for (std::size_t i = 0; i < text_.size(); ++i) {
@@ -60,7 +59,6 @@ class Cursor {
   std::string_view text_;
 };
 
-/// Reads a list of elements, each with `take_element`.
 template <typename TakeElement>
 bool take_list(Cursor& cursor, TakeElement&& take_element) {
   if (!cursor.take('[')) return false;
@@ -79,7 +77,6 @@ bool take_shape(Cursor& cursor, Shape& shape) {
   });
 }
 
-/// A shape, or a list of shapes.
 bool take_argument(Cursor& cursor, TensorArgument& argument) {
   Cursor ahead = cursor;
   argument.is_list = ahead.take('[') && ahead.is_next('[');
@@ -126,7 +123,6 @@ double element_bytes(std::string_view type) {
                                      Entry{"ComplexDouble", 16},
                                      Entry{"c10::complex<c10::Half>", 4},
                                      Entry{"ComplexHalf", 4}};
-  // c10::Float8_e4m3fn, Float8_e5m2fnuz, Float8_e8m0fnu...
   if (type.starts_with("c10::Float8_") || type.starts_with("Float8_")) return 1;
   const auto found = std::ranges::find(kTypes, type, &Entry::first);
   return found == kTypes.end() ? 0 : found->second;

@@ -31,7 +31,7 @@ NameId Names::intern(std::string_view text) {
   const std::uint64_t hash = hash_of(text);
   NameId& slot = slots_[slot_of(text, hash)];
   if (slot != kNoName) return slot;
-  // Texts share blocks that are never moved: a string that is reallocated would leave views of it dangling.
+  // Reallocation would leave views dangling.
   constexpr std::size_t kBlockBytes = 64 << 10;
   if (blocks_.empty() || blocks_.back().capacity() - blocks_.back().size() < text.size()) {
     blocks_.emplace_back().reserve(std::max(kBlockBytes, text.size()));

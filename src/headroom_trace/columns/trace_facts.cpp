@@ -18,9 +18,9 @@
 namespace headroom::trace {
 namespace {
 
-/// A clock that counts from boot or from the profiler's start is far below PyTorch's years.
+/// Other clocks (since boot or profiler start) are far below.
 bool is_since_1970(std::int64_t ns) {
-  constexpr std::int64_t kYear = 31'556'952'000'000'000;  // mean, of the Gregorian calendar
+  constexpr std::int64_t kYear = 31'556'952'000'000'000;
   return ns > (2015 - 1970) * kYear && ns < (2100 - 1970) * kYear;
 }
 
@@ -32,7 +32,7 @@ std::uint64_t file_time_s(const std::string& path) {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(since).count());
 }
 
-/// Longer numbers are times, process ids and sizes.
+/// Longer numbers are times, process ids, sizes.
 constexpr std::size_t kMostDigits = 5;
 
 std::optional<std::int64_t> number_at(std::string_view text) {
@@ -42,7 +42,7 @@ std::optional<std::int64_t> number_at(std::string_view text) {
   return to_integer(text.substr(0, digits));
 }
 
-/// The number after a word: "frank3" and "workers_4" have none.
+/// Excludes "frank3" and "workers_4".
 std::optional<std::int64_t> number_after_word(std::string_view name, std::string_view word) {
   for (std::size_t at = name.rfind(word); at != std::string_view::npos;
        at = at == 0 ? std::string_view::npos : name.rfind(word, at - 1)) {
@@ -55,8 +55,7 @@ std::optional<std::int64_t> number_after_word(std::string_view name, std::string
   return std::nullopt;
 }
 
-/// "{host}_{process id}.{time}.pt.trace.json", from PyTorch's tensorboard_trace_handler. Hosts are called
-/// anything, "worker-7" too.
+/// Matches "{host}_{process id}.{time}.pt.trace.json" of PyTorch's tensorboard_trace_handler.
 bool is_of_trace_handler(std::string_view name) {
   const std::size_t end = name.find(".pt.trace.json");
   if (end == std::string_view::npos) return false;
@@ -67,7 +66,7 @@ bool is_of_trace_handler(std::string_view name) {
   return time.size() > kMostDigits && std::ranges::all_of(time, is_digit);
 }
 
-/// The parts of a file's name: its numbers, and the rest with a # for each of them.
+/// "#" stands for a number in `rest`.
 struct NameParts {
   std::string rest;
   std::vector<std::string_view> numbers;
@@ -89,8 +88,7 @@ NameParts parts_of(std::string_view name) {
   return parts;
 }
 
-/// The traces without a rank, each with the number in which alone their names differ; empty where there is
-/// no such number.
+/// Returns the unranked traces with the only number in which their names differ, or nothing.
 std::vector<std::pair<std::size_t, std::int64_t>> numbers_that_differ(std::span<const TraceFacts> traces) {
   std::vector<std::pair<std::size_t, std::int64_t>> found;
   std::vector<std::string> names;
@@ -121,10 +119,9 @@ std::vector<std::pair<std::size_t, std::int64_t>> numbers_that_differ(std::span<
   return place ? found : std::vector<std::pair<std::size_t, std::int64_t>>();
 }
 
-/// A trace that names no rank, or did not get the one that it names.
 struct Placed {
   const TraceFacts* trace;
-  const TraceFacts* owner;  ///< holder of the rank that it names; null: names none
+  const TraceFacts* owner;  ///< of the claimed rank, or null
   std::int64_t rank;
 };
 
@@ -148,7 +145,6 @@ std::string untold_text(const Placed& first, std::size_t count) {
                      first.trace->source, first.rank);
 }
 
-/// One sentence per kind, for any number of files.
 std::vector<std::string> notes_of(std::span<const Placed> placed) {
   const Placed* shared = nullptr;
   const Placed* untold = nullptr;
@@ -164,10 +160,9 @@ std::vector<std::string> notes_of(std::span<const Placed> placed) {
   return notes;
 }
 
-/// Files that say the same rank, each with another one in its name: they go by their names. Only where no
-/// other file says one of these.
+/// Files claiming the same rank take the ranks in their names, unless claimed by others.
 struct NamedRanks {
-  std::vector<std::optional<std::int64_t>> ranks;  ///< by trace
+  std::vector<std::optional<std::int64_t>> ranks;
   std::vector<std::string> notes;
 };
 
