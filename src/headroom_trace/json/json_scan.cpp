@@ -12,7 +12,7 @@ bool is_operator(char c) {
   return c == '{' || c == '}' || c == '[' || c == ']' || c == ':' || c == ',';
 }
 
-/// A quote ends a string if the next token can follow a string; otherwise it is part of the text.
+/// A quote not followed by one of these is part of the string.
 bool can_follow_string(char c) {
   return c == ',' || c == ':' || c == '}' || c == ']';
 }
@@ -142,7 +142,7 @@ std::size_t after_space(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// Returns the last character before `at` that is not white space and moves `at` to it; 0 if there is none.
+/// Moves `at` back to the last non-space character and returns that, or 0.
 char before_space(std::string_view text, std::size_t& at) {
   while (at > 0) {
     if (!is_json_space(text[--at])) return text[at];
@@ -150,7 +150,6 @@ char before_space(std::string_view text, std::size_t& at) {
   return '\0';
 }
 
-/// What must stand before the brace: the stricter, the more certain.
 enum class Before { kEventAndComma, kComma };
 
 bool is_boundary(std::string_view text, std::size_t brace, Before before) {
@@ -215,7 +214,7 @@ std::size_t ValueSkip::take(std::string_view piece) {
     const char c = piece[at];
     const bool ends_scalar = depth_ == 0 && has_begun_;
     if (c == '}' || c == ']') {
-      // A closing bracket cannot begin a value, and does not belong to the scalar that it ends.
+      // A closing bracket ends a top-level scalar but does not belong to it.
       if (depth_ == 0) is_over_ = true;
       if (depth_ == 0) return at;
       is_over_ = --depth_ == 0;
@@ -255,7 +254,7 @@ std::size_t last_boundary(std::string_view text) {
 
 void JsonSyntax::take(std::string_view piece) {
   if (fault_) return;
-  // RFC 8259 lets parsers ignore a byte order mark, and most do.
+  // RFC 8259 lets parsers ignore a byte order mark.
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   std::size_t at = offset_ == 0 && piece.starts_with(kMark) ? kMark.size() : 0;
   for (; at < piece.size(); ++at) {
@@ -396,7 +395,7 @@ const char* JsonSyntax::in_text(unsigned char c) {
   return nullptr;
 }
 
-/// Table 3-7 of the Unicode standard.
+/// Unicode standard, table 3-7.
 const char* JsonSyntax::start_character(unsigned char c) {
   if (c < 0xC2 || c > 0xF4) return "bytes that are no UTF-8";
   left_ = c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;

@@ -25,7 +25,6 @@ std::optional<Number> converted(std::string_view text, int base = 10) {
   return value;
 }
 
-/// For exponents and more digits than fit: rare, so slow but exact to 64 bits.
 std::optional<std::int64_t> scaled_slowly(std::string_view text) {
   const std::string copy(text);
   char* end = nullptr;
@@ -52,14 +51,12 @@ void append_utf8(std::string& out, std::uint32_t code) {
   byte(0x80 | (code & 0x3F));
 }
 
-/// The four hexadecimal digits after "\u" at the front of `text`, if they are there.
 std::optional<std::uint32_t> unicode_unit(std::string_view text) {
   if (text.size() < 6 || !text.starts_with("\\u")) return std::nullopt;
   return converted<std::uint32_t>(text.substr(2, 4), 16);
 }
 
-/// Appends the character of the escape at the front of `text`. Returns the bytes it takes, 0 for a bad
-/// escape.
+/// Returns the bytes consumed; 0 for a bad escape.
 std::size_t unescape(std::string_view text, std::string& out) {
   if (text.size() < 2) return 0;
   static constexpr std::string_view kLetters = "\"\\/bfnrt", kMeanings = "\"\\/\b\f\n\r\t";

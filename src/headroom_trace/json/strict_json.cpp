@@ -14,7 +14,7 @@
 namespace headroom::trace::readers {
 namespace {
 
-/// The grammar of RFC 8259.
+/// RFC 8259.
 bool is_json_number(std::string_view text) {
   std::size_t at = text.starts_with('-') ? 1 : 0;
   const auto digits = [&] {
@@ -50,7 +50,6 @@ bool is_plain(std::string_view text) {
   });
 }
 
-/// An open array or object, and whether it already has a member.
 struct Level {
   char bracket;
   bool has_members = false;
@@ -70,7 +69,7 @@ class ValueCopy {
   }
 
  private:
-  /// Copies a value (in an object with its key) and the comma after it.
+  /// Copies a value (in an object with its key) and consumes the comma after it.
   bool member() {
     if (!levels_.empty()) {
       if (levels_.back().has_members) out_ += ',';

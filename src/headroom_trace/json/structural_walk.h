@@ -9,14 +9,12 @@
 
 namespace headroom::trace::readers {
 
-/// State of skipping an array or object: the open brackets (up to five) and the kind of the previous token.
-/// One table look-up handles two tokens, because most of a trace is skipped this way and each look-up waits
-/// for the one before it. Wrong or deeper nesting ends it.
+/// State while skipping an array or object: up to five open brackets and the kind of the previous token. One
+/// table look-up handles two tokens, because look-ups are serial. Wrong or deeper nesting stops it.
 using NestingState = std::uint8_t;
 
-/// The open brackets as a number: a leading one, then a bit for each, innermost last, set for objects.
+/// Open brackets: a leading one bit, then one bit each, innermost last, set for objects.
 inline constexpr unsigned kNothingOpen = 1, kMostOpen = 64;
-/// The kind of the previous token.
 inline constexpr unsigned kOtherBefore = 0, kValueBefore = 1, kCommaBefore = 2, kBefores = 3;
 
 inline constexpr NestingState kFirstStop = kMostOpen * kBefores, kClosed = kFirstStop,
@@ -34,7 +32,7 @@ constexpr NestingState state_inside(bool is_object, bool is_after_value, bool is
                                                                            : kOtherBefore);
 }
 
-inline constexpr std::size_t kTokenKinds = 8;  // the last kind is any value
+inline constexpr std::size_t kTokenKinds = 8;
 
 constexpr std::uint8_t token_kind(char token) {
   constexpr char kTokens[kTokenKinds - 1] = {'[', '{', ']', '}', ':', ',', '\0'};
@@ -93,28 +91,28 @@ inline constexpr std::array<NestingState, kTransitions> kNextStates = [] {
   return next;
 }();
 
-/// The state after both tokens; the second is ignored if the first ends the walk.
+/// Ignores the second token if the first ends the walk.
 inline NestingState next_state(NestingState state, char first, char second) {
   const std::size_t pair = kTokenKind[static_cast<unsigned char>(first)] * kTokenKinds +
                            kTokenKind[static_cast<unsigned char>(second)];
   return kNextStates[state * kKindPairs + pair];
 }
 
-/// A position in the tokens of a text (json_scan.h or token_index.h). The tokens end with two more, both the
-/// end of the text, and the text with a readable zero: every walk stops there.
+/// A position in the tokens of a text. The tokens end with the end of the text twice; the zero there stops
+/// every walk.
 struct Walk {
   const char* text = nullptr;
-  const std::uint32_t* at = nullptr;  ///< the current token; nullptr: what was walked over is broken
+  const std::uint32_t* at = nullptr;  ///< nullptr: broken
 
   char token() const { return text[*at]; }
   char next_token() const { return text[at[1]]; }
 };
 
-/// Properties of a token by its first character, as bits, so that walks need no branches.
+/// Token properties as bits, for branch-free walks.
 using Role = std::uint8_t;
 inline constexpr Role kOpens = 1, kCloses = 2, kStartsValue = 4, kEndsValue = 8, kOfObject = 16, kComma = 32,
                       kEnd = 64;
-inline constexpr Role kValue = kStartsValue | kEndsValue;  ///< a number, a word, a string (also a key)
+inline constexpr Role kValue = kStartsValue | kEndsValue;  ///< number, word, string or key
 
 inline constexpr std::array<Role, 256> kRoles = [] {
   std::array<Role, 256> roles{};
@@ -133,7 +131,7 @@ inline Role role_of(const Walk& walk) {
   return kRoles[static_cast<unsigned char>(walk.token())];
 }
 
-/// The scalar or string at the walk; empty for an unterminated string.
+/// Returns the scalar at the walk; empty for an unterminated string.
 inline Raw scalar_at(const Walk& walk) {
   const char* const first = walk.text + walk.at[0];
   const char* last = walk.text + walk.at[1] - 1;
@@ -142,16 +140,16 @@ inline Raw scalar_at(const Walk& walk) {
   return {first, static_cast<std::size_t>(last - first + 1)};
 }
 
-/// past_close for deep nesting or apparent damage.
+/// past_close for deep nesting or damage.
 inline Walk past_any_close(Walk walk, bool is_object, Role before) {
   constexpr std::int64_t kLevels = 64;
   unsigned side_by_side = 0, unmatched = 0;
   std::int64_t depth = 1, deepest = 1;
-  // The brackets around, innermost last, set for objects; the oldest fall out.
+  // Open brackets, innermost last, set for objects; the oldest drop out.
   std::uint64_t around = is_object ? 1 : 0;
   for (;; ++walk.at) {
     const Role role = role_of(walk);
-    // The only branch is at the end: tokens are unpredictable.
+    // Branch only at the end: tokens are unpredictable.
     const unsigned opens = role & 1U, closes = role >> 1U & 1U, of_object = role >> 4U & 1U;
     const auto inside = static_cast<unsigned>(around & 1U);
     side_by_side |= before >> 1U & role & kStartsValue;
@@ -167,10 +165,8 @@ inline Walk past_any_close(Walk walk, bool is_object, Role before) {
   return walk;
 }
 
-/// Skips to after the end of the array or object that the walk is inside; `before` is the role of the
-/// previous token. Broken if there is no end, if brackets do not match, if two values are adjacent without an
-/// operator, or if a bracket stands where an object has a key: then a quote or bracket is missing or extra,
-/// and the rest is meaningless.
+/// Skips past the end of the enclosing array or object; `before`: role of the previous token. Broken if there
+/// is no end, brackets mismatch, values are adjacent, or a bracket replaces a key.
 inline Walk past_close(Walk walk, bool is_object, Role before) {
   NestingState state = state_inside(is_object, (before & kEndsValue) != 0, (before & kComma) != 0);
   const std::uint32_t* at = walk.at;
@@ -179,7 +175,6 @@ inline Walk past_close(Walk walk, bool is_object, Role before) {
   return {walk.text, state == kClosed ? at : at - 1};
 }
 
-/// Skips the value that starts here. Broken as for past_close.
 inline Walk past_value(Walk walk) {
   const Role role = role_of(walk);
   ++walk.at;
@@ -187,7 +182,6 @@ inline Walk past_value(Walk walk) {
   return (role & kOpens) != 0 ? past_close(walk, (role & kOfObject) != 0, role) : Walk{};
 }
 
-/// Skips the value that starts here and returns its bytes in `value`.
 inline Walk take_value(Walk walk, Raw& value) {
   if (role_of(walk) == kValue) {
     value = scalar_at(walk);
@@ -199,14 +193,14 @@ inline Walk take_value(Walk walk, Raw& value) {
   return after;
 }
 
-/// Result of a member callback: the walk after the value, or (is_last) after the whole object.
+/// The walk after the value, or, if is_last, after the whole object.
 struct AfterMember {
   Walk walk;
   bool is_last = false;
 };
 
-/// Walks over the members of the object at the {: calls `on_member(key, walk)` with the walk at the first
-/// token of the value. Tolerates trailing commas. Returns the walk after the }.
+/// Calls `on_member(key, walk)` with the walk at the value. Tolerates trailing commas. Returns the walk after
+/// the }.
 template <typename OnMember>
 inline Walk walk_object(Walk walk, OnMember on_member) {
   ++walk.at;

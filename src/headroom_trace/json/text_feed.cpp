@@ -59,7 +59,7 @@ Scan TextFeed::scan_whole(std::size_t most) {
   for (;;) {
     structurals.clear();
     const Scan scan = scan_value(text(), 0, structurals);
-    // A number may continue in text that has not been read yet.
+    // A number may continue in unread text.
     const bool may_go_on = scan.end == Scan::End::kOpen || scan.at == text().size();
     if (!may_go_on || text().size() > most || !grow()) return scan;
   }
@@ -110,7 +110,7 @@ void JsonDescent::skip() {
   }
 }
 
-/// Returns whether the list has ended; otherwise skips the comma before the next element.
+/// Skips the comma unless the list has ended.
 bool JsonDescent::ends_list(char close, bool& is_first) {
   if (!damage_.empty()) return true;
   const int next = feed_.peek();
@@ -128,7 +128,6 @@ bool JsonDescent::ends_list(char close, bool& is_first) {
       return true;
     }
     feed_.consume(1);
-    // A trailing comma is tolerated.
     if (feed_.peek() == close) {
       feed_.consume(1);
       return true;

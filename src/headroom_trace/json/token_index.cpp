@@ -14,8 +14,7 @@ namespace headroom::trace::readers {
 
 namespace {
 
-/// simdjson's implementation for this CPU. The library is loaded with the first trace, not at program start:
-/// the rest is virtual functions of the object returned.
+/// Loads simdjson with the first trace; everything else is virtual functions of the result.
 const simdjson::implementation& implementation() {
   using Get = decltype(&simdjson::get_active_implementation);
   static const Get get = [] {
