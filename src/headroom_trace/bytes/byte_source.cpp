@@ -38,7 +38,6 @@ class MemorySource : public ByteSource {
   std::size_t done_ = 0;
 };
 
-/// A source with some bytes put back in front of it.
 class PrefixedSource : public ByteSource {
  public:
   PrefixedSource(std::string prefix, std::unique_ptr<ByteSource> rest)

@@ -10,7 +10,6 @@
 
 namespace headroom::trace::readers {
 
-/// A stream of bytes.
 class ByteSource {
  public:
   ByteSource() = default;
@@ -18,39 +17,38 @@ class ByteSource {
   ByteSource& operator=(const ByteSource&) = delete;
   virtual ~ByteSource() = default;
 
-  /// Reads up to `room` bytes (more than 0) and returns how many; 0 only at the end.
+  /// Reads up to `room` > 0 bytes; returns 0 only at the end.
   virtual std::size_t read(char* into, std::size_t room) = 0;
 
-  /// Bytes of the file read so far, and its size; 0 if not known.
+  /// Bytes of the file read so far, and its size (0: unknown).
   virtual std::uint64_t done() const = 0;
   virtual std::uint64_t size() const = 0;
-  /// Why the stream is truncated ("its gzip data are damaged"); empty if it is not.
+  /// Why the stream is truncated, or empty.
   virtual std::string damage() const { return {}; }
 };
 
-/// Opens a file or pipe without unpacking it. Throws Error naming the path: missing, a folder, not readable.
+/// Accepts pipes. Throws Error naming the path.
 std::unique_ptr<ByteSource> open_file(const std::filesystem::path& path);
 
-/// The library to use: ISA-L where it is installed, or always zlib (the tests' reference).
+/// kFastest: ISA-L if installed. kZlib: reference in tests.
 enum class Unpacking { kFastest, kZlib };
-/// Unpacks gzip data; concatenated streams are joined.
+/// Unpacks gzip data; joins concatenated streams.
 std::unique_ptr<ByteSource> unpack_gzip(std::unique_ptr<ByteSource> packed,
                                         Unpacking by = Unpacking::kFastest);
 std::unique_ptr<ByteSource> unpack_zstd(std::unique_ptr<ByteSource> packed);
-/// Unpacks raw deflate data (no header), up to the end of the stream.
+/// Unpacks one stream without a header.
 std::unique_ptr<ByteSource> unpack_deflate(std::unique_ptr<ByteSource> packed);
 
-/// Opens the first member of a zip file whose name says that it is JSON, else the first member. Throws Error
-/// naming the path.
+/// Opens the first member named as JSON, else the first. Throws Error naming the path.
 std::unique_ptr<ByteSource> open_zip_member(const std::filesystem::path& path);
 
-/// Reads text in memory, which must outlive the source.
+/// `text` must outlive the source.
 std::unique_ptr<ByteSource> from_memory(std::string_view text);
 
-/// Opens a file and unpacks it if its first bytes are those of gzip, zstd or zip.
+/// Opens a file; detects gzip, zstd and zip by content.
 std::unique_ptr<ByteSource> open_json(const std::filesystem::path& path);
 
-/// A source whose first bytes can be looked at before reading starts.
+/// A source whose first bytes can be inspected before reading.
 class PeekedSource : public ByteSource {
  public:
   PeekedSource(std::unique_ptr<ByteSource> source, std::size_t most);
@@ -58,7 +56,7 @@ class PeekedSource : public ByteSource {
   std::string_view first() const { return first_; }
 
   std::size_t read(char* into, std::size_t room) override;
-  // The bytes looked at count as read: their position in a packed file is not known.
+  // Includes the inspected bytes.
   std::uint64_t done() const override { return source_->done(); }
   std::uint64_t size() const override { return source_->size(); }
   std::string damage() const override { return source_->damage(); }
@@ -69,7 +67,6 @@ class PeekedSource : public ByteSource {
   std::size_t given_ = 0;
 };
 
-/// A file that can be read from any offset.
 class FileSource : public ByteSource {
  public:
   /// Throws Error naming the path.
@@ -80,7 +77,7 @@ class FileSource : public ByteSource {
   std::uint64_t done() const override { return done_; }
   std::uint64_t size() const override { return size_; }
 
-  /// Continues at `offset` and ends `length` bytes later. Not for pipes.
+  /// Limits reading to `length` bytes from `offset`. Not for pipes.
   void restrict_to(std::uint64_t offset, std::uint64_t length);
   bool is_pipe() const { return is_pipe_; }
 

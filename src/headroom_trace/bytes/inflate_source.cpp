@@ -20,14 +20,13 @@ namespace {
 
 enum class Form { kGzip, kDeflate };
 
-/// The result of one step of unpacking.
 struct Step {
-  std::size_t taken = 0, given = 0;  ///< bytes consumed (packed) and produced (unpacked)
-  bool is_end = false;               ///< end of the stream
-  const char* damage = nullptr;      ///< zlib's message; null if there is no damage
+  std::size_t taken = 0, given = 0;
+  bool is_end = false;
+  const char* damage = nullptr;  ///< zlib's message, or null
 };
 
-/// Unpacks one stream after another. The two implementations differ in speed only.
+/// Unpacks streams one by one.
 class Inflater {
  public:
   Inflater() = default;
@@ -53,7 +52,6 @@ class ZlibInflater : public Inflater {
 
   void start_next_stream() override { inflateReset(&stream_); }
   Step step(const char* packed, std::size_t size, char* into, std::size_t room) override {
-    // zlib does not write to its input.
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed));
     stream_.avail_in = at_most_32_bits(size);
     stream_.next_out = reinterpret_cast<Bytef*>(into);
@@ -72,7 +70,7 @@ class ZlibInflater : public Inflater {
 
 #ifdef HEADROOM_ISAL
 
-/// ISA-L takes half of zlib's time. It is loaded with the first packed trace, not at program start.
+/// Half of zlib's time; loaded with the first packed trace.
 struct Isal {
   decltype(&isal_inflate_init) init = nullptr;
   decltype(&isal_inflate_reset) reset = nullptr;
@@ -126,7 +124,6 @@ class IsalInflater : public Inflater {
   }
 
   Step step(const char* packed, std::size_t size, char* into, std::size_t room) override {
-    // ISA-L does not write to its input.
     state_->next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(packed));
     state_->avail_in = at_most_32_bits(size);
     state_->next_out = reinterpret_cast<std::uint8_t*>(into);
@@ -154,7 +151,7 @@ std::unique_ptr<Inflater> inflater_for(Form form, Unpacking by) {
   return std::make_unique<ZlibInflater>(form);
 }
 
-/// The unpacked bytes of a source. Data unpacked before damage was found is still delivered.
+/// Delivers the data unpacked before damage.
 class InflateSource : public ByteSource {
  public:
   InflateSource(std::unique_ptr<ByteSource> packed, Form form, Unpacking by)
@@ -180,14 +177,14 @@ class InflateSource : public ByteSource {
   std::unique_ptr<ByteSource> packed_;
   Form form_;
   std::vector<char> block_;
-  std::size_t at_ = 0, left_ = 0;  ///< the part of the block not consumed yet
+  std::size_t at_ = 0, left_ = 0;
   std::unique_ptr<Inflater> inflater_;
   bool in_stream_ = false, ended_ = false;
   std::uint64_t streams_ = 0;
   std::string damage_;
 };
 
-/// Returns false at the end: no bytes left, or bytes that start no stream (padding, as for gzip).
+/// Returns false at the end or at padding.
 bool InflateSource::start_next_stream() {
   if (streams_ > 0 && (form_ == Form::kDeflate || !refill() || block_[at_] != 0x1f)) return false;
   if (streams_ > 0) inflater_->start_next_stream();
@@ -195,7 +192,7 @@ bool InflateSource::start_next_stream() {
   return in_stream_ = true;
 }
 
-/// Runs one step; sets `ended_` at the end of the data or at damage.
+/// Sets `ended_` at the end or at damage.
 std::size_t InflateSource::unpack(char* into, std::size_t room) {
   const bool has_more = refill();
   const Step step = inflater_->step(block_.data() + at_, left_, into, room);
@@ -207,7 +204,6 @@ std::size_t InflateSource::unpack(char* into, std::size_t room) {
   } else if (step.is_end) {
     in_stream_ = false;
   } else if (step.given == 0 && step.taken == 0) {
-    // Without new input the inflater may have produced nothing; with new input it must consume or produce.
     damage_ = has_more ? "its compressed data are damaged (unknown form)"
                        : "its compressed data end too early; the file was cut off";
     ended_ = true;

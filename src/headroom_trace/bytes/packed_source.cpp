@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The zip format: APPNOTE.TXT of PKWARE, sections 4.3 and 4.5 (64 bits).
+// Zip format: PKWARE APPNOTE.TXT, sections 4.3 and 4.5 (64 bits).
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -72,7 +72,7 @@ constexpr std::string_view kEndRecord = "PK\5\6", kEndLocator64 = "PK\6\7", kEnd
 constexpr std::string_view kEntry = "PK\1\2", kLocalHeader = "PK\3\4";
 constexpr std::uint64_t kNot32 = 0xffffffffU;
 
-/// Reads a little-endian number of `bytes` bytes; 0 if the text is too short.
+/// Little-endian; 0 if the text is too short.
 std::uint64_t number(std::string_view text, std::size_t at, std::size_t bytes) {
   std::uint64_t value = 0;
   if (at > text.size() || text.size() - at < bytes) return 0;
@@ -86,7 +86,6 @@ struct Member {
   std::uint32_t checksum = 0;
 };
 
-/// A member, checked against the checksum in the directory.
 class CheckedSource : public ByteSource {
  public:
   CheckedSource(std::unique_ptr<ByteSource> text, std::uint32_t expected)
@@ -141,8 +140,7 @@ class Archive {
     return text;
   }
 
-  /// Finds the last record whose comment ends with the file (a comment may contain what looks like another
-  /// record), else the last record.
+  /// Prefers a record whose comment ends with the file: comments may contain fake records.
   static std::size_t find_end(std::string_view tail) {
     std::size_t end = tail.rfind(kEndRecord);
     while (end != tail.npos && end + 22 + number(tail, end + 20, 2) != tail.size())
@@ -151,7 +149,7 @@ class Archive {
   }
 
   std::vector<Member> list() {
-    constexpr std::uint64_t kLongestEnd = 22 + 65535;  // the record and its comment
+    constexpr std::uint64_t kLongestEnd = 22 + 65535;  // record and comment
     const std::uint64_t tail_at = file_->size() > kLongestEnd ? file_->size() - kLongestEnd : 0;
     const std::string tail = read(tail_at, kLongestEnd);
     const std::size_t end = find_end(tail);
@@ -186,7 +184,7 @@ class Archive {
     const std::string_view fields = directory.substr(at + 46 + name, extra);
     for (std::size_t field = 0; field + 4 <= fields.size(); field += 4 + number(fields, field + 2, 2)) {
       if (number(fields, field, 2) != 1) continue;
-      std::size_t value = field + 4;  // the values that did not fit into 32 bits, in this order
+      std::size_t value = field + 4;  // values beyond 32 bits, in this order
       if (number(directory, at + 24, 4) == kNot32) value += 8;
       if (found.packed_size == kNot32) {
         found.packed_size = number(fields, value, 8);

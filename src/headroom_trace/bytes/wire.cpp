@@ -11,7 +11,7 @@ constexpr std::size_t kLongestVarint = 10;
 constexpr std::size_t kBlock = std::size_t{1} << 18;
 constexpr std::uint64_t kLargestNumber = (std::uint64_t{1} << 29) - 1;
 
-/// Reads the number at the front. Returns the bytes it takes, 0 if there is no number.
+/// Returns the bytes consumed; 0 at an error.
 std::size_t read_varint(std::string_view bytes, std::uint64_t& value) {
   value = 0;
   const std::size_t most = std::min(bytes.size(), kLongestVarint);
@@ -23,7 +23,7 @@ std::size_t read_varint(std::string_view bytes, std::uint64_t& value) {
   return 0;
 }
 
-/// Returns false for the obsolete group types and for unknown types.
+/// Returns false for obsolete group types and unknown types.
 bool read_tag(std::uint64_t tag, WireField& field) {
   const auto type = static_cast<unsigned>(tag & 7);
   const std::uint64_t number = tag >> 3;
@@ -77,7 +77,7 @@ bool WireStream::fill(std::size_t count) {
     if (at_ > 0) std::memmove(buffer_.data(), buffer_.data() + at_, end_ - at_);
     end_ -= at_;
     at_ = 0;
-    // The buffer doubles: a length that promises more than there is costs no memory.
+    // Doubles the buffer: a false length costs no memory.
     if (buffer_.size() - end_ < kBlock) buffer_.resize(std::max(2 * buffer_.size(), 2 * kBlock));
     const std::size_t got = source_.read(buffer_.data() + end_, buffer_.size() - end_);
     if (got == 0) return false;
