@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chakra's execution traces (schema/protobuf/et_def.proto of mlcommons/chakra): a sequence of messages, each
-// preceded by its length; the first describes the file, the others are nodes (operators).
+// Chakra execution traces (schema/protobuf/et_def.proto of mlcommons/chakra): length-prefixed messages; the
+// first describes the file, the others are nodes.
 
 #include <fmt/format.h>
 
@@ -36,7 +36,7 @@ Attribute attribute_of(std::string_view bytes) {
   for (WireField field; message.next(field);) {
     if (field.is_bytes(kAttributeName)) attribute.name = field.bytes;
     if (field.is_bytes(kAttributeText)) attribute.text = field.bytes;
-    // sint32 and sint64 are zigzag-encoded.
+    // zigzag
     const bool is_folded = field.number == 15 || field.number == 17;
     if (field.type == WireType::kVarint && field.number >= 7 && field.number <= kAttributeBool)
       attribute.whole =
@@ -45,7 +45,7 @@ Attribute attribute_of(std::string_view bytes) {
   return attribute;
 }
 
-/// Converts a list as Python prints it, with single quotes, to JSON; empty if it is none.
+/// Accepts single quotes; empty if invalid.
 std::string json_of_list(std::string_view text) {
   std::string json(text);
   for (char& c : json) c = c == '\'' ? '"' : c;
@@ -81,7 +81,7 @@ void ChakraReader::read(FormatInput& input) {
                               : "the file ends inside a node");
       break;
     }
-    if (count == 0) continue;  // the first message describes the file
+    if (count == 0) continue;  // file description
     take_node(*bytes, at);
     if (count % kReport == 0) events_.progress(input.bytes.done(), input.bytes.size());
   }
@@ -128,7 +128,6 @@ void ChakraReader::take_node(std::string_view bytes, std::uint64_t offset) {
   if (start_us > kMostUs || length_us > kMostUs) return events_.skip(offset, "its time is out of range");
   const bool is_collective = type >= kFirstCommunication && type <= kLastCommunication;
   if (is_collective) arguments_.add(Argument::kCollectiveName, name);
-  // Device work is marked as not of the CPU; everything else ran on the host.
   const Category category = is_cpu == 0 && !is_collective ? Category::kKernel : Category::kCpuOp;
   if (!events_.wants(category)) return events_.count_unneeded();
   if (category == Category::kKernel) {
@@ -149,7 +148,7 @@ void ChakraReader::take_node(std::string_view bytes, std::uint64_t offset) {
                .offset = offset});
 }
 
-/// Takes a message and the length before it; nothing if `rest` ends inside it.
+/// Returns nothing if `rest` ends inside the message.
 std::optional<std::string_view> take_message(std::string_view& rest) {
   std::uint64_t size = 0;
   for (unsigned shift = 0; shift < 28 && !rest.empty(); shift += 7) {
@@ -165,7 +164,7 @@ std::optional<std::string_view> take_message(std::string_view& rest) {
   return std::nullopt;
 }
 
-/// Whether it has a name, a type, and no field that nodes do not have.
+/// Requires a name, a type, and only fields of nodes.
 bool is_node(std::string_view bytes) {
   WireMessage message(bytes);
   bool has_name = false, has_type = false;
@@ -177,8 +176,7 @@ bool is_node(std::string_view bytes) {
   return has_name && has_type && message.is_whole();
 }
 
-/// Whether the file begins with a message about itself: a version ("0.0.4") and attributes. Without the
-/// version a node must follow, as such a message may be empty.
+/// Requires a version ("0.0.4") and attributes; both may be missing if a node follows.
 bool is_chakra(std::string_view first) {
   const auto bytes = take_message(first);
   if (!bytes || first.empty()) return false;

@@ -71,7 +71,6 @@ bool starts_with_any_case(std::string_view text, std::string_view lower) {
                             [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
 }
 
-/// Whether the lines have the same number of separators, at least one.
 bool is_table(std::string_view text, char separator) {
   std::size_t lines = 0;
   std::ptrdiff_t columns = 0;
@@ -90,7 +89,7 @@ bool is_printable(std::string_view text) {
   });
 }
 
-/// Nsight Systems does not document the first bytes of its reports, so the extension decides.
+/// Decides by extension: the first bytes are undocumented.
 void refuse_nsight_report(const std::filesystem::path& path) {
   const std::string ending = path.extension().string();
   if (ending != ".nsys-rep" && ending != ".qdrep") return;
@@ -98,8 +97,7 @@ void refuse_nsight_report(const std::filesystem::path& path) {
          fmt::format("export it, and give what that makes: nsys export --type sqlite {}", path.string()));
 }
 
-/// Throws Error if a file without a reader has a known format: names it and says what to give instead.
-/// Returns otherwise.
+/// Throws Error, with advice, for known formats without a reader.
 void refuse_lookalike(std::string_view first, const std::filesystem::path& path) {
   const std::size_t start = std::min(first.find_first_not_of(" \t\r\n"), first.size());
   const std::string_view text = first.substr(start);
@@ -128,7 +126,7 @@ void refuse_lookalike(std::string_view first, const std::filesystem::path& path)
 
 }  // namespace
 
-// One line a format, in the order tried; each is `const FileFormat NAME` in formats/NAME.cpp.
+// All formats, in the order tried.
 #define HEADROOM_TRACE_FORMATS(FORMAT) \
   FORMAT(perfetto)                     \
   FORMAT(xplane)                       \
@@ -189,7 +187,7 @@ Trace read_once(const OpenSource& open, const std::string& source, const std::fi
     try {
       read_as_what_it_is(bytes, path, open, options, trace, sink);
     } catch (const Error& error) {
-      // The rest of a damaged file may not even look like a trace.
+      // A damaged file may not look like a trace.
       if (bytes.damage().empty()) throw;
       throw Error(bytes.damage());
     }

@@ -11,30 +11,27 @@
 
 namespace headroom::trace::readers {
 
-/// The input of a format.
 struct FormatInput {
-  ByteSource& bytes;           ///< unpacked, from the start
-  std::string_view first;      ///< the first kFirstBytes bytes, or all
-  std::filesystem::path path;  ///< empty: text in memory
-  /// Opens the same bytes again; nullptr if they can be read only once (a pipe).
+  ByteSource& bytes;
+  std::string_view first;      ///< at most kFirstBytes
+  std::filesystem::path path;  ///< empty for text in memory
+  /// nullptr if not repeatable (a pipe).
   std::function<std::unique_ptr<ByteSource>()> again;
 };
 inline constexpr std::size_t kFirstBytes = std::size_t{1} << 14;
 
-/// A trace format other than Chrome's: formats/NAME.cpp defines `const FileFormat NAME`, formats.cpp lists
-/// it.
+/// A format, defined in formats/NAME.cpp and listed in formats.cpp.
 struct FileFormat {
   const char* name;  ///< "a Perfetto trace"
-  /// Whether a file with these first bytes has the format.
   bool (*is)(std::string_view first);
   /// Throws Error if nothing can be read; other problems go to the sink.
   void (*read)(FormatInput& input, EventSink& events);
-  Writer writer = Writer::kUnknown;  ///< kUnknown: the events tell
-  /// Read whatever the caller needs: the file is about nothing else.
+  Writer writer = Writer::kUnknown;  ///< kUnknown: derived from the events
+  /// Always read.
   Needs always = Needs::kGpuWork;
 };
 
-/// Detects the format by content; nullptr for Chrome traces and unknown files.
+/// Returns nullptr for Chrome traces and unknown files.
 const FileFormat* format_of(std::string_view first);
 
 }  // namespace headroom::trace::readers

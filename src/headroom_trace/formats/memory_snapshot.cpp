@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Written by torch.cuda.memory._dump_snapshot: a pickle of the allocator's segments and history, by device
-// (class Snapshot in torch/cuda/memory.py).
+// Reads torch.cuda.memory._dump_snapshot: a pickle (class Snapshot in torch/cuda/memory.py).
 
 #include <fmt/format.h>
 
@@ -24,26 +23,24 @@
 namespace headroom::trace::readers {
 namespace {
 
-/// The segments of a PyTorch memory snapshot, by device: the allocator's state at the end.
+/// The segments at the end, by device.
 class SnapshotSegments {
  public:
   using Id = Pickle::Id;
-  /// More than any memory has; sums stay within 64 bits.
+  /// Keeps sums within 64 bits.
   static constexpr std::int64_t kMostBytes = std::int64_t{1} << 56;
 
-  /// Devices beyond `most_devices` are ignored.
   SnapshotSegments(const Pickle& pickle, std::int64_t most_devices);
 
-  /// One more than the last device that has segments.
   std::int64_t devices() const { return by_device_.empty() ? 0 : by_device_.rbegin()->first + 1; }
   std::int64_t reserved_bytes(std::int64_t device) const;
-  /// Blocks in use, in the order of the file.
+  /// Blocks in use, in file order.
   std::vector<Id> allocated_blocks(std::int64_t device) const;
   std::size_t block_count(std::int64_t device) const;
-  /// The bytes requested if the file has them, otherwise the rounded size.
+  /// Returns the rounded size if unknown.
   std::int64_t requested_bytes(Id block) const;
   std::int64_t bytes(Id object, std::string_view key) const;
-  /// The trace's member memory_pools: a MemoryPool for each device; `more` adds members by device.
+  /// Returns a MemoryPool per device; `more` adds members.
   Json pools(const std::map<std::int64_t, Json>& more) const;
 
  private:
@@ -54,12 +51,11 @@ class SnapshotSegments {
   std::map<std::int64_t, std::vector<Id>> by_device_;
 };
 
-/// torch's number for CUDA, whose allocator writes snapshots.
 constexpr int kSnapshotDeviceType = 1;
 
 constexpr std::string_view kAllocated = "active_allocated";
 
-/// Allocated, or freed but still waiting for a stream.
+/// Includes blocks waiting for a stream.
 bool is_in_use(std::string_view state) {
   return state.starts_with("active");
 }
@@ -157,9 +153,9 @@ using Id = Pickle::Id;
 using Kind = Pickle::Kind;
 
 constexpr std::int64_t kMostBytes = SnapshotSegments::kMostBytes;
-/// Of one stack: Python itself stops at 1000 calls, and the innermost identify the place.
+/// Per stack.
 constexpr std::size_t kMostFrames = 200, kMostStackText = 16384;
-/// Of all stacks: lists of a damaged file may share their elements.
+/// Damaged lists may share elements.
 constexpr std::size_t kMostStacksText = std::size_t{256} << 20;
 
 bool is_of_python(std::string_view file) {
@@ -177,14 +173,14 @@ class SnapshotReader {
   struct Totals {
     std::int64_t allocated = 0, reserved = 0;
   };
-  /// A block given out, or (bytes below 0) freed.
+  /// A block allocated, or freed (negative bytes).
   struct Block {
     std::int64_t address = 0, bytes = 0;
-    Id frames = Pickle::kAbsent;  ///< of its allocation
+    Id frames = Pickle::kAbsent;
   };
   struct Change {
     Totals by;
-    bool is_event = false;  ///< an allocation or a free, not a segment
+    bool is_event = false;  ///< not a segment
   };
 
   Change change_of(Id entry) const;
@@ -197,7 +193,7 @@ class SnapshotReader {
   void note_failures(std::int64_t device, const std::vector<Id>& entries);
   void add(std::int64_t device, const Block& block, std::int64_t at_ns, const Totals& totals,
            bool is_held_before);
-  /// Snapshots before PyTorch 2.2 have no times, only an order.
+  /// Before PyTorch 2.2 there is only an order.
   std::int64_t time_of(Id entry, std::int64_t otherwise) const {
     const std::int64_t us = pickle_.whole(pickle_.at(entry, "time_us"), -1);
     return us >= 0 && us <= kMostNs / 1000 ? us * 1000 : otherwise;
@@ -206,7 +202,7 @@ class SnapshotReader {
     const bool is_block = pickle_.at(entry, "addr") == Pickle::kAbsent;
     return pickle_.whole(pickle_.at(entry, is_block ? "address" : "addr"));
   }
-  /// Blocks of PyTorch before 2.1 keep their frames in a history of their own.
+  /// Before PyTorch 2.1, frames are in the block's history.
   Id frames_of(Id entry) const {
     const Id own = pickle_.at(entry, "frames");
     const std::vector<Id>& history = pickle_.list(pickle_.at(entry, "history"));
@@ -219,9 +215,9 @@ class SnapshotReader {
   SnapshotSegments segments_;
   EventArguments arguments_;
   std::uint64_t entry_ = 0;                     ///< locates problems: values have no byte offset
-  std::unordered_map<Id, std::string> stacks_;  ///< entries with the same stack share a list of frames
-  std::size_t stacks_text_ = 0;                 ///< bytes of stacks_
-  std::map<std::int64_t, Json> failures_;       ///< members about failed allocations, by device
+  std::unordered_map<Id, std::string> stacks_;  ///< entries share frame lists
+  std::size_t stacks_text_ = 0;
+  std::map<std::int64_t, Json> failures_;  ///< by device
 };
 
 void SnapshotReader::read() {
@@ -249,7 +245,7 @@ void SnapshotReader::read() {
   if (segments_.devices() > 0) events_.member("memory_pools", segments_.pools(failures_), 0);
 }
 
-/// In requested bytes, as in the history and in the blocks.
+/// Sums requested bytes.
 SnapshotReader::Totals SnapshotReader::totals_at_end(std::int64_t device) const {
   Totals totals{0, segments_.reserved_bytes(device)};
   for (const Id block : segments_.allocated_blocks(device))
@@ -267,7 +263,7 @@ SnapshotReader::Change SnapshotReader::change_of(Id entry) const {
   return {};
 }
 
-/// The history ends when the segments were written, so the totals at its start follow by counting back.
+/// Derives the totals at the start by counting back from the end.
 void SnapshotReader::read_history(std::int64_t device, const std::vector<Id>& entries) {
   Totals now = totals_at_end(device);
   const auto saturated = [](std::int64_t sum) { return std::clamp(sum, -kMostBytes, kMostBytes); };
@@ -296,8 +292,8 @@ void SnapshotReader::read_history(std::int64_t device, const std::vector<Id>& en
   }
 }
 
-/// Blocks that existed before the history: freed in it before anything is allocated at their address, or
-/// held at its end and not allocated in it. The history has no stack for the former.
+/// Returns blocks freed before any allocation at their address, or held at the end and not allocated in the
+/// history.
 std::vector<SnapshotReader::Block> SnapshotReader::held_before(std::int64_t device,
                                                                const std::vector<Id>& entries) const {
   std::vector<Block> blocks;
@@ -313,7 +309,6 @@ std::vector<SnapshotReader::Block> SnapshotReader::held_before(std::int64_t devi
   return blocks;
 }
 
-/// Records the last failed allocation.
 void SnapshotReader::note_failures(std::int64_t device, const std::vector<Id>& entries) {
   std::int64_t count = 0;
   Id last = Pickle::kAbsent;
@@ -329,7 +324,6 @@ void SnapshotReader::note_failures(std::int64_t device, const std::vector<Id>& e
   if (const std::string& text = stack(frames_of(last)); !text.empty()) members["wanted_stack"] = text;
 }
 
-/// Without a history: the blocks held at the end.
 void SnapshotReader::read_blocks(std::int64_t device) {
   entry_ += segments_.block_count(device);
   add_blocks(device, blocks_at_end(device), 0, totals_at_end(device));
@@ -342,7 +336,7 @@ std::vector<SnapshotReader::Block> SnapshotReader::blocks_at_end(std::int64_t de
   return blocks;
 }
 
-/// Writes blocks from before the recording as successive allocations; `now` is the total after all of them.
+/// Writes earlier blocks as successive allocations; `now`: total after them.
 void SnapshotReader::add_blocks(std::int64_t device, const std::vector<Block>& blocks, std::int64_t at_ns,
                                 Totals now) {
   for (const Block& block : blocks) now.allocated = std::max(now.allocated - block.bytes, -kMostBytes);
@@ -372,7 +366,7 @@ void SnapshotReader::add(std::int64_t device, const Block& block, std::int64_t a
                .stack = stack(block.frames)});
 }
 
-/// The stack as Kineto writes those of operators. Frames of C++ are dropped if there are any of Python.
+/// Uses Kineto's format. Drops C++ frames if there are Python frames.
 const std::string& SnapshotReader::stack(Id frames) {
   const auto [place, is_new] = stacks_.try_emplace(frames);
   std::string& text = place->second;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of `nsys export --type sqlite` for a report of Nsight Systems. Tables and columns are those of
-// its "SQLite Export Schema Reference"; versions have more or fewer of them.
+// Reads `nsys export --type sqlite`, by its "SQLite Export Schema Reference"; versions vary.
 
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -28,23 +27,22 @@
 namespace headroom::trace::readers {
 namespace {
 
-/// A SQLite database from an untrusted source: opened read-only, and nothing in it is executed.
+/// An untrusted database: read-only, nothing in it is executed.
 class NsightDatabase {
  public:
-  /// Throws Error if it is not a database, or damaged.
+  /// Throws Error if damaged.
   explicit NsightDatabase(const std::filesystem::path& path);
-  /// Loads all of a packed file or of text in memory.
   explicit NsightDatabase(ByteSource& bytes);
 
   bool has_table(std::string_view table) const;
   const std::vector<std::string>& tables() const { return tables_; }
 
-  /// The rows of a table, with the columns in the order asked for; columns that the table lacks are null.
+  /// The requested columns in order; missing ones are null.
   class Rows {
    public:
     Rows(const NsightDatabase& database, const std::string& table,
          const std::vector<std::string_view>& columns);
-    /// Returns false at the end, and if the database is damaged: see damage().
+    /// Returns false at the end or at damage().
     bool next();
     const std::string& damage() const { return damage_; }
 
@@ -59,7 +57,7 @@ class NsightDatabase {
     };
     sqlite3* database_;
     std::unique_ptr<sqlite3_stmt, Finalize> statement_;
-    std::uint64_t left_;  ///< no file has more rows than bytes
+    std::uint64_t left_;  ///< damage guard: at most one row per byte
     std::string damage_;
   };
 
@@ -70,7 +68,7 @@ class NsightDatabase {
   struct Close {
     void operator()(sqlite3* database) const;
   };
-  std::string bytes_;  ///< of a database in memory
+  std::string bytes_;  ///< in memory
   std::unique_ptr<sqlite3, Close> database_;
   std::uint64_t size_ = 0;
   std::vector<std::string> tables_;
@@ -86,7 +84,7 @@ std::string identifier(std::string_view name) {
   return text + '"';
 }
 
-/// An immutable URI: takes no lock and creates no file beside it.
+/// Opens as immutable: no lock, no journal file.
 std::string uri_of(const std::filesystem::path& path) {
   std::string uri = "file:";
   for (const char c : path.string()) {
@@ -124,7 +122,7 @@ NsightDatabase::NsightDatabase(ByteSource& bytes) {
   const int status = sqlite3_open_v2(":memory:", &database, SQLITE_OPEN_READWRITE, nullptr);
   database_.reset(database);
   if (status != SQLITE_OK) fail(database, "it cannot be opened");
-  // SQLite neither copies nor frees the bytes.
+  // Not copied.
   if (sqlite3_deserialize(database, "main", reinterpret_cast<unsigned char*>(bytes_.data()),
                           static_cast<sqlite3_int64>(size_), static_cast<sqlite3_int64>(size_),
                           SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
@@ -132,7 +130,7 @@ NsightDatabase::NsightDatabase(ByteSource& bytes) {
   prepare();
 }
 
-/// Disables views, triggers and functions, which could do more than return rows.
+/// Disables everything that executes code.
 void NsightDatabase::prepare() {
   sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
@@ -207,7 +205,7 @@ constexpr std::string_view kMagic("SQLite format 3\0", 16);
 constexpr std::array kWork{"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY",
                            "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"};
 
-/// ENUM_CUDA_MEMCPY_OPER, ENUM_CUDA_MEM_KIND and ENUM_CUPTI_SYNC_TYPE in Kineto's words.
+/// ENUM_CUDA_MEMCPY_OPER, ENUM_CUDA_MEM_KIND, ENUM_CUPTI_SYNC_TYPE as in Kineto.
 std::string_view copy_kind(std::int64_t kind) {
   constexpr std::array<std::string_view, 14> kNames{"Unknown", "HtoD", "DtoH", "HtoA", "AtoH",
                                                     "AtoA",    "AtoD", "DtoA", "DtoD", "HtoH",
@@ -225,7 +223,7 @@ std::string_view sync_kind(std::int64_t kind) {
   return kNames[kind >= 0 && kind < 5 ? static_cast<std::size_t>(kind) : 0];
 }
 
-/// globalTid holds the process in bits 24 to 47 and the thread in the lowest 24.
+/// globalTid: process in bits 24 to 47, thread in the lowest 24.
 constexpr std::int64_t kIdMask = 0xFFFFFF;
 struct HostThread {
   std::string pid, tid;
@@ -265,8 +263,7 @@ class NsightReader {
   std::uint64_t row_ = 0;
 };
 
-/// Calls `take` for each row of a table; a missing table has none. Problems are located by the number of the
-/// row.
+/// Problems are located by row number.
 template <typename Take>
 void NsightReader::each_row(const char* table, const std::vector<std::string_view>& columns, Take take) {
   if (!database_.has_table(table)) return;
@@ -304,7 +301,7 @@ std::string_view NsightReader::text(std::int64_t id) const {
   return found == texts_.end() ? std::string_view{} : std::string_view(found->second);
 }
 
-/// CUDA's device numbers are in a separate table; without it the machine's numbers are used.
+/// CUDA's device numbers, if known, replace the machine's.
 void NsightReader::read_devices() {
   std::unordered_map<std::int64_t, std::int64_t> numbers;
   each_row("TARGET_INFO_CUDA_DEVICE", {"gpuId", "cudaId"},
@@ -337,7 +334,7 @@ void NsightReader::read_names() {
   });
 }
 
-/// The first two columns are start and end.
+/// Columns 0 and 1: start, end.
 bool NsightReader::has_time(const Rows& rows) {
   const bool is_sound = !rows.is_null(0) && !rows.is_null(1) && rows.whole(0) >= -kMostNs &&
                         rows.whole(0) <= kMostNs && rows.whole(1) >= rows.whole(0) &&
@@ -381,7 +378,7 @@ void NsightReader::read_kernels() {
            });
 }
 
-/// Graphs traced as a whole (--cuda-graph-trace=graph).
+/// Graphs of --cuda-graph-trace=graph.
 void NsightReader::read_graphs() {
   each_row("CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
            {"start", "end", "deviceId", "streamId", "correlationId", "graphId"}, [&](const Rows& rows) {
@@ -428,7 +425,7 @@ void NsightReader::add_host(Category category, std::string_view name, std::int64
                .offset = row_});
 }
 
-/// Runtime and driver share a table; names end with the version of the call: cudaLaunchKernel_v7000.
+/// Names end with a version: cudaLaunchKernel_v7000.
 void NsightReader::read_calls() {
   if (!events_.wants(Category::kRuntime)) {
     return each_row("CUPTI_ACTIVITY_KIND_RUNTIME", {"start"}, [&](const Rows&) { events_.count_unneeded(); });
@@ -459,8 +456,7 @@ void NsightReader::read_syncs() {
            });
 }
 
-/// Parses the text that torch.autograd.profiler.emit_nvtx writes for an operator: "aten::mm, seq = 5, sizes =
-/// [...]".
+/// Parses text of torch.autograd.profiler.emit_nvtx: "aten::mm, seq = 5, sizes = [...]".
 std::string_view take_operator(std::string_view name, EventArguments& arguments) {
   const std::size_t comma = name.find(", ");
   const std::string_view own = name.substr(0, comma);
@@ -480,7 +476,7 @@ void NsightReader::read_ranges() {
            [&](const Rows& rows) {
              const std::int64_t type = rows.whole(3, kPushPop);
              if (type == kMark) return events_.count_without_columns();
-             if (type != kPushPop && type != kStartEnd) return;  // names of domains, categories and threads
+             if (type != kPushPop && type != kStartEnd) return;  // names
              const std::string_view name = rows.is_null(4) ? text(rows.whole(5)) : rows.text(4);
              if (rows.is_null(1))
                return events_.skip(row_, fmt::format("the range {} has no end", in_quotes(name)));
@@ -512,7 +508,6 @@ bool is_report(const NsightDatabase& database) {
 }
 
 void read_nsight(FormatInput& input, EventSink& events) {
-  // An unpacked file is read in place.
   const bool is_plain = !input.path.empty() && open_file(input.path)->size() == input.bytes.size() &&
                         PeekedSource(open_file(input.path), kMagic.size()).first() == kMagic && input.again;
   NsightDatabase database = is_plain ? NsightDatabase(input.path) : NsightDatabase(input.bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Perfetto traces, with the fields of protos/perfetto/trace in its repository that PyTorch's profiler
-// (Kineto's PerfettoTraceBuilder), rocprofv3 and the tracing SDK write.
+// Reads fields of protos/perfetto/trace written by PyTorch's profiler (Kineto's PerfettoTraceBuilder),
+// rocprofv3 and the tracing SDK.
 
 #include <fmt/format.h>
 
@@ -34,26 +34,23 @@
 namespace headroom::trace::readers {
 namespace {
 
-/// Where the events of a track are drawn.
 struct PerfettoTrack {
   std::string pid, tid, process_name, process_labels, thread_name;
-  std::int64_t device = -1, stream = -1;  ///< of a device's queue, if the track's name says so
+  std::int64_t device = -1, stream = -1;  ///< by name
 };
 
-/// The tracks of a trace, by uuid.
 class PerfettoTracks {
  public:
-  /// Takes a TrackDescriptor; a later one for the same track adds to it.
+  /// Later descriptors of a track add to it.
   void describe(std::string_view descriptor);
-  /// `is_new`: this is the first call for the track.
   const PerfettoTrack& find(std::uint64_t uuid, bool& is_new);
 
  private:
-  /// Kept small: Kineto has a track for each event. What tracks share is in Owner.
+  /// Kept small: Kineto has a track per event.
   struct Description {
     std::uint64_t uuid = 0, parent = 0;
     NameId name = kNoName;
-    std::uint32_t owner = kNone;  ///< row of owners_: the track of a process or a thread
+    std::uint32_t owner = kNone;  ///< row of owners_
     std::uint32_t found = kNone;  ///< row of found_
     bool has_parent = false;
   };
@@ -74,12 +71,11 @@ class PerfettoTracks {
 
   Names names_;
   std::vector<Description> descriptions_;
-  std::vector<std::uint32_t> slots_;  ///< by uuid: open addressing, a power of two; kNone is free
+  std::vector<std::uint32_t> slots_;  ///< open addressing; kNone: free
   std::vector<Owner> owners_;
-  std::unordered_map<std::int64_t, std::uint32_t>
-      processes_;  ///< rows of owners_ by pid, for what threads do not repeat
+  std::unordered_map<std::int64_t, std::uint32_t> processes_;  ///< rows of owners_ by pid
   std::deque<PerfettoTrack> found_;
-  std::unordered_map<std::uint64_t, std::uint32_t> found_rows_;  ///< of tracks without a descriptor
+  std::unordered_map<std::uint64_t, std::uint32_t> found_rows_;  ///< without a descriptor
 };
 
 // TrackDescriptor.
@@ -90,7 +86,7 @@ constexpr std::uint32_t kPid = 1, kProcessName = 6, kProcessLabels = 8, kTid = 2
 /// Longer chains are cycles.
 constexpr int kMostParents = 32;
 
-/// The number in brackets after `word`: "COMPUTE AGENT [4] STREAM [1] (GPU)".
+/// Reads "COMPUTE AGENT [4] STREAM [1] (GPU)".
 std::int64_t number_in_brackets(std::string_view text, std::string_view word) {
   std::size_t at = text.find(word);
   if (at == text.npos) return -1;
@@ -140,7 +136,7 @@ void PerfettoTracks::read_process(std::string_view bytes, std::string_view track
       owner.process_labels += field.bytes;
     }
   }
-  // Kineto names the track of a process "python [GPU 0]" and the process "python".
+  // Kineto names a process track "python [GPU 0]" and its process "python".
   const std::string_view process = owner.process_name;
   if (owner.process_labels.empty() && !process.empty() && track_name.starts_with(process) &&
       track_name.substr(process.size()).starts_with(" [") && track_name.ends_with("]"))
@@ -199,8 +195,8 @@ std::string_view PerfettoTracks::name_of(const Description& one) const {
   return owners_[one.owner].thread_name;
 }
 
-/// The nearest track above that belongs to a process or a thread. A track below a thread's track is part of
-/// it if it has the same name, and parallel to it otherwise.
+/// Finds the nearest process or thread above. A child with the name of its thread track belongs to it, other
+/// children are parallel.
 const PerfettoTracks::Description* PerfettoTracks::owner_of(const Description* own,
                                                             bool& is_of_thread) const {
   const auto is_thread = [&](const Description& one) {
@@ -244,7 +240,6 @@ PerfettoTrack PerfettoTracks::resolve(std::uint64_t uuid, const Description* own
   return track;
 }
 
-/// Parts of a thread's track share one row.
 const PerfettoTrack& PerfettoTracks::find(std::uint64_t uuid, bool& is_new) {
   bool is_of_thread = false;
   const Description* const own = description_of(uuid);
@@ -263,18 +258,16 @@ const PerfettoTrack& PerfettoTracks::find(std::uint64_t uuid, bool& is_new) {
 
 struct PerfettoEvent;
 
-/// Readings of the trace's clocks taken at the same moments.
+/// Simultaneous readings of the trace's clocks.
 class PerfettoClocks {
  public:
-  /// Takes a ClockSnapshot. Clocks 64 to 127 belong to the sequence.
+  /// Clocks 64 to 127 are local to the sequence.
   void add_snapshot(std::string_view snapshot, std::uint64_t sequence);
-  /// Converts nanoseconds of a clock to the trace's clock (boot time if it names none). A clock without a
-  /// common reading is taken for the trace's.
+  /// Converts to the trace's clock (default: boot time); assumes unrelated clocks to be the same.
   std::int64_t to_trace_time(std::uint64_t clock, std::uint64_t sequence, std::int64_t ns) const;
 
  private:
-  using Key =
-      std::pair<std::uint64_t, std::uint64_t>;  ///< the clock, and the sequence if the clock belongs to one
+  using Key = std::pair<std::uint64_t, std::uint64_t>;  ///< clock, and sequence if local
   static Key key_of(std::uint64_t clock, std::uint64_t sequence);
   std::optional<std::int64_t> convert(Key from, Key to, std::int64_t ns) const;
 
@@ -288,10 +281,10 @@ class PerfettoClocks {
   static constexpr std::uint64_t kBootTime = 6;
 };
 
-/// State that packets of a sequence set for later ones: names by number, defaults, incremental clocks.
+/// State shared by the packets of a sequence.
 class PerfettoSequence {
  public:
-  /// Forgets the names: earlier packets were lost.
+  /// Call after lost packets.
   void clear();
   bool has_state() const { return has_state_; }
   void take_interned(std::string_view interned);
@@ -302,7 +295,7 @@ class PerfettoSequence {
   Texts categories, names, annotation_names, annotation_texts;
   std::uint64_t default_track = 0;
 
-  /// The time of an event on the trace's clock; nothing if out of range.
+  /// Returns a time on the trace's clock; nothing if out of range.
   std::optional<std::int64_t> time_of(bool has_timestamp, std::uint64_t timestamp, std::uint64_t clock,
                                       const PerfettoEvent& event, const PerfettoClocks& clocks,
                                       std::uint64_t sequence);
@@ -318,30 +311,27 @@ class PerfettoSequence {
   bool has_state_ = false;
 };
 
-/// A TrackEvent with its names resolved. Texts are valid as long as the packet and the sequence.
+/// A resolved TrackEvent. Texts live as long as the packet and the sequence.
 struct PerfettoEvent {
   enum Type : std::uint8_t { kUnknown, kBegin, kEnd, kInstant, kCounter, kComplete };
 
-  /// Replaces the previous event.
   void read(std::string_view bytes, const PerfettoSequence& sequence);
 
   Type type = kUnknown;
   std::uint64_t track = 0;
   std::string_view name, category_text;
-  std::int64_t duration_ns = 0;  ///< for kComplete, of versions before slices
+  std::int64_t duration_ns = 0;  ///< for kComplete
   std::optional<std::int64_t> delta_us, absolute_us;
   EventArguments arguments;  ///< with Kineto's names
   bool is_whole = false;
 
-  /// The category given by a known writer (Kineto, rocprofv3), otherwise derived from name and arguments:
-  /// Kineto writes none.
+  /// Returns the category of a known writer, else derives it from name and arguments (Kineto omits it).
   Category category(const PerfettoTrack& on) const;
-  /// The arguments and what the category and the track add: external id, device and stream.
+  /// Adds external id, device and stream.
   EventArguments arguments_of(Category category, const PerfettoTrack& on) const;
-  /// Whether the event is an allocation.
   bool is_memory() const;
 
-  /// Metadata of the trace, which Kineto writes as instants.
+  /// Kineto writes metadata as instants.
   template <typename Use>
   void each_metadata(Use use) const {
     for (const auto& [key, value] : texts_) {
@@ -352,25 +342,24 @@ struct PerfettoEvent {
   }
 
  private:
-  /// Whether an argument is present, under Kineto's name.
   bool has(std::string_view key) const { return arguments.has(key) || has_key(metadata_, key); }
   bool is_operator() const;
   void read_annotation(std::string_view bytes, const PerfettoSequence& sequence);
   void read_legacy(std::string_view bytes, const PerfettoSequence& sequence);
 
   std::vector<std::pair<std::string_view, std::string_view>> texts_;
-  std::string_view metadata_;  ///< JSON members: Kineto's "args", parsed on demand
+  std::string_view metadata_;  ///< Kineto's "args", JSON, parsed on demand
 };
 
 // DebugAnnotation.
 constexpr std::uint32_t kAnnotationNameNumber = 1, kBool = 2, kUnsigned = 3, kSigned = 4, kDouble = 5,
                         kText = 6, kPointer = 7, kNested = 8, kJson = 9, kAnnotationName = 10, kEntries = 11,
                         kElements = 12, kTextNumber = 17;
-// Its NestedValue, from before annotations could nest.
+// NestedValue of older versions.
 constexpr std::uint32_t kNestedType = 1, kDictKey = 2, kDictValue = 3, kElement = 4, kNestedWhole = 5,
                         kNestedReal = 6, kNestedBool = 7, kNestedText = 8;
 
-/// Deeper arguments do not occur.
+/// Bounds recursion.
 constexpr int kDeepest = 32;
 
 std::string_view text_of(const PerfettoSequence::Texts& texts, std::uint64_t number) {
@@ -378,7 +367,7 @@ std::string_view text_of(const PerfettoSequence::Texts& texts, std::uint64_t num
   return found == texts.end() ? std::string_view{} : std::string_view(found->second);
 }
 
-/// The name of a DebugAnnotation; "" if the sequence has none for its number.
+/// "" if unknown.
 std::string_view annotation_name(std::string_view annotation, const PerfettoSequence& sequence) {
   std::string_view name;
   WireMessage message(annotation);
@@ -389,7 +378,6 @@ std::string_view annotation_name(std::string_view annotation, const PerfettoSequ
   return name;
 }
 
-/// The value of a text annotation; "" for others.
 std::string_view annotation_text(std::string_view annotation, const PerfettoSequence& sequence) {
   std::string_view text;
   WireMessage message(annotation);
@@ -400,7 +388,7 @@ std::string_view annotation_text(std::string_view annotation, const PerfettoSequ
   return text;
 }
 
-/// Adds a NestedValue; lists and dictionaries become JSON.
+/// Lists and dictionaries become JSON.
 void add_nested(const ArgumentName& name, std::string_view bytes, int depth, EventArguments& arguments) {
   std::vector<std::string_view> keys;
   std::uint64_t type = 0;
@@ -434,7 +422,7 @@ void add_nested(const ArgumentName& name, std::string_view bytes, int depth, Eve
   }
 }
 
-/// Adds the value of a DebugAnnotation, if it has one; lists and dictionaries become JSON.
+/// Lists and dictionaries become JSON.
 void add_annotation(const ArgumentName& name, std::string_view annotation, const PerfettoSequence& sequence,
                     int depth, EventArguments& arguments) {
   const std::size_t before = arguments.size();
@@ -461,7 +449,7 @@ void add_annotation(const ArgumentName& name, std::string_view annotation, const
     if (field.is_bytes(kText) || field.is_bytes(kJson) || field.is_varint(kTextNumber)) {
       const std::string_view text =
           field.number == kTextNumber ? text_of(sequence.annotation_texts, field.value) : field.bytes;
-      // Converters of Chrome JSON turn lists into text: turn them back.
+      // Converted Chrome JSON has lists as text.
       const bool is_list = depth == 0 && text.starts_with('[') && text.ends_with(']');
       const std::string json = field.number == kJson || is_list ? clean_json(text) : std::string();
       json.empty() ? set(text) : set_json(json);
@@ -483,7 +471,7 @@ void add_annotation(const ArgumentName& name, std::string_view annotation, const
 // ClockSnapshot and its Clock.
 constexpr std::uint32_t kClocks = 1, kPrimary = 2;
 constexpr std::uint32_t kId = 1, kTime = 2, kIsIncremental = 3, kUnit = 4;
-// InternedData, whose entries are a number and a text; TracePacketDefaults.
+// InternedData (entries: number and text); TracePacketDefaults.
 constexpr std::uint32_t kInternedCategories = 1, kInternedNames = 2, kInternedAnnotationNames = 3,
                         kInternedAnnotationTexts = 29;
 constexpr std::uint32_t kDefaultClock = 58, kEventDefaults = 11, kDefaultTrack = 11;
@@ -507,7 +495,7 @@ ClockReading reading_of(std::string_view clock) {
   return reading;
 }
 
-/// Nothing for a time out of range.
+/// Returns nothing if out of range.
 std::optional<std::int64_t> nanoseconds(std::uint64_t count, std::uint64_t unit_ns) {
   if (count > static_cast<std::uint64_t>(kMostNs) / unit_ns) return std::nullopt;
   return static_cast<std::int64_t>(count * unit_ns);
@@ -540,7 +528,7 @@ void PerfettoClocks::add_snapshot(std::string_view snapshot, std::uint64_t seque
   ++snapshots_;
 }
 
-/// Uses the last snapshot before `ns` with both clocks, otherwise the first.
+/// Uses the last snapshot before `ns` with both clocks, else the first.
 std::optional<std::int64_t> PerfettoClocks::convert(Key from, Key to, std::int64_t ns) const {
   const auto source = readings_.find(from), target = readings_.find(to);
   if (source == readings_.end() || target == readings_.end()) return std::nullopt;
@@ -565,7 +553,7 @@ std::int64_t PerfettoClocks::to_trace_time(std::uint64_t clock, std::uint64_t se
   const Key from = key_of(clock, sequence), to = key_of(primary_, 0);
   if (clock == 0 || from == to) return ns;
   if (const auto direct = convert(from, to, ns)) return *direct;
-  // Via a clock that both were read with: boot time, monotonic, real time.
+  // Via boot time, monotonic, real time.
   for (const std::uint64_t middle : {kBootTime, std::uint64_t{3}, std::uint64_t{1}}) {
     const auto half = convert(from, {middle, 0}, ns);
     const auto whole = half ? convert({middle, 0}, to, *half) : std::nullopt;
@@ -619,7 +607,7 @@ void PerfettoSequence::take_clocks(std::string_view snapshot) {
 std::optional<std::int64_t> PerfettoSequence::time_of(bool has_timestamp, std::uint64_t timestamp,
                                                       std::uint64_t clock, const PerfettoEvent& event,
                                                       const PerfettoClocks& clocks, std::uint64_t sequence) {
-  // Writers from before clocks existed count microseconds from event to event.
+  // Old writers count in microseconds.
   if (event.absolute_us || event.delta_us) {
     const std::int64_t us = event.absolute_us ? *event.absolute_us : last_us_ + *event.delta_us;
     if (us > kMostNs / 1000 || us < -kMostNs / 1000) return std::nullopt;
@@ -650,7 +638,7 @@ struct Renaming {
   std::string_view from, to;
 };
 
-/// rocprofv3's names and Kineto's.
+/// From rocprofv3's names to Kineto's.
 constexpr std::array kRenamings{Renaming{"corr_id", "correlation"}, Renaming{"copy_bytes", "bytes"}};
 
 std::string_view renamed(std::string_view key) {
@@ -682,7 +670,7 @@ void PerfettoEvent::read(std::string_view bytes, const PerfettoSequence& sequenc
   texts_.clear();
   metadata_ = {};
   const auto take_category = [&](std::string_view text) {
-    // Of several categories, a known one counts.
+    // A known category wins.
     if (category_text.empty() || category_of(text) != Category::kOther) category_text = text;
   };
   WireMessage message(bytes);
@@ -715,7 +703,7 @@ void PerfettoEvent::read_annotation(std::string_view bytes, const PerfettoSequen
   }
 }
 
-/// A Chrome event embedded in a packet: its phase gives the type.
+/// The phase gives the type.
 void PerfettoEvent::read_legacy(std::string_view bytes, const PerfettoSequence& sequence) {
   WireMessage message(bytes);
   for (WireField field; message.next(field);) {
@@ -750,13 +738,12 @@ bool PerfettoEvent::is_memory() const {
   return name == kMemory && has("Addr");
 }
 
-/// Decided by the name or by arguments that only operators have. The names without a namespace are from 29
-/// real traces.
+/// Names without a namespace are from 29 real traces.
 bool PerfettoEvent::is_operator() const {
   constexpr std::array<std::string_view, 7> kNames{
       "detach",      "record_param_comms",    "_grad_sum_to_size", "Pregraph bytecode",
       "TorchDynamo", "Torch-Compiled Region", "AOTDispatcher"};
-  // An annotation with the arguments of operators.
+  // An annotation.
   if (name.starts_with("nccl:")) return false;
   return contains(name, "::") ||
          std::ranges::any_of(kNames, [&](std::string_view known) { return name.starts_with(known); }) ||
@@ -789,10 +776,9 @@ Category PerfettoEvent::category(const PerfettoTrack& on) const {
 
 EventArguments PerfettoEvent::arguments_of(Category category, const PerfettoTrack& on) const {
   EventArguments all;
-  // Text that is not JSON stays text.
   if (!metadata_.empty() && !all.add_members(metadata_)) all.add("metadata", metadata_);
   all.append(arguments);
-  // Kineto identifies an operator by its correlation id, which the work it launched has as external id.
+  // Kineto: the operator's correlation id is its work's external id.
   const bool is_host = category == Category::kCpuOp || category == Category::kUserAnnotation;
   if (is_host && !all.has("External id")) all.rename("correlation_id", Argument::kExternalId);
   if (is_gpu_work(category)) {
@@ -807,11 +793,10 @@ constexpr std::uint32_t kClockSnapshot = 6, kTimestamp = 8, kSequenceId = 10, kT
                         kInternedData = 12, kSequenceFlags = 13, kStateCleared = 41, kCompressed = 50,
                         kClockId = 58, kDefaults = 59, kTrackDescriptor = 60, kZstdCompressed = 133;
 constexpr std::uint64_t kFlagCleared = 1, kFlagNeedsState = 2;
-/// Trace.packet, and the largest packet of events accepted: the service keeps them below 512 KiB.
+/// Services keep packets below 512 KiB.
 constexpr std::uint32_t kPacket = 1;
 constexpr std::uint64_t kLargestPacket = std::uint64_t{1} << 26;
 
-/// The fields used of a packet.
 struct Packet {
   std::uint64_t offset = 0;
   std::uint64_t timestamp = 0, clock = 0, sequence = 0, flags = 0;
@@ -858,8 +843,7 @@ Packet packet_of(std::string_view bytes, std::uint64_t offset) {
   return packet;
 }
 
-/// Reads a trace twice if possible: tracks may be described, and clocks compared, after the events that need
-/// them.
+/// Reads the file twice if possible: descriptions may follow their use.
 class PerfettoReader {
  public:
   PerfettoReader(FormatInput& input, EventSink& events) : input_(input), events_(events) {}
@@ -891,11 +875,11 @@ class PerfettoReader {
   PerfettoTracks tracks_;
   PerfettoClocks clocks_;
   std::unordered_map<std::uint64_t, PerfettoSequence> sequences_;
-  std::unordered_map<std::uint64_t, std::vector<OpenSlice>> open_;  ///< by track, innermost last
-  std::unordered_set<std::string> named_;  ///< processes and threads that have been named
+  std::unordered_map<std::uint64_t, std::vector<OpenSlice>> open_;  ///< innermost last
+  std::unordered_set<std::string> named_;
   PerfettoEvent event_;
   bool is_learning_ = false;
-  std::uint64_t inner_offset_ = 0;  ///< of the enclosing compressed packet
+  std::uint64_t inner_offset_ = 0;
 };
 
 void PerfettoReader::read() {
@@ -969,13 +953,12 @@ void PerfettoReader::take(const Packet& packet, bool is_inner) {
   take_event(packet, sequence);
 }
 
-/// Takes what holds for the whole trace, wherever it occurs.
 void PerfettoReader::learn(const Packet& packet) {
   if (!packet.descriptor.empty()) tracks_.describe(packet.descriptor);
   if (!packet.clocks.empty()) clocks_.add_snapshot(packet.clocks, packet.sequence);
 }
 
-/// Reads the packets in a compressed packet; the service compresses one level deep.
+/// Packets are compressed only one level deep.
 void PerfettoReader::unpack(const Packet& packet, bool is_inner) {
   if (is_inner) return;
   constexpr std::size_t kZlibHeader = 2;
@@ -1034,7 +1017,7 @@ void PerfettoReader::end(const PerfettoEvent& event, std::int64_t at_ns, std::ui
   slices.pop_back();
   if (slices.empty()) open_.erase(event.track);
   if (!slice.is_kept) return events_.count_unneeded();
-  // Arguments of an end belong to its slice.
+  // Arguments of an end belong to the slice.
   slice.arguments.append(event.arguments);
   add(slice, event.track, at_ns);
 }
@@ -1075,11 +1058,9 @@ void PerfettoReader::add(const OpenSlice& slice, std::uint64_t uuid, std::int64_
   events_.add(event);
 }
 
-/// Names the process and thread at their first use.
 const PerfettoTrack& PerfettoReader::track_of(std::uint64_t uuid) {
   bool is_new = false;
   const PerfettoTrack& track = tracks_.find(uuid, is_new);
-  // Kineto has a track for each event.
   if (is_new && named_.insert(track.pid).second)
     events_.name_process(track.pid, track.process_name, track.process_labels);
   if (is_new && !track.thread_name.empty() && named_.insert(track.pid + '\x1f' + track.tid).second)
@@ -1089,8 +1070,7 @@ const PerfettoTrack& PerfettoReader::track_of(std::uint64_t uuid) {
 
 enum class Guess { kYes, kNo, kUnknown };
 
-/// Whether these are fields of a packet, not those of an XLA plane (a number, a name, lines, tables of
-/// names).
+/// Distinguishes packets from XLA planes (a number, a name, lines, name tables).
 Guess guess_packet(std::string_view bytes, bool is_cut) {
   WireMessage packet(bytes);
   Guess guess = Guess::kUnknown;
@@ -1113,7 +1093,7 @@ bool is_perfetto(std::string_view first) {
       guess = guess_packet(packet.bytes, false);
       first.remove_prefix(static_cast<std::size_t>(packet.bytes.data() - first.data()) + packet.bytes.size());
     } else {
-      // The packet is longer than the bytes inspected; its length ends at the first byte below 128.
+      // The packet exceeds the inspected bytes; the length ends at the first byte below 128.
       const auto* const end_of_length =
           std::ranges::find_if(first.substr(1), [](char c) { return (c & 0x80) == 0; });
       const auto end = static_cast<std::size_t>(end_of_length - first.data());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opcodes as documented in Lib/pickletools.py.
+// Opcodes: Lib/pickletools.py.
 
 #include "headroom_trace/formats/pickle.h"
 
@@ -14,7 +14,7 @@
 
 namespace headroom::trace::readers {
 
-/// The stack machine of Lib/pickletools.py, as far as plain values need it.
+/// A pickle machine limited to plain values.
 class PickleReader {
  public:
   PickleReader(ByteSource& source, Pickle& pickle) : source_(source), pickle_(pickle), buffer_(kBlock) {}
@@ -58,7 +58,7 @@ class PickleReader {
   std::uint64_t offset_ = 0;
   std::vector<Id> stack_, memo_;
   std::vector<std::size_t> marks_;
-  std::uint64_t held_ = 0;  ///< approximate bytes of values
+  std::uint64_t held_ = 0;  ///< approximate
 };
 
 void PickleReader::fail(const std::string& what) const {
@@ -82,7 +82,7 @@ std::uint64_t PickleReader::number(int bytes) {
   return value;
 }
 
-/// Appends in pieces: a length that promises more than there is costs no memory.
+/// Appends in chunks: a false length costs no memory.
 void PickleReader::append(std::uint64_t count, std::string& text) {
   while (count > 0) {
     text += static_cast<char>(byte());
@@ -139,7 +139,7 @@ void PickleReader::push_text(const std::string& text, Kind kind) {
   push(add(node));
 }
 
-/// Pushes a whole number of any size; it wraps beyond 64 bits.
+/// Wraps beyond 64 bits.
 void PickleReader::push_long(std::uint64_t bytes) {
   std::uint64_t value = 0;
   unsigned char last = 0;
@@ -165,7 +165,6 @@ std::size_t PickleReader::pop_mark() {
   return mark;
 }
 
-/// Makes a list of the values on the stack from `from` on.
 void PickleReader::push_list(Kind kind, std::size_t from) {
   Pickle::Node node{.kind = kind, .size = 0, .whole = 0};
   node.place = pickle_.lists_.size();
@@ -175,7 +174,7 @@ void PickleReader::push_list(Kind kind, std::size_t from) {
   push(add(node));
 }
 
-/// The elements of the container at `place` of the stack; those of an object are ignored.
+/// Returns a dummy for objects.
 std::vector<Pickle::Id>& PickleReader::list_at(std::size_t place) {
   if (place >= stack_.size()) fail("a container is missing");
   const Pickle::Node& node = pickle_.nodes_[stack_[place]];
@@ -191,7 +190,7 @@ std::vector<Pickle::Id>& PickleReader::list_at(std::size_t place) {
 
 void PickleReader::memoize(std::uint64_t at) {
   if (stack_.empty()) fail("a value is missing");
-  // Memo numbers count from 0, so they cannot exceed the bytes read.
+  // Numbers cannot exceed the bytes read.
   if (at > offset_) fail("a value is kept under a number that is out of range");
   if (at >= memo_.size()) {
     held_ += sizeof(Id) * (at + 1 - memo_.size());
@@ -361,7 +360,7 @@ bool PickleReader::step_memo(unsigned char opcode) {
   return true;
 }
 
-/// Classes are not looked up and objects not built: the name of the class stands for one.
+/// The class name stands for an object.
 bool PickleReader::step_object(unsigned char opcode) {
   switch (opcode) {
     case 'c':
@@ -413,7 +412,7 @@ bool PickleReader::step(unsigned char opcode) {
       number(1);
       return true;
     case 0x95:
-      number(8);  // a frame: the number of bytes to read at a time
+      number(8);  // frame length
       return true;
     case '(':
       marks_.push_back(stack_.size());

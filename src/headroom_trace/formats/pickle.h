@@ -10,8 +10,7 @@
 
 namespace headroom::trace::readers {
 
-/// The values in a Python pickle (protocols 2 to 5). Nothing is executed: an object of a class becomes a
-/// value of kOther with the name of the class.
+/// A Python pickle (protocols 2 to 5). Executes nothing: an object becomes kOther with its class name.
 class Pickle {
  public:
   using Id = std::uint32_t;
@@ -24,13 +23,12 @@ class Pickle {
   Id root() const { return root_; }
   std::uint64_t bytes_read() const { return bytes_read_; }
   Kind kind(Id value) const { return value == kAbsent ? Kind::kNone : nodes_[value].kind; }
-  /// The value of a number; `absent` for other kinds.
   std::int64_t whole(Id value, std::int64_t absent = 0) const;
-  /// The text of kText and kOther; "" for other kinds.
+  /// Returns "" unless kText or kOther.
   std::string_view text(Id value) const;
-  /// The elements of a list, tuple or set; empty for other kinds.
+  /// Returns nothing unless a list, tuple or set.
   const std::vector<Id>& list(Id value) const;
-  /// The last value for a text key; kAbsent if missing or not a dict.
+  /// Returns kAbsent if missing or not a dict.
   Id at(Id dict, std::string_view key) const;
 
   static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 32;
@@ -39,7 +37,7 @@ class Pickle {
   friend class PickleReader;
   struct Node {
     Kind kind = Kind::kNone;
-    std::uint32_t size = 0;  ///< for texts
+    std::uint32_t size = 0;  ///< of texts
     union {
       std::int64_t whole;
       double real;
@@ -47,7 +45,7 @@ class Pickle {
     };
   };
   std::vector<Node> nodes_;
-  std::vector<std::vector<Id>> lists_;  ///< for a dict, keys and values in turn
+  std::vector<std::vector<Id>> lists_;  ///< dicts: keys and values alternate
   std::string texts_;
   Id root_ = kAbsent;
   std::uint64_t bytes_read_ = 0;

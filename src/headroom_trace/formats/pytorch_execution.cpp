@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Written by torch.profiler.ExecutionTraceObserver: the operators that ran, with their arguments, in order
-// and without times. Times that chakra_trace_link added from a profile ("ts", "dur") are used.
+// Reads torch.profiler.ExecutionTraceObserver: operators in order, without times unless chakra_trace_link
+// added "ts" and "dur".
 
 #include <string>
 
@@ -50,7 +50,7 @@ void ExecutionReader::read(FormatInput& input) {
   events_.finish(json.offset());
 }
 
-/// Reads the attributes from a list of names and values, or before schema 1.0.3 from the node itself.
+/// Before schema 1.0.3, attributes are members of the node.
 void ExecutionReader::take_attributes(const Json& node) {
   const auto take = [&](std::string_view name, const Json& holder, std::string_view key) {
     const std::int64_t value = whole_at(holder, key);
@@ -66,8 +66,7 @@ void ExecutionReader::take_attributes(const Json& node) {
   for (const Json& attribute : attributes) take(text_at(attribute, "name"), attribute, "value");
 }
 
-/// Converts inputs to Kineto's form: "float" for "Tensor(float)", "Scalar" for a number, and values of
-/// non-tensors only.
+/// Converts to Kineto's form: "float" for "Tensor(float)", "Scalar" for a number.
 void ExecutionReader::take_inputs(const Json& node) {
   const Json& inputs = member_at(node, "inputs");
   const bool is_new = inputs.is_object();
@@ -107,7 +106,7 @@ void ExecutionReader::take_node(const Json& node, std::uint64_t offset) {
   constexpr std::int64_t kUserScope = 7;  // at::RecordScope::USER_SCOPE
   const std::string_view name = text_at(node, "name");
   if (name.empty()) return events_.skip(offset, "a node without a name");
-  // Nodes that contain the others: processes and threads.
+  // Process and thread nodes.
   if (name.starts_with("[pytorch|")) return events_.count_without_columns();
   arguments_.clear();
   scope_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of rocprofv3 (--output-format json), as written by generateJSON.cpp of the ROCprofiler SDK.
-// Records refer by number to tables, which mostly come first.
+// Reads rocprofv3 --output-format json (generateJSON.cpp of the ROCprofiler SDK). Records refer to tables,
+// which mostly precede them.
 
 #include <fmt/format.h>
 
@@ -23,11 +23,10 @@ struct Agent {
   std::int64_t number = -1;  ///< index among the GPUs; -1: a CPU
 };
 
-/// The tables of a process.
 struct RocprofProcess {
   std::string pid = "0";
   std::unordered_map<std::int64_t, Agent> agents;
-  std::vector<std::vector<std::string>> operations;  ///< names by kind and operation
+  std::vector<std::vector<std::string>> operations;  ///< by kind and operation
   std::unordered_map<std::int64_t, std::string> kernels, markers;
   Json devices = Json::array();  ///< as deviceProperties
   std::int64_t gpus = 0;
@@ -207,7 +206,7 @@ void RocprofReader::add_kernel(const Json& record, const RocprofProcess& process
   }
   const Json &grid = member_at(info, "grid_size"), &group = member_at(info, "workgroup_size");
   if (grid.is_object() && group.is_object()) {
-    // The grid is in work-items; Kineto's is in groups.
+    // Converts work-items to groups.
     const auto groups = [&](const char* axis) {
       const std::int64_t size = std::max<std::int64_t>(whole_at(group, axis), 1);
       return std::max<std::int64_t>(whole_at(grid, axis), 0) / size +
@@ -255,7 +254,6 @@ void RocprofReader::add_call(Category category, const Json& record, const Rocpro
   if (!events_.wants(category)) return events_.count_unneeded();
   const std::int64_t correlation = whole_at(member_at(record, "correlation_id"), "internal");
   std::string name = operation_of(record, process);
-  // User markers have texts of their own, found by correlation.
   if (category == Category::kUserAnnotation) {
     if (const auto marker = process.markers.find(correlation); marker != process.markers.end())
       name = marker->second;

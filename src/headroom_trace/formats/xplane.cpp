@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profile of XLA (JAX, TensorFlow, PyTorch/XLA): xplane.pb, an XSpace of
-// tsl/profiler/protobuf/xplane.proto. The tables of names follow the events that refer to them, so the file
-// is read twice.
+// Reads XLA profiles (JAX, TensorFlow, PyTorch/XLA): xplane.pb, an XSpace of
+// tsl/profiler/protobuf/xplane.proto. Read twice: name tables follow the events.
 
 #include <fmt/format.h>
 
@@ -22,7 +21,7 @@
 namespace headroom::trace::readers {
 namespace {
 
-// XSpace, XPlane, XLine, XEvent, XStat, and the entries of the tables of a plane.
+// XSpace, XPlane, XLine, XEvent, XStat, table entries.
 constexpr std::uint32_t kPlane = 1;
 constexpr std::uint32_t kPlaneName = 2, kLine = 3, kEventNames = 4, kStatNames = 5, kPlaneStat = 6;
 constexpr std::uint32_t kLineId = 1, kLineName = 2, kLineStart = 3, kEvent = 4, kLineShownName = 11;
@@ -40,10 +39,9 @@ struct Plane {
   std::string name;
   std::vector<Line> lines;
   std::unordered_map<std::int64_t, std::string> event_names, stat_names;
-  std::vector<std::string> stats;  ///< unparsed, because their names come later
+  std::vector<std::string> stats;  ///< unparsed
 };
 
-/// A stat with the name of its kind.
 struct Stat {
   std::string_view name;
   std::optional<std::int64_t> whole;
@@ -68,7 +66,7 @@ Stat stat_of(std::string_view bytes, const Plane& plane) {
   return stat;
 }
 
-/// The three numbers after `key` in "regs:32 grid:1,1,1 block:256,1,1".
+/// Parses "regs:32 grid:1,1,1 block:256,1,1".
 std::array<std::int64_t, 3> numbers_after(std::string_view details, std::string_view key) {
   std::array<std::int64_t, 3> numbers{-1, -1, -1};
   std::size_t at = details.find(key);
@@ -83,9 +81,8 @@ std::array<std::int64_t, 3> numbers_after(std::string_view details, std::string_
   return numbers;
 }
 
-/// What a line of a device shows: its queues, or annotations above them.
 struct Device {
-  std::int64_t number = -1;  ///< -1: a plane of the host
+  std::int64_t number = -1;  ///< -1: a host plane
   bool is_tpu = false;
 };
 
@@ -128,7 +125,7 @@ class XplaneReader {
   std::size_t plane_ = 0;
   Device device_;
   bool is_done_ = false;
-  // State of the current event.
+  // Current event.
   EventArguments arguments_;
   std::optional<std::int64_t> step_;
   bool has_correlation_ = false, is_copy_ = false, is_set_ = false;
@@ -177,7 +174,7 @@ void XplaneReader::read_space(ByteSource& source, Pass pass) {
   if (pass == Pass::kEvents) events_.finish(stream.offset());
 }
 
-/// Reports once why reading ends; always returns false.
+/// Reports once; always returns false.
 bool XplaneReader::amiss(WireStream::Next next, std::uint64_t at) {
   is_done_ = true;
   events_.cut_off(at, next == WireStream::Next::kCutOff
@@ -241,7 +238,7 @@ bool XplaneReader::read_line(WireStream& stream, std::uint64_t end, Line& line) 
   return true;
 }
 
-/// Reads an entry of a table of names; skips attached programs (HLO).
+/// Skips attached programs (HLO).
 bool XplaneReader::read_entry(WireStream& stream, std::uint64_t end,
                               std::unordered_map<std::int64_t, std::string>& names) {
   std::int64_t key = 0;
@@ -273,7 +270,6 @@ bool XplaneReader::read_entry(WireStream& stream, std::uint64_t end,
   return true;
 }
 
-/// Names the process for a plane, and its device if it is one.
 void XplaneReader::describe(const Plane& plane) {
   device_ = device_of_plane(plane.name);
   if (plane.lines.empty()) return;
@@ -283,7 +279,6 @@ void XplaneReader::describe(const Plane& plane) {
     if (!line.name.empty()) events_.name_thread({plane.name, std::to_string(line.id)}, line.name);
 }
 
-/// Writes the properties of all devices as one member.
 void XplaneReader::describe_devices() {
   Json list = Json::array();
   for (const Plane& plane : planes_) {
@@ -424,8 +419,7 @@ void XplaneReader::add_event(std::string_view bytes, const Line& line, std::uint
                .offset = offset});
 }
 
-/// Whether the first field is a plane, with fields numbered 1 to 6: its number, its name in printable text,
-/// ...
+/// Checks that the first field is a plane: fields 1 to 6, a number and a printable name.
 bool is_xplane(std::string_view first) {
   if (!first.starts_with('\n')) return false;
   const auto* const end_of_length =
