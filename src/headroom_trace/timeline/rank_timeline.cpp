@@ -31,7 +31,6 @@ std::size_t hash_of(std::uint32_t parent, std::uint32_t name) {
   return static_cast<std::size_t>(((std::uint64_t{parent} << 32U) | name) * 0x9E3779B97F4A7C15ULL >> 20U);
 }
 
-/// Below a node is all that its children have.
 void add_device_times_upwards(std::vector<FlameNode>& nodes) {
   for (std::size_t i = nodes.size(); i-- > 0;) {
     if (nodes[i].parent == kNone) continue;
@@ -40,7 +39,7 @@ void add_device_times_upwards(std::vector<FlameNode>& nodes) {
   }
 }
 
-/// By share of their total, largest first.
+/// Largest first.
 std::vector<std::uint32_t> by_share(const std::vector<FlameNode>& nodes) {
   double host = 1, device = 1;
   for (const FlameNode& node : nodes) {
@@ -49,7 +48,7 @@ std::vector<std::uint32_t> by_share(const std::vector<FlameNode>& nodes) {
     device += static_cast<double>(node.device_ns);
   }
   std::vector<double> share(nodes.size());
-  // Never less than a child's, so that a kept node keeps its ancestors. A child may outlive its parent.
+  // At least a child's share, so that ancestors stay.
   for (std::size_t i = nodes.size(); i-- > 0;) {
     share[i] = std::max({share[i], static_cast<double>(nodes[i].host_ns) / host,
                          static_cast<double>(nodes[i].device_ns) / device});
@@ -84,7 +83,7 @@ FlameTree bounded(FlameTree whole, std::size_t most) {
   return tree;
 }
 
-/// What runs at once on a stream is little; the look for a free lane goes over all of them.
+/// Bounds the search for a free lane.
 constexpr std::size_t kMostSideBySide = 16;
 static_assert(kMostSideBySide <= kMostLanes);
 
@@ -103,22 +102,22 @@ void put(std::vector<std::vector<LaneEvent>>& lanes, std::size_t depth, const La
 
 constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max();
 
-/// Calls use(i, time) for each event but the first: it shares a block with the preceding one if time is less
-/// than the resolution.
+/// Calls use(i, time) for each event but the first: it joins the preceding block if `time` is below the
+/// resolution.
 template <typename Use>
 void for_each_pair(EventLane events, Use use) {
   if (events.empty()) return;
   std::int64_t end = end_of(events.front());
   for (std::size_t i = 1; i < events.size(); ++i) {
     const std::int64_t start = events[i].start_ns;
-    // Ends are never before starts, so only a damaged file's differences can overflow.
+    // Overflow only in damaged files.
     const std::int64_t gap = start <= end ? 0 : saturating_add(start, -std::max(end, -kLongest));
     use(i, std::min(std::max({events[i - 1].duration_ns, events[i].duration_ns, gap}), kLongest - 1));
     end = std::max(end, end_of(events[i]));
   }
 }
 
-/// Buckets of times, 32 in each power of two; ascending with the time.
+/// Monotonic buckets, 32 per power of two.
 constexpr unsigned kFineBits = 5;
 constexpr std::size_t kBuckets = std::size_t{64} << kFineBits;
 std::size_t bucket_of(std::int64_t time_ns) {
@@ -149,7 +148,6 @@ std::vector<CounterSeries> queue_series(const Trace& trace, std::span<const std:
   return found;
 }
 
-/// The memory events of one device.
 struct MemorySeries {
   std::vector<CounterPoint> allocated, summed, reserved;
   std::int64_t sum = 0;
@@ -177,7 +175,7 @@ void add_memory_series(const Trace& trace, std::vector<CounterSeries>& found) {
       series.counter.name = device_type_name(device.first);
       if (device.second >= 0) series.counter.name += fmt::format(" {}", device.second);
       series.counter.device = device.second;
-      // Memory from before the trace is in the allocator's totals, not in the sum.
+      // The allocator's totals include earlier memory.
       series.before = &points == &memory.summed ? 0 : points.front().value;
       series.points = std::move(points);
     };
@@ -205,7 +203,6 @@ std::int32_t device_in(const std::string& pid) {
   return error == std::errc{} && end == pid.data() + pid.size() ? device : -1;
 }
 
-/// Finds the track of each event, or makes it.
 class Drafting {
  public:
   Drafting(const Trace& trace, std::span<const CollectiveCall> calls)
@@ -278,7 +275,7 @@ class Drafting {
 
   std::uint32_t track_of_work(const GpuDetail& work) {
     const std::pair<std::int32_t, std::int64_t> key{device_of(trace_, work), work.stream};
-    if (recent_ != kNone && key == recent_key_) return recent_;  // neighbours are of one stream, mostly
+    if (recent_ != kNone && key == recent_key_) return recent_;  // neighbours mostly share a stream
     auto [track, is_new] = streams_.emplace(key, 0);
     if (is_new)
       track->second =
@@ -336,14 +333,14 @@ class Drafting {
 
   const Trace& trace_;
   TrackDrafts drafts_;
-  std::vector<std::uint32_t> threads_, annotations_;  ///< by row of Trace::threads: track, or kNone
+  std::vector<std::uint32_t> threads_, annotations_;  ///< track by thread, or kNone
   std::map<std::pair<std::int32_t, std::int64_t>, std::uint32_t> streams_;
   std::map<std::int32_t, std::uint32_t> waits_;
   std::pair<std::int32_t, std::int64_t> recent_key_;
   std::uint32_t recent_ = kNone;
 };
 
-/// Of too many tracks the busiest stay; the steps always do.
+/// Keeps the busiest.
 void leave_tracks_out(std::vector<TrackDraft>& drafts, std::size_t most, RankTimeline& timeline) {
   if (drafts.size() <= most) return;
   std::vector<std::size_t> order(drafts.size());
@@ -360,7 +357,7 @@ void leave_tracks_out(std::vector<TrackDraft>& drafts, std::size_t most, RankTim
   std::erase_if(drafts, [](const TrackDraft& draft) { return draft.events.empty(); });
 }
 
-/// Those names that slices have, the most frequent first: their numbers are the shortest to write.
+/// Numbers names by frequency: short numbers in JSON.
 void number_names(const TrackDrafts& drafts, const Names& of_trace, RankTimeline& timeline) {
   std::vector<std::size_t> uses(drafts.kinds.size());
   for (const Track& track : timeline.tracks) {
@@ -422,12 +419,12 @@ std::uint32_t StackSums::name_of(std::uint32_t event) {
   const NameId id = trace_.events.name[event];
   if (names_[id] != kNone) return names_[id];
   std::string_view text = trace_.names[id];
-  // Steps are the same but for their numbers, functions of C but for the address of their object.
+  // Drop step numbers and addresses of C functions.
   if (is_step_name(text)) text = text.substr(0, text.find('#'));
   std::string name =
       trace_.events.category[event] == Category::kPython ? plain_frame(text) : std::string(text);
   const auto next = static_cast<std::uint32_t>(tree_.names.size());
-  // Names that have become the same are one.
+  // Merge names that became equal.
   names_[id] = name.size() == trace_.names[id].size() ? next : changed_.emplace(name, next).first->second;
   if (names_[id] == next) tree_.names.push_back(std::move(name));
   return names_[id];
@@ -458,7 +455,6 @@ std::uint32_t StackSums::child(std::uint32_t parent, std::uint32_t event) {
 }
 
 void StackSums::add(std::uint32_t event, const HostOrder& host) {
-  // Deeper than any Python stack, and than a page can show.
   constexpr std::uint32_t kMostDeep = 1000;
   std::uint32_t around = host.parent[event];
   while (around != kNone && !is_mostly_in(trace_.events, event, around)) around = host.parent[around];
@@ -504,7 +500,7 @@ FlameTree module_tree(const TraceIndex& index, std::size_t most) {
 }
 
 void sort_lane_events(std::vector<LaneEvent>& events) {
-  // Most threads and streams are written in order.
+  // Most are already sorted.
   if (!std::ranges::is_sorted(events, stands_before)) std::ranges::stable_sort(events, stands_before);
 }
 
@@ -541,7 +537,7 @@ std::int64_t shortest_slice_ns(std::span<const EventLane> lanes, std::size_t bud
     for_each_pair(lane, [&](std::size_t, std::int64_t time) { ++histogram[bucket_of(time)]; });
   }
   if (events <= budget) return 0;
-  std::uint64_t joined = 0;  // by times of the buckets before
+  std::uint64_t joined = 0;
   const std::uint64_t wanted = events - budget;
   std::size_t bucket = 0;
   while (bucket < kBuckets && joined + histogram[bucket] < wanted) joined += histogram[bucket++];
@@ -606,7 +602,7 @@ void fill_buckets(std::span<const CounterPoint> points, std::int64_t before, Ext
     const auto bucket = static_cast<std::uint32_t>((at - extent.start_ns) / counter.bucket_ns);
     if (counter.bucket.empty() || counter.bucket.back() != bucket) {
       counter.bucket.push_back(bucket);
-      // A bucket that begins with its first point does not contain the value before.
+      // A bucket starting with a point excludes the previous value.
       const bool begins = (at - extent.start_ns) % counter.bucket_ns == 0;
       counter.least.push_back(begins ? point.value : value);
       counter.most.push_back(counter.least.back());

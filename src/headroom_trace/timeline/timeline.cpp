@@ -21,7 +21,7 @@ bool is_within_character(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
 
-/// The name with "…" for its middle, of at most `bytes`; characters of UTF-8 stay whole.
+/// Replaces the middle by "…"; keeps UTF-8 characters whole.
 std::string shortened(const std::string& name, std::size_t bytes) {
   static constexpr std::string_view kMiddle = "…";
   if (name.size() <= bytes) return name;
@@ -31,7 +31,6 @@ std::string shortened(const std::string& name, std::size_t bytes) {
   return name.substr(0, head).append(kMiddle).append(name, tail);
 }
 
-/// Those of flames are as many as their nodes, and have the same bound each.
 void shorten_names(FlameTree& tree) {
   constexpr std::size_t kMost = 500;
   for (std::string& name : tree.names) name = shortened(name, kMost);
@@ -49,7 +48,6 @@ void shorten_names(std::vector<TimelineName>& names, std::size_t most_bytes) {
   }
 }
 
-/// Puts the ranks' names into one table.
 class NameTable {
  public:
   void take(RankTimeline& rank) {
@@ -82,7 +80,7 @@ std::int64_t end_of(const RankTimeline& rank) {
   return saturating_add(rank.end_ns, -rank.offset_ns);
 }
 
-/// True if a gap between neighbours in time has no rank in it.
+/// Returns whether a gap separates the ranks.
 bool are_apart(std::vector<const RankTimeline*> ranks) {
   std::ranges::sort(ranks, {}, [](const RankTimeline* rank) { return start_of(*rank); });
   std::int64_t end = end_of(*ranks.front());
@@ -252,7 +250,7 @@ class JsonWriter {
 
   std::string text_;
   std::int64_t start_ns_;
-  std::int64_t offset_ns_ = 0;  ///< from the rank's clock to ns after start_ns
+  std::int64_t offset_ns_ = 0;
 };
 
 }  // namespace
@@ -274,7 +272,7 @@ const char* to_string(CounterKind kind) {
 }
 
 TimelineLimits limits_of_rank(const TimelineLimits& limits, std::size_t ranks) {
-  // Even with very many ranks, each shows a little.
+  // Every rank shows a little.
   constexpr std::size_t kLeastSlices = 500, kLeastTracks = 8, kLeastPoints = 200, kLeastNodes = 300;
   const std::size_t parts = std::max<std::size_t>(ranks, 1);
   if (parts == 1) return limits;
@@ -292,7 +290,7 @@ JobTimeline job_timeline(std::vector<RankTimeline> ranks, const JobClocks& clock
     rank.offset_ns = clock.offset_ns;
   }
   if (job.ranks.size() == 1) {
-    job.notes.clear();  // what they say of one is what nobody asked
+    job.notes.clear();  // about clocks
     job.ranks.front().offset_ns = 0;
   }
   place_ranks(job);
