@@ -28,7 +28,7 @@ std::int64_t number_in(std::string_view digits) {
   return number;
 }
 
-/// The marked steps with that prefix, of the thread with most of them.
+/// Returns the steps of the thread with most of them.
 std::vector<Step> marked_steps(const Trace& trace, std::string_view prefix) {
   const Events& events = trace.events;
   std::vector<bool> is_step(trace.names.size());
@@ -37,7 +37,7 @@ std::vector<Step> marked_steps(const Trace& trace, std::string_view prefix) {
   std::map<std::uint32_t, std::vector<Step>> by_thread;
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (!is_step[events.name[i]]) continue;
-    // Old files draw the steps as operators; the GPU's copy of the annotation is not the step.
+    // Old files mark steps as operators.
     if (events.category[i] != Category::kUserAnnotation && events.category[i] != Category::kCpuOp) continue;
     const std::string_view name = trace.names[events.name[i]];
     by_thread[events.thread[i]].push_back(
@@ -51,7 +51,7 @@ std::vector<Step> marked_steps(const Trace& trace, std::string_view prefix) {
   return most;
 }
 
-/// "iteration #" of "iteration 12".
+/// "iteration #" for "iteration 12".
 std::string without_digits(std::string_view name) {
   std::string text;
   for (const char c : name) {
@@ -69,7 +69,7 @@ struct Candidate {
   std::string name;
 };
 
-/// What annotations of that name could mark; nothing for those of libraries.
+/// Returns nothing for annotations of libraries.
 std::optional<Candidate> candidate_of(std::string_view name, Writer writer) {
   for (const std::string_view prefix : {"nccl:", "gloo:", "mpi:", "Optimizer."}) {
     if (name.starts_with(prefix)) return std::nullopt;
@@ -81,7 +81,7 @@ std::optional<Candidate> candidate_of(std::string_view name, Writer writer) {
   return Candidate{StepSource::kAnnotation, without_digits(name)};
 }
 
-using AnnotationKey = std::tuple<StepSource, std::string, std::uint32_t>;  ///< source, name, thread
+using AnnotationKey = std::tuple<StepSource, std::string, std::uint32_t>;
 
 std::map<AnnotationKey, std::vector<std::uint32_t>> annotation_groups(const Trace& trace) {
   const Events& events = trace.events;
@@ -103,7 +103,7 @@ std::map<AnnotationKey, std::vector<std::uint32_t>> annotation_groups(const Trac
   return groups;
 }
 
-/// Time of the annotations within the span; 0 if any two overlap.
+/// Returns 0 if any two overlap.
 std::int64_t covered_ns(const Trace& trace, const std::vector<std::uint32_t>& by_start, Span span) {
   std::int64_t covered = 0, end = std::numeric_limits<std::int64_t>::min();
   for (const std::uint32_t event : by_start) {
@@ -115,7 +115,7 @@ std::int64_t covered_ns(const Trace& trace, const std::vector<std::uint32_t>& by
   return covered;
 }
 
-/// The number that ends each name if no two are equal, else the place.
+/// Numbers by the trailing digits of the names if distinct, else by index.
 void number_steps(std::vector<Step>& steps) {
   std::set<std::int64_t> numbers;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -174,7 +174,7 @@ std::int64_t last_end(std::span<const Step> steps) {
 void count_works(const Trace& trace, StepSet& set) {
   const std::int64_t first = set.steps.front().start_ns, last = last_end(set.steps);
   std::map<std::int32_t, double> by_device;
-  std::optional<std::int32_t> recent;  // neighbours are of one device, mostly
+  std::optional<std::int32_t> recent;  // neighbours mostly share a device
   double* inside_ns = nullptr;
   for (const GpuDetail& work : trace.gpu) {
     const std::int64_t start = trace.events.start_ns[work.event];

@@ -11,50 +11,47 @@
 
 namespace headroom::trace {
 
-/// What marks the steps of a trace; of several the first in this order.
+/// The marks of steps, in order of preference.
 enum class StepSource : std::uint8_t {
-  kNoSteps,       ///< no steps: the whole trace is one
-  kProfilerStep,  ///< ProfilerStep#N of PyTorch
-  kStepNum,       ///< step_num of JAX
-  kNvtx,          ///< ranges of NVTX or roctx that repeat
+  kNoSteps,       ///< the whole trace is one step
+  kProfilerStep,  ///< PyTorch
+  kStepNum,       ///< JAX
+  kNvtx,          ///< repeated NVTX or roctx ranges
   kExecute,       ///< vLLM's execute_...
-  kAnnotation     ///< another annotation that repeats
+  kAnnotation
 };
-/// "ProfilerStep", "NVTX range"
 const char* to_string(StepSource source);
 
-/// The steps of a trace by start; they belong to one thread.
+/// The steps of one thread, by start.
 struct StepSet {
   StepSource source = StepSource::kNoSteps;
-  std::string name;  ///< common to all; digits that differ are #: "iteration #"
+  std::string name;  ///< common name; differing digits become #
   std::vector<Step> steps;
-  /// By step: at least 95 % of its launches have device work in the file. True where no launches were read.
+  /// At least 95 % of the launches have device work in the file, or no launches were read.
   std::vector<bool> is_whole;
-  /// Pieces of device work from the first step on, and those of them that start before the last one ends.
+  /// Device work from the first step on, and the part starting before the last step ends.
   std::size_t works = 0, works_inside = 0;
-  /// Time of those inside as a share of the time from the first step to the last, on the device with most.
+  /// Busy share of the steps on the busiest device.
   double share_inside = 0;
 
-  /// The steps that figures per step use: the longest run of whole ones; all if none is whole.
+  /// Returns the longest run of whole steps, else all.
   std::span<const Step> measured() const;
-  /// True if the devices do little until the steps are over, and most of their work then: their time in a
-  /// step tells nothing about the step.
+  /// True if most device work runs after the steps: device time per step means nothing.
   bool is_device_behind() const { return works > 2 * works_inside && share_inside < 0.5; }
 };
 
-/// Finds the steps: ProfilerStep or step_num annotations of the CPU, of the thread with most of them; else
-/// annotations of one name and thread that occur three times or more, do not overlap, and cover more than
-/// 80 % of the devices' span. All are whole.
+/// Finds ProfilerStep or step_num annotations of the thread with most of them; else annotations of one name
+/// and thread that occur at least three times without overlap and cover more than 80 % of the devices' span.
+/// Marks all as whole.
 StepSet step_set(const Trace& trace);
 
-/// Fills in StepSet::is_whole by the launches of each step.
+/// Sets StepSet::is_whole from the launches of each step.
 void find_whole_steps(const Trace& trace, StepSet& set);
 
-/// A sentence about steps that no profiler marked, else empty: "the steps are the 12 NVTX ranges
-/// 'iteration #'".
+/// Describes steps not marked by a profiler, else empty.
 std::string step_note(const StepSet& set);
 
-/// A sentence if is_device_behind, else empty.
+/// Warns if is_device_behind(), else returns "".
 std::string behind_note(const StepSet& set);
 
 }  // namespace headroom::trace

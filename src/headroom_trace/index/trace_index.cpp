@@ -22,10 +22,8 @@ Span window_of(std::span<const Step> steps) {
   return window;
 }
 
-/// From the launch of the first device work, but at most the usual launch delay before that work, to the end
-/// of the last.
 Span device_window(const Trace& trace, const DeviceWork& work, std::span<const std::uint32_t> launch) {
-  constexpr std::int64_t kMostAfterCallNs = 100'000;  // what takes longer waits in a queue
+  constexpr std::int64_t kMostAfterCallNs = 100'000;  // longer delays are waits in a queue
   const Events& events = trace.events;
   const Extent extent = gpu_extent(trace);
   std::vector<std::int64_t> delays;
@@ -42,7 +40,6 @@ Span device_window(const Trace& trace, const DeviceWork& work, std::span<const s
   return {extent.start_ns - std::max<std::int64_t>(0, delay), extent.end_ns};
 }
 
-/// `launch` is empty for a trace without calls.
 DeviceWindows windows_of_devices(const Trace& trace, Span window, const DeviceWork& work,
                                  std::span<const std::uint32_t> launch) {
   const std::vector<std::int64_t>& start_ns = trace.events.start_ns;
@@ -59,7 +56,7 @@ DeviceWindows windows_of_devices(const Trace& trace, Span window, const DeviceWo
   }
   for (const DeviceWork::Item& item : work.items) {
     const std::uint32_t call = call_of(item.row);
-    // Some of the work without a launch is of earlier steps.
+    // Unlaunched work may belong to earlier steps.
     if (call == kNone && has_launches[item.device]) continue;
     const std::int64_t queued = call == kNone ? item.start_ns : start_ns[call];
     if (queued >= window.end) continue;
@@ -67,7 +64,7 @@ DeviceWindows windows_of_devices(const Trace& trace, Span window, const DeviceWo
       if (end_of(trace, item) > window.start) is_behind[item.device] = true;
       continue;
     }
-    // Nothing starts before its launch, whatever the clocks of host and device say.
+    // Clock skew.
     const Span own{std::max(item.start_ns, queued), end_of(trace, item)};
     Span& all = launched[item.device];
     all = has_work[item.device] ? Span{std::min(all.start, own.start), std::max(all.end, own.end)} : own;

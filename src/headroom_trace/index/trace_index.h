@@ -17,19 +17,17 @@
 
 namespace headroom::trace {
 
-/// What of the time of the devices belongs to the window.
 struct DeviceWindows {
-  /// By index of TraceIndex::work().devices. From the window's start to its end, or to the end of the last
-  /// work launched in it where the host ran ahead. For a device that is still busy with earlier work: from
-  /// the first to the last work launched in the window, if that is longer.
+  /// By index of TraceIndex::work().devices: the window, extended to the end of the last work launched in it.
+  /// If the device is busy with earlier work: from the first to the last work launched in the window, if
+  /// longer.
   std::vector<Span> by_device;
-  /// The window's, or from the first to the last work launched in it on the device that takes longest: the
-  /// host may run ahead by more than a step, and end before the devices begin.
+  /// The longest of the window and the work launched in it: the host may run ahead by more than a step.
   std::int64_t length_ns = 0;
 };
 
-/// What several analyses derive from one trace, each computed on first use and kept. The trace must outlive
-/// it unchanged. For one thread. Each part needs what the function named beside it needs.
+/// Derived data of one trace, computed on first use. Not thread-safe. The trace must outlive it unchanged.
+/// The function named at each part lists its needs.
 class TraceIndex {
  public:
   explicit TraceIndex(const Trace& trace) : trace_(trace) {}
@@ -47,9 +45,8 @@ class TraceIndex {
   const SyncWaits& syncs() const;                      ///< sync_waits(...)
   const std::vector<CollectiveCall>& calls() const;    ///< collective_calls(...)
   const StepSet& steps() const;                        ///< with find_whole_steps
-  /// The time that findings are about, whatever was read beside: from the first to the last of the measured
-  /// steps; without steps from the launch of the first device work (at most the median launch delay before
-  /// it) to the end of the last; without devices the whole trace.
+  /// The measured steps; else from the launch of the first device work (at most the median launch delay
+  /// before it) to the end of the last; else the whole trace.
   Span window() const;
   const DeviceWindows& device_windows() const;  ///< needs kLaunches
   const IdleCulprits& idle() const;             ///< idle_culprits(...) in device_windows().by_device

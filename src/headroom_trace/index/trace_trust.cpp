@@ -16,7 +16,7 @@
 namespace headroom::trace {
 namespace {
 
-constexpr double kLeastShare = 0.05;  ///< of launches or work: fewer are usual at the ends of a recording
+constexpr double kLeastShare = 0.05;  ///< fewer are usual at the ends of a recording
 constexpr std::size_t kLeastCount = 3;
 constexpr std::size_t kMostName = 40;
 
@@ -25,8 +25,7 @@ void count_event(const Trace& trace, std::uint32_t event, Doubt& doubt) {
   doubt.longest_ns = std::max(doubt.longest_ns, trace.events.duration_ns[event]);
 }
 
-/// The time around which the middle 80 % of the events start, by a sample; nothing may start further from it
-/// than `reach`.
+/// The central 80 % of sampled starts, and the allowed distance from them.
 struct UsualTimes {
   std::int64_t low = 0, high = 0;
   double reach = 0;
@@ -71,18 +70,18 @@ std::int64_t median_duration(const Trace& trace, NameId name) {
   return *middle;
 }
 
-/// Work with two or more later pieces of its stream inside.
+/// Returns work that encloses two or more later events of its stream.
 std::vector<std::uint32_t> enclosing_work(const TraceIndex& index) {
   struct Stream {
-    std::uint32_t last = kNone;  ///< the event that ends last so far
-    std::size_t inside = 0;      ///< later pieces that end before it
+    std::uint32_t last = kNone;
+    std::size_t inside = 0;
   };
   constexpr std::size_t kLeastInside = 2;
   const Trace& trace = index.trace();
   std::map<std::pair<std::uint32_t, std::int64_t>, Stream> streams;
   std::vector<std::uint32_t> enclosing;
   std::pair<std::uint32_t, std::int64_t> key;
-  Stream* stream = nullptr;  // neighbours are of one stream, mostly
+  Stream* stream = nullptr;  // neighbours mostly share a stream
   for (const DeviceWork::Item& item : index.work().items) {
     const GpuDetail& work = trace.gpu[item.row];
     const std::pair own{item.device, work.stream};
@@ -111,7 +110,6 @@ std::vector<std::uint32_t> overruns(const TraceIndex& index) {
   return found;
 }
 
-/// The launches, and those of them without work.
 Doubt count_launches(const Trace& trace) {
   Doubt counted{DoubtKind::kLaunchesWithoutWork};
   for_each_launch_call(trace, [&](std::uint32_t call, bool has_work) {
@@ -121,7 +119,7 @@ Doubt count_launches(const Trace& trace) {
   return counted;
 }
 
-/// Functions of a thread nest or are apart; else a time is wrong, and with it the line that costs are put to.
+/// Functions that partly overlap have wrong times.
 Doubt crossing_functions(const TraceIndex& index) {
   const Events& events = index.trace().events;
   Doubt crossing{DoubtKind::kCrossing};
@@ -210,7 +208,7 @@ std::vector<Doubt> missing_parts(const TraceIndex& index) {
   }
   if (is_much(counted)) doubts.push_back(counted);
   Doubt work{DoubtKind::kWorkWithoutLaunches};
-  const Span window = index.window();  // work launched before the recording is no doubt of what comes later
+  const Span window = index.window();  // earlier work may lack a launch
   for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
     const std::uint32_t event = trace.gpu[row].event;
     if (trace.events.start_ns[event] < window.start || trace.events.start_ns[event] >= window.end) continue;

@@ -10,43 +10,42 @@
 
 namespace headroom::trace {
 
-/// What makes figures of a trace wrong or incomplete.
+/// Why figures of a trace are wrong or incomplete.
 enum class DoubtKind : std::uint8_t {
-  kOverrun,              ///< work that ends long after later work of its stream: left out
-  kFarTime,              ///< events far from all others: left out
-  kLaunchesWithoutWork,  ///< the device's side of them is missing
-  kWorkWithoutLaunches,  ///< in a file that has launches
-  kNoDevice,             ///< launches, but no work of a device at all
-  kStepsNotWhole,        ///< steps that lack work for their launches
-  kCrossing              ///< functions of Python that end after the one around them
+  kOverrun,              ///< ends long after later work of its stream: left out
+  kFarTime,              ///< far from all other events: left out
+  kLaunchesWithoutWork,  ///< their device work is missing
+  kWorkWithoutLaunches,  ///< in a file with launches
+  kNoDevice,             ///< launches without any device work
+  kStepsNotWhole,        ///< steps lacking launched work
+  kCrossing              ///< Python functions outliving their parent
 };
 
 struct Doubt {
   DoubtKind kind = DoubtKind::kOverrun;
   std::size_t count = 0, of = 0;
-  std::string example = {};     ///< name of the first of them
-  std::int64_t longest_ns = 0;  ///< of the events left out for their duration
+  std::string example = {};     ///< first name
+  std::int64_t longest_ns = 0;  ///< of events left out for their duration
 };
 
-/// "1 impossible duration left out (3.40 s of 'gemm', with later work of its stream inside)"; `done`: what
-/// became of impossible events.
+/// "1 impossible duration left out (3.40 s of 'gemm', with later work of its stream inside)"; `done`: "left
+/// out"
 std::string doubt_text(const Doubt& doubt, const char* done = "left out");
 
-/// Events that cannot be right, to be left out before any analysis.
+/// Events to leave out before any analysis.
 struct ImpossibleEvents {
   std::vector<std::uint32_t> rows;  ///< of Trace::events, ascending
   std::vector<Doubt> doubts;        ///< kOverrun, kFarTime
 };
 
-/// Finds events that start more than 100 times as far from the others as these are apart (at least 100 s),
-/// and device work of more than 100 times the median of its name that has two or more later pieces of its
-/// stream wholly inside. O(n) for healthy traces.
+/// Finds events more than 100 times as far from the others as these spread (at least 100 s), and device work
+/// over 100 times the median of its name that encloses two or more later events of its stream. O(n) for
+/// healthy traces.
 ImpossibleEvents impossible_events(const TraceIndex& index);
 
-/// The trace without them.
 Trace without(const Trace& trace, const ImpossibleEvents& impossible);
 
-/// The other doubts, about what is missing. Launches are only judged where the host's calls were read.
+/// Judges launches only where host calls were read.
 std::vector<Doubt> missing_parts(const TraceIndex& index);
 
 }  // namespace headroom::trace
