@@ -41,14 +41,13 @@ void match(JobClocks& job) {
   for (const MatchedCollective& collective : job.matches.matched) {
     for (const Part& part : collective.parts) ++job.ranks[part.rank].matched;
   }
-  // The matches point into the buffers of `calls`, which move with them.
+  // Matches point into `calls`: move the buffers along.
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     job.ranks[i].calls = std::move(calls[i]);
     job.ranks[i].offset_ns = std::llround(offsets[i]);
   }
 }
 
-/// One sentence for all outliers.
 void add_notes(JobClocks& job) {
   if (job.matches.matched.empty()) {
     job.notes.emplace_back(
@@ -70,24 +69,23 @@ void add_notes(JobClocks& job) {
                     group));
 }
 
-/// A point of a thread, for an end of an arrow.
 struct ArrowEnd {
   std::string process, thread;  ///< as JSON
-  std::int64_t at_ns = 0;       ///< on the clock of the document
+  std::int64_t at_ns = 0;       ///< on the merged clock
 };
 
-/// The merged document: one list of the events of all ranks, then the other members of their files.
+/// Writes the events of all ranks, then the other members of their files.
 class MergedDocument {
  public:
-  /// Times count from `base_ns` (nanoseconds since 1970 if the files' are).
+  /// `base_ns`: origin of the times.
   MergedDocument(const WriteText& write, std::int64_t base_ns);
 
-  /// The events of a rank, its processes and members go here until the next rank begins.
+  /// Additions belong to this rank until the next begins.
   void begin_rank(const readers::RankMark& mark, const std::string& source, std::int64_t moved_ns);
   void add_events(std::string_view lines);
   void add_processes(std::span<const readers::RewrittenProcess> processes);
   void add_member(std::string_view name, std::string_view json);
-  /// Names the processes that had no name; returns how many events the rank had without these.
+  /// Names unnamed processes. Returns the rank's events without these.
   std::uint64_t end_rank();
 
   void add_arrow(std::int64_t id, const std::string& name, const ArrowEnd& from, const ArrowEnd& to);
@@ -102,10 +100,10 @@ class MergedDocument {
   std::uint64_t events_ = 0;  ///< of the rank
   readers::RankMark mark_;
   std::map<std::string, readers::RewrittenProcess> processes_;
-  std::set<std::string> names_;  ///< of the members of the rank
-  std::string member_;           ///< of the rank at hand
-  std::string members_;          ///< of the ranks before, each with a comma before it
-  std::string devices_;          ///< of all ranks, likewise
+  std::set<std::string> names_;  ///< of the rank's members
+  std::string member_;           ///< of the current rank
+  std::string members_;          ///< of earlier ranks
+  std::string devices_;          ///< of all ranks
 };
 
 constexpr std::string_view kBetween = ",\n";
@@ -155,13 +153,12 @@ void MergedDocument::add_processes(std::span<const readers::RewrittenProcess> pr
 }
 
 void MergedDocument::add_member(std::string_view name, std::string_view json) {
-  // Of members of one name the first counts, as where a trace is converted.
+  // The first member of a name counts, as in conversion.
   if (name == "traceEvents" || json.empty() || !names_.emplace(name).second) return;
   member_ += fmt::format(",\n{}:{}", json_text(name), json);
   if (name == "deviceProperties") add_devices(json);
 }
 
-/// By the numbers that their work has now.
 void MergedDocument::add_devices(std::string_view json) {
   if (!is_json(json)) return;
   Json list = parse_json(json, "deviceProperties");
@@ -200,7 +197,7 @@ void MergedDocument::add_arrow(std::int64_t id, const std::string& name, const A
                          phase, microseconds(at.at_ns), at.process, at.thread, json_text(name), id, more));
   };
   end("s", from, "");
-  // Drawn to the event around this time, not to the next one.
+  // Binds the arrow to the enclosing event.
   end("f", to, R"(,"bp":"e")");
 }
 
@@ -210,13 +207,12 @@ void MergedDocument::finish() {
   write_(members_ + "}\n");
 }
 
-/// What a rank's times count from once its clock is right.
+/// Returns the origin of a rank's corrected times.
 std::int64_t zero_of(const RankClock& clock) {
   return clock.base_ns - clock.offset_ns;
 }
 
-/// The base of the merged times: the earliest, so that no time becomes smaller than it was. Viewers take none
-/// below zero.
+/// Returns the earliest origin, because viewers reject negative times.
 std::int64_t common_base(const JobClocks& job) {
   for (const RankClock& clock : job.ranks) {
     if (clock.offset_ns > readers::kMostNs || clock.offset_ns < -readers::kMostNs)
@@ -233,7 +229,7 @@ std::int64_t common_base(const JobClocks& job) {
 }
 
 std::vector<readers::RankMark> marks_of(const JobClocks& job, std::int64_t base_ns) {
-  // Process ids that are numbers fit 32 bits, as viewers take them; more ranks leave less room for each.
+  // Viewers take 32-bit process ids.
   const auto ranks = static_cast<std::int64_t>(job.ranks.size());
   const std::int64_t process_stride =
       std::min(readers::RankMark().process_stride, std::numeric_limits<std::int32_t>::max() / ranks);
@@ -248,7 +244,6 @@ std::vector<readers::RankMark> marks_of(const JobClocks& job, std::int64_t base_
   return marks;
 }
 
-/// The options for reading one file of several, with the overall progress.
 class Reading {
  public:
   Reading(const JobClocks& job, const FilesOptions& how) : how_(how) {
@@ -294,7 +289,7 @@ MergedRank write_rank(const RankClock& clock, const readers::RankMark& mark, Rea
   return rank;
 }
 
-/// A thread id as JSON, as the rewriter has it: the reader does not tell numbers from text.
+/// Writes the id like the rewriter: the reader does not distinguish numbers from text.
 std::string thread_json(const std::string& tid) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(tid.data(), tid.data() + tid.size(), number);
@@ -313,7 +308,6 @@ class Arrows {
     for (const RankClock& clock : job.ranks) offsets_.push_back(static_cast<double>(clock.offset_ns));
   }
 
-  /// How many were drawn.
   std::uint64_t draw(MergedDocument& document) const {
     // Beyond the ids of the last rank.
     const std::int64_t first = std::ssize(marks_) * readers::kIdsOfARank;
@@ -331,14 +325,14 @@ class Arrows {
   }
 
  private:
-  /// Where the kernel starts, and no earlier than `least`: there it waits for the other end.
+  /// Returns the kernel's start, but at least `least`, where it waits for the other end.
   ArrowEnd end_in(const Part& part, std::int64_t least) const {
     const RankClock& clock = job_.ranks[part.rank];
     const auto call = static_cast<std::size_t>(part.call - clock.calls.data());
     const Thread& thread = clock.threads[clock.call_threads[call]];
     ArrowEnd end{"", thread_json(thread.tid), 0};
     readers::append_process(marks_[part.rank], thread.pid, end.process);
-    // The times of calls have the file's base in them.
+    // Call times include the file's base.
     end.at_ns = std::max(part.call->start_ns - clock.base_ns + marks_[part.rank].shift_ns, least);
     return end;
   }
