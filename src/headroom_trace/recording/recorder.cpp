@@ -24,7 +24,7 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
 }
 
-/// Devices stand below every process of the host, as in Kineto's files.
+/// Sorts devices below the host, as in Kineto.
 constexpr std::int64_t kFirstDeviceSortIndex = 5'000'000;
 
 Json properties_of(const DeviceDescription& device) {
@@ -48,8 +48,7 @@ double product(const std::array<std::int32_t, 3>& extent) {
   return static_cast<double>(extent[0]) * extent[1] * extent[2];
 }
 
-/// Kineto's estimate: the warps of the grid spread over the multiprocessors, no more than fit at a time, of
-/// those that a multiprocessor can hold.
+/// Computes Kineto's estimate.
 void add_occupancy(const KernelShape& kernel, const DeviceDescription& device, Json& arguments) {
   if (device.multiprocessors <= 0 || device.warp_size <= 0) return;
   const double threads = product(kernel.block);
@@ -62,7 +61,6 @@ void add_occupancy(const KernelShape& kernel, const DeviceDescription& device, J
       std::lround(resident * threads / device.max_threads_per_multiprocessor * 100);
 }
 
-/// One file being written, with the state that its events refer to.
 class ActivityFile {
  public:
   ActivityFile(const std::filesystem::path& file, const DeviceActivity& activity)
@@ -101,7 +99,7 @@ class ActivityFile {
 
   std::int64_t since_base(std::int64_t steady_ns) const { return steady_ns - activity_.started.steady_ns; }
 
-  /// All runtime calls, and the driver calls that the program made itself, by start.
+  /// Collects calls by start, without driver calls inside runtime calls.
   void choose_calls() {
     std::map<std::int64_t, std::vector<const ApiCall*>> runtime_by_thread;
     for (const ApiCall& call : activity_.calls) {
@@ -111,14 +109,14 @@ class ActivityFile {
     for (const ApiCall& call : activity_.calls) {
       if (!call.is_driver || !is_within(call, runtime_by_thread[call.thread])) calls_.push_back(&call);
     }
-    // What encloses comes first: readers nest by the order of starts.
+    // Readers expect enclosing calls first.
     std::ranges::stable_sort(calls_, [](const ApiCall* a, const ApiCall* b) {
       return std::pair(a->start_ns, -a->end_ns) < std::pair(b->start_ns, -b->end_ns);
     });
     for (const ApiCall* call : calls_) caller_.try_emplace(call->correlation, call);
   }
 
-  /// Calls of a thread are inside one another or apart, so that the last to start before is the one.
+  /// Calls nest or follow one another.
   static bool is_within(const ApiCall& call, const std::vector<const ApiCall*>& by_start) {
     const auto after = std::ranges::upper_bound(by_start, call.start_ns, {}, &ApiCall::start_ns);
     return after != by_start.begin() && call.end_ns <= (*std::prev(after))->end_ns;
@@ -201,7 +199,7 @@ class ActivityFile {
     if (ns > 0) arguments["memory bandwidth (GB/s)"] = static_cast<double>(bytes) / static_cast<double>(ns);
   }
 
-  /// From the call to the work; a graph's launch has one start and an end for each piece of its work.
+  /// A graph launch has one start and many ends.
   void add_arrow(const RecordedWork& work) {
     const auto found = caller_.find(work.correlation);
     if (found == caller_.end()) return;
@@ -270,8 +268,7 @@ KinetoFile::KinetoFile(const std::filesystem::path& file, const KinetoHead& head
             {"displayTimeUnit", "ms"},    {"baseTimeNanoseconds", head.base_unix_ns},
             {"traceName", file.string()}, {"recorded_by", head.recorded_by}};
   json.update(head.further_members);
-  // The events follow the other members, as in Kineto's files: a tool that looks for the rank reads no
-  // further.
+  // Events last: tools looking for the rank stop there.
   std::string text = dump_json(json);
   text.back() = ',';
   writer_.write(text + "\n\"traceEvents\":[\n");
