@@ -21,23 +21,22 @@ namespace headroom::trace {
 namespace {
 
 constexpr double kLeastImbalance = 0.02;
-/// A reason explains at least this share of what a late rank costs.
+/// Minimum share of a late rank's cost for a reason.
 constexpr double kLeastReason = 0.25;
 
 struct RankFindings {
   std::int64_t rank = 0;
   const RankSummary* summary = nullptr;
-  std::vector<Finding> findings;  ///< without waits for other ranks
+  std::vector<Finding> findings;  ///< without waits
 };
 
-/// The same cause in different ranks.
 std::pair<FindingKind, std::string> cause_of(const Finding& finding) {
   const bool is_by_place =
       finding.kind == FindingKind::kSynchronisation || finding.kind == FindingKind::kKernelBelowRoof;
   return {finding.kind, is_by_place ? finding.op : ""};
 }
 
-/// What every rank loses for the same cause.
+/// Returns losses common to all ranks, by cause.
 std::vector<Finding> shared_findings(std::span<const RankFindings> ranks, bool do_wait, double step_ns) {
   struct OfRank {
     const RankFindings* rank;
@@ -73,14 +72,13 @@ std::vector<Finding> shared_findings(std::span<const RankFindings> ranks, bool d
   return shared;
 }
 
-/// What a rank does longer than the others, ns per step.
+/// Time beyond the other ranks, ns per step.
 template <typename Reason>
 struct Excess {
   const Reason* reason = nullptr;
-  double ns = 0, others_ns = 0;  ///< beyond the others' median; that median
+  double ns = 0, others_ns = 0;  ///< beyond their median; the median
 };
 
-/// The finding that costs the rank most beyond the others.
 Excess<Finding> own_finding(std::span<const RankFindings> ranks, std::size_t late) {
   Excess<Finding> most;
   for (const Finding& finding : ranks[late].findings) {
@@ -98,7 +96,7 @@ Excess<Finding> own_finding(std::span<const RankFindings> ranks, std::size_t lat
   return most;
 }
 
-/// The operator or activity that takes most beyond the others, by one of the times of OpTime.
+/// Compares one of the times of OpTime.
 Excess<OpTime> own_op(std::span<const RankFindings> ranks, std::size_t late, double OpTime::*time) {
   std::vector<std::unordered_map<std::string_view, double>> times(ranks.size());
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -119,12 +117,11 @@ Excess<OpTime> own_op(std::span<const RankFindings> ranks, std::size_t late, dou
   return most;
 }
 
-/// Sets why the rank is late, as far as its trace differs from the others'.
 void add_reason(std::span<const RankFindings> ranks, std::size_t late, Finding& finding) {
   const double least_ns = kLeastReason * finding.recoverable_ns;
   const Excess<OpTime> device = own_op(ranks, late, &OpTime::device_ns),
                        host = own_op(ranks, late, &OpTime::host_ns);
-  // A host that waits for a slow kernel takes as long as it.
+  // The host waits for a slow kernel.
   const bool is_device = device.ns >= finding.recoverable_ns / 2 || device.ns >= host.ns;
   const Excess<OpTime>& op = is_device ? device : host;
   if (op.reason != nullptr && op.ns >= least_ns) {
@@ -142,7 +139,7 @@ void add_reason(std::span<const RankFindings> ranks, std::size_t late, Finding& 
                                   "processes, the CPUs it is bound to",
                                   op.reason->name);
   }
-  // Findings are about idle devices.
+  // Findings concern idle devices.
   if (is_device && op.ns >= finding.recoverable_ns / 2) return;
   const Excess<Finding> own = own_finding(ranks, late);
   if (own.reason == nullptr || own.ns < least_ns) return;
@@ -172,7 +169,6 @@ Finding straggler(std::span<const RankFindings> ranks, std::size_t late, const L
   return finding;
 }
 
-/// Communication counts only without waits for other ranks.
 void take_waits_away(std::vector<RankFindings>& ranks, const Lateness& lateness, double steps) {
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     double waited = lateness.waited_ns[i] / steps;

@@ -8,9 +8,9 @@
 
 namespace headroom::trace {
 
-/// Combines the findings of the ranks of a job: the ranks that the others wait for, with what they do
-/// meanwhile; losses common to all ranks, once, by the smallest loss; communication without waits for other
-/// ranks. Without matched collectives: the findings of the rank that loses most.
+/// Reports the ranks that others wait for and their activity meanwhile; losses of all ranks (the smallest
+/// counts); communication without waits. Without matched collectives: the findings of the rank that loses
+/// most.
 void combine_findings(std::span<const RankResult> ranks, std::size_t most, AnalysisResult& result);
 
 }  // namespace headroom::trace

@@ -21,37 +21,34 @@ namespace headroom::trace {
 namespace {
 
 constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
-/// A rank is last if it comes later than the one before it by more than this, and by more than this share of
-/// a step.
+/// Minimum lead of the last rank over the one before, and as a share of a step.
 constexpr double kLeastLateNs = 1000, kLeastLateShare = 0.01;
 
-/// A collective that starts so soon after the one before it on its stream may have waited for it; usually it
-/// starts so soon after it.
+/// Gaps between collectives of a stream: the longest that may be a wait, and the usual one.
 constexpr double kNeighbourNs = 30'000, kUsualNeighbourNs = 1'000;
-/// Computing that pauses for no longer at the end of a collective has not waited for it: kernels lie so far
-/// apart.
+/// Longest usual gap between kernels.
 constexpr double kPauseNs = 5'000;
 
-/// Work of a rank on its own since a collective that its computing waited for.
+/// Work since the last collective that its computing waited for.
 struct OwnWork {
-  std::size_t since = kNowhere;  ///< visit of that collective
-  double from_ns = 0;            ///< without it: when the work began
-  double ns = 0, peers_ns = 0;   ///< its length; the median of the others that meet at its end
+  std::size_t since = kNowhere;  ///< visit
+  double from_ns = 0;            ///< without it
+  double ns = 0, peers_ns = 0;   ///< peers: median of the others
 };
 
-/// A rank in a collective. It arrives when its computing has come there, and the collective before it on its
-/// stream has ended. Times count from the first collective, on aligned clocks.
+/// A rank in a collective, on aligned clocks from the first collective. It arrives after its computing and
+/// the preceding collective of its stream.
 struct Visit {
   std::size_t rank = 0;
   std::int64_t iteration = -1;
-  OwnWork before;                          ///< to the arrival
-  OwnWork beside;                          ///< to the end of the computing that hides it
-  std::size_t ahead_on_stream = kNowhere;  ///< visit of the collective before it on its stream
-  double stream_delay_ns = 0;              ///< from the end of that to the start
+  OwnWork before;                          ///< up to the arrival
+  OwnWork beside;                          ///< until the hiding computing ends
+  std::size_t ahead_on_stream = kNowhere;  ///< preceding visit
+  double stream_delay_ns = 0;              ///< gap to it
   double start_ns = 0, end_ns = 0;
-  double exposed_ns = 0, tail_ns = 0;  ///< of the stay without computing: all, and the last part
-  double ready_for_ns = 0;             ///< until the start
-  double after_ns = 0;                 ///< from the last rank's arrival to the end
+  double exposed_ns = 0, tail_ns = 0;  ///< without computing: total, last part
+  double ready_for_ns = 0;
+  double after_ns = 0;  ///< last arrival to end
 
   bool waits_for_stream() const {
     return ahead_on_stream != kNowhere && stream_delay_ns < kNeighbourNs && ready_for_ns > stream_delay_ns;
@@ -60,7 +57,6 @@ struct Visit {
   bool holds_computing() const { return tail_ns > (is_partly_hidden() ? kPauseNs : 0); }
 };
 
-/// Consecutive visits.
 struct Meeting {
   std::size_t first = 0, end = 0;
 };
@@ -75,7 +71,7 @@ std::vector<double> medians_of_others(std::span<const double> values) {
   return medians;
 }
 
-/// Above this size the median of all stands for the median of the others.
+/// Above this size, the median of all ranks replaces the median of the others.
 constexpr std::size_t kLargeGroup = 64;
 
 class JobReplay {
@@ -182,9 +178,8 @@ class JobReplay {
     }
   }
 
-  /// Finds what each visit of the rank follows.
   void set_own_work(std::size_t rank) {
-    std::vector<std::size_t> visits, held;  // of the rank; of those the ones that its computing waits for
+    std::vector<std::size_t> visits, held;  // held: those its computing waits for
     for (const CollectiveCall& call : ranks_[rank].calls) {
       if (const auto found = visit_of_.find(&call); found != visit_of_.end()) visits.push_back(found->second);
     }
@@ -213,7 +208,7 @@ class JobReplay {
     visits_[visit].stream_delay_ns = delay;
   }
 
-  /// The work of a visit's rank until a moment. `held` by end.
+  /// `held` is sorted by end.
   OwnWork own_work(std::size_t visit, std::span<const std::size_t> held, double until) const {
     const std::size_t rank = visits_[visit].rank;
     auto at = std::ranges::upper_bound(held, until, {}, [&](std::size_t one) { return visits_[one].end_ns; });
@@ -229,8 +224,7 @@ class JobReplay {
     return work;
   }
 
-  /// When the work before a rank's first collective began. A rank with nothing recorded before it counts from
-  /// the first recording of all.
+  /// Returns the start of the rank's recording, or of the first one if that is too late.
   double first_work(std::size_t rank, double start) const {
     const double begin = begin_of(rank);
     return begin < start ? begin : std::min(start, begin_of(first_to_start_));
@@ -248,7 +242,7 @@ class JobReplay {
       (visits_[i].*work).peers_ns = others[i - meeting.first];
   }
 
-  /// The last to arrive, and by how much after the one before it.
+  /// Returns the last rank to arrive, and its lead over the one before.
   std::pair<std::size_t, double> last_of(const Meeting& meeting) const {
     std::size_t last = meeting.first;
     for (std::size_t i = meeting.first; i < meeting.end; ++i) {
@@ -261,7 +255,7 @@ class JobReplay {
     return {last, lead};
   }
 
-  /// Costs of those ranks that were late anywhere; of very many, the latest.
+  /// Replays at most kMostReplays ranks.
   void set_costs(std::span<const double> excess, Lateness& found) const {
     constexpr std::size_t kMostReplays = 64;
     std::vector<std::size_t> late;
@@ -282,18 +276,17 @@ class JobReplay {
     }
   }
 
-  /// One simulation in which this rank (number of ranks: any) takes no longer than its peers; kNowhere: as
-  /// recorded.
+  /// Simulation without the excess work of rank `prompt` (number of ranks: all; kNowhere: none).
   class Run {
    public:
     Run(const JobReplay& job, std::size_t prompt)
         : job_(job), prompt_(prompt), end_(job.visits_.size(), kNotYet), goes_on_(end_) {
       for (const Meeting& meeting : job.meetings_) meet(meeting);
     }
-    /// When the rank of a visit goes on: at the end, and after the computing that hid it.
+    /// Returns the later of the visit's end and the end of the computing that hid it.
     double goes_on(std::size_t index) {
       const Visit& visit = job_.visits_[index];
-      // An earlier collective that lies later after alignment cannot be followed.
+      // Alignment may reorder collectives: keep the recorded end.
       if (end_[index] == kNotYet) return visit.end_ns;
       double& at = goes_on_[index];
       if (at == kNotYet)
@@ -327,7 +320,7 @@ class JobReplay {
     std::vector<double> end_, goes_on_;  ///< by visit
   };
 
-  /// By root of connected ranks: when the last of them goes on after its last collective.
+  /// Returns, by root of connected ranks, the end of the last.
   std::vector<double> lengths(std::size_t prompt) const {
     std::vector<double> lengths(ranks_.size(), -std::numeric_limits<double>::infinity());
     Run run(*this, prompt);
@@ -346,13 +339,13 @@ class JobReplay {
   std::span<const RankRecord> ranks_;
   std::span<const double> offsets_;
   double step_ns_;
-  std::int64_t origin_ = 0;  ///< doubles do not hold the ns of a date
+  std::int64_t origin_ = 0;  ///< for double precision
   std::size_t first_to_start_ = 0, last_to_start_ = 0;
   double start_spread_ns_ = 0;
-  std::vector<std::size_t> root_;  ///< by rank: another that collectives connect it with, at last itself
-  std::vector<Visit> visits_;      ///< meeting by meeting
-  std::vector<Meeting> meetings_;  ///< by the arrival of the last rank
-  std::vector<bool> is_first_;     ///< by visit: nothing before it on its rank
+  std::vector<std::size_t> root_;  ///< union-find
+  std::vector<Visit> visits_;      ///< by meeting
+  std::vector<Meeting> meetings_;  ///< by last arrival
+  std::vector<bool> is_first_;     ///< of its rank
   std::unordered_map<const CollectiveCall*, std::size_t> visit_of_;
 };
 

@@ -26,12 +26,11 @@ Span recorded_span(const TraceIndex& index) {
   return recorded;
 }
 
-/// A step's annotation, and the names that a job's communication has on the host.
+/// Step annotations, and host names of communication.
 bool is_no_own_work(std::string_view name) {
   return is_step_name(name) || name == "record_param_comms" || !collective_name(name).empty();
 }
 
-/// Times by name in the window, over all steps.
 class OpTimes {
  public:
   explicit OpTimes(const TraceIndex& index)
@@ -85,7 +84,6 @@ class OpTimes {
     }
   }
 
-  /// The innermost operator around the launch.
   std::uint32_t op_of(std::uint32_t row) const {
     std::uint32_t event = index_.launches()[row];
     while (event != kNone && trace_.events.category[event] != Category::kCpuOp)
@@ -115,7 +113,7 @@ RankSummary rank_summary(const TraceIndex& index, TraceFindings found) {
   RankSummary summary = rank_summary(index);
   summary.shares = found.shares;
   summary.findings = std::move(found.findings);
-  // A trace without collectives has no other ranks to be compared with.
+  // Without collectives there are no ranks to compare.
   if (!summary.calls.empty()) summary.ops = OpTimes(index).longest();
   return summary;
 }

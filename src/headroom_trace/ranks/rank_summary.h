@@ -17,39 +17,38 @@
 
 namespace headroom::trace {
 
-/// Time of an operator (of the host or of the kernels that it launched) or of another host activity, per
-/// step. Waits in collectives do not count.
+/// Time per step, without waits in collectives.
 struct OpTime {
   std::string name;
   double device_ns = 0;
-  double host_ns = 0;  ///< without the activities inside it
+  double host_ns = 0;  ///< without nested activities
 };
 
-/// The critical path of a rank, and the name of the window that it lies in ("ProfilerStep#3").
+/// A critical path and its window: "ProfilerStep#3".
 struct NamedPath {
   std::string window;
   RankPath path;
 };
 
-/// What one rank tells Analysis::combine. An analysis fills in what its combine reads.
+/// The input of Analysis::combine, filled in as needed.
 struct RankSummary {
-  std::int64_t steps = 0;  ///< 0: none in the trace
-  Span recorded;           ///< steps; without steps device work
-  StepShares shares;       ///< of the measured steps; without findings their length alone
+  std::int64_t steps = 0;
+  Span recorded;      ///< steps, else device work
+  StepShares shares;  ///< without findings only the length
   std::vector<CollectiveCall> calls;
   std::vector<Finding> findings;
   std::vector<OpTime> ops;  ///< longest first
   std::optional<NamedPath> path;
 };
 
-/// Steps, extent and collective calls of a trace. Needs kLaunches.
+/// Summarises without findings. Needs kLaunches.
 RankSummary rank_summary(const TraceIndex& index);
-/// Same with its findings, operators and shares.
+/// Adds findings, operators and shares.
 RankSummary rank_summary(const TraceIndex& index, TraceFindings found);
 
 /// Throws Error if the result has no summary.
 const RankSummary& summary_of(const RankResult& rank);
-/// Copies of the calls, by rank.
+/// Copies the calls, by rank.
 std::vector<std::vector<CollectiveCall>> calls_of(std::span<const RankResult> ranks);
 
 }  // namespace headroom::trace
