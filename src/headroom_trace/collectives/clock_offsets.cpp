@@ -14,15 +14,14 @@
 namespace headroom::trace {
 namespace {
 
-/// What two ranks' collectives say about their clocks.
 struct ClockEdge {
   std::size_t to = 0;
-  double ahead_ns = 0;  ///< of the clock of `to`
+  double ahead_ns = 0;  ///< of `to`
   double weight = 0;    ///< number of collectives
 };
 using ClockEdges = std::vector<std::vector<ClockEdge>>;  ///< by rank
 
-/// All pairs of a small group; of a large one, each rank with those 1, 2, 4, ... places on.
+/// Visits all pairs of up to five ranks, else pairs 1, 2, 4, ... apart.
 template <typename Visit>
 void for_each_pair(std::size_t parts, Visit visit) {
   for (std::size_t stride = 1; 2 * stride <= parts; stride *= 2) {
@@ -51,8 +50,7 @@ ClockEdges clock_edges(std::size_t ranks, std::span<const MatchedCollective> mat
   return edges;
 }
 
-/// Sets the offsets of the ranks connected with `root` along the tree of the pairs with most collectives.
-/// Returns these ranks.
+/// Sets offsets along the tree of pairs with most collectives. Returns the ranks connected with `root`.
 std::vector<std::size_t> follow_tree(const ClockEdges& edges, std::size_t root, std::vector<bool>& is_known,
                                      std::vector<double>& offsets) {
   std::vector<std::size_t> connected;
@@ -72,7 +70,7 @@ std::vector<std::size_t> follow_tree(const ClockEdges& edges, std::size_t root, 
   return connected;
 }
 
-/// The weighted median; `now` where the weights leave a choice.
+/// Returns `now`, clamped, if ambiguous.
 double weighted_median(std::vector<std::pair<double, double>>& values, double now) {
   std::ranges::sort(values);
   double half = 0, below = 0;
@@ -85,7 +83,7 @@ double weighted_median(std::vector<std::pair<double, double>>& values, double no
   return now;
 }
 
-/// Moves each offset to the median of what its neighbours say, until none moves.
+/// Iterates weighted medians of neighbours.
 void settle(const ClockEdges& edges, std::span<const std::size_t> ranks, std::vector<double>& offsets) {
   constexpr int kMostRounds = 100;
   constexpr double kLeastMoveNs = 1;

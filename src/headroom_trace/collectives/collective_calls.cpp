@@ -19,14 +19,14 @@ namespace headroom::trace {
 namespace {
 
 constexpr std::string_view kAnnotationPrefix = "nccl:";
-/// A larger message means a damaged trace.
+/// Larger messages mean a damaged trace.
 constexpr double kNoMessage = 0x1p63;
 
-/// What is around a launch on its thread.
+/// Host events around a launch.
 struct Around {
   std::uint32_t collective = kNone;  ///< row of Trace::collectives, of record_param_comms
   std::uint32_t annotation = kNone;  ///< event: "nccl:all_reduce"
-  std::uint32_t call = kNone;        ///< event: the one of the two that is outside
+  std::uint32_t call = kNone;        ///< event: the outer of the two
 };
 
 Around around(const Trace& trace, const std::vector<std::uint32_t>& parent, std::uint32_t launch) {
@@ -46,7 +46,7 @@ Around around(const Trace& trace, const std::vector<std::uint32_t>& parent, std:
   return found;
 }
 
-/// Fills in name, group, type and sizes that the call lacks.
+/// Sets only missing values.
 void fill(const Trace& trace, std::uint32_t row, CollectiveCall& call) {
   if (row == kNone) return;
   const Collective& said = trace.collectives[row];
@@ -61,7 +61,7 @@ void fill(const Trace& trace, std::uint32_t row, CollectiveCall& call) {
   if (call.elements_out < 0) call.elements_out = said.elements_out;
 }
 
-/// Name, type and input size from "nccl:all_reduce" and its first argument.
+/// Uses "nccl:all_reduce" and its first argument.
 void fill_from_annotation(const Trace& trace, std::uint32_t event, CollectiveCall& call) {
   if (event == kNone) return;
   if (call.collective.empty()) call.collective = collective_name(trace.names[trace.events.name[event]]);
@@ -74,7 +74,7 @@ void fill_from_annotation(const Trace& trace, std::uint32_t event, CollectiveCal
   call.elements_in = elements_of(arguments.front().shape());
 }
 
-/// "ncclDevKernel_Generic" of "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)".
+/// "ncclDevKernel_Generic" for "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)".
 std::string name_without_arguments(std::string_view kernel) {
   const std::string base = kernel_base_name(kernel);
   const std::size_t arguments = base.find('(');
@@ -134,7 +134,7 @@ class CallList {
   }
 
  private:
-  /// When computing was launched, and the end of the last that was launched by then.
+  /// A launch, and the latest end of work launched by then.
   struct Launched {
     std::int64_t at_ns, end_ns;
   };
@@ -157,7 +157,7 @@ class CallList {
       call.ready_for_ns = std::max<std::int64_t>(0, call.start_ns - std::prev(later)->end_ns);
   }
 
-  /// `is_alone`: the call launched no other communication kernel, so that its sizes are this kernel's.
+  /// `is_alone`: the only communication kernel of its launch, so sizes apply.
   CollectiveCall call_of(std::uint32_t row, const Around& where, bool is_alone) const {
     const GpuDetail& work = trace_.gpu[row];
     CollectiveCall call;
@@ -238,7 +238,7 @@ std::string collective_name(std::string_view name) {
     if (c >= 'A' && c <= 'Z') letters += static_cast<char>(c - 'A' + 'a');
     if (c >= 'a' && c <= 'z') letters += c;
   }
-  // vLLM's own all-reduce: cross_device_reduce_1stage, _2stage.
+  // vLLM: cross_device_reduce_1stage, _2stage.
   if (letters.find("crossdevicereduce") != std::string::npos) return "all_reduce";
   using Entry = std::pair<std::string_view, std::string_view>;
   static constexpr std::array kNames{
@@ -263,7 +263,7 @@ double message_bytes(const CollectiveCall& call) {
   const double width = element_bytes(call.dtype);
   double elements = std::max(call.elements_in, call.elements_out);
   const double ranks = call.group_size > 0 ? static_cast<double>(call.group_size) : -1;
-  // One side is 1/n of the size that counts: it can stand in for the other where n is known.
+  // One side is n times smaller than the size that counts.
   if (call.collective == "all_gather") {
     elements = call.elements_out >= 0 ? call.elements_out : call.elements_in * ranks;
   } else if (call.collective == "reduce_scatter") {

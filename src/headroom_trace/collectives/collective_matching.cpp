@@ -16,7 +16,7 @@
 namespace headroom::trace {
 namespace {
 
-/// The calls of one group, by the ranks that have it; each in the order of its indices.
+/// Calls of one group, by rank and index.
 using GroupCalls = std::vector<std::pair<std::size_t, std::vector<const CollectiveCall*>>>;
 
 double offset_of(std::span<const double> offsets, std::size_t rank) {
@@ -31,10 +31,10 @@ bool is_one_collective(const MatchedCollective& collective) {
   });
 }
 
-/// Some moment lies in the kernels of all ranks.
+/// Whether the kernels of all ranks overlap.
 bool is_at_one_time(const MatchedCollective& collective, std::span<const double> offsets) {
   double latest_start = -std::numeric_limits<double>::infinity(), first_end = -latest_start;
-  // Relative to one of them: doubles do not hold the ns of a date.
+  // Doubles cannot hold nanoseconds since 1970.
   const std::int64_t origin = collective.parts.front().call->start_ns;
   for (const Part& part : collective.parts) {
     const double offset = offset_of(offsets, part.rank);
@@ -98,8 +98,7 @@ bool has_steps(const GroupCalls& group) {
   });
 }
 
-/// By the step and the place in it, for recordings that begin with different steps. Empty if a step that all
-/// ranks have does not hold the same collectives on each.
+/// Pairs by step and place in it. Empty if a common step differs between ranks.
 Pairing pair_by_step(const GroupCalls& group, std::size_t ranks) {
   std::map<std::int64_t, GroupCalls> steps;
   for (const auto& [rank, calls] : group) {
@@ -133,7 +132,7 @@ Pairing pair_by_step(const GroupCalls& group, std::size_t ranks) {
   return pairing.good.size() < expected ? Pairing{} : pairing;
 }
 
-/// The next call of each rank together, when they overlap; else the one that ended first has no partner.
+/// Pairs the next calls if all overlap; else the first to end has no partner.
 Pairing pair_by_time(const GroupCalls& group) {
   Pairing pairing;
   std::vector<std::size_t> next(group.size(), 0);
@@ -181,7 +180,7 @@ std::map<std::pair<std::string, std::string>, GroupCalls> groups_of(
   return groups;
 }
 
-/// Collectives are compared within a group, kind, type and size.
+/// Key of comparable collectives: group, kind, type and size.
 using KindKey = std::tuple<std::string, std::string, std::string, double>;
 KindKey key_of(const CollectiveCall& call) {
   return {call.group, call.collective, call.dtype, call.bytes};
@@ -191,7 +190,7 @@ Cell bytes_cell(double bytes) {
   return bytes < 0 ? Cell{} : Cell{bytes};
 }
 
-/// Bytes per ns are 1e9 bytes per second. Empty for an unknown size.
+/// Returns GB/s; nothing for an unknown size.
 std::optional<double> algorithm_bandwidth(const CollectiveCall& call, double latency_ns) {
   if (call.bytes < 0 || latency_ns <= 0) return std::nullopt;
   return call.bytes / latency_ns;
@@ -248,8 +247,8 @@ CollectiveMatches match_collectives(std::span<const std::vector<CollectiveCall>>
     if (!by_step.good.empty() && by_step.good.size() >= pairing.good.size()) {
       pairing = std::move(by_step);
     } else if (!pairing.bad.empty()) {
-      // Where both explain as much, the one that needs no offset of the clocks: collectives come at regular
-      // times, so that an offset of one period makes up for an index that is off by one.
+      // On a tie, avoid clock offsets: collectives are periodic, so an offset of one period can hide an index
+      // off by one.
       Pairing by_time = pair_by_time(group);
       if (!by_time.good.empty() && by_time.good.size() >= pairing.good.size()) {
         if (!std::ranges::all_of(by_time.good, has_one_index)) matches.groups_by_time.push_back(key.first);
