@@ -12,7 +12,7 @@
 #include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
 
-// One line an analysis, in the order of the help; each is an `Analysis` in analyses/.
+// All analyses, in the order of the help.
 #define HEADROOM_TRACE_ANALYSES(ANALYSIS) \
   ANALYSIS(summary)                       \
   ANALYSIS(findings)                      \
@@ -36,14 +36,12 @@
 namespace headroom::trace {
 namespace {
 
-/// One headline over the ranks that have it. Only headlines of whole traces: device numbers are local to a
-/// rank.
+/// One headline over the ranks. Device headlines are excluded: device numbers are local to a rank.
 struct Series {
   const Headline* first = nullptr;
   std::vector<double> values;
 };
 
-/// Its place among the columns, which are in the order of first sight.
 std::size_t column_of(const Headline& headline, std::vector<Series>& columns) {
   const auto found = std::ranges::find_if(
       columns, [&](const Series& series) { return series.first->metric == headline.metric; });
@@ -52,7 +50,6 @@ std::size_t column_of(const Headline& headline, std::vector<Series>& columns) {
   return column;
 }
 
-/// "span" of span_ns, whose values are shown with a unit of their own.
 std::string title_of(const Headline& headline) {
   constexpr std::string_view kUnit = "_ns";
   std::string title = headline.metric;
@@ -85,7 +82,6 @@ DataTable rank_table(std::span<const RankResult> ranks, std::vector<Series>& col
   return table;
 }
 
-/// The statistics are rows: the values of a metric have one kind, its column's.
 DataTable spread_table(const std::vector<Series>& columns) {
   DataTable table{"spread", "over the ranks", {{"statistic", "", Kind::kText}}, {}};
   add_columns(table, columns);
@@ -99,7 +95,7 @@ DataTable spread_table(const std::vector<Series>& columns) {
   return table;
 }
 
-/// Notes common to all ranks once; the others with their rank, up to a readable number.
+/// Puts notes common to all ranks first.
 std::vector<std::string> joined_notes(std::span<const RankResult> ranks) {
   constexpr std::size_t kMost = 20;
   std::vector<std::pair<const std::string*, std::size_t>> counts;
