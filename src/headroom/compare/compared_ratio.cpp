@@ -15,10 +15,10 @@ namespace headroom {
 namespace {
 
 constexpr std::size_t kFewestInGroup = 3;
-/// Smallest gap, as a share of the other side's gap, at which a bound also separates these samples.
+/// Relative to the other side's gap.
 constexpr double kGapShare = 0.5;
 
-/// Whether the modes are processes: few changes between modes occur within processes.
+/// Whether the modes are processes: the mode rarely changes within a process.
 bool is_of_processes(const Series& series, std::span<const double> bounds) {
   return modes_between(series.values, bounds).in_stretches &&
          !modes_between(series.values, bounds, series.group_sizes).in_stretches;
@@ -30,8 +30,7 @@ std::vector<double> bounds_of(const Record& record, double factor) {
   return bounds;
 }
 
-/// Returns for each bound the logarithm of the first value above it over the last below it; 0 if one side is
-/// empty.
+/// Returns for each bound ln(first value above / last below); 0 if one side is empty.
 std::vector<double> gaps_at(const std::vector<double>& values, std::span<const double> bounds) {
   std::vector<double> gaps;
   for (const double bound : bounds) {
@@ -43,13 +42,11 @@ std::vector<double> gaps_at(const std::vector<double>& values, std::span<const d
   return gaps;
 }
 
-/// The samples of a record, and the factor to the baseline's unit.
 struct Side {
   const Record& record;
   double factor;
 
   std::vector<double> values() const { return steady_values(record, factor); }
-  /// Calls `work` with each value and its process, without copying.
   template <typename Work>
   void for_each_value(const Work& work) const {
     for (std::size_t process = 0; process < record.samples.size(); ++process)
@@ -57,7 +54,6 @@ struct Side {
   }
 };
 
-/// Whether the modes of `found` also separate `other`.
 bool are_parted_alike(const Side& found, const Side& other, std::span<const double> bounds) {
   const std::vector<double> expected = gaps_at(found.values(), bounds), values = other.values();
   std::vector<std::size_t> counts(bounds.size() + 1);
@@ -67,7 +63,6 @@ bool are_parted_alike(const Side& found, const Side& other, std::span<const doub
                             [](double gap, double of_found) { return gap >= kGapShare * of_found; });
 }
 
-/// Returns the location of the logarithms of one mode, by process.
 SeriesLocation location_of(const Side& side, std::span<const double> bounds, std::size_t group) {
   std::vector<std::size_t> sizes(side.record.samples.size());
   std::size_t count = 0;
@@ -84,7 +79,6 @@ SeriesLocation location_of(const Side& side, std::span<const double> bounds, std
   return RatioSeries::log_location(std::move(part), sizes);
 }
 
-/// Returns the share of the samples, each weighted by its mode's entry in `weights`.
 SeriesShare share_of(const Side& side, std::span<const double> bounds, std::span<const double> weights) {
   std::vector<double> counted;
   counted.reserve(sample_count(side.record));
@@ -92,11 +86,10 @@ SeriesShare share_of(const Side& side, std::span<const double> bounds, std::span
   return SeriesShare(std::move(counted), steady_sizes(side.record));
 }
 
-/// The modes of one side.
 struct SideGroups {
   std::vector<SeriesLocation> logs;
   std::vector<SeriesShare> shares;
-  std::optional<SeriesShare> mean;  ///< by the levels
+  std::optional<SeriesShare> mean;
 };
 
 SideGroups groups_of(const Side& side, std::span<const double> bounds, std::span<const double> levels) {
@@ -111,7 +104,6 @@ SideGroups groups_of(const Side& side, std::span<const double> bounds, std::span
   return groups;
 }
 
-/// Returns the mean for a share of the highest mode.
 RatioEstimate mean_of(const SeriesShare& share, double lowest, double highest, double confidence) {
   const Interval interval = share.interval(confidence);
   return {std::lerp(lowest, highest, share.value()),
@@ -120,8 +112,8 @@ RatioEstimate mean_of(const SeriesShare& share, double lowest, double highest, d
           0};
 }
 
-/// Whether no round occurs twice. Then the round alone identifies a pair, even if one side restarted a
-/// runner. Otherwise rounds restart in each process, and the process is part of the key.
+/// If no round occurs twice, the round alone identifies a pair, even across runner restarts; otherwise the
+/// process is part of the key.
 bool rounds_are_unique(const Record& record) {
   std::optional<std::uint32_t> last;
   for (const ProcessSamples& process : record.samples) {
@@ -133,7 +125,7 @@ bool rounds_are_unique(const Record& record) {
   return true;
 }
 
-/// Returns the key of each steady value's round; empty if rounds are unknown.
+/// Keys of the steady values; empty if rounds are unknown.
 std::vector<std::uint64_t> slots_of(const Record& record) {
   std::vector<std::uint64_t> slots;
   const bool in_rounds = std::ranges::all_of(record.samples, [](const ProcessSamples& process) {
@@ -150,7 +142,7 @@ std::vector<std::uint64_t> slots_of(const Record& record) {
   return slots;
 }
 
-/// Finds the value of a round. Builds an index only if rounds do not ascend.
+/// Finds the value of a round; needs an index only if rounds do not ascend.
 class PartnerSearch {
  public:
   explicit PartnerSearch(std::vector<std::uint64_t> slots)
@@ -198,7 +190,7 @@ std::optional<RunSpread> spread_of(const std::vector<RunValue>& baseline, const 
   return all ? run_spread(groups) : std::nullopt;
 }
 
-/// Two runs hardly determine the run-to-run spread (Student's t is 12.7; 4.3 with three).
+/// Two runs hardly determine the spread (Student's t is 12.7; 4.3 with three).
 std::optional<RunSpread> if_known(const std::optional<RunSpread>& spread) {
   constexpr std::size_t kFewestDegrees = 2;
   return spread && spread->degrees >= kFewestDegrees ? spread : std::nullopt;
@@ -208,7 +200,7 @@ bool all_have_shares(const std::vector<RunValue>& runs) {
   return std::ranges::all_of(runs, [](const RunValue& run) { return run.fraction > 0; });
 }
 
-/// Whether resources and sizes are equal; the fastest pattern may differ.
+/// The fastest pattern may differ.
 bool same_limit(const Limit& a, const Limit& b) {
   return std::ranges::equal(a.parts, b.parts, [](const LimitPart& x, const LimitPart& y) {
     return x.kind == y.kind && x.bytes == y.bytes && x.dtype == y.dtype && x.threads == y.threads;
@@ -221,15 +213,14 @@ double mean_log_fraction(const std::vector<RunValue>& runs) {
   return sum / static_cast<double>(runs.size());
 }
 
-/// Returns the half-width of the 95 % interval of the mean log fraction, from the samples of each run.
+/// Half-width of the 95 % interval of the mean log fraction.
 double error_of_mean(const std::vector<RunValue>& runs) {
   double squares = 0;
   for (const RunValue& run : runs) squares += run.fraction_error * run.fraction_error;
   return std::sqrt(squares) / static_cast<double>(runs.size());
 }
 
-/// Returns the extremes of the ratio of a test's sample to a baseline's, if each side has enough samples for
-/// an interval of independent ones.
+/// Nothing below the samples of an interval.
 std::optional<Interval> range_of_ratio(const Record& baseline, const Record& test, double test_factor) {
   constexpr std::size_t kFewest = 6;
   if (std::min(sample_count(baseline), sample_count(test)) < kFewest) return std::nullopt;
@@ -261,7 +252,6 @@ bool all_bounded(const ModeComparison& comparison) {
 }
 
 std::optional<ModeSeries> ModeSeries::of(const Record& baseline, const Record& test, double test_factor) {
-  // One side at a time: copies of many samples dominate memory.
   const Side baseline_side{baseline, 1}, test_side{test, test_factor};
   std::vector<double> before = bounds_of(baseline, 1), after = bounds_of(test, test_factor);
   if (before.empty() && after.empty()) return std::nullopt;

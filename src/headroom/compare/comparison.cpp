@@ -56,9 +56,7 @@ constexpr std::array kUnits{
     Unit{"TOP/s", Quantity::kOperationRate, 1e12},
 };
 
-/// Target of the advice on more pairs: +-1 %.
 constexpr double kAdvisedHalfWidth = 0.01;
-/// Fewest values with a 95 % interval of the median.
 constexpr std::size_t kFewestSamples = 6;
 
 bool usable(double value) {
@@ -70,7 +68,7 @@ std::string outcome_text(const char* side, const Outcome& outcome) {
   return fmt::format("the {} {}{}", side, kind, outcome.reason.empty() ? "" : ": " + outcome.reason);
 }
 
-/// Returns why `values` give no ratio, or an empty string.
+/// Returns why `values` have no ratio; may be empty.
 std::string refusal(const char* side, std::span<const double> values) {
   const auto bad = std::ranges::count_if(values, [](double value) { return !usable(value); });
   if (bad == 0) return {};
@@ -79,7 +77,7 @@ std::string refusal(const char* side, std::span<const double> values) {
       values.size(), side);
 }
 
-/// Sets the median of `values`, or returns why there is no ratio.
+/// Sets the median, or returns why there is no ratio.
 std::string settle_value(const char* side, std::vector<double> values, double& value) {
   std::string problem = refusal(side, values);
   if (problem.empty()) value = quantile_in_place(values, 0.5);
@@ -118,8 +116,7 @@ bool all_zero(std::span<const double> values) {
   return std::ranges::all_of(values, [](double value) { return value == 0; });
 }
 
-/// Gives the verdict on values of which one side or both are zero. Returns false if that is not so, or if a
-/// time of zero is shorter than its clock can tell.
+/// Returns false without an all-zero side, or for times below the clock's resolution.
 bool settle_zeros(Comparison& result, std::span<const double> before, std::span<const double> after) {
   const bool from_zero = all_zero(before), to_zero = all_zero(after);
   const bool is_change =
@@ -166,7 +163,6 @@ std::size_t advised_pairs(const RatioEstimate& ratio) {
   return samples_needed(ratio.pairs, half_width, std::log1p(kAdvisedHalfWidth));
 }
 
-/// One side, in logarithms.
 struct LogSide {
   double quantile = 0;
   std::optional<Interval> interval;
@@ -185,8 +181,7 @@ std::optional<Interval> back(const std::optional<Interval>& logs) {
   return Interval{std::exp(logs->low), std::exp(logs->high), logs->confidence};
 }
 
-/// Recovers the variances of both sides (see unpaired_series_ratio), and widens the interval by the
-/// run-to-run spread.
+/// Recovers the variances of both sides (see unpaired_series_ratio) and adds the run-to-run spread.
 std::optional<Interval> ratio_interval(const Comparison& comparison, const LogSide& before,
                                        const LogSide& after, double confidence) {
   if (!before.interval || !after.interval) return std::nullopt;

@@ -25,13 +25,11 @@ struct Words {
   const char *worst, *worse, *better;
 };
 
-/// Whether the metric is a time or a rate, so that "fast" and "slow" apply.
 bool is_speed(const Comparison& comparison) {
   return unit_factor(comparison.unit, "s").has_value() || comparison.unit.ends_with("/s");
 }
 
 /// Returns "3.20 x slower (2.90 to 3.60)" or "5.00 % slower (4.00 to 6.00 %)". `by` is above 1.
-/// `within` follows the interval.
 std::string distance_text(double by, const Interval& interval, const char* word,
                           const std::string& within = "") {
   constexpr double kFewTimes = 1.5;
@@ -43,8 +41,8 @@ std::string distance_text(double by, const Interval& interval, const char* word,
                      format_number(100 * (interval.low - 1)), format_percent(interval.high - 1), within);
 }
 
-/// Returns "10.0 x slower (9.81 to 10.2 within the runs; runs apart assumed to vary by up to 16 %)" of a
-/// comparison with an interval; "2.00 x the baseline (1.90 to 2.10)" if nobody knows which way is better.
+/// Returns "10.0 x slower (9.81 to 10.2 within the runs; ...)", or "2.00 x the baseline (1.90 to 2.10)" for
+/// an unknown direction.
 std::string change_text(const Comparison& comparison) {
   const Interval interval = comparison.within_runs.value_or(*comparison.ratio->interval);
   const std::string within =
@@ -70,7 +68,6 @@ std::string part_text(const Comparison& comparison, const DecileShift& shift, co
     return fmt::format("{} x the baseline's", format_number(shift.decile.ratio));
   if (shift.verdict == Verdict::kRegression) return distance_text(worse.ratio, *worse.interval, words.worse);
   if (shift.verdict == Verdict::kInconclusive) return "inconclusive";
-  // Inverted, to tell how much better it is.
   const RatioEstimate better = worsening(worse, Direction::kHigherIsBetter);
   return distance_text(better.ratio, *better.interval, words.better);
 }
@@ -102,7 +99,6 @@ std::string shares_text(const ModeComparison& modes) {
                      effect.interval->low, effect.interval->high);
 }
 
-/// Returns what the modes lack for a conclusive verdict; empty if nothing.
 std::string what_is_open(const Comparison& comparison) {
   const ModeComparison& modes = *comparison.modes;
   if (comparison.verdict != Verdict::kInconclusive || !comparison.doubts.empty()) return "";
@@ -113,7 +109,6 @@ std::string what_is_open(const Comparison& comparison) {
   return inside ? "" : ": whether that is within the margin is open";
 }
 
-/// Properties that rows must name because they differ.
 struct DiffersIn {
   bool caches = false, threads = false, devices = false, runners = false;
 };
@@ -152,7 +147,6 @@ std::string samples_text(const Comparison& comparison) {
   return fmt::format("{} {}", comparison.samples, to_string(comparison.estimator));
 }
 
-/// Returns the doubts that all comparisons with an estimator share.
 std::vector<std::string> common_doubts(const DiffReport& report) {
   const Comparison* first = nullptr;
   for (const Comparison& comparison : report.comparisons) {
@@ -163,7 +157,7 @@ std::vector<std::string> common_doubts(const DiffReport& report) {
   return first == nullptr ? std::vector<std::string>{} : first->doubts;
 }
 
-/// Returns the line below a row, or an empty string. `common`: doubts already given for all rows.
+/// `common`: doubts already given for all rows.
 std::string remark(const Comparison& comparison, const std::vector<std::string>& common) {
   if (!comparison.problem.empty()) return comparison.problem;
   if (!comparison.doubts.empty() && comparison.doubts != common)
@@ -172,12 +166,12 @@ std::string remark(const Comparison& comparison, const std::vector<std::string>&
   const bool open =
       comparison.verdict == Verdict::kInconclusive || comparison.verdict == Verdict::kUnderpowered;
   if (!open || comparison.more_pairs == 0 || !comparison.ratio) return {};
-  // More samples of the same runs do not tell how far runs lie apart.
+  // More samples of the same runs do not reveal the run-to-run spread.
   if (comparison.within_runs && comparison.verdict == Verdict::kInconclusive) return {};
   if (!comparison.ratio->interval) {
     return fmt::format("at least {} for an interval", counted(comparison.more_pairs, "more sample"));
   }
-  // Two digits: a guess, as the noise of further samples is unknown.
+  // Two digits: the noise of further samples is unknown.
   double rough = static_cast<double>(comparison.more_pairs);
   double unit = 1;
   while (rough / unit >= 100) unit *= 10;
@@ -186,7 +180,6 @@ std::string remark(const Comparison& comparison, const std::vector<std::string>&
                      comparison.estimator == Estimator::kPaired ? "pairs" : "samples of each");
 }
 
-/// Returns the case, and the test if there are several.
 std::string compared_pair(const DiffReport& report, const Comparison& comparison, const DiffersIn& differ) {
   const std::string name = compared_case(*comparison.baseline, differ);
   return report.tests.size() > 1 ? name + " against " + report.tests[comparison.test_index].label : name;
@@ -196,7 +189,6 @@ std::string percentile_interval_text(const PercentileComparison& found) {
   return found.ratio_interval ? ratio_interval_text(found.ratio_interval) : "undefined: too few samples";
 }
 
-/// Returns the gate's verdict on that percentile, if any.
 std::string tail_text(const Comparison& comparison, double percentile) {
   const auto found = std::ranges::find_if(
       comparison.tails, [&](const TailVerdict& tail) { return tail.margin.percentile == percentile; });
@@ -225,7 +217,6 @@ std::vector<Table::Column> columns_of(const DiffReport& report, bool backends) {
   return columns;
 }
 
-/// The comparisons of one baseline record, by test.
 using DiffRow = std::vector<const Comparison*>;
 
 std::vector<DiffRow> rows_of(const DiffReport& report) {
@@ -257,7 +248,6 @@ void append_cells(std::vector<std::string>& cells, const Comparison* comparison)
   cells.push_back(samples_text(*comparison));
 }
 
-/// Cells that append_cells adds for each test; the fourth is the verdict.
 constexpr std::size_t kCellsOfTest = 5;
 
 Tone verdict_tone(Verdict verdict) {
@@ -265,14 +255,10 @@ Tone verdict_tone(Verdict verdict) {
   return verdict == Verdict::kImprovement ? Tone::kGood : Tone::kPlain;
 }
 
-/// What is to be said of the groups that the samples fall into, in one line; empty where they are one group:
+/// Returns one line on the modes; empty if both sides are unimodal:
 ///
 ///     modes: 10.0 µs, now 10.3 µs (1.030), in 80, now 40 % of the samples; 13.0 µs, now 13.4 µs (1.031), in
-///     20, now 60 %; their shares alone make the mean 1.113 (1.080 to 1.148) modes: the baseline is one
-///     group, the test 10.0 µs in 70 % of the samples, 13.0 µs in 30 %: never the same, and compared by all
-///     samples
-///
-/// Of what is inconclusive also what is missing.
+///     20, now 60 %; their shares alone make the mean 1.113 (1.080 to 1.148)
 std::string mode_comparison_text(const Comparison& comparison) {
   if (!comparison.modes) return "";
   const ModeComparison& modes = *comparison.modes;
@@ -337,7 +323,6 @@ constexpr const char* kHowToLearnTheSpread =
     "measures "
     "both side by side\n";
 
-/// Returns "; intervals allow for ..., known from 12 earlier runs on this machine".
 std::string spread_sources(const DiffReport& report) {
   std::set<std::string> sources;
   for (const Comparison& comparison : report.comparisons) {
@@ -355,7 +340,6 @@ std::string spread_sources(const DiffReport& report) {
          join(std::vector<std::string>(sources.begin(), sources.end()), ", ");
 }
 
-/// Explains how the verdicts of these rows were found.
 void append_explanations(std::string& out, const DiffReport& report) {
   const auto any = [&](auto fits) { return std::ranges::any_of(report.comparisons, fits); };
   const auto sampled = std::ranges::count_if(
@@ -398,9 +382,8 @@ void append_explanations(std::string& out, const DiffReport& report) {
       report.multiplicity == Multiplicity::kHolm ? "Holm" : "Benjamini-Hochberg");
 }
 
-/// Summarises a shift function by its worst tenth and median: "the slowest tenth is 3.20x slower (2.90
-/// to 3.60), the median the same"; "worst" and "worse" for metrics other than times and rates. `shifts` is a
-/// result of shift_function(), not empty.
+/// Summarises a shift function by its worst tenth and median: "the slowest tenth is 3.20x slower (2.90 to
+/// 3.60), the median the same". `shifts` must not be empty.
 std::string shift_sentence(const Comparison& comparison, const std::vector<DecileShift>& shifts) {
   const Words words =
       is_speed(comparison) ? Words{"slowest", "slower", "faster"} : Words{"worst", "worse", "better"};
@@ -410,7 +393,6 @@ std::string shift_sentence(const Comparison& comparison, const std::vector<Decil
                      part_text(comparison, shifts[shifts.size() / 2], words));
 }
 
-/// Adds "3 of 24 regressed, 1 improved, 12 are the same, 8 are inconclusive" and the largest changes.
 void answer_verdicts(Sheet& sheet, const DiffReport& report) {
   std::size_t worse = 0, better = 0, same = 0, changed = 0, failed = 0, not_compared = 0;
   const Comparison* most = nullptr;
@@ -437,10 +419,10 @@ void answer_verdicts(Sheet& sheet, const DiffReport& report) {
   if (failed > 0) parts.push_back(fmt::format("{} failed", failed));
   if (not_compared > 0) parts.push_back(fmt::format("{} not compared", not_compared));
   if (parts.empty()) return;
-  sheet.answer(fmt::format("of {} {}", counted(all, "comparison"), join(parts, ", ")),
-               worse > 0    ? Tone::kBad
-               : better > 0 ? Tone::kGood
-                            : Tone::kPlain);
+  sheet.answer(fmt::format("of {} {}", counted(all, "comparison"), join(parts, ", ")), worse > 0 ? Tone::kBad
+                                                                                       : better > 0
+                                                                                           ? Tone::kGood
+                                                                                           : Tone::kPlain);
   if (most == nullptr) return;
   sheet.answer(fmt::format("most: {} {}: {}", compared_pair(report, *most, differences(report)),
                            most->baseline->metric.name, change_text(*most)),
@@ -539,7 +521,6 @@ Json tails_json(const Comparison& comparison) {
   return list;
 }
 
-/// One object on one line, written member by member because there may be very many.
 class ObjectLine {
  public:
   explicit ObjectLine(std::string& text) : text_(text) { text_ += '{'; }

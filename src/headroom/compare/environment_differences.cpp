@@ -15,7 +15,6 @@ namespace {
 
 using Values = std::set<std::string>;
 
-/// Facts about a side: names and observed values, in order of first appearance.
 class Facts {
  public:
   void add(const std::string& what, const std::string& value) {
@@ -35,7 +34,6 @@ class Facts {
   std::vector<std::string> order_;
 };
 
-/// Belongs to the run, not to what was measured.
 bool is_of_the_run(const std::string& key) {
   constexpr std::array kRunKeys{"seed", "timestamp", "date", "hostname", "host_name", "pid"};
   return std::ranges::find(kRunKeys, key) != kRunKeys.end();
@@ -67,14 +65,14 @@ Facts facts_of(std::span<const Record> records) {
     if (record.environment && seen.insert(record.environment.get()).second)
       add_environment(facts, *record.environment);
   }
-  // Only of cases whose memory has other pages; the requested pages are in the environment.
+  // Only cases with other pages have it; the requested pages are in the environment.
   for (const Record& record : records) {
     const auto pages = record.model.extra_info.find(kHugePagesKey);
     if (pages != record.model.extra_info.end()) facts.add("share in huge pages", pages->second);
   }
   const AxisValues* last = nullptr;
   for (const Record& record : records) {
-    // Consecutive cases differ in few axes.
+    // Skip repeated values: consecutive cases differ in few axes.
     for (std::size_t i = 0; i < record.axes.size(); ++i) {
       const auto& [axis, value] = record.axes[i];
       const bool is_told = last != nullptr && i < last->size() && (*last)[i] == record.axes[i];

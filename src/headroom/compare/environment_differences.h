@@ -9,19 +9,18 @@
 
 namespace headroom {
 
-/// A property that differs between the two sides.
 struct EnvironmentDifference {
-  std::string what;            ///< "machine", "governor", "git revision", "torch version", "axis D", ...
-  std::string baseline, test;  ///< the values of each side, joined by ", "; "-" if unknown
+  std::string what;            ///< "machine", "governor", "axis D", ...
+  std::string baseline, test;  ///< values joined by ", "; "-" if unknown
 };
 
 struct EnvironmentDifferences {
-  bool different_machines = false;  ///< both sides name their machines, and have none in common
+  bool different_machines = false;  ///< both sides name their machines, with none in common
   std::vector<EnvironmentDifference> list;
 };
 
-/// Lists differences in this order: machine, processors, governor, versions, revision, other properties,
-/// axes. Ignores what differs in every run (time, command line, seed).
+/// Lists differences by kind, machine first, axes last. Ignores properties of a run (time, command line,
+/// seed).
 EnvironmentDifferences environment_differences(std::span<const Record> baseline,
                                                std::span<const Record> test);
 

@@ -48,7 +48,6 @@ void convert(Record& record, const std::string& unit) {
   }
 }
 
-/// Makes a process with one value from a single number.
 ProcessSamples lone_value(const Record& record) {
   ProcessSamples process;
   process.values = {record.metric.value};
@@ -61,7 +60,6 @@ void estimate_again(Record& record) {
   if (std::ranges::all_of(series.values, [](double value) { return std::isfinite(value); })) estimate(record);
 }
 
-/// Joins the records at `places` into one.
 Record joined(std::vector<Record>& records, const Places& places, std::vector<std::string>& notes) {
   Places kept;
   std::ranges::copy_if(places, std::back_inserter(kept), [&](std::size_t i) { return measured(records[i]); });
@@ -105,18 +103,15 @@ Record joined(std::vector<Record>& records, const Places& places, std::vector<st
 
 constexpr auto hash_of = [](const Record* record) { return identity_hash(*record); };
 constexpr auto are_same = [](const Record* a, const Record* b) { return same_identity(*a, *b); };
-/// Keyed by the identity of the records that the keys point to.
 template <typename T>
 using ByIdentity = std::unordered_map<const Record*, T, decltype(hash_of), decltype(are_same)>;
 
-/// The records of one identity.
 struct Candidates {
   Places in_test;
   bool in_baseline = false;
-  bool several = false;  ///< on either side
+  bool several = false;
 };
 
-/// The test's records by identity, and each baseline record's candidates there, or nullptr.
 struct Candidacy {
   ByIdentity<Candidates> all;
   std::vector<const Candidates*> of_baseline;
@@ -137,7 +132,6 @@ Candidacy candidates_of(const std::vector<Record>& baseline, const std::vector<R
   return candidacy;
 }
 
-/// Returns the match among `candidates`, or nullptr.
 const Record* partner_of(const Record& record, bool by_runner, const std::vector<Record>& others,
                          const Places& candidates) {
   if (!by_runner) return &others[candidates.front()];
@@ -147,7 +141,7 @@ const Record* partner_of(const Record& record, bool by_runner, const std::vector
   return nullptr;
 }
 
-/// Returns the indices of the records of each case, in order of first appearance; empty if each case has one.
+/// Empty if each case has one record.
 std::vector<Places> groups_of(const std::vector<Record>& records) {
   const auto hash = [](const Record* record) {
     return identity_hash(*record) ^ std::hash<std::string>()(record->runner);
@@ -167,7 +161,7 @@ std::vector<Places> groups_of(const std::vector<Record>& records) {
   return groups;
 }
 
-/// Whether another tool wrote the record. Such files rarely have all parts of an identity.
+/// Whether another tool wrote the record; its identity is often incomplete.
 bool is_imported(const Record& record) {
   return !record.environment || record.environment->headroom_version.empty();
 }
@@ -176,7 +170,6 @@ bool agree(const std::string& a, const std::string& b) {
   return a.empty() || b.empty() || a == b;
 }
 
-/// Whether no field that both records have differs.
 bool agree(const Record& a, const Record& b) {
   const bool axes = std::ranges::all_of(a.axes, [&](const auto& entry) {
     const AxisValue* other = axis(b, entry.first);
@@ -189,7 +182,6 @@ bool agree(const Record& a, const Record& b) {
          (a.threads == 0 || b.threads == 0 || a.threads == b.threads);
 }
 
-/// Whether `other`, of a file of the same tool, was made with the axes of `record`.
 bool has_settings(const Record& record, const Record& other) {
   return std::ranges::all_of(record.axes, [&](const auto& entry) {
     const auto& [name, value] = entry;
@@ -201,7 +193,6 @@ bool has_settings(const Record& record, const Record& other) {
   });
 }
 
-/// Whether the two may be the same case in files that do not have the same fields.
 bool may_match(const Record& a, const Record& b) {
   if (!agree(a, b)) return false;
   if (is_imported(a) != is_imported(b)) return true;
@@ -209,10 +200,9 @@ bool may_match(const Record& a, const Record& b) {
   return other_tool && has_settings(a, b) && has_settings(b, a);
 }
 
-/// Pairs the remaining records that may match if neither may match any other.
+/// Pairs records that match each other and no other.
 void match_by_what_both_tell(const std::vector<Record>& baseline, std::vector<const Record*>& partners,
                              std::vector<const Record*>& left) {
-  // Records that may match have one name.
   std::unordered_map<std::string_view, std::vector<const Record*>> by_name;
   for (const Record* record : left) by_name[record->model.name].push_back(record);
   std::map<const Record*, std::vector<std::size_t>> suitors;
@@ -237,12 +227,12 @@ void match_by_what_both_tell(const std::vector<Record>& baseline, std::vector<co
 JoinedRecords join_duplicates(std::vector<Record> records) {
   const std::vector<Places> groups = groups_of(records);
   JoinedRecords result{std::move(records), {}};
-  // In place, to save memory: the first of a group is never before the group's own index.
+  // In place, to save memory: a group's first record never precedes the group's index.
   for (std::size_t i = 0; i < groups.size(); ++i)
     result.records[i] = joined(result.records, groups[i], result.notes);
   if (!groups.empty())
     result.records.erase(result.records.begin() + std::ssize(groups), result.records.end());
-  std::map<std::size_t, std::size_t> joined_cases;  // by the number of their runs
+  std::map<std::size_t, std::size_t> joined_cases;
   for (const Record& record : result.records) {
     if (record.runs.size() > 1) ++joined_cases[record.runs.size()];
   }

@@ -76,7 +76,6 @@ bool has_samples(const Comparison& comparison) {
   return comparison.estimator != Estimator::kNone;
 }
 
-/// Returns the claim of an interval alone.
 Verdict claim_of(const Comparison& comparison, const RatioEstimate& ratio) {
   const RatioEstimate worse = worsening(ratio, comparison.direction);
   const bool directed = comparison.direction != Direction::kUnknown;
@@ -88,12 +87,10 @@ Verdict claim_of(const Comparison& comparison, const RatioEstimate& ratio) {
   return inside ? Verdict::kSame : Verdict::kInconclusive;
 }
 
-/// Whether the intervals lie on opposite sides of 1.
 bool disagree(const RatioEstimate& a, const RatioEstimate& b) {
   return (a.interval->low > 1 && b.interval->high < 1) || (a.interval->high < 1 && b.interval->low > 1);
 }
 
-/// Returns the joint claim of the ratio and the effect of the modes' shares. `shares`: nothing if unknown.
 Verdict claim_of(const Comparison& comparison, const RatioEstimate& ratio,
                  const std::optional<RatioEstimate>& shares) {
   const Verdict by_ratio = claim_of(comparison, ratio);
@@ -112,8 +109,8 @@ Verdict claim_of(const Comparison& comparison, const RatioEstimate& ratio,
   return by_ratio == by_shares && all_bounded(*comparison.modes) ? by_ratio : Verdict::kInconclusive;
 }
 
-/// Returns the correlation of consecutive rounds over the whole suite: the machine affects all cases alike,
-/// and many short series estimate it far better than one. A mean within its own standard error is reduced.
+/// Uses the whole suite: many short series estimate the correlation better than one. A mean within its
+/// standard error is reduced.
 double shared_correlation(std::span<const Comparison* const> suite) {
   double sum = 0;
   double samples = 0;
@@ -127,21 +124,18 @@ double shared_correlation(std::span<const Comparison* const> suite) {
   return mean * std::min(1.0, mean * std::sqrt(samples));
 }
 
-/// Whether the interval at confidence 1 - 2p still supports the claim.
 bool holds_at(const Comparison& comparison, const ComparedRatio& ratio, Verdict claim, double p) {
   const double confidence = 1 - 2 * p;
   const RatioEstimate at = ratio.at(confidence);
   return at.interval && claim_of(comparison, at, ratio.share_effect(confidence)) == claim;
 }
 
-/// Returns the number of intervals that could make the claim: with modes those of the ratio and of the
-/// shares.
 double looks_of(const Comparison& comparison) {
   return comparison.modes && comparison.modes->share_effect ? 2 : 1;
 }
 
-/// Returns the smallest p of the claim, to within 2 %. The claim holds at .025 unless the suite's correlation
-/// exceeds that of its own interval.
+/// Returns the smallest p, to within 2 %. The claim may fail at .025 if the suite's correlation exceeds its
+/// own.
 double p_value_of(const Comparison& comparison, Verdict claim, double correlation) {
   constexpr double kSmallest = 1e-9, kLargest = 0.025;
   ComparedRatio ratio(*comparison.baseline, *comparison.test, comparison.test_factor, comparison.known);
@@ -162,7 +156,6 @@ std::vector<double> adjusted(const std::vector<double>& p_values, Multiplicity m
                                              : benjamini_hochberg_adjusted(p_values);
 }
 
-/// Withdraws the claims of one kind that do not survive the correction.
 void correct(std::span<Comparison* const> suite, Verdict claim, double correlation, const JudgeRule& rule) {
   std::vector<double> p_values;
   for (const Comparison* comparison : suite) {
@@ -187,8 +180,7 @@ std::optional<RoundRatio> ratio_of_rounds(const RoundComparison& one) {
   return RoundRatio::of(pairs->a, pairs->b, one.look);
 }
 
-/// A comparison with the inputs of its verdict. The p-values are for lying beyond 1 and beyond the margin, on
-/// the observed side, divided by the level of its look.
+/// p-values are one-sided, for lying beyond 1 and beyond the margin, divided by the level of the look.
 struct Judged {
   Comparison* comparison;
   double tail;
@@ -229,17 +221,14 @@ bool tail_is(const Comparison& comparison, Verdict verdict) {
                              [&](const TailVerdict& tail) { return tail.verdict == verdict; });
 }
 
-/// Whether a ratio or zeros gave a verdict.
 bool is_compared(const Comparison& comparison) {
   return comparison.ratio || is_change(comparison.verdict) || comparison.verdict == Verdict::kSame;
 }
 
-/// Whether nobody knows which way is better: no change can be a regression.
 bool is_undirected(const Comparison& comparison) {
   return comparison.direction == Direction::kUnknown && is_compared(comparison);
 }
 
-/// Whether the median and all requested tails are the same or better.
 bool is_fine(const Comparison& comparison) {
   const auto fine = [](Verdict verdict) {
     return verdict == Verdict::kSame || verdict == Verdict::kImprovement;
