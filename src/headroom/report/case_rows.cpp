@@ -16,7 +16,6 @@
 namespace headroom {
 namespace {
 
-/// Returns a key that is equal for rows of the same case.
 std::string case_key(const Record& record) {
   return dump_json(Json::array({record.benchmark.name, record.benchmark.mode, case_name(record),
                                 record.benchmark.dtype, record.device, record.caches, record.threads}));
@@ -102,7 +101,6 @@ std::string CaseDifferences::case_text(const Record& record) const {
 }
 
 std::string CaseDifferences::backend_text(const Record& record) const {
-  // A backend and its runner often have the same name: native.
   const bool named = runners && !record.runner.empty() && record.runner != record.model.backend;
   return named ? record.model.backend + " [" + record.runner + "]" : record.model.backend;
 }

@@ -17,11 +17,10 @@
 namespace headroom {
 namespace {
 
-/// A hot working set smaller than so many last-level caches is partly in them.
+/// Smaller hot working sets are partly in the last-level cache.
 constexpr double kCachesBehind = 4;
 
-/// Returns the caches that hold a working set: of a CPU by level, of a GPU the one that all multiprocessors
-/// share. Empty if unknown.
+/// Returns a CPU's caches by level, or a GPU's shared one; empty if unknown.
 std::vector<std::int64_t> caches_of(const Record& record) {
   if (!record.environment || record.environment->machines.empty()) return {};
   const Environment::Runner& machine = record.environment->machines.front();
@@ -33,9 +32,8 @@ std::string beyond(double bytes, double last_cache) {
   return bytes >= kCachesBehind * last_cache ? "memory" : "";
 }
 
-/// Declared bytes are rarely those of every index and every last line.
+/// Declared bytes omit some indices and partial lines.
 constexpr double kTolerance = 0.05;
-/// Fewest passes whose range shows their spread.
 constexpr std::size_t kFewestPasses = 3;
 
 struct Parts {
@@ -72,7 +70,7 @@ std::string count_text(const Record* record) {
   return record == nullptr ? "" : format_number(record->metric.value);
 }
 
-/// Returns the smallest difference of counted to declared bytes, as a share of those; 0 if undecided.
+/// Returns the difference relative to the declared bytes; 0 if undecided.
 double difference_of(const CountedWork& work) {
   if (work.volume == nullptr || !work.from_memory || !(work.declared_bytes > 0)) return 0;
   if (sample_count(*work.volume) < kFewestPasses) return 0;
@@ -127,7 +125,6 @@ std::vector<CountedWork> counted_work(const std::vector<Record>& records) {
   std::vector<CountedWork> counted;
   for (Parts& parts : all) {
     if (!is_any(parts.work)) continue;
-    // Records hold rates; bytes are rate times time.
     if (parts.latency != nullptr && parts.bandwidth != nullptr)
       parts.work.declared_bytes = parts.bandwidth->metric.value * parts.latency->metric.value * kNsPerUs;
     parts.work.from_memory = parts.work.declared_bytes > 0 &&

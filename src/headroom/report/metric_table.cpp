@@ -16,7 +16,6 @@
 namespace headroom {
 namespace {
 
-/// The measured records that run_table() has no column for.
 std::vector<const Record*> unshown(const std::vector<Record>& records) {
   std::unordered_set<const Record*> shown;
   for (const CaseRow& row : case_rows(records))

@@ -9,18 +9,16 @@
 
 namespace headroom {
 
-/// Metrics to show beside those of run_table().
+/// Metrics to show in addition to run_table().
 struct MetricChoice {
   std::vector<std::string> names{};
   bool all = false;
 };
 
-/// Makes a row for each measured record of the chosen metrics; of all metrics, for those that
-/// run_table(records) does not show.
+/// With MetricChoice::all, has the records that run_table() omits.
 Table metric_table(const std::vector<Record>& records, const MetricChoice& choice);
 
-/// Counts the results of other tools that run_table(records) does not show: "  6 more results: cpu_time,
-/// items_per_second; --all-metrics shows them". Empty if there are none.
+/// Returns "  6 more results: cpu_time, items_per_second; --all-metrics shows them", or an empty text.
 std::string unshown_metrics_text(const std::vector<Record>& records);
 
 }  // namespace headroom

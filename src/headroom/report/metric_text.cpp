@@ -20,7 +20,7 @@ double ns_of_unit(const Record& record) {
   return record.metric.unit == "us" ? kNsPerUs : kNsPerSecond;
 }
 
-/// Whether "±" is accurate: to the last digit shown for a narrow interval, to a factor of two for a wide one.
+/// Whether "±" suits: accurate to the last digit for a narrow interval, to a factor of two for a wide one.
 bool is_even(const Interval& interval, double estimate) {
   constexpr double kNarrow = 0.01, kFactor = 2;
   const double below = estimate - interval.low, above = interval.high - estimate;
@@ -80,7 +80,7 @@ std::string share_with_interval(double share, const std::optional<Interval>& int
   if (!interval) return format_percent(share);
   if (is_even(*interval, share)) {
     const double half = (interval->high - interval->low) / 2 * 100;
-    constexpr double kLeastTenth = 0.05;  // what is less than a tenth shows by its first digit
+    constexpr double kLeastTenth = 0.05;
     return fmt::format(
         "{} ±{}", format_percent(share),
         half < kLeastTenth && half > 0 ? fmt::format("{:.1g}", half) : fmt::format("{:.1f}", half));
@@ -107,8 +107,7 @@ std::string modes_text(const Record& record) {
   const std::size_t changes = record.modes.changes;
   return fmt::format(
       "modes: {}, {}", groups_text(record.modes.groups, record.metric.unit, record.metric.name),
-      record.modes.in_stretches ? fmt::format("in stretches ({})", counted(changes, "change"))
-                                : "mixed");
+      record.modes.in_stretches ? fmt::format("in stretches ({})", counted(changes, "change")) : "mixed");
 }
 
 std::string ratio_text(const Record& record) {

@@ -33,7 +33,6 @@ Roof roof_of(const Record& record, Roof::Kind kind, std::string what, std::strin
   return roof;
 }
 
-/// Returns the roof of a case that measures a limit, such as limit.read.
 std::optional<Roof> measured_roof(const Record& record) {
   const std::string kind = record.model.name.substr(kLimitPrefix.size());
   Roof roof;
@@ -53,7 +52,7 @@ std::optional<Roof> measured_roof(const Record& record) {
   return roof;
 }
 
-/// Returns the limit sampled with a case, if one resource alone bounds it.
+/// Returns the roof of a sampled limit with a single part.
 std::optional<Roof> attached_roof(const Record& record) {
   if (!record.limit || record.limit->parts.size() != 1) return std::nullopt;
   const LimitPart& part = record.limit->parts.front();
@@ -77,7 +76,6 @@ bool is_measured(const Record& record) {
          record.metric.value > 0;
 }
 
-/// Keeps the fastest roof of each kind.
 class RoofSet {
  public:
   void add(std::optional<Roof> roof) {
@@ -87,7 +85,6 @@ class RoofSet {
     if (!is_new && place->second.rate < roof->rate) place->second = *roof;
   }
 
-  /// Returns the roofs that apply to one of `cases`, the fastest first.
   std::vector<Roof> over(const std::vector<RooflineCase>& cases) const {
     std::vector<Roof> roofs;
     for (const auto& [key, roof] : roofs_) {
@@ -106,7 +103,6 @@ class RoofSet {
   std::map<std::tuple<Roof::Kind, std::string, std::string, std::string, int>, Roof> roofs_;
 };
 
-/// The records that make a case a point.
 struct CaseParts {
   const Record* first = nullptr;
   const Record* flops = nullptr;
@@ -129,7 +125,6 @@ std::vector<CaseParts> parts_of(const std::vector<Record>& records) {
   return all;
 }
 
-/// Returns why a case is not plotted.
 std::string reason_of(const CaseParts& parts) {
   if (parts.first->outcome.kind != Outcome::Kind::kMeasured) return parts.first->outcome.reason;
   if (parts.flops == nullptr && parts.bytes == nullptr) return "it tells neither FLOPs nor bytes";
@@ -163,7 +158,6 @@ RooflineCase point_of(const CaseParts& parts) {
   return point;
 }
 
-/// Moves the point to the intensity of the counted bytes.
 void take_counted(const std::optional<CountedWork>& work, RooflineCase& point) {
   if (!work || work->volume == nullptr || !work->from_memory || !(work->volume->metric.value > 0)) return;
   const auto [low, high] = counted_range(*work->volume);
@@ -173,10 +167,10 @@ void take_counted(const std::optional<CountedWork>& work, RooflineCase& point) {
   point.intensity = point.gflops / point.bandwidth;
 }
 
-/// Returns the peak implied by a share of it.
+/// Returns the peak implied by a reported share of it.
 std::optional<Roof> implied_peak(const CaseParts& parts) {
   if (parts.utilization == nullptr || parts.flops == nullptr) return std::nullopt;
-  // int8 may be the dtype of the weights only; the peak is that of the arithmetic.
+  // int8 may be the dtype of the weights only.
   const std::string& dtype = parts.flops->benchmark.dtype;
   if (dtype.empty() || dtype == "int8") return std::nullopt;
   Roof roof = roof_of(*parts.flops, Roof::Kind::kPeak, dtype, "");
@@ -185,7 +179,6 @@ std::optional<Roof> implied_peak(const CaseParts& parts) {
   return roof;
 }
 
-/// Returns a sentence on the first memory roof whose huge or small pages differ from those of a case.
 std::string page_finding(const Roofline& roofline) {
   for (const Roof& roof : roofline.roofs) {
     if (!roof.pages || roof.level != "memory") continue;
@@ -228,7 +221,6 @@ std::string sign_of(std::size_t index) {
   return index < kLetters.size() ? std::string(1, kLetters[index]) : kUnnamed;
 }
 
-/// Marks the ends of a roof.
 std::string digit_of(std::size_t index) {
   return index < kDigits.size() ? std::string(1, kDigits[index]) : kRoof;
 }
@@ -255,7 +247,6 @@ std::string plot(const Roofline& roofline, std::size_t width) {
   return line_plot(lines, options);
 }
 
-/// "± 0.8 %"; "?" if there are too few samples.
 std::string spread(const std::optional<Interval>& interval, double value) {
   return interval ? fmt::format("{:.1f} %", relative_half_width(*interval, value) * 100) : "?";
 }

@@ -17,7 +17,7 @@
 namespace headroom {
 namespace {
 
-/// As shares of the font size.
+/// Relative to the font size.
 constexpr double kWide = 1.08, kUpper = 0.82, kLower = 0.64, kNarrow = 0.46;
 constexpr double kAscent = 1.0, kDescent = 0.25;
 
@@ -33,7 +33,7 @@ double width_of(char c) {
   return std::isalnum(byte) != 0 || c == '_' || c == '$' || c == '?' || c == '*' ? kLower : kNarrow;
 }
 
-/// Returns the bytes of the longest prefix of `text` that fits: whole characters, at least one.
+/// At least one character.
 std::size_t fitting(std::string_view text, double room, double font_size) {
   double width = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -44,18 +44,15 @@ std::size_t fitting(std::string_view text, double room, double font_size) {
   return text.size();
 }
 
-// In pixels.
+// pixels
 constexpr double kLeft = 76, kTop = 56, kWidth = 640, kHeight = 440, kRight = kLeft + kWidth;
 constexpr double kTotalWidth = kRight + 44, kMargin = 16;
 constexpr double kFont = 12, kTitleFont = 15, kTagFont = 11, kLine = 17, kTagLine = 15;
 constexpr double kRadius = 4;
-/// Minimum distance between axis labels.
 constexpr double kTickRoom = 56;
-/// Largest distance of a number from its point.
 constexpr int kFarthest = 6;
 
-/// Okabe and Ito's colours, distinguishable with colour blindness, for light and dark backgrounds; one for
-/// each experiment and backend.
+/// Okabe and Ito's colours for colour-blind readers, on light and dark backgrounds.
 constexpr std::array<std::pair<const char*, const char*>, 7> kColours{{{"#0072B2", "#56A8E0"},
                                                                        {"#D55E00", "#F58A42"},
                                                                        {"#009E73", "#2CC79A"},
@@ -64,7 +61,7 @@ constexpr std::array<std::pair<const char*, const char*>, 7> kColours{{{"#0072B2
                                                                        {"#2A7FA8", "#8CCBEF"},
                                                                        {"#000000", "#F0F0F0"}}};
 
-/// Attributes hold the style for a light background, for programs without style sheets.
+/// Attributes hold the light style, for programs without style sheets.
 std::string style() {
   std::string css =
       ".ground{fill:#0d1117}.ink{fill:#e6edf3}.grid{stroke:#2d333b}.frame{stroke:#9aa4af}"
@@ -86,7 +83,7 @@ std::string line_of(double x1, double y1, double x2, double y2, const std::strin
 constexpr const char* kInk = "class=\"ink\" fill=\"#222\"";
 constexpr const char* kGrid = "class=\"grid\" stroke=\"#ddd\"";
 
-/// Starts its baseline at (x, y). Never aligns by the width, which depends on the font.
+/// Never aligns by width, which depends on the font.
 std::string text_at(double x, double y, double size, const std::string& attributes, std::string_view text) {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" {}>{}</text>\n", x, y, size,
                      attributes, xml_text(text));
@@ -97,7 +94,7 @@ std::string centred_text(double x, double y, double size, const std::string& att
   return text_at(x, y, size, attributes + " text-anchor=\"middle\"", text);
 }
 
-/// Names roofs "A", ..., "Z", "A1", ...; cases have numbers.
+/// Returns "A", ..., "Z", "A1", ...
 std::string roof_tag(std::size_t index) {
   const std::string letter(1, static_cast<char>('A' + index % 26));
   return index < 26 ? letter : letter + std::to_string(index / 26);
@@ -134,8 +131,6 @@ class Drawing {
     return svg + text_at(kMargin, kTop - 14, kFont, kInk, units_of(roofline_.cases));
   }
 
-  /// Draws the lines with the tags of the legend: bandwidths at their start within the frame, peaks behind
-  /// their end.
   std::string roofs() {
     std::string svg;
     std::vector<Tag> left, right;
@@ -167,8 +162,7 @@ class Drawing {
                        xml_text(one.name + " " + one.backend + " " + one.dtype));
   }
 
-  /// Returns the number of a case, as near to its point as fits; empty if it does not fit, as the point has a
-  /// title. Call after all points are placed.
+  /// Places a case's number near its point, or omits it if nothing fits. Call after all points are placed.
   std::string number(const RooflineCase& one, std::size_t index, std::size_t colour) {
     const std::string text = std::to_string(index + 1);
     const double width = svg_text_width(text, kTagFont);
@@ -192,10 +186,10 @@ class Drawing {
  private:
   struct Tag {
     std::string text;
-    double y;  ///< of the baseline
+    double y;
   };
 
-  /// Moves overlapping tags down within the frame; drops those that no longer fit.
+  /// Drops tags beyond the frame.
   std::string column(std::vector<Tag> tags, double left) {
     constexpr double kLowest = kTop + kHeight - 4;
     std::ranges::sort(tags, {}, &Tag::y);
@@ -238,7 +232,6 @@ std::string legend_line(const RooflineCase& one, std::size_t number) {
                      one.counted ? ", bytes counted" : "");
 }
 
-/// Lines below the plot.
 class Legend {
  public:
   void add(const std::string& text, const std::string& attributes) {
@@ -255,7 +248,6 @@ class Legend {
   double bottom_ = kTop + kHeight + 64;
 };
 
-/// Returns each case's colour, one for each experiment and backend.
 std::vector<std::size_t> colours_of(const std::vector<RooflineCase>& cases) {
   std::map<std::pair<std::string, std::string>, std::size_t> known;
   std::vector<std::size_t> colours;
@@ -266,7 +258,6 @@ std::vector<std::size_t> colours_of(const std::vector<RooflineCase>& cases) {
   return colours;
 }
 
-/// Compresses a title that does not fit.
 std::string title_text(const std::string& title) {
   constexpr double kRoom = kTotalWidth - 2 * kMargin;
   std::string attributes = kInk;

@@ -9,15 +9,13 @@
 
 namespace headroom {
 
-/// Text in an SVG document that may be shown in any font. Sizes are in pixels.
-
-/// Escapes `text` for XML; control characters become spaces.
+/// Escapes for XML; control characters become spaces.
 std::string xml_text(std::string_view text);
 
-/// Returns an upper bound of the text's width in any common font: that of Verdana, the widest, rounded up.
+/// Returns an upper bound in pixels for common fonts, based on Verdana, the widest.
 double svg_text_width(std::string_view text, double font_size);
 
-/// Breaks `text` into lines of at most `room`, at spaces, and within words that are too long.
+/// Wraps to `room` pixels, within words if necessary.
 std::vector<std::string> svg_lines(std::string_view text, double room, double font_size);
 
 struct SvgBox {
@@ -27,12 +25,9 @@ struct SvgBox {
   }
 };
 
-/// Returns the box of a line of text with its baseline starting at (x, y).
 SvgBox svg_text_box(double x, double y, std::string_view text, double font_size);
 
-/// Returns the plot as a self-contained SVG document: roofs as lettered lines, cases as numbered points with
-/// intervals, and a legend with names and figures. Everything fits into the viewBox in any common font, and
-/// is readable on light and dark backgrounds.
+/// Returns a self-contained SVG that fits into its viewBox in common fonts, for light and dark backgrounds.
 std::string roofline_svg(const Roofline& roofline, const std::string& title);
 
 }  // namespace headroom

@@ -27,14 +27,14 @@
 namespace headroom {
 namespace {
 
-using Rows = std::vector<const Record*>;  // of the metric "latency"
+using Rows = std::vector<const Record*>;  // latency records
 
 bool is_compared_with(const Record& a, const Record& b) {
   return case_text(a) == case_text(b) && a.benchmark.dtype == b.benchmark.dtype && a.device == b.device &&
          a.caches == b.caches && a.threads == b.threads;
 }
 
-/// Returns the measured rows, grouped by case.
+/// Returns the measured rows of cases that have several.
 std::vector<Rows> compared_rows(const std::vector<Record>& records) {
   std::vector<Rows> cases;
   for (const CaseRow& row : case_rows(records)) {
@@ -57,15 +57,14 @@ std::string share(const Record& record) {
   return record.limit ? " (" + share_with_interval(record.limit->fraction, record.limit->interval) + ")" : "";
 }
 
-/// Returns the ratio of the times of `record` to those of `other`, paired by round; nothing if `record` was
-/// compared with another case.
+/// Nothing if `record` was compared with another case.
 std::optional<RatioToOther> ratio_to(const Record& record, const Record& other) {
   const bool is_to_other =
       record.ratio && record.ratio->backend == other.model.backend && record.ratio->runner == other.runner;
   return is_to_other ? record.ratio : std::nullopt;
 }
 
-/// Either of the two may be the reference of the other.
+/// Either may be the reference of the other.
 std::optional<RatioToOther> ratio_between(const Record& next, const Record& nearest) {
   if (const auto ratio = ratio_to(next, nearest)) return ratio;
   std::optional<RatioToOther> turned = ratio_to(nearest, next);
@@ -77,7 +76,6 @@ std::optional<RatioToOther> ratio_between(const Record& next, const Record& near
   return turned;
 }
 
-/// Returns how much longer `next` takes than `nearest`.
 std::string behind(const Record& next, const Record& nearest) {
   const std::optional<RatioToOther> found = ratio_between(next, nearest);
   if (!found)
@@ -88,10 +86,8 @@ std::string behind(const Record& next, const Record& nearest) {
                      found->interval->high, verdict);
 }
 
-/// Most comparisons in the answer; more of them follow below the table.
 constexpr std::size_t kComparedInAnswer = 2;
 
-/// Rows with valid numbers, and the names that distinguish them.
 class MeasuredRows {
  public:
   explicit MeasuredRows(const std::vector<Record>& records) : all_(case_rows(records)) {
@@ -164,7 +160,7 @@ void answer_targets(Sheet& sheet, const MeasuredRows& rows) {
   sheet.answer(text, missed > 0 ? Tone::kBad : inconclusive > 0 ? Tone::kPlain : Tone::kGood);
 }
 
-/// Counts the rows that may be as far from their limit as `furthest`.
+/// Counts rows that do not differ significantly from the furthest.
 std::size_t not_told_apart(const std::vector<const Record*>& limited, const Record& furthest) {
   const auto& interval = furthest.limit->interval;
   return static_cast<std::size_t>(std::ranges::count_if(limited, [&](const Record* other) {
@@ -340,7 +336,7 @@ NoiseMarks marks_of(const CaseRow& row) {
   return noise_marks(row.latency != nullptr ? *row.latency : *row.headline);
 }
 
-/// Returns the marks of all measured rows, if there are more than two rows. They are explained once.
+/// Returns marks common to all of at least three measured rows.
 NoiseMarks common_marks(const std::vector<CaseRow>& rows) {
   NoiseMarks common;
   common.set();
@@ -354,7 +350,6 @@ NoiseMarks common_marks(const std::vector<CaseRow>& rows) {
   return measured >= kWorthASentence ? common : NoiseMarks();
 }
 
-/// Returns the overhead of measuring if it is a large part of the time.
 std::string overhead_text(const CaseRow& row) {
   if (row.overhead == nullptr || row.latency == nullptr) return {};
   const double overhead_ns = row.overhead->metric.value, time_ns = row.latency->metric.value * kNsPerUs;
@@ -387,7 +382,6 @@ void add_row(Table& table, const CaseRow& row, const CaseDifferences& differ, bo
     table.line("    " + record.outcome.reason);
     return;
   }
-  // Without a latency, uses spread and sample count of the headline.
   const Record& timed = row.latency != nullptr ? *row.latency : record;
   std::vector<std::string> cells{name,
                                  backend,
@@ -413,7 +407,6 @@ void add_row(Table& table, const CaseRow& row, const CaseDifferences& differ, bo
   if (!modes.empty()) table.line("    " + modes);
 }
 
-/// The notes in another tool's file, a line each; a note of many cases is one line.
 std::string imported_notes(const std::vector<Record>& records) {
   constexpr std::size_t kNamed = 3;
   std::map<std::string, std::set<std::string>> cases_of;
@@ -432,7 +425,6 @@ std::string imported_notes(const std::vector<Record>& records) {
   return text;
 }
 
-/// Why a measured record has no interval.
 const char* reason_without_interval(const Record& record) {
   constexpr std::size_t kFewest = 6;  // series_median_interval()
   const std::size_t samples = sample_count(record);
@@ -440,7 +432,6 @@ const char* reason_without_interval(const Record& record) {
   return samples < kFewest ? "fewer than 6 samples" : "the samples drift";
 }
 
-/// A line for each reason why rows have no interval.
 std::string missing_intervals(const std::vector<CaseRow>& rows) {
   std::map<std::string, std::size_t> reasons;
   std::size_t measured = 0;
@@ -458,7 +449,7 @@ std::string missing_intervals(const std::vector<CaseRow>& rows) {
   return text;
 }
 
-/// The experiments that were measured at several shapes. Parameters of other tools are no shapes.
+/// Excludes other tools, whose parameters are not shapes.
 std::set<std::string> experiments_with_shapes(const std::vector<Record>& records) {
   std::map<std::string, std::string> first_shape;
   std::set<std::string> found;

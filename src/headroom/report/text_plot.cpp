@@ -19,11 +19,10 @@ namespace {
 
 constexpr std::array<const char*, 6> kSigns{"●", "○", "▲", "□", "×", "+"};
 constexpr const char* kJoin = "·";
-constexpr double kMostSteps = 6;  ///< between the ticks of the y axis
+constexpr double kMostSteps = 6;  ///< between y ticks
 
 using Point = std::pair<double, double>;
 
-/// Maps values to 0 (low end) .. 1 (high end).
 struct Scale {
   double low = 0, high = 1;
   bool log = false;
@@ -38,7 +37,7 @@ struct Scale {
   }
 };
 
-/// Returns the least of 1, 2, 5 times a power of ten that is at least `value`.
+/// Rounds up to 1, 2 or 5 times a power of ten.
 double round_up_step(double value) {
   const double power = std::pow(10, std::floor(std::log10(value)));
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -75,7 +74,7 @@ Scale y_scale(const std::vector<std::vector<Point>>& lines, bool log) {
   return {std::floor(low / step + 1e-9) * step, std::ceil(high / step - 1e-9) * step, false};
 }
 
-/// Returns the tick labels of the y axis, one for each line of the drawing area, the top line first.
+/// One per line, top first.
 std::vector<std::string> y_labels(const Scale& scale, std::size_t height) {
   std::vector<std::string> labels(height);
   const auto put = [&](double value) {
@@ -99,7 +98,7 @@ std::vector<std::string> y_labels(const Scale& scale, std::size_t height) {
   return labels;
 }
 
-/// Returns the ticks of the x axis, few enough that their labels do not touch.
+/// Few enough that labels do not touch.
 std::vector<double> x_ticks(const Scale& scale, std::size_t width) {
   constexpr std::size_t kLabelWidth = 9;
   const std::size_t most = std::max<std::size_t>(2, width / kLabelWidth);
@@ -123,7 +122,7 @@ class Canvas {
  public:
   Canvas(std::size_t width, std::size_t height) : cells_(height, std::vector<std::string>(width, " ")) {}
 
-  /// Joins cover nothing, and signs cover only joins, so the first series is in front.
+  /// Signs cover only joins, so the first series is in front.
   void draw(const std::vector<Point>& line, const std::string& sign, const Scale& x, const Scale& y) {
     for (std::size_t i = 0; i + 1 < line.size(); ++i) {
       join_columns(x.cell(line[i].first, width()), x.cell(line[i + 1].first, width()),
@@ -140,16 +139,15 @@ class Canvas {
  private:
   std::size_t width() const { return cells_[0].size(); }
 
-  /// Returns the line, from the top, of a place from 0 (low) to 1 (high).
+  /// Returns the line from the top for a place in [0, 1].
   std::size_t row_of(double place) const {
     const double last = static_cast<double>(cells_.size() - 1);
     return static_cast<std::size_t>(std::lround((1 - std::clamp(place, 0.0, 1.0)) * last));
   }
 
-  /// Draws a straight line without gaps, even if steep.
+  /// Draws a line without gaps, even if steep.
   void join_columns(std::size_t from, std::size_t to, double start, double end) {
     std::size_t before = row_of(start);
-    // Two points in one column are joined within it.
     const std::size_t steps = std::max<std::size_t>(to - from, 1);
     for (std::size_t step = 1; step <= steps; ++step) {
       const std::size_t column = std::min(from + step, to);
@@ -172,7 +170,6 @@ std::string without_trailing_blanks(std::string text) {
   return text + "\n";
 }
 
-/// Returns the axis line and its labels, each centred under its tick if there is room.
 std::string x_axis(const Scale& scale, std::size_t margin, std::size_t width, const PlotOptions& options) {
   const std::string& label = options.x_label;
   std::vector<std::string> axis(width, "─");
@@ -196,7 +193,7 @@ std::string x_axis(const Scale& scale, std::size_t margin, std::size_t width, co
   return text;
 }
 
-/// Returns the points of each series that both scales can show, by x.
+/// Sorted by x.
 std::vector<std::vector<Point>> drawable(std::span<const PlotLine> series, const PlotOptions& options) {
   std::vector<std::vector<Point>> lines;
   for (const PlotLine& one : series) {
