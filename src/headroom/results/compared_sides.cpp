@@ -34,10 +34,10 @@
 namespace headroom::cli {
 namespace {
 
-/// 1 held margins of the gate, from pairs measured side by side: they told nothing of runs apart.
+/// Schema 1 had margins from paired measurements, which do not show the run-to-run spread.
 constexpr int kSpreadsSchema = 2;
 constexpr const char* kCalibrated = "headroom run --calibrate-noise";
-/// The newest runs that are looked at, and of how many of them on the machine the records are read.
+/// Newest runs to scan, and how many of them from this machine to read.
 constexpr std::size_t kNewestRuns = 200, kReadRuns = 12;
 
 std::filesystem::path spreads_path(const std::string& fingerprint) {
@@ -80,14 +80,14 @@ RunSpreads stated_spreads(const std::vector<Record>& test, double share) {
   return spreads;
 }
 
-/// Records of earlier runs on the machine, of as many as are read.
+/// Returns undisturbed records of this machine. Adds the number of their runs to `runs`.
 std::vector<Record> earlier_records(Store& history, const Environment& now, std::size_t& runs) {
   std::vector<Record> found;
   std::vector<StoredRun> all = history.runs(kNewestRuns);
   for (auto run = all.rbegin(); run != all.rend() && runs < kReadRuns; ++run) {
     if (run->fingerprint != now.fingerprint || run->time >= now.timestamp) continue;
     std::vector<Record> records = history.records(run->id);
-    // What was disturbed tells of the disturbance, not of runs.
+    // Disturbed records would inflate the run-to-run spread.
     std::erase_if(records, [](const Record& record) { return !troubles_of(record).empty(); });
     if (records.empty()) continue;
     std::ranges::move(records, std::back_inserter(found));
@@ -101,7 +101,6 @@ int rank_of(const Record& record) {
   return record.metric.headline ? 1 : 0;
 }
 
-/// Leaves of each case, measured by one runner, the metric that stands for it.
 void keep_shown_metrics(std::vector<Record>& records) {
   const auto hash = [](const Record* record) {
     return case_hash(*record) ^ std::hash<std::string>()(record->runner);
@@ -110,7 +109,7 @@ void keep_shown_metrics(std::vector<Record>& records) {
     return a->runner == b->runner && same_case(*a, *b);
   };
   std::unordered_map<const Record*, const Record*, decltype(hash), decltype(same)> best;
-  std::vector<const Record* const*> shown;  // of each, that of its case
+  std::vector<const Record* const*> shown;  // for each record, the slot of its case
   best.reserve(records.size());
   shown.reserve(records.size());
   for (const Record& record : records) {
@@ -156,7 +155,7 @@ std::vector<Record> rerun(const Record& record, const std::string& command) {
   return read_records(json);
 }
 
-/// The two measurements of the record's quantity in `records`: the old build's first.
+/// Returns the old build's first. Throws Error if not two.
 std::vector<const Record*> both_of(const std::vector<Record>& records, const Record& record) {
   std::vector<const Record*> found;
   for (const Record& candidate : records) {
@@ -169,7 +168,7 @@ std::vector<const Record*> both_of(const std::vector<Record>& records, const Rec
   return found;
 }
 
-/// Whether it regressed, or is inconclusive and looks like it, by its modes or by their shares.
+/// Whether it regressed, or is inconclusive but its ratio or mode shares look worse.
 bool is_suspect(const Comparison& comparison) {
   if (comparison.verdict == Verdict::kRegression) return true;
   const auto looks_worse = [&](const std::optional<RatioEstimate>& ratio) {
@@ -197,7 +196,6 @@ void sort_comparisons(std::vector<Comparison>& comparisons, DiffOptions::Sort so
   }
 }
 
-/// Nothing may be said of two machines unless that is what is asked for.
 void refuse_other_machine(const DiffSide& baseline, const DiffSide& test, const DiffOptions& options) {
   if (!options.gate || options.across_machines) return;
   if (environment_differences(baseline.records, test.records).different_machines) {
@@ -208,7 +206,6 @@ void refuse_other_machine(const DiffSide& baseline, const DiffSide& test, const 
   }
 }
 
-/// Adds the comparisons with one test.
 void add_comparisons(std::vector<Comparison>& comparisons, std::size_t test_index, const Matches& matches,
                      const RunSpreads& known, bool two_machines, const DiffOptions& options) {
   comparisons.reserve(comparisons.size() + matches.pairs.size());
@@ -222,7 +219,6 @@ void add_comparisons(std::vector<Comparison>& comparisons, std::size_t test_inde
   }
 }
 
-/// Sets the direction of the metrics that the user names.
 void apply_directions(std::vector<Record>& records, const DiffOptions& options) {
   const auto names = [](const std::vector<std::string>& metrics, const Record& record) {
     return std::ranges::find(metrics, record.metric.name) != metrics.end();
@@ -233,7 +229,6 @@ void apply_directions(std::vector<Record>& records, const DiffOptions& options) 
   }
 }
 
-/// Throws Error if no side has a metric that the user names.
 void require_metrics(const char* option, const std::vector<std::string>& metrics, const DiffSide& baseline,
                      const std::vector<DiffSide>& tests) {
   for (const std::string& metric : metrics) {
@@ -246,8 +241,8 @@ void require_metrics(const char* option, const std::vector<std::string>& metrics
   }
 }
 
-/// The records that the options ask for: the metrics and cases named; without any metric named, one for each
-/// case, backend and runner: its latency, else the one marked as headline, else its first.
+/// Selects by metric and case; without a metric, one for each case, backend and runner: the latency, else the
+/// headline, else the first.
 std::vector<Record> selected(std::vector<Record> records, const DiffOptions& options) {
   if (!options.filter.empty()) {
     const NamePattern pattern(options.filter);
@@ -265,11 +260,10 @@ std::vector<Record> selected(std::vector<Record> records, const DiffOptions& opt
   return records;
 }
 
-/// Measures each regression once more before it is said. `command` is a `headroom run` of the old and the new
-/// build, interleaved ("headroom run --runner OLD --runner NEW"); it is started for each flagged case with
-/// the case's name, axes, backend and caches, and --json, added. A regression that the rerun does not show,
-/// by the same rule, becomes inconclusive. Returns a sentence about each case that was rerun. Throws Error:
-/// the command cannot be started, or gives no records of the case from two runners.
+/// Measures each suspected regression again and adopts the new verdict. `command` is a `headroom run` of both
+/// builds, interleaved; the case's name, axes, backend, caches and --json are appended. Returns a sentence
+/// per rerun case. Throws Error if the command cannot be started or yields no records of the case from two
+/// runners.
 std::vector<std::string> confirm_regressions(std::span<Comparison> comparisons, const JudgeRule& rule,
                                              const std::string& command) {
   std::vector<std::string> said;
@@ -280,7 +274,6 @@ std::vector<std::string> confirm_regressions(std::span<Comparison> comparisons, 
     std::vector<Comparison> again{compare_records(*both[0], *both[1])};
     judge(again, rule);
     const bool confirmed = again.front().verdict == Verdict::kRegression;
-    // Side by side counts more than apart, whatever it says.
     comparison.ratio = again.front().ratio;
     comparison.within_runs = again.front().within_runs;
     comparison.estimator = again.front().estimator;
@@ -365,7 +358,7 @@ RunSpreads known_spreads(const std::vector<Record>& test, const std::string& sto
                          const std::optional<double>& stated) {
   if (stated) return stated_spreads(test, *stated);
   const auto& environment = test.front().environment;
-  // What the two sides tell alone is enough for an answer: a history that cannot be read does not cost it.
+  // An unreadable history must not prevent the comparison.
   try {
     const RunSpreads calibrated = environment ? calibrated_spreads(environment->fingerprint) : RunSpreads{};
     return merged(calibrated, historic_spreads(test, store));
@@ -406,7 +399,7 @@ DiffSide read_side(const std::string& operand, const DiffOptions& options) {
       with_context(operand, [&] { return join_duplicates(selected(std::move(records), options)); });
   for (const std::string& note : joined.notes) say("{}: {}", operand, note);
   side.records = std::move(joined.records);
-  // What the kernel said about each sample is most of what large records weigh, and seldom of interest.
+  // Noise readings dominate the memory and are rarely needed.
   for (Record& record : side.records) {
     if (!troubles_of(record).empty()) continue;
     for (ProcessSamples& process : record.samples) {

@@ -73,7 +73,7 @@ RecordFiles::RecordFiles(const std::string& json, const std::string& oss)
 }
 
 void RecordFiles::write_so_far(const std::vector<Record>& records) const {
-  // A pipe takes the records once, at the end.
+  // Standard output gets the records once, in finish().
   const auto write = [&records](const std::string& path, const char* format) {
     return [&records, &path, format] {
       if (!path.empty() && path != kStdoutDevice) write_records(path, format_named(format), records);

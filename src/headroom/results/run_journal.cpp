@@ -25,11 +25,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of the lines; another one is not read.
+/// Version of the lines; others are rejected.
 constexpr int kForm = 1;
 constexpr std::chrono::hours kKept{24 * 30};
 
-// What a line begins with, beside those of GroupJournal and CommandJournal.
+// Keys of lines, besides those of GroupJournal and CommandJournal.
 constexpr const char* kHeader = "journal";
 constexpr const char* kFinished = "finished";
 constexpr const char* kReplaced = "so_far";
@@ -38,7 +38,6 @@ fs::path folder_of_journals() {
   return user_state_folder() / "journal";
 }
 
-/// Nobody has asked for them in a month.
 void remove_old_ones() {
   std::error_code error;
   for (const fs::path& path : unfinished_journals(folder_of_journals())) {
@@ -47,7 +46,6 @@ void remove_old_ones() {
   }
 }
 
-/// What the lines of a journal say, one after the other.
 class Replay {
  public:
   explicit Replay(const fs::path& path) { run_.path = path; }
@@ -124,7 +122,7 @@ void RunJournal::begin(const Environment& environment, std::vector<std::string> 
 
 void RunJournal::write(const Json& line) {
   if (is_off_) return;
-  // Where a line is missing those after it would be read as if it were not.
+  // Stop after a failure: a missing line would corrupt the replay.
   is_off_ = true;
   const bool is_new = journal_ == nullptr;
   write_if_possible([&] {
@@ -136,7 +134,7 @@ void RunJournal::write(const Json& line) {
     journal_->append(dump_json(line));
     is_off_ = false;
   });
-  if (is_off_ && is_new) kept();  // there is nothing in it
+  if (is_off_ && is_new) kept();
 }
 
 void RunJournal::note(const GroupResult& so_far) {

@@ -14,28 +14,25 @@
 
 namespace headroom::cli {
 
-/// What a command has measured, in the user's state folder from the first round until it is kept elsewhere:
-/// after kill -9, a full disk or a database that is gone `headroom show @unfinished` has it. A journal that
-/// cannot be written is said once and ends there, and measuring goes on.
+/// Journal of a running measurement in the user's state folder, for `headroom show @unfinished`. If it cannot
+/// be written, prints a warning once and stops.
 class RunJournal {
  public:
-  /// Before the first round: what the records have in common, and what the runners are called. Nothing is
-  /// written yet.
+  /// Sets the header; writes nothing yet.
   void begin(const Environment& environment, std::vector<std::string> labels = {});
 
-  /// After each round of a group.
+  /// Call after each round of a group.
   void note(const GroupResult& so_far);
   void note(const CommandGroup& so_far);
-  /// The group at work is over: these are its records.
+  /// Sets the final records of the current group.
   void finish_group(const std::vector<Record>& records);
-  /// The same of one that was measured before.
+  /// Adds a group that was measured before.
   void take_group(const std::string& title, const std::vector<Record>& records);
-  /// All records so far, of a command whose rounds are few and long.
+  /// Sets all records so far, for commands with few, long rounds.
   void replace(const std::vector<Record>& records);
 
-  /// Results are in the history, or were shown where none is wanted: it is removed.
+  /// Removes the journal once results are stored or shown.
   void kept();
-  /// Whether something is in it that was not kept, and whether that is everything.
   bool holds_something() const { return journal_ != nullptr; }
   bool holds_all() const { return holds_something() && !is_off_; }
 
@@ -43,44 +40,41 @@ class RunJournal {
   void write(const Json& line);
 
   Json header_;
-  std::string title_;  ///< of the group at work
+  std::string title_;  ///< of the current group
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<GroupJournal> group_;
   std::unique_ptr<CommandJournal> commands_;
   bool is_off_ = false;
 };
 
-/// Records of a group that was over.
 struct FinishedGroup {
   std::string title;
   std::vector<Record> records;
 };
 
-/// A command that measured and did not end.
+/// A command that measured but did not finish.
 struct UnfinishedRun {
   std::filesystem::path path;
   Environment environment;
-  std::filesystem::path folder;  ///< where it was started
-  bool is_whole_command = true;  ///< nothing of its command line was hidden as a secret
+  std::filesystem::path folder;
+  bool is_whole_command = true;  ///< no secret was removed
   std::vector<FinishedGroup> finished;
-  std::string title;            ///< of the group at work
-  std::vector<Record> at_work;  ///< its records, as if it had been interrupted
-  std::size_t damaged = 0;      ///< bytes at the end that say nothing
+  std::string title;            ///< of the current group
+  std::vector<Record> at_work;  ///< of the current group, as if interrupted
+  std::size_t damaged = 0;      ///< unreadable bytes at the end
 
   std::vector<Record> records() const;
-  /// "`headroom run gemv` of 2026-11-24 09:12 did not end: ..."
+  /// Returns "`headroom run gemv` of 2026-11-24 09:12 did not end: ...".
   std::string sentence() const;
 };
 
-/// The journals of commands that measure now, the oldest first. Throws Error where the user has no folder for
-/// state.
+/// Returns journals of running commands, oldest first. Throws Error without a state folder.
 std::vector<std::filesystem::path> journals_of_running();
 
-/// What a journal says so far. Throws Error where it cannot be read.
+/// Throws Error.
 UnfinishedRun read_run_journal(const std::filesystem::path& path);
 
-/// The newest, of `headroom COMMAND` where one is named. Throws Error where there is none, or it cannot be
-/// read.
+/// Returns the newest, of `headroom COMMAND` if named. Throws Error without one.
 UnfinishedRun newest_unfinished(const std::string& command = "");
 
 }  // namespace headroom::cli

@@ -23,14 +23,12 @@ namespace {
 
 constexpr double kUsualMargin = 0.01;
 
-/// The options of the run that made the first record.
 const InstrumentOptions& options_of(const std::vector<Record>& records) {
   static const InstrumentOptions kNone;
   return records.empty() || !records.front().environment ? kNone : records.front().environment->options;
 }
 
-/// The latency of each command against that of the first of its group, which alone does not say how sampling
-/// ended.
+/// Compares latencies with the first of each group, the only one without Record::look.
 std::vector<Comparison> comparisons_of(const std::vector<Record>& records) {
   const Record* first = nullptr;
   std::vector<RoundComparison> suite;
@@ -48,7 +46,7 @@ std::vector<Comparison> comparisons_of(const std::vector<Record>& records) {
   return comparisons;
 }
 
-/// With what all commands whose work ranks do show below their own tables.
+/// Adds what commands with ranks have in common.
 Sheet as_ranks_show(Sheet sheet, const std::vector<Record>& records,
                     Table (*of_each_rank)(const std::vector<Record>&)) {
   if (options_of(records).per_rank) sheet.table(of_each_rank(records));
@@ -76,7 +74,6 @@ Sheet shown_collectives(const std::vector<Record>& records) {
   return as_ranks_show(collectives_sheet(records), records, collectives_rank_table);
 }
 
-/// How the records of an instrument are shown.
 struct View {
   const char* kind;
   Sheet (*shown)(const std::vector<Record>& records);
@@ -106,7 +103,7 @@ const View& view_of(const Record& record) {
   return kRunView;
 }
 
-/// A sweep of data-parallel training times collectives, too, and shows them itself.
+/// A DDP sweep also times collectives.
 bool is_sweep(const std::vector<Record>& records) {
   const auto is_of = [](Instrument instrument) {
     return [instrument](const Record& one) { return one.instrument == instrument; };

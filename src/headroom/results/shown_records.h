@@ -8,25 +8,23 @@
 
 namespace headroom::cli {
 
-/// What the instrument that made the records shows of them; of several instruments one below the other.
-/// Throws Error where a record says of its run what cannot be.
+/// Returns the view of the instrument that made the records; several are stacked. Throws Error for an invalid
+/// run description.
 Sheet shown_records(const std::vector<Record>& records);
 
-/// The records of one instrument.
 struct InstrumentRecords {
-  const char* kind;  ///< "run" (which all that is no other is), "cache", "dispatch", "ddp", "collectives"
+  const char* kind;  ///< "run" (also the default), "cache", "dispatch", "ddp", "collectives"
   std::vector<Record> records;
-  Sheet sheet;  ///< what it shows of them
+  Sheet sheet;
 };
 
-/// The records by the instruments that made them, in the order in which these come; a sweep of data-parallel
-/// training has its collectives. Throws as shown_records does.
+/// Groups in order of appearance; a DDP sweep includes its collectives. Throws as shown_records() does.
 std::vector<InstrumentRecords> by_instrument(std::vector<Record> records);
 
-/// Whether they are shown as a table of cases or commands, in which several runs of a case can be one row.
+/// Whether the view has rows that can join several runs.
 bool shows_cases(const std::vector<Record>& records);
 
-/// What `headroom ab` and `headroom time` show: commands, each group compared with its first one.
+/// Returns the view of `headroom ab` and `headroom time`.
 Sheet shown_commands(const std::vector<Record>& records);
 
 }  // namespace headroom::cli

@@ -26,7 +26,6 @@ constexpr auto hash_of_result = [](const Record* record) {
 constexpr auto is_same_result = [](const Record* a, const Record* b) {
   return a->runner == b->runner && same_identity(*a, *b);
 };
-/// How often a result was seen.
 using Occurrences =
     std::unordered_map<const Record*, std::size_t, decltype(hash_of_result), decltype(is_same_result)>;
 
@@ -35,7 +34,7 @@ bool has_equal_results(const std::vector<Record>& records) {
   return std::ranges::any_of(records, [&](const Record& record) { return seen[&record]++ > 0; });
 }
 
-/// The runs of a file: by environment, then by how often a result was there before.
+/// Splits by environment, then by repetition.
 std::vector<ShownRun> runs_of_file(FileResults file) {
   std::vector<ShownRun> runs;
   if (!has_equal_results(file.records)) {
@@ -57,7 +56,7 @@ std::vector<ShownRun> runs_of_file(FileResults file) {
   return runs;
 }
 
-/// What holds within one run is dropped, and the share of the limit is the median over the runs.
+/// Drops properties of single runs; the share of the limit becomes the median.
 void describe_as_joined(Record& record) {
   if (record.runs.size() < 2) return;
   record.ratio.reset();
@@ -80,7 +79,7 @@ std::optional<ShownRun> joined_run(const std::vector<ShownRun>& runs) {
     std::ranges::for_each(joined.records, describe_as_joined);
     return ShownRun{"", std::move(joined.records), join(joined.notes, "; ")};
   } catch (const Error&) {
-    return std::nullopt;  // of units that cannot be converted
+    return std::nullopt;  // inconvertible units
   }
 }
 

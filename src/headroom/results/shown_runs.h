@@ -9,16 +9,15 @@
 
 namespace headroom::cli {
 
-/// Records that are shown as one: each case once.
+/// Records shown together, each case once.
 struct ShownRun {
-  std::string title{};  ///< the file, or the run of the history; empty if all is one run
+  std::string title{};  ///< file or run of the history; empty if all is one run
   std::vector<Record> records{};
-  std::string note{};  ///< which runs were joined, a sentence; empty if none
+  std::string note{};  ///< which runs were joined
 };
 
-/// Tells runs of the same cases apart, so that no result hides another: a file is a run, or several if it
-/// holds a case several times. Few runs are shown one by one. Many are joined case by case, if a table of
-/// cases is how they are shown. Files without a case in common are one run.
+/// Splits files into runs that do not hide each other's results: a file with repeated cases has several.
+/// Joins many runs case by case, if their view is a table of cases. Files without a common case are one run.
 std::vector<ShownRun> runs_to_show(std::vector<FileResults> files);
 
 }  // namespace headroom::cli
