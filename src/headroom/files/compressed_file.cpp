@@ -27,7 +27,7 @@
 namespace headroom {
 namespace {
 
-/// Asks for huge pages: reading 100 MB into 4 KiB pages takes 25,000 page faults. Failure does not matter.
+/// Saves page faults: 25,000 for 100 MB of 4 KiB pages.
 void use_large_pages(char* bytes, std::size_t size) {
   constexpr std::size_t kWorthIt = std::size_t{8} << 20;
   constexpr std::size_t kPage = 4096;
@@ -49,7 +49,6 @@ constexpr std::size_t kReadBlock = std::size_t{1} << 20;
               fmt::format("it holds more than {}; split it", format_bytes(static_cast<double>(max_bytes))));
 }
 
-/// Calls `step` with room to fill until it reports the end.
 template <typename Step>
 PaddedText filled(const fs::path& path, std::size_t expected, std::size_t max_bytes, Step step) {
   PaddedText text;
@@ -135,7 +134,7 @@ class ZstdStream {
 
   std::size_t operator()(char* into, std::size_t room) {
     ZSTD_outBuffer output{into, room, 0};
-    // At the end of the input the decoder may still hold output.
+    // The decoder may hold output after the last input.
     while (output.pos == 0 && !(frame_done_ && input_.pos == input_.size)) {
       const std::size_t before = input_.pos;
       const std::size_t status = ZSTD_decompressStream(stream_.get(), &output, &input_);
@@ -164,7 +163,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kPackedBlock = std::size_t{1} << 18;
 
-/// The final destination: the target of a symbolic link.
+/// Follows links.
 bool is_written_directly(const fs::path& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
@@ -181,7 +180,7 @@ PaddedText::PaddedText(std::string_view text) {
 char* PaddedText::room_for(std::size_t count) {
   const std::size_t needed = size_ + count + kPadding;
   if (needed > capacity_) {
-    // Grows by half, so that reading a stream of unknown length stays linear.
+    // By half, so that streams of unknown length stay linear.
     const std::size_t capacity = std::max(needed, capacity_ + capacity_ / 2);
     auto* larger = static_cast<char*>(std::realloc(bytes_.get(), capacity));
     if (larger == nullptr) throw std::bad_alloc();
@@ -288,7 +287,6 @@ class FileWriter::Packer {
   Packer(const Packer&) = delete;
   Packer& operator=(const Packer&) = delete;
   virtual ~Packer() = default;
-  /// Compresses `text`; with `is_end` flushes the compressor.
   virtual void pack(std::string_view text, bool is_end) = 0;
 
  protected:

@@ -8,8 +8,8 @@
 namespace headroom {
 namespace {
 
-/// The state machine of Python's csv.reader, default dialect: a quote inside an unquoted field is an ordinary
-/// character, text after a closing quote extends the field, a blank line is an empty row.
+/// State machine of Python's csv.reader, default dialect: quotes inside unquoted fields are ordinary, text
+/// after a closing quote extends the field, a blank line is an empty row.
 class CsvReader {
  public:
   CsvReader(std::string_view text, const std::string& source) : text_(text), source_(source) {}
@@ -101,7 +101,7 @@ std::vector<CsvRow> parse_csv(std::string_view text, const std::string& source) 
 }
 
 std::string csv_line(const CsvRow& row) {
-  // A single empty field would read back as an empty row.
+  // An empty line would read back as an empty row.
   if (row.size() == 1 && row[0].empty()) return "\"\"\n";
   std::string line;
   for (std::size_t i = 0; i < row.size(); ++i) {

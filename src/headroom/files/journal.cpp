@@ -30,7 +30,7 @@ std::string checksum(std::string_view text) {
   return fmt::format("{:016x}", sum.value());
 }
 
-/// Text order is time order.
+/// Sorts by time.
 std::string file_name() {
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
   return fmt::format("{:016}-{}{}", std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count(),
@@ -64,7 +64,7 @@ std::vector<fs::path> journals_in(const fs::path& folder, bool are_written) {
   return found;
 }
 
-/// Asking whether a journal is being written holds its lock for a moment.
+/// Retries: is_being_written() takes the lock for a moment.
 void lock_as_writer(int file) {
   constexpr int kTries = 200;
   for (int i = 0; i < kTries && ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++i)

@@ -10,21 +10,19 @@
 
 namespace headroom {
 
-/// An append-only file of lines with checksums that survives the death of its writer: append() hands a line
-/// to the kernel, and the next append() syncs to disk after at most a second. Readable by its user alone.
-/// Locked while its writer lives.
+/// Append-only file of checksummed lines that survives its writer's death: append() hands a line to the
+/// kernel and syncs at most once a second. Private to the user; locked while the writer lives.
 class Journal {
  public:
-  /// Creates a file in `folder`, and the folder if missing. Throws Error.
+  /// Creates a file, and `folder` if missing. Throws Error.
   explicit Journal(const std::filesystem::path& folder);
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  /// Appends `text`, which must not contain a line break. On failure throws Error and cuts the file back to
-  /// the line before; if that fails too, gives the file up.
+  /// `text` must not contain a line break. On failure throws Error and truncates to the previous line; if
+  /// that fails, too, stops writing.
   void append(std::string_view text);
-  /// Deletes the file.
   void remove();
 
   const std::filesystem::path& path() const { return path_; }
@@ -39,16 +37,15 @@ class Journal {
 
 struct JournalLines {
   std::vector<std::string> lines;
-  std::size_t damaged = 0;  ///< bytes after them that do not form a valid line
+  std::size_t damaged = 0;
 };
 
-/// Reads up to the first damaged line; a power failure can damage the last one. Throws Error if the file is
-/// not readable.
+/// Reads up to the first damaged line. Throws Error if the file is unreadable.
 JournalLines read_journal(const std::filesystem::path& path);
 
-/// Journals in `folder` whose writer is gone, oldest first.
+/// Returns journals of dead writers, oldest first.
 std::vector<std::filesystem::path> unfinished_journals(const std::filesystem::path& folder);
-/// Journals in `folder` whose writer lives, oldest first.
+/// Returns journals of living writers, oldest first.
 std::vector<std::filesystem::path> running_journals(const std::filesystem::path& folder);
 
 }  // namespace headroom

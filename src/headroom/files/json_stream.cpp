@@ -22,7 +22,7 @@
 namespace headroom {
 namespace {
 
-/// Fits a cache and makes the cost per read call negligible.
+/// Fits a cache; makes read() calls cheap.
 constexpr std::size_t kWindow = std::size_t{1} << 17;
 constexpr std::size_t kDeepest = 900;
 constexpr std::string_view kEscapes = "\"\\/bfnrtu";
@@ -34,7 +34,7 @@ bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/// Nesting limit of value(), as in parse_json.
+/// As in parse_json().
 constexpr std::size_t kDeepestValue = 500;
 
 }  // namespace
@@ -79,12 +79,12 @@ void JsonStream::hold(const PaddedText& text) {
   at_end_ = true;
 }
 
-/// Refills the window behind the text not yet taken. Returns false at the end of the input.
+/// Keeps untaken text. Returns false at the end.
 bool JsonStream::refill() {
   if (at_end_) return false;
   const auto kept = static_cast<std::size_t>(end_ - at_);
   std::memmove(window_.data(), at_, kept);
-  // A token longer than the window.
+  // Token longer than the window.
   if (kept + 1 >= window_.size()) window_.resize(2 * window_.size());
   ssize_t got = 0;
   do {
@@ -130,7 +130,7 @@ void JsonStream::take(char expected) {
 void JsonStream::take_string() {
   take('"');
   bool escaped = false;
-  int hex_digits = 0;  // still expected
+  int hex_digits = 0;
   while (true) {
     if (at_ == end_ && !refill()) not_json("a string has no end");
     const char* const start = at_;
@@ -168,7 +168,7 @@ std::string_view JsonStream::number_token() {
   peek();
   while (true) {
     const char* end = json_number_end(at_);
-    // A token that reaches the end of the window may continue. Refilling moves the window's text.
+    // A token at the end of the window may continue. Refilling moves the text.
     const bool unclear = end == nullptr ? end_ - at_ < 64 : end == end_;
     if (unclear && !at_end_) {
       refill();
@@ -181,7 +181,7 @@ std::string_view JsonStream::number_token() {
   }
 }
 
-/// A Python-only number (NaN, Infinity), as a string literal; empty if there is none.
+/// Returns NaN or Infinity; empty otherwise.
 std::string_view JsonStream::python_number() {
   if (!takes_python_numbers_) return {};
   const char first = peek();
@@ -195,10 +195,8 @@ std::string_view JsonStream::python_number() {
   return found;
 }
 
-/// Stores the string in `text`, without quotes and escapes.
 void JsonStream::take_text(std::string& text) {
   peek();
-  // Fast path: most strings lie in the window without escapes.
   JsonCursor cursor(at_, end_);
   if (std::string_view plain; cursor.take_string(plain)) {
     text = plain;

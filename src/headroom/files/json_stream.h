@@ -14,45 +14,41 @@
 
 namespace headroom {
 
-/// Streaming JSON reader. Reads a file through a small window, so that memory use does not depend on the
-/// file's size, or reads text in memory. Made for long lists of numbers. Validates what it skips. All
+/// Streaming JSON reader with a small window, for long lists of numbers. Validates skipped values. All
 /// functions throw Error with path and byte offset if the text is not the requested JSON.
 class JsonStream {
  public:
-  /// Opens a file or a pipe. A gzip or zstd file is unpacked into memory.
+  /// Opens a file or pipe; unpacks gzip and zstd into memory.
   explicit JsonStream(const std::filesystem::path& path);
-  /// `text` must outlive this reader; `source` names it in errors.
+  /// `text` must outlive this; `source` names it in errors.
   JsonStream(const PaddedText& text, std::string source);
   ~JsonStream();
   JsonStream(const JsonStream&) = delete;
   JsonStream& operator=(const JsonStream&) = delete;
 
-  /// Accepts NaN, Infinity and -Infinity as numbers, as Python's json does.
+  /// Accepts NaN and Infinity, as Python's json does.
   void accept_python_numbers() { takes_python_numbers_ = true; }
 
-  /// First character of the next token: '{', '[', '"', 't', 'f', 'n', '-', a digit, or '\0' at the end.
+  /// Returns the first character of the next token; '\0' at the end.
   char peek();
 
-  /// Takes an object; `visit` gets each key and must take its value.
+  /// `visit` must take the value.
   void members(const std::function<void(const std::string& key)>& visit);
-  /// Takes an array; `visit` must take each element.
+  /// `visit` must take the element.
   void elements(const std::function<void()>& visit);
-  /// Fast path: takes as many numbers as it can from [begin, end), each with the comma behind it, and returns
-  /// the start of the next (`begin` if it took none). It may take the last number too and then returns the
-  /// closing bracket. `end` points to a zero byte.
+  /// Fast path: takes numbers with the comma behind each from [begin, end), and returns the start of the
+  /// next. It may take the last number, too, and then returns the closing bracket. `end` points to a zero
+  /// byte.
   using TakeMany = std::function<const char*(const char* begin, const char* end)>;
-  /// Takes one number or "null", given its text. Empty text means that the element is something else; throw
-  /// then.
+  /// Takes a number or "null". Must throw for an empty token, which means another value.
   using TakeOne = std::function<void(std::string_view token)>;
-  /// Takes an array of numbers: `many` first, and `one` for each element that it leaves.
+  /// Calls `many` first, and `one` for the elements that it leaves.
   void numbers(const TakeMany& many, const TakeOne& one);
 
-  /// Takes any value and returns its text without white space between tokens.
+  /// Returns the text without white space between tokens.
   std::string raw_value();
-  /// Takes any value.
   Json value();
-  /// Takes the value with `take(JsonCursor)`, if that returns true and the whole value lies in the window.
-  /// Otherwise takes nothing.
+  /// Uses `take(JsonCursor)` if it succeeds and the value is within the window; otherwise takes nothing.
   template <typename Take>
   bool take_plainly(const Take& take) {
     peek();
@@ -61,16 +57,14 @@ class JsonStream {
     at_ = cursor.at();
     return true;
   }
-  /// Takes any value.
   void skip_value();
   /// Requires that only white space follows.
   void finish();
 
-  /// Size of the text in bytes; 0 if unknown.
+  /// Returns bytes; 0 if unknown.
   std::uint64_t size() const { return size_; }
-  /// Bytes of the text before the next token.
+  /// Returns the bytes before the next token.
   std::uint64_t offset() const { return offset_ - static_cast<std::uint64_t>(end_ - at_); }
-  /// Throws Error("FILE: at byte N: WHAT").
   [[noreturn]] void refuse(const std::string& what) const;
 
  private:
@@ -91,14 +85,14 @@ class JsonStream {
   std::string source_;
   int file_ = -1;
   bool takes_python_numbers_ = false;
-  bool at_end_ = false;  ///< no more input for the window
+  bool at_end_ = false;
   PaddedText unpacked_;
   std::vector<char> window_;
   const char* at_ = nullptr;
   const char* end_ = nullptr;
-  std::uint64_t offset_ = 0;  ///< of end_ in the text
+  std::uint64_t offset_ = 0;  ///< of end_
   std::uint64_t size_ = 0;
-  std::string* recorded_ = nullptr;  ///< receives the text of what is taken
+  std::string* recorded_ = nullptr;  ///< receives the taken text
   std::size_t depth_ = 0;
 };
 

@@ -18,7 +18,6 @@ bool is_beyond_ascii(char c) {
   return static_cast<unsigned char>(c) >= 0x80;
 }
 
-/// Continuation bytes of a character.
 bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
@@ -31,7 +30,6 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// Whether `text` ends with a date, 1979-05-27.
 bool ends_with_date(std::string_view text) {
   constexpr std::string_view kForm = "0000-00-00";
   if (text.size() < kForm.size()) return false;
@@ -39,7 +37,7 @@ bool ends_with_date(std::string_view text) {
   return std::ranges::equal(text, kForm, {}, [](char c) { return is_digit(c) ? '0' : c; });
 }
 
-/// Walks over the statements of a text. toml++ stops at its first error, so this must also stop there.
+/// Checks statements. Must stop where toml++ stops, at the first error.
 class TomlWalk {
  public:
   TomlWalk(std::string_view text, const std::string& source) : text_(text), source_(source) {
@@ -55,7 +53,7 @@ class TomlWalk {
   }
 
  private:
-  /// 0 at the end and for a zero byte, which starts no token.
+  /// '\0' at the end.
   char here(std::size_t ahead = 0) const {
     return place_ + ahead < text_.size() ? text_[place_ + ahead] : '\0';
   }
@@ -68,13 +66,12 @@ class TomlWalk {
     const bool is_double = here(1) == '[';
     place_ += is_double ? 2 : 1;
     skip_blanks();
-    // toml++ reports these itself.
+    // toml++ reports these.
     const bool is_known = place_ == text_.size() || here() == ']' || (here() == '[' && !is_double);
     if (!is_known && !begins_a_name(here()) && !is_beyond_ascii(here()))
       refuse("a header needs a name: [name] or [[name]]");
   }
 
-  /// Skips to the end of the line, or of the line with the last closing bracket.
   void walk_statement() {
     open_.clear();
     is_value_ = false;
@@ -101,14 +98,14 @@ class TomlWalk {
     }
   }
 
-  /// toml++ ignores quotes and brackets when it looks for the end of a number.
+  /// toml++ ignores quotes and brackets when looking for the end of a number.
   void require_free_start() const {
     constexpr std::string_view kBefore = "=[, \t\r\n";
     if (is_value_ && place_ > 0 && kBefore.find(text_[place_ - 1]) == std::string_view::npos)
       refuse(fmt::format("{} in the middle of a value", text_[place_]));
   }
 
-  /// A value contains a blank only between a date and a time, which begins with two digits.
+  /// Values contain a blank only before a time, which begins with two digits.
   void require_one_value() const {
     const bool is_within =
         is_value_ && place_ > 0 &&
@@ -142,11 +139,11 @@ class TomlWalk {
       ++place_;
     }
     place_ = std::min(place_ + (is_long ? 3 : 1), text_.size());
-    // Up to two quotes may precede the closing three.
+    // Two quotes may precede the closing three.
     for (int more = 0; is_long && more < 2 && here() == quote; ++more) ++place_;
   }
 
-  /// Skips to the last character of the name or value, or of the blanks that toml++ strips.
+  /// Skips blanks that toml++ strips.
   void skip_backslash() {
     const std::size_t next = text_.find_first_not_of(" \t\r\n\v\f", place_ + 1);
     if (next != std::string_view::npos && is_beyond_ascii(text_[next])) {
@@ -167,8 +164,8 @@ class TomlWalk {
   std::string_view text_;
   const std::string& source_;
   std::size_t place_ = 0;
-  std::string open_;       ///< closing brackets that the statement still needs
-  bool is_value_ = false;  ///< the next token is a value, not a name
+  std::string open_;       ///< closing brackets still expected
+  bool is_value_ = false;  ///< next token is a value
 };
 
 }  // namespace

@@ -8,18 +8,17 @@
 
 namespace headroom {
 
-/// Throws Error, "source: line 3, column 7: what", for invalid TOML 1.0 on which toml++ 3.3 fails an
-/// assertion or has undefined behaviour: a non-ASCII character outside strings and comments, a header without
-/// a name, a date with half a time, mismatched brackets, or a quote, a bracket or = inside a value. Leaves
-/// other errors to toml++. One valid construct is rejected because it triggers the same fault: a non-ASCII
-/// character after a line-joining backslash.
+/// Throws Error for invalid TOML 1.0 on which toml++ 3.3 fails an assertion or has undefined behaviour: a
+/// non-ASCII character outside strings and comments, a header without a name, a date with half a time,
+/// mismatched brackets, or a quote, bracket or = inside a value. Also rejects one valid construct with the
+/// same fault: a non-ASCII character after a line-joining backslash.
 void refuse_impossible_toml(std::string_view text, const std::string& source);
 
-/// Throws Error: "source: line 3, column 7: what".
+/// Throws Error("source: line 3, column 7: what").
 [[noreturn]] void refuse_at(const toml::source_region& region, const std::string& source,
                             const std::string& what);
 
-/// Parses TOML. `source` names the file. Throws Error with line and column.
+/// Throws Error with `source`, line and column.
 toml::table parse_toml(std::string_view text, const std::string& source);
 
 }  // namespace headroom
