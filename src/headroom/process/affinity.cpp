@@ -10,7 +10,7 @@
 namespace headroom {
 namespace {
 
-/// A CPU set of any size: cpu_set_t ends at 1,024 CPUs.
+/// cpu_set_t ends at 1,024 CPUs.
 class CpuSet {
  public:
   explicit CpuSet(int cpus) : words_((static_cast<std::size_t>(cpus) + kBits - 1) / kBits) {}
@@ -35,7 +35,7 @@ std::vector<int> allowed_cpus() {
   for (int size = 1024; size <= kMostCpus; size *= 2) {
     CpuSet set(size);
     if (sched_getaffinity(0, set.bytes(), set.get()) != 0) {
-      if (errno == EINVAL) continue;  // the kernel's mask is longer than ours
+      if (errno == EINVAL) continue;  // our mask is too short
       break;
     }
     std::vector<int> cpus;

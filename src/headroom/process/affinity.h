@@ -5,13 +5,12 @@
 
 namespace headroom {
 
-/// CPUs that the calling thread may run on, by operating-system number.
+/// Returns operating-system numbers.
 std::vector<int> allowed_cpus();
 
-/// Pins the calling thread to one CPU. Returns false if the kernel refuses.
+/// Returns false if the kernel refuses.
 bool pin_this_thread(int cpu);
 
-/// Lets the calling thread run on all of `cpus`.
 bool pin_this_thread(const std::vector<int>& cpus);
 
 }  // namespace headroom

@@ -29,7 +29,7 @@ void require_socket(int fd) {
                   fd));
 }
 
-/// Waits for `event` on `fd`. Returns false if the deadline passed first.
+/// Returns false if the deadline passed.
 bool wait_for(int fd, short event, const Deadline& deadline) {
   while (true) {
     pollfd entry{fd, event, 0};
@@ -38,7 +38,7 @@ bool wait_for(int fd, short event, const Deadline& deadline) {
   }
 }
 
-/// The same for writing; also returns false when `gives_up` does.
+/// Stops if `gives_up` returns true, too.
 bool wait_to_write(int fd, const Deadline& deadline, const std::function<bool()>& gives_up) {
   if (!gives_up) return wait_for(fd, POLLOUT, deadline);
   while (!wait_for(fd, POLLOUT, Deadline(kAskAgain))) {
@@ -47,7 +47,6 @@ bool wait_to_write(int fd, const Deadline& deadline, const std::function<bool()>
   return true;
 }
 
-/// Sends all of `bytes`. Returns false on failure or time-out.
 bool send_all(int fd, std::string_view bytes, const Deadline& deadline,
               const std::function<bool()>& gives_up) {
   while (!bytes.empty()) {

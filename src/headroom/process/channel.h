@@ -15,7 +15,7 @@
 
 namespace headroom {
 
-/// A point in time to stop waiting. A negative time-out means never.
+/// A negative time-out means never.
 class Deadline {
  public:
   explicit Deadline(std::chrono::milliseconds timeout) {
@@ -24,7 +24,7 @@ class Deadline {
 
   bool over() const { return at_ && Clock::now() >= *at_; }
 
-  /// The time left for poll(): milliseconds rounded up (rounding down would spin), -1 for ever.
+  /// Rounds up, as rounding down would spin; -1 for never.
   int poll_ms() const {
     if (!at_) return -1;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*at_ - Clock::now()).count();
@@ -38,41 +38,37 @@ class Deadline {
   std::optional<Clock::time_point> at_;
 };
 
-/// One end of a stream socket that carries lines. Owns the descriptor. Signals neither end nor lengthen a
-/// wait.
+/// One end of a stream socket that carries lines; owns the descriptor.
 class Channel {
  public:
-  /// Takes ownership of `fd` and makes it close-on-exec, so that child processes do not hold the connection
-  /// open. -1 makes a closed channel. Throws Error if `fd` is not an open socket.
+  /// Makes `fd` close-on-exec. -1: a closed channel. Throws Error if `fd` is not an open socket.
   explicit Channel(int fd);
 
-  /// Returns two connected ends, close-on-exec. Throws Error.
+  /// Returns connected ends, close-on-exec. Throws Error.
   static std::pair<Channel, Channel> pair();
 
   enum class Status { kLine, kClosed, kTimeout, kTooLong };
 
-  /// Writes the whole `line` and "\n". Returns false if the other end is gone (no SIGPIPE), on time-out
-  /// (negative: never) or when `gives_up`, asked a few times a second, returns true. After a partial write
-  /// all later writes return false. Throws std::invalid_argument if `line` contains "\n".
+  /// Writes a line. Returns false if the other end is gone (no SIGPIPE), on time-out (negative: never) or if
+  /// `gives_up`, called a few times a second, returns true. After a partial write all later writes fail.
+  /// Throws std::invalid_argument if `line` contains "\n".
   bool write_line(std::string_view line, std::chrono::milliseconds timeout = std::chrono::milliseconds(-1),
                   const std::function<bool()>& gives_up = {});
-  /// Waits for one line, returned without its "\n"; a negative time-out waits for ever. A line over the limit
-  /// gives kTooLong from then on. Lines sent before the other end closed are still read, except a last one
-  /// without "\n".
+  /// Waits for a line (negative time-out: for ever). A line over the limit gives kTooLong from then on.
+  /// Complete lines sent before the other end closed are still returned.
   Status read_line(std::string& line, std::chrono::milliseconds timeout);
-  /// Takes a complete line that is already buffered; does not read.
+  /// Takes a buffered line without reading.
   bool buffered_line(std::string& line);
-  /// Reads once without blocking. kLine means that bytes arrived.
+  /// Reads once without blocking; kLine: bytes arrived.
   Status receive();
 
-  /// Limits the length of lines; nullopt restores the default of 64 MiB.
+  /// nullopt: the default of 64 MiB.
   void limit_lines(std::optional<std::size_t> most);
-  /// Whether there is no unread input, including partial lines.
+  /// Whether there is no unread input, not even a partial line.
   bool is_quiet() { return begin_ == buffer_.size() && receive() != Status::kLine; }
 
   int fd() const { return socket_.get(); }
-  /// The errno of a broken connection (ETIMEDOUT: the other machine is unreachable); 0 if intact or closed by
-  /// the other end.
+  /// errno of a broken connection (ETIMEDOUT: unreachable machine); 0 if intact or closed.
   int failure() const { return failure_; }
 
  private:
@@ -80,8 +76,8 @@ class Channel {
 
   Descriptor socket_;
   std::string buffer_;
-  std::size_t begin_ = 0;     ///< start of the first unread line in buffer_
-  std::size_t searched_ = 0;  ///< no line break between begin_ and here
+  std::size_t begin_ = 0;
+  std::size_t searched_ = 0;  ///< no line break in [begin_, searched_)
   std::size_t longest_ = kLongestLine;
   bool too_long_ = false;
   bool write_failed_ = false;

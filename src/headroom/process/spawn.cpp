@@ -23,14 +23,14 @@
 
 namespace headroom {
 
-/// A started process and our ends of its output pipes (non-blocking, close-on-exec).
+/// Our pipe ends are non-blocking and close-on-exec.
 struct Launched {
   pid_t pid = -1;
-  Descriptor standard_output, standard_error;     ///< standard_output is closed if redirected
-  std::chrono::steady_clock::time_point started;  ///< just before the start
+  Descriptor standard_output, standard_error;  ///< standard_output: closed if redirected
+  std::chrono::steady_clock::time_point started;
 };
 
-/// Starts a program as described at Child. The caller reaps it. Throws Error.
+/// The caller must reap it. Throws Error.
 Launched launch(const SpawnOptions& options);
 
 namespace {
@@ -42,7 +42,7 @@ bool is_executable(const fs::path& path) {
   return fs::is_regular_file(path, unknown) && ::access(path.c_str(), X_OK) == 0;
 }
 
-/// Start of the last `count` complete lines of `bytes`; nullopt if there are no more lines than that.
+/// npos if there are no more than `count` lines.
 std::size_t start_of_last_lines(std::string_view bytes, std::size_t count) {
   std::size_t end = bytes.size();
   for (std::size_t seen = 0; seen <= count; ++seen) {
@@ -54,7 +54,7 @@ std::size_t start_of_last_lines(std::string_view bytes, std::size_t count) {
   return end + 1;
 }
 
-/// Length of `text` without an incomplete UTF-8 sequence at its end.
+/// Length without an incomplete UTF-8 sequence at the end.
 std::size_t whole_characters(std::string_view text) {
   std::size_t start = text.size();
   for (int back = 0; back < 4 && start > 0; ++back) {
@@ -73,10 +73,8 @@ std::string shown(std::string_view line, bool cut) {
   return std::string(line);
 }
 
-/// Highest descriptor number in the child: the common soft limit on open files.
 constexpr int kMaxChildDescriptor = 1023;
 
-/// The two objects of posix_spawn, with errors as exceptions.
 class SpawnPlan {
  public:
   SpawnPlan() {
@@ -134,20 +132,19 @@ Pipe make_output_pipe() {
                     std::strerror(errno)));
   }
   Pipe pipe{Descriptor(ends[0]), Descriptor(ends[1])};
-  // Only our end: the child expects ordinary, blocking output.
+  // Only our end: the child expects blocking output.
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return pipe;
 }
 
-/// Duplicates `fd`, close-on-exec, to a number of at least `least`.
+/// Duplicates `fd`, close-on-exec, to at least `least`.
 Descriptor copy_above(int fd, int least) {
   Descriptor copy(::fcntl(fd, F_DUPFD_CLOEXEC, least));
   if (copy.is_open()) return copy;
   throw Error(fmt::format("cannot hand descriptor {} to a child process: {}", fd, std::strerror(errno)));
 }
 
-/// Copies of the descriptors for the child, above every number used there, so that placing one never
-/// overwrites another.
+/// Copies descriptors above every number used in the child, so that placing one never overwrites another.
 class Placement {
  public:
   Placement(const SpawnOptions& options, const Pipe& output, const Pipe& error) : next_free_(3) {
@@ -197,7 +194,6 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
   return result;
 }
 
-/// Null-terminated pointers into `texts`, for exec.
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> result;
   for (std::string& text : texts) result.push_back(text.data());
@@ -251,19 +247,17 @@ void require_startable(const SpawnOptions& options) {
   }
 }
 
-/// Bounds drain() for a child that never stops writing.
+/// Bounds drain() if the child never stops writing.
 constexpr std::size_t kDrainBytes = std::size_t{1} << 20;
 constexpr std::size_t kPipeBytes = std::size_t{64} << 10;
-/// Polling interval without an exit descriptor.
 constexpr int kExitPollMs = 5;
-/// Interval between calls of `give_up`. A signal ends the wait at once.
+/// Signals end the wait at once.
 constexpr int kGiveUpPollMs = 200;
 
 int shorter(int pause, int limit) {
   return pause < 0 || pause > limit ? limit : pause;
 }
 
-/// Stores a stream's last lines and first bytes.
 struct Sink {
   LineRing& lines;
   std::string& head;
@@ -291,7 +285,7 @@ void drain_stream(Descriptor& stream, Sink sink) {
   }
 }
 
-/// Whether the child has ended (or is not ours to wait for), without reaping it.
+/// Whether the child has ended (or is not ours), without reaping it.
 bool has_ended(pid_t pid) {
   siginfo_t info{};
   while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
@@ -326,7 +320,7 @@ std::optional<fs::path> find_program(const std::string& name, const fs::path& fo
     return is_executable(path) ? std::optional(path) : std::nullopt;
   }
   const char* path = std::getenv("PATH");
-  // Default of execvp without PATH (confstr's _CS_PATH).
+  // Default of execvp (confstr's _CS_PATH).
   for (const std::string& place : split(path == nullptr ? "/bin:/usr/bin" : path, ':')) {
     const fs::path candidate = fs::path(place.empty() ? "." : place) / name;
     if (!name.empty() && is_executable(candidate)) return candidate;
@@ -348,7 +342,7 @@ LineRing::LineRing(std::size_t max_lines, std::size_t max_line_bytes)
 
 void LineRing::append(std::string_view bytes) {
   total_bytes_ += bytes.size();
-  // Skips lines that this call would push out again: a flood of short lines costs a search, not a copy.
+  // Skip lines that would be dropped: a flood costs a search, not a copy.
   const std::size_t start = start_of_last_lines(bytes, max_lines_);
   if (start != std::string_view::npos) {
     bytes.remove_prefix(start);
@@ -487,7 +481,7 @@ void Child::signal_group(int signal) {
 ExitStatus Child::terminate(std::chrono::milliseconds grace) {
   if (!poll_exit() && pid_ > 0) {
     ::kill(-pid_, SIGTERM);
-    ::kill(-pid_, SIGCONT);  // a stopped process handles SIGTERM only after SIGCONT
+    ::kill(-pid_, SIGCONT);  // stopped processes handle SIGTERM only then
     if (!wait(grace)) {
       kill_and_reap();
       drain();
@@ -499,7 +493,7 @@ ExitStatus Child::terminate(std::chrono::milliseconds grace) {
 void Child::kill_and_reap() {
   if (pid_ < 0 || status_) return;
   ended_ = std::chrono::steady_clock::now();
-  // Before reaping: afterwards the id may belong to another process group.
+  // Before reaping: the id may then be reused.
   ::kill(-pid_, SIGKILL);
   status_ = reap(pid_);
   exit_.reset();

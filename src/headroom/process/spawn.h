@@ -19,29 +19,27 @@
 
 namespace headroom {
 
-/// Finds a program: `name` itself if it contains a slash (relative to `folder`, empty for the current one),
-/// else in PATH. Returns nullopt if there is no executable file.
+/// Finds an executable: in PATH, or if `name` contains a slash relative to `folder` (empty: current).
 std::optional<std::filesystem::path> find_program(const std::string& name,
                                                   const std::filesystem::path& folder = {});
 
-/// Exit status of a child.
 struct ExitStatus {
   bool signalled = false;
-  int code = 0;    ///< exit code or signal number; -1 if unknown
-  rusage usage{};  ///< of the child and of descendants that it waited for
+  int code = 0;    ///< exit code or signal; -1 if unknown
+  rusage usage{};  ///< of the child and descendants it waited for
 
   bool ok() const { return !signalled && code == 0; }
-  /// "exit code 3", "killed by signal 11 (Segmentation fault)".
+  /// Returns "exit code 3", "killed by signal 11 (Segmentation fault)".
   std::string text() const;
 };
 
-/// The last lines of a stream in bounded memory, for any input: gigabytes, no line breaks, binary.
+/// The last lines of a stream of any kind, in bounded memory.
 class LineRing {
  public:
   explicit LineRing(std::size_t max_lines = 20, std::size_t max_line_bytes = 512);
 
   void append(std::string_view bytes);
-  /// Oldest first, including an unfinished last line. Long lines are cut and end in "…".
+  /// Returns the oldest first, including an unfinished line. Long lines end in "…".
   std::vector<std::string> lines() const;
   std::size_t total_bytes() const { return total_bytes_; }
 
@@ -54,59 +52,54 @@ class LineRing {
 };
 
 struct SpawnOptions {
-  std::vector<std::string>
-      arguments;  ///< arguments[0] is the program; looked up in PATH when it has no slash
-  std::vector<std::pair<std::string, std::string>> environment;  ///< added to ours, or replacing
-  std::vector<std::pair<int, int>> descriptors;  ///< {our descriptor, its number in the child (3 or more)}
-  std::string folder{};                          ///< working directory; relative program paths start there
-  int standard_input = -1;                       ///< descriptor that the child reads; -1: /dev/null
-  int standard_output = -1;       ///< descriptor that the child writes; -1: a pipe that we read
-  std::size_t capture_bytes = 0;  ///< how many bytes to keep from the start of that pipe
+  std::vector<std::string> arguments;  ///< program first; searched in PATH if it has no slash
+  std::vector<std::pair<std::string, std::string>> environment;  ///< added to or replacing ours
+  std::vector<std::pair<int, int>> descriptors;                  ///< {ours, number in the child (>= 3)}
+  std::string folder{};           ///< working directory; relative program paths start there
+  int standard_input = -1;        ///< -1: /dev/null
+  int standard_output = -1;       ///< -1: a pipe that we read
+  std::size_t capture_bytes = 0;  ///< bytes kept from the start of that pipe
 };
 
-/// A child process in its own process group. We read its standard output (unless redirected) and standard
-/// error, so output never blocks it; only the last lines are kept. The child inherits only the requested
-/// descriptors, and default signal actions. When it ends, the rest of its group is killed, so that nothing
-/// disturbs the next measurement; daemons that left the group live on. The destructor kills the group and
-/// reaps the child.
+/// A child in its own process group. Drains its standard output (unless redirected) and standard error,
+/// keeping the last lines. The child inherits only the requested descriptors, and default signal actions.
+/// When it ends, the rest of its group is killed; daemons that left the group live on. The destructor kills
+/// the group and reaps the child.
 class Child {
  public:
-  /// Throws Error with the reason if the program cannot be started (not found, not executable).
+  /// Throws Error if the program cannot be started.
   explicit Child(const SpawnOptions& options);
   ~Child();
   Child(Child&&) noexcept;
   Child& operator=(Child&&) noexcept;
 
   pid_t pid() const { return pid_; }
-  /// Descriptors to poll for output; -1 at end of file.
+  /// To poll for output; -1 at end of file.
   int stdout_fd() const { return stdout_.get(); }
   int stderr_fd() const { return stderr_.get(); }
-  /// Descriptor that becomes readable when the child ends; -1 before Linux 5.3.
+  /// Readable when the child ends; -1 before Linux 5.3.
   int exit_fd() const { return exit_.get(); }
-  /// Reads available output without blocking, at most 1 MiB per stream and call.
+  /// Does not block; at most 1 MiB per stream and call.
   void drain();
   const LineRing& stdout_lines() const { return stdout_lines_; }
   const LineRing& stderr_lines() const { return stderr_lines_; }
-  /// The first SpawnOptions::capture_bytes bytes of standard output.
   const std::string& captured_output() const { return captured_; }
 
-  /// Just before the child was started.
   std::chrono::steady_clock::time_point started() const { return started_; }
-  /// When we saw it end; accurate only if somebody was waiting. started() while it runs.
+  /// Returns when its end was seen: accurate only while waiting. started() while it runs.
   std::chrono::steady_clock::time_point ended() const { return ended_; }
 
-  /// The status if it has ended, with its output drained, else nullopt. Never blocks.
+  /// Drains the output at the end. Never blocks.
   std::optional<ExitStatus> poll_exit();
-  /// Whether a signal stopped it (SIGSTOP, a terminal's Ctrl-Z).
+  /// Whether a signal (SIGSTOP, Ctrl-Z) stopped it.
   bool is_stopped() const;
-  /// Drains output until the child ends. Returns nullopt on time-out (negative: never), or when `give_up`
-  /// returns true; it is asked at the start, after a signal and a few times a second.
+  /// Drains output until the child ends. Returns nullopt on time-out (negative: never) or if `give_up`
+  /// returns true (called at the start, after signals, a few times a second).
   std::optional<ExitStatus> wait(std::chrono::milliseconds timeout,
                                  const std::function<bool()>& give_up = {});
-  /// Sends `signal` to the whole group, unless the child has ended.
+  /// Does nothing if the child has ended.
   void signal_group(int signal);
-  /// Sends SIGTERM to the group, SIGKILL after `grace` or as soon as the child has ended, and reaps the
-  /// child.
+  /// Sends SIGTERM to the group, then SIGKILL after `grace` or the child's end, and reaps the child.
   ExitStatus terminate(std::chrono::milliseconds grace = std::chrono::milliseconds(500));
 
  private:
