@@ -10,13 +10,12 @@ namespace headroom::cli {
 
 using Arguments = std::vector<std::string>;
 
-/// A word that may follow a command's name: an analysis, an action.
 struct CommandWord {
   std::string name;
   std::string summary;
 };
 
-/// One command: `run` gets what follows its name. A command of another program names that program instead.
+/// `program`: the other program that has the command.
 struct Command {
   const char* name;
   const char* summary;

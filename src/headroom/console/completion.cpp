@@ -27,11 +27,10 @@ void add_values(const Option& option, const Arguments& words, const ValueSource&
   try {
     values(option.completes, words, found);
   } catch (const std::exception&) {
-    // A shell cannot show an error; the command itself will.
+    // Shells cannot show errors; the command itself will.
   }
 }
 
-/// Keeps what begins with what is typed, once each, and puts `kept` before it.
 void narrow(Candidates& found, const std::string& typed, const std::string& kept) {
   std::set<std::string> seen;
   std::erase_if(found.words, [&](const Candidate& candidate) {
@@ -45,7 +44,7 @@ Candidates values_of(const Option& option, Arguments words, const ValueSource& v
   Candidates found;
   std::string before = kept, typed = words.back().substr(kept.size());
   if (option.separator != '\0') {
-    const std::size_t end = typed.rfind(option.separator) + 1;  // 0 where there is none
+    const std::size_t end = typed.rfind(option.separator) + 1;  // 0 without a separator
     before += typed.substr(0, end);
     typed.erase(0, end);
   }
@@ -66,7 +65,7 @@ Candidates option_names(const OptionTable& table, const std::string& typed) {
   return found;
 }
 
-/// Whether an option that takes a value stands right before the last word.
+/// Returns nullptr if no option expects a value.
 const Option* waiting_option(const OptionTable& table, const Arguments& words) {
   if (words.size() < 2) return nullptr;
   const Option* option = option_named(table, words[words.size() - 2]);
@@ -99,7 +98,7 @@ OptionTable option_table(const Command& command, const Arguments& words) {
     } catch (const OptionTable& table) {
       return table;
     } catch (const Error&) {
-      // Words that say nothing to the command: its own options, then.
+      // Invalid words: show the command's own options.
     }
   }
   throw std::logic_error(std::string("headroom ") + command.name + " has no table of options");

@@ -17,16 +17,15 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 std::atomic<const char*> restoring{nullptr};
 static_assert(std::atomic<const char*>::is_always_lock_free);
 
-/// Nothing of the program runs after this.
 void exit_at_once() {
   const char* const sequence = restoring;
-  // It cannot be told to anyone that the terminal is gone.
+  // The terminal may be gone.
   if (sequence != nullptr && ::write(STDERR_FILENO, sequence, std::strlen(sequence)) < 0) {
   }
   _exit(static_cast<int>(ExitCode::kInterrupted));
 }
 
-/// A terminal that closes sends HUP twice, by its shell and by the kernel: nobody is there to ask for haste.
+/// A closing terminal sends HUP twice, from its shell and the kernel.
 void on_signal(int number) {
   if (interrupted.exchange(true) && number != SIGHUP) exit_at_once();
 }
@@ -43,7 +42,6 @@ bool handle_signals(void (*handler)(int)) {
   action.sa_handler = handler;
   for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
   struct sigaction before {};
-  // nohup ignores HUP for us.
   if (sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
     sigaction(SIGHUP, &action, nullptr);
   return true;

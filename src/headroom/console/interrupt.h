@@ -7,13 +7,12 @@
 
 namespace headroom::cli {
 
-/// Set once Ctrl-C (or TERM, or HUP) came; a second one but HUP ends the program at once. Installs the
-/// handlers when first called.
+/// Set by INT, TERM or HUP; a second INT or TERM ends the program at once. The first call installs the
+/// handlers.
 const std::atomic<bool>& interrupt_flag();
 
-/// The same for commands that have children and temporary folders to see to: how many signals came (INT,
-/// TERM, HUP). After the first one whoever waits has a bounded time to end; a second one asks for haste, and
-/// none ends the program by itself. Installs the handlers when first called.
+/// Number of signals (INT, TERM, HUP), for commands that must clean up: the first asks to end in bounded
+/// time, the second to hurry; none ends the program. The first call installs the handlers.
 const std::atomic<int>& interrupt_count();
 
 /// Whether a signal came that one of these handlers took. Installs none.
@@ -23,7 +22,7 @@ bool was_interrupted();
 /// command did to it is undone. nullptr: nothing. The text has to stay where it is.
 void restore_terminal_with(const char* sequence);
 
-/// Says on standard error that the user ended the command, and where what it measured is.
+/// Prints that the user interrupted the command, and where its results are.
 ExitCode tell_interrupted();
 
 }  // namespace headroom::cli

@@ -12,7 +12,6 @@
 namespace headroom::cli {
 namespace {
 
-/// Text as roff prints it: a line that begins with a point or a quote is no request.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -54,7 +53,6 @@ std::string entry(const Option& option) {
   return ".TP\n" + names + "\n" + escaped(option.help) + "\n";
 }
 
-/// The options that are not in `known`, which they then are.
 std::string entries(const OptionTable& table, std::set<std::string>& known) {
   std::string text;
   for (const Option& option : table.options()) {

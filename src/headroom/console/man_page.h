@@ -8,10 +8,8 @@
 
 namespace headroom::cli {
 
-/// A man page (roff, section 1) of a command, of the table that makes its --help.
 std::string man_page(const Command& command);
 
-/// The man page of headroom itself, which lists its commands.
 std::string man_page(std::span<const Command> commands);
 
 }  // namespace headroom::cli

@@ -10,9 +10,8 @@
 namespace headroom::cli {
 namespace {
 
-/// The program itself, its threads and the windows through which it reads.
+/// Program, threads and read windows.
 constexpr std::int64_t kLeast = std::int64_t{64} << 20;
-/// Where the kernel does not tell what there is.
 constexpr std::int64_t kUnknown = std::int64_t{4} << 30;
 
 }  // namespace

@@ -11,18 +11,16 @@ namespace headroom::cli {
 
 class OptionTable;
 
-/// --max-memory, of every command that reads files which others wrote.
+/// Declares --max-memory, for commands that read untrusted files.
 void declare_max_memory(OptionTable& table, std::string& text);
 
-/// What it comes to; empty: a quarter of what the machine has, no more than is left. Throws
-/// Error where it is no size, or less than any file needs.
+/// Parses a size; empty: a quarter of the machine's memory, within the available memory. Throws Error for an
+/// invalid or too small size.
 std::int64_t max_memory_bytes(const std::string& text);
 
-/// Throws Error: `what` takes more memory than that.
 [[noreturn]] void refuse_for_memory(const std::string& what, std::int64_t most);
 
-/// Calls `read`, which reads `what`, with no more memory than --max-memory allows. Throws Error where that is
-/// not enough.
+/// Reads under the cap. Throws Error if the memory does not suffice.
 template <std::invocable Read>
 auto within_memory(const std::string& max_memory, const std::string& what, Read&& read) {
   const std::int64_t most = max_memory_bytes(max_memory);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only file that includes CLI11, which takes four seconds to compile wherever it is included.
+// The only file to include CLI11, which takes four seconds to compile.
 
 #include "headroom/console/option_table.h"
 
@@ -31,14 +31,14 @@ std::string unexpected(const CLI::App& app) {
     if (!argument.starts_with("-")) continue;
     const std::string name = argument.substr(0, argument.find('='));
     std::vector<std::string> names = option_names(app);
-    // Of one letter any other would be near.
+    // Every one-letter option is near any other.
     if (!name.starts_with("--")) names.clear();
     return "there is no option " + in_quotes(name) + did_you_mean(name, names);
   }
   return "one argument too many: " + in_quotes(app.remaining().front());
 }
 
-/// CLI11 says "--export: 2 required [TEXT,TEXT] missing", where the option's description says which.
+/// Replaces CLI11's "--export: 2 required [TEXT,TEXT] missing" by the description.
 std::string missing_values(const CLI::App& app, const std::string& what) {
   const std::string name = what.substr(0, what.find(':'));
   for (const CLI::Option* option : app.get_options()) {
@@ -50,11 +50,9 @@ std::string missing_values(const CLI::App& app, const std::string& what) {
   return what;
 }
 
-/// Says of a value what it is: "N" where CLI11 has "INT:INT in [1 - 4096]", the choices alone where it has
-/// "TEXT:{gloo,nccl}". The range is told where a value is outside it.
+/// Simplifies placeholders: "N" for "INT:INT in [1 - 4096]", the choices for "TEXT:{gloo,nccl}".
 class HelpText : public CLI::Formatter {
  public:
-  /// Without what stands in braces for a value that is left out.
   std::string make_option_name(const CLI::Option* option, bool is_operand) const override {
     std::string name = CLI::Formatter::make_option_name(option, is_operand);
     for (std::size_t open; (open = name.find('{')) != std::string::npos;)
@@ -84,7 +82,6 @@ std::string reason(const CLI::App& app, const CLI::ParseError& error) {
   return error.what();
 }
 
-/// Declares the option to CLI11.
 CLI::Option& declare(CLI::App& app, const Option& option) {
   CLI::Option* declared = std::visit(
       [&](auto* target) -> CLI::Option* {
@@ -102,7 +99,7 @@ CLI::Option& declare(CLI::App& app, const Option& option) {
   if (option.values_at_once > 0) declared->type_size(option.values_at_once);
   if (option.most_values >= 0) declared->expected(option.least_values, option.most_values);
   if (option.most_values > 1)
-    declared->multi_option_policy(CLI::MultiOptionPolicy::Throw);  // which counts them
+    declared->multi_option_policy(CLI::MultiOptionPolicy::Throw);  // rejects surplus values
   if (option.is_required) declared->required();
   if (!option.group.empty()) declared->group(option.group);
   if (!option.choices.empty()) declared->check(CLI::IsMember(option.choices));

@@ -16,13 +16,12 @@
 namespace headroom::cli {
 namespace {
 
-/// Written once, when the arguments are read, and said of the whole process, as interrupts are.
+/// Process-wide; written once, on parsing the arguments.
 std::string& chosen_colour() {
   static std::string chosen = "auto";
   return chosen;
 }
 
-/// Made visible; a line break or a tab would leave the line.
 std::string on_one_line(std::string_view text) {
   std::string line(text);
   std::ranges::replace_if(
@@ -61,7 +60,7 @@ void StatusLine::draw(std::string_view before, std::string_view name, std::strin
   if (!is_terminal_) return;
   constexpr std::size_t kUsual = 80, kLeastOfName = 8;
   const std::size_t width = terminal_width(stderr);
-  // Some terminals begin a new line once the last column is written.
+  // Some terminals wrap after the last column.
   const std::size_t columns = (width == 0 ? kUsual : width) - 1;
   const std::string head = on_one_line(before), tail = on_one_line(after);
   const std::size_t taken = display_width(head) + display_width(tail);
@@ -86,7 +85,7 @@ TableForm form_for(std::FILE* out, bool markdown) {
 }
 
 void print_sheet(const Sheet& sheet, std::FILE* out, bool markdown) {
-  // Not by print_text, which would spell the colours: a sheet has spelled what is of strangers.
+  // print_text() would escape colours; sheets escape untrusted text themselves.
   const std::string text = sheet.text(form_for(out, markdown));
   std::fwrite(text.data(), 1, text.size(), out);
 }
@@ -98,7 +97,7 @@ void print_table(const Table& table, std::FILE* out) {
 void open_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
-    // The lowest free number is that of the stream, since those below it are open by now.
+    // Gets the lowest free number, that of the stream.
     const int opened = ::open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
     if (opened == -1) return;
   }
@@ -108,7 +107,7 @@ ExitCode after_output(ExitCode code) {
   const bool failed_before = std::ferror(stdout) != 0;
   errno = 0;
   if (std::fflush(stdout) == 0 && !failed_before) return code;
-  // Of an earlier failure the reason is gone; it was most likely the same.
+  // errno of an earlier failure is lost.
   say("cannot write to standard output{}{}", errno != 0 ? ": " : "", errno != 0 ? std::strerror(errno) : "");
   return ExitCode::kCannot;
 }

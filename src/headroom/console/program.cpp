@@ -28,17 +28,16 @@
 namespace headroom::cli {
 namespace {
 
-/// The version of the headroom that starts another program.
+/// Version of the headroom that started this program.
 constexpr const char* kStarter = "HEADROOM_STARTED_BY";
 
 volatile sig_atomic_t running_program = 0;
 
-/// The terminal sends Ctrl-C to the program too; a signal sent to this process alone has a sender.
+/// The terminal sends Ctrl-C to the program, too; signals to this process alone have a sender.
 void pass_on(int signal, siginfo_t* information, void*) {
   if (running_program > 0 && information->si_code <= 0) ::kill(running_program, signal);
 }
 
-/// Passes signals on for as long as it lives.
 class SignalsPassedOn {
  public:
   SignalsPassedOn() {
@@ -46,7 +45,6 @@ class SignalsPassedOn {
     action.sa_sigaction = pass_on;
     action.sa_flags = SA_SIGINFO | SA_RESTART;
     for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &action, &before_[i]);
-    // nohup has HUP ignored, here and in the program.
     if (before_[2].sa_handler == SIG_IGN) ::sigaction(SIGHUP, &before_[2], nullptr);
   }
   ~SignalsPassedOn() { restore(); }
@@ -71,7 +69,6 @@ class SignalsPassedOn {
   ::_exit(written == sizeof reason ? 127 : 126);
 }
 
-/// The errno of an exec that failed; 0 once the program runs.
 int exec_failure(int pipe) {
   int reason = 0;
   ssize_t got = 0;
@@ -145,15 +142,14 @@ ExitCode run_chosen(const char* name, std::span<const Command> commands, const V
   return command.run(arguments);
 }
 
-/// A write beyond the file-size limit (ulimit -f) fails instead of ending the program by SIGXFSZ. A handler
-/// and not SIG_IGN, which the programs that are measured would inherit.
+/// A handler, not SIG_IGN, which measured programs would inherit.
 void survive_file_size_limit() {
   struct sigaction before {};
   if (::sigaction(SIGXFSZ, nullptr, &before) == 0 && before.sa_handler == SIG_DFL)
     std::signal(SIGXFSZ, [](int) {});
 }
 
-/// Threads have stacks of the size that this limit gives, too.
+/// The limit applies to threads, too.
 void refuse_small_stack() {
   constexpr rlim_t kNeeded = rlim_t{1} << 20U;
   rlimit stack{};
