@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// main() of every runner: headroom::runner.
+// main() of every runner
 #include "headroom/runner/runner_main.h"
 
 int main(int argc, char** argv) {

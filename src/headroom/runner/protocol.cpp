@@ -47,8 +47,6 @@ DeviceDescription device_from_json(const Json& json) {
   return json_to<DeviceDescription>(json, JsonPath("/devices"));
 }
 
-// The messages, member by member: in this order they are written.
-
 template <>
 struct JsonMembers<Hello> {
   static constexpr std::tuple kTable{required("headroom_runner", &Hello::name),
@@ -59,8 +57,7 @@ struct JsonMembers<Hello> {
                                      sparse("counts", &Hello::counts)};
 };
 
-/// Flags for kinds: those beside "integer" came later, and who does not know one takes the axis for one of
-/// texts.
+/// Kinds other than "integer" came later; older readers take such an axis for text.
 template <>
 struct JsonCodec<Axis> {
   static Json write(const Axis& axis) {
@@ -122,7 +119,6 @@ Message message_of(const Json& json, std::string_view where = "") {
   return json_to<Message>(json, JsonPath(where));
 }
 
-/// Throws Error for what it says that cannot be.
 template <typename Message>
 Message sound(Message message) {
   if (const std::string what = unsound(message); !what.empty()) throw Error("it " + what);

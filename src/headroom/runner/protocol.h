@@ -19,7 +19,7 @@
 
 namespace headroom {
 
-// A case, what it says of itself, and its samples, as they stand in messages of runners and in journals.
+// JSON of cases and samples, in messages of runners and in journals.
 
 template <>
 struct JsonCodec<Caches> {
@@ -44,7 +44,7 @@ struct JsonMembers<CaseSpec> {
       sparse("most_bytes", &CaseSpec::most_bytes),   sparse("types", &CaseSpec::types)};
 };
 
-/// Flags, as those of an axis.
+/// Kinds are flags, as for axes.
 template <>
 struct JsonCodec<ReportedMetric> {
   using Kind = ReportedMetric::Kind;
@@ -139,32 +139,30 @@ struct JsonMembers<BlasLibrary> {
                                      optional("file", &BlasLibrary::file)};
 };
 
-/// A BLAS in the answer to "describe" and in a rank's greeting.
 Json to_json(const BlasLibrary& blas);
-/// Returns the member "blas" of `json`, if present. Throws Error naming a member of the wrong type.
+/// Reads the member "blas". Throws Error naming a mistyped member.
 std::optional<BlasLibrary> blas_of_json(const Json& json);
 
-/// A device in the answer to "describe". Unknown members are left out.
+/// Omits unknown members.
 Json to_json(const DeviceDescription& device);
-/// Throws Error naming a member of the wrong type.
+/// Throws Error naming a mistyped member.
 DeviceDescription device_from_json(const Json& json);
 
-/// The protocol between the command line and a runner: JSON, one message per line, over the socket whose
-/// number is in kSocketVariable. The runner greets first with Hello, or with {"error": "reason"} if the
-/// machine lacks something or it cannot handle its own arguments (`headroom run --module FILE --input SPEC`
-/// passes them). Then it answers each request with one reply and sends nothing else. A runner whose Hello has
-/// "ids" repeats the "id" of the request in its reply.
+/// Protocol between command line and runner: JSON, one message per line, over the socket numbered in
+/// kSocketVariable. The runner greets with Hello, or with {"error": "reason"} if the machine lacks something
+/// or its own arguments are invalid. Then it answers each request with one reply. A runner with "ids" in its
+/// Hello repeats the request's "id".
 ///
 ///   {"do": "describe"}
 ///     -> {"experiments": [...]}, plus "devices": [...] other than the CPU, and "blas": {...} if known
 ///   {"do": "prepare", "case": 7, "spec": {...}}
 ///     -> {"outcome": "ready", "info": {...}}, or "skipped" / "failed" with a "reason"
 ///   {"do": "sample", "case": 7, "iterations": 100, "lead_in": 1}
-///     -> {"elapsed_ns": ..., "noise": {...}}, or {"failed": "reason"}; plus "device": {...} if a driver
-///        reports on one, and "columns": [...], one value per iteration for each metric of "info" with
-///        "is_column", in that order
+///     -> {"elapsed_ns": ..., "noise": {...}}, or {"failed": "reason"}; plus "device": {...} from a driver,
+///     and
+///        "columns": [...], one value per iteration for each "is_column" metric of "info", in that order
 ///   {"do": "count", "case": 7, "iterations": 100, "lead_in": 1}
-///     -> {"counts": {"instructions": ...}}, of all these untimed iterations, or {"uncounted": "reason"}
+///     -> {"counts": {"instructions": ...}} of all these untimed iterations, or {"uncounted": "reason"}
 ///   {"do": "trace", "case": 7, "file": "/full/path.json"}
 ///     -> {"traced": "/full/path.json"}, or {"untraced": "reason"}
 ///   {"do": "release", "case": 7, "conclude": true}
@@ -173,42 +171,40 @@ DeviceDescription device_from_json(const Json& json);
 ///   {"do": "quit"}
 ///     The runner ends, as it does when the socket closes.
 ///
-/// If a failure leaves the process unable to go on (Registry::end_where_lost_with), it answers with
-/// {"error": "reason"} and ends.
+/// If the process cannot go on after a failure (Registry::end_where_lost_with), it answers {"error":
+/// "reason"} and ends.
 inline constexpr int kProtocolVersion = 1;
 inline constexpr const char* kSocketVariable = "HEADROOM_FD";
-/// Number of iterations that "trace" records.
 inline constexpr std::uint64_t kTracedIterations = 1;
 
 struct Hello {
   std::string name;  ///< "native" for headroom-native
   std::string version;
   int protocol = kProtocolVersion;
-  bool traces = false;  ///< supports "trace"; default no
-  bool ids = false;     ///< replies repeat the "id" of the request; default no
-  bool counts = false;  ///< supports "count", and some event is counted; default no
+  bool traces = false;  ///< supports "trace"
+  bool ids = false;     ///< repeats the "id"
+  bool counts = false;  ///< supports "count", and an event can be counted
 };
 
-/// An experiment as a runner describes it. Absent members have their defaults.
+/// Absent members have their defaults.
 struct ExperimentDescription {
   std::string name, summary, metric, device;
   std::vector<Axis> axes;
   std::vector<std::string> backends;
   bool is_limit = false;
-  std::map<std::string, std::vector<std::string>> variants{};  ///< by backend
+  std::map<std::string, std::vector<std::string>> variants{};
   std::vector<std::string> also_metrics{};
   std::string model{};
-  bool is_on_request = false;     ///< default: runs without being named
-  bool each_rank_counts = false;  ///< default: the slowest rank counts
-  std::vector<int> threads{};     ///< default: all CPUs
+  bool is_on_request = false;     ///< runs only if named
+  bool each_rank_counts = false;  ///< else the slowest rank counts
+  std::vector<int> threads{};     ///< empty: all CPUs
 };
 
 struct PrepareReply {
-  Outcome outcome;  ///< kMeasured means ready
+  Outcome outcome;
   CaseInfo info;
 };
 
-/// The measurement of one rank in a sample.
 struct RankSample {
   std::int64_t pid = 0;
   double elapsed_ns = 0;
@@ -217,11 +213,10 @@ struct RankSample {
 
 struct SampleReply {
   Sample sample;
-  std::string failure;              ///< empty if there is a sample
-  std::vector<RankSample> ranks{};  ///< participating ranks of a rank job; `sample` is the slowest
+  std::string failure;              ///< empty if sampled
+  std::vector<RankSample> ranks{};  ///< of a rank job; `sample` is the slowest
 };
 
-/// Hardware counts of the iterations of a request.
 struct CountReply {
   WorkCounts counts{};
   std::string failure{};  ///< empty if counted
@@ -229,12 +224,11 @@ struct CountReply {
 
 ExperimentDescription describe(const Experiment& experiment);
 
-/// Maximum number of experiments of a runner and of axis points of an experiment.
+/// Limits per runner and per experiment.
 inline constexpr std::size_t kMostExperiments = 10'000;
 inline constexpr std::size_t kMostPoints = 1'000'000;
 
-/// Encoders and decoders of each message. Decoders throw Error naming a missing member, one of the wrong
-/// type, or an impossible number (unsound()).
+/// Decoders throw Error naming a missing or mistyped member or an impossible number (unsound()).
 Json to_json(const Hello& hello);
 Json to_json(const ExperimentDescription& description);
 Json to_json(const CaseSpec& spec);
@@ -244,13 +238,13 @@ Json to_json(const CountReply& reply);
 Json to_json(const Conclusion& conclusion);
 Hello hello_from_json(const Json& json);
 ExperimentDescription description_from_json(const Json& json);
-/// Decodes the reply to "describe". Names must differ.
+/// Reply to "describe"; names must differ.
 std::vector<ExperimentDescription> descriptions_from_json(const Json& reply);
 CaseSpec case_spec_from_json(const Json& json);
 PrepareReply prepare_reply_from_json(const Json& json);
 SampleReply sample_reply_from_json(const Json& json);
 CountReply count_reply_from_json(const Json& json);
-/// Decodes the reply to "release"; an empty conclusion if absent.
+/// Returns an empty conclusion if absent.
 Conclusion conclusion_from_json(const Json& json);
 
 }  // namespace headroom

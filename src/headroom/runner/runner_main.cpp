@@ -26,14 +26,14 @@ namespace fs = std::filesystem;
 constexpr const char* kEngine = "headroom";
 constexpr const char* kEngineVariable = "HEADROOM";
 
-/// "native" for headroom-native; any other program by its own name.
+/// Returns "native" for headroom-native; other names unchanged.
 std::string runner_name(const fs::path& executable) {
   const std::string name = executable.filename().string();
   constexpr std::string_view kPrefix = "headroom-";
   return name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
 }
 
-/// A runner that is called headroom, or that HEADROOM names, would hand over to itself without end.
+/// Prevents a runner named headroom, or named by HEADROOM, from executing itself for ever.
 bool is_same_file(const fs::path& one, const fs::path& other) {
   std::error_code unknown;
   return fs::equivalent(one, other, unknown);

@@ -18,7 +18,7 @@
 namespace headroom {
 namespace {
 
-/// A failure without a reason would read as a sample.
+/// An empty failure would read as a sample.
 std::string reason_or(std::string reason, const char* otherwise) {
   return reason.empty() ? std::string(otherwise) : std::move(reason);
 }
@@ -29,7 +29,6 @@ SampleReply failed_reply(std::string reason) {
   return reply;
 }
 
-/// Runs the experiment's function; an exception becomes the outcome.
 Outcome outcome_of(const Experiment& experiment, const CaseSpec& spec, SampleSource& source,
                    SharedObjects& shared, Conclusion& conclusion) {
   try {
@@ -61,7 +60,6 @@ SampleRequest sample_of(const Json& request) {
   return wanted;
 }
 
-/// Waits for a request, and calls `attention.look` while there is none.
 Channel::Status next_line(Channel& channel, std::string& line, const Attention& attention) {
   constexpr int kLookMs = 500;
   if (!attention.look) return channel.read_line(line, std::chrono::milliseconds(-1));
@@ -130,8 +128,8 @@ void CaseThread::end() {
 }
 
 void CaseThread::run(const Experiment& experiment, const CaseSpec& spec, SharedObjects& shared) {
-  // Cases that are compared must share one CPU: where another program sits on some of them, each thread would
-  // keep the one that it woke on first, and the difference between CPUs would pass for one between the cases.
+  // Compared cases must share a CPU: beside another program each thread would stay where it woke first, and
+  // CPUs would differ instead of cases.
   is_pinned_ = spec.threads == 1 && !experiment.is_placing_itself();
   if (is_pinned_) pin_this_thread(allowed_cpus().back());
   Outcome outcome = outcome_of(experiment, spec, *this, shared, conclusion_);
@@ -237,7 +235,7 @@ Json RegistryServer::sample(const Json& request) {
   return to_json(reply);
 }
 
-/// Counts iterations of the case. That they cannot be counted ends neither the case nor the run.
+/// A failure to count is not fatal.
 Json RegistryServer::count(const Json& request) {
   CaseThread& made = prepared(request);
   SampleRequest wanted = sample_of(request);
@@ -250,7 +248,7 @@ Json RegistryServer::count(const Json& request) {
     }
   };
   SampleReply reply;
-  // The lead-in is a sample by itself: counters are open only where they count.
+  // A separate sample: counters must not count the lead-in.
   if (wanted.lead_in > 0) reply = made.sample({std::exchange(wanted.lead_in, 0), 0});
   wanted.surround = &surround;
   if (reply.failure.empty()) reply = made.sample(wanted);
@@ -261,7 +259,7 @@ Json RegistryServer::count(const Json& request) {
   return to_json(counted);
 }
 
-/// Records one call of the case. That it cannot be recorded ends neither the case nor the run.
+/// A failure to record is not fatal.
 Json RegistryServer::trace(const Json& request) {
   CaseThread& made = prepared(request);
   const std::string file = json_string(request, "file", "request");
@@ -314,7 +312,7 @@ std::optional<Channel> inherited_channel() {
 
 void serve(Channel channel, Registry& registry, const std::string& name,
            const std::vector<std::string>& arguments) {
-  // A runner in an endless loop must not outlive the command line that asked for it.
+  // A looping runner must not outlive its parent.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   converse(std::move(channel), registry, name, arguments);
 }
@@ -322,7 +320,7 @@ void serve(Channel channel, Registry& registry, const std::string& name,
 void converse(Channel channel, Registry& registry, const std::string& name,
               const std::vector<std::string>& arguments, const Attention& attention) {
   try {
-    static_cast<void>(page_wish());  // no case need fail of what a variable says
+    static_cast<void>(page_wish());  // validates the variable before any case
     registry.require();
     registry.take_arguments(arguments);
   } catch (const std::exception& error) {

@@ -23,23 +23,21 @@
 
 namespace headroom {
 
-/// A prepared case: the experiment's function, suspended inside State::measure on its own thread, so that
-/// cases of one runner can be interleaved. Only one thread runs at a time; the caller and all other cases
-/// wait.
+/// A prepared case: its function, suspended in State::measure on its own thread, so that cases can be
+/// interleaved. Only one thread runs at a time.
 class CaseThread final : private SampleSource {
  public:
-  /// Starts the experiment. Returns when it waits in measure() or ended before.
+  /// Returns when the experiment waits in measure() or has ended.
   CaseThread(const Experiment& experiment, CaseSpec spec, SharedObjects& shared);
-  /// Lets measure() return and waits for the function to end.
+  /// Lets measure() return and joins the thread.
   ~CaseThread() override;
-  /// Ends the case like the destructor and returns its conclusion. Nothing can be asked of it afterwards.
+  /// Ends the case; it cannot be sampled afterwards.
   Conclusion conclude();
   CaseThread(const CaseThread&) = delete;
   CaseThread& operator=(const CaseThread&) = delete;
 
-  /// Constant for the lifetime of this.
   const PrepareReply& prepared() const { return prepared_; }
-  /// Requires prepared() to say that the case is ready.
+  /// prepared() must be ready.
   SampleReply sample(const SampleRequest& request);
 
  private:
@@ -51,7 +49,7 @@ class CaseThread final : private SampleSource {
   bool is_concluding() const override { return concluding_; }
   void on_server(const std::function<void()>& work) override;
 
-  /// Waits for the caller's turn, and runs what the case asks of its thread meanwhile.
+  /// Waits for the caller's turn, running on_server() work meanwhile.
   void attend();
   void end();
   void run(const Experiment& experiment, const CaseSpec& spec, SharedObjects& shared);
@@ -67,7 +65,7 @@ class CaseThread final : private SampleSource {
   bool ended_ = false;
   PrepareReply prepared_;
   std::optional<SampleRequest> request_;
-  const std::function<void()>* errand_ = nullptr;  ///< what the caller's thread is to run; does not throw
+  const std::function<void()>* errand_ = nullptr;  ///< work for the caller's thread; must not throw
   bool is_pinned_ = false;
   bool is_server_pinned_ = false;
   SampleReply reply_;
@@ -75,23 +73,21 @@ class CaseThread final : private SampleSource {
   std::thread thread_;
 };
 
-/// Thrown if this process can measure nothing more.
+/// This process cannot measure any more.
 struct ProcessLost : Error {
   using Error::Error;
 };
 
-/// The runner's side of one conversation in the protocol of protocol.h, with the prepared cases by number.
 class RegistryServer {
  public:
-  /// `registry` must outlive this. `counters` count the work of cases.
+  /// `registry` must outlive this.
   explicit RegistryServer(const Registry& registry, ProcessCounters counters = ProcessCounters())
       : registry_(registry), counters_(std::move(counters)) {}
 
-  /// Whether any hardware event can be counted.
   bool counts() const { return counters_.any(); }
 
-  /// Returns the reply to a request other than {"do": "quit"}. Throws Error for an invalid request,
-  /// ProcessLost if the process cannot go on.
+  /// Answers any request but "quit". Throws Error for an invalid request, ProcessLost if the process cannot
+  /// go on.
   Json answer(const Json& request);
 
  private:
@@ -110,27 +106,24 @@ class RegistryServer {
   std::map<int, std::unique_ptr<CaseThread>> cases_;
 };
 
-/// Takes the socket inherited from the command line (kSocketVariable) and removes the variable, so that
-/// children do not use it. Nothing if it is not set. Throws Error if it is not a descriptor.
+/// Takes the socket of kSocketVariable and unsets it for children. Nothing if unset; throws Error if it is
+/// not a descriptor.
 std::optional<Channel> inherited_channel();
 
-/// Serves `registry` as runner `name` over `channel` until it closes or says quit. Answers invalid requests
-/// with {"error": reason}. Sends that in place of a greeting if the registry's requirements are not met or it
-/// rejects `arguments`. Returns after a failure that the process does not survive
+/// Serves until the channel closes or "quit". Answers invalid requests with {"error": reason}; greets with
+/// that if the registry's requirements are not met or it rejects `arguments`. Returns after a fatal failure
 /// (Registry::end_where_lost_with). The process dies with its parent.
 void serve(Channel channel, Registry& registry, const std::string& name,
            const std::vector<std::string>& arguments = {});
 
-/// What a thread that serves looks after beside the conversation.
 struct Attention {
-  /// Called when a signal arrives while no request is there, and twice a second. An exception ends the
-  /// conversation.
+  /// Called twice a second and on signals while idle. An exception ends the conversation.
   std::function<void()> look;
-  /// Whether the reply that is ready is sent: not for a request that was interrupted.
+  /// Whether to send the ready reply: false after an interrupt.
   std::function<bool()> replies;
 };
 
-/// Like serve(), in a process that goes on when the other end closes.
+/// Like serve(), but the process survives the other end.
 void converse(Channel channel, Registry& registry, const std::string& name,
               const std::vector<std::string>& arguments = {}, const Attention& attention = {});
 
