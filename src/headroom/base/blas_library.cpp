@@ -17,7 +17,7 @@ struct KnownBlas {
   std::string_view in_path, name;
 };
 
-/// In order of preference. The reference BLAS may be loaded beside an optimised one, and is idle then.
+/// By preference: a reference BLAS loaded with an optimised one is idle.
 constexpr std::array<KnownBlas, 7> kKnown{{{"openblas", "OpenBLAS"},
                                            {"libmkl", "MKL"},
                                            {"blis", "BLIS"},
@@ -32,8 +32,7 @@ std::size_t rank_of(const BlasLibrary& blas) {
   return rank;
 }
 
-/// Returns "3.11.0" for "libblas.so.3.11.0" and "0.3.21" for "libopenblasp-r0.3.21.so": the longest dotted
-/// number. A single number is an interface version.
+/// Returns the longest dotted number: "0.3.21" of "libopenblasp-r0.3.21.so".
 std::string version_in(std::string_view file_name) {
   std::string longest, run;
   const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
@@ -65,7 +64,6 @@ std::string with_links_followed(const std::string& path) {
   return error ? path : real.string();
 }
 
-/// Finds a function in a loaded library; nullptr if missing.
 template <typename Function>
 Function* function_of(const std::string& file, const char* name) {
   void* library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
@@ -79,7 +77,7 @@ Function* function_of(const std::string& file, const char* name) {
 
 std::optional<BlasLibrary> blas_named(std::string_view file) {
   const std::string_view name = file.substr(file.rfind('/') + 1);
-  // liblapack.so.3 lies in the same folders but is not a BLAS.
+  // liblapack.so.3 is in the same folders.
   if (name.starts_with("liblapack")) return std::nullopt;
   const bool is_alternative = name.starts_with("libblas.so");
   for (const KnownBlas& known : kKnown) {

@@ -7,14 +7,14 @@
 
 namespace headroom {
 
-/// A failure that the user must fix. The message says what failed, on what, and what to do next. Outcomes of
-/// a measurement (a skipped case, a wrong result) are data, not errors.
+/// A failure that the user must fix: what failed, on what, what to do. Measurement outcomes (a skipped case,
+/// a wrong result) are data, not errors.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Runs `body` and prefixes an Error that it throws with "context: ".
+/// Prefixes an Error of `body` with "context: ".
 template <typename Body>
 decltype(auto) with_context(const std::string& context, Body&& body) {
   try {
@@ -24,16 +24,16 @@ decltype(auto) with_context(const std::string& context, Body&& body) {
   }
 }
 
-/// Thrown when the user interrupts a running benchmark.
+/// Thrown when the user interrupts a benchmark.
 struct Interrupted {};
 
-/// Exit code of every program of this project.
+/// Exit code of all programs of this project.
 enum class ExitCode : int {
   kFine = 0,
-  kNo = 1,            ///< the answer is no: regression, missed target, failed experiment
-  kCannot = 2,        ///< bad input, bad usage or missing runner
-  kInconclusive = 3,  ///< the data does not decide the gate
-  kInterrupted = 130  ///< Ctrl-C; results measured so far are kept
+  kNo = 1,            ///< regression, missed target, failed experiment
+  kCannot = 2,        ///< bad input or usage, missing runner
+  kInconclusive = 3,  ///< the data does not decide
+  kInterrupted = 130  ///< Ctrl-C; results are kept
 };
 
 }  // namespace headroom

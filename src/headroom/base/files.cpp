@@ -54,8 +54,8 @@ std::string advice(int error) {
   cannot_write(path, reason(error) + advice(error));
 }
 
-/// The number N if `path` is an open descriptor of this process (/dev/stdout, /dev/fd/N, /proc/self/fd/N).
-/// Opening such a path again would start at offset 0 of the file, and renaming over it would detach the file.
+/// Returns N of /dev/stdout, /dev/fd/N, /proc/self/fd/N. Reopening would start at offset 0, and renaming
+/// would detach the file.
 std::optional<int> own_descriptor(const fs::path& path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
@@ -66,15 +66,14 @@ std::optional<int> own_descriptor(const fs::path& path) {
   return static_cast<int>(*number);
 }
 
-/// A path with its symbolic links resolved.
 struct Target {
   fs::path path;
-  std::optional<int> descriptor;    ///< open descriptor of this process, written as is
-  std::optional<struct stat> info;  ///< nullopt if there is no file yet
+  std::optional<int> descriptor;
+  std::optional<struct stat> info;  ///< nullopt: no file yet
 };
 
-/// Applies the rule of fs.protected_symlinks even if it is off: in a sticky world-writable folder, follow a
-/// link only if we or the folder's owner own it.
+/// Applies fs.protected_symlinks, even if it is off: in a sticky world-writable folder follow only our links
+/// or the folder owner's.
 bool is_planted(const fs::path& link, const struct stat& info) {
   struct stat folder {};
   const fs::path parent = link.parent_path();
@@ -85,7 +84,6 @@ bool is_planted(const fs::path& link, const struct stat& info) {
 
 std::atomic<bool> follows_links{true};
 
-/// `asked`, of which `link` is a part with its links resolved.
 void refuse_strange_link(const fs::path& asked, const fs::path& link, const struct stat& info) {
   if (!follows_links)
     cannot_write(asked, in_quotes(link.string()) + " is a symbolic link, and --no-follow is given");
@@ -121,7 +119,7 @@ fs::path folder_of(const fs::path& file) {
   return parent.empty() ? fs::path(".") : parent;
 }
 
-/// Returns false with errno set if not everything was written.
+/// Returns false with errno set on failure.
 bool write_all(int fd, std::string_view content) {
   while (!content.empty()) {
     const ssize_t written = ::write(fd, content.data(), content.size());
@@ -140,7 +138,7 @@ void write_directly(const fs::path& asked, const Target& target, std::string_vie
   if (file.get() < 0 || !write_all(file.get(), content) || !file.close()) cannot_write(asked, errno);
 }
 
-/// A new file in the target's folder; removed unless renamed.
+/// Removed unless renamed.
 class TemporaryFile {
  public:
   /// Mode 0666: the kernel applies the umask.
@@ -161,7 +159,7 @@ class TemporaryFile {
     if (!renamed_) ::unlink(path_.c_str());
   }
 
-  /// Sets the owner first, since that clears set-id bits. Only root may give files away, so EPERM is fine.
+  /// chown first, as it clears set-id bits. EPERM is fine: only root may give files away.
   bool copy_ownership(const struct stat& from) {
     if (::fchown(file_.get(), from.st_uid, from.st_gid) != 0 && errno != EPERM) return false;
     return ::fchmod(file_.get(), from.st_mode & 07777) == 0;
@@ -196,17 +194,17 @@ void require_new_files_in(const fs::path& folder, const fs::path& asked) {
   if (::access(folder.c_str(), W_OK | X_OK) != 0 || ::statfs(folder.c_str(), &system) != 0) {
     cannot_write(asked, errno);
   }
-  // access() succeeds for root, but files cannot be created there.
+  // access() succeeds for root, but files cannot be created here.
   if (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC) cannot_write(asked, EROFS);
 }
 
-/// Device numbers of Linux: Documentation/admin-guide/devices.txt.
+/// Source: Linux, Documentation/admin-guide/devices.txt.
 constexpr unsigned kNullMajor = 1, kNullMinor = 3;
 
 namespace fs = std::filesystem;
 
 fs::path user_folder(const char* variable, const char* below_home, const char* what) {
-  // The specification says to ignore relative values.
+  // The specification ignores relative values.
   if (const char* folder = std::getenv(variable); folder != nullptr && folder[0] == '/') {
     return fs::path(folder) / "headroom";
   }
@@ -220,12 +218,11 @@ fs::path user_folder(const char* variable, const char* below_home, const char* w
 namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "headroom-work-";
-/// Marks our folders; a name alone may be anybody's.
+/// Marks our folders; the name alone is not proof.
 constexpr const char* kMarker = ".made-by-headroom";
-/// A folder is created before it is locked: an unlocked one may be that young.
+/// A younger folder may not be locked yet.
 constexpr std::chrono::seconds kYoung(60);
 
-/// Gives us permissions first, because a folder must be readable and writable to be emptied.
 void open_to_us(const fs::path& folder) noexcept {
   std::error_code ignored;
   fs::permissions(folder, fs::perms::owner_all, fs::perm_options::add | fs::perm_options::nofollow, ignored);
@@ -248,7 +245,6 @@ void mark(const Descriptor& folder) {
   Descriptor(::openat(folder.get(), kMarker, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR));
 }
 
-/// Whether a headroom program of this user made the folder.
 bool is_marked(const Descriptor& folder) {
   struct stat info {};
   return ::fstatat(folder.get(), kMarker, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) &&
@@ -297,7 +293,7 @@ std::string read_file(const fs::path& path) {
 
 void sync_folder_of(const fs::path& path) {
   const Descriptor handle(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Not every file system supports it (EINVAL); the file is whole either way.
+  // EINVAL: unsupported by the file system.
   if (handle.get() >= 0 && ::fsync(handle.get()) != 0 && errno != EINVAL && errno != EROFS) {
     cannot_write(path, errno);
   }
@@ -387,7 +383,7 @@ fs::path this_executable() {
 
 void refuse_endless_device(int file, const std::filesystem::path& path) {
   struct stat info {};
-  if (::fstat(file, &info) != 0) return;  // reading reports the error
+  if (::fstat(file, &info) != 0) return;  // reading will report it
   if (!S_ISCHR(info.st_mode) && !S_ISBLK(info.st_mode)) return;
   if (S_ISCHR(info.st_mode) && (info.st_rdev == makedev(kNullMajor, kNullMinor) || ::isatty(file) == 1))
     return;
@@ -446,7 +442,7 @@ TemporaryFolder::TemporaryFolder() {
   path_ = name;
   lock_ = open_folder(path_);
   mark(lock_);
-  // Without file locks, folders of killed programs stay behind.
+  // Without file locks, folders of killed programs remain.
   lock(lock_);
 }
 

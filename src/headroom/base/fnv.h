@@ -6,7 +6,7 @@
 
 namespace headroom {
 
-/// 64-bit FNV-1a checksum (Fowler, Noll and Vo; RFC 9923). Not cryptographic.
+/// 64-bit FNV-1a checksum (RFC 9923); not cryptographic.
 class Fnv1a {
  public:
   void add(std::span<const char> bytes) {

@@ -25,7 +25,6 @@ auto found(auto& members, std::string_view key) {
                            [](const Json::Member& member) -> const std::string& { return member.first; });
 }
 
-/// Bounds of the doubles that fit 64 bits.
 constexpr double kTwoTo63 = 9223372036854775808.0;
 constexpr double kTwoTo64 = 18446744073709551616.0;
 
@@ -49,7 +48,7 @@ const Json& required(const Json& object, const char* key, const char* expected, 
 
 constexpr std::size_t kDeepest = 500;
 
-/// SAX handler that builds the value. The last of equal keys counts, in the position of the first.
+/// SAX handler. The last of equal keys counts, at the first's position.
 class ValueBuilder {
  public:
   explicit ValueBuilder(const std::string* source) : source_(source) {}
@@ -77,9 +76,7 @@ class ValueBuilder {
   }
 
  private:
-  /// The library's message without prefix and position, at most `kMaxReason` bytes:
-  /// "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ..." becomes "syntax
-  /// error ...".
+  /// Removes prefix and position, and limits the size.
   static std::string reason_of(const nlohmann::json::exception& error) {
     constexpr std::size_t kMaxReason = 300;
     std::string text = error.what();
@@ -132,7 +129,7 @@ void write_string(std::string& text, const std::string& value, bool ascii) {
   }
 }
 
-/// Writes numbers as Python's json does, which the library does not.
+/// Formats numbers as Python's json.
 class Writer {
  public:
   Writer(std::string& out, int indent, bool ascii) : text(out), indent_(indent), ascii_(ascii) {}
@@ -210,7 +207,6 @@ std::string dump(const Json& value, int indent, bool ascii) {
   return text;
 }
 
-/// Removes the escapes from a part of a pointer.
 std::string unescaped(std::string_view part, std::string_view pointer) {
   std::string key;
   for (std::size_t i = 0; i < part.size(); ++i) {
@@ -600,7 +596,7 @@ bool JsonCursor::take_bool(bool& value) {
 bool JsonCursor::take_string(std::string_view& value) {
   if (!take('"')) return false;
   const char* const begin = at_;
-  // Stops at the zero byte at the end.
+  // Stops at the terminating zero byte.
   while (*at_ >= 0x20 && *at_ < 0x7f && *at_ != '"' && *at_ != '\\') ++at_;
   if (*at_ != '"') return false;
   value = {begin, static_cast<std::size_t>(at_ - begin)};

@@ -22,14 +22,13 @@ namespace headroom {
 
 struct JsonItem;
 
-/// Thrown for a value of the wrong type or a missing member.
+/// Thrown for a wrong type or a missing member.
 class JsonError : public Error {
  public:
   using Error::Error;
 };
 
-/// A JSON value. Objects keep the order of their keys. This header does not include the JSON library, because
-/// many sources include it.
+/// A JSON value; objects keep their order. Hides the JSON library to save compile time.
 class Json {
  public:
   enum class Type { kNull, kBoolean, kInteger, kUnsigned, kReal, kString, kArray, kObject };
@@ -45,7 +44,6 @@ class Json {
   noexcept : type_(std::is_signed_v<T> ? Type::kInteger : Type::kUnsigned) {
     if constexpr (std::is_signed_v<T>) {
       value_.integer = value;
-      // Non-negative whole numbers have one type, whatever their C++ type.
       if (value >= 0) type_ = Type::kUnsigned;
     } else {
       value_.whole = value;
@@ -94,11 +92,11 @@ class Json {
   bool is_object() const { return type_ == Type::kObject; }
   bool is_structured() const { return is_array() || is_object(); }
   Type type() const { return type_; }
-  /// "null", "a boolean", "a number", "a string", "an array", "an object".
+  /// Returns "an array", "null", ...
   const char* type_text() const;
 
-  /// The value as bool, number, std::string, or a std::vector or std::map<std::string, ...> of those. Throws
-  /// JsonError for another type, or a whole number out of range. Reals are truncated to whole numbers.
+  /// Converts to bool, number, std::string, or a std::vector or std::map<std::string, ...> of those. Throws
+  /// JsonError for another type or a whole number out of range; truncates reals to whole numbers.
   template <typename T>
   T get() const {
     if constexpr (std::same_as<T, bool>) {
@@ -128,11 +126,11 @@ class Json {
   }
   const std::string& string() const;
 
-  /// Elements of an array, members of an object, 1 for other values, 0 for null.
+  /// 1 for scalars, 0 for null.
   std::size_t size() const;
   bool empty() const { return size() == 0; }
 
-  /// Elements of an array; empty for null. Throws JsonError for other types.
+  /// Empty for null. Throws JsonError for non-arrays.
   const Array& elements() const;
   auto begin() const { return elements().begin(); }
   auto end() const { return elements().end(); }
@@ -146,13 +144,13 @@ class Json {
   const Json& operator[](std::integral auto index) const { return at(index); }
   Json& operator[](std::integral auto index) { return at(index); }
 
-  /// Members of an object; empty for null. Throws JsonError for other types.
+  /// Empty for null. Throws JsonError for non-objects.
   const Object& items() const;
   const Json* find(std::string_view key) const;
   bool contains(std::string_view key) const { return is_object() && find(key) != nullptr; }
   const Json& at(std::string_view key) const;
   Json& at(std::string_view key);
-  /// The member converted to the type of `fallback`, or `fallback` if absent.
+  /// Returns `fallback` if absent.
   template <typename T>
   T value(std::string_view key, T fallback) const {
     const Json* member = find(key);
@@ -163,11 +161,10 @@ class Json {
   }
   const Json& operator[](std::string_view key) const { return at(key); }
   const Json& operator[](const char* key) const { return at(std::string_view(key)); }
-  /// Adds the member if absent.
   Json& operator[](std::string_view key);
   Json& operator[](const char* key) { return (*this)[std::string_view(key)]; }
   void erase(std::string_view key);
-  /// Inserts the members of `other`.
+  /// Overwrites or adds members.
   void update(const Json& other);
 
   friend bool operator==(const Json& left, const Json& right);
@@ -201,7 +198,7 @@ class Json {
   Value value_;
 };
 
-/// Item of a braced list: an element, or a member written as {key, value}.
+/// An item of a braced list: an element, or a member {key, value}.
 struct JsonItem {
   template <typename T>  // no item makes a Json: NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
   requires std::constructible_from<Json, T> JsonItem(T&& from) : value(std::forward<T>(from)) {}
@@ -211,79 +208,71 @@ struct JsonItem {
   mutable Json value;  ///< moved out of the list
 };
 
-/// Parses strict JSON. `source` names the text in errors ("results.json"). Throws Error with the byte offset
-/// for invalid JSON and for more than 500 levels of nesting.
+/// Parses strict JSON. Throws Error with `source` and byte offset, also beyond 500 levels of nesting.
 Json parse_json(std::string_view text, const std::string& source);
 
-/// Whether parse_json would accept `text`.
 bool is_json(std::string_view text);
 
-/// The value at a JSON pointer (RFC 6901) such as "/times/0/compile", or nullptr if absent. Throws Error for
-/// an invalid pointer.
+/// Resolves a JSON pointer (RFC 6901); nullptr if absent. Throws Error for an invalid pointer.
 const Json* json_at(const Json& value, std::string_view pointer);
 
-/// Typed access. All throw Error if the member is absent or has another type: "results.json:
-/// /records/3/metric/name: expected a string, found a number". `where` is the path of `object`.
+/// Throw Error for an absent or mistyped member: "results.json: /records/3/metric/name: expected a string,
+/// found a number". `where` is the path of `object`.
 double json_number(const Json& object, const char* key, const std::string& where);
 std::string json_string(const Json& object, const char* key, const std::string& where);
 bool json_bool(const Json& object, const char* key, const std::string& where);
 const Json& json_member(const Json& object, const char* key, const std::string& where);
 const Json& json_array(const Json& object, const char* key, const std::string& where);
 
-/// The member, or nullptr where it is absent or null.
+/// Returns nullptr if absent or null.
 const Json* json_optional(const Json& object, const char* key, const std::string& where);
 
-/// The same, with a default for an absent or null member. A member of another type is still an Error.
+/// Returns `fallback` if absent or null.
 double json_number_or(const Json& object, const char* key, double fallback, const std::string& where);
 std::string json_string_or(const Json& object, const char* key, const std::string& fallback,
                            const std::string& where);
 
-/// Strict JSON on one line. Not-a-number and infinity become null; invalid UTF-8 becomes U+FFFD.
+/// Writes NaN and infinity as null, invalid UTF-8 as U+FFFD.
 std::string dump_json(const Json& value);
-/// The same, indented by two spaces.
 std::string dump_json_pretty(const Json& value);
-/// Appends a value, or a string, as dump_json writes it.
 void append_json(std::string& text, const Json& value);
 void append_json_string(std::string& text, const std::string& value);
-/// On one line, with \u escapes for non-ASCII characters.
+/// Uses \u escapes.
 std::string dump_json_ascii(const Json& value);
 
-/// End of the JSON number at `at`, or nullptr. The text must be followed by a zero byte.
+/// Returns nullptr if there is no number. A zero byte must follow the text.
 const char* json_number_end(const char* at);
 
-/// The nearest double; infinity or zero if out of range.
+/// Returns infinity or zero if out of range.
 double json_number_value(std::string_view token);
 
-/// The value of a whole number from 0 to 2^64 - 1 without point or exponent, else nullopt.
+/// Accepts 0 to 2^64 - 1 without point or exponent.
 std::optional<std::uint64_t> json_whole_number(std::string_view token);
 
-/// Fast reader of plain JSON text in memory: strings without escapes, numbers in range, literals. Every
-/// function returns false for anything else; the caller must then read the text again with JsonStream::value
-/// or JsonCodec, which report errors.
+/// Fast reader of plain JSON: strings without escapes, numbers in range, literals. Functions return false for
+/// anything else; the caller must then reread with JsonStream::value or JsonCodec, which report errors.
 class JsonCursor {
  public:
   /// A zero byte must follow the text.
   JsonCursor(const char* begin, const char* end) : at_(begin), end_(end) {}
 
   const char* at() const { return at_; }
-  /// Whether the text is used up; a number read last may continue beyond the end.
+  /// If true, a number just read may continue beyond the end.
   bool is_at_end() const { return at_ == end_; }
 
-  /// Skips white space and takes `expected`, a bracket, comma or colon.
+  /// Skips white space.
   bool take(char expected);
   bool take_null() { return take_literal("null"); }
   bool take_bool(bool& value);
-  /// The string without its quotes; a view into the text.
+  /// Returns a view into the text, without quotes.
   bool take_string(std::string_view& value);
-  /// A 64-bit whole number or a finite real, as in JsonStream::value.
   bool take_number(double& value);
-  /// Whole numbers without point and exponent.
+  /// Takes no point and no exponent.
   bool take_whole(std::uint64_t& value);
   bool take_whole(std::int64_t& value);
-  /// Skips a string, number or literal.
   bool skip_scalar();
 
-  /// Takes an array; `take_one` takes an element.
+  /// `take_one` must take an element.
   template <typename TakeOne>
   bool take_elements(const TakeOne& take_one) {
     if (!take('[')) return false;
@@ -293,7 +282,7 @@ class JsonCursor {
     } while (take(','));
     return take(']');
   }
-  /// Takes an object; `take_one` gets the key and takes the value.
+  /// `take_one` gets the key and must take the value.
   template <typename TakeOne>
   bool take_members(const TakeOne& take_one) {
     if (!take('{')) return false;
@@ -310,7 +299,6 @@ class JsonCursor {
     while (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t') ++at_;
   }
   bool take_literal(std::string_view literal);
-  /// The text of a number; empty if there is no number.
   std::string_view take_number_text();
 
   const char* at_;

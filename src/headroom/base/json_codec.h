@@ -18,17 +18,15 @@
 
 namespace headroom {
 
-/// Location of a value in its document, formatted only for errors. Must not outlive its parent.
+/// Location of a value, formatted only for errors. Must not outlive its parent.
 class JsonPath {
  public:
-  /// The document: "results.json: ", or "".
   explicit JsonPath(std::string_view root) : key_(root) {}
   JsonPath(const JsonPath& parent, std::string_view key) : parent_(&parent), key_(key) {}
   JsonPath(const JsonPath& parent, std::size_t index) : parent_(&parent), index_(index) {}
 
   /// "results.json: /records/3/metric"
   std::string text() const;
-  /// Throws Error("<text>: <what>").
   [[noreturn]] void refuse(const std::string& what) const;
   [[noreturn]] void expected(const std::string& what, const Json& found) const;
 
@@ -38,12 +36,11 @@ class JsonPath {
   std::size_t index_ = 0;
 };
 
-/// Converts T to JSON and back. `write` produces the input of `read`; `read` throws Error with the path if
-/// the value does not fit. Defined for JSON's own types, lists, maps, structures with a JsonMembers table and
-/// enumerations with JsonNames; specialise it for other types.
+/// Converts T to JSON (`write`) and back (`read`, which throws Error with the path). Defined for JSON's
+/// types, lists, maps, structures with JsonMembers and enumerations with JsonNames.
 ///
-/// `take` is an optional fast path: it reads from text what `read` would return. It returns false if the text
-/// is not plain enough for a JsonCursor, or if `read` would throw.
+/// `take` is an optional fast path for `read`. It returns false if the text is not plain enough for
+/// JsonCursor, or if `read` would throw.
 template <typename T>
 struct JsonCodec;
 
@@ -66,8 +63,6 @@ bool json_take(JsonCursor& cursor, T& value) {
     return false;
   }
 }
-
-// JSON's own types.
 
 template <>
 struct JsonCodec<bool> {
@@ -95,12 +90,11 @@ struct JsonCodec<std::string> {
   static bool take(JsonCursor& cursor, std::string& value);
 };
 
-/// Whether `json` is a whole number from `least` to `most`. A negative `least` means the 64-bit minimum.
+/// A negative `least` means the 64-bit minimum.
 bool is_whole_number(const Json& json, std::int64_t least, std::uint64_t most);
 [[noreturn]] void refuse_whole_number(const Json& json, const JsonPath& path, std::int64_t least,
                                       std::uint64_t most);
 
-/// Counts: whole numbers of at least `least`.
 template <std::integral T>
 T json_whole(const Json& json, const JsonPath& path, std::int64_t least = 0) {
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
@@ -158,7 +152,7 @@ struct JsonObjectCodec {
   }
   static bool take(JsonCursor& cursor, Pairs& pairs) {
     return cursor.take_members([&](std::string_view key) {
-      // Leave duplicate keys to Json.
+      // Json resolves duplicate keys.
       for (const auto& pair : pairs)
         if (pair.first == key) return false;
       return json_take(cursor, pairs.insert(pairs.end(), {std::string(key), T{}})->second);
@@ -167,7 +161,7 @@ struct JsonObjectCodec {
 };
 template <typename T>
 struct JsonCodec<std::map<std::string, T>> : JsonObjectCodec<std::map<std::string, T>, T> {};
-/// Pairs in the order of the object.
+/// Keeps the object's order.
 template <typename T>
 struct JsonCodec<std::vector<std::pair<std::string, T>>>
     : JsonObjectCodec<std::vector<std::pair<std::string, T>>, T> {};
@@ -186,13 +180,11 @@ struct JsonCodec<std::optional<T>> {
   }
 };
 
-// Enumerations.
-
-/// `kChoices`: the values; to_string gives their names.
+/// `kChoices`: the values; to_string() names them.
 template <typename T>
 struct JsonNames;
 
-/// Index in `names` of the string in `json`.
+/// Returns the index of the string in `names`.
 std::size_t json_choice(const Json& json, const JsonPath& path, const std::vector<std::string_view>& names);
 
 template <typename T>
@@ -218,17 +210,15 @@ struct JsonCodec<T> {
   }
 };
 
-// Structures with a table of members.
-
 /// `kTable`: a tuple of JsonMember in output order.
 template <typename T>
 struct JsonMembers;
 
 enum class JsonPresence {
-  kRequired,  ///< always present
-  kOptional,  ///< always written; if absent or null, the default stays
-  kSparse,    ///< as kOptional, but not written if zero or empty
-  kOrNan      ///< always present; null stands for NaN
+  kRequired,
+  kOptional,  ///< always written; if absent or null, keeps the default
+  kSparse,    ///< as kOptional, but omitted if zero or empty
+  kOrNan      ///< required; null is NaN
 };
 
 template <typename T>
@@ -242,15 +232,15 @@ bool is_nothing(const T& value) {
   }
 }
 
-/// `get`: a pointer to member, or a function from the structure to a reference.
+/// `get`: a pointer to member, or a function that returns a reference.
 template <JsonPresence kPresence, typename Get>
 struct JsonMember {
   const char* key;
   Get get;
-  std::int64_t least = 0;  ///< for whole numbers
+  std::int64_t least = 0;
 
   constexpr JsonMember at_least(std::int64_t value) const { return {key, get, value}; }
-  /// Compares the first letter first: large files call this very often.
+  /// Compares the first letter first, as large files call this often.
   bool is_named(std::string_view name) const { return !name.empty() && name[0] == key[0] && name == key; }
 
   template <typename T>
@@ -301,7 +291,7 @@ struct JsonMember {
     if constexpr (std::integral<Value> && !std::same_as<Value, bool>) {
       return json_take_whole<Value>(cursor, value, least);
     } else if constexpr (kPresence == JsonPresence::kOptional || kPresence == JsonPresence::kSparse) {
-      // The default of the member may differ from Value{}.
+      // The default may differ from Value{}.
       Value taken{};
       if (!json_take(cursor, taken)) return false;
       value = std::move(taken);
@@ -331,7 +321,7 @@ constexpr JsonMember<JsonPresence::kOrNan, Get> or_nan(const char* key, Get get)
   return {key, get};
 }
 
-/// For codecs that add to the table.
+/// For codecs that extend the table.
 template <typename T>
 void write_members(const T& object, Json& json) {
   std::apply([&](const auto&... member) { (member.write(object, json), ...); }, JsonMembers<T>::kTable);
@@ -344,8 +334,7 @@ T read_members(const Json& json, const JsonPath& path) {
   return object;
 }
 
-/// Takes the value of `key` and sets its bit in `seen`. Returns false for a duplicate key, which is left to
-/// Json.
+/// Takes a member and sets its bit in `seen`. Returns false for a duplicate.
 template <typename T>
 bool take_member(JsonCursor& cursor, std::string_view key, T& object, std::uint64_t& seen) {
   std::uint64_t bit = 1;
@@ -392,7 +381,7 @@ struct JsonCodec<T> {
   static bool take(JsonCursor& cursor, T& object) { return take_members(cursor, object); }
 };
 
-// Single members of an object without a table. `where` is the path of the object.
+// `where` is the object's path.
 
 template <typename T>
 T json_member_as(const Json& object, const char* key, const std::string& where) {
@@ -400,7 +389,6 @@ T json_member_as(const Json& object, const char* key, const std::string& where) 
   return json_to<T>(json_member(object, key, where), JsonPath(path, key));
 }
 
-/// The member converted to T, or `fallback` if absent or null.
 template <typename T>
 T json_member_or(const Json& object, const char* key, T fallback, const std::string& where) {
   const Json* member = json_optional(object, key, where);

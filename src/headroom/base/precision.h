@@ -6,17 +6,16 @@
 
 namespace headroom {
 
-/// Accumulation dtype of an implementation, coarsest first.
+/// Accumulation dtype, coarsest first.
 enum class Precision { kBf16, kF16, kF32, kF64 };
 inline constexpr std::array kPrecisions{Precision::kBf16, Precision::kF16, Precision::kF32, Precision::kF64};
 
-/// "bf16", "f16", "f32", "f64".
 const char* to_string(Precision precision);
 
-/// Whether the dtype is coarser than f32, which experiments require.
+/// Experiments require at least f32.
 bool is_below_f32(Precision precision);
 
-/// "sums in bf16, error 0.039 (bound 0.25)": the largest error and its bound.
+/// Returns "sums in bf16, error 0.039 (bound 0.25)".
 std::string sums_text(Precision precision, double error, double bound);
 
 }  // namespace headroom

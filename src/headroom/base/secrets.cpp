@@ -11,7 +11,7 @@
 namespace headroom {
 namespace {
 
-/// Splits a name into lower-case words: "apiKey" and "API-KEY" become "_api_key_".
+/// Returns "_api_key_" for "apiKey" and "API-KEY".
 std::string words_of(std::string_view name) {
   std::string words = "_";
   bool was_lower = false;
@@ -29,7 +29,6 @@ std::string words_of(std::string_view name) {
   return words.back() == '_' ? words : words + "_";
 }
 
-/// Hides the passwords of all URLs in a word.
 std::string without_url_passwords(std::string text) {
   std::size_t from = 0;
   for (std::size_t scheme = 0; (scheme = text.find("://", from)) != std::string::npos;) {
@@ -44,13 +43,12 @@ std::string without_url_passwords(std::string text) {
   return text;
 }
 
-/// Hides the values in "?user=me&password=x" and "PASSWORD=x". A value ends at the next "&" or quote.
+/// Hides the values in "?user=me&password=x" and "PASSWORD=x".
 std::string without_values(std::string text) {
   for (std::size_t equals = 0; (equals = text.find('=', equals)) != std::string::npos; ++equals) {
     const std::size_t before = text.find_last_of("&?;,'\" ", equals);
     const std::size_t start = before == std::string::npos ? 0 : before + 1;
     if (!names_a_secret(std::string_view(text).substr(start, equals - start))) continue;
-    // A quoted value ends at its closing quote.
     const std::size_t value = equals + 1;
     const bool quoted = value < text.size() && (text[value] == '"' || text[value] == '\'');
     const std::size_t end = quoted ? text.find(text[value], value + 1) : text.find_first_of("&;'\"", value);
@@ -64,14 +62,14 @@ bool is_option(std::string_view word) {
   return word.size() > 1 && word.front() == '-';
 }
 
-/// Whether the word after `word` is a secret: "--token", "Bearer".
+/// Matches "--token", "Bearer".
 bool announces_a_secret(std::string_view word) {
   if (is_option(word)) return word.find('=') == std::string_view::npos && names_a_secret(word);
   const std::string name = words_of(word);
   return name == "_bearer_" || (name == "_basic_" && word != "basic");
 }
 
-/// Splits at blanks outside quotes. Several blanks give empty words, so joining the words restores the line.
+/// Splits at blanks outside quotes; keeps empty words, so that joining restores the line.
 std::vector<std::string> words_of_line(std::string_view line) {
   std::vector<std::string> words(1);
   char quote = 0;
@@ -86,7 +84,7 @@ std::vector<std::string> words_of_line(std::string_view line) {
   return words;
 }
 
-/// Hides secrets in one word: an argument (possibly a whole command line) or a quoted part of a line.
+/// `word` may be a whole command line.
 std::string hidden_in(std::string word) {
   word = without_values(without_url_passwords(std::move(word)));
   if (!contains(word, " ")) return word;

@@ -19,7 +19,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-/// Optimal string alignment: an insertion, deletion, substitution or swap of neighbours costs one.
+/// Optimal string alignment distance.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
@@ -42,20 +42,20 @@ constexpr bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
 
-/// An ASCII character that visible() leaves unchanged.
+/// Left unchanged by visible().
 constexpr bool is_plain(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return (byte >= 0x20 && byte < 0x7F) || c == '\n' || c == '\t';
 }
 
-/// `sequence`: a well-formed sequence of two to four bytes.
+/// `sequence` must be well-formed.
 std::uint32_t code_point(std::string_view sequence) {
   std::uint32_t code = static_cast<unsigned char>(sequence.front()) & (0xFFU >> (sequence.size() + 1));
   for (const char c : sequence.substr(1)) code = code << 6U | (static_cast<unsigned char>(c) & 0x3FU);
   return code;
 }
 
-/// Marks, embeddings, overrides and isolates of UAX #9, and the line and paragraph separators.
+/// Marks of UAX #9, and line and paragraph separators.
 constexpr bool turns_writing(std::uint32_t code) {
   return code == 0x061C || code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||
          (code >= 0x2066 && code <= 0x2069);

@@ -11,18 +11,17 @@
 
 namespace headroom {
 
-/// `text` made safe for a terminal or a page. Control characters (except line ends and tabs), marks that
-/// change the writing direction, and invalid UTF-8 are escaped as "\x1B" or "\u202E".
+/// Escapes control characters (except line ends and tabs), bidirectional marks and invalid UTF-8 ("\x1B",
+/// "\u202E"), for untrusted text.
 std::string visible(std::string_view text);
 
-/// `text` in single quotes, made visible and kept on one line ("\x0A"). For user input in messages.
+/// Quotes visible() text on one line.
 std::string in_quotes(std::string_view text);
 
 std::vector<std::string> split(std::string_view text, char separator);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::string_view trimmed(std::string_view text);
 
-/// White space in JSON.
 constexpr bool is_json_space(char c) {
   return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
@@ -31,39 +30,36 @@ constexpr bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// An ASCII digit, independent of the locale.
+/// Independent of the locale.
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// Returns up to `count` candidates nearest to `name` by edit distance, nearest first. Only plausible typing
-/// errors and prefixes count.
+/// Returns plausible corrections (edit distance or prefix), nearest first.
 std::vector<std::string> nearest(std::string_view name, std::span<const std::string> candidates,
                                  std::size_t count = 3);
 
-/// "; did you mean 'gemv' or 'gather_gemv'?" or an empty string.
+/// Returns "; did you mean 'gemv' or 'gather_gemv'?" or an empty text.
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
 
-/// The whole of `text` as a number, or nullopt if a character is left over.
+/// Parses the whole text.
 std::optional<std::int64_t> to_integer(std::string_view text);
 std::optional<double> to_number(std::string_view text);
 
-/// Number of code points of `text` (UTF-8). For columns of a terminal see tables/width.h.
+/// Counts code points; for terminal columns see tables/width.h.
 std::size_t character_count(std::string_view text);
 
-/// Length in bytes of the well-formed sequence at the start of `text` (Unicode standard, table 3-7); 0 if
-/// there is no such sequence.
+/// Returns 0 if invalid (Unicode standard, table 3-7).
 std::size_t utf8_length(std::string_view text);
 
-/// Appends `text` to `out` and replaces each byte of invalid UTF-8 by U+FFFD. Returns false if it replaced
-/// any.
+/// Returns false if it replaced a byte by U+FFFD.
 bool append_valid_utf8(std::string_view text, std::string& out);
 
-/// Whether the whole of `text` matches `pattern`: '*' matches any characters, '?' matches one.
+/// Matches '*' with any characters, '?' with one.
 bool fits_glob(std::string_view pattern, std::string_view text);
 
-/// Escapes `text` for XML or HTML, in an element or a double-quoted attribute. Replaces each ASCII control
-/// character by `control`, except those in `kept`.
+/// Escapes for XML or HTML elements and double-quoted attributes. ASCII control characters not in `kept`
+/// become `control`.
 std::string markup_text(std::string_view text, std::string_view control, std::string_view kept = {});
 
 }  // namespace headroom

@@ -16,7 +16,7 @@
 namespace headroom {
 namespace {
 
-/// `value` rounded to three significant digits, and its decimal exponent after rounding.
+/// Value and exponent.
 std::pair<double, int> rounded_to_three(double value) {
   const std::string text = fmt::format("{:.2e}", value);
   return {std::strtod(text.c_str(), nullptr), std::atoi(text.c_str() + text.find('e') + 1)};
@@ -49,7 +49,6 @@ constexpr std::array kByteUnits{Unit{"", 1},
 
 constexpr std::array kShareUnits{Unit{"", 1}, Unit{"%", 0.01}};
 
-/// Parses a non-negative number, optional blanks and one of `units`. Returns nullopt for any other text.
 std::optional<double> parse_quantity(std::string_view text, std::span<const Unit> units) {
   text = trimmed(text);
   double number = 0;
@@ -62,7 +61,6 @@ std::optional<double> parse_quantity(std::string_view text, std::span<const Unit
   return std::nullopt;
 }
 
-/// Divides by `step` until three significant digits are short.
 std::string format_scaled(double value, std::span<const std::string_view> names, double step) {
   std::size_t i = 0;
   while (i + 1 < names.size() && std::abs(rounded_to_three(value).first) >= step) {
@@ -95,7 +93,7 @@ std::string format_bytes(double bytes) {
     ++i;
   }
   if (bytes == std::floor(bytes)) return fmt::format("{:.0f} {}", bytes, kNames[i]);
-  // 1000 to 1023 of a unit have four digits before the point.
+  // 1000 to 1023 have four digits.
   if (std::abs(bytes) >= 1000) return fmt::format("{:.0f} {}", bytes, kNames[i]);
   return fmt::format("{} {}", format_number(bytes), kNames[i]);
 }
@@ -122,7 +120,7 @@ double parse_share(std::string_view text) {
 
 std::int64_t parse_bytes(std::string_view text) {
   const std::optional<double> bytes = parse_quantity(text, kByteUnits);
-  // 2^63 is the first double that does not fit.
+  // 2^63, the first double out of range.
   if (!bytes || *bytes != std::floor(*bytes) || *bytes >= 9223372036854775808.0) {
     throw Error(in_quotes(text) + " is not a size in bytes; write it like 4096, 64K, 32MiB or 1G");
   }

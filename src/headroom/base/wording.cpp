@@ -22,7 +22,7 @@ const char* is_or_are(std::size_t count) {
 std::string abridged(std::string_view text, std::size_t longest) {
   if (text.size() <= longest) return std::string(text);
   const std::size_t kept = longest / 2;
-  std::size_t end = 0;  // between characters
+  std::size_t end = 0;
   while (end < kept) {
     const std::size_t length = utf8_length(text.substr(end));
     end += length == 0 ? 1 : length;

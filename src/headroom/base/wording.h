@@ -7,14 +7,12 @@
 
 namespace headroom {
 
-/// "1 case", "12 cases".
+/// Returns "1 case", "12 cases".
 std::string counted(std::size_t count, std::string_view noun);
 
-/// "is" for one, "are" for any other count.
 const char* is_or_are(std::size_t count);
 
-/// Returns `text`, or if it has more than `longest` bytes its beginning, its size, and a hash that tells it
-/// from others of the same beginning: "xxxx... (6.01 MiB, #9f86d081)".
+/// Returns "xxxx... (6.01 MiB, #9f86d081)" for long texts, with a hash of the whole.
 std::string abridged(std::string_view text, std::size_t longest);
 
 }  // namespace headroom
