@@ -36,7 +36,7 @@ LayerSpec in_variable(std::string name, std::string variable,
           std::move(settings), std::move(parts),           ""};
 }
 
-/// As torch/_inductor has them: precompiled headers of C++ lie below TMPDIR whatever the variable says.
+/// As in torch/_inductor. Precompiled C++ headers are below TMPDIR whatever the variable says.
 std::vector<LayerPart> inductor_parts() {
   return {{"inductor.fx_graph", {"fxgraph"}},
           {"inductor.aot_autograd", {"aotautograd"}},
@@ -53,8 +53,8 @@ bool fits_any(const std::vector<std::string>& globs, const fs::path& path) {
   });
 }
 
-/// To add a layer that an environment variable places: a line here. The settings make the cache keep what a
-/// benchmark compiles, where its defaults would not.
+/// To add a layer placed by an environment variable, add a line. Settings make the cache keep short
+/// compilations, which its defaults would skip.
 const std::vector<LayerSpec>& table() {
   static const std::vector<LayerSpec> layers{
       in_variable("inductor", "TORCHINDUCTOR_CACHE_DIR", {}, inductor_parts()),
@@ -148,10 +148,10 @@ bool lock(const Descriptor& folder) {
   return folder.is_open() && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
-/// Never onto something that is there already.
+/// Never overwrites.
 void move(const fs::path& from, const fs::path& to) {
   int error = ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0 ? 0 : errno;
-  if (error == EINVAL || error == ENOSYS) {  // a file system that cannot promise it
+  if (error == EINVAL || error == ENOSYS) {  // file system without RENAME_NOREPLACE
     const bool taken = fs::exists(fs::symlink_status(to));
     error = taken ? EEXIST : ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
   }
@@ -160,13 +160,11 @@ void move(const fs::path& from, const fs::path& to) {
                           std::strerror(error)));
 }
 
-/// ".ccache.WHAT" beside the folder.
 fs::path name_beside(const fs::path& folder, const std::string& what) {
   const std::string stem = folder.filename().string();
   return folder.parent_path() / ((stem.starts_with('.') ? "" : ".") + stem + "." + what);
 }
 
-/// The same with a number that makes it one that is not taken.
 fs::path free_name_beside(const fs::path& folder, const std::string& what) {
   fs::path name = name_beside(folder, what);
   for (int i = 2; fs::exists(fs::symlink_status(name)); ++i) {
@@ -175,12 +173,12 @@ fs::path free_name_beside(const fs::path& folder, const std::string& what) {
   return name;
 }
 
-/// Where a stand-in is while another one takes its place.
+/// Path of a stand-in while another replaces it.
 fs::path taken_stand_in(const fs::path& folder) {
   return name_beside(folder, "headroom-warm");
 }
 
-/// Moves a folder back whose program was killed. `lock` holds its content.
+/// The caller holds the lock on the content.
 std::string recover(const fs::path& folder, const fs::path& aside) {
   std::string kept;
   std::error_code error;
@@ -201,7 +199,6 @@ std::string missing_folder(const fs::path& folder, const std::string& name) {
   return "the command removed the folder of the cache layer " + in_quotes(name);
 }
 
-/// Calls `visit` with all that is not a folder, at any depth.
 template <typename Visit>
 void visit_files(const fs::path& folder, Visit&& visit) {
   std::error_code error;
@@ -231,7 +228,7 @@ void rename_file(const fs::path& from, const fs::path& to) {
   }
 }
 
-/// A new folder each time: a cache that remembers paths finds none of its own.
+/// Uses a new folder each time, because caches may remember paths.
 class FreshFolder final : public CacheLayer {
  public:
   FreshFolder(LayerSpec spec, fs::path parent, fs::path temporary)
@@ -296,7 +293,6 @@ class FreshFolder final : public CacheLayer {
  private:
   std::string stem() const { return spec_.name.substr(spec_.name.find(':') + 1); }
 
-  /// With each file of the layer, and the part that it is of.
   template <typename Visit>
   void visit_own(Visit&& visit) const {
     for (const bool in_temporary : {false, true}) {
@@ -321,7 +317,7 @@ class FreshFolder final : public CacheLayer {
 
   LayerSpec spec_;
   fs::path parent_, temporary_, aside_, folder_;
-  std::vector<std::pair<fs::path, fs::path>> taken_;  ///< where a file was, and where it is
+  std::vector<std::pair<fs::path, fs::path>> taken_;
   int made_ = 0;
 };
 
@@ -381,7 +377,9 @@ class WholePageCache final : public CacheLayer {
   void clear() override { drop_all_pages(); }
   std::vector<std::string> parts() const override { return {"pages"}; }
   LayerContent content() const override { return {0, all_cached_bytes()}; }
-  std::string warmth(const LayerContent&) const override { return ""; }  // what is mapped and running stays
+  std::string warmth(const LayerContent&) const override {
+    return "";
+  }  // mapped pages of running programs stay
   std::string damage() const override { return ""; }
 };
 
@@ -490,7 +488,7 @@ SetAsideFolder::SetAsideFolder(const fs::path& folder, const fs::path& journal) 
       throw Error(fmt::format("cannot set aside {}: {}", in_quotes(folder_.string()), std::strerror(errno)));
     }
     mode_ = info.st_mode & 07777U;
-    // Locked before it is noted: whoever recovers leaves alone what is locked.
+    // Lock before writing the note: recover_set_aside() skips locked folders.
     if (!lock(lock_))
       throw Error(in_quotes(folder_.string()) + " is being set aside by another program; wait for it");
     note_ = journal / fmt::format("{}-{}.json", ::getpid(), std::hash<std::string>{}(folder_.string()));
@@ -516,7 +514,7 @@ SetAsideFolder::SetAsideFolder(const fs::path& folder, const fs::path& journal) 
 SetAsideFolder::~SetAsideFolder() {
   try {
     put_back();
-  } catch (const Error&) {  // the note stays, for recover_set_aside
+  } catch (const Error&) {  // the note stays for recover_set_aside()
   }
 }
 
@@ -568,7 +566,7 @@ void SetAsideFolder::put_back() {
   remove_tree(folder_);
   remove_tree(taken_stand_in(folder_));
   if (!existed_) return;
-  // Something may still be writing to it.
+  // A process may still be writing to it.
   if (fs::exists(folder_)) move(folder_, free_name_beside(folder_, "headroom-left"));
   with_context("the content of " + in_quotes(folder_.string()) + " is in " + in_quotes(aside_.string()),
                [&] { move(aside_, folder_); });
@@ -588,7 +586,7 @@ std::vector<std::string> recover_set_aside(const fs::path& journal) {
     const Json json = parse_json(read_file(note), source);
     const fs::path folder = json_string(json, "folder", source), aside = json_string(json, "aside", source);
     const Descriptor content = open_folder(aside);
-    // Nothing moved yet, or moved back already. A program that just noted it holds the lock on the folder.
+    // Not moved yet, or restored already. A program that just wrote the note holds the lock.
     if (!content.is_open()) {
       const Descriptor in_place = open_folder(folder);
       if (!in_place.is_open() || lock(in_place)) fs::remove(note, error);

@@ -20,9 +20,7 @@ namespace headroom {
 namespace {
 
 constexpr double kConfidence = 0.95;
-/// From here on order statistics give an interval of the median.
 constexpr std::size_t kSignInterval = 6;
-/// Of first_cold_excess.
 constexpr std::size_t kFewestPairs = 3;
 constexpr double kMuchLonger = 1.25, kSpreads = 6;
 
@@ -46,7 +44,7 @@ bool are_positive(std::span<const double> values) {
   return std::ranges::all_of(values, [](double value) { return value > 0; });
 }
 
-/// ln(cold / warm), signed so that above 0 is better.
+/// Returns ln(from / to), negated if higher is better.
 std::optional<double> log_gain(double from, double to, Direction direction) {
   if (!(from > 0) || !(to > 0)) return std::nullopt;
   const double gain = std::log(from / to);
@@ -76,7 +74,6 @@ StopReason stop_of(const CacheRequest& request, const CacheRun& run, std::size_t
   return run.interrupted ? StopReason::kInterrupted : StopReason::kNone;
 }
 
-/// Makes the records of one request.
 class RecordMaker {
  public:
   RecordMaker(const CacheRequest& request, const CacheRun& run,
@@ -177,7 +174,6 @@ class RecordMaker {
     records.push_back(std::move(record));
   }
 
-  /// The runs without a part, and how many times as long as the warm ones they are.
   void add_part(const ModelRun& model, std::size_t part, std::vector<Record>& records) const {
     const MetricSource& metric = request_.suite.metric;
     const PartSamples of_part = part_samples(model, part);
@@ -228,8 +224,8 @@ class RecordMaker {
     record.interval = estimate.interval;
   }
 
-  /// What no layer has of TMPDIR, where that is anything, and what each layer held:
-  /// "files 0 12 12, bytes 0 40960 40960" of the last pair: before, after the cold run, after the warm one.
+  /// Adds each layer's content in the last pair (before cold, after cold, after warm): "files 0 12 12, bytes
+  /// 0 40960 40960".
   void add_layers(Record& record, const ModelRun& model) const {
     if (const LeftOver& left = model.pairs.back().elsewhere; left.content.files > 0) {
       record.metric.extra_info["in no layer"] =
@@ -253,7 +249,6 @@ class RecordMaker {
   std::shared_ptr<const Environment> environment_;
 };
 
-/// "true" and "false" as what they mean, any other value as it is.
 Json extra_value(const std::string& value) {
   if (value == "true" || value == "false") return value == "true";
   return value;
@@ -269,7 +264,7 @@ std::string half_width(const CacheEstimate& estimate) {
   return format_percent(relative_half_width(*estimate.interval, estimate.value));
 }
 
-/// The beginning of a name that is a whole command line.
+/// Names may be whole command lines.
 std::string shown_name(const std::string& name) {
   return shortened(name, 48);
 }
@@ -282,7 +277,7 @@ std::string range(const std::optional<Interval>& interval) {
   return interval ? factor(interval->low) + " to " + factor(interval->high) : "";
 }
 
-/// The least and the most of something over all pairs: "12", or "12-14".
+/// Returns the range over all pairs: "12" or "12-14".
 std::string over_pairs(const CacheRun& run, std::size_t layer, LayerContent LayerReading::*when,
                        const std::function<std::string(const LayerContent&)>& text,
                        const std::function<std::uint64_t(const LayerContent&)>& number) {
@@ -381,7 +376,6 @@ Table layer_table(const CacheRequest& request, const CacheRun& run) {
   return table;
 }
 
-/// What each cache is worth: runs without that one alone, against the warm run among them.
 Table part_table(const CacheRequest& request, const CacheRun& run) {
   const MetricSource& metric = request.suite.metric;
   Table table({{"model"},
@@ -422,7 +416,7 @@ void add_parts(Sheet& sheet, const CacheRequest& request, const CacheRun& run) {
   if (!empty.empty()) sheet.notes("  held nothing: " + join(empty, ", ") + "\n");
 }
 
-/// What is in TMPDIR that no layer has, of the pair that left most of it; empty where there is nothing.
+/// May be empty.
 std::string left_over_text(const CacheRun& run) {
   const LeftOver* most = nullptr;
   for (const ModelRun& model : run.models) {
@@ -437,14 +431,12 @@ std::string left_over_text(const CacheRun& run) {
       counted(most->content.files, "file"), format_bytes(static_cast<double>(most->content.bytes)), where);
 }
 
-/// Whether any pair shows `holds` for the layer.
 bool any_pair(const CacheRun& run, std::size_t layer, const std::function<bool(const LayerReading&)>& holds) {
   return std::ranges::any_of(run.models, [&](const ModelRun& model) {
     return std::ranges::any_of(model.pairs, [&](const CachePair& pair) { return holds(pair.layers[layer]); });
   });
 }
 
-/// Where cold was not cold: what says so, a line each.
 std::string warm_lines(const CacheRequest& request, const CacheRun& run) {
   std::string text;
   for (std::size_t i = 0; i < request.suite.layers.size(); ++i) {
@@ -465,7 +457,6 @@ std::string warm_lines(const CacheRequest& request, const CacheRun& run) {
   return text;
 }
 
-/// What the layers say about how they were used.
 std::string layer_lines(const CacheRequest& request, const CacheRun& run) {
   std::string text;
   for (std::size_t i = 0; i < request.suite.layers.size(); ++i) {
@@ -490,7 +481,6 @@ std::string cold_sentence(const CacheRequest& request, const CacheRun& run) {
                      drops_pages ? "empty or dropped" : "empty");
 }
 
-/// "warm 3.21x as fast as cold (2.90x to 3.50x)"; whether the interval holds 1 is said.
 void answer_worth(Sheet& sheet, const CacheRequest& request, const CacheRun& run) {
   const Direction direction = request.suite.metric.direction;
   const auto text = [&](const std::string& what, const CacheEstimate& gain) {
@@ -684,16 +674,17 @@ Sheet cache_sheet(const CacheRequest& request, const CacheRun& run) {
   const auto failed =
       std::ranges::count_if(run.models, [](const ModelRun& model) { return !model.failure.empty(); });
   if (failed > 0) {
-    sheet.answer(fmt::format("{} of {} failed: the last lines say why", failed,
-                             counted(run.models.size(), "model")),
-                 Tone::kBad);
+    sheet.answer(
+        fmt::format("{} of {} failed: the last lines say why", failed, counted(run.models.size(), "model")),
+        Tone::kBad);
   }
   const auto unreached =
       std::ranges::count_if(run.models, [](const ModelRun& model) { return !model.unreached.empty(); });
   if (unreached > 0) {
-    sheet.answer(fmt::format("{} of {} not measured: the time was over before a pair of a cold and a warm run",
-                             unreached, counted(run.models.size(), "model")),
-                 Tone::kBad);
+    sheet.answer(
+        fmt::format("{} of {} not measured: the time was over before a pair of a cold and a warm run",
+                    unreached, counted(run.models.size(), "model")),
+        Tone::kBad);
   }
   if (pair_count(run) > 0) {
     answer_worth(sheet, request, run);

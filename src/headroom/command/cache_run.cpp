@@ -23,9 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What of a command's output is kept for the metric to be found in.
 constexpr std::size_t kCaptureBytes = std::size_t{16} << 20;
-/// A disk with less than this is full for any cache.
 constexpr std::uint64_t kFullDiskBytes = 64 << 10;
 
 bool is_full(const fs::path& folder) {
@@ -34,9 +32,7 @@ bool is_full(const fs::path& folder) {
          std::uint64_t{disk.f_bavail} * disk.f_frsize < kFullDiskBytes;
 }
 
-/// Thrown within a pair when Ctrl-C came: the pair is dropped, nothing failed.
 struct PairInterrupted {};
-/// The same when the time of the run is over.
 struct PairOutOfTime {};
 
 double now_ns() {
@@ -44,7 +40,7 @@ double now_ns() {
       .count();
 }
 
-/// The layers of one request, opened; put back when it ends.
+/// Restored in the destructor.
 class Layers {
  public:
   Layers(const CacheRequest& request, const fs::path& folder, const fs::path& temporary) {
@@ -62,7 +58,7 @@ class Layers {
     }
     return all;
   }
-  /// The layer that one of parts() is of, and which of its own it is.
+  /// Returns the layer, and the part's index within it.
   std::pair<CacheLayer*, std::size_t> part(std::size_t index) const {
     for (const auto& layer : layers_) {
       const std::size_t own = layer->parts().size();
@@ -90,7 +86,7 @@ class Layers {
     }
   }
   void add_environment(std::vector<std::pair<std::string, std::string>>& environment) const {
-    // Of a variable that is there twice the later one counts.
+    // Later variables win.
     for (const auto& layer : layers_) {
       for (auto& variable : layer->environment_of_parts()) environment.push_back(std::move(variable));
     }
@@ -102,7 +98,6 @@ class Layers {
     for (std::size_t i = 0; i < layers_.size(); ++i)
       values["layer." + names_[i]] = layers_[i]->folder().string();
   }
-  /// "; the disk of the cache layer 'ccache' is full", where one is.
   std::string full_disk() const {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const fs::path folder = layers_[i]->folder();
@@ -120,7 +115,6 @@ class Layers {
   std::vector<std::unique_ptr<CacheLayer>> layers_;
 };
 
-/// Runs the commands of pairs.
 class PairRunner {
  public:
   PairRunner(const CacheRequest& request, const CacheObserver& observer,
@@ -137,7 +131,7 @@ class PairRunner {
 
   std::vector<std::string> parts() const { return layers_.parts(); }
 
-  /// Throws Error where the model fails, PairInterrupted on Ctrl-C, PairOutOfTime.
+  /// Throws Error if the model fails, PairInterrupted, PairOutOfTime.
   CachePair run(const std::string& model, std::uint32_t round, CacheStep step) {
     step.model = model;
     step.round = round;
@@ -146,7 +140,7 @@ class PairRunner {
     work_ = folder_.path() / "work";
     remove_tree(work_);
     fs::create_directory(work_);
-    // Whatever a program keeps there that no layer names is cold, too.
+    // Files that no layer names must be cold, too.
     remove_tree(temporary_);
     fs::create_directory(temporary_);
     pair.layers = layers_.clear();
@@ -165,7 +159,7 @@ class PairRunner {
   std::string left_running(const std::string& model) const { return left_running_.note(number_of(model)); }
 
  private:
-  /// In a new random order for each pair, the second warm run among them.
+  /// Uses a random order per pair, second warm run included.
   void measure_without_each(CachePair& pair, const CacheStep& step) {
     const std::vector<std::string> names = layers_.parts();
     pair.without.resize(names.size());
@@ -348,14 +342,13 @@ CacheRequest request_of(const Json& json) {
   return request;
 }
 
-/// Ratios of what lies beyond are no numbers.
+/// Ratios of values beyond these limits overflow.
 void check_value(double value) {
   constexpr double kLeast = 1e-100, kMost = 1e100;
   if (value != 0 && !(value >= kLeast && value <= kMost))
     throw Error(fmt::format("a measurement of {:g}, which none can be", value));
 }
 
-/// What the table takes for granted of every pair.
 void check(const ShownCacheRun& shown) {
   for (const ModelRun& model : shown.run.models) {
     for (const CachePair& pair : model.pairs) {
@@ -385,7 +378,7 @@ std::vector<std::size_t> pair_order(std::size_t models, std::size_t repeat, bool
   for (std::size_t round = 0; round < repeat; ++round) {
     const std::size_t first = order.size();
     for (std::size_t model = 0; model < models; ++model) order.push_back(model);
-    // Not std::shuffle, whose order differs between standard libraries; the bias of % is below 2^-50.
+    // Not std::shuffle, which differs between standard libraries; the bias of % is below 2^-50.
     for (std::size_t i = models; i > 1; --i) std::swap(order[first + i - 1], order[first + random() % i]);
   }
   return order;
@@ -393,12 +386,10 @@ std::vector<std::size_t> pair_order(std::size_t models, std::size_t repeat, bool
 
 namespace {
 
-/// The most time of the pairs of a model. Where models are measured one after the other the time of the run
-/// is shared, or the first would take all of it.
+/// Shares the time between models; otherwise the first could use it all.
 double most_ns_of_model(const CacheRequest& request) {
   if (request.suite.random_order) return request.most_ns_of_model;
-  return std::min(request.most_ns_of_model,
-                  request.run_time_ns / static_cast<double>(request.models.size()));
+  return std::min(request.most_ns_of_model, request.run_time_ns / static_cast<double>(request.models.size()));
 }
 
 void end_by_time(const CacheRequest& request, ModelRun& model) {

@@ -19,7 +19,6 @@ namespace {
 constexpr std::string_view kBlanks = " \t\n\r\v\f";
 constexpr std::string_view kShellOnly = "|&;<>()$`*?[";
 
-/// Whether `word` is what a shell takes for an assignment before a command: NAME=value.
 bool is_assignment(std::string_view word) {
   const std::size_t equals = word.find('=');
   if (equals == std::string_view::npos || equals == 0) return false;
@@ -29,7 +28,6 @@ bool is_assignment(std::string_view word) {
          std::ranges::all_of(name, is_name_character);
 }
 
-/// Reads one line from left to right.
 class Splitter {
  public:
   explicit Splitter(std::string_view line) : line_(line) {}
@@ -51,7 +49,6 @@ class Splitter {
   }
   bool at_end() const { return at_ == line_.size(); }
 
-  /// False at the end of the line.
   bool skip_blanks() {
     while (true) {
       at_ = std::min(line_.find_first_not_of(kBlanks, at_), line_.size());
@@ -118,7 +115,6 @@ class Splitter {
   std::vector<std::string> words_;
 };
 
-/// Calls `plain` with each plain character and `name` with each name in braces, in their order.
 void walk(std::string_view text, const std::function<void(char)>& plain,
           const std::function<void(std::string_view)>& name) {
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -143,7 +139,7 @@ void walk(std::string_view text, const std::function<void(char)>& plain,
 constexpr std::size_t kMaxPoints = 10'000;
 constexpr int kMaxDecimals = 9;
 
-/// units / 10^decimals.
+/// units / 10^decimals
 struct Decimal {
   std::int64_t units = 0;
   int decimals = 0;

@@ -27,7 +27,7 @@
 namespace headroom {
 namespace {
 
-/// Below this share stolen time is what every virtual machine has.
+/// Less stolen time is normal in virtual machines.
 constexpr double kStealShare = 0.01;
 
 constexpr const char* kPeakMemory = "peak_memory";
@@ -36,7 +36,7 @@ struct CommandMetric {
   const char* name;
   const char* unit;
   double (*value)(const CommandSample& sample);
-  bool only_if_any = false;  ///< no record where all samples are zero
+  bool only_if_any = false;  ///< omit the record if all samples are zero
 };
 
 constexpr std::array<CommandMetric, 9> kMetrics{{
@@ -83,8 +83,7 @@ void note_steal(const CommandTrack& track, Notes& notes) {
   }
 }
 
-/// The kernel counts what this program occupied when it started the command: a peak at that floor is an upper
-/// bound.
+/// The kernel counts this program's memory at the start, so a peak at that floor is an upper bound.
 bool peak_is_ours(const CommandTrack& track) {
   return std::ranges::any_of(track.samples, [&](const CommandSample& sample) {
     return sample.peak_rss_bytes <= track.peak_rss_floor_bytes;
@@ -119,8 +118,7 @@ Record base_record(const CommandTrack& track, const CommandGroup& group,
   return record;
 }
 
-/// `values` of all samples as those of one process: each run is a process of its own, but which of them
-/// resemble each other is told by their order.
+/// One process, although each run is one, to keep the order.
 void set_values(Record& record, const CommandTrack& track, std::vector<double> values) {
   ProcessSamples samples;
   samples.iterations = 1;
@@ -164,7 +162,7 @@ void append_metrics(const Record& base, const CommandTrack& track, std::vector<R
   }
 }
 
-/// Only of events that were counted in every run: samples of fewer could not be paired.
+/// Adds events counted in every run: fewer samples could not be paired.
 void append_counters(const Record& base, const CommandTrack& track, std::vector<Record>& records) {
   for (std::size_t event = 0; event < hardware_events().size(); ++event) {
     std::vector<double> values;
@@ -194,7 +192,6 @@ Record empty_record(Record record, const CommandTrack& track) {
 constexpr const char* kCommands = "commands";
 constexpr const char* kSamples = "samples";
 
-/// The records of one command, by metric.
 struct CommandRow {
   const Record* latency = nullptr;
   std::map<std::string, const Record*> metrics;
@@ -205,7 +202,6 @@ struct CommandRow {
   }
 };
 
-/// Each command's records begin with its latency.
 std::vector<CommandRow> command_rows(const std::vector<Record>& records) {
   std::vector<CommandRow> rows;
   for (const Record& record : records) {
@@ -228,11 +224,10 @@ std::string time_text(const CommandRow& row, const char* metric) {
 std::string count_text(const CommandRow& row, const char* metric) {
   const auto count = row.value(metric);
   if (!count) return "";
-  // A median of counts is whole or a half, and three digits of a small one are all of it.
+  // Median of counts: whole or half, so small ones are exact.
   return *count < 1e5 ? fmt::format("{:g}", *count) : format_number(*count);
 }
 
-/// "≤ 8 MiB" where the kernel counted what headroom occupied, and the command took no more.
 std::string peak_text(const CommandRow& row) {
   const auto found = row.metrics.find("peak_memory");
   if (found == row.metrics.end()) return "";
@@ -268,7 +263,6 @@ Tone verdict_tone(const Comparison& comparison) {
   return comparison.verdict == Verdict::kImprovement ? Tone::kGood : Tone::kPlain;
 }
 
-/// "1.031 x the time of sort a (95 % interval 1.025 to 1.037): slower".
 std::string ratio_line(const Comparison& comparison) {
   if (!comparison.ratio) return "";
   const RatioEstimate& ratio = *comparison.ratio;
@@ -279,7 +273,6 @@ std::string ratio_line(const Comparison& comparison) {
                      interval, verdict_text(comparison));
 }
 
-/// "1.20e+09 instructions, 9.01e+08 cycles (1.33 a cycle), …"; empty where nothing was counted.
 std::string counter_line(const CommandRow& row) {
   constexpr std::array<std::pair<const char*, const char*>, 4> kCounters{
       {{"instructions", "instructions"},
@@ -320,7 +313,6 @@ void add_row(Table& table, const CommandRow& row, std::span<const Comparison> co
   }
 }
 
-/// Comparisons that are told one by one in the answer.
 constexpr std::size_t kToldOneByOne = 3;
 
 void answer_comparisons(Sheet& sheet, std::span<const Comparison> comparisons) {
@@ -349,15 +341,13 @@ void answer_comparisons(Sheet& sheet, std::span<const Comparison> comparisons) {
     sheet.answer("furthest apart: " + title_of(*most->test) + ": " + ratio_line(*most), verdict_tone(*most));
 }
 
-/// Of commands that are compared with nothing: the one, or the one that takes longest.
 void answer_times(Sheet& sheet, const std::vector<const Record*>& measured) {
   if (measured.empty()) return;
   const Record& longest =
       **std::ranges::max_element(measured, {}, [](const Record* record) { return record->metric.value; });
   const std::string value = value_text(longest.metric.value, longest.metric.unit, longest.metric.name);
   const std::string spread = longest.interval ? " ±" + spread_text(longest) : ", without an interval";
-  const std::string runs =
-      "median of " + counted(sample_count(longest), "run");
+  const std::string runs = "median of " + counted(sample_count(longest), "run");
   const std::string lead = measured.size() == 1 ? "" : fmt::format("of {} commands ", measured.size());
   sheet.answer(fmt::format("{}{} takes {}{}{} ({})", lead, title_of(longest),
                            measured.size() == 1 ? "" : "longest: ", value, spread, runs));
@@ -406,7 +396,6 @@ struct JsonMembers<CommandSample> {
                                      sparse("counters", &S::counters)};
 };
 
-/// What the records of a command say of it.
 template <>
 struct JsonMembers<PlannedCommand> {
   using P = PlannedCommand;
@@ -414,7 +403,6 @@ struct JsonMembers<PlannedCommand> {
                                      required("line", &P::line), required("parameters", &P::parameters)};
 };
 
-/// All of it but its samples, which have lines of their own.
 template <>
 struct JsonMembers<CommandTrack> {
   using T = CommandTrack;
@@ -480,7 +468,7 @@ Table command_table(const std::vector<Record>& records, std::span<const Comparis
 }
 
 std::string command_legend(const std::vector<Record>& records) {
-  // What the table says already.
+  // The table shows these.
   constexpr std::array kMarked{NoteKind::kSteal, NoteKind::kWarmUp, NoteKind::kTimeCap,
                                NoteKind::kBusy,  NoteKind::kQuota,  NoteKind::kAsManyAsAsked};
   NoiseMarks marks;
@@ -516,7 +504,7 @@ Sheet command_sheet(const std::vector<Record>& records, std::span<const Comparis
   answer_comparisons(sheet, comparisons);
   if (comparisons.empty()) answer_times(sheet, measured);
   answer_doubts(sheet, measured, "commands");
-  // What the answer tells of each command the rows need not tell again.
+  // Do not repeat ratios that the answer lists.
   const bool is_told = comparisons.size() <= kToldOneByOne;
   return sheet.table(command_table(records, is_told ? std::span<const Comparison>() : comparisons))
       .notes(command_legend(records));

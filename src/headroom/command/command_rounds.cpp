@@ -16,10 +16,9 @@ namespace {
 constexpr const char* kPaddingName = "HEADROOM_PADDING";
 constexpr std::size_t kMaxPadding = 4096;
 constexpr std::size_t kShownSamples = 31;
-/// Steal time is counted in steps of 10 ms, and reading it takes tens of microseconds.
+/// Resolution of 10 ms; reading takes tens of microseconds.
 constexpr double kNoiseNs = 5e6;
 constexpr std::size_t kFewestForInterval = 6;
-/// From here on a decision does not wait for more rounds.
 constexpr std::size_t kFewestWhereLong = 10;
 constexpr double kLongNs = 10e9;
 
@@ -31,13 +30,12 @@ CommandSpec hook_spec(const CommandTrack& track, const std::string& line) {
   return spec;
 }
 
-/// A rule whose goal an interval that holds both 1 and an edge of the margin cannot reach.
+/// An interval that holds 1 and an edge of the margin cannot reach this goal.
 StopRule deciding_rule(StopRule rule, double margin) {
   if (margin > 0) rule.precision = std::min(rule.precision, margin / 2);
   return rule;
 }
 
-/// What one run counts as: minus the signal's number where one ended it.
 int exit_code_of(const ExitStatus& status) {
   return status.signalled ? -status.code : status.code;
 }
@@ -125,7 +123,7 @@ void CommandRounds::cleanup_all() {
     if (settings_.is_hurried()) break;
     const std::string& line = track.planned.cleanup;
     if (line.empty() || !done.insert(line).second) continue;
-    // A failure does not touch what was measured before.
+    // A failing cleanup does not invalidate samples.
     const Outcome measured = std::exchange(track.outcome, {});
     run_hook(track, {"cleanup", line}, settings_.is_hurried);
     if (!track.alive()) track.notes.push_back(track.outcome.reason);
@@ -228,7 +226,6 @@ bool CommandRounds::run_hook(CommandTrack& track, const Hook& hook, const std::f
     failure = error.what();
   }
   watch_noise();
-  // The failure that came first is the one to tell of.
   if (!failure.empty() && track.alive()) {
     track.outcome = {Outcome::Kind::kFailed, fmt::format("--{} failed: {}", hook.name, failure)};
   }
@@ -238,8 +235,7 @@ bool CommandRounds::run_hook(CommandTrack& track, const Hook& hook, const std::f
 bool CommandRounds::should_end() {
   progress_.elapsed_ns = settings_.now_ns() - started_ns_;
   StopState state{round_, progress_.elapsed_ns, std::nullopt};
-  // Estimates cost more as samples add up: worth their time at every eighth more, not at every one.
-  // A cap ends sampling only after a look, or a goal that is met would not be told.
+  // Estimates cost more as samples add up: renew after every eighth more. A cap needs a last look.
   if (round_ >= next_look_ || is_late() || should_stop(settings_.stop, state)) {
     next_look_ = round_ + std::max<std::size_t>(1, round_ / 8);
     state.relative_half_width = worst_half_width();
@@ -251,7 +247,7 @@ bool CommandRounds::should_end() {
     return true;
   }
   if (!reason) return false;
-  // Warm-up may have left too few samples for an interval: then up to as many rounds again.
+  // If warm-up left too few samples, allow as many rounds again.
   const bool too_few = !progress_.half_width && settings_.min_rounds >= kFewestForInterval;
   if (*reason == StopReason::kMaxTime && round_ < settings_.min_rounds * (too_few ? 2 : 1)) return false;
   group_.stop = *reason;
@@ -269,15 +265,13 @@ std::optional<StopReason> CommandRounds::reason_to_end(const StopState& state) {
   return asked;
 }
 
-/// Commands that take seconds do not wait for as many rounds as an interval of times should have: what was
-/// decided may be looked at after any round.
+/// Slow commands may stop after any round once decided.
 bool CommandRounds::is_long_decided(const StopState& state) const {
   return settings_.margin > 0 && state.samples >= kFewestWhereLong && state.elapsed_ns >= kLongNs &&
          state.relative_half_width && *state.relative_half_width <= settings_.stop.precision &&
          !compared().empty() && decided();
 }
 
-/// Those that are held against the first.
 std::vector<const CommandTrack*> CommandRounds::compared() const {
   std::vector<const CommandTrack*> others;
   if (!group_.commands.front().alive()) return others;
@@ -329,7 +323,6 @@ void CommandRounds::announce(const std::string& command) {
   progress_.elapsed_ns = settings_.now_ns() - started_ns_;
   const auto& samples = group_.commands.front().samples;
   std::vector<double> values;
-  // Of the last few: what it shows follows the samples, and costs the same after thousands of them.
   for (const CommandSample& sample : std::span(samples).last(std::min(samples.size(), kShownSamples))) {
     values.push_back(sample.wall_ns);
   }

@@ -55,7 +55,7 @@ void take_usage(const rusage& usage, CommandResult& result) {
   result.involuntary_switches = usage.ru_nivcsw;
 }
 
-/// INT first, as Ctrl-C would have sent it, so that the command may tidy up in its own way.
+/// INT first, as from Ctrl-C, so that the command can clean up.
 ExitStatus interrupt(Child& child, std::chrono::milliseconds grace) {
   child.signal_group(SIGINT);
   if (const auto status = child.wait(grace)) return *status;
@@ -84,7 +84,6 @@ bool is_number(const std::string& name) {
   return !name.empty() && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Whether one of the assignments in the text of /proc/PID/environ is this one.
 bool has(const std::string& environment, const std::string& assignment) {
   return ('\0' + environment).find('\0' + assignment + '\0') != std::string::npos;
 }
@@ -99,7 +98,7 @@ double number_of(std::string_view text, const std::string& what) {
   return *value;
 }
 
-/// A POSIX extended regular expression: its matcher needs no more stack for a longer line.
+/// POSIX: matching long lines needs no more stack.
 class Expression {
  public:
   explicit Expression(const std::string& text) {
@@ -114,7 +113,6 @@ class Expression {
   Expression& operator=(const Expression&) = delete;
 
   std::size_t groups() const { return compiled_.re_nsub; }
-  /// What the first group holds in the line, the whole match where there is no group.
   std::optional<std::string> find(const std::string& line) const {
     std::array<regmatch_t, 2> matches{};
     if (::regexec(&compiled_, line.c_str(), matches.size(), matches.data(), 0) != 0) return std::nullopt;
@@ -258,7 +256,7 @@ ChildCounters::ChildCounters(std::span<const CounterEvent> events) {
     Descriptor file = open_event(event, user_space_);
     if (!file.is_open() && !user_space_ && (errno == EACCES || errno == EPERM)) {
       file = open_event(event, true);
-      // All of them or none: a share of one in another must mean something.
+      // All or none, so that ratios of counts make sense.
       user_space_ = file.is_open();
     }
     if (!file.is_open() && absence_.empty()) absence_ = perf_event_absence(errno);
@@ -271,7 +269,7 @@ bool ChildCounters::any() const {
 }
 
 void ChildCounters::start() {
-  // Anew for each program: the kernel may hand a parent's events on to its child, and they end with it.
+  // Reopen: a parent's events may move on to its child, and end with it.
   for (Counter& counter : counters_) {
     if (counter.available) counter.file = open_event(counter.event, user_space_);
   }
@@ -309,7 +307,7 @@ std::string LeftRunning::note(std::size_t command) const {
   std::error_code error;
   for (fs::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
     const fs::path& process = entry->path();
-    // Of one that has ended and waits to be reaped the environment is empty.
+    // Zombies have an empty environment.
     if (!is_number(process.filename()) || !has(text_of_file(process / "environ"), name + "=" + value))
       continue;
     found.push_back(
@@ -347,7 +345,7 @@ void check_metric(const MetricSource& source) {
     }
   }
   if (source.from != From::kJson) return;
-  json_at(Json(), source.key);  // which refuses what is none
+  json_at(Json(), source.key);  // throws for an invalid pointer
 }
 
 double read_metric(const MetricSource& source, const CommandResult& result, const MetricDocument& document) {

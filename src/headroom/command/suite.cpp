@@ -18,7 +18,6 @@ namespace headroom {
 
 using Texts = std::vector<std::string>;
 
-/// One table of the file with what its errors need.
 class SuiteTable {
  public:
   SuiteTable(const toml::table& table, const std::string& source) : table_(table), source_(source) {}
@@ -29,7 +28,7 @@ class SuiteTable {
   [[noreturn]] void refuse(const char* key, const std::string& what) const {
     refuse(table_.contains(key) ? table_.get(key)->source() : table_.source(), what);
   }
-  /// An Error of `body` gets the place of the key.
+  /// Adds the location to an Error.
   template <typename Body>
   auto at(const toml::node& node, Body&& body) const {
     try {
@@ -73,7 +72,7 @@ class SuiteTable {
     if (value < 1) refuse(key, fmt::format("'{}' is not a whole number above 0", key));
     return value;
   }
-  /// The strings of an array; `judge` may throw Error about one of them, and gets its place.
+  /// Adds the location to an Error of `judge`.
   Texts texts(const char* key, const std::function<void(const std::string&)>& judge = {}) const {
     const toml::node* node = table_.get(key);
     return node == nullptr ? Texts{} : texts_of(*node, in_quotes(key), judge);
@@ -131,14 +130,13 @@ const std::vector<std::string>& arguments_of(const SuiteOption& option, const st
               join(values, ", "));
 }
 
-/// The option that the whole of an argument names, or nullptr.
 const SuiteOption* option_of_argument(const Suite& suite, std::string_view argument) {
   const auto found = std::ranges::find_if(
       suite.options, [&](const SuiteOption& option) { return "{" + option.name + "}" == argument; });
   return found == suite.options.end() ? nullptr : &*found;
 }
 
-/// Why the check of a suite fails; empty where it does not.
+/// Empty if it passes.
 std::string check_failure(const std::vector<std::string>& arguments) {
   CommandSpec spec;
   spec.arguments = arguments;
@@ -160,10 +158,9 @@ void judge_placeholders(const std::string& text, const Texts& known) {
   }
 }
 
-/// Those of all the keys of options that a command may use, and what may stand in other texts of the suite.
 struct KnownNames {
   Texts all;      ///< while the command runs
-  Texts at_rest;  ///< before anything runs
+  Texts at_rest;  ///< before the command runs
 };
 
 SuiteOption parse_option(const std::string& name, const SuiteTable& table, const KnownNames& known) {
@@ -221,7 +218,6 @@ MetricSource parse_metric_table(const SuiteTable& table) {
   return metric;
 }
 
-/// Reads the file into a Suite, in the order in which later parts need earlier ones.
 class SuiteReader {
  public:
   SuiteReader(const SuiteTable& file, Suite& suite) : file_(file), suite_(suite) {}
