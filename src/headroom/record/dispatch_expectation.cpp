@@ -19,7 +19,6 @@ namespace {
 const std::vector<std::string> kExpectationKeys{"op",    "metric", "mesh",      "placements", "shape",
                                                 "dtype", "us",     "tolerance", "note"};
 
-/// The text of a key; empty where it is absent.
 std::string expected_text(const toml::table& table, const char* key, const std::string& source) {
   const toml::node* node = table.get(key);
   if (node == nullptr) return {};

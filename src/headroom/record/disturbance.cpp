@@ -10,7 +10,6 @@
 namespace headroom {
 namespace {
 
-/// Returns the share of samples that `count` counts in a column of each process.
 template <typename Column, typename Count>
 double share(const Record& record, Column ProcessSamples::*column, const Count& count) {
   std::size_t samples = 0, hit = 0;
@@ -21,8 +20,7 @@ double share(const Record& record, Column ProcessSamples::*column, const Count& 
   return samples == 0 ? 0 : static_cast<double>(hit) / static_cast<double>(samples);
 }
 
-/// Whether preempted samples differ from the rest in their median, if the rest is large enough to compare.
-/// Preemption by a kernel thread for microseconds does not matter.
+/// Whether the median of preempted samples differs from the rest's, if comparable.
 bool preemption_shows(const Record& record) {
   constexpr std::size_t kEnough = 5;
   constexpr double kShows = 0.01;
@@ -56,7 +54,7 @@ std::vector<std::string> troubles_of(const Record& record) {
   const Disturbance found = disturbance_of(record);
   std::vector<std::string> troubles;
   if (record.busy_cpus > 0) troubles.emplace_back("busy with other programs");
-  // A command is always preempted now and then; a kernel's sample lasts only milliseconds.
+  // Commands are always preempted now and then; a kernel's sample lasts milliseconds.
   const bool is_short = record.instrument != Instrument::kCommands;
   if (is_short && found.preempted > kPreemptedShare && preemption_shows(record))
     troubles.emplace_back("preempted by the kernel");

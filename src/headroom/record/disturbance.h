@@ -8,14 +8,13 @@
 
 namespace headroom {
 
-/// Share of samples from which a disturbance can move the interval of the median. Below it, steal time
-/// (nearly every run in a virtual machine) and short power caps are normal.
+/// Share of samples from which a disturbance can move the median's interval. Less steal time and short power
+/// caps are normal.
 inline constexpr double kDisturbedShare = 0.1;
-/// Share of preempted samples that is normal on any machine. A higher share matters only if the median of the
-/// preempted samples differs by 1 % from that of the others, or hardly any others are left.
+/// Normal share of preempted samples. A higher one matters only if their median differs by 1 % from the
+/// others', or hardly any others are left.
 inline constexpr double kPreemptedShare = 0.2;
 
-/// Shares of all samples, warm-up included, in which the program was held up.
 struct Disturbance {
   double stolen = 0;     ///< the hypervisor ran another virtual machine
   double preempted = 0;  ///< the kernel preempted the program
@@ -23,8 +22,8 @@ struct Disturbance {
 };
 Disturbance disturbance_of(const Record& record);
 
-/// Returns the record's own reasons to distrust its numbers: other programs running, preemption, steal time,
-/// lowered clocks, a CPU quota. Each is a few words that follow "was": "busy with other programs".
+/// Returns reasons to distrust the record (load, preemption, steal time, clocks, CPU quota) as phrases that
+/// follow "was".
 std::vector<std::string> troubles_of(const Record& record);
 
 }  // namespace headroom

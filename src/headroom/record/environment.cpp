@@ -39,7 +39,7 @@ void add_blas(Environment& environment, const BlasLibrary& blas, const std::stri
 }
 
 std::string reference_blas_text(std::span<const Record> records) {
-  std::map<std::string, std::string> files;  // by runner
+  std::map<std::string, std::string> files;
   for (const Record& record : records) {
     if (!record.environment) continue;
     for (const auto& [key, dependency] : record.environment->dependencies) {

@@ -15,7 +15,7 @@ namespace headroom {
 struct BlasLibrary;
 struct Record;
 
-/// The machine and the software of a set of records. All records of a run share one.
+/// Machine and software of a set of records, shared by all records of a run.
 struct Environment {
   // Defined in record.cpp, to compile them once.
   Environment();
@@ -25,7 +25,7 @@ struct Environment {
   Environment& operator=(Environment&& other) noexcept;
   ~Environment();
 
-  struct Runner {  ///< a machine, as `runners` in OSS v3
+  struct Runner {
     std::string name, type, cpu_info;
     std::uint32_t cpu_count = 0;
     std::string mem_info;
@@ -35,20 +35,20 @@ struct Environment {
     std::string gpu_mem_info;
     std::uint32_t avail_gpu_mem_in_gb = 0;
     std::map<std::string, std::string> extra_info;
-    std::vector<std::int64_t> cache_bytes{};  ///< data caches of a core by level, smallest first
-    std::int64_t gpu_l2_bytes = 0;            ///< 0: unknown
+    std::vector<std::int64_t> cache_bytes{};  ///< data caches of a core, smallest first
+    std::int64_t gpu_l2_bytes = 0;
   };
-  struct Dependency {  ///< as `dependencies` in OSS v3
+  struct Dependency {
     std::string repo, branch, sha, version;
     std::map<std::string, std::string> extra_info;
   };
 
-  std::uint64_t timestamp = 0;  ///< seconds since 1970
-  std::string session;          ///< random for each run of a program; empty in other tools' files
+  std::uint64_t timestamp = 0;  ///< Unix time in seconds
+  std::string session;          ///< random per run of a program; empty in other tools' files
   std::string fingerprint;      ///< of the machine; results may be pooled only if equal
-  std::string governor;         ///< CPU frequency governor, empty if the kernel does not report it
+  std::string governor;
   std::string headroom_version;
-  std::string git_sha, git_branch, git_repo;  ///< of the working directory, empty outside git
+  std::string git_sha, git_branch, git_repo;
   std::vector<std::string> command;
   std::vector<Runner> machines;
   std::map<std::string, Dependency> dependencies;
@@ -56,8 +56,7 @@ struct Environment {
   InstrumentOptions options{};
 };
 
-/// Calls facts.add(name, value) for the versions and revisions of the dependencies, then for the git
-/// repository, branch and revision. Values may be empty.
+/// Calls facts.add(name, value) for versions and revisions of dependencies and git repository.
 template <typename Facts>
 void add_sources(Facts& facts, const Environment& environment) {
   for (const auto& [name, dependency] : environment.dependencies) {
@@ -69,15 +68,12 @@ void add_sources(Facts& facts, const Environment& environment) {
   facts.add("git revision", environment.git_sha);
 }
 
-/// Says in the options, and for readers in extra_info, that nothing counts instructions.
 void set_no_counters(Environment& environment, const std::string& why);
 
-/// Adds `blas` to the dependencies as "BLAS", or as "BLAS of RUNNER" if another runner uses a different one.
-/// Its extra_info holds `name`, `file` and `runner`.
+/// Adds `blas` to the dependencies as "BLAS", or "BLAS of RUNNER" if another runner uses a different one.
 void add_blas(Environment& environment, const BlasLibrary& blas, const std::string& runner);
 
-/// Returns one line, with advice, for each runner that measured on netlib's reference BLAS; empty if none
-/// did.
+/// Returns a warning with advice for each runner that used netlib's reference BLAS; may be empty.
 std::string reference_blas_text(std::span<const Record> records);
 
 }  // namespace headroom

@@ -20,22 +20,20 @@
 
 namespace headroom {
 
-// To add a format: formats/NAME.cpp, which defines it, a name here and one in all_formats().
+// To add a format: define it in formats/NAME.cpp, and name it here and in all_formats().
 Format headroom_json_format(), oss_v3_format(), seed_csv_format(), seed_jsonl_format(), ddp_report_format(),
     nvbench_format(), google_benchmark_format(), hyperfine_format(), pytest_benchmark_format(),
     llama_bench_format();
 
 namespace {
 
-/// Returns the first line for a message, at most 60 bytes of it.
 std::string first_line(std::string_view text) {
   constexpr std::size_t kLongest = 60;
   const std::string line(trimmed(text.substr(0, std::min(text.find('\n'), kLongest))));
   return text.find('\n') > kLongest ? line + "..." : line;
 }
 
-/// Returns the format of a plain file that can be read in pieces, by its first bytes; nullptr if there is
-/// none, or if read() has to report the error.
+/// Reads the first bytes.
 const Format* format_by_head(const std::filesystem::path& path) {
   constexpr std::size_t kHead = std::size_t{64} << 10;
   std::error_code ignored;
@@ -52,8 +50,7 @@ const Format* format_by_head(const std::filesystem::path& path) {
   return nullptr;
 }
 
-/// Gives the cases of one run that have the same name names of their own: "make", "make (2)". A case ends
-/// where one of its metrics comes again.
+/// Numbers cases of equal name: "make", "make (2)". A repeated metric starts a new case.
 void number_equal_cases(std::vector<Record>& records) {
   struct Case {
     std::size_t number = 1;
@@ -66,7 +63,7 @@ void number_equal_cases(std::vector<Record>& records) {
     return a->runner == b->runner && same_case(*a, *b);
   };
   std::unordered_map<const Record*, Case, decltype(hash), decltype(same)> cases;
-  std::unordered_map<std::size_t, std::size_t> numbers;  // of the records of second and later cases
+  std::unordered_map<std::size_t, std::size_t> numbers;  // by record index
   for (std::size_t i = 0; i < records.size(); ++i) {
     Case& known = cases[&records[i]];
     const std::string_view metric = records[i].metric.name;
@@ -90,7 +87,7 @@ void number_equal_cases(std::vector<Record>& records) {
   }
 }
 
-/// Only our own files say which instrument made a record.
+/// Only headroom files name the instrument.
 void name_instruments(std::vector<Record>& records, const Format& format) {
   if (format.name == std::string_view("headroom-json")) return;
   for (Record& record : records) {
@@ -106,8 +103,7 @@ std::vector<Record> read_as(const Format& format, const PaddedText& text, const 
   return records;
 }
 
-/// Reads text as a format that the user names. Throws Error with the format and, if the content looks like
-/// another one, that.
+/// Throws Error naming the format, and a better one if the content looks like it.
 std::vector<Record> read_forced(const Format& format, const PaddedText& text, const std::string& source) {
   if (format.read == nullptr) {
     throw Error("the format " + in_quotes(format.name) +
@@ -123,7 +119,7 @@ std::vector<Record> read_forced(const Format& format, const PaddedText& text, co
   }
 }
 
-/// Throws Error if JSON of a known format begins below other text: a line that the benchmark logged.
+/// Throws Error if log lines precede JSON of a known format.
 void refuse_text_before_json(std::string_view text, const std::string& source) {
   constexpr std::size_t kHead = std::size_t{64} << 10, kMostTries = 16;
   if (is_json(text)) return;

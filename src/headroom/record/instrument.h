@@ -11,7 +11,7 @@
 
 namespace headroom {
 
-/// What made a record. Decides how it is shown.
+/// Source of a record; selects its view.
 enum class Instrument : std::uint8_t {
   kRun,          ///< `run` and `machine`
   kCommands,     ///< `ab` and `time`
@@ -25,21 +25,20 @@ enum class Instrument : std::uint8_t {
 
 const char* to_string(Instrument instrument);
 
-/// What the hardware counters of a run count.
 enum class CounterScope { kUnknown, kAll, kUserSpace, kNone };
 
 const char* to_string(CounterScope scope);
 
-/// The options and results of a run that its records need to be shown again.
+/// Options and results of a run that its views need.
 struct InstrumentOptions {
-  bool per_rank = false;                            ///< show the medians of each rank
-  std::optional<double> margin{};                   ///< of the verdicts of `ab`, as a share
+  bool per_rank = false;
+  std::optional<double> margin{};                   ///< of `ab` verdicts, as a share
   CounterScope counters = CounterScope::kUnknown;   ///< of `ab` and `time`
-  std::string no_counters{};                        ///< why, with kNone
+  std::string no_counters{};                        ///< reason for kNone
   std::vector<DispatchExpectation> expectations{};  ///< of `dispatch`
-  Json cache_run{};                                 ///< of `cache`, as cache_run_json(); null: none
-  std::vector<std::string> traces{};                ///< of `trace`: files and folders that it read
-  bool writes_file = false;                         ///< of `trace`: it wrote a file beside its tables
+  Json cache_run{};                                 ///< of `cache`: cache_run_json(), or null
+  std::vector<std::string> traces{};                ///< of `trace`: files and folders read
+  bool writes_file = false;                         ///< of `trace`: it wrote a file, too
 
   bool operator==(const InstrumentOptions&) const = default;
 };

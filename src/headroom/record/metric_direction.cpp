@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 34> kGood{
     "hitrate",    "utilization", "utilisation", "occupancy", "efficiency",  "accuracy", "pass",
     "passed",     "success",     "successes",   "score",     "compression", "overlap"};
 
-/// Better lower even per second.
+/// Lower is better, even per second.
 constexpr std::array<std::string_view, 49> kFaults{
     "miss",        "misses",     "missrate",   "error",      "errors",      "failure",       "failures",
     "failed",      "fault",      "faults",     "stall",      "stalls",      "stalled",       "drop",
@@ -47,7 +47,7 @@ bool is_in(Words words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-/// Whether it is "flops" or "ops" with a prefix of the unit: "gflops", "mops".
+/// Matches "gflops", "mops".
 bool is_prefixed_rate(std::string_view word) {
   constexpr std::string_view kPrefixes = "kmgtpe";
   if (word.size() < 2 || kPrefixes.find(word[0]) == std::string_view::npos) return false;
@@ -77,7 +77,7 @@ bool is_upper(char c) {
   return std::isupper(static_cast<unsigned char>(c)) != 0;
 }
 
-/// Appends the words of "HitRate" or "MBPerSec"; a whole that is known ("GFLOPs") stays one.
+/// Splits "HitRate" and "MBPerSec"; known words ("GFLOPs") stay whole.
 void append_words(std::vector<std::string>& words, std::string_view text) {
   if (const std::string whole = lowered(text); is_known(whole)) {
     words.push_back(whole);
@@ -95,7 +95,7 @@ void append_words(std::vector<std::string>& words, std::string_view text) {
   words.push_back(lowered(text.substr(begin)));
 }
 
-/// The words in order; a slash is the word "per".
+/// Splits into words; a slash is "per".
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < text.size();) {
@@ -111,7 +111,6 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-/// Returns the place of the "per" of "per second", or nothing.
 std::optional<std::size_t> rate_at(const std::vector<std::string>& words) {
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     if (words[i] == "per" && (is_in(kTimes, words[i + 1]) || words[i + 1] == "cycle")) return i;
@@ -121,7 +120,7 @@ std::optional<std::size_t> rate_at(const std::vector<std::string>& words) {
 
 std::optional<Direction> direction_of(const std::vector<std::string>& words) {
   const auto rate = rate_at(words);
-  // What follows "per" divides: "bytes per operation" are bytes.
+  // Words after "per" divide: "bytes per operation" are bytes.
   const auto per = std::ranges::find(words, "per");
   const auto end = rate ? words.begin() + static_cast<std::ptrdiff_t>(*rate) : per;
   for (const std::string& word : std::ranges::subrange(words.begin(), end) | std::views::reverse) {

@@ -15,10 +15,10 @@ struct NoiseSeries::Columns {
 
 namespace {
 
-/// Fewest values for which a column takes over a large buffer.
+/// Fewest values for which a column takes over the buffer.
 constexpr std::size_t kManyValues = std::size_t{1} << 17;
 
-/// Compares bits: NaN equals itself, 0 differs from -0.
+/// NaN equals itself; 0 differs from -0.
 template <typename Field>
 bool same_bits(const Field& a, const Field& b) {
   return std::memcmp(&a, &b, sizeof(Field)) == 0;
@@ -52,7 +52,7 @@ NoiseSeries& NoiseSeries::operator=(NoiseSeries other) noexcept {
 }
 NoiseSeries::~NoiseSeries() = default;
 
-/// Returns the values of a column that is not constant, or nullptr.
+/// nullptr if constant.
 template <typename Field>
 const std::vector<Field>* NoiseSeries::differing(Field SampleNoise::*field) const {
   if (!columns_) return nullptr;
@@ -145,7 +145,7 @@ bool NoiseSeries::has_own(Column Columns::*column) const {
   return columns_ && !((*columns_).*column).empty();
 }
 
-/// Returns the column's own values, one for each sample.
+/// Expands a constant column.
 template <typename Field>
 std::vector<Field>& NoiseSeries::own(Field SampleNoise::*field, std::vector<Field> Columns::*column) {
   if (!columns_) columns_ = std::make_unique<Columns>();

@@ -9,17 +9,16 @@
 
 namespace headroom {
 
-/// Kernel counters for one sample. Zero if not reported.
+/// Kernel counters for a sample; 0 if not reported.
 struct SampleNoise {
-  double steal_ms = 0;                     ///< time given to other virtual machines, summed over all CPUs
-  std::uint32_t involuntary_switches = 0;  ///< of the runner's threads
-  std::uint32_t page_faults = 0;           ///< minor and major
+  double steal_ms = 0;  ///< summed over all CPUs
+  std::uint32_t involuntary_switches = 0;
+  std::uint32_t page_faults = 0;  ///< minor and major
   double frequency_mhz = 0;
-  double placement_ns = 0;  ///< core-to-core latency of the threads in this round
+  double placement_ns = 0;  ///< core-to-core latency of the threads
 };
 
-/// Kernel counters for the samples of a process, stored by column. A constant column is stored once, which
-/// halves the memory of a large record from a quiet machine.
+/// Kernel counters of a process, by column. Stores constant columns once, which halves large records.
 class NoiseSeries {
  public:
   NoiseSeries() noexcept;
@@ -30,26 +29,22 @@ class NoiseSeries {
 
   std::size_t size() const { return count_; }
   bool empty() const { return count_ == 0; }
-  /// `index` below size().
   SampleNoise operator[](std::size_t index) const;
   template <typename Field>
   Field value(std::size_t index, Field SampleNoise::*field) const;
-  /// Counts the samples with a value above 0.
   template <typename Field>
   std::size_t count_positive(Field SampleNoise::*field) const;
 
   void push_back(const SampleNoise& noise);
   void append(const NoiseSeries& other);
   void set(std::size_t index, const SampleNoise& noise);
-  /// New samples are zero.
   void resize(std::size_t count);
-  /// Replaces a column by `values`, and grows to at least their size. A buffer with constant or few values
-  /// keeps its memory.
+  /// Replaces a column and grows to its size. The buffer keeps its memory if values are constant or few.
   template <typename Field>
   void set_column(Field SampleNoise::*field, std::vector<Field>&& values);
 
  private:
-  struct Columns;  // of what differs; the others are empty
+  struct Columns;
 
   template <typename Work>
   void for_each_column(const Work& work);
@@ -61,16 +56,16 @@ class NoiseSeries {
   std::vector<Field>& own(Field SampleNoise::*field, std::vector<Field> Columns::*column);
 
   std::size_t count_ = 0;
-  SampleNoise same_{};  ///< values of the constant columns
+  SampleNoise same_{};  ///< of constant columns
   std::unique_ptr<Columns> columns_;
 };
 
-/// A reason for reduced clocks of a device: a bit of DeviceNoise::throttle. Source: nvmlClocksEventReason* of
-/// NVML (nvmlClocksThrottleReason* in drivers before 535), with the same values.
+/// A reason for reduced clocks: a bit of DeviceNoise::throttle. Source: NVML's nvmlClocksEventReason* (before
+/// driver 535 nvmlClocksThrottleReason*).
 struct ThrottleReason {
   std::uint32_t bit;
   const char* name;
-  bool is_chosen;  ///< requested by a user; does not vary with heat or power
+  bool is_chosen;  ///< requested by a user, independent of heat and power
 };
 
 inline constexpr std::array<ThrottleReason, 8> kThrottleReasons{{
@@ -84,10 +79,9 @@ inline constexpr std::array<ThrottleReason, 8> kThrottleReasons{{
     {0x100, "display clocks", true},
 }};
 
-/// Idle device: no reason to distrust a sample.
 inline constexpr std::uint32_t kDeviceIdle = 0x001;
 
-/// Whether heat, power or hardware reduced the clocks.
+/// Ignores clocks chosen by a user.
 constexpr bool is_throttled(std::uint32_t reasons) {
   for (const ThrottleReason& reason : kThrottleReasons) {
     if (!reason.is_chosen && (reasons & reason.bit) != 0) return true;
@@ -95,9 +89,9 @@ constexpr bool is_throttled(std::uint32_t reasons) {
   return false;
 }
 
-/// Key in Model::extra_info for readers: Record::huge_pages as "100 %".
+/// Key in Model::extra_info: Record::huge_pages as "100 %".
 inline constexpr const char* kHugePagesKey = "huge pages";
-/// Whether a share in huge pages is more than none, as far as it is shown.
+/// Whether a share rounds to at least 1 %.
 constexpr bool has_huge_pages(double share) {
   return share >= 0.005;
 }

@@ -9,34 +9,33 @@
 
 namespace headroom {
 
-/// What a note of a record is about, and its numbers and text.
+/// Subject of a note, with its numbers and text.
 enum class NoteKind {
-  kText,                ///< anything else: the text is the sentence
-  kSteal,               ///< ms that the hypervisor took, of ms
-  kPreempted,           ///< samples with involuntary switches, of samples
-  kPageFaults,          ///< samples with page faults, of samples
-  kCpuClock,            ///< lowest and highest MHz
-  kDeviceClock,         ///< as kCpuClock
-  kDeviceMemoryClock,   ///< as kCpuClock
-  kThrottled,           ///< samples with lowered clocks, of samples; the reasons
-  kPlacement,           ///< lowest and highest ns from core to core
-  kWarmUp,              ///< leading samples that do not count
-  kProcessesDiffer,     ///< processes disagree more than their samples
-  kLimitUnstable,       ///< the quartiles of the limit are far apart
-  kAboveLimit,          ///< share of a limit that held still
-  kAboveUnstableLimit,  ///< share of a limit that did not
-  kOtherPages,          ///< shares in huge pages of its memory and of its limit's; the limit
-  kTimeCap,             ///< stopped before the precision goal
-  kAsManyAsAsked,       ///< StopReason::kMaxSamples does not mean that sampling was capped
-  kBusy,                ///< CPUs at work for other programs, of CPUs; when, and what else shows it
-  kQuota,               ///< s for which a control group's quota held it up, of s
-  kFailedRuns,          ///< runs of a command that failed, of runs; exit code, or negative signal
+  kText,               ///< the text is the sentence
+  kSteal,              ///< stolen ms, total ms
+  kPreempted,          ///< samples with involuntary switches, all samples
+  kPageFaults,         ///< samples with page faults, all samples
+  kCpuClock,           ///< lowest and highest MHz
+  kDeviceClock,        ///< as kCpuClock
+  kDeviceMemoryClock,  ///< as kCpuClock
+  kThrottled,          ///< throttled samples, all samples; reasons
+  kPlacement,          ///< lowest and highest core-to-core ns
+  kWarmUp,
+  kProcessesDiffer,
+  kLimitUnstable,
+  kAboveLimit,          ///< share of a stable limit
+  kAboveUnstableLimit,  ///< share of an unstable limit
+  kOtherPages,          ///< shares in huge pages of the case and its limit; the limit
+  kTimeCap,
+  kAsManyAsAsked,  ///< kMaxSamples was the goal, not a cap
+  kBusy,           ///< busy CPUs, all CPUs; when, and evidence
+  kQuota,          ///< s held up by a cgroup quota, total s
+  kFailedRuns,     ///< failed runs, all runs, exit code or negative signal
 };
 
-/// A noise mark or a warning of a record.
 struct Note {
   NoteKind kind = NoteKind::kText;
-  std::array<double, 3> numbers{};  ///< as NoteKind says; otherwise 0
+  std::array<double, 3> numbers{};
   std::string text{};
 
   Note() = default;
@@ -50,12 +49,11 @@ struct Note {
 
 using Notes = std::vector<Note>;
 
-/// Whether any note is of this kind.
 inline bool has_note(const Notes& notes, NoteKind kind) {
   return std::ranges::find(notes, kind, &Note::kind) != notes.end();
 }
 
-/// Returns the note for a reader: "steal: the hypervisor took 40 ms of 400 ms".
+/// Returns "steal: the hypervisor took 40 ms of 400 ms".
 std::string sentence(const Note& note);
 std::vector<std::string> sentences(const Notes& notes);
 

@@ -18,13 +18,13 @@
 namespace headroom::record_json {
 namespace {
 
-/// Removes the text of that name from the map and returns it; empty if absent.
+/// Empty if absent.
 std::string taken(StringMap& map, const char* key) {
   const auto node = map.extract(key);
   return node.empty() ? std::string() : node.mapped();
 }
 
-/// Parses "0.81 0.93"; empty if one of them is not a number.
+/// Parses "0.81 0.93"; empty if invalid.
 std::vector<double> numbers_of(const std::string& text) {
   std::vector<double> numbers;
   for (const std::string& word : split(text, ' ')) {
@@ -90,7 +90,7 @@ std::optional<LimitPart> part_of(const std::string& text, int threads) {
   return part;
 }
 
-/// `ddp` wrote its bucket size as text: "25 MiB".
+/// Converts "25 MiB" to bucket_size in MiB.
 void take_bucket_size(Record& record) {
   for (auto& [name, value] : record.axes) {
     const std::vector<std::string> words = split(value.text(), ' ');
@@ -101,7 +101,6 @@ void take_bucket_size(Record& record) {
   }
 }
 
-/// Returns the numbers of a sentence in their order.
 std::vector<double> numbers_in(std::string_view sentence) {
   std::vector<double> numbers;
   for (std::size_t at = 0; at < sentence.size();) {
@@ -115,14 +114,13 @@ std::vector<double> numbers_in(std::string_view sentence) {
   return numbers;
 }
 
-/// Returns the text in the outermost parentheses; empty without them.
 std::string in_parentheses(const std::string& sentence) {
   const std::size_t open = sentence.find('('), close = sentence.rfind(')');
   if (open == std::string::npos || close == std::string::npos || close < open) return {};
   return sentence.substr(open + 1, close - open - 1);
 }
 
-/// How a kind of note began in schemas before 4, and how many of its first numbers it had.
+/// First words of a note before schema 4, and its count of leading numbers.
 struct OldSentence {
   const char* begin;
   NoteKind kind;
@@ -150,7 +148,6 @@ constexpr std::array<OldSentence, 18> kOldSentences{{
     {"failed: ", NoteKind::kFailedRuns, 3},
 }};
 
-/// Moves a text of a map into `taken`. Returns whether there was one.
 bool take_text(StringMap& texts, const char* key, std::string& taken) {
   const auto node = texts.extract(key);
   if (node.empty()) return false;
@@ -163,7 +160,7 @@ std::string text_in(const StringMap& texts, const char* key) {
   return found == texts.end() ? std::string() : found->second;
 }
 
-/// Parses "48 KiB, 35.8 MiB"; empty if one of the sizes does not parse.
+/// Parses "48 KiB, 35.8 MiB"; empty if invalid.
 std::vector<std::int64_t> sizes_in(const std::string& text) {
   std::vector<std::int64_t> sizes;
   if (text.empty()) return sizes;
@@ -176,13 +173,12 @@ std::vector<std::int64_t> sizes_in(const std::string& text) {
   return sizes;
 }
 
-/// Parses "98 %" as a share.
 std::optional<double> share_in(const std::string& text) {
   const auto percent = to_number(split(text, ' ').front());
   return percent ? std::optional(*percent / 100) : std::nullopt;
 }
 
-/// "native@native" was only the case itself, "native@native D=1024" one of other axes.
+/// "native@native" meant the same case, "native@native D=1024" other axes.
 void complete_ratio(RatioToOther& ratio) {
   const std::size_t at = ratio.other.find('@');
   if (at == std::string::npos || ratio.other.find('=') != std::string::npos) return;
@@ -197,7 +193,7 @@ void complete_slowest(Record& record) {
   if (rank && *rank >= 0 && share) record.slowest = Record::Slowest{static_cast<std::size_t>(*rank), *share};
 }
 
-/// What schemas 1 and 2 keep as texts.
+/// For schemas 1 and 2.
 void take_members_from_texts(Record& record) {
   if (record.benchmark.name == "ddp") take_bucket_size(record);
   for (const Note& note : record.notes) {
@@ -237,7 +233,7 @@ Note note_of_sentence(const std::string& sentence) {
     note.kind = NoteKind::kAboveUnstableLimit;
   if (note.kind == NoteKind::kFailedRuns && sentence.find("(signal") != std::string::npos)
     note.numbers[2] = -note.numbers[2];
-  // Numbers were rounded when written: what does not come out the same is kept as it was.
+  // Numbers were rounded: keep sentences that do not round-trip.
   return headroom::sentence(note) == sentence ? note : Note(sentence);
 }
 

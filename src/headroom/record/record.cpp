@@ -20,19 +20,18 @@
 namespace headroom {
 namespace {
 
-/// Exact: sizes that are not a short multiple of a unit are in bytes.
+/// Exact: uses bytes if a larger unit would round.
 std::string size_text(std::int64_t bytes) {
   std::string text = format_bytes(static_cast<double>(bytes));
   try {
     if (parse_bytes(text) == bytes) return text;
   } catch (const std::exception&) {
-    // Rounded to a fraction of a byte.
   }
   return fmt::format("{} B", bytes);
 }
 
 std::string axis_identity(const AxisValues::value_type& axis) {
-  // Tools differ in their names of a dtype.
+  // Tools differ in dtype names.
   std::string text = axis.first;
   text += '=';
   if (axis.second.is_text_like_another()) {
@@ -42,13 +41,12 @@ std::string axis_identity(const AxisValues::value_type& axis) {
   return text += axis.first == "dtype" ? torch_dtype(axis.second.text()) : axis.second.text();
 }
 
-/// Returns the part of identity(), a JSON array, before the metric, its last element.
 std::string case_identity(const Record& record) {
   std::vector<std::string> axes;
   axes.reserve(record.axes.size());
   for (const auto& axis : record.axes) axes.push_back(axis_identity(axis));
   std::ranges::sort(axes);
-  // A JSON array separates the parts whatever characters they contain.
+  // A JSON array separates parts with any characters.
   std::string text;
   text.reserve(192);
   text += '[';
@@ -71,13 +69,13 @@ std::string case_identity(const Record& record) {
   return text;
 }
 
-/// is_same_metric() names map to the older one, to continue existing histories.
+/// is_same_metric() names map to the older one, to continue histories.
 const std::string& metric_identity(const Record& record) {
   static const std::string kRate = kFloatRate;
   return is_operation_rate(record.metric.name) ? kRate : record.metric.name;
 }
 
-/// Hashes the text as in identity(), where all bytes that are not UTF-8 are equal.
+/// identity() treats all invalid UTF-8 bytes as equal.
 std::size_t text_hash(const std::string& text) {
   const bool is_ascii =
       std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
@@ -87,7 +85,6 @@ std::size_t text_hash(const std::string& text) {
   return std::hash<std::string_view>()(written);
 }
 
-/// Compares all fields that affect identity(), as written.
 bool written_alike(const Record& a, const Record& b) {
   return a.model.name == b.model.name && a.axes == b.axes && a.benchmark.name == b.benchmark.name &&
          a.benchmark.mode == b.benchmark.mode && a.benchmark.dtype == b.benchmark.dtype &&
@@ -296,7 +293,6 @@ std::string architecture(const Record& record) {
   if (record.device.starts_with("cuda")) return machine.gpu_info;
   const auto arch = machine.extra_info.find("arch");
   if (arch != machine.extra_info.end()) return arch->second;
-  // Python's platform.machine(), as in PyTorch's benchmark: x86_64, aarch64.
   const auto uname = machine.extra_info.find("machine");
   return uname != machine.extra_info.end() ? uname->second : machine.type;
 }
@@ -316,7 +312,7 @@ std::size_t case_hash(const Record& record) {
     add(text_hash(*part));
   add(text_hash(torch_dtype(record.benchmark.dtype)));
   add(static_cast<std::size_t>(record.threads));
-  std::size_t axes = 0;  // in any order
+  std::size_t axes = 0;  // order-independent
   for (const auto& axis : record.axes) axes += text_hash(axis_identity(axis));
   add(axes);
   return hash ^ hash >> 32;

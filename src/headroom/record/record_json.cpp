@@ -29,13 +29,13 @@ bool append(std::string_view token, std::vector<std::uint32_t>& column) {
   return true;
 }
 
-/// Reads numbers, each followed by a comma and at most one space, or by the closing bracket.
+/// Accepts at most one space after a comma.
 template <typename Number>
 const char* take_many(const char* at, const char* end, std::vector<Number>& column) {
   std::string_view last;
   while (at < end) {
     const char* stop = at + last.size();
-    // The kernel often reports the same text for consecutive samples.
+    // Consecutive samples often have equal texts.
     const bool same = !last.empty() && last.size() < static_cast<std::size_t>(end - at) &&
                       std::memcmp(at, last.data(), last.size()) == 0 && (*stop == ',' || *stop == ']');
     if (same) {
@@ -98,7 +98,6 @@ Environment JsonCodec<Environment>::read(const Json& json, const JsonPath& path)
 
 namespace {
 
-/// A kind of note, and the names of its numbers.
 struct NoteForm {
   NoteKind kind;
   const char* name;
@@ -219,8 +218,6 @@ const char* to_string(Look look) {
   return look == Look::kLast ? "last" : "running";
 }
 
-// The parts of a record in the order written.
-
 template <>
 struct JsonNames<StopReason> {
   static constexpr std::array kChoices{StopReason::kNone,        StopReason::kPrecision,
@@ -263,9 +260,8 @@ struct JsonMembers<Record::Metric> {
       sparse("numbers", &M::numbers)};
 };
 
-/// A boolean or a number as such, a size as {"bytes": N}, text as text. Text that looks like a number or a
-/// boolean is read as one, as schemas 1 and 2 have numbers and those before 5 booleans, unless its axis is in
-/// the record's kTextAxes.
+/// A boolean or number as such, a size as {"bytes": N}, text as text. Text that looks like a number or
+/// boolean is read as one, for schemas 1, 2 (numbers) and 1 to 4 (booleans), unless kTextAxes lists its axis.
 template <>
 struct JsonCodec<AxisValue> {
   static Json write(const AxisValue& axis) {
@@ -337,7 +333,7 @@ struct JsonMembers<Limit> {
       sparse("interval", &Limit::interval), sparse("rounds", &Limit::rounds)};
 };
 
-/// Includes the name for readers; schemas 1 and 2 have only that.
+/// The name is for readers; schemas 1 and 2 have only that.
 template <>
 struct JsonCodec<Limit> {
   static Json write(const Limit& limit) {
@@ -392,7 +388,6 @@ struct JsonMembers<Record::Slowest> {
                                      required("share", &Record::Slowest::share)};
 };
 
-/// All members but the samples, the environment, and the sentences of the notes.
 template <>
 struct JsonMembers<Record> {
   static constexpr std::tuple kTable{optional("instrument", &Record::instrument),
@@ -436,7 +431,7 @@ void read_number_column(JsonStream& stream, std::vector<std::uint32_t>& column, 
 namespace headroom::record_json {
 namespace {
 
-/// Names of the axes whose texts look like numbers or booleans. Absent if there are none.
+/// Axes with texts that look like numbers or booleans.
 constexpr const char* kTextAxes = "text_axes";
 
 template <typename Field>
@@ -471,7 +466,7 @@ Json write_process(const ProcessSamples& process) {
   return json;
 }
 
-/// Fewest numbers for a buffer of their own: about a megabyte.
+/// Fewest numbers for a buffer of their own (about 1 MB).
 constexpr std::size_t kLongColumn = std::size_t{1} << 17;
 
 template <typename Field>
@@ -551,8 +546,7 @@ class SamplesReader {
       require_count(read.size, JsonPath(JsonPath(path, read.group), read.name));
   }
 
-  /// Moves the array into a column. A short one is copied to its exact size and the buffer keeps its memory;
-  /// a long one takes the buffer, as a copy would double the memory.
+  /// Copies short columns, to reuse the buffer.
   template <typename Number>
   std::vector<Number> column(std::vector<Number>& buffer, const JsonPath& path) {
     read_number_column(stream_, buffer, path);
@@ -595,7 +589,6 @@ class SamplesReader {
     return wholes_;
   }
 
-  /// A column of noise or device.
   struct ReadColumn {
     const char* group;
     const char* name;
@@ -610,8 +603,7 @@ class SamplesReader {
   std::vector<std::uint32_t> wholes_;
 };
 
-/// Reads the next record of the stream into `record`, which must be new. Returns the index of its
-/// environment.
+/// `record` must be new. Returns its environment's index.
 std::optional<std::size_t> read_into(Record& record, JsonStream& stream, const JsonPath& path) {
   if (stream.peek() != '{') path.refuse("expected an object");
   RecordMembers members(record);
@@ -635,11 +627,9 @@ std::optional<std::size_t> read_into(Record& record, JsonStream& stream, const J
   return environment;
 }
 
-/// Records needed to estimate how many a file has.
 constexpr std::size_t kEnoughToGuess = 100;
 
-/// Reads the records of a file one by one. Builds JSON values only for members that are not plain, never for
-/// samples.
+/// Builds JSON values only for complex members, never for samples.
 class FileReader {
  public:
   FileReader(JsonStream& stream, const std::string& source)
@@ -691,14 +681,13 @@ class FileReader {
     }
   }
 
-  /// Reserves the estimated number of records, if the rest of the file is like the first ones, which took
-  /// `bytes`. Doubling alone would hold most records twice at times.
+  /// Reserves for the whole file, from the `bytes` of the first records: doubling would hold most records
+  /// twice.
   void make_room(std::uint64_t bytes) {
     const std::size_t count = records_.size();
     if (count < kEnoughToGuess || count < records_.capacity() || stream_.size() <= stream_.offset()) return;
     const double left = static_cast<double>(stream_.size() - stream_.offset()) / static_cast<double>(bytes);
     const auto guess = static_cast<std::size_t>((1.01 * left + 1) * static_cast<double>(count));
-    // The rest may differ.
     records_.reserve(std::min(guess, 16 * count));
   }
 
@@ -739,8 +728,7 @@ class FileReader {
   JsonPath root_path_;
   std::vector<std::shared_ptr<const Environment>> environments_;
   std::vector<Record> records_;
-  std::vector<std::optional<std::size_t>>
-      places_;  ///< index of each record's environment, which may follow later in the file
+  std::vector<std::optional<std::size_t>> places_;  ///< environment indices; environments may follow later
   bool has_header_ = false, has_records_ = false;
 };
 
@@ -778,7 +766,7 @@ bool RecordMembers::take(JsonStream& stream, std::string_view key) {
       ++place;
       return false;
     }
-    // Of duplicate members the last counts.
+    // The last of duplicate members counts.
     if (taken_[place]) std::invoke(member.get, record_) = std::invoke(member.get, Record());
     taken = stream.take_plainly([&](JsonCursor& cursor) { return member.take(cursor, record_); });
     if (!taken) std::invoke(member.get, record_) = std::invoke(member.get, Record());
@@ -800,13 +788,13 @@ void RecordMembers::finish(const Json& rest, const JsonPath& path) {
   for (auto& [name, value] : record_.axes) {
     if (std::ranges::find(text_axes, name) != text_axes.end()) value = {value.text(), AxisType::kText};
   }
-  // Follows from the limit: is_miscounted().
+  // Redundant with the limit: is_miscounted().
   if (rest.contains("above_limit"))
     static_cast<void>(json_member_or<bool>(rest, "above_limit", false, path.text()));
   if (const Json* notes = rest.find("notes"); notes != nullptr && !notes->is_null())
     sentences_ = json_to<std::vector<std::string>>(*notes, JsonPath(path, "notes"));
   if (!is_current_) return complete_old_record(record_, sentences_);
-  take_numbers_from_texts(record_);  // of the first files of schema 4
+  take_numbers_from_texts(record_);  // first files of schema 4
 }
 
 std::vector<ProcessSamples> read_samples(JsonStream& stream, const JsonPath& record) {

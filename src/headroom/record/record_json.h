@@ -21,21 +21,18 @@
 
 namespace headroom {
 
-/// Returns an end of the interval, or null.
 inline Json low_of(const std::optional<Interval>& interval) {
   return interval ? Json(interval->low) : Json(nullptr);
 }
 inline Json high_of(const std::optional<Interval>& interval) {
   return interval ? Json(interval->high) : Json(nullptr);
 }
-/// Returns both ends and the confidence, or null.
 inline Json interval_json(const std::optional<Interval>& interval) {
   if (!interval) return nullptr;
   return {{"low", interval->low}, {"high", interval->high}, {"confidence", interval->confidence}};
 }
 
-// JSON of an environment. `machines` and `dependencies` match `runners` and `dependencies` of the OSS
-// benchmark database.
+// `machines` and `dependencies` match `runners` and `dependencies` of the OSS benchmark database.
 
 template <>
 struct JsonMembers<Environment::Runner> {
@@ -123,7 +120,7 @@ struct JsonCodec<Environment> {
   static Environment read(const Json& json, const JsonPath& path);
 };
 
-/// {"kind": "steal", "stolen_ms": 40, "total_ms": 400}. Schemas before 4 have the sentence alone.
+/// {"kind": "steal", "stolen_ms": 40, "total_ms": 400}; before schema 4 only the sentence.
 template <>
 struct JsonCodec<Note> {
   static Json write(const Note& note);
@@ -142,17 +139,14 @@ struct JsonMembers<Outcome> {
   static constexpr std::tuple kTable{required("kind", &Outcome::kind), optional("reason", &Outcome::reason)};
 };
 
-/// Reads an array of numbers from the stream into `column`, replacing its values and keeping its memory. Null
-/// reads as NaN. `path` names the array in errors. Throws Error.
+/// Reads an array into `column`, reusing its memory. Null reads as NaN. Throws Error naming `path`.
 void read_number_column(JsonStream& stream, std::vector<double>& column, const JsonPath& path);
-/// Whole numbers; null is an error.
+/// Null is an error.
 void read_number_column(JsonStream& stream, std::vector<std::uint32_t>& column, const JsonPath& path);
 
 }  // namespace headroom
 
 namespace headroom::record_json {
-
-// Column names of SampleNoise and DeviceNoise in a headroom file.
 
 inline constexpr std::tuple kNoiseColumns{
     std::pair{"steal_ms", &SampleNoise::steal_ms},
@@ -165,45 +159,41 @@ inline constexpr std::tuple kDeviceColumns{
     std::pair{"power_w", &DeviceNoise::power_w}, std::pair{"temperature_c", &DeviceNoise::temperature_c},
     std::pair{"throttle", &DeviceNoise::throttle}};
 
-/// Returns the record as JSON, without its environment.
+/// Omits the environment.
 Json write_record(const Record& record);
 
 /// Returns {"groups": [{"median", "share"}], "changes", "in_stretches"}.
 Json write_modes(const Modes& modes);
 
-/// Reads a record member by member, without its samples and environment. read_record() reads all of it.
+/// Everything except samples and environment.
 class RecordMembers {
  public:
-  /// The members are stored in `record`, which must be new.
+  /// `record` must be new.
   explicit RecordMembers(Record& record) : record_(record) {}
 
-  /// Reads the value of `key` from the stream if it is a plain member of a record. Otherwise returns false
-  /// and leaves the value, which must then be in the `rest` of finish().
+  /// Reads the value of a plain member. Otherwise returns false and leaves the value for `rest` of finish().
   bool take(JsonStream& stream, std::string_view key);
-  /// Reads the remaining members. `path` is the record's path in errors. Throws Error.
+  /// Reads the other members. Throws Error naming `path`.
   void finish(const Json& rest, const JsonPath& path);
 
  private:
   Record& record_;
-  std::bitset<32> taken_;  ///< by index in the table of members
+  std::bitset<32> taken_;
   bool is_current_ = false;
-  std::vector<std::string> sentences_;  ///< of the notes
+  std::vector<std::string> sentences_;  ///< of notes
 };
 
-/// A record and the index of its environment in the file.
 struct StreamedRecord {
   Record record;
   std::optional<std::size_t> environment;
 };
 
-/// Reads one record from the stream. `where` is its path in errors. Throws Error.
 StreamedRecord read_record(JsonStream& stream, const std::string& where);
 
-/// Reads a whole headroom file; `source` names it. Throws Error.
+/// Throws Error naming `source`.
 std::vector<Record> read_records(JsonStream& stream, const std::string& source);
 
-/// Reads the `samples` of a record from the stream. The columns, which are most of a large file, are read
-/// straight into their vectors. `record` is the record's path in errors. Throws Error.
+/// Reads straight into the columns. Throws Error naming `record`.
 std::vector<ProcessSamples> read_samples(JsonStream& stream, const JsonPath& record);
 
 }  // namespace headroom::record_json

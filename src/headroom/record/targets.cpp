@@ -21,7 +21,6 @@ namespace {
 const std::vector<std::string> kKeys{"experiment", "metric",           "dtype", "device",
                                      "value",      "percent_of_limit", "note"};
 
-/// A [[target]] table with the context for errors.
 class TargetTable {
  public:
   TargetTable(const toml::table& table, const std::string& source) : table_(table), source_(source) {}
@@ -89,7 +88,6 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// Whether all of `text` matches `pattern`, ignoring case.
 bool fits(std::string_view pattern, std::string_view text) {
   return fits_glob(lower(pattern), lower(text));
 }
@@ -98,7 +96,6 @@ bool fits_device(const Target& target, const TargetQuery& query) {
   return fits(target.device, query.device) || fits("*" + target.device + "*", query.device_name);
 }
 
-/// A judged value with its interval and its target.
 struct Judged {
   double value = 0;
   std::optional<Interval> interval;
@@ -225,7 +222,7 @@ TargetVerdict target_verdict(const Record& record) {
 
 TargetVerdict mean_target_verdict(std::span<const Record* const> cases) {
   Judged mean;
-  double below = 0, above = 0;  // squares of the two halves
+  double below = 0, above = 0;  // squared half-widths
   for (const Record* record : cases) {
     if (target_verdict(*record) == TargetVerdict::kNone) return TargetVerdict::kNone;
     const Judged one = judged_by(*record);
@@ -237,7 +234,7 @@ TargetVerdict mean_target_verdict(std::span<const Record* const> cases) {
     above += (one.interval->high - one.value) * (one.interval->high - one.value);
   }
   if (cases.empty()) return TargetVerdict::kNone;
-  // Sums instead of means: the number of cases cancels.
+  // Sums, not means: the count cancels.
   mean.interval = Interval{mean.value - std::sqrt(below), mean.value + std::sqrt(above), 0.95};
   return verdict_of(mean);
 }

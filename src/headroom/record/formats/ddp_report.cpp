@@ -56,7 +56,7 @@ class ReportReader : DdpReportWalk {
     has_result_ = false;
   }
 
-  /// Fields that `headroom ddp` writes for each model; PyTorch's benchmark has them once.
+  /// `headroom ddp` writes these per model, PyTorch's benchmark once.
   void take_model_field(const std::string& key) override {
     if (key != "image_size" && key != "bucket_size") return stream().skip_value();
     const Json value = stream().value();
@@ -121,7 +121,7 @@ class ReportReader : DdpReportWalk {
     }
   }
 
-  /// Makes a record without model and batch size, which may follow the measurements.
+  /// Model and batch size may follow later in the file.
   Record record_of_round(bool without_ddp) {
     Record record = headline_record("ddp", "", "latency", "s");
     record.benchmark.mode = "training";
@@ -129,7 +129,7 @@ class ReportReader : DdpReportWalk {
     record.axes = {
         {"batch_size", ""}, {"ranks", std::to_string(ranks_.size())}, {"ddp", without_ddp ? "no" : "yes"}};
     record.metric.extra_info["rank_list"] = fmt::format("{}", fmt::join(ranks_, ","));
-    // The measurements are grouped by rank, the first rank first.
+    // Measurements are grouped by rank.
     const bool divides = seconds_.size() % ranks_.size() == 0;
     const std::size_t processes = divides ? ranks_.size() : 1;
     const std::size_t each = seconds_.size() / processes;
@@ -145,12 +145,12 @@ class ReportReader : DdpReportWalk {
 
   std::shared_ptr<Environment> environment_ = std::make_shared<Environment>();
   std::vector<Record> records_;
-  std::size_t first_ = 0;  ///< index of the current model's first record
+  std::size_t first_ = 0;
   std::string model_, batch_size_;
   AxisValues more_axes_;
   bool has_result_ = false;
   std::vector<std::int64_t> ranks_;
-  std::vector<double> seconds_;  ///< reused for all rounds
+  std::vector<double> seconds_;  ///< reused
 };
 
 bool is_ddp_report(const FileOutline& outline) {
@@ -254,8 +254,8 @@ void DdpReportWalk::walk_round() {
   path_ = path;
 }
 
-/// Report of PyTorch's DDP benchmark (read): one record for each model, batch size and number of ranks; one
-/// process per rank if the measurements divide evenly among the ranks.
+/// PyTorch's DDP report (read): a record for each model, batch size and number of ranks; a process per rank
+/// if the measurements divide evenly.
 Format ddp_report_format() {
   return {.name = "ddp",
           .summary = "the report of PyTorch's benchmark of distributed data parallel training",

@@ -14,8 +14,8 @@ namespace headroom {
 ///     {FIELD: ..., "benchmark_results": [{"model", "batch_size", "result": [{"ranks": [...],
 ///                                                                            "measurements": [...]}]}]}
 ///
-/// What the parts mean is for the one who derives from it: each take_ function must take the value that the
-/// stream stands at. Members may come in any order; of one that is there twice the last counts.
+/// Each take_ function must consume the stream's current value. Members come in any order; the last duplicate
+/// counts.
 class DdpReportWalk {
  public:
   virtual ~DdpReportWalk() = default;
@@ -25,8 +25,7 @@ class DdpReportWalk {
  protected:
   DdpReportWalk(JsonStream& stream, std::string source) : stream_(stream), source_(std::move(source)) {}
 
-  /// Reads the whole stream. Throws Error: not JSON (byte offset), no object or list where the form above has
-  /// one (path), no benchmark_results.
+  /// Reads the whole stream. Throws Error: not JSON (byte offset), wrong type (path), no benchmark_results.
   void walk();
 
   virtual void begin_results() {}
@@ -34,11 +33,10 @@ class DdpReportWalk {
   virtual void begin_model() = 0;
   virtual void take_model() = 0;
   virtual void take_batch_size() = 0;
-  /// Any other member of a model.
   virtual void take_model_field(const std::string& /*key*/) { stream_.skip_value(); }
   virtual void end_model() {}
   virtual void begin_rounds() = 0;
-  /// Returns false to skip the round at this index.
+  /// Returns false to skip the round.
   virtual bool begin_round(std::size_t index) = 0;
   virtual void take_ranks() = 0;
   virtual void take_measurements() = 0;
@@ -46,7 +44,6 @@ class DdpReportWalk {
 
   JsonStream& stream() { return stream_; }
   const std::string& source() const { return source_; }
-  /// Returns the current position: "FILE: /benchmark_results/0/result/1/ranks".
   std::string where() const { return source_ + ": " + path_; }
   void require(char first, const char* what);
 

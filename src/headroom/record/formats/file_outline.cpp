@@ -8,12 +8,11 @@
 namespace headroom {
 namespace {
 
-/// Objects within this many others have their keys read.
 constexpr int kDeepest = 2;
 
 }  // namespace
 
-/// Each step moves behind what it read, and to the end of the text if that is not JSON.
+/// Invalid JSON moves to the end of the text.
 class OutlineScan {
  public:
   explicit OutlineScan(FileOutline& outline) : outline_(outline), text_(outline.text_) {}
@@ -34,7 +33,7 @@ class OutlineScan {
 
   void skip_blanks() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
 
-  /// Returns the text between the quotes, escapes as they are written.
+  /// Escapes stay as written.
   std::string_view string() {
     const std::size_t begin = ++at_;
     for (;; at_ += 2) {
@@ -46,7 +45,7 @@ class OutlineScan {
     return found;
   }
 
-  /// Moves to the comma or bracket that ends a value, or the rest of a list.
+  /// Moves to the comma or bracket that ends a value or list.
   void skip_value() {
     std::size_t depth = 0;
     while (at_ < text_.size()) {

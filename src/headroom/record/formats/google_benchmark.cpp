@@ -24,39 +24,35 @@ namespace {
 
 constexpr const char* kGoogleBenchmark = "google-benchmark";
 
-/// Numbers of a run other than user counters.
+/// Numbers that are not user counters.
 constexpr std::array kOwnNumbers{"family_index", "per_family_instance_index",
                                  "repetitions",  "repetition_index",
                                  "threads",      "iterations",
                                  "real_time",    "cpu_time"};
 
-/// The repetitions of one benchmark, or the statistics of a file that leaves repetitions out.
 struct Run {
   std::string name, label;
-  std::set<std::int64_t> repetitions;  ///< of newer versions: which are there
+  std::set<std::int64_t> repetitions;
   int threads = 0;
   std::uint64_t iterations = 0;
-  std::string failure;  ///< why a repetition failed
+  std::string failure;
   std::vector<double> real_ns, cpu_ns;
   std::vector<std::pair<std::string, std::vector<double>>> counters;
-  /// Name, object and path of each statistic over the repetitions.
   struct Aggregate {
     std::string name;
     const Json* object;
     std::string where;
   };
   std::vector<Aggregate> aggregates;
-  std::string statistic;  ///< the aggregate that stands for the repetitions; empty if they are in the file
+  std::string statistic;  ///< aggregate used instead of repetitions; may be empty
 };
 
 constexpr std::array<std::string_view, 6> kAggregates{"mean", "median", "stddev", "cv", "BigO", "RMS"};
 
-/// The name of a statistic and of the benchmark that it is about.
 struct AggregateName {
   std::string statistic, benchmark;
 };
 
-/// Splits "f_median" into "median" and "f"; nothing if the name ends otherwise.
 std::optional<AggregateName> split_aggregate_name(const std::string& name) {
   const std::size_t bar = name.rfind('_');
   if (bar == std::string::npos) return std::nullopt;
@@ -65,11 +61,10 @@ std::optional<AggregateName> split_aggregate_name(const std::string& name) {
   return AggregateName{ending, name.substr(0, bar)};
 }
 
-/// How often each benchmark stands in a file.
 using Occurrences = std::unordered_map<std::string, std::size_t>;
 
-/// Returns the statistic that `object` is, or nothing for a repetition. Versions before 1.5 have no run_type:
-/// a name such as "f_median" is then a statistic if the repetitions of "f" are in the file.
+/// Returns nothing for a repetition. Versions before 1.5 have no run_type: "f_median" is then a statistic if
+/// "f" is in the file, too.
 std::optional<AggregateName> aggregate_of(const Json& object, const Occurrences& occurrences,
                                           const std::string& where) {
   const std::string name = json_string(object, "name", where);
@@ -93,7 +88,7 @@ std::optional<AggregateName> aggregate_of(const Json& object, const Occurrences&
   return found;
 }
 
-/// Whether a statistic is a fit over several benchmarks, not a statistic of one.
+/// Whether it is a fit over several benchmarks.
 bool is_complexity(const std::string& statistic) {
   return statistic == "BigO" || statistic == "RMS";
 }
@@ -142,14 +137,14 @@ void add_repetition(const Json& object, const std::string& where, Run& run) {
   const double factor = nanoseconds_per_unit(object, where);
   run.real_ns.push_back(
       require_time(factor * finite_number(object, "real_time", where), where + "/real_time"));
-  // CPU time may be too coarse for a short run.
+  // CPU time of a short run can be 0.
   const double cpu = factor * finite_number(object, "cpu_time", where);
   if (cpu < 0) throw Error(where + "/cpu_time: expected a time from zero up; measure again");
   run.cpu_ns.push_back(cpu);
   add_counters(object, run);
 }
 
-/// Takes the median of repetitions that the file leaves out, or else their mean.
+/// Uses the median, else the mean, if there are no repetitions.
 void use_aggregate(Run& run) {
   if (!run.real_ns.empty() || !run.failure.empty()) return;
   for (const char* statistic : {"median", "mean"}) {
@@ -161,8 +156,7 @@ void use_aggregate(Run& run) {
   }
 }
 
-/// Which benchmark an entry is of. Two benchmarks may have one name; then their indexes differ, which older
-/// versions do not write.
+/// Equal names differ in their indexes, which older versions omit.
 struct RunKey {
   std::string name;
   std::int64_t family, instance;
@@ -174,7 +168,7 @@ RunKey key_of(const Json& object, std::string name, const std::string& where) {
           json_member_or<std::int64_t>(object, "per_family_instance_index", -1, where)};
 }
 
-/// Adds an entry. Returns false, adding nothing, if the run has that repetition or statistic already.
+/// Returns false if the run already has the repetition or statistic.
 bool add_entry(Run& run, const Json& object, const std::optional<AggregateName>& aggregate,
                const std::string& where) {
   if (aggregate) {
@@ -196,7 +190,7 @@ std::vector<Run> read_runs(const Json& document, const std::string& root) {
   for (std::size_t i = 0; i < benchmarks.size(); ++i)
     ++occurrences[json_string(benchmarks[i], "name", where_of(i))];
   std::vector<Run> runs;
-  std::map<RunKey, std::size_t> index;  // the last run of each
+  std::map<RunKey, std::size_t> index;  // last run of each
   for (std::size_t i = 0; i < benchmarks.size(); ++i) {
     const Json& object = benchmarks[i];
     const std::string where = where_of(i);
@@ -292,9 +286,8 @@ std::vector<Record> read_google_benchmark(const PaddedText& text, const std::str
 
 }  // namespace
 
-/// Output of Google Benchmark's --benchmark_out_format=json (read). Repetitions become samples, benchmarks
-/// of one name stay apart, and each user counter becomes a record. Aggregates count only for a benchmark
-/// without repetitions: the median, or else the mean, is then a value without samples.
+/// Google Benchmark's --benchmark_out_format=json (read). Repetitions become samples, each user counter a
+/// record. Without repetitions the median, else the mean, is a value without samples.
 Format google_benchmark_format() {
   return {.name = "google-benchmark",
           .summary = "JSON of Google Benchmark",

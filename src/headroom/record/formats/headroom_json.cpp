@@ -36,7 +36,7 @@ std::string write_headroom_json(const std::vector<Record>& records, std::string_
   return to_json_text(records);
 }
 
-/// "headroom" is our first member. Other programs may have changed the whitespace.
+/// Other programs may have changed the whitespace.
 bool is_headroom_json(const FileOutline& outline) {
   return outline.starts_with_object() && outline.has("headroom");
 }
@@ -131,8 +131,7 @@ const char* to_string(Direction direction) {
   return "unknown";
 }
 
-/// Our own format, with everything in a record, all samples included (docs/record-format.md). Read and
-/// written.
+/// The complete record, samples included (docs/record-format.md). Read and written.
 Format headroom_json_format() {
   return {.name = "headroom-json",
           .summary = "everything about every record, all samples included",

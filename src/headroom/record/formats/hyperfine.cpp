@@ -25,7 +25,6 @@ std::optional<double> seconds_per(const std::string& unit) {
   return found == kUnits.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// All samples in the order measured, times `factor`.
 std::vector<double> all_values(const Record& record, double factor = 1) {
   std::vector<double> values;
   for (const ProcessSamples& process : record.samples) {
@@ -46,8 +45,7 @@ bool same_command(const Record& a, const Record& b) {
          a.benchmark.dtype == b.benchmark.dtype;
 }
 
-/// Records have exit codes only if a run failed. A file may hold codes of more or fewer runs than it has
-/// times: they are kept as they are.
+/// Records have exit codes only if a run failed; their number may differ from that of the times.
 Json exit_codes(const Record* record, std::size_t runs) {
   Json codes = Json::array();
   const bool known = record != nullptr && !record->samples.empty();
@@ -90,16 +88,15 @@ Json result_of(const Record& latency, const std::vector<Record>& records) {
   return result;
 }
 
-/// Data shared by the records of one command.
 struct Command {
-  std::string name;   ///< with {parameters} in place of their values, as in `headroom ab`
-  std::string title;  ///< as it was run
+  std::string name;  ///< with {parameters}, as in `headroom ab`
+  std::string title;
   std::vector<std::pair<std::string, std::string>> parameters;
-  std::vector<double> exit_codes;  ///< of each run, -1 for a signal; empty if no run failed
+  std::vector<double> exit_codes;  ///< of each run, -1 for a signal; empty if none failed
   Notes notes;
 };
 
-/// Returns `text` with {NAME} for each parameter value; the longest match wins.
+/// The longest match wins.
 std::string with_placeholders(const std::string& text,
                               const std::vector<std::pair<std::string, std::string>>& parameters) {
   std::string replaced;
@@ -125,7 +122,7 @@ Command read_command(const Json& result, const std::string& where) {
   }
   if (json_optional(result, "exit_codes", where) == nullptr) return command;
   const Json& codes = json_array(result, "exit_codes", where);
-  // null: ended by a signal.
+  // null: signalled.
   const auto failed = std::count_if(codes.begin(), codes.end(), [](const Json& code) { return code != 0; });
   if (failed > 0) {
     command.notes.push_back(
@@ -135,8 +132,8 @@ Command read_command(const Json& result, const std::string& where) {
   return command;
 }
 
-/// hyperfine stores commands with their parameters filled in. Reconstructs the original from the results that
-/// agree on it: a value may also occur elsewhere in one command, but hardly in all.
+/// Recovers the template of filled-in commands, from the results that agree on it: a value may also occur
+/// elsewhere in one command, but hardly in all.
 void name_as_given(std::vector<Command>& commands) {
   std::map<std::string, int> agreeing;
   const auto template_of = [](const Command& command) {
@@ -152,8 +149,7 @@ void name_as_given(std::vector<Command>& commands) {
   }
 }
 
-/// Uses the identity that `headroom time` and `headroom ab` give to the command, so that they can be
-/// compared.
+/// Uses the identity of `headroom time` and `headroom ab`.
 Record record_of(const Command& command, const std::string& metric, const std::string& unit) {
   Record record = tool_record("headroom", command.name, metric, unit);
   record.benchmark.extra_info["tool"] = "hyperfine";
@@ -165,7 +161,7 @@ Record record_of(const Command& command, const std::string& metric, const std::s
   return record;
 }
 
-/// Sets the times of a command. Throws TimeError if one of them cannot be a time.
+/// Throws TimeError if a value cannot be a time.
 void set_times(Record& record, const Json& result, const std::string& where) {
   if (json_optional(result, "times", where) != nullptr) {
     const std::string path = where + "/times";
@@ -190,7 +186,7 @@ void add_records(const Json& result, const Command& command, const std::string& 
     return;
   }
   records.push_back(std::move(latency));
-  // Means over the runs: hyperfine stores no samples, and 0 is normal for a short command.
+  // Means: hyperfine stores no samples. 0 is normal.
   for (const char* key : {"user", "system"}) {
     if (json_optional(result, key, where) == nullptr) continue;
     Record record = record_of(command, std::string(key) + "_time", "s");
@@ -216,7 +212,7 @@ std::string json_of(Json results) {
   return dump_json_pretty(document) + "\n";
 }
 
-/// A command that was given up for a failure has no result, as with hyperfine.
+/// Omits failed commands, as hyperfine does.
 Json results_of(const std::vector<Record>& records) {
   Json results = Json::array();
   for (const Record& record : records) {
@@ -266,7 +262,7 @@ std::string hyperfine_json(const std::vector<Record>& records, const std::string
   return json_of(std::move(results));
 }
 
-/// Output of hyperfine's --export-json (read).
+/// hyperfine's --export-json (read).
 Format hyperfine_format() {
   return {.name = "hyperfine",
           .summary = "JSON of hyperfine",

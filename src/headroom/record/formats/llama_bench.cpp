@@ -19,11 +19,11 @@ namespace {
 
 constexpr const char* kLlamaBench = "llama-bench";
 
-/// Fields that other parts of a record hold: the case's name, backend and threads, and its environment.
+/// Fields stored elsewhere in a record.
 constexpr std::array kElsewhere{"build_commit", "build_number", "cpu_info", "gpu_info", "backends", "backend",
                                 "model_type",   "n_threads",    "n_prompt", "n_gen",    "test_time"};
 
-/// Whether the field is a setting of the test, not a measurement. Unknown fields are settings.
+/// Unknown fields count as settings.
 bool is_setting(std::string_view key) {
   return !key.ends_with("_ns") && !key.ends_with("_ts") &&
          std::ranges::find(kElsewhere, key) == kElsewhere.end();
@@ -34,14 +34,12 @@ std::string text_of(const Json& object, const char* key) {
   return found == nullptr || found->is_null() ? std::string() : plain_text(*found);
 }
 
-/// The settings of a file: those that tell its rows apart, which are axes, and the values that all rows
-/// share.
+/// Settings of a file: axes differ between rows.
 struct Settings {
-  std::vector<std::string> axes;  ///< in the order of the file
+  std::vector<std::string> axes;
   StringMap shared;
 };
 
-/// Whether the model's name settles its `key`: its file and size then tell no rows apart.
 bool follows_from_model(const std::vector<JsonRow>& rows, const std::string& key) {
   std::map<std::string, std::string> of_model;
   return key.starts_with("model_") && std::ranges::all_of(rows, [&](const JsonRow& row) {
@@ -52,7 +50,7 @@ bool follows_from_model(const std::vector<JsonRow>& rows, const std::string& key
 
 Settings read_settings(const std::vector<JsonRow>& rows) {
   std::vector<std::string> keys;
-  std::map<std::string, std::vector<std::string>> values;  // of the rows that have any
+  std::map<std::string, std::vector<std::string>> values;
   for (const JsonRow& row : rows) {
     if (!row.object.is_object()) throw Error(row.where + ": expected an object");
     for (const auto& [key, value] : row.object.items()) {
@@ -64,7 +62,7 @@ Settings read_settings(const std::vector<JsonRow>& rows) {
     }
   }
   Settings settings;
-  // A file of several builds has each case once for each.
+  // Several builds repeat each case.
   const std::string build = text_of(rows.front().object, "build_commit");
   const bool one_build = std::ranges::all_of(
       rows, [&](const JsonRow& row) { return text_of(row.object, "build_commit") == build; });
@@ -96,7 +94,6 @@ Environment environment_of_llama_bench(const Json& object, const StringMap& shar
   return environment;
 }
 
-/// Reads everything but the numbers of a row.
 Record read_case(const Json& object, const Settings& settings, const std::string& where) {
   Record record;
   record.benchmark.name = kLlamaBench;
@@ -121,7 +118,6 @@ std::vector<double> read_samples_ns(const Json& object, const std::string& where
   return read_times(json_array(object, "samples_ns", where), where + "/samples_ns");
 }
 
-/// Returns tokens per second.
 double rate_of(double tokens, double ns, const std::string& where) {
   const double rate = 1e9 * tokens / ns;
   if (!std::isfinite(rate))
@@ -166,7 +162,6 @@ bool is_llama_bench(const FileOutline& outline) {
 
 std::vector<Record> read_llama_bench(const PaddedText& text, const std::string& source) {
   std::vector<Record> records;
-  // Rows repeat the machine; those that differ only in the time of the test share an environment.
   std::map<std::array<std::string, 4>, std::shared_ptr<const Environment>> environments;
   const std::vector<JsonRow> rows = parse_json_rows(text.view(), source);
   const Settings settings = read_settings(rows);
@@ -184,8 +179,8 @@ std::vector<Record> read_llama_bench(const PaddedText& text, const std::string& 
 
 }  // namespace
 
-/// Output of llama-bench -o jsonl or -o json (read). Settings that differ between the rows are axes; those
-/// that all rows share are in Environment::extra_info.
+/// llama-bench -o jsonl or -o json (read). Settings that differ between rows are axes, others in
+/// Environment::extra_info.
 Format llama_bench_format() {
   return {.name = "llama-bench",
           .summary = "JSON lines or JSON of llama-bench",

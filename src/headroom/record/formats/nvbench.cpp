@@ -24,12 +24,12 @@ namespace fs = std::filesystem;
 
 constexpr const char* kNvbench = "nvbench";
 
-/// Data of a state's summaries, by tag and name.
+/// By tag and name.
 using Summaries = std::map<std::string, std::map<std::string, std::string>>;
 
 struct Device {
   std::string name;
-  std::string label;  ///< "cuda", or "cuda:1" if the file has several
+  std::string label;  ///< "cuda", or "cuda:1" if there are several
 };
 
 struct NvbenchFile {
@@ -38,7 +38,7 @@ struct NvbenchFile {
   std::shared_ptr<const Environment> environment;
 };
 
-/// Newer versions write all values as strings, older ones some types as numbers.
+/// Newer versions write all values as strings.
 Summaries read_summaries(const Json& state, const std::string& where) {
   Summaries summaries;
   if (json_optional(state, "summaries", where) == nullptr) return summaries;
@@ -55,7 +55,7 @@ Summaries read_summaries(const Json& state, const std::string& where) {
   return summaries;
 }
 
-/// Returns nothing for an unknown number: nvbench omits the summary, or writes "nan" or "inf".
+/// nvbench omits unknown numbers or writes "nan" or "inf".
 std::optional<double> number(const Summaries& summaries, const std::string& tag) {
   const auto summary = summaries.find(tag);
   if (summary == summaries.end()) return std::nullopt;
@@ -69,8 +69,8 @@ std::optional<double> time_of(const Summaries& summaries, const std::string& tag
   return seconds;
 }
 
-/// Returns the file that a summary names. nvbench writes its path relative to nvbench's own working
-/// directory, and files are moved together, so only the directory of the JSON file is searched.
+/// Searches beside the JSON file: paths are relative to nvbench's working directory, and files are moved
+/// together.
 std::optional<fs::path> find_beside(const fs::path& json, const fs::path& named) {
   const fs::path folder = json.parent_path();
   std::vector<fs::path> candidates;
@@ -96,8 +96,7 @@ std::vector<double> read_float32(const fs::path& path) {
   return {values.begin(), values.end()};
 }
 
-/// Returns the samples of the first summary with the tag `prefix`; empty, with a note, if the file is
-/// missing.
+/// Returns none, and adds a note, if the file is missing.
 std::vector<double> read_samples(const Summaries& summaries, std::string_view prefix, const fs::path& json,
                                  Notes& notes) {
   const auto summary = std::find_if(summaries.begin(), summaries.end(),
@@ -122,7 +121,6 @@ std::vector<double> read_samples(const Summaries& summaries, std::string_view pr
   return values;
 }
 
-/// Reads everything but the numbers of a state.
 Record read_case(const std::string& benchmark, const Json& state, const NvbenchFile& file,
                  const std::string& where) {
   Record record = headline_record(kNvbench, benchmark, "latency", "s");
@@ -143,15 +141,13 @@ Record read_case(const std::string& benchmark, const Json& state, const NvbenchF
   return record;
 }
 
-/// Tags of single-launch summaries; CPU-only benchmarks have their own.
 constexpr std::string_view kLaunches = "nv/cold", kCpuOnly = "nv/cpu_only";
 
 bool is_cpu_only(const Summaries& summaries) {
   return std::ranges::any_of(summaries, [](const auto& entry) { return entry.first.starts_with(kCpuOnly); });
 }
 
-/// Sets the time of single launches from the samples, or from nvbench's summaries without them. Prefers GPU
-/// time.
+/// Prefers samples and GPU time.
 void set_time(Record& record, const Summaries& summaries, std::string_view kind, const NvbenchFile& file,
               const std::string& where) {
   std::vector<double> samples =
@@ -256,8 +252,7 @@ std::vector<Record> read_nvbench(const PaddedText& text, const std::string& sour
 
 }  // namespace
 
-/// Output of nvbench's --json and --jsonbin (read). The samples are in files beside the JSON file; without
-/// them the records hold nvbench's summaries and a note says so.
+/// nvbench's --json and --jsonbin (read). Without sample files, has nvbench's summaries and a note.
 Format nvbench_format() {
   return {.name = "nvbench",
           .summary = "JSON of nvbench, with the samples that --jsonbin puts beside it",

@@ -21,10 +21,10 @@
 namespace headroom {
 namespace {
 
-/// Key in a runner's extra_info for Environment::fingerprint, which the schema lacks.
+/// Key in a runner's extra_info for Environment::fingerprint.
 inline constexpr const char* kFingerprintKey = "fingerprint";
 
-/// Reads a number or a numeric string, as the gpt-fast benchmark writes.
+/// gpt-fast writes numeric strings.
 double read_value(const Json& value, const std::string& where) {
   if (value.is_number()) return value.get<double>();
   if (value.is_string()) {
@@ -34,7 +34,6 @@ double read_value(const Json& value, const std::string& where) {
                           is_tool_number(value) ? "NaN or an infinity" : plain_text(value)));
 }
 
-/// Removes the text of that name from the map and returns it.
 std::string taken(StringMap& map, const char* key) {
   const auto node = map.extract(key);
   return node.empty() ? std::string() : node.mapped();
@@ -63,10 +62,9 @@ void read_benchmark(const Json& object, const std::string& where, Record& record
   record.benchmark.extra_info = std::move(extra);
 }
 
-/// Takes the axes from benchmark.extra_info: for our own rows the entries listed there, in order; for other
-/// programs all entries.
+/// Takes axes from benchmark.extra_info: all entries, or in our own rows those listed, in order.
 void take_axes(const std::string& where, bool is_ours, Record& record) {
-  constexpr std::string_view kPrefix = "axis_";  // of an axis whose own name was taken
+  constexpr std::string_view kPrefix = "axis_";  // of an axis whose name was taken
   StringMap& extra = record.benchmark.extra_info;
   std::vector<std::string> keys;
   if (is_ours) {
@@ -108,7 +106,6 @@ void read_inputs(const Json& row, const std::string& where, Record& record) {
   }
 }
 
-/// Parses the samples and warm-up counts that our writer stores as text.
 void take_samples(const std::string& where, Record& record) {
   StringMap& extra = record.metric.extra_info;
   const std::string samples = taken(extra, "samples"), warmup = taken(extra, "warmup");
@@ -137,7 +134,6 @@ void take_samples(const std::string& where, Record& record) {
   }
 }
 
-/// Parses what our writer stores in metric.extra_info beside the schema's fields.
 void take_own_fields(const std::string& where, Record& record) {
   StringMap& extra = record.metric.extra_info;
   const std::string direction = taken(extra, "direction");
@@ -183,7 +179,6 @@ void read_metric(const Json& object, const std::string& where, Record& record) {
   take_own_fields(where, record);
 }
 
-/// Returns the stored fingerprint, or one made from the other fields.
 std::string take_fingerprint(std::vector<Environment::Runner>& machines) {
   std::string ours;
   for (Environment::Runner& machine : machines) {
@@ -214,7 +209,7 @@ Environment environment_of_oss_v3(const Json& row, const std::string& where) {
   return environment;
 }
 
-/// Without a device in the benchmark, the dashboard uses the machine.
+/// The dashboard uses the machine as the default device.
 void fill_device(Record& record) {
   if (record.environment->machines.empty()) return;
   const Environment::Runner& machine = record.environment->machines.front();
@@ -226,8 +221,8 @@ struct Scale {
   std::string unit;
 };
 
-/// Chooses one unit for all times, so that metrics keep their unit from run to run, small enough for two
-/// decimals. A name such as "compilation_time(s)" fixes its own unit.
+/// Uses one small unit for all times, as the dashboard keeps two decimals. A name such as
+/// "compilation_time(s)" fixes its unit.
 Scale scale_of(const Record::Metric& metric) {
   constexpr std::array<std::pair<const char*, double>, 5> kTimes{
       {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"µs", 1e3}, {"ns", 1}}};
@@ -243,7 +238,7 @@ std::string text_of(double value) {
   return dump_json(Json(value));
 }
 
-/// Returns "[[1.5,1.25],[1.5]]": the samples of each process, in the order measured.
+/// Returns "[[1.5,1.25],[1.5]]", by process.
 std::string samples_text(const Record& record, double factor) {
   Json all = Json::array();
   for (const ProcessSamples& process : record.samples) {
@@ -254,7 +249,7 @@ std::string samples_text(const Record& record, double factor) {
   return dump_json(all);
 }
 
-/// Returns "[1,0]": the warm-up count of each process; empty if all are 0.
+/// Returns "[1,0]", by process; empty if all are 0.
 std::string warmup_text(const Record& record) {
   Json all = Json::array();
   bool any = false;
@@ -291,7 +286,6 @@ Json metric_json(const Record& record, const std::vector<std::string>& axis_keys
   return json;
 }
 
-/// Also returns the keys of the axes in extra_info, in order.
 Json benchmark_json(const Record& record, std::vector<std::string>& axis_keys) {
   StringMap extra = record.benchmark.extra_info;
   extra["device"] = record.device;
@@ -299,7 +293,7 @@ Json benchmark_json(const Record& record, std::vector<std::string>& axis_keys) {
   extra["runner"] = record.runner;
   if (!record.caches.empty()) extra["caches"] = record.caches;
   if (record.threads > 0) extra["threads"] = std::to_string(record.threads);
-  // An axis never overwrites one of the fields above.
+  // Axes must not overwrite the fields above.
   for (const auto& [axis, value] : record.axes) {
     axis_keys.push_back(extra.contains(axis) ? "axis_" + axis : axis);
     extra.emplace(axis_keys.back(), value.text());
@@ -310,9 +304,8 @@ Json benchmark_json(const Record& record, std::vector<std::string>& axis_keys) {
           {"extra_info", extra}};
 }
 
-/// Adds the fields of the upload. The uploader fills in absent fields but never overwrites ours, so unknown
-/// fields are left out, not written empty. For GPU results the machine has the GPU's names, as in PyTorch's
-/// uploads.
+/// Omits unknown fields: the uploader fills in absent ones but never overwrites ours. GPU results name the
+/// GPU as the machine, as in PyTorch's uploads.
 void add_upload_fields(const Environment& environment, const std::string& device, Json& json) {
   json["timestamp"] = environment.timestamp;
   json["schema_version"] = "v3";
@@ -369,7 +362,6 @@ std::vector<Record> read_oss_v3(const PaddedText& text, const std::string& sourc
 
 std::vector<Record> records_from_oss_v3(std::string_view text, const std::string& source) {
   std::vector<Record> records;
-  // Rows repeat their environment; equal ones are shared.
   std::map<std::string, std::shared_ptr<const Environment>> environments;
   for (const JsonRow& row : parse_json_rows(text, source)) {
     Record record;
@@ -389,12 +381,11 @@ std::vector<Record> records_from_oss_v3(std::string_view text, const std::string
   return records;
 }
 
-/// The PyTorch OSS benchmark database, schema v3: a JSON list with one object a line. Holds measured records
-/// only: the schema has no place for skipped or failed cases.
+/// PyTorch OSS benchmark database, schema v3: a JSON list, one object a line, of measured cases only.
 ///
-/// The dashboard shows floor(mean(benchmark_values), 2) of Float32 numbers. Therefore benchmark_values holds
-/// one robust value, times are in nanoseconds unless the metric's name fixes another unit, and samples,
-/// interval and unit are strings in metric.extra_info.
+/// The dashboard shows floor(mean(benchmark_values), 2) of Float32 numbers. So benchmark_values holds one
+/// robust value, times are in nanoseconds unless the metric's name fixes the unit, and the rest is in strings
+/// of metric.extra_info.
 Format oss_v3_format() {
   return {.name = "oss-v3",
           .summary = "for the PyTorch OSS benchmark database (schema v3)",

@@ -28,7 +28,7 @@ std::shared_ptr<const Environment> environment_of_pytest_benchmark(const Json& d
     machine.name = json_string_or(*info, "node", "", where);
     machine.type = json_string_or(*info, "machine", "", where);
     if (const Json* cpu = json_optional(*info, "cpu", where); cpu != nullptr && cpu->is_object()) {
-      // py-cpuinfo before version 6 says "brand".
+      // py-cpuinfo before 6 has "brand".
       const char* brand = cpu->contains("brand_raw") ? "brand_raw" : "brand";
       machine.cpu_info = json_string_or(*cpu, brand, "", where + "/cpu");
       machine.cpu_count = json_member_or<std::uint32_t>(*cpu, "count", 0, where + "/cpu");
@@ -87,7 +87,7 @@ std::vector<Record> read_pytest_benchmark(const PaddedText& text, const std::str
 
 }  // namespace
 
-/// Output of pytest-benchmark's --benchmark-json (read); with samples if --benchmark-save-data was given.
+/// pytest-benchmark's --benchmark-json (read); has samples with --benchmark-save-data.
 Format pytest_benchmark_format() {
   return {.name = "pytest-benchmark",
           .summary = "JSON of pytest-benchmark",

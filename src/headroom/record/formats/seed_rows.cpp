@@ -70,7 +70,7 @@ SeedNumber mean_target(const std::vector<const Record*>& records) {
   return mean;
 }
 
-/// The benchmark names models as their publisher does, and kernels after the experiment.
+/// Models have their publisher's names, kernels the experiment's.
 std::string published_name(const Record& record) {
   const auto model = record.model.extra_info.find("model");
   const bool is_named = record.model.type == "OSS model" && model != record.model.extra_info.end();
@@ -133,13 +133,12 @@ bool is_seed_rows(const FileOutline& outline) {
   return has("name") && has("metric") && has("actual");
 }
 
-/// Cells of a line, by column name.
 class SeedLine {
  public:
   SeedLine(const CsvRow& header, const CsvRow& cells, std::string where)
       : header_(header), cells_(cells), where_(std::move(where)) {}
 
-  /// Returns an empty text if the line is too short or has no such column.
+  /// Empty if absent.
   std::string text(const char* column) const {
     const auto found = std::find(header_.begin(), header_.end(), column);
     const auto index = static_cast<std::size_t>(found - header_.begin());
@@ -208,12 +207,12 @@ struct NumberJson {
   }
 };
 
-/// Formats as Python's json.dumps: escapes non-ASCII characters.
+/// As Python's json.dumps: escapes non-ASCII.
 std::string dumped(const Json& value) {
   return dump_json_ascii(value);
 }
 
-/// Uses the spacing of Python's json.dumps, so that only the numbers differ from the benchmark's lines.
+/// Uses the spacing of Python's json.dumps, as the benchmark does.
 std::string json_line(const SeedRow& row) {
   return fmt::format(
       R"({{"benchmark": {{"name": "PyTorch gpt-fast benchmark", "mode": "inference", "dtype": {}, )"
@@ -233,7 +232,7 @@ std::string write_jsonl(const std::vector<Record>& records, std::string_view pre
 }  // namespace
 
 std::vector<SeedRow> seed_rows(const std::vector<Record>& records) {
-  // Backend and runner that keep the plain name of an experiment.
+  // backend and runner with the plain name, by experiment
   std::map<std::string, const Record*> plain;
   std::vector<SeedRow> rows;
   for (const Group& group : group_by_shape(records)) {
@@ -254,7 +253,6 @@ std::vector<SeedRow> seed_rows(const std::vector<Record>& records) {
 std::string seed_csv_text(std::span<const SeedRow> rows, std::string_view previous,
                           const std::string& source) {
   const CsvRow header{"name", "metric", "target", "actual", "dtype", "device", "arch", "is_model"};
-  // Without rows the file stays unchanged.
   if (rows.empty()) return previous.empty() ? csv_line(header) : std::string(previous);
   std::vector<CsvRow> lines = parse_csv(previous, source);
   if (lines.empty()) lines.emplace_back();
@@ -270,7 +268,7 @@ std::string seed_csv_text(std::span<const SeedRow> rows, std::string_view previo
   return text;
 }
 
-/// CSV of PyTorch's gpt-fast benchmark: one row for each mean over shapes, appended to the file.
+/// PyTorch gpt-fast CSV; appends means over shapes.
 Format seed_csv_format() {
   return {.name = "seed-csv",
           .summary = "the CSV of PyTorch's gpt-fast benchmark: means over shapes, rows are added",
@@ -283,7 +281,7 @@ Format seed_csv_format() {
 
 std::string seed_jsonl_text(std::span<const SeedRow> rows, std::string_view previous) {
   std::string text(previous);
-  // Without this, our first line would be appended to an unfinished last line.
+  // The last line may lack its newline.
   if (!rows.empty() && !text.empty() && !text.ends_with('\n')) text += '\n';
   for (const SeedRow& row : rows) text += json_line(row);
   return text;
@@ -293,8 +291,7 @@ std::filesystem::path seed_jsonl_path(const std::filesystem::path& csv) {
   return std::filesystem::path(csv).replace_extension(".json");
 }
 
-/// JSON lines of PyTorch's gpt-fast benchmark: one line for each mean over shapes, appended to the file. All
-/// numbers are JSON numbers; the benchmark itself writes some as strings.
+/// PyTorch gpt-fast JSON lines; appends means over shapes. All numbers are JSON numbers, unlike gpt-fast's.
 Format seed_jsonl_format() {
   return {.name = "seed-jsonl",
           .summary = "the JSON lines of PyTorch's gpt-fast benchmark: means over shapes, lines are added",

@@ -18,16 +18,14 @@
 namespace headroom {
 namespace {
 
-/// Replaces literals such as NaN, padded with spaces to keep byte offsets, so it must not be longer than any
-/// of them. DEL is valid in a JSON string, and no tool writes it.
+/// Replaces literals such as NaN at equal length. No tool writes DEL in a string.
 constexpr std::string_view kNotFinite = "\"\x7f\"";
 
-/// Iterates over the characters of a JSON text outside its strings.
+/// Iterates over JSON characters outside strings.
 class Structure {
  public:
   explicit Structure(std::string_view text) : text_(text) {}
 
-  /// Moves to the next character; false at the end.
   bool next() {
     for (++at_; at_ < text_.size(); ++at_) {
       const char c = text_[at_];
@@ -55,7 +53,7 @@ class Structure {
   int depth_ = 0;
 };
 
-/// Returns `text` with the literals replaced; empty if there are none.
+/// Empty if there are none.
 std::string without_literals(std::string_view text, const std::string& source) {
   constexpr int kDeepest = 500;
   std::string replaced;
@@ -77,7 +75,7 @@ std::string without_literals(std::string_view text, const std::string& source) {
   return replaced;
 }
 
-/// Returns the end of the first value of a text that starts with a bracket.
+/// `text` must start with a bracket.
 std::size_t end_of_first_value(std::string_view text) {
   for (Structure scan(text); scan.next();) {
     if (scan.depth() == 0) return scan.at() + 1;
@@ -100,7 +98,6 @@ std::vector<JsonRow> parse_lines(std::string_view text, const std::string& sourc
   return rows;
 }
 
-/// 32-bit FNV-1a.
 std::uint32_t hash_of(std::string_view text) {
   std::uint32_t hash = 2166136261u;
   for (const char character : text) hash = (hash ^ static_cast<unsigned char>(character)) * 16777619u;
@@ -111,7 +108,6 @@ bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/// Makes a file name: other characters become one '-'.
 std::string plain_name(std::string_view text) {
   constexpr std::size_t kLongest = 32;
   std::string name;
@@ -132,7 +128,6 @@ std::string host_of(const Environment::Runner& machine) {
   return host == machine.extra_info.end() ? machine.name : host->second;
 }
 
-/// Reads `count` digits at `at`; nothing if there are none.
 std::optional<int> digits(std::string_view text, std::size_t at, std::size_t count) {
   if (at + count > text.size()) return std::nullopt;
   int value = 0;
@@ -143,7 +138,7 @@ std::optional<int> digits(std::string_view text, std::size_t at, std::size_t cou
   return value;
 }
 
-/// Returns minutes east of Greenwich.
+/// Minutes east of Greenwich.
 int zone_minutes(std::string_view zone) {
   if (zone.empty() || (zone[0] != '+' && zone[0] != '-')) return 0;
   const std::size_t minutes_at = zone.size() > 3 && zone[3] == ':' ? 4 : 3;
@@ -211,7 +206,7 @@ std::vector<double> read_times(const Json& array, const std::string& where) {
     throw Error(fmt::format("{}: expected an array, found {}", where, array.type_text()));
   std::vector<double> times;
   times.reserve(array.size());
-  // Builds the path of an element only for an error.
+  // Build an element's path only for an error.
   for (const Json& value : array) {
     if (value.is_number() && value.get<double>() > 0) {
       times.push_back(value.get<double>());
