@@ -15,9 +15,9 @@ namespace {
 
 constexpr double kOvershoot = 1.4;
 constexpr double kMaxGrowth = 10;
-/// A single iteration of so many targets is taken at its word.
+/// An iteration this many targets long is not timed twice.
 constexpr double kSlowIteration = 10;
-/// How many targets long the slowest of compared samples may get before the common count gives way.
+/// Upper bound on the slowest compared sample, in targets.
 constexpr double kMaxStretch = 32;
 
 std::uint64_t whole_iterations(double count) {
@@ -26,18 +26,16 @@ std::uint64_t whole_iterations(double count) {
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::ceil(count)));
 }
 
-/// Rounds after which a choice is worth remembering, and after which more would not change it.
+/// Rounds needed to store a choice; maximum.
 constexpr std::size_t kEnoughRounds = 5, kMostRounds = 40;
-/// Where the time is up before there were enough rounds, it is worth going on for this multiple of it: else
-/// every run would choose anew.
+/// Multiple of max_time_ns allowed to settle a choice; an unsettled one is searched again in every run.
 constexpr double kPatience = 3;
 
 struct Candidate {
   std::string variant;
   int id = 0;
   CaseInfo info;
-  std::vector<double>
-      relative;  ///< time over the fastest of the same round: the machine drifts, the rounds do not
+  std::vector<double> relative;  ///< to the fastest of the same round: cancels drift
   double median_relative = 1;
   bool out = false;
 };
@@ -48,7 +46,7 @@ std::vector<Candidate> prepare_all(Worker& worker, const PlannedCase& planned, i
   for (const std::string& variant : planned.variants) {
     CaseSpec spec = planned.spec;
     spec.variant = variant;
-    spec.keep_wrong = false;  // what is wrong is not chosen for being fast
+    spec.keep_wrong = false;  // a wrong variant must not win
     PrepareReply reply = worker.prepare(id, spec);
     if (reply.outcome.kind == Outcome::Kind::kMeasured) {
       candidates.push_back({variant, id, std::move(reply.info), {}});
@@ -58,7 +56,6 @@ std::vector<Candidate> prepare_all(Worker& worker, const PlannedCase& planned, i
   return candidates;
 }
 
-/// One count of iterations for all of them: what the first needs.
 std::uint64_t calibrated(Worker& worker, const Candidate& candidate, double sample_ns) {
   Calibration calibration(sample_ns);
   while (!calibration.done()) {
@@ -86,7 +83,7 @@ void sample_round(Worker& worker, std::vector<Candidate*>& order, std::uint64_t 
   }
 }
 
-/// How far behind the best a candidate may be after so many rounds.
+/// Slowness allowed relative to the best.
 double slack_after(std::size_t rounds) {
   if (rounds < 3) return 2;
   if (rounds < 6) return 1.2;
@@ -113,7 +110,6 @@ std::vector<Candidate*> in_the_race(std::vector<Candidate>& candidates) {
   return left;
 }
 
-/// Rounds until the time is up, or one is left, but enough of them where patience allows.
 std::size_t race(Worker& worker, std::vector<Candidate>& candidates, const TuningRule& rule,
                  const std::atomic<bool>& interrupted) {
   const std::uint64_t iterations = calibrated(worker, candidates.front(), rule.sample_ns);
@@ -158,7 +154,7 @@ void Calibration::add(std::uint64_t iterations, double elapsed_ns, double waited
     return;
   }
   if (waits && !waits_) {
-    waits_ = true;  // once more: a single reading may have been preempted
+    waits_ = true;  // a single reading may have been preempted
     next_ = iterations;
     return;
   }

@@ -18,15 +18,15 @@
 namespace headroom {
 namespace {
 
-/// Below these shares the disturbance is what every machine has.
+/// Disturbance below these shares is normal.
 constexpr double kStealShare = 0.01;
 constexpr double kSwitchedShare = 0.20;
 constexpr double kFaultedShare = 0.20;
-/// A clock that moves by more than this between its deciles moves the times with it.
+/// Upper over lower decile of a clock.
 constexpr double kFrequencyFactor = 1.1;
-/// Three processes that do not differ make the interval about twice as wide (series_median_interval).
+/// Equal processes widen the interval about twofold (series_median_interval).
 constexpr double kProcessFactor = 4;
-/// Two readings of the core-to-core latency this far apart come from two placements.
+/// Ratio of core-to-core latencies of two placements.
 constexpr double kPlacementFactor = 1.7;
 
 Note share_note(NoteKind kind, std::ptrdiff_t samples, const Track& track, std::string text = {}) {
@@ -97,7 +97,7 @@ void note_throttling(const Track& track, Notes& notes) {
   notes.push_back(share_note(NoteKind::kThrottled, throttled, track, std::move(reasons)));
 }
 
-/// Fresh processes that disagree widen the interval, and more samples of each cannot narrow it.
+/// Disagreeing processes: more samples cannot narrow the interval.
 void note_processes(const Track& track, Notes& notes) {
   const Series series = steady_series(track.readings);
   if (series.group_sizes.size() < 2) return;
@@ -127,7 +127,6 @@ void note_warmup(const Track& track, Notes& notes) {
   if (warmup > 0) notes.push_back({NoteKind::kWarmUp, {static_cast<double>(warmup)}});
 }
 
-/// Whether `limit` is a part of it.
 bool is_part(const LimitTrack& limit, const Limit& whole) {
   std::map<std::string, std::string> axes(limit.track.planned.spec.axes.begin(),
                                           limit.track.planned.spec.axes.end());
@@ -163,7 +162,7 @@ std::vector<Quantity> quantities() {
   };
 }
 
-/// By process; those without a value are left out.
+/// Passes without a value are left out.
 std::vector<ProcessSamples> samples_of(const Track& track, const Quantity& quantity) {
   std::vector<ProcessSamples> processes;
   std::optional<std::uint32_t> epoch;
@@ -181,34 +180,30 @@ std::vector<ProcessSamples> samples_of(const Track& track, const Quantity& quant
   return processes;
 }
 
-/// How a metric follows from a sample.
 struct MetricForm {
   std::string name, unit;
   Direction direction = Direction::kLowerIsBetter;
   std::function<double(const Reading&)> value;
-  bool follows_time = true;  ///< a limit of the time says nothing about a metric that does not
+  bool follows_time = true;  ///< whether limits of the time apply
 };
 
 constexpr const char* kLatency = "latency";
 constexpr const char* kBandwidth = "memory_bandwidth(GB/s)";
 constexpr const char* kFlopsUtilization = "flops_utilization";
 
-/// The form of the metric that the experiment declares, if it has one.
 template <typename Forms>
 auto declared_form(const Track& track, Forms& forms) {
   return std::ranges::find_if(
       forms, [&](const MetricForm& form) { return is_same_metric(form.name, track.planned.metric); });
 }
 
-/// Whether computing takes longer than moving the bytes, at the rates of this machine.
 bool is_compute_bound(const std::optional<Limit>& limit) {
   return limit && !limit->parts.empty() && limit->parts.front().kind == "peak";
 }
 
-/// The declared metric, or that of the resource which binds: without `limit` of the bytes, if there are any.
 std::string headline_of(const Track& track, const std::vector<MetricForm>& forms,
                         const std::optional<Limit>& limit = {}) {
-  // flops_utilization needs a peak that was sampled: without one the metric that the work implies stands in.
+  // flops_utilization needs a sampled peak.
   const auto declared = declared_form(track, forms);
   if (declared != forms.end()) return declared->name;
   const Work& work = track.info.work;
@@ -216,7 +211,7 @@ std::string headline_of(const Track& track, const std::vector<MetricForm>& forms
   return work.bytes > 0 ? kBandwidth : kLatency;
 }
 
-/// FLOPs over time over the peak of the same round.
+/// The peak is that of the same round.
 MetricForm flops_utilization(const Work& work, const Series& peak_flops) {
   std::map<std::uint32_t, double> peaks;
   for (std::size_t i = 0; i < peak_flops.rounds.size(); ++i) {
@@ -231,7 +226,7 @@ MetricForm flops_utilization(const Work& work, const Series& peak_flops) {
           true};
 }
 
-/// `column`: its place among the columns, where it is one.
+/// `column`: index, for Kind::kColumn.
 std::function<double(const Reading&)> value_of(const ReportedMetric& metric, std::size_t column) {
   switch (metric.kind) {
     case ReportedMetric::Kind::kRate:
@@ -244,12 +239,10 @@ std::function<double(const Reading&)> value_of(const ReportedMetric& metric, std
   return [amount = metric.amount](const Reading&) { return amount; };
 }
 
-/// Whether it is a rank job whose slowest rank counts for all.
 bool counts_by_slowest(const Track& track) {
   return !track.planned.each_rank_counts && !track.readings.empty() && !track.readings.front().ranks.empty();
 }
 
-/// How much longer the slowest rank took than the fastest.
 double skew_us(const Reading& reading) {
   const auto [fastest, slowest] = std::ranges::minmax(reading.ranks, {}, &RankSample::elapsed_ns);
   return (slowest.elapsed_ns - fastest.elapsed_ns) / kNsPerUs;
@@ -279,7 +272,7 @@ std::vector<MetricForm> metric_forms(const Track& track, const Series& peak_flop
   if (counts_by_slowest(track)) {
     forms.push_back({"skew", "us", Direction::kLowerIsBetter, skew_us, false});
   }
-  // Tables show the first one that is marked: the headline before those that stand beside it.
+  // The declared headline first: tables show the first one.
   const auto declared = declared_form(track, forms);
   if (declared != forms.end() && !track.planned.also_metrics.empty())
     std::rotate(forms.begin() + 1, declared, declared + 1);
@@ -318,8 +311,7 @@ void append(ProcessSamples& samples, const ProcessSamples& more) {
   samples.device.insert(samples.device.end(), more.device.begin(), more.device.end());
 }
 
-/// The samples of each rank as those of a process, of all the jobs that were started one after the other:
-/// that these differ is in the ratio to another case, which is of the readings.
+/// One entry per rank; consecutive jobs are joined.
 std::vector<ProcessSamples> samples_of_ranks(const Track& track, const MetricForm& form) {
   std::vector<ProcessSamples> all;
   for (std::size_t rank = 0; rank < track.readings.front().ranks.size(); ++rank) {
@@ -336,8 +328,7 @@ std::vector<ProcessSamples> samples_of_ranks(const Track& track, const MetricFor
   return all;
 }
 
-/// What each process or rank told after its last sample, of the iterations that were samples: those of
-/// calibration and warm-up came before.
+/// Limited to sampled iterations (no calibration, no warm-up).
 std::vector<ProcessSamples> samples_told(const Track& track, std::size_t index) {
   const std::vector<RankSample>& ranks = track.readings.front().ranks;
   std::vector<std::uint32_t> rounds;
@@ -348,7 +339,7 @@ std::vector<ProcessSamples> samples_told(const Track& track, std::size_t index) 
   for (std::size_t i = 0; i < track.told.size(); ++i) {
     if (track.told[i].series.size() <= index) continue;
     std::span<const double> values = track.told[i].series[index].values;
-    // Not those of iterations that were counted afterwards.
+    // Iterations counted after the samples.
     if (values.size() >= rounds.size() + track.calls_after)
       values = values.first(values.size() - track.calls_after);
     const std::size_t kept = std::min(values.size(), rounds.size());
@@ -360,7 +351,6 @@ std::vector<ProcessSamples> samples_told(const Track& track, std::size_t index) 
   return all;
 }
 
-/// Which rank was the slowest most often, and in which share of the samples.
 void tell_slowest(const Track& track, Record& latency) {
   std::vector<std::size_t> times(track.readings.front().ranks.size());
   for (const Reading& reading : track.readings) {
@@ -422,7 +412,6 @@ Record base_record(const Track& track, const GroupResult& result, const std::vec
   return record;
 }
 
-/// How the case stands to the first one of its group.
 std::optional<RatioToOther> ratio_to(const Track& baseline, const Track& track,
                                      const std::vector<std::string>& labels) {
   const auto ratio = ratio_of(steady_series(track.readings), steady_series(baseline.readings));
@@ -445,7 +434,7 @@ std::optional<RatioToOther> ratio_to(const Track& baseline, const Track& track,
   return result;
 }
 
-/// What the case is held against; how long a wrong answer takes is nothing to compare with.
+/// The first correct case if the planned baseline is wrong.
 const Track& baseline_of(const Track& track, const GroupResult& result) {
   const Track& planned = result.cases.at(track.planned.baseline);
   if (planned.info.wrong.empty()) return planned;
@@ -454,7 +443,6 @@ const Track& baseline_of(const Track& track, const GroupResult& result) {
   return right == result.cases.end() ? result.cases.front() : *right;
 }
 
-/// A case that gave no samples: one record that says why.
 Record empty_record(Record record, const Track& track) {
   if (track.alive()) record.outcome = {Outcome::Kind::kSkipped, "interrupted before its first sample"};
   record.metric.name = track.planned.metric.empty() ? headline_of(track, {}) : track.planned.metric;
@@ -462,8 +450,7 @@ Record empty_record(Record record, const Track& track) {
   return record;
 }
 
-/// A record for each quantity that the hardware counted of `track` (record/metrics.h), made of
-/// `base`, that of the case, with a value per iteration for each pass.
+/// See record/metrics.h; one value per pass.
 void append_counted(const Track& track, const Record& base, std::vector<Record>& records) {
   if (track.counted.empty()) return;
   const double share = std::ranges::min(track.counted, {}, [](const CountedPass& pass) {
@@ -499,7 +486,7 @@ void append_records(const Track& track, const GroupResult& result, Record base,
     record.metric.unit = form.unit;
     record.metric.direction = form.direction;
     record.samples = each_counts ? samples_of_ranks(track, form) : samples_of(track, form);
-    // A monotone function of time keeps ranks, so that each metric is estimated on its own values.
+    // Order statistics survive monotone functions of time.
     estimate(record);
     if (limit && form.follows_time) {
       record.limit = limit;
@@ -543,7 +530,7 @@ std::optional<Note> page_note(const Track& track, const Limit& limit, const std:
   for (const LimitTrack& other : limits) {
     const std::optional<double> its = other.track.info.huge_pages;
     if (!own || !its || !is_part(other, limit)) continue;
-    // Near all and all is the same; none is another memory, with a TLB that misses.
+    // Only "none" differs: its TLB misses.
     if (has_huge_pages(*own) == has_huge_pages(*its)) continue;
     return Note(NoteKind::kOtherPages, {*own, *its}, limit_name(limit));
   }

@@ -17,7 +17,7 @@ void mark_failed(Track& track, const std::string& reason) {
   track.info.verified = false;
 }
 
-/// What one rank notes is a note of the case, and where one has failed all have.
+/// A failure of one rank fails the case.
 void hear(Track& track, std::vector<Conclusion> told) {
   for (const Conclusion& conclusion : told) {
     for (const auto& [name, text] : conclusion.notes) track.info.notes.emplace(name, text);
@@ -32,7 +32,7 @@ void mark_late(Track& track, const std::string& reason) {
   track.out_of_time = true;
 }
 
-/// A loss that ends the run is told once for all; what was sampled by then counts.
+/// A final loss is reported once for the run.
 void mark_lost(Track& track, const RunnerLost& lost) {
   if (lost.is_final && !track.readings.empty()) return;
   track.outcome = {Outcome::Kind::kFailed, (lost.is_final ? "" : "the runner ") + lost.reason};
@@ -61,23 +61,22 @@ WorkCounts per_iteration(WorkCounts counts, std::uint64_t iterations) {
   return counts;
 }
 
-/// A ping-pong reading only has to tell a shared cache from two dies: short, for it is part of every round.
+/// Short, as every round has one.
 constexpr double kPingPongNs = 2e5;
-/// Of a limit's sample, also where the cases are sampled by single iterations.
 constexpr double kLeastLimitNs = 1e6;
-/// Of the samples of all limits of a round, in samples of a case: what more they took, rounds would lack.
+/// All limits of a round together, in samples of a case.
 constexpr double kLimitsShare = 2;
-/// Below this an iteration before the clock costs nothing and wakes threads, caches and the branch predictor.
+/// Below this, an untimed iteration before each sample wakes threads, caches and the branch predictor at no
+/// cost.
 constexpr double kLeadInNs = 1e6;
 /// Above the numbers of the cases and their limits.
 constexpr int kFirstTuningId = 100'000;
-/// Of the time that a group may take; a second is enough.
 constexpr double kTuningShare = 0.25;
-/// Of the time that is left, in which cases may be prepared, and for what was being prepared after it.
+/// Share of the time left after which no case is prepared; grace for a case begun before.
 constexpr double kPreparingShare = 0.75, kGraceNs = 3e9;
-/// Of the time that is left, what fresh processes may take to get ready.
+/// Share of the time left for preparing fresh processes.
 constexpr double kFreshShare = 0.5;
-/// The same of a runner that was ended for being late: its other cases have to be prepared, and sampled once.
+/// Share of the grace for restarting a late runner.
 constexpr double kRestartShare = 0.25;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr const char* kTimeIsOver = "the time of the run was over";
@@ -87,7 +86,7 @@ constexpr const char* kOtherColumns = "a sample has more or fewer columns than t
 constexpr const char* kNoTime =
     "a sample took no time at all: its work was optimised away, or its clock stands still";
 
-/// Nanoseconds of each iteration that measuring it costs, as the case measured them in this sample.
+/// Per iteration, as the case reports it.
 double overhead_ns(const CaseInfo& info, const std::vector<double>& columns) {
   double sum = 0;
   std::size_t column = 0;
@@ -183,7 +182,7 @@ std::string PreparedTracks::spared(const Track& track, const std::function<void(
 void PreparedTracks::prepare_again(std::size_t runner) {
   const std::uint32_t epoch = ++epoch_;
   for (Track* track : all()) {
-    // A loss in here has brought back all that are left.
+    // The loss has prepared the rest.
     if (epoch_ != epoch) return;
     const bool was_prepared = !track->pids.empty();
     if (!track->is_sampled() || !was_prepared) continue;
@@ -203,7 +202,7 @@ void PreparedTracks::conclude_all() {
     try {
       hear(*track, workers_->at(runner).conclude(track->id));
     } catch (const RunnerLost& lost) {
-      // Nothing is brought back: all samples of this process are taken.
+      // Not prepared again: its samples are complete.
       mark_lost(*track, lost);
       workers_->stop(runner);
       if (lost.is_final) throw;
@@ -378,7 +377,7 @@ GroupResult GroupRun::run() {
     result_.stop = StopReason::kRunnerLost;
     result_.lost = lost.reason;
   } catch (const Interrupted&) {
-    // A runner may be in the middle of a long sample: it is not asked, it is ended.
+    // Do not ask: a runner may be in a long sample.
     tracks_.stop_runners();
     result_.stop = StopReason::kInterrupted;
   } catch (const OutOfTime&) {
@@ -411,23 +410,22 @@ void GroupRun::run_process(int process) {
   if (is_first) tune_all();
   refuse_coarse_sums();
   if (is_first && settings_.limits && settings_.now_ns() < prepare_by_ns_) add_limits();
-  // The first call of a case may compile it, or be as long as all its samples.
+  // The first call of a case may compile it.
   if (process == 0) tracks_.prepare_by(settings_.end_ns, grace_ns, settings_.out_of_time);
   if (is_first) calibrate_all();
   warm_up();
   if (process == 0) {
-    // A fresh process has to be started, too.
     prepared_ns_ = settings_.now_ns() - start_ns + (keeps ? tracks_.start_ns() : 0);
     settle_processes();
   }
-  // A sample that was begun in time may end after it.
+  // A sample begun in time may end later.
   if (process == 0) tracks_.answer_by(kNever);
   if (tracks_.any_case_alive()) sample_rounds();
   tracks_.answer_by(std::max(grace_ns, settings_.now_ns() + kGraceNs));
   count_cases();
   const bool traced = process + 1 == settings_.processes && trace_cases();
   tracks_.conclude_all();
-  // What a recorder left in the process would be in the times of the next group.
+  // The recorder may slow the next group.
   if (traced) tracks_.stop_runners();
 }
 
@@ -440,7 +438,7 @@ bool GroupRun::recall_variant(Track& track) {
   const std::vector<std::string>& variants = track.planned.variants;
   if (settings_.tuning == nullptr || variants.empty()) return false;
   const auto chosen = settings_.tuning->chosen(tuning_key(track.planned.spec));
-  // A runner of another build may have others.
+  // The choice may come from another build.
   if (!chosen || std::ranges::find(variants, *chosen) == variants.end()) return false;
   track.planned.spec.variant = *chosen;
   return true;
@@ -458,7 +456,7 @@ void GroupRun::tune_all() {
 }
 
 void GroupRun::tune(Track& track, int first_id) {
-  // Another build of the same runner has just chosen: both shall do the same.
+  // Another build of the same runner may have just chosen.
   if (recall_variant(track)) return tracks_.prepare(track);
   TuningRule rule;
   const double left_ns = prepare_by_ns_ - settings_.now_ns();
@@ -572,7 +570,7 @@ void GroupRun::calibrate(Track& track, double target_ns) {
   }
   if (!track.alive()) return;
   if (!(calibration.ns_per_iteration() > 0)) {
-    // Before it makes the cases that share its count of iterations endless.
+    // Otherwise the shared iteration count would be unbounded.
     tracks_.fail(track, kNoTime);
     return;
   }
@@ -617,7 +615,7 @@ void GroupRun::sample_rounds() {
   const StopRule rule = rule_of_process();
   Stopping stopping(rule);
   settled_ = SettledCases(rule, result_.cases.size());
-  // One round at least, whatever the caps say: a case that is not sampled has no number to show.
+  // At least one round, whatever the caps.
   do {
     if (interrupted_) throw Interrupted{};
     sample_round();
@@ -661,24 +659,23 @@ void GroupRun::sample(Track& track) {
                   reply->ranks};
   for (RankSample& rank : reading.ranks) rank.elapsed_ns /= iterations;
   if (reading.columns.size() != column_count(track.info)) return tracks_.fail(track, kOtherColumns);
-  // Ratios need a time that is positive, and no honest sample takes none.
+  // Ratios need positive times.
   if (!(reading.ns > 0)) return tracks_.fail(track, kNoTime);
   if (settings_.subtracts_overhead) {
     reading.ns -= overhead_ns(track.info, reading.columns);
     if (!(reading.ns > 0)) return tracks_.fail(track, kAllOverhead);
   }
-  // Where the host's threads lie says nothing about a device.
+  // CPU placement does not affect a device.
   if (track.planned.device == "cpu") reading.noise.placement_ns = placement_ns_;
   track.readings.push_back(std::move(reading));
 }
 
 bool GroupRun::should_end(const StopRule& rule, Stopping& stopping) {
   const std::size_t rounds = round_ - first_round_;
-  // A case that is settled has fewer samples than there were rounds, which the cap is about.
+  // Settled cases have fewer samples than rounds; the cap counts rounds.
   const std::size_t fewest = fewest_readings(result_.cases, first_round_);
   StopState state{rounds >= rule.max_samples ? rounds : fewest, sampling_ns(), std::nullopt};
-  // Estimates cost more as samples add up: worth their time at every eighth more, not at every one.
-  // A cap ends sampling only after a look, or a goal that is met would not be told.
+  // Estimates are costly: update them when the rounds grow by an eighth, and before a cap ends sampling.
   if (rounds >= next_look_ || should_stop(rule, state)) {
     next_look_ = rounds + std::max<std::size_t>(1, rounds / 8);
     const std::vector<double> widths = half_widths(result_.cases);
@@ -711,7 +708,7 @@ void GroupRun::count_cases() {
   announce("counting");
   for (Track* track : tracks) {
     if (interrupted_) throw Interrupted{};
-    // The samples are whole where the runner dies of it: only the counts are missing.
+    // The samples stay valid if the runner dies here.
     const std::string lost = tracks_.spared(
         *track, [&](Worker& worker) { count_passes(*track, worker, tracks_.epoch(), first_round_); });
     if (!lost.empty()) track->uncounted = lost;
@@ -741,7 +738,7 @@ bool GroupRun::trace_cases() {
     const std::string file =
         own.empty() ? trace_file(settings_.traces, result_.title, track.planned, offers_) : own;
     asked = asked || own.empty();
-    // The samples are whole where the runner dies of it: only the trace is missing.
+    // The samples stay valid if the runner dies here.
     const std::string lost =
         tracks_.spared(track, [&](Worker& worker) { track.untraced = worker.trace(track.id, file); });
     if (!lost.empty()) track.untraced = lost;

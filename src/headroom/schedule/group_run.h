@@ -23,16 +23,15 @@
 
 namespace headroom {
 
-/// Progress of a session.
 struct Progress {
   std::size_t group = 0, groups = 1;
   std::string title;
-  std::string phase;  ///< "preparing", "calibrating", "sampling"
+  std::string phase;  ///< such as "preparing"
   std::size_t process = 0, processes = 1;
   std::uint32_t rounds = 0;
   double elapsed_ns = 0, max_time_ns = 0;
   double median_ns = 0;                    ///< of the first case; 0 before its first sample
-  std::optional<double> worst_half_width;  ///< of all cases, compared with the precision goal
+  std::optional<double> worst_half_width;  ///< over all cases
   double goal = 0;
 };
 
@@ -40,58 +39,47 @@ class Observer {
  public:
   virtual ~Observer() = default;
   virtual void progress(const Progress& progress) = 0;
-  /// Called after each round of the current group.
   virtual void sampled(const GroupResult& /*so_far*/) {}
-  /// Called with the final records of a group.
   virtual void finished(const std::vector<Record>& records) = 0;
 };
 
-/// The prepared cases and limits of a group. When a runner is lost, the current track is marked and the
-/// runner's other tracks are prepared again in a fresh process (a new epoch). All calls throw Interrupted
-/// when the user wants to stop.
+/// The prepared cases and limits of a group. When a runner is lost, its current track is marked and its
+/// others are prepared in a fresh process (a new epoch). All calls throw Interrupted.
 class PreparedTracks {
  public:
   /// All arguments must outlive this.
   PreparedTracks(GroupResult& result, Workers& workers, const std::atomic<bool>& interrupted)
       : result_(&result), workers_(&workers), interrupted_(&interrupted) {}
 
-  /// Reverses the order in every other process: the first case started finds other memory than the last.
+  /// Reverses the order in every other process: memory layout depends on it.
   void prepare_all();
   void prepare(Track& track);
-  /// Concludes all tracks after their last sample.
   void conclude_all();
-  /// Ends the runners of all tracks without a request to quit.
+  /// Does not send a request to quit.
   void stop_runners();
-  /// Gives all tracks runners that have not been used.
+  /// Replaces used runners.
   void renew_runners();
-  /// How long it takes to start their runners.
   double start_ns() const;
-  /// A runner that has not answered by `ns` is ended, and the case that it prepared is out of time. Its other
-  /// cases are prepared again and may be sampled once, by `grace_ns`, unless its start takes too much of that;
-  /// none are prepared that were not before.
-  /// After that, calls throw OutOfTime.
+  /// Ends runners that have not answered by `ns` and marks their current case. Their other prepared cases may
+  /// be sampled once by `grace_ns`, unless restarting takes too long. After the grace, calls throw OutOfTime.
   void prepare_by(double ns, double grace_ns, std::string reason);
-  /// From here on calls throw OutOfTime at `ns`.
+  /// From now on calls throw OutOfTime at `ns`.
   void answer_by(double ns);
-  /// Marks the cases without a reading.
   void mark_out_of_time();
-  /// Starts a new epoch: fresh processes of all runners.
   void next_epoch() { ++epoch_; }
   std::uint32_t epoch() const { return epoch_; }
 
-  /// Runs `body`. If the runner is lost, marks `track` and prepares the runner's other tracks again. Throws
+  /// Runs `body`. If the runner is lost, marks `track` and prepares the runner's other tracks again; throws
   /// RunnerLost if the loss is final.
   void guarded(Track& track, const std::function<void(Worker&)>& body);
-  /// Like guarded() for optional work: `track` survives too. Returns how the runner was lost, or an empty
-  /// string.
+  /// Like guarded() for optional work, but keeps `track`. Returns the reason of a loss, or an empty string.
   std::string spared(const Track& track, const std::function<void(Worker&)>& body);
-  /// Returns a sample of the track, or nothing if it failed or its runner was lost.
+  /// Returns nothing on failure or loss.
   std::optional<SampleReply> sample(Track& track, const SampleRequest& request);
-  /// Marks the track as failed and releases it.
   void fail(Track& track, const std::string& reason);
 
   std::vector<Track*> all();
-  /// Returns the sampled tracks except ping-pong readings, which come first in a round.
+  /// Leaves out ping-pong limits, which start a round.
   std::vector<Track*> sampled();
   bool any_case_alive() const;
 
@@ -105,24 +93,21 @@ class PreparedTracks {
   std::uint32_t epoch_ = 0;
   std::optional<double> grace_ns_{};  ///< while cases may still be prepared
   double prepare_by_ns_ = 0;
-  std::string out_of_time_{};         ///< reason of what was not reached
-  bool is_closed_ = false;            ///< no further cases are prepared
+  std::string out_of_time_{};         ///< for cases that were not reached
+  bool is_closed_ = false;
 };
 
-/// Decides within one process which cases are precise enough to be sampled in every other round only, so that
-/// the time goes to wide intervals. All settled cases share the same rounds, which keeps their ratios to each
-/// other and to the limits paired; baselines are sampled in every round. A case settles by the rule that
-/// would end its sampling if it were alone (Stopping), and unsettles if its interval grows again. Whether a
-/// case is sampled never depends on a sample of the same round.
+/// Decides which cases are precise enough to be sampled only in every other round. Settled cases share
+/// rounds, and baselines are in all, so that ratios stay paired. A case settles by the rule that would end it
+/// alone, and unsettles if its interval grows. Decisions never depend on samples of the same round.
 class SettledCases {
  public:
   SettledCases(const StopRule& rule, std::size_t cases) : stopping_(cases, Stopping(rule)), settled_(cases) {}
 
-  /// Call with the half_widths() of `cases` at each look. `first_round` is that of this process.
+  /// Takes half_widths(cases). `first_round` is that of this process.
   void look(std::span<const Track> cases, std::span<const double> half_widths, double elapsed_ns,
             std::uint32_t first_round);
 
-  /// Whether to sample the case in this round.
   bool is_due(std::size_t index, std::uint32_t round) const { return round % 2 == 0 || !spared_.at(index); }
 
  private:
@@ -131,54 +116,48 @@ class SettledCases {
   std::vector<bool> spared_ = std::vector<bool>(stopping_.size());
 };
 
-/// Returns the smallest number of readings since `first_round` among live cases; 0 without a live case.
+/// Counts live cases only; 0 without one.
 std::size_t fewest_readings(std::span<const Track> cases, std::uint32_t first_round);
 
-/// Returns the rule for one of `processes` that share `rule`. Precision grows with the square root of the
-/// samples, so the goal of one process is wider.
+/// Returns the rule for one of `processes` that share `rule`. Its precision goal is wider by sqrt(processes).
 StopRule process_share(const StopRule& rule, int processes);
 
-/// Returns the cases to count now: sampled since `first_round`, on the host, by a runner that can count.
+/// Returns the CPU cases sampled since `first_round` whose runner can count.
 std::vector<Track*> countable(std::vector<Track>& cases, const std::vector<RunnerOffer>& offers,
                               std::uint32_t first_round);
 
-/// Counts a tenth of the samples since `first_round`, at least one and at most five, in untimed passes after
-/// all samples of the process, so that no counter is open while the clock runs. Stops at the first failure
-/// and notes the reason. Throws what `worker` throws.
+/// Counts a tenth of the samples since `first_round`, one to five passes, after all samples: no counter is
+/// open while the clock runs. Notes the first failure and stops. Throws like `worker`.
 void count_passes(Track& track, Worker& worker, std::uint32_t epoch, std::uint32_t first_round);
 
-/// Settings for the rounds of a group.
+/// Members named as in SessionRequest (session.h) mean the same.
 struct RoundSettings {
   StopRule stop;
-  double sample_ns = 5e6;           ///< minimum time of one sample
-  int processes = 1;                ///< fresh runner processes that share the samples
-  std::uint32_t warmup = 0;         ///< discarded samples of each case in each process
-  bool limits = true;               ///< sample the machine's limits in the same rounds
-  bool subtracts_overhead = false;  ///< subtract the measurement overhead from each time
-  bool strict = false;              ///< fail cases that accumulate in less than f32
-  bool counts = true;               ///< count hardware events where possible
-  std::string traces{};             ///< folder for traces; empty for no traces
-  bool tunes = true;                ///< tune cases without a stored choice
-  TuningStore* tuning = nullptr;    ///< earlier variant choices; null: the implementations decide
-  std::uint64_t seed = 1;           ///< of the random order within rounds
-  std::function<double()> now_ns;   ///< clock for the time caps
-  double end_ns = std::numeric_limits<double>::infinity();  ///< of the run's time, on that clock
-  double share_ns = std::numeric_limits<double>::infinity();  ///< of the time left, what this group may take
-  std::string out_of_time{};  ///< why a case was not reached by then
-  /// Called after each round.
+  double sample_ns = 5e6;
+  int processes = 1;
+  std::uint32_t warmup = 0;
+  bool limits = true;
+  bool subtracts_overhead = false;
+  bool strict = false;
+  bool counts = true;
+  std::string traces{};
+  bool tunes = true;
+  TuningStore* tuning = nullptr;
+  std::uint64_t seed = 1;
+  std::function<double()> now_ns;   ///< for the time caps
+  double end_ns = std::numeric_limits<double>::infinity();  ///< of the run
+  double share_ns = std::numeric_limits<double>::infinity();  ///< of the time left, for this group
+  std::string out_of_time{};  ///< for cases not reached by then
   std::function<void(const GroupResult&)> on_round = [](const GroupResult&) {};
 };
 
-/// A group that the time of the run did not reach: no case has a reading, for this reason.
+/// Marks every case as skipped for `reason`.
 GroupResult unreached(const Group& group, const std::string& reason);
 
-/// Measures one group. In each fresh process: prepares the cases and their limits, calibrates, and takes one
-/// sample of each per round in random order, exactly one at a time, until the stop rule fires. SettledCases
-/// thins out precise cases; beaten_limits() ends limits that bound nothing. Each process gets an equal share
-/// of samples and time and stops by its own readings: the final interval includes the variation between
-/// processes, which more samples in one process would not narrow. A failed case or lost runner is marked; the
-/// others go on. When the time of the run is over (RoundSettings::end_ns), sampling ends with the sample that
-/// it is in; cases that were not ready by then are marked.
+/// Measures one group. In each fresh process: prepares and calibrates cases and limits, and takes one sample
+/// of each per round, one at a time in random order, until the stop rule fires. Each process stops by its own
+/// readings, so the interval includes the variation between processes. Failed cases and lost runners are
+/// marked; the others go on. At end_ns, sampling ends after the current sample.
 class GroupRun {
  public:
   GroupRun(const Group& group, const std::vector<RunnerOffer>& offers, Workers& workers,
@@ -191,8 +170,7 @@ class GroupRun {
 
  private:
   void run_process(int process);
-  /// Whether the first process of this group may be one that other groups were measured in: fresh ones would
-  /// take too much of its time.
+  /// Whether the first process may have served other groups, as fresh ones take too long.
   bool keeps_runners() const;
   bool recall_variant(Track& track);
   void tune_all();
@@ -202,10 +180,10 @@ class GroupRun {
   void calibrate_all();
   std::vector<const Track*> first_of_each_limits() const;
   void drop_loose_limits();
-  /// Lengthens limit samples to the length of a case's sample, or less if there are many limits.
+  /// Lengthens samples to a case's, less if there are many limits.
   void lengthen_limits();
   void warm_up();
-  /// Fewer processes where so many would leave too little time to sample.
+  /// Reduces their number if preparing them takes too long.
   void settle_processes();
   StopRule rule_of_process() const;
   void sample_rounds();
@@ -213,13 +191,12 @@ class GroupRun {
   bool should_end(const StopRule& rule, Stopping& stopping);
   void rest_beaten_limits();
   void count_cases();
-  /// Traces the cases. Returns whether the session requested any of the traces.
+  /// Returns whether the session requested a trace.
   bool trace_cases();
   void refuse_traces();
   void calibrate(Track& track, double target_ns);
   void sample(Track& track);
   double sampling_ns() const;
-  /// When the last case is begun that was prepared in time.
   double grace_end_ns() const;
   bool is_late() const { return settings_.now_ns() >= settings_.end_ns; }
   void announce(const char* phase);
@@ -235,12 +212,12 @@ class GroupRun {
   std::uint32_t round_ = 0;
   double placement_ns_ = 0;
   SettledCases settled_{{}, 0};
-  std::uint32_t first_round_ = 0;         ///< first round of this process
-  std::size_t next_look_ = 0;             ///< sample count of this process at the next look at the intervals
-  std::optional<double> sampling_since_;  ///< start of sampling in this process
-  double sampled_before_ns_ = 0;          ///< sampling time of earlier processes
+  std::uint32_t first_round_ = 0;         ///< of this process
+  std::size_t next_look_ = 0;             ///< rounds of this process
+  std::optional<double> sampling_since_;  ///< of this process
+  double sampled_before_ns_ = 0;
   double prepare_by_ns_ = std::numeric_limits<double>::infinity();
-  double prepared_ns_ = 0;  ///< what its first process took to get ready
+  double prepared_ns_ = 0;  ///< by the first process
 };
 
 }  // namespace headroom

@@ -15,31 +15,28 @@
 namespace headroom {
 namespace {
 
-/// The first known rate.
 double known(double first, double second, double third) {
   if (first > 0) return first;
   return second > 0 ? second : std::max(third, 0.0);
 }
 
-/// Bytes/s of two alternating streams of equal size.
+/// Two alternating streams of equal size.
 double mixed(double read, double write) {
   return 2 / (1 / read + 1 / write);
 }
 
-/// What bounds alone: reads, writes and copies are parts of one floor.
+/// Independent bounds; reads, writes and copies add up.
 enum Bound : std::size_t { kMemoryBound, kComputeBound, kExchangeBound };
 
-/// Least seconds of `traffic` in each of these.
+/// Seconds by Bound.
 using Floors = std::array<double, 3>;
 
 constexpr double kPatternSlack = 1.15;
-/// Far below 1: a calibration that lost a time slice reads several times too long, and must not cost the
-/// limit that binds.
+/// Far below 1: a preempted calibration overstates times severalfold.
 constexpr double kResourceShare = 0.125;
-/// The same of memory and of exchanges beside the peak: samples of the peak are the shortest and lose most to
-/// a time slice, and those of a limit of bytes far from binding cost little.
+/// These cost little to keep, and samples of the peak are easily disturbed.
 constexpr double kBytesShare = 0.02;
-/// A part of the traffic below this share does not move the floor beyond what is measured.
+/// Smaller parts of the traffic do not move the floor.
 constexpr double kNegligibleShare = 0.02;
 
 struct LimitKind {
@@ -53,7 +50,7 @@ constexpr std::array<LimitKind, 6> kLimitKinds{{{"limit.read", Resource::kRead},
                                                 {"limit.exchange", Resource::kExchange},
                                                 {"limit.pingpong", Resource::kPingPong}}};
 
-/// Bytes of the working set that `resource` bounds; 0 where it does not bound this traffic.
+/// Returns 0 if `resource` does not bound this traffic.
 double bounded_bytes(Resource resource, const Traffic& traffic) {
   if (resource == Resource::kExchange) return traffic.exchanged;
   const double mixed = 2 * std::min(traffic.bytes_read, traffic.bytes_written);
@@ -66,24 +63,22 @@ double bounded_bytes(Resource resource, const Traffic& traffic) {
   return total > 0 && bytes >= kNegligibleShare * total ? bytes : 0;
 }
 
-/// Beyond four last-level caches bandwidth no longer depends on the size: a model of 13 GB needs no twin. Of
-/// the caches only the host's are known here; those of devices are far below a quarter of the least cap.
+/// Beyond four last-level caches bandwidth is constant. Devices' caches are unknown, but far smaller.
 std::int64_t capped_working_set(double bytes, const std::string& device) {
   const std::int64_t caches = device == "cpu" ? 4 * last_level_cache_bytes() : 0;
   const auto cap = static_cast<double>(std::max(caches, std::int64_t{1} << 30));
   return static_cast<std::int64_t>(std::min(bytes, cap));
 }
 
-/// Up to here data lie in the caches of one core, where one thread may be faster than several that share it.
+/// Fits the caches of one core, where one thread may beat several.
 constexpr double kOneThreadBytes = 1 << 20;
 
-/// The text of the axis "ranks"; empty where there is none.
 std::string ranks_of(const PlannedCase& planned) {
   const auto found = std::ranges::find(planned.spec.axes, "ranks", &AxisTexts::value_type::first);
   return found == planned.spec.axes.end() ? "" : found->second;
 }
 
-/// How many ranks of the case run on the machine of the first; 0 outside of a job of ranks.
+/// 0 without ranks.
 int ranks_here(const PlannedCase& planned, const std::vector<RankHello>& ranks) {
   const std::string text = ranks_of(planned);
   if (ranks.empty() || text.empty()) return 0;
@@ -93,8 +88,7 @@ int ranks_here(const PlannedCase& planned, const std::vector<RankHello>& ranks) 
                     [&](const RankHello& one) { return one.host == ranks.front().host; }));
 }
 
-/// The thread counts at which the machine may be fastest at what `resource` bounds: those of the case, and
-/// one. Ranks that share a machine share what it can do.
+/// Ranks on one machine share its resources.
 std::vector<int> thread_counts(const PlannedCase& planned, Caches caches, Resource resource, const Work& work,
                                int ranks) {
   const int threads = planned.spec.threads;
@@ -105,12 +99,11 @@ std::vector<int> thread_counts(const PlannedCase& planned, Caches caches, Resour
   return {threads};
 }
 
-/// How the work's bytes split.
 Traffic traffic_of(const Work& work) {
   return {work.bytes - work.bytes_written, work.bytes_written, work.flops, work.exchanged};
 }
 
-/// The values of an axis of a limit for this work; none where the limit does not apply.
+/// Empty if the limit does not apply.
 std::vector<std::string> axis_values(const Axis& axis, Resource resource, const Track& bounded) {
   const Work& work = bounded.info.work;
   if (axis.name == "bytes") {
@@ -126,7 +119,7 @@ std::vector<std::string> axis_values(const Axis& axis, Resource resource, const 
   return axis.values;
 }
 
-/// The first runner that has this limit of the device, and the limit; null where none has.
+/// Null if no runner offers it.
 std::pair<std::size_t, const ExperimentDescription*> offered(const std::vector<RunnerOffer>& offers,
                                                              const std::string& name,
                                                              const std::string& device) {
@@ -169,14 +162,14 @@ Bound bound_of(Resource resource) {
   return resource == Resource::kExchange ? kExchangeBound : kMemoryBound;
 }
 
-/// What a limit reaches in a sample of `ns` an iteration: bytes/s, or FLOP/s for the peak.
+/// Returns bytes/s, or FLOP/s for the peak.
 double limit_rate(const LimitTrack& limit, double ns) {
   const Work& work = limit.track.info.work;
   const double amounts[] = {work.bytes, work.flops, work.exchanged};
   return amounts[bound_of(limit.resource)] / (ns * 1e-9);
 }
 
-/// Seconds for what the limit does in a byte or a FLOP.
+/// Returns seconds per byte or FLOP.
 Series costs(const LimitTrack& limit) {
   Series series = steady_series(limit.track.readings);
   for (double& value : series.values) value = 1 / limit_rate(limit, value);
@@ -190,21 +183,20 @@ bool is_clearly_slower(const Series& series, const Series& best) {
   return ratio.interval && ratio.interval->low > kClearly;
 }
 
-/// What at its best needs less than this share of the time that the other needs at its best is not what
-/// binds; in rounds in which it looks slower, its sample was disturbed: short ones lose most to a busy
-/// machine.
+/// A resource whose fastest floor is below this share of the largest cannot bind; rounds that suggest it does
+/// are disturbed.
 constexpr double kMayBind = 0.25;
-/// Quartiles further apart than this share of the median make a limit unstable.
+/// Interquartile range over median.
 constexpr double kUnstableSpread = 0.10;
 
 using BestPatterns = std::map<Resource, const LimitTrack*>;
 
-/// The pattern of each resource with the best median rate.
+/// By median rate.
 BestPatterns best_patterns(const std::vector<LimitTrack>& limits) {
   BestPatterns best;
   std::map<Resource, double> best_rate;
   for (const LimitTrack& limit : limits) {
-    // By its few samples it might seem to be the best of what has changed since.
+    // Its early samples are not comparable.
     if (limit.track.rests) continue;
     const Series series = steady_series(limit.track.readings);
     if (series.values.empty() || limit.resource == Resource::kPingPong) continue;
@@ -230,7 +222,6 @@ LimitPart part_of(const LimitTrack& limit) {
   return part;
 }
 
-/// The resources that bind the work.
 std::vector<LimitPart> binding_parts(const BestPatterns& best, std::size_t bound) {
   std::vector<LimitPart> parts;
   for (const auto& [resource, limit] : best) {
@@ -244,7 +235,6 @@ Floors floors_of(const Traffic& traffic, const Rates& rates) {
           exchange_floor_seconds(traffic, rates)};
 }
 
-/// Nothing for what tells no rate.
 void set_rate(Rates& rates, Resource resource, double value) {
   switch (resource) {
     case Resource::kRead:
@@ -267,7 +257,6 @@ void set_rate(Rates& rates, Resource resource, double value) {
   }
 }
 
-/// `traffic` without what cannot bind it: its FLOPs, its bytes, or what it exchanges.
 Traffic binding_part(Traffic traffic, const BestPatterns& best) {
   Rates rates;
   for (const auto& [resource, limit] : best) {
@@ -282,7 +271,7 @@ Traffic binding_part(Traffic traffic, const BestPatterns& best) {
   return traffic;
 }
 
-/// The rates of the rounds in which every one of `best` was sampled.
+/// Only of rounds in which all of `best` were sampled.
 std::map<std::uint32_t, Rates> rates_by_round(const BestPatterns& best) {
   std::map<std::uint32_t, Rates> rates;
   std::map<std::uint32_t, std::size_t> sampled;
@@ -303,7 +292,6 @@ void append(Series& series, std::uint32_t round, double value, bool new_process)
   ++series.group_sizes.back();
 }
 
-/// The share of the limit in single rounds.
 std::optional<Limit::Rounds> rounds_of(const Track& track, const Floor& floor) {
   std::map<std::uint32_t, double> floors;
   for (std::size_t i = 0; i < floor.series.rounds.size(); ++i)

@@ -57,7 +57,7 @@ std::vector<Offered> offered(const std::vector<RunnerOffer>& offers, const std::
   std::vector<Offered> found;
   for (std::size_t runner = 0; runner < offers.size(); ++runner) {
     for (const ExperimentDescription& experiment : offers[runner].experiments) {
-      // A runner of ours that is there for the limits also serves an experiment that nobody else has.
+      // A runner started for limits serves experiments only if no other does.
       if (experiment.name == name && (!offers[runner].only_limits || found.empty())) {
         found.push_back({runner, &experiment});
       }
@@ -66,7 +66,7 @@ std::vector<Offered> offered(const std::vector<RunnerOffer>& offers, const std::
   return found;
 }
 
-/// Every combination of the axes' selected values, the last axis fastest.
+/// The last axis varies fastest.
 std::vector<AxisTexts> points(const ExperimentDescription& experiment, const Selection& selection) {
   std::vector<AxisTexts> found{{}};
   for (const Axis& axis : experiment.axes) {
@@ -100,8 +100,7 @@ std::string title_of(const std::string& name, const AxisTexts& point) {
   return title;
 }
 
-/// Whether the experiment can be asked for this point. Of an axis that it does not have it says so itself,
-/// when asked.
+/// The runner refuses axes that the experiment lacks.
 bool has_point(const ExperimentDescription& experiment, const AxisTexts& point) {
   return std::ranges::all_of(point, [&](const auto& entry) {
     const auto axis = std::ranges::find(experiment.axes, entry.first, &Axis::name);
@@ -122,7 +121,7 @@ Group group_at(const std::vector<Offered>& sources, const AxisTexts& point, cons
   return group;
 }
 
-/// The points of the first runner, then those that only a later one has: access patterns of another device.
+/// Later runners add points, such as access patterns of another device.
 void append_groups(const std::vector<Offered>& sources, const Selection& selection,
                    std::vector<Group>& groups) {
   for (auto source = sources.begin(); source != sources.end(); ++source) {
@@ -147,8 +146,6 @@ std::vector<Axis> axes_of(const std::vector<RunnerOffer>& offers, const std::vec
   return axes;
 }
 
-/// Refuses an axis, or a value of it, that no selected experiment has: a typing error would silently measure
-/// all, or nothing.
 void require_axes(const std::vector<Axis>& axes, const std::vector<AxisRequest>& requests) {
   for (const AxisRequest& request : requests) {
     std::vector<Axis> named;
@@ -185,7 +182,7 @@ void require_backends(const std::vector<RunnerOffer>& offers, const std::vector<
   }
 }
 
-/// Types of the axes of `point`; empty if all are as written.
+/// Empty if all are kAsWritten.
 std::vector<AxisType> types_of(const ExperimentDescription& experiment, const AxisTexts& point) {
   std::vector<AxisType> types;
   for (const auto& [name, text] : point) {
@@ -196,7 +193,7 @@ std::vector<AxisType> types_of(const ExperimentDescription& experiment, const Ax
   return all ? std::vector<AxisType>{} : types;
 }
 
-/// File systems allow 255 bytes, and a writer may put its own ending behind.
+/// File systems allow 255 bytes.
 constexpr std::size_t kMostBytes = 180;
 
 bool is_plain(char letter) {
@@ -205,7 +202,7 @@ bool is_plain(char letter) {
          std::string_view("._=-,#@").find(letter) != std::string_view::npos;
 }
 
-/// FNV-1a: a file must have the same name in every run, which std::hash does not promise.
+/// FNV-1a: std::hash may differ between runs.
 std::uint32_t number_of(const std::string& text) {
   std::uint32_t hash = 2166136261U;
   for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619U;

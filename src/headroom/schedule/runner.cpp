@@ -15,24 +15,23 @@
 
 namespace headroom {
 
-/// The ranks of a job as one runner: all are asked the same in the language of runner/protocol.h, each in its
-/// own words, and their answers are one. A sample is as long as that of the slowest rank; a rank that takes
-/// no part in a case measures that it took 0 ns. A case that one rank cannot prepare, or fails at, has
-/// failed. A rank that is lost ends the job: RunnerLost is final.
+/// The ranks of a job as one runner: all get the same requests (runner/protocol.h) and their replies are
+/// merged. A sample takes the time of the slowest rank; a rank that takes no part reports 0 ns. A case that
+/// fails on one rank fails. Losing a rank ends the job: RunnerLost is final.
 class RankRunner final : public Runner {
  public:
-  /// Waits until the ranks have met. Throws what RankConversation's constructor throws.
+  /// Waits until the ranks have met. Throws like RankConversation's constructor.
   RankRunner(RankGroup ranks, RankPatience patience, const std::atomic<bool>& interrupted,
              double deadline_ns);
 
-  /// Throws what RankConversation::require_backend throws.
+  /// Throws like RankConversation::require_backend.
   void require_backend(const std::string& backend) { conversation_.require_backend(backend); }
 
   const Hello& hello() const override { return hello_; }
   RunnerDescription describe() override;
   void finish() override;
 
-  /// Of rank 0, -1 where others started it.
+  /// Rank 0's; -1 if others started it.
   std::int64_t pid() const override { return ranks_.pid(0); }
   PrepareReply prepare(int id, const CaseSpec& spec) override;
   SampleReply sample(int id, const SampleRequest& request) override;
@@ -50,7 +49,7 @@ class RankRunner final : public Runner {
   RankGroup ranks_;
   RankConversation conversation_;
   Hello hello_;
-  std::map<int, std::string> titles_;  ///< of the cases that are prepared
+  std::map<int, std::string> titles_;  ///< by case number
 };
 
 namespace {
@@ -61,7 +60,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int kChildSocket = 3;
 constexpr milliseconds kLookForInterrupt{200};
 
-/// "libtorch 1.13.1".
 std::string library_text(const RankLibrary& library) {
   return library.name + (library.version.empty() ? "" : " " + library.version);
 }
@@ -69,12 +67,11 @@ constexpr std::size_t kLastWords = 3;
 constexpr const char* kEnded = "closed its socket";
 constexpr const char* kUnasked = "broke the protocol: it said something that it was not asked";
 constexpr const char* kTooLong = "broke the protocol: it sent a line that does not end";
-/// A runner that closed its socket is about to end: how it ended says more than that it did.
+/// Its exit status says why it closed its socket.
 constexpr milliseconds kProcessEndPatience{2000};
 
-/// GNU OpenMP's threads spin for milliseconds after a parallel region: they would still burn the CPUs while
-/// the next runner is sampled. This many spins are some tenths of a millisecond, enough for back-to-back
-/// regions.
+/// GNU OpenMP's threads spin for milliseconds after a parallel region and would disturb the next runner. This
+/// is enough for back-to-back regions.
 constexpr const char* kSpins = "20000";
 
 SpawnOptions spawn_options(const RunnerCommand& command, int socket) {
@@ -97,7 +94,6 @@ std::int64_t process_at_other_end(int socket) {
   return other.pid;
 }
 
-/// What a rank has to end in once nothing more is asked of it.
 constexpr milliseconds kRankEndPatience{10'000};
 
 std::string title_of(const CaseSpec& spec) {
@@ -124,7 +120,7 @@ RunnerProcess::RunnerProcess(RunnerCommand command, const std::atomic<bool>& int
   } else {
     child_.emplace(spawn_options(command_, ends.second.fd()));
     pid_ = child_->pid();
-    // The child has its own copy; ours must close, or the end of the child would not be seen.
+    // Or the child's exit would go unnoticed.
     const Channel childs_end = std::move(ends.second);
   }
   greet();
@@ -138,7 +134,7 @@ RunnerProcess::~RunnerProcess() {
 void RunnerProcess::greet() {
   std::string line;
   try {
-    // What its arguments ask for, it does before it greets: reading a module of gigabytes.
+    // Arguments are processed before the greeting.
     const bool is_long = !command_.arguments.empty() || !command_.interpreter.empty();
     line = await_line(is_long ? command_.reply_timeout : command_.hello_timeout);
   } catch (const RunnerLost& lost) {
@@ -292,7 +288,7 @@ void RunnerProcess::lose(const std::string& what) {
   const auto status = child_->wait(what == kEnded ? kProcessEndPatience : milliseconds(0));
   if (!status) child_->terminate(milliseconds(200));
   std::string reason = what;
-  // One that said why it ends has said more than its exit code does.
+  // Its own message says more than the exit code.
   if (status && (status->signalled || what == kEnded))
     reason = (status->signalled ? "was " : "ended with ") + status->text();
   if (status && status->signalled && status->code == SIGKILL) reason += ", perhaps for want of memory";
@@ -369,7 +365,7 @@ PrepareReply RankRunner::prepare(int id, const CaseSpec& spec) {
       return first;
     });
   }
-  // Ranks that could would wait for those that could not.
+  // Otherwise prepared ranks would wait for the failed ones.
   if (merged.outcome.kind != Outcome::Kind::kMeasured) release(id);
   return merged;
 }
@@ -460,7 +456,7 @@ void RunnerFleet::add(RunnerCommand command, bool only_limits) {
   Member member{std::move(command), {}, {}, false, only_limits, nullptr};
   try {
     start(member);
-    if (member.command.socket) member.command.socket = -1;  // there is no second one
+    if (member.command.socket) member.command.socket = -1;  // cannot be restarted
   } catch (const RunnerRefused& refusal) {
     if (!member.command.may_refuse) throw;
     left_out_.push_back(std::filesystem::path(member.command.path).filename().string() + ": " +
@@ -491,7 +487,7 @@ std::vector<RunnerOffer> RunnerFleet::offers() const {
 
 std::string RunnerFleet::label_of(std::size_t index) const {
   const Member& member = members_[index];
-  // A runner of ours that is there for the limits gives way to one that the user asked for.
+  // A runner started for limits yields its name.
   const bool is_taken = std::ranges::any_of(members_, [&](const Member& other) {
     return &other != &member && other.name == member.name && (!other.only_limits || member.only_limits);
   });
@@ -505,7 +501,7 @@ std::string RunnerFleet::label_of(std::size_t index) const {
 Worker& RunnerFleet::at(std::size_t runner) {
   Member& member = members_.at(runner);
   if (!member.process) {
-    // The program that it is part of has no second one.
+    // It cannot be restarted.
     if (member.ran_out_of_time && member.command.socket) throw OutOfTime{};
     try {
       start(member);
@@ -525,7 +521,7 @@ void RunnerFleet::finish() {
 }
 
 void RunnerFleet::stop(std::size_t runner) {
-  // One that runs anyhow goes on: another process of it is not to be had.
+  // It cannot be restarted.
   const Member& member = members_.at(runner);
   if (member.command.socket && member.process && !member.process->is_lost()) return;
   members_.at(runner).ran_out_of_time = member.process && member.process->ran_out_of_time();

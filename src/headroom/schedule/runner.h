@@ -23,18 +23,17 @@
 
 namespace headroom {
 
-/// Thrown when a runner died, hangs or broke the protocol. Readings taken before that are kept. `reason`
-/// reads after "the runner": "was killed by signal 11 (Segmentation fault)". If `is_final`, the run ends and
-/// `reason` is a whole sentence.
+/// Thrown when a runner died, hangs or broke the protocol. `reason` reads after "the runner"; if `is_final`,
+/// the run ends and `reason` is a whole sentence.
 struct RunnerLost {
   std::string reason;
   bool is_final = false;
 };
 
-/// Thrown when a runner had not answered by Workers::answer_by(). It has been ended.
+/// Thrown after a runner missed a deadline and was ended.
 struct OutOfTime {};
 
-/// The clock of deadlines, in ns.
+/// The clock of deadlines.
 double steady_now_ns();
 
 /// A runner as the scheduler sees it. All calls throw RunnerLost, OutOfTime or Interrupted.
@@ -44,46 +43,42 @@ class Worker {
   virtual std::int64_t pid() const = 0;
   virtual PrepareReply prepare(int id, const CaseSpec& spec) = 0;
   virtual SampleReply sample(int id, const SampleRequest& request) = 0;
-  /// Counts hardware events of iterations that are not timed.
+  /// Counts untimed iterations.
   virtual CountReply count(int id, const SampleRequest& request) = 0;
-  /// Records a trace into `file`. Returns the reason if that failed, else an empty string.
+  /// Returns the reason of a failure, or an empty string.
   virtual std::string trace(int id, const std::string& file) = 0;
   virtual void release(int id) = 0;
-  /// Releases a case that has all its samples. Returns its conclusion, one per rank in a rank job.
+  /// Releases a case after its samples. One conclusion per rank.
   virtual std::vector<Conclusion> conclude(int id) = 0;
 };
 
-/// The runners of a session, by index.
 class Workers {
  public:
   virtual ~Workers() = default;
-  /// Starts the runner if it is not running.
   virtual Worker& at(std::size_t runner) = 0;
-  /// Ends the runner. The next at() starts a fresh process.
+  /// The next at() starts a fresh process.
   virtual void stop(std::size_t runner) = 0;
-  /// As stop(), but a process that has not been used yet stays: it is a fresh one.
+  /// Like stop(), but keeps an unused process.
   virtual void renew(std::size_t runner) { stop(runner); }
-  /// How long it last took to start the runner.
   virtual double start_ns(std::size_t /*runner*/) const { return 0; }
-  /// From now on, runners that have not answered by this time of steady_now_ns() are ended.
+  /// Ends runners that have not answered by `ns` of steady_now_ns().
   virtual void answer_by(double /*ns*/) {}
 };
 
-/// How to start a runner, with its timeouts.
 struct RunnerCommand {
   std::string path;
   std::chrono::milliseconds hello_timeout{15'000};
   std::chrono::milliseconds reply_timeout{120'000};
-  /// Words before `path`, such as {"python3", "-m", "headroom._serve"}; empty for a program.
+  /// such as {"python3", "-m", "headroom._serve"}
   std::vector<std::string> interpreter{};
   std::vector<std::pair<std::string, std::string>> environment{};  ///< added to ours
-  std::optional<int> socket{};           ///< of a runner that is already running and cannot be restarted
-  bool is_company = false;               ///< runs only the experiments that other runners offer
-  std::vector<std::string> arguments{};  ///< with arguments, the greeting may take reply_timeout
-  bool may_refuse = false;               ///< if it refuses, leave it out with a note
-  /// Starts the ranks of a rank job whose program is `path`; empty for a single process.
+  std::optional<int> socket{};           ///< of a running runner that cannot be restarted
+  bool is_company = false;               ///< runs only experiments that others offer
+  std::vector<std::string> arguments{};  ///< with any, the greeting may take reply_timeout
+  bool may_refuse = false;               ///< leave it out with a note
+  /// Set for a rank job.
   std::function<RankGroup()> start_ranks{};
-  std::string rank_backend = "gloo";  ///< process group backend: "gloo" or "nccl"
+  std::string rank_backend = "gloo";  ///< or "nccl"
 };
 
 /// Thrown if a program is not a runner, cannot describe itself, or refuses.
@@ -92,7 +87,7 @@ class RunnerUnfit : public Error {
   using Error::Error;
 };
 
-/// Thrown if a runner refuses instead of greeting: the machine lacks something, or its arguments are wrong.
+/// Thrown if a runner refuses to start: the machine lacks something, or its arguments are wrong.
 class RunnerRefused : public RunnerUnfit {
  public:
   using RunnerUnfit::RunnerUnfit;
@@ -102,24 +97,21 @@ struct RunnerDescription {
   std::vector<ExperimentDescription> experiments;
   std::vector<DeviceDescription> devices;  ///< other than the CPU
   std::optional<BlasLibrary> blas{};       ///< empty if unknown
-  std::vector<RankHello> ranks{};          ///< one per rank of a rank job
+  std::vector<RankHello> ranks{};          ///< one per rank
 };
 
-/// A started runner.
 class Runner : public Worker {
  public:
-  /// `deadline_ns` as for answer_by(), for the greeting too.
+  /// `deadline_ns` as in answer_by(), also for the greeting.
   explicit Runner(double deadline_ns) : deadline_ns_(deadline_ns) {}
   virtual const Hello& hello() const = 0;
-  /// Returns its experiments and devices. Throws RunnerLost.
+  /// Throws RunnerLost.
   virtual RunnerDescription describe() = 0;
-  /// Asks the runner to end. Rank jobs wait for the exit status. Throws RunnerLost.
+  /// Rank jobs wait for the exit status. Throws RunnerLost.
   virtual void finish() {}
-  /// Whether the runner can no longer answer.
   virtual bool is_lost() const { return false; }
 
   void answer_by(double ns) { deadline_ns_ = ns; }
-  /// Whether it was ended because it had not answered in time.
   bool ran_out_of_time() const { return ran_out_of_time_; }
 
  protected:
@@ -134,16 +126,14 @@ class Runner : public Worker {
   bool ran_out_of_time_ = false;
 };
 
-/// Throws like the constructors of RunnerProcess and RankRunner, and OutOfTime.
+/// Throws OutOfTime and the constructors' exceptions.
 std::unique_ptr<Runner> start_runner(const RunnerCommand& command, const std::atomic<bool>& interrupted,
                                      double deadline_ns = std::numeric_limits<double>::infinity());
 
-/// A runner in its own process, reached over the protocol.
 class RunnerProcess final : public Runner {
  public:
-  /// Starts the program and reads its Hello. Checks `interrupted` while waiting. Throws Error if the program
-  /// cannot be started, RunnerRefused if it refuses, RunnerUnfit if it is not a runner or speaks another
-  /// protocol version.
+  /// Starts the program and reads its Hello. Throws Error if it cannot be started, RunnerRefused if it
+  /// refuses, RunnerUnfit if it is not a runner or speaks another protocol version.
   RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted,
                 double deadline_ns = std::numeric_limits<double>::infinity());
   ~RunnerProcess() override;
@@ -166,45 +156,44 @@ class RunnerProcess final : public Runner {
 
   [[noreturn]] void tell_no_runner(const std::string& what) const;
   void greet();
-  /// Numbers the request and returns the reply. Throws RunnerLost or Interrupted.
+  /// Throws RunnerLost or Interrupted.
   Json ask(Json request);
-  /// Returns the result of `decode`. Loses the runner if the answer is malformed.
+  /// Loses the runner if the answer is malformed.
   template <typename Decode>
   auto understood(Decode&& decode);
-  /// Returns the next line. Throws RunnerLost or Interrupted.
+  /// Throws RunnerLost or Interrupted.
   std::string await_line(std::chrono::milliseconds timeout);
-  /// Ends the runner. `what` reads after "it"; the exit status replaces it if the process ended by itself.
+  /// `what` reads after "it"; the exit status replaces it if the process exited on its own.
   [[noreturn]] void lose(const std::string& what);
   std::string last_words() const;
 
   RunnerCommand command_;
   const std::atomic<bool>& interrupted_;
   Channel channel_;
-  std::optional<Child> child_;  ///< empty if the process was already running
+  std::optional<Child> child_;  ///< empty if it was already running
   std::int64_t pid_ = 0;
   bool lost_ = false;
-  std::uint64_t asked_ = 0;  ///< number of requests
+  std::uint64_t asked_ = 0;
   Hello hello_;
 };
 
-/// The runner processes of a session. Starts each runner once to learn what it offers, and again for a fresh
-/// process or after a loss.
+/// The runner processes of a session. Each starts once to learn its offer, and again when a fresh process is
+/// needed.
 class RunnerFleet final : public Workers {
  public:
   explicit RunnerFleet(const std::atomic<bool>& interrupted) : interrupted_(interrupted) {}
 
-  /// Starts the runner and reads its description. Throws RunnerUnfit if it is not a runner, Error if it is
-  /// missing or refuses without RunnerCommand::may_refuse.
+  /// Throws RunnerUnfit if it is not a runner, Error if it is missing or refuses without
+  /// RunnerCommand::may_refuse.
   void add(RunnerCommand command, bool only_limits);
 
-  /// The runners that refused, each with the reason: "headroom-cuda: no CUDA device: …".
+  /// Refusals with the reason: "headroom-cuda: no CUDA device: …".
   const std::vector<std::string>& left_out() const { return left_out_; }
 
-  /// Returns the offers, labelled by runner name; by path if two share a name; by "path#2" if two share a
-  /// path.
+  /// Labels are runner names; paths if two share a name; "path#2" if two share a path.
   std::vector<RunnerOffer> offers() const;
 
-  /// Ends the running runners. Throws RunnerLost.
+  /// Throws RunnerLost.
   void finish();
 
   Worker& at(std::size_t runner) override;
@@ -223,7 +212,7 @@ class RunnerFleet final : public Workers {
     std::unique_ptr<Runner> process;
     bool counts = false;
     bool ran_out_of_time = false;
-    bool is_used = false;  ///< the process that runs
+    bool is_used = false;
     double start_ns = 0;
   };
 

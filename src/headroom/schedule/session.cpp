@@ -51,17 +51,17 @@ void describe(Environment::Runner& machine, const std::vector<DeviceDescription>
 
 constexpr int kProcesses = 3;
 
-/// Of the time that is left, what one of several runners may take to start.
+/// Share of the time left for the start of one of several runners.
 constexpr double kStartingShare = 2.0 / 3;
 
-/// A group that says itself how long it takes, as the collectives beside a model, takes little.
+/// Groups with a stop rule, such as collectives, take little time.
 constexpr double kShareOfOwnRule = 0.25;
 
 double weight_of(const Group& group) {
   return group.stop ? kShareOfOwnRule : 1;
 }
 
-/// The libraries of the ranks, and that none of them can count instructions, where that is so.
+/// Adds the ranks' libraries, and the reason if no rank counts instructions.
 std::shared_ptr<const Environment> with_rank_library(std::shared_ptr<const Environment> environment,
                                                      const std::vector<RunnerOffer>& offers) {
   std::vector<const RankHello*> leaders;
@@ -116,7 +116,7 @@ Session::Session(SessionRequest request, std::shared_ptr<const Environment> envi
       with_rank_library(with_blas(with_devices(std::move(environment_), offers_), offers_), offers_);
 }
 
-/// One that does not start shall not take the time of the others.
+/// A stuck runner leaves time for the others.
 double Session::starting_end_ns(std::size_t index) const {
   const bool is_last_hope = index + 1 == request_.runners.size() && late_.size() == index;
   if (is_last_hope || index >= request_.runners.size()) return end_ns_;
@@ -148,7 +148,7 @@ void Session::start_runners() {
     command.environment = request_.environment;
     try {
       fleet_.add(std::move(command), true);
-    } catch (const OutOfTime&) {  // shares of a limit are left out, the cases are measured
+    } catch (const OutOfTime&) {  // only limits are missing
     }
   }
 }
@@ -157,12 +157,12 @@ std::vector<Group> Session::groups() const {
   if (late_.empty()) return plan(offers_, request_.selection);
   try {
     return plan(offers_, request_.selection);
-  } catch (const Error&) {  // what was asked for may be what only a late runner has
+  } catch (const Error&) {  // a late runner may have the selection
     return {};
   }
 }
 
-/// What such a runner has is not known: a row for each name that was asked for, or for all of it.
+/// One skipped row for each requested experiment, or one for the runner, whose experiments are unknown.
 void Session::report_late(Observer& observer) const {
   for (const std::string& label : late_) {
     Group group;

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t kRecentReadings = 31;
 
-/// Calls `visit` with the readings of each process in turn.
 template <typename Visit>
 void for_each_process(std::span<const Reading> readings, Visit&& visit) {
   for (std::size_t begin = 0; begin < readings.size();) {
@@ -41,7 +40,7 @@ constexpr std::array kResources{Resource::kRead, Resource::kWrite,    Resource::
 constexpr const char* kGroup = "group";
 constexpr const char* kReadings = "readings";
 
-/// Those of the cases, then those of the limits.
+/// Cases first, then limits.
 template <typename Result>
 auto tracks_of(Result& result) {
   std::vector<decltype(&result.cases.front())> tracks;
@@ -147,7 +146,7 @@ struct JsonMembers<CountedPass> {
                                      required("counts", &CountedPass::counts)};
 };
 
-/// All of it but its readings, which have lines of their own.
+/// Without the readings, which have their own lines.
 template <>
 struct JsonMembers<Track> {
   static constexpr std::tuple kTable{
@@ -174,7 +173,7 @@ struct JsonMembers<LimitTrack> {
                                      sparse("ranks", &LimitTrack::ranks)};
 };
 
-/// All of it but its readings, and what is known only once it is over.
+/// Without the readings and fields known only at the end.
 template <>
 struct JsonMembers<GroupResult> {
   static constexpr std::tuple kTable{required("title", &GroupResult::title),

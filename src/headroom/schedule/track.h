@@ -29,7 +29,6 @@ struct Reading {
   std::vector<RankSample> ranks{};  ///< of a rank job, per iteration; `ns` is the slowest rank's
 };
 
-/// Hardware counts of a case after its samples in one process.
 struct CountedPass {
   std::uint32_t epoch = 0;
   WorkCounts counts{};  ///< per iteration
@@ -37,91 +36,88 @@ struct CountedPass {
 
 /// A case of a group with all its readings.
 struct Track {
-  int id = 0;  ///< number in the runner protocol
+  int id = 0;  ///< in the runner protocol
   PlannedCase planned;
   Outcome outcome;  ///< kMeasured while the case can be sampled
   CaseInfo info;
   std::uint64_t iterations = 1;  ///< per sample
   std::uint64_t lead_in = 0;
-  double calibrated_ns = 0;  ///< per iteration, from calibration
-  double waited_ns = 0;      ///< wall time of a sample per iteration, untimed parts included
+  double calibrated_ns = 0;  ///< per iteration
+  double waited_ns = 0;      ///< wall time per iteration, untimed parts included
   std::vector<Reading> readings;
-  std::vector<std::int64_t> pids;  ///< of the runner process, by epoch
+  std::vector<std::int64_t> pids;  ///< by epoch
   std::vector<CountedPass> counted{};
-  std::string uncounted{};         ///< reason, if counting was requested and failed
-  std::uint64_t calls_after = 0;   ///< iterations after the last sample in the last process
-  std::string trace;               ///< trace file; empty if there is none
-  std::string untraced;            ///< reason, if a trace was requested and failed
-  std::vector<Conclusion> told{};  ///< conclusions from the last process, one per rank in a rank job
+  std::string uncounted{};         ///< why a requested count failed
+  std::uint64_t calls_after = 0;   ///< iterations after the last sample
+  std::string trace;
+  std::string untraced;            ///< why a requested trace failed
+  std::vector<Conclusion> told{};  ///< from the last process, one per rank
 
-  bool out_of_time = false;  ///< the time of the run was over before it had a reading
-  bool rests = false;  ///< a limit that a faster one replaced; no longer sampled
+  bool out_of_time = false;  ///< before the first reading
+  bool rests = false;  ///< a limit that a faster one replaced
 
   bool alive() const { return outcome.kind == Outcome::Kind::kMeasured; }
   bool is_sampled() const { return alive() && !rests; }
 };
 
-/// Returns the actual cache state: hot if there was only one copy of the inputs.
+/// Hot if there was only one copy of the inputs.
 inline Caches measured_caches(const Track& track) {
   return track.alive() && track.info.copies == 1 ? Caches::kHot : track.planned.spec.caches;
 }
 
-/// The machine resource that a limit case measures.
+/// The resource that a limit case measures.
 enum class Resource { kRead, kWrite, kCopy, kPeak, kExchange, kPingPong };
 
 struct LimitTrack {
   Resource resource = Resource::kRead;
   Track track;
-  std::string ranks{};  ///< rank count of the bounded cases in a rank job; otherwise empty
+  std::string ranks{};  ///< of the bounded cases in a rank job
 };
 
-/// The result of all rounds of one group.
 struct GroupResult {
   std::string title;
   std::vector<Track> cases;
   std::vector<LimitTrack> limits;
   StopReason stop = StopReason::kNone;
-  std::string lost{};  ///< runner lost for good, with the reason; empty if none
+  std::string lost{};  ///< why a runner was lost for good
 };
 
-/// Returns ns per iteration of the readings after the warm-up of each process.
+/// Returns ns per iteration after each process's warm-up.
 Series steady_series(std::span<const Reading> readings);
 
-/// Returns the number of leading warm-up readings of each epoch, in order of appearance.
+/// Returns the number of leading warm-up readings of each epoch.
 std::vector<std::size_t> warmup_by_process(std::span<const Reading> readings);
 
-/// Returns for each live case the wider relative half-width of two 95 % intervals: of its median and of its
-/// ratio to the first case. Infinity without an interval, 0 for a case that is not alive.
+/// Returns the wider relative half-width of two 95 % intervals: of the median and of the ratio to the first
+/// case. Infinity without an interval, 0 for a case that is not alive.
 std::vector<double> half_widths(std::span<const Track> cases);
-/// Returns the largest of half_widths(), or nothing if a case has no interval.
+/// Returns nothing if a case has no interval.
 std::optional<double> worst_half_width(std::span<const double> half_widths);
 
-/// Returns the median ns per iteration of the last readings, for progress displays. Constant cost. Nothing
-/// before the first reading.
+/// Median of the last readings, for progress displays; constant cost.
 std::optional<double> recent_median_ns(std::span<const Reading> readings);
 
-/// Writes a running group to a journal from which its records can be rebuilt. One line has everything but the
-/// readings and is repeated when that changes; one line per round has the readings.
+/// Writes a running group to a journal from which its records can be rebuilt: a line for all but the
+/// readings, repeated on change, and a line of readings per round.
 class GroupJournal {
  public:
-  /// `write` receives one line per call.
   explicit GroupJournal(std::function<void(const Json&)> write) : write_(std::move(write)) {}
 
-  /// Call after each round. Writes the news.
+  /// Call after each round.
   void note(const GroupResult& result);
 
  private:
-  /// Detects changes of each track.
+  /// Detects changes.
   using Shape = std::vector<std::tuple<bool, std::size_t, std::uint64_t>>;
 
   std::function<void(const Json&)> write_;
   std::string title_;
   Shape shape_;
-  std::vector<std::size_t> written_;  ///< readings already written, by track
+  std::vector<std::size_t> written_;  ///< readings, by track
 };
 
-/// Applies a line of GroupJournal to the result of the lines before it. Returns false for other lines. Throws
-/// Error if the line is damaged.
+/// Applies a line of GroupJournal to the result of earlier lines. Returns false for other lines. Throws Error
+/// if the line is damaged.
 bool replay(const Json& line, GroupResult& result);
 
 }  // namespace headroom
