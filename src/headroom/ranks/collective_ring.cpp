@@ -35,7 +35,7 @@ std::int64_t now_ns() {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-/// A text cut to what fits, ended by a zero.
+/// Cuts `text` to fit and ends it with a zero.
 template <std::size_t Size>
 void put(std::array<char, Size>& field, std::string_view text) {
   const std::size_t length = std::min(text.size(), Size - 1);
@@ -103,16 +103,15 @@ std::string call_text(const CollectiveEntry& entry) {
   return fmt::format("{} {}", entry.op, entry.sequence);
 }
 
-/// What one rank did last in a group.
 struct Latest {
   const CollectiveHistory* history = nullptr;
-  const CollectiveEntry* entry = nullptr;  // none: nothing yet
+  const CollectiveEntry* entry = nullptr;  // null: none yet
 };
 
-/// A group as all of its ranks see it.
+/// A group as all its ranks see it.
 struct GroupView {
   CollectiveGroup group;
-  std::map<int, Latest> latest;  // of the ranks whose history is known
+  std::map<int, Latest> latest;  // ranks with a known history
 
   std::optional<std::uint64_t> newest_under_way() const {
     std::optional<std::uint64_t> newest;
@@ -134,11 +133,11 @@ std::vector<GroupView> views_of(const RankHistories& histories) {
   for (const auto& [rank, history] : histories) {
     for (const CollectiveGroup& group : history.groups) view_of(group).latest[rank].history = &history;
     for (const CollectiveEntry& entry : history.calls) {
-      // Oldest first: the last that is seen counts.
+      // Oldest first: the last one wins.
       view_of(history.groups[static_cast<std::size_t>(entry.group)]).latest[rank].entry = &entry;
     }
   }
-  // A rank that never heard of a group that it is in did not arrive either.
+  // A rank that does not know its group did not arrive either.
   for (GroupView& view : views) {
     for (const int rank : view.group.ranks) {
       const auto known = histories.find(rank);
@@ -159,7 +158,7 @@ std::string absent_text(const GroupView& view, int rank) {
                             ago(*last.history, entry.completed_ns));
 }
 
-/// Ranks at one place that call other things than the first of them does.
+/// A call that differs from the first rank's.
 std::string odd_text(const CollectiveEntry& first, int rank, const CollectiveEntry& entry) {
   const bool same = entry.op == first.op && entry.dtype == first.dtype &&
                     entry.elements_in == first.elements_in && entry.elements_out == first.elements_out;
@@ -191,8 +190,7 @@ std::string waiting_in(const GroupView& view, std::uint64_t sequence) {
 
 }  // namespace
 
-/// A slot is written by the thread whose call it is. `version` is odd while it writes, so that a reader of
-/// another process knows what it must not take (a sequence lock).
+/// `version` is odd during a write (a sequence lock).
 struct CollectiveRing::Slot {
   std::atomic<std::uint64_t> version{0};
   SlotFields fields;
@@ -255,7 +253,7 @@ CollectiveRing CollectiveRing::inherited() {
     throw Error(fmt::format("{}={} is no ring of collectives: it is set by the program that starts ranks",
                             kVariable, in_quotes(text)));
   }
-  // Programs started from here shall not take it for theirs.
+  // Child programs must not inherit it.
   ::fcntl(static_cast<int>(*number), F_SETFD, FD_CLOEXEC);
   CollectiveRing ring{Descriptor(static_cast<int>(*number))};
   ::unsetenv(kVariable);
@@ -345,7 +343,7 @@ CollectiveHistory CollectiveRing::read() const {
     const std::uint64_t before = slot.version.load(std::memory_order_acquire);
     const SlotFields fields = slot.fields;
     std::atomic_thread_fence(std::memory_order_acquire);
-    // A rank that was killed while it wrote leaves a slot that is in work for ever.
+    // A rank killed during a write leaves an odd version.
     const bool is_whole = before % 2 == 0 && before == slot.version.load(std::memory_order_relaxed);
     if (!is_whole || fields.call != call || std::cmp_greater_equal(fields.group, groups)) continue;
     history.calls.push_back({fields.group, fields.sequence, text_of(fields.op), text_of(fields.dtype),

@@ -28,7 +28,7 @@ struct Launcher {
   const char* local_rank;
   const char* local_size;
   std::array<const char*, 2> job;
-  /// A size without a rank is no mistake: SLURM tells it to the shell that an allocation was made for.
+  /// SLURM sets only the size in an allocation's shell.
   bool size_may_stand_alone = false;
 };
 
@@ -84,7 +84,7 @@ std::string job_of(const Launcher& launcher, const VariableSource& variable) {
   for (const char* name : launcher.job) {
     if (const auto value = variable(name)) job += "/" + *value;
   }
-  // The ranks of a machine have one launcher process as their parent.
+  // The parent is the launcher.
   return job.empty() ? fmt::format("/parent {}", ::getppid()) : job;
 }
 
@@ -109,7 +109,7 @@ RankPlace place_of(const Launcher& launcher, const VariableSource& variable) {
   place.local_size = local_size_of(launcher, variable, place.size);
   place.meeting = meeting_of(variable);
   place.launcher_listens = place.meeting && variable("TORCHELASTIC_USE_AGENT_STORE") == "True";
-  // Ranks that were started by hand have no launcher in common, but where they meet.
+  // Ranks started by hand share only the meeting.
   place.job =
       launcher.name + (place.meeting ? fmt::format("/{}:{}", place.meeting->address, place.meeting->port)
                                      : job_of(launcher, variable));
@@ -117,7 +117,7 @@ RankPlace place_of(const Launcher& launcher, const VariableSource& variable) {
   return place;
 }
 
-/// One hardware thread of each core first, then the others; and how many cores there are.
+/// First hardware threads of cores first.
 struct CpusByCore {
   std::vector<int> cpus;
   std::size_t cores = 0;
@@ -136,7 +136,7 @@ CpusByCore by_core(std::span<const int> allowed, const CpuFolder& folder) {
 }
 
 std::string local_end(const addrinfo& there) {
-  // A datagram socket that is connected has a route, and has sent nothing.
+  // Finds a route, sends nothing.
   const Descriptor socket(::socket(there.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_storage here{};
   socklen_t size = sizeof here;

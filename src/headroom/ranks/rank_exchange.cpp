@@ -28,10 +28,10 @@
 namespace headroom {
 namespace {
 
-/// Looks for news of a neighbour before this rank sleeps until there are any: waking up costs more than most
-/// messages take. Between two looks the CPU is the neighbour's, which may have no other.
+/// Looks before sleeping: waking up costs more than most messages. Yields in between, as the neighbour may
+/// share the CPU.
 constexpr int kLooks = 200;
-/// Of one send or receive: what was just copied is still in the cache when it is copied on.
+/// Stays in the cache until it is copied on.
 constexpr std::size_t kPiece = 256 << 10;
 
 std::size_t next_of(const ExchangeRing& ring) {
@@ -41,7 +41,6 @@ std::size_t previous_of(const ExchangeRing& ring) {
   return static_cast<std::size_t>((ring.rank + ring.ranks - 1) % ring.ranks);
 }
 
-/// What a rank sends.
 std::uint8_t pattern(std::size_t rank, std::size_t place) {
   return static_cast<std::uint8_t>(place * 31 + rank * 7 + 1);
 }
@@ -114,7 +113,7 @@ class LoopbackExchange final : public Exchange {
     fill(sent_.data(), bytes, static_cast<std::size_t>(ring.rank));
     const Descriptor listener = listen_anywhere();
     const std::vector<std::int64_t> ports = ring.gather(port_of(listener));
-    // Whoever else connects to the port does not know what the next rank was told.
+    // Only ranks know the secret.
     const std::vector<std::int64_t> secrets = ring.gather(static_cast<std::int64_t>(std::random_device{}()));
     next_ = connect_to(static_cast<std::uint16_t>(ports.at(next_of(ring))));
     const std::int64_t greeting = secrets.at(next_of(ring));
@@ -142,7 +141,7 @@ class LoopbackExchange final : public Exchange {
     }
   }
 
-  /// Both directions by turns, piece by piece.
+  /// Alternates between both directions.
   void round() {
     std::size_t sent = 0, received = 0;
     int looks = 0;
@@ -190,18 +189,17 @@ class LoopbackExchange final : public Exchange {
 
 // ------------------------------------------------------------------------------------------- shared memory
 
-/// What a rank shares with the next: pieces of what it sends, in places that are used in turn.
+/// Pieces sent to the next rank through shared memory.
 struct Outbox {
   static constexpr std::size_t kPlaces = 8;
-  /// Small enough that the places of both neighbours stay in the caches of a core.
+  /// Both neighbours' places fit a core's caches.
   static constexpr std::size_t kPiece = 64 << 10;
 
-  std::atomic<std::uint64_t> put{0};                // pieces that are there
-  alignas(64) std::atomic<std::uint64_t> taken{0};  // pieces that the next rank has copied
+  std::atomic<std::uint64_t> put{0};                // number of pieces
+  alignas(64) std::atomic<std::uint64_t> taken{0};  // by the next rank
   alignas(64) std::array<std::array<std::uint8_t, kPiece>, kPlaces> places;
 };
 
-/// Memory that two processes see.
 class SharedOutbox {
  public:
   explicit SharedOutbox(int descriptor)
@@ -220,7 +218,7 @@ class SharedOutbox {
 };
 
 Descriptor new_memory() {
-  // Zeros, as counts that begin are.
+  // Zeroed: valid initial counts.
   Descriptor memory(::memfd_create("headroom-exchange", MFD_CLOEXEC));
   if (!memory.is_open() || ::ftruncate(memory.get(), sizeof(Outbox)) != 0) fail("memfd_create");
   return memory;
@@ -249,7 +247,7 @@ class SharedMemoryExchange final : public Exchange {
   bool is_right() const override { return holds(received_.data(), received_.size(), previous_of(ring_)); }
 
  private:
-  /// Puts and takes by turns, piece by piece.
+  /// Alternates between sending and receiving.
   void round() {
     std::size_t sent = 0, received = 0;
     int looks = 0;

@@ -43,15 +43,15 @@ using std::chrono::milliseconds;
 constexpr int kChildSocket = 3, kChildCollectives = 4;
 constexpr std::size_t kLastWords = 3;
 constexpr milliseconds kLook{200};
-/// Time for ranks to end after TERM.
+/// Wait after SIGTERM.
 constexpr milliseconds kGrace{500};
-/// A rank that closed its channel is about to end, and its exit status is the better reason.
+/// Its exit status is the better reason.
 constexpr milliseconds kEndPatience{1000};
-/// Time for a remote rank's process to send its collectives.
+/// Wait for a remote rank's collectives.
 constexpr milliseconds kTelling{1000};
-/// Collectives shown per rank.
+/// Per rank.
 constexpr std::size_t kShownCollectives = 8;
-/// Time to observe which other ranks end with a lost one.
+/// Wait to see which other ranks fail.
 constexpr milliseconds kAftermath{300};
 
 std::string names_of(const std::vector<std::size_t>& ranks, int size) {
@@ -60,7 +60,6 @@ std::string names_of(const std::vector<std::size_t>& ranks, int size) {
   return fmt::format("{} {} of {}", ranks.size() == 1 ? "rank" : "ranks", join(numbers, ", "), size);
 }
 
-/// Describes the collective that a rank was in when it ended.
 std::string collective_at_work(const RankMember& member) {
   if (!member.collectives) return "";
   const CollectiveHistory history = member.collectives->read();
@@ -75,16 +74,15 @@ double seconds(milliseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
-/// Asks a rank to end by closing its channel.
+/// Closing its channel ends a rank.
 void dismiss(RankMember& member) {
   if (!member.child) member.channel.write_line(std::string(1, kEndMark), milliseconds(0));
   member.channel = Channel(-1);
 }
 
-/// Time for ranks to answer after an interrupt: batches are short unless a rank hangs.
+/// Batches are short unless a rank hangs.
 constexpr std::chrono::seconds kInterruptPatience{2};
 
-/// Throws Error if a rank has other arguments than rank 0.
 void require_same_arguments(const std::vector<RankHello>& hellos) {
   for (const RankHello& hello : hellos) {
     if (hello.arguments == hellos.front().arguments) continue;
@@ -100,13 +98,13 @@ ReservedPort::ReservedPort(std::uint16_t wanted) : socket_(::socket(AF_INET, SOC
   if (!socket_.is_open() || !(bind_to(socket_, wanted) || bind_to(socket_, 0))) {
     throw Error(fmt::format("no TCP port is free for the ranks to meet: {}", std::strerror(errno)));
   }
-  // Only after the bind, which shows that the port is free; sharing lets rank 0 listen there.
+  // Set after the bind, which proved the port free; lets rank 0 listen there.
   constexpr int kYes = 1;
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &kYes, sizeof kYes);
   number_ = bound_port(socket_);
 }
 
-/// {"name": "libtorch", "version": "1.13.1"}. Ranks of older builds say "libtorch 1.13.1".
+/// {"name": "libtorch", "version": "1.13.1"}; older builds send "libtorch 1.13.1".
 template <>
 struct JsonCodec<RankLibrary> {
   static Json write(const RankLibrary& library) {
@@ -233,7 +231,7 @@ void RankGroup::receive_lines(std::vector<std::optional<std::string>>& lines) {
     RankMember& member = members_[rank];
     if (member.child) member.child->drain();
     if (lines[rank]) continue;
-    // Checked before the lines are read: what a rank wrote before it ended still counts.
+    // Polled before reading: lines written before the exit count.
     const bool ended = member.child && member.child->poll_exit();
     std::string line;
     const auto status = member.channel.read_line(line, milliseconds(0));
@@ -250,7 +248,7 @@ void RankGroup::wait_for_news(milliseconds longest) {
   std::vector<pollfd> files;
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
     const RankMember& member = members_[rank];
-    // Further lines of a rank that answered belong to the next gather().
+    // Its further lines belong to the next gather().
     const bool has_answered = !pending_.empty() && pending_[rank];
     if (!has_answered) files.push_back({member.channel.fd(), POLLIN, 0});
     if (!member.child) continue;
@@ -284,7 +282,7 @@ std::optional<CollectiveHistory> RankGroup::history_elsewhere(RankMember& member
   if (!member.channel.write_line(std::string(1, kCollectivesMark), kTelling)) return std::nullopt;
   std::string line;
   while (member.channel.read_line(line, milliseconds(deadline.poll_ms())) == Channel::Status::kLine) {
-    if (!line.starts_with(kCollectivesMark)) continue;  // an answer that came too late
+    if (!line.starts_with(kCollectivesMark)) continue;  // a late answer
     try {
       return collective_history_from_json(parse_json(line.substr(1), "the collectives of a rank"));
     } catch (const Error&) {
@@ -294,7 +292,6 @@ std::optional<CollectiveHistory> RankGroup::history_elsewhere(RankMember& member
   return std::nullopt;
 }
 
-/// Collects what is known of every rank's collectives.
 RankHistories RankGroup::histories() {
   RankHistories known;
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
@@ -308,7 +305,7 @@ RankHistories RankGroup::histories() {
 void RankGroup::report_gone(std::size_t first) {
   const std::string at_work = collective_at_work(members_[first]);
   if (members_[first].child) members_[first].child->wait(kEndPatience);
-  // A rank that ends takes its waiting peers with it; timestamps show which was first.
+  // Other ranks fail with the first one; sort by time.
   const Deadline aftermath(kAftermath);
   std::vector<std::size_t> gone;
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
@@ -398,14 +395,14 @@ RankConversation::RankConversation(RankGroup& ranks, RankPatience patience, std:
     });
   }
   require_same_arguments(hellos_);
-  // Ranks time out after us, so that the missing one is known.
+  // Longer than our timeout, so that we can name the missing rank.
   const double patience_s = std::chrono::duration<double>(patience_.reply + patience_.start).count();
   const auto replies = ask({{"do", "meet"}, {"timeout_s", patience_s}}, "a sign of having met the others");
   if (const std::string why = refusal(replies); !why.empty()) throw Error("the ranks did not meet: " + why);
 }
 
 void RankConversation::require_backend(const std::string& backend) {
-  // gloo needs nothing beyond the meeting.
+  // gloo needs only the meeting.
   if (backend == "gloo") return;
   const auto replies = ask({{"do", "backend"}, {"backend", backend}}, "whether it has " + backend);
   if (const std::string why = refusal(replies); !why.empty()) throw Error(why);

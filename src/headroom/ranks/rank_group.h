@@ -21,11 +21,10 @@
 
 namespace headroom {
 
-/// A free TCP port of this machine, held for a program that listens on it with SO_REUSEADDR, as c10d's
-/// TCPStore does. While held, the kernel gives it only to programs with SO_REUSEADDR.
+/// A free TCP port, held for a program that listens with SO_REUSEADDR, as c10d's TCPStore does.
 class ReservedPort {
  public:
-  /// Takes `wanted` if it is free, else any port. Throws Error if there is none.
+  /// Prefers `wanted`. Throws Error if no port is free.
   explicit ReservedPort(std::uint16_t wanted = 0);
 
   std::uint16_t number() const { return number_; }
@@ -46,7 +45,7 @@ class ReservedPort {
 // A rank whose RankHello has "ids" repeats the "id" of the request in its answer, errors included. It sends
 // nothing else, and ends when its channel closes.
 
-/// Variable with the value of RankHello::arguments.
+/// Sets RankHello::arguments.
 inline constexpr const char* kRankArgumentsVariable = "HEADROOM_RANK_ARGUMENTS";
 
 struct RankLibrary {
@@ -60,58 +59,54 @@ struct RankHello {
   int rank = 0, size = 1;
   std::int64_t pid = 0;
   RankLibrary library{};
-  std::string no_counters;            ///< reason why instructions are not counted; empty if they are
-  std::string arguments;              ///< from kRankArgumentsVariable; the leader compares them
-  std::string host{};                 ///< host name
-  std::vector<int> cores{};           ///< cores that it is bound to; empty if unknown
-  std::optional<BlasLibrary> blas{};  ///< empty if unknown
-  bool ids = false;                   ///< answers repeat the "id" of the request; default no
+  std::string no_counters;  ///< why instructions are not counted, or empty
+  std::string arguments;    ///< from kRankArgumentsVariable; must be equal
+  std::string host{};
+  std::vector<int> cores{};  ///< bound cores; empty if unknown
+  std::optional<BlasLibrary> blas{};
+  bool ids = false;  ///< answers repeat the "id" of the request
 };
 
 Json to_json(const RankHello& hello);
-/// Throws Error naming a member that is missing or of the wrong type.
+/// Throws Error for a missing or mistyped member.
 RankHello rank_hello_from_json(const Json& json);
 
-/// Thrown if ranks died, hang or never connected. Names the ranks, their last lines on standard error, and
-/// the ranks that others wait for in a collective; the last collectives of each follow the first line. The
-/// other ranks have been ended.
+/// Thrown if ranks died, hang or never connected; the others have been ended. The message has last lines of
+/// standard error and collectives.
 class RankLost : public Error {
  public:
   using Error::Error;
 };
 
-/// How to start rank processes on this machine.
 struct RankCommand {
-  std::vector<std::string> arguments;  ///< arguments[0] is the program, the same for each rank
+  std::vector<std::string> arguments;                            ///< arguments[0] is the program
   std::vector<std::pair<std::string, std::string>> environment;  ///< added to rank_variables()
-  std::string channel_variable;  ///< variable with the rank's descriptor for lines
+  std::string channel_variable;                                  ///< names the rank's descriptor for lines
   int ranks = 1;
   std::uint16_t port = 0;  ///< where the ranks meet; 0 or in use: any
 };
 
-/// A rank as the leader sees it: its channel, and its process if that is our child.
+/// A rank of the job; `child` is set if it is our process.
 struct RankMember {
   Channel channel;
   std::optional<Child> child{};
   std::optional<CollectiveRing> collectives{};  ///< of our child process
 };
 
-/// First character of a line from a remote rank (other machine or launcher) that reports its end instead of
-/// an answer. Not valid in JSON.
+/// Starts a remote rank's report of its end. Invalid in JSON.
 inline constexpr char kLostMark = '\x01';
-/// A line of only this character requests a remote rank's collectives. The answer begins with it, followed by
-/// to_json(CollectiveHistory).
+/// Requests a remote rank's collectives; starts the answer, before to_json(CollectiveHistory).
 inline constexpr char kCollectivesMark = '\x02';
-/// A line of only this character lets a remote rank end. A connection that closes without it lost its leader.
+/// Lets a remote rank end; a connection closed without it lost its leader.
 inline constexpr char kEndMark = '\x03';
 
-/// The ranks of a job, led from this process: a line to all, one line from each. A rank that ends early or
-/// does not answer in time ends the group. No process outlives this object.
+/// The ranks of a job, led from this process: one line to all, one line from each. A rank that ends early or
+/// is late ends the group. No process outlives this object.
 class RankGroup {
  public:
-  /// Starts the ranks. Throws Error if the program cannot be started.
+  /// Throws Error if the program cannot be started.
   explicit RankGroup(const RankCommand& command);
-  /// Takes ranks started elsewhere, in order of rank.
+  /// Takes ranks started elsewhere, by rank.
   RankGroup(std::vector<RankMember> members, ReservedPort port)
       : port_(std::move(port)), members_(std::move(members)) {}
   ~RankGroup();
@@ -119,25 +114,23 @@ class RankGroup {
   RankGroup& operator=(RankGroup&&) = delete;
 
   int size() const { return static_cast<int>(members_.size()); }
-  pid_t pid(int rank) const;  ///< -1 if it is not our child
-  /// The port where the ranks meet.
+  pid_t pid(int rank) const;  ///< -1 if not our child
+  /// Where the ranks meet.
   std::uint16_t port() const { return port_.number(); }
 
-  /// Throws RankLost if a rank sent an unrequested line or its remote process ended.
+  /// Throws RankLost if a rank sent an unrequested line or ended.
   void require_quiet();
-  /// Ends all ranks because `rank` broke the protocol. Throws RankLost.
   [[noreturn]] void lose(std::size_t rank, const std::string& what);
 
-  /// Sends a line to every rank. The next gather() reports a rank that is gone.
+  /// The next gather() reports lost ranks.
   void send(const std::string& line);
-  /// Returns the next line of each rank. Nothing if `give_up` (asked a few times a second) returns true; the
-  /// next call then returns the lines received so far. Throws RankLost when a rank ends or the time is over;
-  /// `awaited` names the expected answer in the error ("the end of its start").
+  /// Returns the next line of each rank; nothing if `give_up`, polled a few times a second, returns true (the
+  /// next call returns what was received). Throws RankLost when a rank ends or is late; `awaited` names the
+  /// expected answer ("the end of its start").
   std::optional<std::vector<std::string>> gather(std::chrono::milliseconds timeout,
                                                  const std::string& awaited,
                                                  const std::function<bool()>& give_up = {});
-  /// Closes the channels, which asks the ranks to end, and waits. Throws RankLost if one fails or does not
-  /// end in time.
+  /// Throws RankLost if a rank fails or is late.
   void finish(std::chrono::milliseconds timeout);
 
  private:
@@ -157,34 +150,32 @@ class RankGroup {
   std::vector<std::optional<std::string>> pending_;
 };
 
-/// Starts one rank of `command` at `place`. Throws Error.
+/// Throws Error.
 RankMember start_rank(const RankCommand& command, const RankPlace& place);
 
-/// Returns "; its last words: a | b" from the last lines on standard error; empty if there are none.
+/// "; its last words: a | b" from standard error, or "".
 std::string last_words(const Child& child);
 
 struct RankPatience {
-  std::chrono::milliseconds start{60'000};  ///< for ranks to start and meet
-  std::chrono::milliseconds reply{60'000};  ///< for an answer
+  std::chrono::milliseconds start{60'000};  ///< to start and meet
+  std::chrono::milliseconds reply{60'000};  ///< to answer
 };
 
-/// Sends requests to all ranks of a group and collects the answers. All calls throw RankLost if a rank is
-/// lost, and Interrupted if the user wants to stop and a rank does not answer.
+/// Sends requests to all ranks and collects the answers. All calls throw RankLost, and Interrupted if the
+/// user wants to stop and a rank does not answer.
 class RankConversation {
  public:
-  /// Waits until the ranks have met. Throws Error for an invalid or missing greeting, Interrupted if
-  /// `give_up`, asked while waiting, returns true.
+  /// Waits until the ranks have met. Throws Error for an invalid greeting, Interrupted if `give_up` returns
+  /// true.
   RankConversation(RankGroup& ranks, RankPatience patience, std::function<bool()> give_up);
 
-  /// The greeting of each rank.
+  /// By rank.
   const std::vector<RankHello>& hellos() const { return hellos_; }
-  /// Returns the answers by rank. `awaited` names the expected answer in errors ("20 cycles of add"). Throws
-  /// RankLost for an unrequested line or the answer to another request: later answers could then be
-  /// mismatched.
+  /// Returns the answers by rank. `awaited` names them in errors ("20 cycles of add"). Throws RankLost for an
+  /// unrequested or mismatched line.
   std::vector<Json> ask(Json request, const std::string& awaited);
-  /// Throws Error with the first rank's reason if a rank lacks the backend ("nccl").
+  /// Throws Error with the first rank's reason.
   void require_backend(const std::string& backend);
-  /// Whether the user wants to stop.
   bool gives_up() const { return give_up_ && give_up_(); }
 
  private:
@@ -194,15 +185,14 @@ class RankConversation {
   RankPatience patience_;
   std::function<bool()> give_up_;
   std::vector<RankHello> hellos_;
-  std::uint64_t asked_ = 0;  ///< id of the last request
+  std::uint64_t asked_ = 0;  ///< of the last request
 };
 
-/// Returns the reason of the first rank that refused; empty if none did.
+/// Returns the first rank's reason, or "".
 std::string refusal(const std::vector<Json>& replies);
 
-/// Describes ranks that share a core, from their greetings: "ranks 0, 2 share core 0 and ranks 1, 3 share
-/// core 1: ...", with host names if there are several. For unbound ranks: whether those on the first machine,
-/// with `threads` threads each, exceed its `cpus`. Empty if none share.
+/// Describes ranks that share a core: "ranks 0, 2 share core 0 ...", or, if unbound, a first machine whose
+/// ranks' threads exceed its `cpus`. Empty if none do.
 std::string core_sharing(const std::vector<RankHello>& hellos, int threads, std::size_t cpus);
 
 }  // namespace headroom

@@ -30,12 +30,12 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kRetry{50};
-/// Time to try one address before asking `give_up` again.
+/// Limit for one address, before asking `give_up` again.
 constexpr milliseconds kLongestConnecting{2000};
-/// Time to wait for another leader that looks at the same folder.
+/// Wait for another leader that uses the folder.
 constexpr milliseconds kLongestLook{5000};
 
-/// An address of any family.
+/// Address of any family.
 struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t size = 0;
@@ -46,14 +46,14 @@ std::uint16_t port_of(const RankPlace& place) {
   return static_cast<std::uint16_t>(place.meeting->port + (place.launcher_listens ? 1 : 0));
 }
 
-/// Whether `path` is a folder that only this user can enter. A link to one is not.
+/// Whether only this user can enter. Links do not count.
 bool is_private(const fs::path& path) {
   struct stat info {};
   return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() &&
          (info.st_mode & 0077U) == 0;
 }
 
-/// What is wrong with a folder that is not private, and what to do.
+/// Returns the fault and the remedy.
 std::string fault_of(const struct stat& info) {
   if (!S_ISDIR(info.st_mode)) return "it is not a folder; remove it";
   if (info.st_uid != ::geteuid()) {
@@ -64,14 +64,14 @@ std::string fault_of(const struct stat& info) {
                      info.st_mode & 07777U);
 }
 
-/// Throws Error for an existing folder that is not private: another user could listen in it.
+/// Another user could listen in it.
 void require_private(const fs::path& folder) {
   struct stat info {};
   if (::lstat(folder.c_str(), &info) != 0 || is_private(folder)) return;
   throw Error(fmt::format("the ranks cannot meet in {}: {}", in_quotes(folder.string()), fault_of(info)));
 }
 
-/// Folders where the ranks of this user may meet on this machine, see rank_meeting.h.
+/// See rank_meeting.h.
 std::vector<fs::path> meeting_folders() {
   std::vector<fs::path> folders;
   const fs::path session = fmt::format("/run/user/{}", ::geteuid());
@@ -80,7 +80,7 @@ std::vector<fs::path> meeting_folders() {
   return folders;
 }
 
-/// Holds off other leaders while one looks whether a socket is in use and replaces it.
+/// While a socket is probed and replaced.
 Descriptor locked(const fs::path& folder) {
   Descriptor lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   for (const Deadline deadline(kLongestLook); ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0;) {
@@ -100,7 +100,7 @@ SocketAddress unix_address(const fs::path& path) {
   return address;
 }
 
-/// An empty host means all addresses of this machine.
+/// Empty `host`: all addresses of this machine.
 std::vector<SocketAddress> tcp_addresses(const std::string& host, std::uint16_t port) {
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
@@ -117,7 +117,7 @@ std::vector<SocketAddress> tcp_addresses(const std::string& host, std::uint16_t 
     address.size = entry->ai_addrlen;
   }
   ::freeaddrinfo(found);
-  // One listener for all families if there is IPv6.
+  // An IPv6 listener accepts all families.
   std::stable_partition(addresses.begin(), addresses.end(),
                         [](const SocketAddress& a) { return a.storage.ss_family == AF_INET6; });
   return addresses;
@@ -130,13 +130,12 @@ bool is_loopback(const SocketAddress& address) {
   return (ntohl(ip4->sin_addr.s_addr) >> 24U) == 127;
 }
 
-/// Uses "127.0.0.1": a host's own name may mean the loopback only here, through /etc/hosts.
+/// A host's own name may mean the loopback here only, through /etc/hosts.
 bool says_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
-/// Returns where to listen, narrowest first: the announced address if it is one of this machine, else all
-/// addresses (behind address translation).
+/// The announced address if it is local, else all addresses (behind address translation).
 std::vector<SocketAddress> addresses_to_listen_at(const RankPlace& place) {
   const std::string& host = place.meeting->address;
   std::vector<SocketAddress> addresses = tcp_addresses(host, port_of(place));
@@ -146,7 +145,6 @@ std::vector<SocketAddress> addresses_to_listen_at(const RankPlace& place) {
   return addresses;
 }
 
-/// Throws Error if the ranks run on several machines and no address was given.
 void require_meeting(const RankPlace& place) {
   if (place.on_one_machine() || place.meeting) return;
   throw Error(fmt::format(
@@ -155,19 +153,18 @@ void require_meeting(const RankPlace& place) {
       place.launcher, place.size));
 }
 
-/// Where to connect: on one machine every place where rank 0 may have come to listen.
 std::vector<SocketAddress> addresses_to_try(const RankPlace& place) {
   if (!place.on_one_machine()) return tcp_addresses(place.meeting->address, port_of(place));
   std::vector<SocketAddress> addresses;
   const std::vector<fs::path> sockets = meeting_sockets(place);
-  require_private(sockets.front().parent_path());  // rank 0 would not take it, either
+  require_private(sockets.front().parent_path());  // rank 0 would refuse it too
   for (const fs::path& socket : sockets) {
     if (is_private(socket.parent_path())) addresses.push_back(unix_address(socket));
   }
   return addresses;
 }
 
-/// The user at the other end of a connection; nothing on the network.
+/// Nothing on the network.
 std::optional<uid_t> user_of_peer(const Descriptor& socket) {
   ucred other{};
   socklen_t size = sizeof other;
@@ -184,13 +181,12 @@ Descriptor make_socket(int family) {
   return Descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
-/// These fail on Unix sockets, which do not need them.
+/// Fails on Unix sockets, which do not need it.
 void set_tcp(const Descriptor& socket, int option, int value) {
   ::setsockopt(socket.get(), IPPROTO_TCP, option, &value, sizeof value);
 }
 
-/// Detects a dead machine or network: probes its kernel after half of `silence` without traffic and breaks
-/// the connection when `silence` is over. Whole seconds, as TCP requires.
+/// Breaks the connection after `silence` without a sign of the other machine. Whole seconds, as TCP requires.
 void break_after(const Descriptor& socket, milliseconds silence) {
   const auto ms = static_cast<int>(std::clamp<std::int64_t>(silence.count(), 1000, 1'000'000'000));
   constexpr int kYes = 1;
@@ -198,10 +194,10 @@ void break_after(const Descriptor& socket, milliseconds silence) {
   set_tcp(socket, TCP_KEEPIDLE, std::max(1, ms / 2000));
   set_tcp(socket, TCP_KEEPINTVL, std::max(1, ms / 6000));
   set_tcp(socket, TCP_KEEPCNT, 3);
-  set_tcp(socket, TCP_USER_TIMEOUT, ms);  // where something was sent and is not acknowledged
+  set_tcp(socket, TCP_USER_TIMEOUT, ms);  // for unacknowledged data
 }
 
-/// Time limit of connect(), which else takes minutes for a dead address. 0: no limit.
+/// connect() may take minutes for a dead address. 0: no limit.
 void limit_connecting(const Descriptor& socket, std::int64_t ms) {
   const timeval limit{ms / 1000, (ms % 1000) * 1000};
   ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
@@ -215,7 +211,6 @@ Channel channel_of(Descriptor socket, milliseconds silence) {
   return Channel(number);
 }
 
-/// Whether somebody listens at `address`, a socket's file.
 bool is_in_use(const SocketAddress& address) {
   const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   return ::connect(probe.get(), address.get(), address.size) == 0 ||
@@ -235,7 +230,7 @@ bool bind_and_listen(const Descriptor& socket, const SocketAddress& address) {
 
 std::vector<fs::path> meeting_sockets(const RankPlace& place) {
   std::vector<fs::path> sockets = meeting_folders();
-  // Hashed, as the path of a socket has at most 107 bytes.
+  // Hashed: a socket's path has at most 107 bytes.
   for (fs::path& socket : sockets) socket /= "ranks-" + sha256(place.job).substr(0, 32);
   return sockets;
 }
@@ -256,7 +251,7 @@ MeetingListener::MeetingListener(const RankPlace& place, milliseconds silence) :
 }
 
 MeetingListener::~MeetingListener() {
-  // It is still ours: nobody replaces a socket that listens.
+  // Still ours: nobody replaces a socket in use.
   if (!path_.empty()) ::unlink(path_.c_str());
 }
 

@@ -25,33 +25,33 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kRelayLook{200};
-/// Time for an unknown peer to introduce itself.
+/// Wait for an unknown peer to introduce itself.
 constexpr milliseconds kIntroduction{5000};
-/// Time before another try to meet the leader.
+/// Pause between attempts to meet the leader.
 constexpr milliseconds kAgain{50};
-/// Time for a rank's process to end once asked.
+/// Wait for a rank's process to end once asked.
 constexpr milliseconds kEnd{5000};
 
 using Ranks = std::vector<std::optional<Channel>>;  ///< by rank; rank 0 stays empty
 
-/// Limit for a line of an unknown peer.
+/// Line limit of an unknown peer.
 constexpr std::size_t kLongestIntroduction = 4 << 10;
 
-// A leader and a rank know each other by four lines, before either does anything for the other:
+// Leader and rank authenticate each other first:
 //
 //   leader: {"greeting": 2, "nonce": L}
 //   rank:   {"nonce": N}
 //   leader: {"proof": P}
 //   rank:   {"rank": 1, "size": 2, "proof": Q}
 //
-// A proof shows that the speaker knows the token, without saying it. Ranks of older versions speak first.
+// A proof shows knowledge of the token without revealing it. Ranks of older versions speak first.
 constexpr int kGreeting = 2;
 
-/// The challenges of one connection, 32 hexadecimal digits each.
+/// 32 hexadecimal digits each.
 struct Nonces {
   std::string leader, rank{};
 
-  /// Differs from what a rank proves, so that neither can repeat the other's words.
+  /// Differs from rank_proof() to prevent replay.
   std::string leader_proof(const std::string& token) const {
     return hmac_sha256(token, fmt::format("headroom ranks/leader/{}/{}", leader, rank));
   }
@@ -67,8 +67,7 @@ std::string nonce_of(const Json& json) {
   return nonce;
 }
 
-/// Unidentified connections to rank 0. None blocks another or ends the job unless it is known to belong to
-/// it.
+/// Unidentified connections to rank 0. None blocks another, or ends the job unless it provably belongs to it.
 class Door {
  public:
   Door(const RankPlace& place, milliseconds timeout)
@@ -83,7 +82,7 @@ class Door {
       channel->limit_lines(kLongestIntroduction);
       visitors_.push_back({std::move(*channel), Deadline(kIntroduction), {random_nonce()}});
       say(visitors_.back(), {{"greeting", kGreeting}, {"nonce", visitors_.back().nonces.leader}});
-      // More connections than ranks: drop the oldest.
+      // Too many: drop the oldest.
       if (visitors_.size() > ranks_.size() + kMostStrangers) refuse(0);
     }
     for (std::size_t i = visitors_.size(); i-- > 0;) hear(i);
@@ -113,7 +112,7 @@ class Door {
     Nonces nonces;
   };
 
-  /// Whether a peer with the right token certainly belongs to this job: same user, or the token is secret.
+  /// Whether the token proves membership: same user, or a secret token.
   bool is_sure() const { return place_.on_one_machine() || !place_.token.empty(); }
 
   void refuse(std::size_t visitor) {
@@ -121,7 +120,7 @@ class Door {
     ++refused_;
   }
 
-  /// An unknown peer that does not read blocks nobody.
+  /// Never blocks on a peer that does not read.
   static void say(Visitor& visitor, const Json& message) {
     visitor.channel.write_line(dump_json(message), milliseconds(0));
   }
@@ -169,7 +168,7 @@ class Door {
   Ranks ranks_;
   std::vector<Visitor> visitors_;
   std::size_t refused_ = 0;
-  bool older_ = false;  ///< whether one of them spoke as ranks of older versions do
+  bool older_ = false;  ///< whether one spoke like an older version
 };
 
 std::optional<Ranks> await_followers(const RankPlace& place, milliseconds timeout,
@@ -210,7 +209,7 @@ class Relay {
   }
 
  private:
-  /// Relays all available lines. Returns false at the end.
+  /// Returns false at the end.
   static bool carry(Channel& from, Channel& to) {
     std::string line;
     while (true) {
@@ -221,7 +220,7 @@ class Relay {
     }
   }
 
-  /// Relays a line of the leader. Requests to this process are answered here, as the rank may hang.
+  /// Answers requests to this process itself, as the rank may hang.
   bool carry_requests() {
     std::string line;
     while (true) {
@@ -240,7 +239,6 @@ class Relay {
     }
   }
 
-  /// The leader is done with this rank or unreachable.
   void end() {
     rank_.channel = Channel(-1);
     if (leader_.failure() != 0) {
@@ -268,10 +266,9 @@ class Relay {
 
   Channel leader_;
   RankMember rank_;
-  bool is_dismissed_ = false;  ///< whether the leader said that this rank may end
+  bool is_dismissed_ = false;  ///< by the leader
 };
 
-/// What to say of a listener that is not rank 0 of this job.
 Error not_rank_0(const RankPlace& place, const std::string& why) {
   return Error(
       fmt::format("rank {} found no rank 0 of its job at {}: who listens there {}; another program may have "
@@ -281,7 +278,7 @@ Error not_rank_0(const RankPlace& place, const std::string& why) {
                   place.on_one_machine() ? "end that program" : "choose another MASTER_PORT"));
 }
 
-/// Returns the next line of a listener; nothing if it closed the connection or `give_up` returns true.
+/// Nothing if the connection closed or `give_up` returns true.
 std::optional<std::string> line_of(Channel& listener, const RankPlace& place, const Deadline& deadline,
                                    const std::function<bool()>& give_up) {
   std::string line;
@@ -294,7 +291,6 @@ std::optional<std::string> line_of(Channel& listener, const RankPlace& place, co
   }
 }
 
-/// Reads a member of what a listener said, with `read`.
 template <typename Read>
 std::string told_in(const std::string& line, const RankPlace& place, Read read) {
   try {
@@ -309,9 +305,8 @@ std::string nonce_in_greeting(const Json& told) {
   return nonce_of(told);
 }
 
-/// Makes sure that `listener` leads this job and introduces this rank. Says a random number before, no more.
-/// Returns false if the connection was closed or `give_up` returns true. Throws Error if it is not the
-/// leader.
+/// Authenticates `listener` and introduces this rank; sends only a nonce before. Returns false if the
+/// connection closed or `give_up` returns true. Throws Error if it is not the leader.
 bool meet_leader(Channel& listener, const RankPlace& place, const Deadline& deadline,
                  const std::function<bool()>& give_up) {
   listener.limit_lines(kLongestIntroduction);
@@ -340,13 +335,13 @@ bool meet_leader(Channel& listener, const RankPlace& place, const Deadline& dead
   return true;
 }
 
-/// Connects to the leader, which may start later; nothing if `give_up` returns true. Throws Error if it does
-/// not come, or if another listens.
+/// The leader may start later. Nothing if `give_up` returns true. Throws Error if it does not come or another
+/// program listens.
 std::optional<Channel> find_leader(const RankPlace& place, milliseconds timeout,
                                    const std::function<bool()>& give_up) {
   const Deadline deadline(timeout);
   const milliseconds introduction = std::min(timeout, kIntroduction);
-  // The leader of a job before may close its door just now, or drop the oldest of many visitors.
+  // An earlier job's leader may be closing, or a busy one may drop us.
   for (std::optional<Deadline> closing;;) {
     auto listener = connect_to_meeting(place, deadline, timeout, give_up);
     if (!listener) return std::nullopt;

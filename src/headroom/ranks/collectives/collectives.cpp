@@ -44,14 +44,14 @@ void add_percentiles(const Record& latency, std::vector<Record>& records) {
   }
 }
 
-/// Times by size, of a collective or of its limit.
+/// Times by message size.
 struct Points {
   std::vector<double> mebibytes, us;
 
   std::optional<LineFit> line() const { return fit_line(mebibytes, us); }
 };
 
-/// The sizes of one collective by one runner on so many ranks.
+/// One collective on one runner and rank count.
 struct Sweep {
   const Record* first = nullptr;
   Points measured, limits;
@@ -66,7 +66,6 @@ struct Sweep {
     limits.us.push_back(latency.limit->value);
   }
 
-  /// One of the two numbers of the line.
   Record record(const char* name, const char* unit, double LineFit::*number) const {
     const LineFit line = *measured.line();
     Record record = *first;
@@ -106,7 +105,7 @@ std::string us_text(double us) {
   return format_time_ns(us * kNsPerUs);
 }
 
-/// "1.20 ms [1.10 ms, 1.40 ms]": the interval of a percentile is not even.
+/// "1.20 ms [1.10 ms, 1.40 ms]": intervals of percentiles are asymmetric.
 std::string time_in_interval(const Record* record) {
   if (record == nullptr) return "";
   if (!record->interval) return us_text(record->metric.value) + " [too few]";
@@ -185,7 +184,6 @@ std::string notes_of(const std::vector<MeasuredCase>& rows) {
   return text;
 }
 
-/// The one furthest from its limit, else the one of the highest bus bandwidth.
 void answer_bandwidth(Sheet& sheet, const std::vector<MeasuredCase>& rows) {
   const Record *furthest = nullptr, *fastest = nullptr;
   std::vector<const Record*> timed;
@@ -225,13 +223,13 @@ std::int64_t collective_bytes(std::string_view op, std::int64_t bytes, const std
 }
 
 double exchanged_bytes(std::string_view op, std::int64_t bytes, int ranks) {
-  // Sums are scattered first and gathered then.
+  // reduce-scatter, then all-gather.
   const double passes = op == "all_reduce" ? 2 : 1;
   return passes * static_cast<double>(bytes) * (ranks - 1) / ranks;
 }
 
 std::int64_t collective_footprint(std::int64_t bytes) {
-  // Source, input, output, and once more what gloo exchanges through.
+  // Source, input, output and gloo's buffers.
   return 4 * bytes;
 }
 

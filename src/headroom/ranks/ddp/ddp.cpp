@@ -26,31 +26,30 @@
 namespace headroom {
 namespace {
 
-/// "no ddp", "1M/2G": the step that a record is of.
+/// "no ddp", "1M/2G".
 std::string ddp_step_label(const Record& record) {
   const auto found = record.model.extra_info.find("step");
   return found == record.model.extra_info.end() ? "" : found->second;
 }
 
-/// One step of `headroom ddp`.
 struct DdpStepRecords : MeasuredCase {
   int ranks() const;
   std::string label() const { return ddp_step_label(*first); }
 };
 
-/// The steps of a model with buckets of one size, that without DDP (which all sizes share) first.
+/// A model's steps at one bucket size; the step without DDP, shared by all sizes, comes first.
 struct DdpSeries {
   std::string model, batch_size, image_size, bucket, runner;
   std::vector<DdpStepRecords> steps;
 
   bool has_images() const { return !image_size.empty(); }
-  /// Of the most ranks, with the axes of them all.
+  /// The step with the most ranks; it has all axes.
   const Record& record() const { return *steps.back().first; }
-  /// The step without DDP where it was measured.
+  /// Null if not measured.
   const DdpStepRecords* without_ddp() const;
 };
 
-/// A reducer that does not work alone.
+/// libtorch's reducer; needs two ranks.
 constexpr const char* kNeedsTwo = "c10d";
 
 struct RankCount {
@@ -87,8 +86,7 @@ std::string trace_folder(const DdpSweep& sweep, const std::string& model, std::i
 
 constexpr double kMebibyte = 1 << 20;
 
-/// In MiB, as --bucket-size and PyTorch's benchmark have it: the shortest number that is so many whole bytes,
-/// which is what was asked for.
+/// Returns MiB, like --bucket-size and PyTorch's benchmark, with the fewest digits that give the same bytes.
 std::string bucket_mebibytes(std::int64_t bytes) {
   constexpr int kAllDigits = 17;
   std::string text;
@@ -101,7 +99,7 @@ std::string bucket_mebibytes(std::int64_t bytes) {
   return text;
 }
 
-/// PyTorch's benchmark tells iterations in seconds.
+/// PyTorch's benchmark reports seconds.
 void tell_in_seconds(Record& latency) {
   latency.metric.unit = "s";
   for (ProcessSamples& rank : latency.samples) {
@@ -157,7 +155,7 @@ DdpSeries series_for(const Record& record) {
 
 constexpr int kPercentiles[] = {50, 75, 90, 95};
 
-/// Every iteration of every rank, as PyTorch's benchmark pools them.
+/// Pools all ranks like PyTorch's benchmark.
 std::vector<double> pooled(const Record& record) {
   std::vector<double> values;
   for (const ProcessSamples& rank : record.samples)
@@ -190,8 +188,7 @@ Table percentile_table(const DdpSeries& series) {
   return table;
 }
 
-/// Time without DDP over time with it, in the same rounds: each rank does the same work, so that 100 % is
-/// perfect.
+/// Each rank does the same work, so 100 % is perfect.
 std::string efficiency(const DdpSeries& series, const DdpStepRecords& step) {
   const DdpStepRecords* base = series.without_ddp();
   const std::optional<RatioToOther>& ratio = step.find("latency")->ratio;
@@ -202,7 +199,7 @@ std::string efficiency(const DdpSeries& series, const DdpStepRecords& step) {
                      format_percent(1 / ratio->interval->low));
 }
 
-/// By the iterations without reduction where there are any: reduction makes all ranks as slow as the slowest.
+/// Reduction makes all ranks as slow as the slowest.
 std::string rank_skew(const DdpStepRecords& step) {
   const Record* record = step.find("without reduction");
   if (record == nullptr || record->samples.size() < 2) return "";
@@ -212,7 +209,7 @@ std::string rank_skew(const DdpStepRecords& step) {
   return fmt::format("{} (rank {})", format_percent(*slowest / *fastest - 1), slowest - medians.begin());
 }
 
-/// `is_compared`: the ratio of a step is to that of another program, not to the step without DDP.
+/// `is_compared`: ratios refer to another program.
 Table scaling_table_of(const DdpSeries& series, bool is_compared) {
   Table table({{"step"},
                {"all ranks ex/s ±95 %", Align::kRight},
@@ -254,7 +251,6 @@ Table part_table(const DdpSeries& series) {
   return table;
 }
 
-/// "1.20 GB/s".
 std::string bandwidth_text(double bytes, double us) {
   return us > 0 ? format_number(bytes / us / 1e3) + " GB/s" : "";
 }
@@ -293,7 +289,7 @@ std::string title(const DdpSeries& series, bool compares) {
   return text + fmt::format(", {} a rank", counted(record.threads, "thread"));
 }
 
-/// `first`: the runner that others are compared with; empty where there are none.
+/// `first`: the runner compared with, or empty.
 void add_series(Sheet& sheet, const DdpSeries& series, const std::string& first) {
   Table percentiles = percentile_table(series);
   if (percentiles.size() == 0) return;
@@ -304,7 +300,6 @@ void add_series(Sheet& sheet, const DdpSeries& series, const std::string& first)
       .table(bucket_table(series.steps.back()));
 }
 
-/// How the step of the most ranks stands to training without DDP.
 void answer_series(Sheet& sheet, const DdpSeries& series, const std::string& first) {
   const DdpStepRecords& step = series.steps.back();
   const Record* latency = step.find("latency");
@@ -334,7 +329,7 @@ constexpr const char* kLimits =
     "  limit: what this machine needs for the FLOPs of an iteration, its parameters or what its ranks "
     "exchange, in the same rounds, whichever takes longest\n";
 
-/// The case without its rank count, and what else tells series apart.
+/// Returns the case without its rank count.
 std::string series_of(const Comparison& comparison) {
   const Record& record = *comparison.baseline;
   std::string text = record.model.name;
@@ -353,7 +348,7 @@ std::string skew_text(const Record& record, std::int64_t ranks) {
   return format_percent(slowest / fastest - 1);
 }
 
-/// The comparisons of one series, by rank count.
+/// By rank count.
 using RanksSeries = std::map<std::int64_t, const Comparison*>;
 
 void append_series(Table& table, const std::string& name, const RanksSeries& series) {
@@ -368,7 +363,7 @@ void append_series(Table& table, const std::string& name, const RanksSeries& ser
   }
 }
 
-/// What PyTorch's benchmark trains on, and does not say.
+/// PyTorch's benchmark does not report it.
 constexpr const char* kUsualImage = "224";
 
 Json axis_json(const DdpSeries& series, const char* name) {
@@ -388,7 +383,7 @@ Json round_of(const DdpStepRecords& step) {
   return {{"ranks", std::move(ranks)}, {"measurements", std::move(measurements)}};
 }
 
-/// `buckets`, `runners`: of all series; what differs between them is told of each.
+/// Adds members that differ between series (`buckets`, `runners`).
 Json result_of(const DdpSeries& series, const std::set<std::string>& buckets,
                const std::set<std::string>& runners) {
   Json result = {{"model", series.model}, {"batch_size", axis_json(series, "batch_size")}};
@@ -405,7 +400,7 @@ Json result_of(const DdpSeries& series, const std::set<std::string>& buckets,
   return result;
 }
 
-/// The cases among `records` that are steps, not collectives.
+/// Leaves out collectives.
 std::vector<MeasuredCase> ddp_cases(const std::vector<Record>& records) {
   std::vector<MeasuredCase> cases = measured_cases(records);
   std::erase_if(cases, [](const MeasuredCase& one) { return one.first->benchmark.name != "ddp"; });
@@ -422,8 +417,7 @@ const DdpStepRecords* DdpSeries::without_ddp() const {
   return &steps.front();
 }
 
-/// In the order of the records, which those of a step follow on its headline. A model of which only the step
-/// without DDP is there has a series with no bucket size.
+/// A model with only the step without DDP has a series without a bucket size.
 std::vector<DdpSeries> ddp_series(const std::vector<Record>& records) {
   std::vector<DdpSeries> all;
   std::vector<DdpStepRecords> alone;

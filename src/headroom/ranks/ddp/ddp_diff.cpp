@@ -29,22 +29,20 @@ struct CodePointRange {
   char32_t first, last;
 };
 
-/// The code points that Python's repr() of a string writes as an escape, ascending.
+/// Code points that Python's repr() escapes, ascending.
 std::span<const CodePointRange> unprintable_ranges();
 
-/// What the comparison in the form of PyTorch's DDP benchmark needs of one of its reports. Members are
-/// nothing where the report lacks them: it is for the one who needs them to refuse.
+/// A report of PyTorch's DDP benchmark. Users of missing members throw.
 struct DdpReport {
   static constexpr std::array<int, 2> kPercentiles{75, 95};
 
-  /// One rank count of one model.
   struct Round {
     std::optional<std::size_t> ranks;
     std::size_t measurements = 0;
-    std::array<double, kPercentiles.size()> percentiles{};  ///< seconds; only where there are measurements
+    std::array<double, kPercentiles.size()> percentiles{};  ///< seconds; valid if there are measurements
   };
   struct BatchSize {
-    bool is_text = false;  ///< a string in the report, which is never equal to a number
+    bool is_text = false;  ///< a string, which never equals a number
     double value = 0;
     std::string text;  ///< as a whole number
   };
@@ -54,18 +52,17 @@ struct DdpReport {
     std::optional<std::vector<Round>> rounds;
   };
 
-  std::string source;                         ///< the file, for messages
-  std::map<std::string, std::string> fields;  ///< all but the results, as Python's str() renders them
+  std::string source;                         ///< file name, for messages
+  std::map<std::string, std::string> fields;  ///< all but the results, as Python's str()
   std::vector<Model> models;
 };
 
-/// Throws Error: not readable, not JSON (byte offset), a value of the wrong type (path), no
-/// benchmark_results.
+/// Throws Error with the byte offset of a JSON error or the path of a wrong type.
 DdpReport read_ddp_report(const std::filesystem::path& path);
 
 namespace {
 
-// Made from Python 3.11's str.isprintable(): Unicode 14.0.0, categories C* and Z* but for the space.
+// From Python 3.11's str.isprintable(): Unicode 14.0.0, categories C* and Z* except the space.
 // clang-format off
 constexpr std::array kRanges = std::to_array<CodePointRange>({
   {0x0,0x1f}, {0x7f,0xa0}, {0xad,0xad}, {0x378,0x379}, {0x380,0x383}, {0x38b,0x38b}, {0x38d,0x38d},
@@ -196,7 +193,7 @@ constexpr std::array kRanges = std::to_array<CodePointRange>({
 });
 // clang-format on
 
-/// A value as Python holds it: a scalar is its repr(), and a string also its str().
+/// A value as in Python: scalars as repr(), strings as str().
 struct Node {
   enum class Kind { kScalar, kString, kList, kDict } kind = Kind::kScalar;
   std::string text;
@@ -204,8 +201,7 @@ struct Node {
   std::string key = {};  ///< in a dict
 };
 
-/// The value that the stream stands at. As in Python the last of equal keys counts, in the place of the
-/// first, and whole numbers keep all their digits.
+/// As in Python, the last of equal keys wins in the place of the first, and integers keep all digits.
 Node node_of(JsonStream& stream);
 
 Node dict_of(JsonStream& stream) {
@@ -268,7 +264,7 @@ void append_repr(const Node& node, std::string& out) {
   out += dict ? '}' : ']';
 }
 
-/// Decodes the character at `at` of valid UTF-8 and moves `at` behind it.
+/// Decodes valid UTF-8 at `at` and advances `at`.
 char32_t next_character(std::string_view text, std::size_t& at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(at);
@@ -295,7 +291,7 @@ std::string escaped(char32_t character) {
   return number < 0x10000 ? fmt::format("\\u{:04x}", number) : fmt::format("\\U{:08x}", number);
 }
 
-/// The double nearest to `multiple` * 1e-19, as parsing its digits gives it.
+/// Returns the double nearest to `multiple` * 1e-19.
 double nearest_double(std::uint64_t multiple) {
   constexpr std::uint64_t kOne = 10'000'000'000'000'000'000u;
   std::array<char, 2 + DecimalSample::kDecimals> text{'0', '.'};
@@ -310,18 +306,18 @@ double nearest_double(double value) {
   return value;
 }
 
-/// Below this, partitioning is as fast as anything.
+/// Below this, partitioning is as fast.
 constexpr std::size_t kWorthBuckets = 4096;
 constexpr int kBucketBits = 12;
 
-/// Which of 2^12 to 2^13 equal parts of the range from `least` a number lies in.
+/// Maps numbers to 2^12 to 2^13 equal parts of their range.
 struct Buckets {
   std::uint64_t least;
   int shift;
   std::size_t of(std::uint64_t value) const { return static_cast<std::size_t>((value - least) >> shift); }
 };
 
-/// The order statistics `rank` and, where there is one, `rank` + 1 (counted from 0).
+/// Order statistics `rank` (from 0) and the next, if any.
 template <typename Number>
 std::pair<Number, Number> neighbours(std::span<Number> values, std::size_t rank) {
   const auto place = values.begin() + static_cast<std::ptrdiff_t>(rank);
@@ -330,8 +326,8 @@ std::pair<Number, Number> neighbours(std::span<Number> values, std::size_t rank)
   return {*place, next == values.end() ? *place : *next};
 }
 
-/// Counts the numbers in each part of the range, then looks at the parts that hold the ranks: nothing is
-/// moved and no branch depends on the numbers.
+/// Counts the numbers in each part of the range, then looks only into the parts with the ranks. No branch
+/// depends on the data.
 class BucketSelection {
  public:
   explicit BucketSelection(std::span<const std::uint64_t> values) : values_(values) {
@@ -364,7 +360,7 @@ class BucketSelection {
   std::vector<std::size_t> counts_;
 };
 
-/// numpy's formula takes the nearer end as the base.
+/// As in numpy, from the nearer end.
 double interpolated(double below, double above, double share) {
   const double step = above - below;
   return share >= 0.5 ? above - step * (1 - share) : below + step * share;
@@ -382,8 +378,7 @@ std::vector<double> interpolate(std::size_t count, std::span<const int> percenti
   return result;
 }
 
-/// The eight characters at `at` as a number below 1e8, or nothing where one is no digit. Eight digits at a
-/// time: the sums of pairs, of pairs of pairs, and of those, in the lanes of one word.
+/// Nothing if a character is not a digit. Adds pairs, then pairs of pairs, in the lanes of one word.
 std::optional<std::uint64_t> eight_digits(const char* at) {
   static_assert(std::endian::native == std::endian::little);
   std::uint64_t word = 0;
@@ -401,8 +396,7 @@ struct PlainDecimal {
   const char* end;
 };
 
-/// A number of the form 0.123 or 1.123 that a DecimalSample holds exactly, or nothing. Reads up to 24
-/// characters.
+/// 0.123 or 1.123, if a DecimalSample holds it exactly. Reads up to 24 characters.
 std::optional<PlainDecimal> plain_decimal(const char* at) {
   static constexpr std::array<std::uint64_t, 20> kPowers = [] {
     std::array<std::uint64_t, 20> powers{1};
@@ -422,7 +416,7 @@ std::optional<PlainDecimal> plain_decimal(const char* at) {
   while (is_digit(*digit) && digit - first < DecimalSample::kDecimals) {
     decimals = decimals * 10 + static_cast<std::uint64_t>(*digit++ - '0');
   }
-  // Anything but the end of the number, an exponent or more digits, is for the slow path.
+  // Exponents and more digits take the slow path.
   if (digit == first || is_digit(*digit) || *digit == 'e' || *digit == 'E' || *digit == '.')
     return std::nullopt;
   decimals *= kPowers[static_cast<std::size_t>(DecimalSample::kDecimals - (digit - first))];
@@ -431,7 +425,7 @@ std::optional<PlainDecimal> plain_decimal(const char* at) {
   return PlainDecimal{decimals, digit};
 }
 
-/// As long as the numbers have the usual form and lie well inside the text.
+/// Stops at unusual numbers and near the end.
 const char* take_plain_decimals(const char* at, const char* end, DecimalSample& sample) {
   constexpr std::ptrdiff_t kLongest = 32;
   while (end - at > kLongest) {
@@ -462,14 +456,13 @@ class Reader : DdpReportWalk {
   void take_batch_size() override { report_.models.back().batch_size = read_batch_size(); }
   void begin_rounds() override { report_.models.back().rounds.emplace(); }
 
-  /// The first is the one without DDP: nobody looks at it.
+  /// Skips the first round (without DDP).
   bool begin_round(std::size_t index) override {
     report_.models.back().rounds->emplace_back();
     return index > 0;
   }
 
-  /// As many as Python's len() says: of a list, of the different keys of an object, of the characters of a
-  /// text.
+  /// Like Python's len() of a list, object or string.
   void take_ranks() override {
     std::size_t count = 0;
     std::set<std::string> keys;
@@ -520,7 +513,7 @@ class Reader : DdpReportWalk {
       throw Error(where() + ": expected a number, found " + in_quotes(text));
     }
     size.value = *number;
-    // As int() gives it: towards zero, and without the sign of a zero.
+    // Towards zero, without the sign of a zero, like Python's int().
     size.text = whole ? std::string(trimmed(text)) : fmt::format("{:.0f}", std::trunc(*number) + 0.0);
     return size;
   }
@@ -529,7 +522,7 @@ class Reader : DdpReportWalk {
   DecimalSample sample_;
 };
 
-/// Where a value stands, for messages.
+/// Position of a value, for messages.
 struct Place {
   const DdpReport& report;
   std::size_t model = 0;
@@ -569,7 +562,7 @@ std::string measurement(int percentile, double before, double after, double batc
                             test.model, after == 0 ? "zero" : python_float(after)));
   }
   const double delta = -100 * ((after - before) / before);
-  // Adding zero takes the sign off a zero: it is printed as a whole number.
+  // Adding zero removes the sign of a zero.
   return fmt::format("  p{:02}: {}s {:7.0f}/s {}%", percentile, python_fixed(after, 8, 3, false), rate + 0.0,
                      python_fixed(std::isnan(delta) ? std::fabs(delta) : delta, 8, 1, true));
 }
@@ -708,7 +701,7 @@ void read_numbers(JsonStream& stream, DecimalSample& sample) {
         if (token == "NaN") return sample.add_double(std::numeric_limits<double>::quiet_NaN());
         constexpr double kInfinity = std::numeric_limits<double>::infinity();
         if (token.ends_with("Infinity")) return sample.add_double(token[0] == '-' ? -kInfinity : kInfinity);
-        // What stands behind the token in the window is no digit, but the copy is longer than what is read.
+        // Pads the token: plain_decimal() reads up to 24 characters.
         const auto plain =
             token.size() < 24 ? plain_decimal(std::string(token).append(24, '\0').c_str()) : std::nullopt;
         if (plain) {

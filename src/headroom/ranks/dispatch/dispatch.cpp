@@ -53,7 +53,6 @@ std::string plain_number(const Record* record) {
   return record == nullptr ? "" : fmt::format("{:.0f}", record->metric.value);
 }
 
-/// "rank 2: 6.10 µs".
 std::string worst_rank(const Record* record) {
   if (record == nullptr || record->samples.size() < 2) return "";
   const std::vector<double> medians = process_medians(*record);
@@ -201,7 +200,6 @@ void answer_expectations(Sheet& sheet, const std::vector<ExpectationVerdict>& ve
   sheet.answer(text, !slow.empty() ? Tone::kBad : met == verdicts.size() ? Tone::kGood : Tone::kPlain);
 }
 
-/// What distribution adds to a call: of the one operator, or of that to which it adds most.
 void answer_extra(Sheet& sheet, const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
   const MeasuredCase* most = nullptr;
   std::size_t count = 0;
@@ -287,7 +285,7 @@ DispatchSetup dispatch_setup_of(const std::function<std::string(const char* axis
   for (const std::int64_t size : parse_grid(axis("mesh"), "mesh", 1))
     setup.mesh.push_back(static_cast<int>(size));
   setup.placements.clear();
-  // An axis request has commas between values of the axis.
+  // In an axis request, commas separate values.
   std::string placements = axis("placements");
   std::ranges::replace(placements, 'x', ',');
   for (const std::string& text : split(placements, ',')) setup.placements.push_back(parse_placement(text));
@@ -323,7 +321,7 @@ std::vector<Record> dispatch_records(std::vector<Record> records) {
     record.device = record.model.backend == "nccl" ? "cuda" : "cpu";
     record.model.backend = "dtensor";
     if (record.metric.name == "latency") record.metric.name = "hit";
-    // How often a cycle repeats its calls is how it was measured, not what.
+    // A setting of the measurement, not of the case.
     std::erase_if(record.axes, [](const auto& axis) { return axis.first == "repeats"; });
   }
   return records;
@@ -354,7 +352,7 @@ std::vector<ExpectationVerdict> judge_expectations(const std::vector<DispatchExp
 std::vector<DispatchExpectation> updated_expectations(std::vector<DispatchExpectation> expectations,
                                                       const std::vector<Record>& records) {
   for (const Record& record : records) {
-    // A tolerance is a share of the value.
+    // The tolerance is relative to the value.
     if (record.samples.empty() || record.metric.value <= 0) continue;
     const auto known =
         std::ranges::find_if(expectations, [&](const DispatchExpectation& e) { return fits(e, record); });
