@@ -46,31 +46,30 @@
 namespace headroom::cli {
 namespace {
 
-/// What the user asked of `headroom ab` or `headroom time`.
 struct CommandOptions {
-  std::vector<std::string> lines;  ///< the commands
-  std::vector<std::string> words;  ///< instead of a line: a program and its arguments, as they stand after --
+  std::vector<std::string> lines;
+  std::vector<std::string> words;  ///< a program and its arguments after --, instead of a line
   std::vector<std::string> names;
   std::vector<CommandParameter> parameters;
-  std::vector<std::string> setup, prepare, conclude, cleanup;  ///< none, one for all, or one for each command
-  std::vector<std::string> shell;                              ///< a program and its options; empty: none
+  std::vector<std::string> setup, prepare, conclude, cleanup;  ///< none, one for all, or one per command
+  std::vector<std::string> shell;                              ///< a program and its options, or empty
   std::string input, output;                                   ///< output: "null", "pipe", or a file
   bool ignore_failure = false;
-  bool markdown = false;  ///< the table
+  bool markdown = false;
   bool random_environment = true;
   std::chrono::milliseconds timeout{-1};
   StopRule stop;
-  double run_time_ns = 0;                 ///< of all groups; infinity where --max-time is of each
-  std::optional<std::size_t> min_rounds;  ///< nothing: as many as a verdict needs
+  double run_time_ns = 0;                 ///< infinity if --max-time is per group
+  std::optional<std::size_t> min_rounds;  ///< empty: as many as a verdict needs
   bool exact_rounds = false;              ///< --runs
-  bool until_decided = true;              ///< no --precision was asked for
+  bool until_decided = true;              ///< no --precision
   std::uint64_t seed = 1;
   double margin = 0.01;
   std::string json, oss;
   std::vector<std::pair<std::string, std::string>> exports;  ///< format, file
-  std::string store;                                         ///< history to append to; empty: none
+  std::string store;                                         ///< history to append to, or empty
   std::optional<ExitCode>
-      done;  ///< set when help was asked for (and printed) or the usage was wrong (and said so)
+      done;  ///< set if help or a usage error was printed
 };
 
 constexpr const char* kExamplesOfComparing = R"(examples:
@@ -102,7 +101,7 @@ constexpr const char* kExamplesOfTiming = R"(examples:
 Warm-up needs no option: first runs that take longer are told by their trend, kept, and marked (W).
 )";
 
-/// Options as text, before they mean anything.
+/// Options before they are parsed.
 struct RawCommandOptions {
   std::vector<std::pair<std::string, std::string>> lists;
   std::vector<std::string> steps;
@@ -196,7 +195,7 @@ void settle_rounds(const RawCommandOptions& raw, CommandOptions& options) {
   if (raw.max_rounds > 0 && raw.min_rounds > raw.max_rounds) {
     throw Error(fmt::format("--min-rounds {} is more than --max-rounds {}", raw.min_rounds, raw.max_rounds));
   }
-  if (raw.quick) options.min_rounds = 1;  // its time is what a first look is about
+  if (raw.quick) options.min_rounds = 1;  // --quick limits the time instead
   if (raw.stop.num_samples > 0) options.min_rounds = raw.stop.num_samples;
   options.exact_rounds = raw.stop.num_samples > 0;
   options.until_decided = raw.stop.precision.empty();
@@ -204,7 +203,7 @@ void settle_rounds(const RawCommandOptions& raw, CommandOptions& options) {
   if (raw.max_rounds > 0) options.stop.max_samples = raw.max_rounds;
 }
 
-/// Throws Error where `text` names no program that is there.
+/// Throws Error if there is no such program.
 std::vector<std::string> shell_named(const std::string& text) {
   if (text == "none") return {};
   if (text == "default") return {"/bin/sh"};
@@ -221,8 +220,8 @@ bool is_shell_name(const std::string& program) {
   return std::ranges::find(kNames, std::filesystem::path(program).filename().string()) != std::end(kNames);
 }
 
-/// Joins --shell and the name of a shell behind it, since the option takes its value after a '=' alone.
-/// Throws Error where that word may be meant as a command, too.
+/// Joins "--shell NAME" to "--shell=NAME", as the value is optional. Throws Error if the word could be a
+/// command.
 Arguments with_shell_joined(const Arguments& arguments) {
   const auto is_option = [](const std::string& word) { return word.empty() || word.front() == '-'; };
   Arguments joined;
@@ -282,14 +281,13 @@ void check_commands(const CommandOptions& options, bool compares) {
   }
 }
 
-/// A command as given: a line, or words.
 struct GivenCommand {
   std::string line;
   std::vector<std::string> words;  ///< instead of splitting the line
   std::string name, setup, prepare, conclude, cleanup;
 };
 
-/// The i-th of texts that were given once for all commands, or once for each.
+/// `texts` has one for all commands, or one per command.
 std::string of_command(const std::vector<std::string>& texts, std::size_t i) {
   if (texts.empty()) return "";
   return texts.size() == 1 ? texts.front() : texts.at(i);
@@ -356,7 +354,7 @@ std::vector<std::string> arguments_of(const GivenCommand& command, const AxisTex
   return words;
 }
 
-/// A program that is not there is said before anything is run.
+/// Checked before anything runs, unless --setup or --prepare may create it.
 void require_program(const PlannedCommand& command) {
   if (!command.setup.empty() || !command.prepare.empty()) return;
   const std::string& program = command.spec.arguments.front();
@@ -366,7 +364,7 @@ void require_program(const PlannedCommand& command) {
                           is_path ? "" : " in PATH; what is built into a shell needs --shell"));
 }
 
-/// As a program that is not there; nobody can make it before --setup, and --prepare may for each run.
+/// Checked before anything runs, unless --setup or --prepare may create it.
 void require_input(const PlannedCommand& command) {
   if (command.spec.input.empty() || !command.setup.empty() || !command.prepare.empty()) return;
   const std::string input = command.spec.input.string();
@@ -404,7 +402,7 @@ PlannedCommand planned_command(const GivenCommand& given, const AxisTexts& point
   return command;
 }
 
-/// The same command twice has two names: records are told apart by them.
+/// Records are identified by name, so equal commands get a number.
 void tell_apart(std::vector<PlannedCommand>& group) {
   std::set<std::pair<std::string, AxisTexts>> taken;
   for (PlannedCommand& command : group) {
@@ -424,7 +422,6 @@ double now_ns() {
       .count();
 }
 
-/// --json, --oss and --export.
 class CommandFiles {
  public:
   explicit CommandFiles(const CommandOptions& options) : files_(options.json, options.oss) {
@@ -460,7 +457,7 @@ class CommandFiles {
     bool at_end() const { return format->appends || path == kStdoutFile; }
   };
 
-  /// Some formats cannot hold that nothing was measured.
+  /// Some formats cannot represent an empty result.
   template <typename Chosen>
   void write_exports(const std::vector<Record>& records, Chosen chosen) const {
     if (std::ranges::all_of(records, [](const Record& record) { return record.samples.empty(); })) return;
@@ -473,7 +470,7 @@ class CommandFiles {
   std::vector<Export> exports_;
 };
 
-/// Shows where the rounds are, also in the middle of a long run.
+/// Shows progress, also during a long run.
 class CommandWatch {
  public:
   CommandWatch(TerminalProgress& terminal, const CommandOptions& options, std::size_t groups)
@@ -561,8 +558,7 @@ bool names_runner(const std::string& argument) {
   return argument == "--runner" || argument.starts_with("--runner=");
 }
 
-/// Parses the arguments of `headroom ab` (compares) or `headroom time`. Throws Error for values that do not
-/// parse; usage errors are printed.
+/// Throws Error for invalid values; usage errors are printed.
 CommandOptions parse_command_options(const Arguments& arguments, bool compares) {
   CommandOptions options;
   RawCommandOptions raw;
@@ -582,16 +578,15 @@ CommandOptions parse_command_options(const Arguments& arguments, bool compares) 
   return options;
 }
 
-/// The commands that are compared with each other: several commands at one point of their parameters, or one
-/// command at all its points. Throws Error: quotes that are not closed, as many hooks or names as fit
-/// nothing, a parameter that nothing mentions, a program that is not there (unless a hook may make it).
+/// Groups compared commands: several commands at one point of their parameters, or one command at all points.
+/// Throws Error for unclosed quotes, unmatched hooks or names, an unused parameter, or a missing program.
 std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& options) {
   const std::vector<GivenCommand> commands = given_commands(options);
   require_mentioned(options.parameters, commands);
   const std::vector<AxisTexts> points = parameter_points(options.parameters);
   std::vector<std::vector<PlannedCommand>> groups;
   for (const AxisTexts& point : points) {
-    // One command is compared with itself, from point to point; several at each point with each other.
+    // A single command is compared across points; several commands are compared at each point.
     if (groups.empty() || commands.size() > 1) groups.emplace_back();
     for (const GivenCommand& command : commands)
       groups.back().push_back(planned_command(command, point, options));
@@ -600,8 +595,7 @@ std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& opt
   return groups;
 }
 
-/// Measures the groups of commands, prints the table, writes the files and the history. `command` is what the
-/// user typed, for the record.
+/// `command`: as typed by the user, for the record.
 ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups,
                           const CommandOptions& options, const std::vector<std::string>& command) {
   const CommandFiles files(options);
@@ -638,7 +632,7 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
       write_if_possible([&] { files.write_so_far(records); });
     }
   }
-  // Records on standard output are for a program to read: the table makes way.
+  // Standard output has records for another program.
   print_sheet(shown_commands(records), files.uses_stdout() ? stderr : stdout, options.markdown);
   keep_results(records, options.store, journal, [&] { files.finish(records); });
   if (interrupts > 0) return tell_interrupted();
@@ -649,7 +643,7 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
 }  // namespace
 
 ExitCode ab(const Arguments& arguments) {
-  // Builds of a runner are compared from within: that is what `headroom run` does with two of them.
+  // `headroom run` compares builds of a runner.
   if (std::ranges::any_of(arguments, names_runner)) return run(arguments);
   const CommandOptions options = parse_command_options(arguments, true);
   if (options.done) return *options.done;

@@ -34,7 +34,6 @@
 namespace headroom::cli {
 namespace {
 
-/// What the user asked of `headroom cache`.
 struct CacheOptions {
   std::string suite;                 ///< name or file; "list"; empty for a command
   std::vector<std::string> command;  ///< after "--"
@@ -42,17 +41,17 @@ struct CacheOptions {
   std::vector<std::string> models;
   std::string metric, unit, order, timeout, max_time, pytorch;
   OptionValues set;
-  int repeat = 0;  ///< 0: the suite's
+  int repeat = 0;  ///< 0: as in the suite
   bool warm_twice = false;
   bool each_layer = false;
-  std::string name;  ///< of a command that is measured
+  std::string name;  ///< of a measured command
   std::uint64_t seed = 1;
-  std::string output;     ///< the file of PyTorch's cachebench.py
-  std::string json, oss;  ///< records
-  std::string store;      ///< history to append to; empty: none
+  std::string output;  ///< as from PyTorch's cachebench.py
+  std::string json, oss;
+  std::string store;  ///< history to append to, or empty
   bool recover = false;
-  std::vector<std::string> ignored;  ///< what --benchmark tolerates
-  std::optional<ExitCode> done;      ///< help was printed, or usage was wrong and said so
+  std::vector<std::string> ignored;  ///< tolerated by --benchmark
+  std::optional<ExitCode> done;      ///< set if help or a usage error was printed
 };
 
 constexpr const char* kCacheExamples = R"(examples:
@@ -157,7 +156,7 @@ void check_subject(const RawCacheOptions& raw, const CacheOptions& options) {
   }
 }
 
-/// What cachebench.py's parser would leave alone, and ours does not know.
+/// cachebench.py's parser ignores unknown arguments.
 void take_ignored(const OptionTable& table, const RawCacheOptions& raw, CacheOptions& options) {
   options.ignored = table.remaining();
   if (options.ignored.empty() || !raw.benchmark.empty()) return;
@@ -174,7 +173,7 @@ std::string environment_or(const char* name, const std::string& fallback) {
   return value != nullptr && *value != '\0' ? value : fallback;
 }
 
-/// Where the files lie that shipped suites refer to: beside the installed program, else in the source tree.
+/// Next to the installed program, else in the source tree.
 fs::path shipped_folder() {
   const fs::path installed = this_executable().parent_path().parent_path() / "share/headroom/suites";
   std::error_code error;
@@ -214,7 +213,7 @@ std::vector<std::string> chosen_models(const Suite& suite, const std::vector<std
   return asked.empty() ? suite.models : asked;
 }
 
-/// The suite of that name, or of that file. Throws Error.
+/// Finds a suite by name or file. Throws Error.
 Suite find_suite(const std::string& name) {
   if (is_file_name(name)) {
     const fs::path path(name);
@@ -229,7 +228,7 @@ Suite find_suite(const std::string& name) {
               join(names, ", ") + "; a file of yours ends in .toml");
 }
 
-/// The suite that a command after "--" makes. Throws Error.
+/// Throws Error.
 Suite suite_of_command(const CacheOptions& options) {
   Suite suite;
   suite.name = "command";
@@ -258,7 +257,7 @@ Suite suite_of_command(const CacheOptions& options) {
   return suite;
 }
 
-/// python, bin, here, and suite_dir where the user told it.
+/// python, bin, here, and suite_dir if given.
 Placeholders suite_places(const Suite& suite, const std::string& pytorch) {
   Placeholders places{{"python", environment_or("HEADROOM_PYTHON", "python3")},
                       {"bin", this_executable().parent_path().string()},
@@ -282,7 +281,7 @@ CacheRequest request_of(const CacheOptions& options) {
   request.options = option_values(suite, options.set);
   request.places = suite_places(suite, options.pytorch);
   request.repeat = options.repeat > 0 ? static_cast<std::size_t>(options.repeat) : suite.repeat;
-  // What runs without a cache are held against is measured among them.
+  // A second warm run is the baseline of runs without one cache.
   request.warm_twice = options.warm_twice || options.each_layer;
   request.each_layer = options.each_layer;
   request.seed = options.seed;
@@ -309,7 +308,6 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments, co
   return std::make_shared<const Environment>(std::move(environment));
 }
 
-/// The files that a run was asked to write.
 class CacheOutputs {
  public:
   explicit CacheOutputs(const CacheOptions& options)
@@ -329,7 +327,7 @@ class CacheOutputs {
  private:
   void write_output(const CacheRequest& request, const CacheRun& run) const {
     if (output_.empty()) return;
-    // No results, no file, as the program that it replaces has it.
+    // Like cachebench.py: no file without results.
     const std::string json = cachebench_json(request, run);
     if (!json.empty()) write_file_atomically(output_, json);
   }
@@ -360,7 +358,7 @@ ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
     run = run_cache(request, observer, [&] { return interrupts > 0; });
   }
   const std::vector<Record> records = cache_records(request, run, environment);
-  // Records on standard output are for a program to read: the table makes way.
+  // Standard output has records for another program.
   print_sheet(cache_sheet(request, run), outputs.uses_stdout() ? stderr : stdout);
   keep_results(records, options.store, journal, [&] { outputs.finish(request, run, records); });
   if (run.interrupted) return tell_interrupted();
@@ -370,7 +368,7 @@ ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
   return std::ranges::any_of(records, is_unreached) ? ExitCode::kInconclusive : ExitCode::kFine;
 }
 
-/// Throws Error for values that do not parse; usage errors are printed.
+/// Throws Error for invalid values; usage errors are printed.
 CacheOptions parse_cache_options(const Arguments& arguments) {
   CacheOptions options;
   RawCacheOptions raw;
@@ -393,7 +391,7 @@ CacheOptions parse_cache_options(const Arguments& arguments) {
   return options;
 }
 
-/// Shows the shipped suites with what this machine lacks for each; as JSON too where asked.
+/// Lists the suites and their missing requirements.
 ExitCode list_suites(const CacheOptions& options) {
   Table table({{"suite"}, {"models", Align::kRight}, {"cache layers"}, {"what it is"}});
   Json list = Json::array();

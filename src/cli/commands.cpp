@@ -15,7 +15,7 @@
 
 namespace headroom::cli {
 
-// To add a command: NAME.cpp, which defines it, a name here and a line in kCommands.
+// To add a command: define it in NAME.cpp, declare it here and add a line to kCommands.
 ExitCode ab(const Arguments&), cache(const Arguments&), completion(const Arguments&), ddp(const Arguments&),
     diff(const Arguments&), dispatch(const Arguments&), history(const Arguments&), machine(const Arguments&),
     roofline(const Arguments&), show(const Arguments&), time(const Arguments&);
@@ -73,7 +73,7 @@ ExitCode run_command(const Command& command, Arguments arguments) {
   return run_program(command.program, arguments_of_program(command, std::move(arguments)));
 }
 
-/// headroom-trace is one command, headroom-pages takes the name of one first.
+/// headroom-pages takes a command name first.
 bool is_program_of_one_command(const Command& command) {
   return std::string("headroom-") + command.name == command.program;
 }

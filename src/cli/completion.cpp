@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scripts only ask `headroom completion candidates`, so they stay the same when commands change.
+// The scripts ask `headroom completion candidates`, so they need no change when commands change.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -19,7 +19,7 @@
 namespace headroom::cli {
 namespace {
 
-// bash splits words at = : and @, and replaces only what stands behind the last of them, an @ included.
+// bash splits words at =, : and @, and replaces only the part after the last of them, including an @.
 constexpr const char* kBash = R"(# bash completion of headroom: source <(headroom completion bash)
 _headroom() {
   local line word typed kept files=
@@ -102,7 +102,7 @@ std::vector<RunnerOffer> offers_of(const Arguments& words) {
   return session.offers();
 }
 
-/// "D=" of each axis, or behind one that is there already its values: "D=1024".
+/// "D=" of each axis; after "D=", its values.
 void add_axes(const ExperimentDescription& experiment, const std::string& typed, Candidates& found) {
   for (const Axis& axis : experiment.axes) {
     if (!typed.starts_with(axis.name + "=")) {
@@ -150,7 +150,7 @@ Candidates command_names(const std::string& typed) {
   return found;
 }
 
-/// The candidates of a command line without its first word.
+/// `all`: the command line without its first word.
 ExitCode print_candidates_of(const Arguments& all) {
   if (all.size() < 2 || (all.size() == 2 && all.front() == "help")) {
     print_candidates(command_names(all.empty() ? "" : all.back()));

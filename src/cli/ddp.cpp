@@ -31,12 +31,11 @@
 namespace headroom::cli {
 namespace {
 
-/// What the user asked of `headroom ddp --collectives`; a sample is a call, its time that of the slowest
-/// rank.
+/// A sample is a call and takes the time of the slowest rank.
 struct CollectivesOptions : RankOptions {
-  std::vector<std::string> ops;     ///< in the order in which they are measured
-  std::vector<std::int64_t> sizes;  ///< bytes, as asked for
-  std::vector<int> ranks;           ///< how many; those of one size are measured in the same rounds
+  std::vector<std::string> ops;     ///< in order of measurement
+  std::vector<std::int64_t> sizes;  ///< bytes
+  std::vector<int> ranks;           ///< counts; measured in the same rounds
   std::string dtype = "f32";
 };
 
@@ -51,7 +50,7 @@ every rank ends with for all_gather, begins with for the others. docs/collective
 )";
 
 constexpr int kMostByDefault = 8;
-/// Of sizes in one sweep; a factor that is close to 1 would ask for any number.
+/// Limit of a sweep, as a factor close to 1 has no bound.
 constexpr std::size_t kMostSizes = 200;
 
 struct RawCollectivesOptions : RawRankOptions {
@@ -128,7 +127,7 @@ std::vector<std::string> ops_of(const RawCollectivesOptions& raw) {
   return ops.empty() ? all : ops;
 }
 
-/// The rank counts, each of which needs somebody to talk to.
+/// Throws Error for counts below 2 or above the ranks available.
 std::vector<int> rank_counts(const RawCollectivesOptions& raw, CollectivesOptions& options) {
   RankStart& start = options.start;
   start.place = rank_place();
@@ -159,7 +158,7 @@ StopRule stop_rule(const RawCollectivesOptions& raw) {
   return stop;
 }
 
-/// What ranks of one job must have been asked alike.
+/// Must be equal for all ranks of a job.
 std::string plan_text(const RawCollectivesOptions& raw, const CollectivesOptions& options) {
   std::vector<std::string> ranks;
   for (const int count : raw.ranks) ranks.push_back(std::to_string(count));
@@ -194,14 +193,13 @@ class CollectivesMeasurement final : public RankMeasurement {
   const CollectivesOptions& options_;
 };
 
-/// Whether the arguments of `headroom ddp` ask for this.
 bool asks_for_collectives(const Arguments& arguments) {
   return std::ranges::any_of(arguments, [](const std::string& argument) {
     return argument == "--collectives" || argument.starts_with("--collectives=");
   });
 }
 
-/// Throws Error for values that do not parse or do not fit together; usage errors are printed.
+/// Throws Error for invalid values; usage errors are printed.
 CollectivesOptions parse_collectives_options(const Arguments& arguments) {
   CollectivesOptions options;
   RawCollectivesOptions raw;
@@ -222,13 +220,13 @@ CollectivesOptions parse_collectives_options(const Arguments& arguments) {
   return options;
 }
 
-/// What the user asked of `headroom ddp`; a sample is a round of two iterations. Its `json` is for --records.
+/// A sample is a round of two iterations. `json` is --records.
 struct DdpOptions : RankOptions {
   DdpSweep sweep;
   std::int64_t batch_size = 32;  ///< of each rank
   std::int64_t image_size = 64;  ///< pixels a side
-  int warmup = 5;                ///< iterations of each step before those that count
-  std::string report;            ///< file of PyTorch's benchmark ("-": standard output); empty: none
+  int warmup = 5;                ///< discarded iterations of each step
+  std::string report;            ///< file of PyTorch's benchmark ("-": standard output), or empty
 };
 
 constexpr const char* kDdpExamples = R"(examples:
@@ -244,7 +242,6 @@ Each round has an iteration with the reduction of gradients and one without, in 
 communication that the backward pass could not hide. docs/ddp.md tells more.
 )";
 
-/// More ranks than that are for whoever asks for them.
 constexpr int kMostRanksByDefault = 8;
 constexpr double kMebibyte = 1 << 20;
 
@@ -318,7 +315,7 @@ void declare_output(OptionTable& table, RawDdpOptions& raw, DdpOptions& options)
   declare_rank_output(table, raw, options);
 }
 
-/// Where the ranks are and how many: the launcher's word, --world, the most of --ranks, the CPUs.
+/// From the launcher, --world, the maximum of --ranks, or the CPUs.
 void find_ranks(const RawDdpOptions& raw, DdpOptions& options) {
   RankStart& start = options.start;
   start.place = rank_place();
@@ -346,7 +343,7 @@ void read_bucket_sizes(const RawDdpOptions& raw, DdpSweep& sweep) {
   }
 }
 
-/// So many iterations, unless a precision or a time is asked for.
+/// Fixed iterations, unless a precision or a time is given.
 StopRule stop_rule(const RawDdpOptions& raw) {
   StopRule stop = stop_rule_with({}, raw.stop);
   const bool is_open = !raw.stop.precision.empty() || !raw.stop.max_time.empty();
@@ -360,7 +357,7 @@ StopRule stop_rule(const RawDdpOptions& raw) {
   return stop;
 }
 
-/// What ranks of one job must have been asked alike.
+/// Must be equal for all ranks of a job.
 std::string sweep_text(const RawDdpOptions& raw, const DdpOptions& options) {
   const DdpSweep& sweep = options.sweep;
   std::vector<double> mb;
@@ -375,10 +372,9 @@ std::string sweep_text(const RawDdpOptions& raw, const DdpOptions& options) {
       options.sweep.reducer, options.start.threads, options.seed, raw.iterations, options.warmup);
 }
 
-/// Sizes at which an all-reduce alone is timed, beside those of the buckets, and the largest of the latter.
+/// Sizes at which an all-reduce alone is timed, in addition to the bucket sizes, which are capped.
 constexpr std::int64_t kReducedBytes[] = {4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
 constexpr std::int64_t kMostReducedBytes = 64 << 20;
-/// Calls of each.
 constexpr std::size_t kReductions = 12;
 
 class DdpMeasurement final : public RankMeasurement {
@@ -400,8 +396,8 @@ class DdpMeasurement final : public RankMeasurement {
 
   static RankExperiments models(const RunnerOffer& ranks) { return {ranks, kDdpPrefix, "model"}; }
 
-  /// All steps of a model by all runners share their rounds, which makes efficiency a ratio of the same
-  /// moments: of a step to the one without DDP, of another runner's to that of the first.
+  /// All steps of a model share their rounds, so that efficiency is a ratio within rounds: each step to the
+  /// one without DDP, other runners to the first.
   std::vector<Group> groups(const SessionRequest& request, const std::vector<RunnerOffer>& offers) override {
     models(offers.front()).require(options_.sweep.models);
     std::vector<Group> groups;
@@ -482,14 +478,14 @@ class DdpMeasurement final : public RankMeasurement {
 
   ExitCode verdict() const override {
     if (const ExitCode code = RankMeasurement::verdict(); code != ExitCode::kFine) return code;
-    // What does not fit is the user's to mend.
+    // The user can fix skipped cases.
     return any_outcome(records(), Outcome::Kind::kSkipped) ? ExitCode::kCannot : ExitCode::kFine;
   }
 
   const DdpOptions& options_;
 };
 
-/// Throws Error for values that do not parse or do not fit together; usage errors are printed.
+/// Throws Error for invalid values; usage errors are printed.
 DdpOptions parse_ddp_options(const Arguments& arguments) {
   DdpOptions options;
   RawDdpOptions raw;
@@ -503,7 +499,7 @@ DdpOptions parse_ddp_options(const Arguments& arguments) {
   read_bucket_sizes(raw, options.sweep);
   find_ranks(raw, options);
   if (!options.sweep.trace.empty()) options.sweep.trace = std::filesystem::absolute(options.sweep.trace);
-  // Refuses what the world cannot hold, before anything starts.
+  // Throws before anything starts if the world is too small.
   ddp_steps(options.sweep, options.sweep.models.front());
   options.stop = stop_rule(raw);
   options.start.arguments = sweep_text(raw, options);
@@ -511,7 +507,6 @@ DdpOptions parse_ddp_options(const Arguments& arguments) {
   return options;
 }
 
-/// `headroom ddp --collectives`: collectives over a sweep of sizes.
 ExitCode collectives(const Arguments& arguments) {
   const CollectivesOptions options = parse_collectives_options(arguments);
   if (options.done) return *options.done;

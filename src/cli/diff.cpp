@@ -37,7 +37,7 @@ constexpr const char* kDiffFooter =
     "  headroom diff --format ddp a.json b.json             as PyTorch's DDP diff.py prints it\n"
     "exit codes with a gate: 0 the same or better, 1 a regression, 3 inconclusive, 2 cannot compare";
 
-/// What the command line holds before it is understood.
+/// The command line before it is parsed.
 struct Texts {
   std::vector<std::string> operands;
   std::string format = "table", sort, percentiles, gate, gate_file, run_spread;

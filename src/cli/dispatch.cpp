@@ -24,13 +24,12 @@
 namespace headroom::cli {
 namespace {
 
-/// What the user asked of `headroom dispatch`; a sample is a cycle, the goal the half-width of the hit's
-/// median.
+/// A sample is a cycle; the goal is for the half-width of the hit's median.
 struct DispatchOptions : RankOptions {
-  std::vector<std::string> ops;  ///< empty: the default panel
+  std::vector<std::string> ops;  ///< empty: the default set
   bool update_expect = false;
   DispatchSetup setup;
-  std::string expect;  ///< file of expectations, "pytorch" for the shipped ones; empty: none
+  std::string expect;  ///< file of expectations, "pytorch" (shipped), or empty
 };
 
 constexpr const char* kDispatchExamples = R"(examples:
@@ -98,7 +97,7 @@ void declare_output(OptionTable& table, RawDispatchOptions& raw, DispatchOptions
   declare_rank_output(table, raw, options);
 }
 
-/// Where the ranks are and how many: the launcher's word, --ranks, the mesh, 4.
+/// From the launcher, --ranks, the mesh, or 4.
 void find_ranks(const RawDispatchOptions& raw, DispatchOptions& options) {
   if (!raw.mesh.empty()) {
     const std::vector<std::int64_t> mesh = parse_grid(raw.mesh, "--mesh", 1);
@@ -168,7 +167,7 @@ class DispatchMeasurement final : public RankMeasurement {
 
   static RankExperiments operators(const RunnerOffer& ranks) { return {ranks, kDispatchPrefix, "operator"}; }
 
-  /// Each operator by all runners in the same rounds.
+  /// All runners in the same rounds.
   std::vector<Group> groups(const SessionRequest& request, const std::vector<RunnerOffer>& offers) override {
     const RankExperiments known = operators(offers.front());
     known.require(options_.ops);
@@ -221,7 +220,7 @@ class DispatchMeasurement final : public RankMeasurement {
   std::vector<ExpectationVerdict> verdicts_;
 };
 
-/// Throws Error for values that do not parse or do not fit together; usage errors are printed.
+/// Throws Error for invalid values; usage errors are printed.
 DispatchOptions parse_dispatch_options(const Arguments& arguments) {
   DispatchOptions options;
   RawDispatchOptions raw;

@@ -41,11 +41,11 @@
 namespace headroom::cli {
 namespace {
 
-/// The GPUs of this machine as the runner says that has them.
+/// GPUs as reported by a runner.
 struct MachineDevices {
-  std::string runner;  ///< its path; empty: there is no such runner, or nothing that it could run on
+  std::string runner;  ///< path; empty if missing or unusable
   std::vector<DeviceDescription> devices;
-  std::string problem;  ///< why the runner that there is cannot be used; empty where it can
+  std::string problem;  ///< why the runner is unusable
 };
 
 std::string text_of(const DeviceDescription& device, std::size_t index) {
@@ -93,7 +93,7 @@ std::string cell(const std::vector<SweepPoint>& points, const std::string& limit
   return "-";
 }
 
-/// The columns of one number of threads; a GPU has no such number.
+/// GPUs have no thread count.
 std::string threads_title(const std::string& before, int threads, bool on_cpu) {
   if (!on_cpu) return before.empty() ? "rate" : before;
   const std::string count = counted(threads, "thread");
@@ -171,7 +171,7 @@ std::string rate_of(const SweepPoint& point, const char* unit) {
                      point.spread ? format_percent(*point.spread) : "?");
 }
 
-/// What the most threads read of the largest working set, and the highest peak.
+/// Answers with the read bandwidth of the largest working set and the highest peak.
 void answer_device(Sheet& sheet, const std::vector<SweepPoint>& points, const std::string& device) {
   const SweepPoint *memory = nullptr, *peak = nullptr;
   for (const SweepPoint& point : points) {
@@ -278,7 +278,7 @@ MachineOptions parse(const Arguments& arguments, std::optional<ExitCode>& done) 
   return options;
 }
 
-/// Starts headroom-cuda, where there is one, and asks it.
+/// Asks headroom-cuda, if present.
 MachineDevices find_devices(const std::atomic<bool>& interrupted) {
   MachineDevices found;
   const std::string path = find_program_of_ours("headroom-cuda");
@@ -300,8 +300,7 @@ MachineDevices find_devices(const std::atomic<bool>& interrupted) {
   return found;
 }
 
-/// A few lines about each GPU. Where no runner can tell, what the system's files tell and why there is no
-/// more; empty on a machine without a GPU.
+/// Falls back to the system's files and the runner's problem. Empty without a GPU.
 std::string devices_text(const MachineDevices& found) {
   std::string text;
   for (std::size_t index = 0; index < found.devices.size(); ++index)
@@ -315,9 +314,7 @@ std::string devices_text(const MachineDevices& found) {
   return text;
 }
 
-/// What a sweep found: what memory and arithmetic reach; device after device bandwidth by working set and
-/// peaks by dtype as tables, and the bandwidths as a plot. `gpu` names the device that is not the CPU; empty:
-/// "cuda".
+/// `gpu` names the device that is not the CPU; empty: "cuda".
 Sheet sweep_sheet(const std::vector<SweepPoint>& points, const std::string& gpu) {
   std::vector<std::string> devices;
   for (const SweepPoint& point : points) {
@@ -362,7 +359,7 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
     records = read_records(path);
   } else {
     records = measure(options, arguments, devices.runner, interrupted);
-    // A sweep that was cut short must not take the place of a whole one.
+    // A partial sweep must not replace a complete one.
     if (!interrupted) {
       make_folders_above(path);
       write_records(path, format_named("headroom-json"), records);

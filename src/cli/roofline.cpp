@@ -31,12 +31,12 @@ limit.read limit.peak), those of --limits, and what headroom machine stored for 
 )";
 
 struct RooflineOptions {
-  std::string max_memory;  ///< as given
+  std::string max_memory;
   std::string run = "@last";
   std::string limits, svg, json, store;
 };
 
-/// The machine that `records` are from; empty where they do not say.
+/// Returns the machine of the records, or "".
 std::string fingerprint_of(const std::vector<Record>& records, const std::string& operand) {
   std::set<std::string> found;
   for (const Record& record : records) {
@@ -57,7 +57,7 @@ std::vector<Record> records_of(const std::string& operand, const RooflineOptions
   return found.take_records();
 }
 
-/// Empty where there are none, or no folder where they could be.
+/// Empty if none are stored.
 std::filesystem::path stored_limits(const std::string& fingerprint) {
   if (fingerprint.empty()) return {};
   try {

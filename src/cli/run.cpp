@@ -65,13 +65,10 @@
 namespace headroom::cli {
 namespace {
 
-/// `headroom run --live`: the table as it fills in, with how the samples of each case are distributed, on the
-/// other screen of the terminal that standard error is. It is drawn between rounds only, while no case runs,
-/// at most ten times a second and in a twentieth of the time at most. What a command shows in the end is not
-/// its business: when it goes, the terminal is as it was.
+/// `headroom run --live`: draws the table and sample distributions on the terminal's alternate screen. Draws
+/// only between rounds, at most ten times a second and in 5 % of the time. Restores the terminal at the end.
 class LiveRun final : public Observer {
  public:
-  /// What is the observer's of any run: the records of each group, what each round gave.
   LiveRun(std::vector<std::string> labels, std::shared_ptr<const Environment> environment,
           std::function<void(const std::vector<Record>&)> on_records,
           std::function<void(const GroupResult&)> on_round);
@@ -83,7 +80,7 @@ class LiveRun final : public Observer {
   void sampled(const GroupResult& so_far) override;
   void finished(const std::vector<Record>& records) override;
 
-  /// Whether there is a terminal to draw on.
+  /// Whether there is a terminal.
   static bool is_possible();
 
  private:
@@ -103,17 +100,16 @@ class LiveRun final : public Observer {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kBetweenFrames{100};
-/// A drawing takes one of so many parts of the time.
+/// A frame takes 1/N of the time.
 constexpr int kShareOfTime = 20;
 constexpr std::size_t kBins = 24;
 
-// The other screen without a cursor, and back: whatever the terminal's size is by then, nothing is left
-// behind.
+// Alternate screen without a cursor, and back.
 constexpr const char* kEnter = "\033[?1049h\033[?25l";
 constexpr const char* kLeave = "\033[?25h\033[?1049l";
 constexpr const char* kClear = "\033[H\033[J";
 
-/// As the C library decides what bytes mean, by the first of these that is set.
+/// Reads the variables in the C library's order.
 bool has_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);
@@ -125,7 +121,7 @@ bool has_utf8() {
   return false;
 }
 
-/// The lines that the terminal has; it may have been resized since the last drawing.
+/// The terminal may have been resized.
 std::size_t terminal_rows() {
   winsize size{};
   constexpr std::size_t kUsual = 24;
@@ -163,7 +159,7 @@ std::string where_text(const Progress& at) {
                              : text;
 }
 
-/// The first lines, as many as there is room for.
+/// Returns the first lines that fit.
 std::string fitting(const std::string& text, std::size_t rows) {
   std::size_t end = 0, lines = 0;
   while (lines + 1 < rows && end < text.size()) {
@@ -175,7 +171,7 @@ std::string fitting(const std::string& text, std::size_t rows) {
   return text.substr(0, end);
 }
 
-/// What `headroom-trace --recorded-utilization` says of a trace.
+/// The answer of `headroom-trace --recorded-utilization`.
 struct BusyTime {
   double utilization_us = 0, mm_conv_us = 0;
   std::string problem;
@@ -186,7 +182,7 @@ BusyTime busy_time(const Json& answer) {
   return {answer.at("utilization").get<double>(), answer.at("mm_conv_utilization").get<double>(), ""};
 }
 
-/// Busy microseconds of the GPUs in one iteration of each trace.
+/// Busy µs of the GPUs in one iteration, by trace.
 std::map<std::string, BusyTime> busy_times(const std::set<std::string>& files) {
   std::map<std::string, BusyTime> found;
   const auto fail = [&](const std::string& problem) {
@@ -213,7 +209,6 @@ std::map<std::string, BusyTime> busy_times(const std::set<std::string>& files) {
   return found;
 }
 
-/// The record of a share of the time that `latency` measured.
 Record share_of(const Record& latency, const char* metric, double busy_us) {
   Record record = latency;
   record.metric = {};
@@ -262,7 +257,7 @@ void LiveRun::sampled(const GroupResult& so_far) {
 }
 
 void LiveRun::finished(const std::vector<Record>& records) {
-  // What is said meanwhile is to be read when the run is over.
+  // Messages must stay visible after the run.
   leave();
   on_records_(records);
   finished_.insert(finished_.end(), records.begin(), records.end());
@@ -290,8 +285,7 @@ void LiveRun::leave() {
   is_drawn_ = false;
 }
 
-/// Asked before measuring. Throws Error where no runner of `groups` can record its cases, or `folder` cannot
-/// be written to.
+/// Call before measuring. Throws Error if no runner can trace its cases or `folder` is not writable.
 void require_traces(const std::string& folder, const std::vector<Group>& groups,
                     const std::vector<RunnerOffer>& offers) {
   std::set<std::string> runners;
@@ -306,7 +300,7 @@ void require_traces(const std::string& folder, const std::vector<Group>& groups,
               "and headroom-cuda (--backend cuda) can");
 }
 
-/// Says on standard error where the traces are, and which cases have none, and why.
+/// Prints where the traces are, and why cases have none.
 void report_traces(const std::string& folder, const std::vector<Record>& records) {
   std::set<std::string> files, said;
   std::string of_gpu;
@@ -327,10 +321,9 @@ void report_traces(const std::string& folder, const std::vector<Record>& records
       of_gpu.empty() ? "ops" : "kernels", in_quotes(of_gpu.empty() ? *files.begin() : of_gpu));
 }
 
-/// Appends to the records of a run, for each case whose trace has work of a GPU, what PyTorch's
-/// benchmark_utilization answers: "gpu_utilization" and "mm_conv_utilization", shares of the time that the
-/// traced iterations take without the recorder, by the samples of "latency" (one value for each sample, and
-/// for the median). Answers with a line for each trace that could not be read.
+/// Appends "gpu_utilization" and "mm_conv_utilization", as PyTorch's benchmark_utilization defines them, for
+/// each case whose trace has GPU work: shares of the time of untraced iterations. Returns a line for each
+/// unreadable trace.
 std::vector<std::string> append_utilization(std::vector<Record>& records) {
   std::set<std::string> files;
   const auto trace_of = [](const Record& record) -> std::string {
@@ -358,19 +351,16 @@ std::vector<std::string> append_utilization(std::vector<Record>& records) {
   return problems;
 }
 
-/// The files that a run was asked to write.
 class RunOutputs {
  public:
-  /// Throws Error when one of them cannot be written: asked before measuring.
+  /// Throws Error if a file cannot be written.
   explicit RunOutputs(const RunOptions& options);
 
-  /// Writes the files of records as they are so far, whole; called after each group, so that a run that is
-  /// killed leaves what it had.
+  /// Call after each group, so that a killed run leaves its results.
   void write_records_so_far(const std::vector<Record>& records) const { files_.write_so_far(records); }
-  /// Appends the means over shapes, once, at the end.
+  /// Call once, at the end.
   void write_means(const std::vector<Record>& records) const;
 
-  /// Whether records go to standard output.
   bool uses_stdout() const { return files_.uses_stdout(); }
 
  private:
@@ -378,23 +368,21 @@ class RunOutputs {
   std::string csv_, json_lines_;
 };
 
-/// The variants that were fastest on this machine, in tuning/FINGERPRINT.json of the user's cache folder.
-/// Choices under a HEADROOM_ISA are kept apart: the same variant is other code then.
+/// The fastest variants on this machine, in tuning/FINGERPRINT.json of the user's cache folder. Choices
+/// depend on HEADROOM_ISA.
 class TunedVariants final : public TuningStore {
  public:
-  /// `anew`: what is in the file is forgotten case by case, as each is chosen again. A file that cannot be
-  /// read (damaged, of a newer headroom) is as good as none: it is written anew.
+  /// `anew`: ignores stored choices. Unreadable files are replaced.
   TunedVariants(const std::string& fingerprint, bool anew);
 
   std::optional<std::string> chosen(const std::string& key) override;
-  /// Writes the file. Where that cannot be done the choice holds for this process: a cache is no reason to
-  /// fail.
+  /// Writes the file. Failures are ignored: it is a cache.
   void choose(const std::string& key, const std::string& variant) override;
 
  private:
   std::string with_isa(const std::string& key) const;
 
-  std::filesystem::path path_;  ///< empty: there is no folder for caches
+  std::filesystem::path path_;  ///< empty without a cache folder
   std::string isa_;
   bool anew_;
   std::map<std::string, std::string> variants_;
@@ -431,7 +419,7 @@ std::map<std::string, std::string> read_variants(const std::filesystem::path& pa
   return variants;
 }
 
-/// "yes (the kernel's policy: madvise)": what was asked for, and whom the kernel gives them.
+/// "yes (the kernel's policy: madvise)".
 std::string huge_pages_of(const SessionRequest& request) {
   static_cast<void>(page_wish());  // throws before runners do
   const char* inherited = std::getenv(kHugePagesVariable);
@@ -443,7 +431,6 @@ std::string huge_pages_of(const SessionRequest& request) {
   return wish + (policy.empty() ? " (the kernel has none)" : " (the kernel's policy: " + policy + ")");
 }
 
-/// Says in the environment what its records owe to `before`.
 void note_resumed(const UnfinishedRun& before, Environment& environment) {
   if (before.finished.empty()) return;
   environment.extra_info["resumed"] =
@@ -473,7 +460,7 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments, co
   return std::make_shared<const Environment>(std::move(environment));
 }
 
-/// "D=1024,4096,8192", of many values "bytes=16384,32768,...,1073741824 (17 values)".
+/// "D=1024,4096,8192", or "bytes=16384,32768,...,1073741824 (17 values)".
 std::string axis_text(const Axis& axis) {
   constexpr std::size_t kShown = 8;
   if (axis.values.size() <= kShown) return axis.name + "=" + join(axis.values, ",");
@@ -494,7 +481,7 @@ void print_list(const std::vector<RunnerOffer>& offers) {
   print_table(table, stdout);
 }
 
-/// The offers as JSON: an array of {"runner", "experiments"}.
+/// An array of {"runner", "experiments"}.
 std::string list_json(const std::vector<RunnerOffer>& offers) {
   Json list = Json::array();
   for (const RunnerOffer& offer : offers) {
@@ -512,7 +499,7 @@ void list(const std::vector<RunnerOffer>& offers, const std::string& json) {
   if (!json.empty()) write_file_atomically(json == "-" ? "/dev/stdout" : json, list_json(offers));
 }
 
-/// Says how many results no machine can have given; whether there are any.
+/// Reports results above the machine's limits. Returns whether there are any.
 bool tell_miscounted(const std::vector<Record>& records) {
   const auto count = std::ranges::count_if(
       records, [](const Record& record) { return record.metric.headline && is_miscounted(record); });
@@ -538,7 +525,7 @@ ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target
   return inconclusive ? ExitCode::kInconclusive : ExitCode::kFine;
 }
 
-/// Stores how far the runs lie apart, and says so; kInconclusive where there is nothing to store.
+/// Returns kInconclusive if there is nothing to store.
 ExitCode store_run_spreads(const std::vector<Record>& records) {
   const RunSpreads spreads = spreads_of(records, "");
   if (spreads.empty()) {
@@ -553,7 +540,7 @@ ExitCode store_run_spreads(const std::vector<Record>& records) {
   return ExitCode::kFine;
 }
 
-/// Else the column "of limit" would be empty without a reason.
+/// Explains an empty column "of limit".
 void tell_missing_limits(const SessionRequest& request) {
   if (!request.limits) return;
   std::vector<std::string> runners;
@@ -561,8 +548,7 @@ void tell_missing_limits(const SessionRequest& request) {
   for (const std::string& sentence : missing_limits_of(runners)) say_sentence(sentence);
 }
 
-/// Of several runners that are compared the first backend of each experiment is measured: says which others
-/// there are.
+/// Lists the backends that a comparison of runners leaves out: only the first of each experiment is measured.
 void tell_left_out_backends(const SessionRequest& request, const std::vector<Group>& groups,
                             const std::vector<RunnerOffer>& offers) {
   if (request.runners.size() < 2 || !request.selection.backends.empty()) return;
@@ -580,7 +566,7 @@ void tell_left_out_backends(const SessionRequest& request, const std::vector<Gro
       join(std::vector<std::string>(left_out.begin(), left_out.end()), ", "));
 }
 
-/// `--calibrate-noise`: the whole run several times, one after the other, each with runners of its own.
+/// The whole run several times, each with fresh runners.
 ExitCode calibrate(const Arguments& arguments, const RunOptions& options,
                    const std::atomic<bool>& interrupted) {
   constexpr int kRuns = 5;
@@ -605,7 +591,6 @@ ExitCode calibrate(const Arguments& arguments, const RunOptions& options,
   return interrupted ? tell_interrupted() : stored;
 }
 
-/// Who shows where the run is.
 std::unique_ptr<Observer> observer_of(const RunOptions& options, const Session& session,
                                       std::function<void(const std::vector<Record>&)> on_records,
                                       std::function<void(const GroupResult&)> on_round) {
@@ -617,15 +602,14 @@ std::unique_ptr<Observer> observer_of(const RunOptions& options, const Session& 
   return std::make_unique<TerminalProgress>(std::move(on_records), std::move(on_round));
 }
 
-/// The records of the groups that `before` had finished, which are removed from `groups`; they are in
-/// `journal` then, and no longer in that of `before`.
+/// Moves the groups that `before` finished from `groups` and its journal to `journal`. Returns their records.
 std::vector<Record> take_finished(const UnfinishedRun& before, std::vector<Group>& groups,
                                   const std::shared_ptr<const Environment>& environment,
                                   RunJournal& journal) {
   std::vector<Record> taken;
   for (const FinishedGroup& finished : before.finished) {
     const auto group = std::ranges::find(groups, finished.title, &Group::title);
-    // One that gave no sample has no title in the journal, and costs nothing to be tried again.
+    // Groups without samples have no title and are run again.
     if (group == groups.end()) continue;
     groups.erase(group);
     std::vector<Record> records = finished.records;
@@ -691,7 +675,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options, const st
     }
   }
   if (!records.empty()) {
-    // Records on standard output are for a program to read: the table makes way.
+    // Standard output has records for another program.
     print_sheet(run_sheet(records), outputs.uses_stdout() ? stderr : stdout, options.markdown);
     if (!traces.empty()) report_traces(traces, records);
     keep_results(records, options.store, journal, [&] { outputs.write_means(records); });
@@ -732,9 +716,8 @@ void RunOutputs::write_means(const std::vector<Record>& records) const {
   write_each({[&] { files_.finish(records); }, append(csv_, "seed-csv"), append(json_lines_, "seed-jsonl")});
 }
 
-/// The newest `headroom run` that was killed; the folder where it was started is entered. Says what it had.
-/// Throws Error where there is none, or it cannot be gone on with: a machine that is another one, functions
-/// of a process that is gone, a secret that was on its command line.
+/// Enters the folder of the newest killed `headroom run`. Throws Error if no run can be resumed: none was
+/// killed, or it has another machine, functions of a dead process, or a secret in its command line.
 UnfinishedRun run_to_resume() {
   UnfinishedRun run = newest_unfinished("run");
   say_sentence(run.sentence());
@@ -780,7 +763,6 @@ void TunedVariants::choose(const std::string& key, const std::string& variant) {
 
 }  // namespace
 
-/// What it was called with.
 Arguments arguments_of(const UnfinishedRun& run);
 
 Arguments arguments_of(const UnfinishedRun& run) {

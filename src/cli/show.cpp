@@ -46,10 +46,8 @@ constexpr const char* kShowFooter =
     "  headroom show trace.json.gz           what a profiler recorded\n"
     "  headroom show pytest.json --json -    another tool's results as headroom's records, with samples";
 
-/// Sheets with their titles.
 using Titled = std::vector<std::pair<std::string, Sheet>>;
 
-/// What is to be shown.
 struct Shown {
   const std::vector<std::string>& operands;
   const Titled& sheets;
@@ -57,15 +55,15 @@ struct Shown {
   const std::string& from;
 };
 
-/// A form in which results are shown in place of text for a terminal.
+/// A form other than text.
 struct ShownForm {
   const char* option;
   const char* help;
-  bool is_of_trace_command;  ///< headroom trace has it, too; else headroom report shows traces
+  bool is_of_trace_command;  ///< also of headroom trace; else headroom report shows traces
   ExitCode (*print)(const Shown& shown);
 };
 
-/// Several sheets are one below the other, each below its title.
+/// One below the other.
 void print_sheets(const Shown& shown, bool markdown) {
   for (const auto& [title, sheet] : shown.sheets) {
     if (&sheet != &shown.sheets.front().second) std::fputs("\n", stdout);
@@ -74,7 +72,6 @@ void print_sheets(const Shown& shown, bool markdown) {
   }
 }
 
-/// To add a form: its line.
 constexpr std::array kForms{
     ShownForm{"--markdown", "the tables in Markdown", true,
               [](const Shown& shown) {
@@ -96,7 +93,7 @@ struct ShowOptions {
   MetricChoice metrics;
   std::array<bool, kForms.size()> forms{};
 
-  /// The form that was asked for; nullptr: text.
+  /// null: text
   const ShownForm* form() const {
     const auto chosen = std::ranges::find(forms, true);
     return chosen == forms.end() ? nullptr : &kForms[static_cast<std::size_t>(chosen - forms.begin())];
@@ -107,7 +104,6 @@ bool is_trace(const Record& record) {
   return record.instrument == Instrument::kTrace;
 }
 
-/// Traces as `headroom trace ARGUMENTS` shows them, or as a page.
 ExitCode show_traces(Arguments arguments, const std::vector<std::string>& traces,
                      const ShowOptions& options) {
   const ShownForm* form = options.form();
@@ -124,7 +120,7 @@ ExitCode show_traces(Arguments arguments, const std::vector<std::string>& traces
   return run_program("headroom-trace", arguments);
 }
 
-/// Whether headroom-trace, where it is installed, takes the file for a trace.
+/// Asks headroom-trace, if installed.
 bool is_trace_file(const std::string& operand) {
   std::error_code ignored;
   if (operand.starts_with("@") || !std::filesystem::is_regular_file(operand, ignored)) return false;
@@ -132,8 +128,8 @@ bool is_trace_file(const std::string& operand) {
   return run_program("headroom-trace", {"--is-trace", operand}) == ExitCode::kFine;
 }
 
-/// The traces of a run of the history, read again: the history keeps the numbers that sum them up alone.
-/// Nothing where they are gone, or where the analysis wrote a file beside its tables.
+/// Reads the traces of a stored run again, as the history keeps summaries only. Nothing if they are gone or
+/// the analysis wrote a file.
 std::optional<ExitCode> show_traces_again(const std::vector<Record>& records, const ShowOptions& options) {
   const auto& environment = records.front().environment;
   if (!environment || environment->command.size() < 3) return std::nullopt;
@@ -147,7 +143,7 @@ std::optional<ExitCode> show_traces_again(const std::vector<Record>& records, co
   return show_traces({environment->command.begin() + 2, environment->command.end()}, traces, options);
 }
 
-/// The numbers that sum an analysis up, which are all that records hold of it.
+/// The records of an analysis have summaries only.
 Sheet headlines_sheet(const std::vector<Record>& records) {
   Table table({{"metric"}, {"of", Align::kLeft, ""}, {"rank"}, {"device"}, {"value", Align::kRight}});
   for (const Record& record : records) {

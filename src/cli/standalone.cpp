@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// main() of a runner with `headroom run` in it: headroom::standalone. Started from a shell, it needs no
-// other program.
+// main() of a runner that includes `headroom run` (headroom::standalone).
 
 #include "cli/commands.h"
 #include "headroom/console/program.h"

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kPrefix = "limit.";
 constexpr const char* kCpu = "cpu";
 
-/// Title of the point that a pattern belongs to: everything but the pattern.
+/// Returns the title without the pattern.
 std::string point_of(const CaseSpec& spec) {
   std::string title = spec.experiment;
   for (const auto& [axis, value] : spec.axes) {
@@ -23,7 +23,7 @@ std::string point_of(const CaseSpec& spec) {
   return title + " threads=" + std::to_string(spec.threads);
 }
 
-/// What of the offers measures that device's limits.
+/// Keeps the limits of `device` only.
 std::vector<RunnerOffer> limits_of(std::vector<RunnerOffer> offers, const std::string& device) {
   for (RunnerOffer& offer : offers) {
     std::erase_if(offer.experiments, [&](const ExperimentDescription& experiment) {
@@ -45,7 +45,6 @@ std::vector<std::string> devices_of(const std::vector<RunnerOffer>& offers) {
   return devices;
 }
 
-/// The limits of a sweep that the offers have.
 std::vector<std::string> limit_names(const std::vector<RunnerOffer>& offers) {
   std::vector<std::string> names;
   for (const char* name : {"limit.read", "limit.write", "limit.zero_fill", "limit.copy", "limit.peak"}) {

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kRedraw{100};
 
-/// What follows the title.
 std::string state_text(const Progress& progress) {
   std::string text;
   if (progress.processes > 1)
@@ -54,7 +53,7 @@ double cpu_seconds(int who) {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-/// Of this process and of what it has waited for.
+/// Includes waited-for children.
 double own_cpu_seconds() {
   return cpu_seconds(RUSAGE_SELF) + cpu_seconds(RUSAGE_CHILDREN);
 }
@@ -101,7 +100,7 @@ void note_busy(std::vector<Record>& records, const std::optional<LoadWarning>& w
 }
 
 std::optional<LoadWarning> load_beside(const std::function<void()>& measure) {
-  // The kernel counts ticks of up to 10 ms: what is shorter is looked at together with the time after it.
+  // The kernel counts ticks of up to 10 ms, so short runs are extended.
   constexpr double kLeast_s = 0.2;
   double seconds = 0, own = 0;
   CpuLoad load = measure_cpu_load(allowed_cpus(), [&] {
@@ -115,7 +114,7 @@ std::optional<LoadWarning> load_beside(const std::function<void()>& measure) {
   });
   load.own = std::min(load.busy, own / seconds);
   load.busy -= load.own;
-  load.waited = 0;  // what is measured waits for itself, too
+  load.waited = 0;  // the measured program waits for itself too
   return load_warning(load, 1, "while");
 }
 

@@ -14,9 +14,8 @@
 
 namespace headroom::cli {
 
-/// Shows the progress of a session on one line of standard error, redrawn at most ten times a second. Where
-/// that is no terminal (a log, CI), prints a line for each finished group of several. Passes the results of
-/// each round on, and the records of each finished group.
+/// Shows progress on one line of standard error, redrawn at most ten times a second; without a terminal,
+/// prints a line per finished group.
 class TerminalProgress final : public Observer {
  public:
   explicit TerminalProgress(
@@ -37,23 +36,22 @@ class TerminalProgress final : public Observer {
   double elapsed_ns_ = 0;
 };
 
-/// Looks at the CPUs of this process for a tenth of a second and says on standard error when other programs
-/// leave too few of them for `threads` threads. Nothing where the machine is quiet. Call it before any runner
-/// is at work.
+/// Watches the CPUs for 0.1 s and warns on standard error if other programs leave too few for `threads`
+/// threads. Call before starting runners.
 std::optional<LoadWarning> warn_when_busy(int threads);
 
-/// Puts it into each record, if there is one.
+/// Adds the warning, if any, to each record.
 void note_busy(std::vector<Record>& records, const std::optional<LoadWarning>& warning);
 
-/// What other programs did on the CPUs of this process while `measure` ran, which waits for all that it
-/// starts. Nothing where it was quiet. Takes a fifth of a second at least, the shortest that can be told.
+/// Returns the load by other programs while `measure` ran, which must wait for its children; nothing if
+/// quiet. Takes at least 0.2 s.
 std::optional<LoadWarning> load_beside(const std::function<void()>& measure);
 
-/// Whether the control group's quota of CPU time holds this process up, from the making on.
+/// Detects throttling by the control group's CPU quota.
 class QuotaWatch {
  public:
   QuotaWatch();
-  /// Puts into each record what it did since the last call, or the making, if it did.
+  /// Notes throttling since the last call or construction.
   void note(std::vector<Record>& records);
 
  private:

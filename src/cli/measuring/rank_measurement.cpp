@@ -30,11 +30,9 @@
 namespace headroom::cli {
 namespace {
 
-/// The runner of ranks that is Python with PyTorch.
 constexpr const char* kPytorch = "pytorch";
 
-/// OpenBLAS, where that is the machine's BLAS, takes a thread for each CPU unless told before it is loaded:
-/// libtorch, when told of threads, does not tell it.
+/// OpenBLAS uses a thread per CPU unless this is set before loading; libtorch does not set it.
 constexpr const char* kBlasThreads = "OPENBLAS_NUM_THREADS";
 
 RankCommand command_of(const RankStart& start, const std::string& runner) {
@@ -44,7 +42,7 @@ RankCommand command_of(const RankStart& start, const std::string& runner) {
     command.arguments = std::move(python.words);
     command.environment = std::move(python.environment);
   } else {
-    // One of ours by its name alone lies beside this program.
+    // Our program of that name, next to this one.
     const std::string ours = runner.find('/') == std::string::npos ? find_program_of_ours(runner) : "";
     command.arguments = {ours.empty() ? runner : ours};
   }
@@ -58,7 +56,7 @@ RankCommand command_of(const RankStart& start, const std::string& runner) {
   return command;
 }
 
-/// What differs from one job of the same program to the next would pass for a difference of two.
+/// Variation between jobs would look like a difference of programs.
 constexpr int kJobsWhereCompared = 8;
 
 Environment environment_of(const char* command, const Arguments& arguments, const RankOptions& options) {
@@ -118,7 +116,7 @@ ExitCode follow(const RankStart& start) {
     follow_leader(*start.place, command_of(start, start.runners.front()), start.timeout,
                   [&] { return interrupts > 0; });
   } catch (const RankLost&) {
-    return ExitCode::kCannot;  // rank 0 was told
+    return ExitCode::kCannot;  // rank 0 reports it
   }
   return interrupts > 0 ? ExitCode::kInterrupted : ExitCode::kFine;
 }

@@ -33,24 +33,22 @@
 namespace headroom::cli {
 namespace {
 
-/// --layers, --prompt-len and --max-new-tokens: gpt-fast's names for axes of the models; 0: not given.
-/// --model and what goes with it: decoding with a model of the user's.
+/// Axes of models under gpt-fast's names (0: not given), and the user's model.
 struct ModelOptions {
   std::int64_t layers = 0, prompt_len = 0, max_new_tokens = 0;
   std::string model, tokens;
   std::string batch, context, draft;  ///< "1,8,64"
 };
 
-/// --module and --input as they were given: programs from files, and what they are called with.
 struct ModuleOptions {
   std::vector<std::string> modules;
   std::vector<std::string> inputs;
 };
 
 constexpr std::array<const char*, 3> kExperiments{"llm.decode", "llm.prefill", "llm.verify"};
-/// Shapes that the runner knows by their names.
+/// Models that the runner knows by name.
 constexpr std::array<std::string_view, 2> kShapes{"llama2_7b", "mixtral_8x7b"};
-/// What a runner is given as one argument must fit one.
+/// They must fit one argument.
 constexpr std::size_t kMostTokens = 10'000;
 
 std::string model_argument(const std::string& model) {
@@ -66,7 +64,7 @@ std::string model_argument(const std::string& model) {
   return fs::absolute(model).string();
 }
 
-/// Numbers with commas or white space between them, as "1,15,27".
+/// Accepts commas and white space: "1,15,27".
 std::string token_argument(const std::string& tokens) {
   const bool is_list = !tokens.empty() && is_digit(tokens.front());
   std::string text = is_list ? tokens : read_file(tokens);
@@ -96,13 +94,13 @@ std::string readable_file(const std::string& path) {
   return std::filesystem::absolute(path).string();
 }
 
-/// What headroom-native reads by itself (headroom_native/peers/library_peer.h), as far as it matters here.
+/// The parts of a --peer argument needed here (headroom_native/peers/library_peer.h).
 struct PeerText {
   std::string path, rest, name;  ///< rest: "SYMBOL,name=NAME"
 };
 
 PeerText parse(const std::string& peer) {
-  // A path may have commas and colons in it, a symbol has neither.
+  // A path may contain commas and colons, a symbol cannot.
   const std::size_t colon = peer.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == peer.size()) {
     throw Error(
@@ -141,7 +139,7 @@ void declare_model_options(OptionTable& table, ModelOptions& options) {
       .range(1, kMost);
 }
 
-/// Those that were given, as what was asked of the axes. Throws Error.
+/// Throws Error.
 std::vector<AxisRequest> axis_requests(const ModelOptions& options) {
   std::vector<AxisRequest> requests;
   const auto add = [&](const char* axis, std::int64_t value) {
@@ -159,8 +157,8 @@ std::vector<AxisRequest> axis_requests(const ModelOptions& options) {
   return requests;
 }
 
-/// The arguments for a runner that reads models: the path in full, the ids of the prompt. Throws Error: a
-/// file that is missing, ids without a model or that are no numbers.
+/// Returns the full path and the token ids. Throws Error for a missing file, or ids that are invalid or
+/// without a model.
 std::vector<std::string> runner_arguments(const ModelOptions& options) {
   if (options.model.empty()) {
     if (!options.tokens.empty()) throw Error("--tokens is the prompt of a model: name it with --model FILE");
@@ -172,8 +170,8 @@ std::vector<std::string> runner_arguments(const ModelOptions& options) {
   return arguments;
 }
 
-/// Makes "llm", or nothing, the experiments of the model. Throws Error where one of them is named without a
-/// model, or a model beside other experiments.
+/// Replaces "llm", or no name, by the model's experiments. Throws Error for one of them without a model, or a
+/// model with other experiments.
 void select_model(const ModelOptions& options, Selection& selection) {
   std::vector<std::string>& names = selection.names;
   const auto is_of_models = [](const std::string& name) { return name == "llm" || name.starts_with("llm."); };
@@ -206,8 +204,7 @@ void declare_module_options(OptionTable& table, ModuleOptions& options) {
       .repeated();
 }
 
-/// The arguments for a runner that reads modules: each path in full, each input checked. Throws Error: a file
-/// that is missing or no file, an input that does not parse, inputs without a module.
+/// Returns full paths. Throws Error for a missing file, an invalid input, or inputs without a module.
 std::vector<std::string> runner_arguments(const ModuleOptions& options) {
   if (options.modules.empty() && !options.inputs.empty()) {
     throw Error("--input is what a module is called with: name one with --module FILE");
@@ -224,8 +221,7 @@ std::vector<std::string> runner_arguments(const ModuleOptions& options) {
   return arguments;
 }
 
-/// Makes `selection` that of the modules: one experiment, "module", whose backends they are. Throws Error
-/// where an experiment was named too.
+/// Selects the experiment "module", whose backends are the modules. Throws Error if an experiment was named.
 void select_modules(Selection& selection) {
   if (!selection.names.empty()) {
     throw Error("--module measures modules alone: leave out " + in_quotes(selection.names.front()) +
@@ -235,8 +231,7 @@ void select_modules(Selection& selection) {
   if (selection.backends.empty()) selection.backends = {"all"};
 }
 
-/// --peer PATH:SYMBOL[,name=NAME][,dtype=bf16|int8][,threads=own]: functions of shared libraries, each a
-/// backend of headroom-native.
+/// Functions of shared libraries as backends of headroom-native.
 void declare_peer_options(OptionTable& table, std::vector<std::string>& peers) {
   table
       .add_option("--peer", peers,
@@ -246,8 +241,8 @@ void declare_peer_options(OptionTable& table, std::vector<std::string>& peers) {
       .repeated();
 }
 
-/// Adds the backends of `peers` to those that are asked for: without any beside "native". Throws Error: one
-/// that is no PATH:SYMBOL, a file that is missing.
+/// Adds the peers to the requested backends, "native" if none. Throws Error for an invalid peer or a missing
+/// file.
 void select_peers(const std::vector<std::string>& peers, Selection& selection) {
   if (peers.empty()) return;
   if (selection.backends.empty()) selection.backends.emplace_back("native");
@@ -263,7 +258,7 @@ void select_peers(const std::vector<std::string>& peers, Selection& selection) {
   }
 }
 
-/// The backends by which runners are found: those of peers are headroom-native's.
+/// Replaces peers by "native", as headroom-native has them.
 std::vector<std::string> backends_of_runners(const std::vector<std::string>& peers,
                                              std::vector<std::string> backends) {
   for (const std::string& peer : peers) {
@@ -273,12 +268,12 @@ std::vector<std::string> backends_of_runners(const std::vector<std::string>& pee
   return backends;
 }
 
-/// Whether the program at `path` loads peers: headroom-native, of whatever build.
+/// Whether this is a headroom-native of any build.
 bool takes_peers(const std::string& path) {
   return std::filesystem::path(path).filename() == "headroom-native";
 }
 
-/// Adds them, with their paths in full, to what headroom-native is started with.
+/// Adds full paths.
 void add_peer_arguments(const std::vector<std::string>& peers, std::vector<std::string>& arguments) {
   for (const std::string& peer : peers) {
     const PeerText text = parse(peer);
@@ -287,7 +282,7 @@ void add_peer_arguments(const std::vector<std::string>& peers, std::vector<std::
   }
 }
 
-/// Throws Error where there are peers and none of the runners (paths) takes them.
+/// Throws Error if no runner takes peers.
 void require_peers_taken(const std::vector<std::string>& peers, const std::vector<std::string>& runners) {
   if (peers.empty() || std::ranges::any_of(runners, takes_peers)) return;
   throw Error(
@@ -309,7 +304,6 @@ int ranks_of_mesh(const std::string& mesh) {
   return static_cast<int>(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>()));
 }
 
-/// What `name` takes where nothing else is asked for.
 int ranks_by_default(const std::string& name) {
   if (name.starts_with(kDispatchPrefix)) return ranks_of_mesh(axes_of(DispatchSetup{}).front().second);
   return name.starts_with(kDdpPrefix) ? 1 : 2;
@@ -337,7 +331,7 @@ constexpr const char* kRunExamples = R"(examples:
   headroom run --output results.csv --fail-below-target
 )";
 
-/// Options as text, before they mean anything.
+/// Options before they are parsed.
 struct RawRunOptions {
   std::vector<std::string> names, only, axes, backends, runners, modules_of_python;
   std::string socket, threads;
@@ -345,7 +339,7 @@ struct RawRunOptions {
   ModuleOptions modules;
   ModelOptions model;
   std::vector<std::string> peers;
-  std::vector<std::string> files;  ///< of NAMEs those of Python's files
+  std::vector<std::string> files;  ///< Python files among the names
   std::string timeout, traces, huge_pages;
   int processes = 0;
   std::uint64_t seed = 1;
@@ -491,12 +485,11 @@ StopRule stop_rule(const RawRunOptions& raw) {
   return stop_rule_with(rule, raw.stop);
 }
 
-/// Whether all of them are.
 bool all_of_ranks(const std::vector<std::string>& names) {
   return !names.empty() && std::ranges::all_of(names, is_of_ranks);
 }
 
-/// What is asked for by backends alone; beside programs that are named, what these are compared with.
+/// Named programs, else those of the backends.
 std::vector<FoundRunner> runners_of(const RawRunOptions& raw, const Selection& selection) {
   if (all_of_ranks(selection.names)) return {};
   std::vector<FoundRunner> named;
@@ -518,7 +511,7 @@ std::vector<RunnerCommand> python_commands(const RawRunOptions& raw) {
   return commands;
 }
 
-/// Whether any of these experiments is one that ranks run: "all_reduce", "ddp.resnet18", "dispatch.add".
+/// Such as "all_reduce", "ddp.resnet18", "dispatch.add".
 bool any_of_ranks(const std::vector<std::string>& names) {
   return std::ranges::any_of(names, is_of_ranks);
 }
@@ -536,12 +529,11 @@ std::vector<RunnerCommand> runner_commands(const RawRunOptions& raw, const Selec
     command.is_company = names_python(raw) && raw.runners.empty();
     command.arguments = arguments;
     if (takes_peers(runner.path)) add_peer_arguments(raw.peers, command.arguments);
-    // Ours are known to be runners: what takes time is reading their libraries from a disk for the first
-    // time, those of libtorch with CUDA half a minute.
+    // Known runners may take long to load libraries: half a minute for libtorch with CUDA.
     if (raw.runners.empty()) command.hello_timeout = command.reply_timeout;
     commands.push_back(std::move(command));
   }
-  // The first backend that is asked for is the baseline, whose ever it is.
+  // The first requested backend is the baseline.
   std::vector<RunnerCommand> python = python_commands(raw);
   for (RunnerCommand& command : python) command.arguments = arguments;
   const bool known_first =
@@ -565,8 +557,8 @@ std::vector<std::string> paths_of(const std::vector<RunnerCommand>& commands) {
   return paths;
 }
 
-/// The job that runs them, by `runners` (none: headroom-torch-rank): of the ranks that a launcher started, or
-/// of as many as the values of the axes "ranks" and "mesh" need. Throws Error as settle_rank_programs().
+/// Returns the job of a launcher, or one with as many ranks as the axes "ranks" and "mesh" need. Throws like
+/// settle_rank_programs().
 RankStart ranks_of_run(const std::vector<std::string>& names, const std::vector<AxisRequest>& axes,
                        std::vector<std::string> runners, int threads) {
   RankStart start;
@@ -590,7 +582,7 @@ RankStart ranks_of_run(const std::vector<std::string>& names, const std::vector<
   return start;
 }
 
-/// The job of ranks beside the runners. Of programs that are named it takes those, where all is of ranks.
+/// Named programs are those of the ranks if all experiments are.
 RankStart add_ranks(const RawRunOptions& raw, SessionRequest& request) {
   const Selection& selection = request.selection;
   const bool all = all_of_ranks(selection.names);
@@ -620,7 +612,7 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
   for (const std::string& axis : raw.axes) selection.axes.push_back(parse_axis_request(axis));
   for (AxisRequest& one : axis_requests(raw.model)) selection.axes.push_back(std::move(one));
   selection.backends = raw.backends;
-  // A runner that is named alone is there for what it holds.
+  // A runner named alone runs all its backends.
   const std::size_t programs =
       raw.runners.size() + raw.files.size() + raw.modules_of_python.size() + (raw.socket.empty() ? 0 : 1);
   const bool is_alone = programs == 1 && raw.backends.empty();
@@ -653,7 +645,7 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
   request.stop = stop_rule(raw);
   request.run_time_ns = run_time_ns(raw.stop);
   if (raw.quick && raw.stop.max_time.empty()) request.group_time = {60e9, 10e9, "--quick"};
-  // So many samples are those of one process: a share for each would be another number.
+  // The number of samples is per process.
   request.processes = raw.processes == 0 && raw.stop.num_samples > 0 ? 1 : raw.processes;
   if (raw.quick) request.processes_alone = 1;
   if (!raw.socket.empty()) request.processes = 1;
@@ -667,7 +659,7 @@ RunOptions parse_run_options(const Arguments& arguments) {
   OptionTable table("Measures experiments, interleaved with each other and with this machine's limits.",
                     "headroom run");
   table.footer(kRunExamples);
-  // Of an option given twice the last one counts, so that a script's defaults can be overridden at its end.
+  // The last value of a repeated option wins, so that a script's defaults can be overridden.
   declare_selection(table, raw, options);
   declare_measuring(table, raw, options);
   declare_output(table, raw, options);

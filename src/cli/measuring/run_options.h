@@ -10,26 +10,23 @@
 
 namespace headroom::cli {
 
-/// What the user asked of `headroom run`.
 struct RunOptions {
   SessionRequest request;
   bool list = false;
-  bool markdown = false;  ///< the tables
-  bool live = false;      ///< show them while they fill in
+  bool markdown = false;
+  bool live = false;  ///< redraw the tables during the run
   bool fail_below_target = false;
-  std::string csv, json, oss;  ///< output files; empty: none
-  std::string store;           ///< history to append to; empty: none
+  std::string csv, json, oss;  ///< files, or empty
+  std::string store;           ///< history to append to, or empty
   bool calibrate_noise = false;
-  bool resume = false;  ///< go on with the newest run that was killed; nothing else is set then
-  bool retune = false;  ///< choose the variants of the kernels anew
-  std::string targets;  ///< targets file; empty: the shipped one
-  std::optional<RankStart>
-      ranks;  ///< of the job that runs what ranks run; empty: nothing of that is asked for
-  std::optional<ExitCode>
-      done;  ///< set when help was asked for (and printed) or the usage was wrong (and said so)
+  bool resume = false;             ///< of the newest killed run; other members are not set
+  bool retune = false;             ///< ignore stored variant choices
+  std::string targets;             ///< empty: the shipped file
+  std::optional<RankStart> ranks;  ///< set if ranks run an experiment
+  std::optional<ExitCode> done;    ///< set if help or a usage error was printed
 };
 
-/// Parses the arguments. Throws Error for values that do not parse; usage errors are printed.
+/// Throws Error for invalid values; usage errors are printed.
 RunOptions parse_run_options(const Arguments& arguments);
 
 }  // namespace headroom::cli

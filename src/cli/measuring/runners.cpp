@@ -18,11 +18,11 @@
 namespace headroom::cli {
 namespace {
 
-/// Starting a runner to ask what it has can cost half a second: what ours have is known.
+/// Known contents of our runners: asking one can cost half a second.
 struct KnownRunner {
   const char* name;
   std::vector<std::string> backends;
-  const char* limits;  ///< the runner that has the limits of its device
+  const char* limits;  ///< runner with its device's limits
   const char* needs;
 };
 
@@ -69,11 +69,11 @@ bool takes_part(const std::vector<std::string>& runners, const std::string& name
       runners, [&](const std::string& path) { return std::filesystem::path(path).filename() == name; });
 }
 
-/// The runners that have the limits of what `runners` measure on, headroom-native always.
+/// headroom-native and the runners with the devices' limits.
 std::vector<std::string> limit_names_of(const std::vector<std::string>& runners) {
   std::vector<std::string> names{"headroom-native"};
   for (const KnownRunner& known : known_runners()) {
-    // One that takes part, of whatever build, brings its limits itself.
+    // A runner that takes part brings its limits.
     if (!takes_part(runners, known.name) || takes_part(runners, known.limits)) continue;
     if (std::ranges::find(names, known.limits) == names.end()) names.emplace_back(known.limits);
   }
@@ -116,7 +116,7 @@ std::vector<std::string> limit_runners_of(const std::vector<std::string>& runner
 std::vector<std::string> missing_limits_of(const std::vector<std::string>& runners) {
   std::vector<std::string> sentences;
   for (const std::string& name : limit_names_of(runners)) {
-    // One that takes part has its limits with it, wherever it lies.
+    // A runner that takes part has its limits.
     if (takes_part(runners, name) || !find_program_of_ours(name).empty()) continue;
     sentences.push_back("no limits: " + name + " was found neither beside this program (" +
                         this_executable().parent_path().string() +
@@ -157,7 +157,7 @@ std::vector<FoundRunner> runners_of_backends(const std::vector<std::string>& bac
 
 PythonProgram python_program(const std::string& module) {
   PythonProgram program{{find_python(), "-m", "headroom." + module}, {}};
-  // In a tree that was built and not installed the package lies beside the programs.
+  // In a build tree the package is next to the programs.
   const fs::path beside = this_executable().parent_path().parent_path() / "python";
   if (fs::is_regular_file(beside / "headroom" / "__init__.py")) {
     const std::string others = variable("PYTHONPATH");
@@ -178,7 +178,7 @@ std::string find_python() {
   places.push_back((this_executable().parent_path() / "python3").string());
   places.emplace_back("python3");
   for (const std::string& place : places) {
-    // As it is written: resolved, it would not know of its virtual environment.
+    // Unresolved: a resolved path would lose its virtual environment.
     if (const auto found = find_program(place)) return found->string();
   }
   throw Error("no python3 in PATH: install it, or name a Python in HEADROOM_PYTHON");

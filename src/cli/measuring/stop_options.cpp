@@ -20,7 +20,7 @@ double time_of(const char* option, const std::string& text) {
   return with_context(option, [&] { return parse_time_ns(text); });
 }
 
-/// For a number of samples that no time was said for.
+/// Time limit for a number of samples.
 constexpr double kDayNs = 24 * 3600e9;
 
 }  // namespace
