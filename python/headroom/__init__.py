@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom: how fast tensor programs are, and how fast this machine could run them.
+"""headroom: benchmarks of tensor programs, compared with the limits of this machine.
 
-Experiments in Python (`experiment`, `main`), measured by the program `headroom` in the same rounds as native ones and the limits
-of the machine; `time` and `compare` at a prompt and in a notebook. `python -m headroom` is the program.
+Declare experiments with `experiment` and `main`; measure functions with `time` and `compare`. `python -m headroom` is the program.
 """
 from ._arrays import random
 from ._door import version as __version__

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m headroom`: becomes the program `headroom`."""
+"""`python -m headroom`: runs the program `headroom`."""
 import os
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of any library as numbers at an address, and random ones. torch, numpy and jax are used where the program has them."""
+"""Numbers of any array library, and random arrays."""
 from __future__ import annotations
 
 import array
@@ -15,12 +15,12 @@ from . import _door
 
 @dataclass
 class Values:
-    """`count` numbers of `dtype` ("f32", "f64", "bf16") at `address`, as long as `owner` lives."""
+    """`count` numbers of `dtype` ("f32", "f64", "bf16") at `address`, owned by `owner`."""
     address: int
     count: int
     dtype: str
     owner: object
-    precision: str  # of what they were computed in: "f16" where they are told as f64
+    precision: str  # of the computation
 
 
 def _of_list(values: Any) -> Values:
@@ -70,10 +70,8 @@ def _of_numpy(values: Any, as_double: bool) -> Values:
 
 
 def of(values: Any, as_double: bool = False) -> Values:
-    """The numbers of a tensor of torch, an array of numpy, jax or cupy, a number, or lists of these; as float64 with `as_double`.
-
-    Raises TypeError for what is none of these.
-    """
+    """Returns the numbers of a tensor or array (torch, numpy, jax, cupy), a number, or lists of these; as float64 with `as_double`. Raises
+    TypeError for anything else."""
     if type(values).__module__.partition(".")[0] == "torch" or hasattr(values, "detach"):
         return _of_torch(values, as_double)
     if type(values).__module__.partition(".")[0] == "cupy":
@@ -89,11 +87,11 @@ _ITEM = {"f32": "f", "f64": "d", "int8": "b"}
 
 
 def random(shape: int | Sequence[int], dtype: str = "f32", seed: int = 1, like: str | None = None) -> Any:
-    """Random numbers as headroom's own generator makes them: equal seeds give the inputs of native experiments.
+    """Returns random numbers from headroom's generator: equal seeds give the inputs of native experiments.
 
-    shape: of the result; dtype: "f32", "f64", "bf16" (normal, mean 0, standard deviation 1) or "int8" (uniform, -127 to 127).
-    like: "torch", "numpy" or "array" (array.array, flat); without it the first of these that the program has imported.
-    Raises ValueError for another dtype, and for bf16 in what has no such type.
+    dtype: "f32", "f64", "bf16" (normal, mean 0, standard deviation 1) or "int8" (uniform, -127 to 127).
+    like: "torch", "numpy" or "array" (array.array, flat); default: the first of these that is imported.
+    Raises ValueError for another dtype or `like`, and for bf16 without torch.
     """
     if dtype not in (*_ITEM, "bf16"):
         raise ValueError(f"random: dtype {dtype!r} is none of f32, f64, bf16, int8")

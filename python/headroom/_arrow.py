@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns as the structures of the Arrow C data interface, in capsules (the Arrow PyCapsule interface). Needs no Arrow library.
-
+"""Arrow C data interface in capsules (Arrow PyCapsule interface), without an Arrow library.
 Source: https://arrow.apache.org/docs/format/CDataInterface.html
 """
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Sequence
 
 Pointer = ctypes.c_void_p
-_python = ctypes.PyDLL(None)  # of our own: others declare its functions as they need them
+_python = ctypes.PyDLL(None)  # our own handle: others may declare different signatures
 _python.PyCapsule_New.restype = ctypes.py_object
 _python.PyCapsule_New.argtypes = [Pointer, ctypes.c_char_p, Pointer]
 _python.PyCapsule_GetPointer.restype = Pointer
@@ -44,9 +43,9 @@ class Stream(ctypes.Structure):
 
 _STRUCTURES: dict[bytes, Any] = {b"arrow_schema": Schema, b"arrow_array": Array, b"arrow_array_stream": Stream}
 _NULLABLE = 2
-# What exported structures point to, until they are released; by private_data.
+# Objects that exported structures point to, by private_data.
 _held: dict[int, object] = {}
-# The structures that capsules own, by address.
+# Structures owned by capsules, by address.
 _structures: dict[int, object] = {}
 _numbers = itertools.count(1)
 
@@ -58,7 +57,7 @@ def _hold(*objects: object) -> int:
 
 
 def _callback(result: Any, *parameters: Any) -> Callable[[Callable[..., Any]], Any]:
-    """A function of C, which outlives this module: consumers call it when they please."""
+    """Makes a C function that is never freed, as consumers may call it at any time."""
     def make(function: Callable[..., Any]) -> Any:
         made = ctypes.CFUNCTYPE(result, *parameters)(function)
         _python.Py_IncRef(made)
@@ -134,7 +133,7 @@ def _fill_schema(made: Schema, form: str, name: str, metadata: Mapping[str, str]
     told = ctypes.create_string_buffer(_metadata(metadata)) if metadata else None
     pointers = (Pointer * len(children))(*map(ctypes.addressof, children))
     texts = (form.encode(), name.encode())
-    # What is filled may be memory of the consumer, with anything in it.
+    # Set every member: the memory may be uninitialised.
     made.format, made.name, made.flags, made.dictionary = texts[0], texts[1], flags, None
     made.metadata = ctypes.addressof(told) if told is not None else None
     made.n_children, made.children = len(children), ctypes.addressof(pointers) if children else None
@@ -153,7 +152,7 @@ def _fill_array(made: Array, length: int, nulls: int, buffers: Sequence[Any], ch
 
 
 def _start(buffer: Any) -> int:
-    """The address of an array.array, or of a bytearray."""
+    """Returns the address of an array.array or a bytearray."""
     if isinstance(buffer, array.array):
         return buffer.buffer_info()[0]
     return ctypes.addressof(ctypes.c_char.from_buffer(buffer)) if len(buffer) else 0
@@ -161,8 +160,7 @@ def _start(buffer: Any) -> int:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, Arrow's format ("g" float64, "l" int64, "U" text, "b" truth), length, buffers without and with the
-    bitmap of what is there, and metadata ("unit")."""
+    """A column in Arrow's format: "g" float64, "l" int64, "U" text, "b" bool. The first buffer is the validity bitmap."""
     name: str
     format: str
     length: int
@@ -180,7 +178,7 @@ def _bitmap(bits: Sequence[bool]) -> bytearray:
 
 
 def column(name: str, values: Sequence[Any], metadata: Mapping[str, str] | None = None, is_float: bool = False) -> Column:
-    """A column of float, int, bool or str; None is what is not there. What is mixed is text. No values: text, or float if `is_float`."""
+    """Makes a column of float, int, bool or str; None is null. Mixed types become text, as does an empty column unless `is_float`."""
     there = [value for value in values if value is not None]
     valid = None if len(there) == len(values) else _bitmap([value is not None for value in values])
     told = dict(metadata or {})
@@ -199,7 +197,7 @@ def column(name: str, values: Sequence[Any], metadata: Mapping[str, str] | None 
 
 
 def schema_of(columns: Sequence[Column], metadata: Mapping[str, str]) -> object:
-    """A capsule "arrow_schema" of a struct of these columns."""
+    """Returns the "arrow_schema" capsule of these columns."""
     made = Schema()
     _make_schema(made, columns, metadata)
     return _capsule(made)
@@ -224,7 +222,7 @@ def _make_array(made: Array, columns: Sequence[Column]) -> None:
 
 
 def array_of(one: Column) -> tuple[object, object]:
-    """The capsules "arrow_schema" and "arrow_array" of one column."""
+    """Returns the "arrow_schema" and "arrow_array" capsules."""
     schema, made = Schema(), Array()
     _fill_schema(schema, one.format, one.name, one.metadata, [], _NULLABLE)
     _fill_array(made, one.length, one.nulls, one.buffers, [])
@@ -232,7 +230,7 @@ def array_of(one: Column) -> tuple[object, object]:
 
 
 class _Batches:
-    """What a stream gives: one batch, then the end."""
+    """The state of a stream with one batch."""
 
     def __init__(self, columns: Sequence[Column], metadata: Mapping[str, str]) -> None:
         self.columns, self.metadata, self.is_over = columns, metadata, False
@@ -269,7 +267,7 @@ def _get_last_error(stream: int) -> None:
 
 
 def stream_of(columns: Sequence[Column], metadata: Mapping[str, str]) -> object:
-    """A capsule "arrow_array_stream" of one batch of these columns."""
+    """Returns an "arrow_array_stream" capsule with one batch."""
     made = Stream(_address(_get_schema), _address(_get_next), _address(_get_last_error), _address(_release_stream),
                   _hold(_Batches(columns, metadata)))
     return _capsule(made)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be measured by calling it, and the reason where that would measure something else."""
+"""Checks that calling a function does its work."""
 from __future__ import annotations
 
 import inspect
@@ -11,17 +11,17 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def takes_argument(function: Callable[..., Any]) -> bool:
-    """Whether `function` has to be called with an argument."""
+    """Whether `function` requires an argument."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # a function of C that does not say
+    except (TypeError, ValueError):  # a C function without a signature
         return False
     return any(parameter.default is parameter.empty and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
                for parameter in parameters)
 
 
 def require_body(function: Callable[..., Any]) -> None:
-    """Raises TypeError where a call of `function` does not do its work: coroutine and generator functions, and what is no function."""
+    """Raises TypeError for non-callables, coroutine functions and generator functions."""
     if not callable(function):
         raise TypeError(f"{function!r} is not a function: hand over what is to be called, not its result")
     for made in (function, getattr(type(function), "__call__", None)):
@@ -36,7 +36,7 @@ def require_body(function: Callable[..., Any]) -> None:
 
 
 def require_call(function: Callable[..., Any], *args: Any) -> None:
-    """Raises TypeError where `function` cannot be called as function(*args), or a call does not do its work."""
+    """Raises TypeError like require_body(), or if function(*args) does not match the signature."""
     require_body(function)
     try:
         signature = inspect.signature(function, follow_wrapped=False)
@@ -50,7 +50,7 @@ def require_call(function: Callable[..., Any], *args: Any) -> None:
 
 
 def check_result(result: object) -> None:
-    """Raises TypeError where what a call returned shows that it did not do its work."""
+    """Raises TypeError if the result is an unstarted coroutine or generator."""
     if inspect.iscoroutine(result):
         result.close()
         raise TypeError("a call returned a coroutine, of which nothing has run: measure lambda: asyncio.run(f())")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collectives of `headroom ddp --collectives` by torch.distributed: a call begins with a barrier, and its data is checked."""
+"""The collectives of `headroom ddp --collectives` in torch.distributed."""
 from __future__ import annotations
 
 import time
@@ -11,7 +11,7 @@ NAMES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"
 AXES: dict[str, list[object]] = {"bytes": [1024, 65536, 1048576, 16777216], "ranks": [2]}
 _DTYPES = {"f32": "float32", "f64": "float64", "bf16": "bfloat16", "i32": "int32", "i64": "int64"}
 _MODULUS = 7
-# Of the bytes that each rank ends or begins with: what it has to send, and as much to receive; the bus factor of nccl-tests.
+# Bytes sent per rank as a share of the size (nccl-tests' bus factor).
 
 
 def _exchanged(name: str, ranks: int) -> float:
@@ -23,7 +23,7 @@ def _bus_factor(name: str, ranks: int) -> float:
 
 
 class Collective:
-    """One collective with its buffers. What rank r puts at place p is (r + 1 + p) modulo 7, which small floats hold exactly."""
+    """One collective with its buffers. Place p of rank r has (r + 1 + p) modulo 7, exact in small floats."""
 
     def __init__(self, torch: Any, name: str, state: State, group: Any) -> None:
         self._torch, self._name, self._group = torch, name, group
@@ -67,7 +67,7 @@ class Collective:
             distributed.all_to_all_single(self._out, self._in, group=group)
 
     def time(self, calls: int) -> float:
-        """Nanoseconds of so many calls, without the barriers before them."""
+        """Returns nanoseconds, without the barriers."""
         total = 0
         for _ in range(calls):
             self._in.copy_(self._source)
@@ -78,7 +78,7 @@ class Collective:
         return float(total)
 
     def what_is_wrong(self) -> str:
-        """Of the last call's data; empty where nothing is. Comes after all ranks have theirs."""
+        """Returns the first error in the last call's data, or ""."""
         self._distributed.barrier(group=self._group)
         if self._torch.equal(self._out, self._expected):
             return ""
@@ -87,7 +87,7 @@ class Collective:
 
 
 def measure(torch: Any, name: str, state: State, group: Any) -> None:
-    """Samples of a collective by the ranks of `group`, of which this is one."""
+    """Measures a collective on the ranks of `group`."""
     ranks, moved = state["ranks"], float(state["bytes"])
     state.rate("algbw", moved * 1e-9, "GB/s")
     state.rate("busbw", moved * 1e-9 * _bus_factor(name, ranks), "GB/s")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch.compile compiled: how long it took, where graphs break, and whether samples had it compile anew."""
+"""Observes torch.compile: time, graph breaks and recompilations."""
 from __future__ import annotations
 
 import _thread
@@ -11,10 +11,10 @@ _is_guard_taken = False
 
 
 def take_guard() -> None:
-    """Has a thread that never ends take what else the thread takes that compiles first, and with its end takes from all others.
+    """Takes torch 2.11's CUDA device guard on a thread that never ends.
 
-    It is what torch 2.11 guards CUDA devices with where it is built for them and sees none: cases have threads of their own, and the
-    second that compiled would crash.
+    Otherwise the first thread that compiles takes it and releases it for all when it ends (torch built for CUDA, without a device). Each
+    case has a thread, so the second one to compile would crash.
     """
     global _is_guard_taken  # pylint: disable=global-statement
     torch: Any = sys.modules.get("torch")
@@ -34,7 +34,7 @@ def take_guard() -> None:
 
 
 def _frames() -> int:
-    """Frames that this process has compiled so far."""
+    """Returns the number of frames compiled so far."""
     utils: Any = sys.modules.get("torch._dynamo.utils")
     return int(utils.counters["frames"]["ok"]) if utils is not None else 0
 
@@ -50,7 +50,7 @@ def _events() -> list[Any]:
 
 
 class Watch:
-    """What is compiled from now on. Where the program never imports torch._dynamo, that is nothing."""
+    """Compilations since construction; none if torch._dynamo is not imported."""
 
     def __init__(self) -> None:
         self._frames, self._breaks = _frames(), _breaks()
@@ -58,23 +58,23 @@ class Watch:
 
     @property
     def frames(self) -> int:
-        """Compilations."""
+        """Number of compilations."""
         return _frames() - self._frames
 
     @property
     def seconds(self) -> float:
-        """That compiling took, of what torch still remembers: its last 64 compilations."""
+        """Of the last 64 compilations, which torch remembers."""
         events = _events()
         new = events[self._events:] if len(events) > self._events else events[-self.frames:] if self.frames else []
         return float(sum(event.entire_frame_compile_time_s or 0.0 for event in new))
 
     @property
     def breaks(self) -> dict[str, int]:
-        """{why: how often} a graph broke off."""
+        """Counts of graph breaks, by reason."""
         found = {why.partition("\n")[0]: count - self._breaks.get(why, 0) for why, count in _breaks().items()}
         return {why: count for why, count in found.items() if count > 0}
 
     @property
     def reasons(self) -> list[str]:
-        """Why what was compiled before was compiled anew."""
+        """Reasons of recompilations."""
         return [str(event.recompile_reason) for event in _events()[self._events:] if getattr(event, "recompile_reason", None)]

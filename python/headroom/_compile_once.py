@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python _compile_once.py MODULE:FUNCTION|FILE.py:FUNCTION [sys.path...]`: calls it once and prints {"compile_s": seconds}. Not for people.
+"""`python _compile_once.py MODULE:FUNCTION|FILE.py:FUNCTION [sys.path...]`: calls it once and prints {"compile_s": seconds}.
 
-What is loaded and called prints to standard error, so that the line is all that stands on standard output.
+Internal. Output of the function goes to standard error.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 
 def load(target: str) -> Any:
-    """The function that `target` names. Exits, saying so, where there is none."""
+    """Returns the function named by `target`. Exits without one."""
     place, _, name = target.rpartition(":")
     try:
         if place.endswith(".py"):
@@ -29,7 +29,7 @@ def load(target: str) -> Any:
 
 
 def finish() -> None:
-    """Waits for what the call gave a GPU to do."""
+    """Waits for the GPU."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.synchronize()

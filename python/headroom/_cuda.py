@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA devices as torch sees them: their memory, and calls captured into graphs, whose time is the device's alone."""
+"""CUDA memory and CUDA graphs of torch."""
 from __future__ import annotations
 
 import gc
@@ -17,19 +17,19 @@ _HELD_CYCLES = 400_000
 
 
 def _used_cuda() -> Any:
-    """torch.cuda where this process works with it; else none."""
+    """Returns torch.cuda if this process uses it."""
     torch: Any = sys.modules.get("torch")
     return torch.cuda if torch is not None and torch.cuda.is_initialized() else None
 
 
 def free_memory() -> int | None:
-    """Bytes that torch can still have of the device; none where torch does not use it."""
+    """Returns the device memory available to torch in bytes, or None."""
     cuda = _used_cuda()
     return None if cuda is None else int(cuda.mem_get_info()[0]) + int(cuda.memory_reserved()) - int(cuda.memory_allocated())
 
 
 def release_memory() -> None:
-    """Gives what torch's allocator holds and nobody uses back to the device, for the other runners."""
+    """Frees unused memory of torch's allocator."""
     cuda = _used_cuda()
     if cuda is not None:
         gc.collect()
@@ -37,7 +37,7 @@ def release_memory() -> None:
 
 
 class Capturing:
-    """Makes graphs of work. One of them runs at a time, and nobody keeps its results: they share memory."""
+    """Captures CUDA graphs that share memory: only one may run at a time."""
 
     def __init__(self) -> None:
         self._torch: Any = importlib.import_module("torch")
@@ -45,41 +45,38 @@ class Capturing:
         self._pool = self._torch.cuda.graph_pool_handle()
 
     def __call__(self, work: Callable[[], object]) -> Callable[[], None]:
-        """What launches again all that `work` puts on torch's stream, as one graph, on the same memory.
-
-        `work` must not wait for the device. It is called twice, and the graph is launched once.
-        """
+        """Returns a function that launches the work of `work` as one graph. `work` must not synchronise; it is called twice."""
         cuda = self._torch.cuda
         self._stream.wait_stream(cuda.current_stream())
         with cuda.stream(self._stream):
-            work()  # what is compiled, chosen by timing or allocated once
+            work()  # compilation, autotuning and allocations
         graph = cuda.CUDAGraph()
         with cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"):
             work()
-        graph.replay()  # the first launch brings it to the device
+        graph.replay()  # the first launch uploads the graph
         cuda.synchronize()
         replay: Callable[[], None] = graph.replay
         return replay
 
 
 class CapturedCalls:
-    """Calls of `body(copy)`, the copies in turn, as graphs that `timer` times: a launch from Python takes longer than many a kernel."""
+    """Graphs of body(copy), as a launch from Python outlasts many kernels."""
 
     def __init__(self, body: Callable[[int], object], copies: int, timer: Timer) -> None:
         self._cuda: Any = importlib.import_module("torch").cuda
         self._body, self._copies, self._timer = body, copies, timer
-        self._most = max(_MOST_LAUNCHES // copies, 1) * copies  # whole turns through the copies
+        self._most = max(_MOST_LAUNCHES // copies, 1) * copies  # whole turns of the copies
         self._captured = Capturing()
         self._graphs: dict[int, Callable[[], None]] = {}
         self._next = 0
 
     def time(self, iterations: int) -> float:
-        """Nanoseconds that the device takes for so many."""
+        """Returns the device time in ns."""
         graphs, rest = divmod(iterations, self._most)
         launches = [self._graph(self._most)] * graphs if graphs else []
         if rest:
             launches.append(self._graph(rest))
-        # All begin at the first copy, so that samples are made of the same graphs; the turn before is gone to its end.
+        # Samples start at the first copy, to reuse graphs.
         for copy in range(self._next, self._copies) if self._next else ():
             self._body(copy)
         self._next = iterations % self._copies
@@ -92,7 +89,7 @@ class CapturedCalls:
         return self._timer(launch_all)
 
     def _graph(self, calls: int) -> Callable[[], None]:
-        """Of so many calls, the first of the first copy."""
+        """Starts at the first copy."""
         if calls not in self._graphs:
             if len(self._graphs) == _MOST_GRAPHS:
                 del self._graphs[next(iter(self._graphs))]

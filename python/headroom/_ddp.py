@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models of `headroom ddp` trained by PyTorch's own DistributedDataParallel and SGD, with and without the reduction of gradients."""
+"""The models of `headroom ddp`, trained by PyTorch's DistributedDataParallel."""
 from __future__ import annotations
 
 import contextlib
@@ -25,7 +25,7 @@ def _mlp(nn: Any) -> Any:
 
 
 def _resnet18(nn: Any) -> Any:
-    """As torchvision has it, which need not be installed."""
+    """Same shapes as torchvision's."""
     class Block(nn.Module):  # type: ignore[misc]
         def __init__(self, inputs: int, outputs: int, stride: int) -> None:
             super().__init__()
@@ -56,7 +56,7 @@ MODELS: dict[str, tuple[str, bool, Callable[[Any], Any]]] = {
 
 
 class Training:
-    """A model being trained; one round is an iteration that reduces gradients and, among several ranks, one that does not."""
+    """A model in training. A round is an iteration with reduction of gradients and, for several ranks, one without."""
 
     def __init__(self, torch: Any, name: str, state: State, ranks: int, group: Any) -> None:
         _, takes_images, make = MODELS[name]
@@ -77,7 +77,7 @@ class Training:
         self._order = random.Random(state.seed)
 
     def round(self) -> dict[str, float]:
-        """Seconds: iteration, and its forward, backward and step; "without reduction" where there are several ranks."""
+        """Returns the times in s."""
         times: dict[str, float] = {}
         alone_first = self._order.random() < 0.5
         for reduces in (not alone_first, alone_first):
@@ -112,5 +112,5 @@ class Training:
 
 
 def columns_of(is_reducing: bool) -> list[str]:
-    """What each round tells beside the time of its iteration, in s."""
+    """Returns the columns of a round, in s."""
     return (["without reduction", "exposed communication"] if is_reducing else []) + ["forward", "backward", "step"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators of `headroom dispatch` on PyTorch's own DTensor: hits and misses of its sharding propagation, on each rank."""
+"""The operators of `headroom dispatch` on PyTorch's DTensor."""
 from __future__ import annotations
 
 import importlib
@@ -18,7 +18,7 @@ AXES = {"mesh": ["4"], "placements": ["S(0)"], "shape": ["512x512"], "dtype": ["
 
 
 def clear_propagation() -> None:
-    """Forgets what sharding DTensor has propagated: the next call of every operator is a miss."""
+    """Clears DTensor's cache: the next call of every operator is a miss."""
     debug: Any = importlib.import_module("torch.distributed.tensor.debug")
     if hasattr(debug, "_clear_sharding_prop_cache"):
         debug._clear_sharding_prop_cache()
@@ -28,7 +28,7 @@ def clear_propagation() -> None:
 
 
 class Operands:
-    """What an operator is called with: whole tensors, this rank's parts, and distributed tensors; the first two may be empty."""
+    """Arguments of an operator; the first two may be empty."""
 
     def __init__(self, state: State, mesh: Any, torch: Any) -> None:
         self.torch, self.tensor = torch, importlib.import_module("torch.distributed.tensor")
@@ -54,7 +54,7 @@ class Operands:
         self.local.append(placed.to_local())
 
     def only_placed(self) -> None:
-        """Of an operator that plain tensors do not have."""
+        """For operators that plain tensors lack."""
         self.whole, self.local = [], []
 
     def add_weights(self, *sizes: int) -> None:
@@ -62,7 +62,7 @@ class Operands:
 
 
 def placements_of(text: str, tensor: Any) -> list[Any]:
-    """Of "S(0),R": DTensor's."""
+    """Parses "S(0),R"."""
     placements = []
     for part in text.replace("x", ",").split(","):
         kind = part.strip().upper()
@@ -145,15 +145,15 @@ PANEL: dict[str, tuple[str, bool, Maker]] = {
 
 
 class Cycle:
-    """A cycle of one operator, as headroom's own has it: plain, local and distributed in an order that changes and is the same on every
-    rank; distributed first with an empty propagation cache (miss) and then again (hit), of which the median counts."""
+    """A cycle of one operator: plain, local and distributed calls in random order, equal on all ranks; distributed with an empty cache
+    (miss), then with a filled one (hit)."""
 
     def __init__(self, call: Call, operands: dict[str, Sequence[Any]], repeats: int, seed: int) -> None:
         self._call, self._operands, self._repeats = call, operands, repeats
         self._order = random.Random(seed)
 
     def columns(self, state: State) -> dict[str, Column]:
-        """What each cycle tells beside the time of the hit, in us."""
+        """Declares the columns, in us."""
         names = ["miss", "propagation"]
         if self._operands["plain"]:
             names.append("plain")
@@ -162,7 +162,7 @@ class Cycle:
         return {name: state.column(name, "us") for name in names}
 
     def run(self, columns: dict[str, Column]) -> float:
-        """Nanoseconds of the hit."""
+        """Returns the time of the hit in ns."""
         kinds = list(_KINDS)
         self._order.shuffle(kinds)
         times: dict[str, float] = {}
@@ -198,7 +198,7 @@ class Cycle:
 
 
 def measure_operator(state: State, name: str, mesh: Any) -> None:
-    """Verifies an operator of the panel on `mesh`, and gives samples of its cycles."""
+    """Verifies and measures an operator on `mesh`."""
     torch: Any = importlib.import_module("torch")
     operands = Operands(state, mesh, torch)
     call = PANEL[name][2](operands)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a table says of an exception: a line, with the line of the user's code that it came from."""
+"""One-line descriptions of exceptions."""
 from __future__ import annotations
 
 import os
@@ -18,7 +18,7 @@ def _is_users(file: str) -> bool:
 
 
 def line_of(error: BaseException) -> str:
-    """"bench.py:12": the innermost line of the user's own code that `error` passed; empty where there is none."""
+    """Returns "bench.py:12", the innermost frame of the user's code, or ""."""
     frames = traceback.extract_tb(error.__traceback__)
     for frame in reversed(frames):
         if _is_users(frame.filename):
@@ -29,7 +29,7 @@ def line_of(error: BaseException) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """"ValueError: what it says (bench.py:12)"."""
+    """Returns "ValueError: message (bench.py:12)"."""
     if isinstance(error, SystemExit):
         text = f"called sys.exit({'' if error.code is None else repr(error.code)})"
     else:

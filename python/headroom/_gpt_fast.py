@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The experiments of gpt-fast's benchmark in PyTorch, on the CPU (gpt_fast.py) and on a GPU (gpt_fast_cuda.py).
-
-They have the names, axes and inputs of headroom's own, so that all are compared in the same rounds.
-"""
+"""gpt-fast's benchmark in PyTorch (gpt_fast.py, gpt_fast_cuda.py), with the names, axes and inputs of headroom's experiments."""
 from __future__ import annotations
 
 import importlib
@@ -45,11 +42,11 @@ def _torch(state: State) -> Any:
 
 
 def _implementation(torch: Any, state: State, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, or what torch.compile makes of it."""
+    """Compiles `function` if the backend asks for it."""
     if not _is_compiled(state):
         return function
     torch._dynamo.reset()
-    # Without torch's own graphs, which would copy inputs that are not the first call's: calls are captured as all others are.
+    # torch's own graphs would copy inputs; calls of all backends are captured.
     mode = "max-autotune-no-cudagraphs" if state.device == "cuda" else None
     compiled: Callable[..., Any] = torch.compile(function, mode=mode)
     return compiled
@@ -60,7 +57,7 @@ def _random(state: State, shape: int | tuple[int, ...], dtype: str, seed: int | 
 
 
 def _exact_product(torch: Any, weights: Any, x: Any) -> Any:
-    """weights @ x in float64, some rows at a time."""
+    """In float64, in blocks of rows."""
     exact = x.double()
     return torch.cat([rows.double() @ exact for rows in weights.split(512)])
 
@@ -177,10 +174,8 @@ def mlp_layer_norm_gelu(state: State) -> None:
 
 
 def _sums(torch: Any, state: State) -> tuple[float, str]:
-    """What a product may be off by, and the precision that torch adds in here: that of a matrix of ones by a vector tells it.
-
-    Each sum in bf16 is rounded by up to 2^-9: a walk of as many steps as there are terms, with room for the largest of many.
-    """
+    """Returns the tolerance of a product and torch's accumulation dtype, probed with ones. bf16 sums are rounded by up to 2^-9 per term, a
+    random walk."""
     size = max(int(value) for name, value in state.axes.items() if name in ("D", "hidden"))
     ones = torch.ones(16, 4096, dtype=torch.bfloat16, device=state.device)
     if float((ones @ ones[0])[0].item()) < 4096:
@@ -189,7 +184,7 @@ def _sums(torch: Any, state: State) -> tuple[float, str]:
 
 
 def declare(backends: Sequence[str], device: str) -> None:
-    """Declares all of them: those of a backend that begins with "torch_compile" are compiled."""
+    """Backends that begin with "torch_compile" are compiled."""
     def add(function: Callable[[State], None], metric: str, **axes: Sequence[object]) -> None:
         experiment(axes=axes, backends=backends, metric=metric, device=device)(function)
 

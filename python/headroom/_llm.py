@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The decoding models of gpt-fast's benchmark in PyTorch, one sequence.
-
+"""The decoders of gpt-fast's benchmark in PyTorch, one sequence.
 Source: benchmarks/gpt_fast/model.py and mixtral_moe_model.py of PyTorch; the models' published configurations.
 """
 from __future__ import annotations
@@ -21,7 +20,7 @@ _TOLERANCE = 0.1
 
 @dataclass(frozen=True)
 class Config:
-    """Shapes of a decoder; experts of which each token takes `chosen`, where there is more than one."""
+    """Shapes of a decoder. With several experts, each token takes `chosen` of them."""
     model: str
     dtype: str
     layers: int
@@ -52,7 +51,7 @@ CONFIGS = {
 
 
 def _activated(config: Config, layers: int) -> tuple[float, float]:
-    """Parameters of matrices and bytes of weights, scales and norms that one token reads, as the benchmark counts them."""
+    """Parameters and bytes that a token reads, counted like the benchmark."""
     item = 1 if config.dtype == "int8" else 2
     matrices = [(config.qkv_rows, config.dim), (config.dim, config.dim)]
     matrices += [(config.hidden, config.dim), (config.hidden, config.dim), (config.dim, config.hidden)] * config.chosen
@@ -68,7 +67,7 @@ def _activated(config: Config, layers: int) -> tuple[float, float]:
 
 
 class Decoder:
-    """Weights, the cache of keys and values, and one step. Matrices of int8 have a scale for each row."""
+    """Weights, KV cache and one step. int8 matrices have a scale per row."""
 
     def __init__(self, torch: Any, config: Config, layers: int, positions: int, seed: int, device: str) -> None:
         self.torch, self.config, self.positions, self.device = torch, config, positions, device
@@ -97,7 +96,7 @@ class Decoder:
 
     def _matrix(self, rows: int, columns: int, count: int = 0) -> tuple[Any, Any]:
         shape = (count, rows, columns) if count else (rows, columns)
-        spread = (3 / columns) ** 0.5  # a variance of 1 / columns
+        spread = (3 / columns) ** 0.5  # variance 1 / columns
         if self.config.dtype == "bf16":
             return self._uniform(shape, spread), None
         weights = self.torch.randint(-127, 128, shape, dtype=self.torch.int8, generator=self._generator, device=self.device)
@@ -161,7 +160,7 @@ class Decoder:
 
     def forward(self, tokens: Any, at: Any, cache: list[tuple[Any, Any]] | None = None, routing: list[Any] | None = None,
                 dtype: Any = None) -> tuple[Any, list[Any]]:
-        """(logits f32[vocab] behind the last of `tokens`, which stand at the positions `at`; the experts that each layer chose)."""
+        """Returns the logits f32[vocab] after the last token, and each layer's experts."""
         x = self.embedding[tokens].to(dtype or self.torch.bfloat16)
         taken = []
         for place, layer in enumerate(self.layers):
@@ -172,22 +171,21 @@ class Decoder:
         return self._linear(self._normed(x[-1], self.norm), self.output).float(), taken
 
     def sample(self, logits: Any) -> Any:
-        """A token of the likeliest ones, by the trick of the benchmark that needs no synchronisation."""
+        """Draws a token without synchronisation, like the benchmark."""
         least = self.torch.topk(logits, min(_TOP_K, len(logits))).values[-1]
         shares = self.torch.softmax(self.torch.where(logits < least, -float("inf"), logits) / _TEMPERATURE, -1)
         return self.torch.argmax(shares / self.torch.empty_like(shares).exponential_(1), -1, keepdim=True)
 
 
 def _right_logits(torch: Any, decoder: Decoder, tokens: Any, at: Any) -> Any:
-    """In float32, by the experts that bf16 chose."""
+    """In float32, with the experts chosen in bf16."""
     with torch.no_grad():
         _, routing = decoder.forward(tokens, at, decoder.new_cache(torch.bfloat16))
         return decoder.forward(tokens, at, decoder.new_cache(torch.float32), routing, torch.float32)[0]
 
 
 def measure_decoding(torch: Any, state: State, config: Config, is_compiled: bool) -> None:
-    """One iteration is a forward pass of one token and the drawing of the next; a generation begins with the prompt. On a GPU one
-    iteration is a whole generation, as that of headroom-cuda is."""
+    """An iteration decodes one token; on a GPU a whole generation, as in headroom-cuda."""
     layers, length, new_tokens = state["layers"], state["prompt_len"], state["max_new_tokens"]
     is_on_cuda = state.device == "cuda"
     tokens = new_tokens if is_on_cuda else 1
@@ -209,7 +207,7 @@ def measure_decoding(torch: Any, state: State, config: Config, is_compiled: bool
     first, verified = torch.arange(length, device=state.device), min(_VERIFIED, length)
     if is_compiled:
         torch._dynamo.reset()
-        # What the benchmark has besides graphs, which are ours.
+        # The benchmark's options except graphs, which we capture.
         step = torch.compile(step, fullgraph=True, options={"coordinate_descent_tuning": True} if is_on_cuda else None)
     expected = _right_logits(torch, decoder, prompt[:verified], first[:verified])
     token, position = prompt[:1].clone(), first[:1].clone()
@@ -232,7 +230,7 @@ def measure_decoding(torch: Any, state: State, config: Config, is_compiled: bool
             state.note("launches", "a token's captured into a graph" if is_compiled else "one by one, from Python")
             if is_compiled:
                 captured = Capturing()
-                next_pass = captured(go_on)  # at the first positions, which any cache has
+                next_pass = captured(go_on)  # at the first positions, valid for any cache
                 passes = captured(begin), next_pass
     made = 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program `headroom`, which measures: where it is, and how it is called from Python."""
+"""Finds and calls the program `headroom`."""
 from __future__ import annotations
 
 import json
@@ -15,7 +15,7 @@ from typing import Any, Sequence
 
 
 class CommandFailed(RuntimeError):
-    """The program `headroom` could not do what it was asked: its own sentence, and its exit code in `exit_code`."""
+    """The program `headroom` failed; the message is its own."""
 
     def __init__(self, sentence: str, exit_code: int) -> None:
         super().__init__(sentence)
@@ -23,11 +23,8 @@ class CommandFailed(RuntimeError):
 
 
 def program() -> str:
-    """The path of the program `headroom`.
-
-    The variable HEADROOM names it; else it is the one that was installed with this package, the one of the build that
-    this package lies in, or the first in PATH. Raises FileNotFoundError where there is none.
-    """
+    """Returns the program: HEADROOM, the one installed with this package, that of the build tree, or the first in PATH. Raises
+    FileNotFoundError."""
     named = os.environ.get("HEADROOM")
     if named:
         found = shutil.which(named)
@@ -49,12 +46,12 @@ def program() -> str:
 
 
 def environment() -> dict[str, str]:
-    """That of a child of ours: what it starts in Python, it starts in this one."""
+    """Children use this Python."""
     return {**os.environ, "HEADROOM_PYTHON": sys.executable}
 
 
 def time_option(given: str | float) -> str:
-    """A time as the program reads it, from a text ("5s") or a number of seconds. Raises TypeError."""
+    """Formats a time for the program: a text ("5s") or seconds. Raises TypeError."""
     if isinstance(given, str):
         return given
     if isinstance(given, bool) or not isinstance(given, numbers.Real):
@@ -63,7 +60,7 @@ def time_option(given: str | float) -> str:
 
 
 def await_end(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """What `process` writes to standard output and error. Ctrl-C asks it to end, and waits for what it has measured."""
+    """Returns standard output and error. Ctrl-C asks `process` to end."""
     while True:
         try:
             return process.communicate()
@@ -72,7 +69,7 @@ def await_end(process: subprocess.Popen[str]) -> tuple[str, str]:
 
 
 def failure(said: str, exit_code: int) -> CommandFailed:
-    """What a program that ended with `exit_code` said last."""
+    """The message is the last line."""
     if exit_code < 0:
         return CommandFailed(f"headroom was ended by signal {-exit_code}", exit_code)
     lines = [line for line in said.splitlines() if line.strip()]
@@ -80,11 +77,8 @@ def failure(said: str, exit_code: int) -> CommandFailed:
 
 
 def run_command(arguments: Sequence[str], accepted: Sequence[int] = (0,), is_json: bool = True) -> Any:
-    """What `headroom ARGUMENTS` says on standard output: the JSON that it was asked for, or with is_json=False its text.
-
-    Its standard error goes where that of this process does. Raises CommandFailed with its sentence for exit codes that are not
-    `accepted`.
-    """
+    """Returns the standard output of `headroom ARGUMENTS`, parsed as JSON unless is_json=False. Standard error is passed on. Raises
+    CommandFailed for exit codes that are not `accepted`."""
     with subprocess.Popen([program(), *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           stdin=subprocess.DEVNULL, env=environment(), start_new_session=True) as process:
         output, said = await_end(process)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What suites written for pytest-benchmark have: its options, hooks and statistics, where that is not loaded or is replaced."""
+"""Options, hooks and statistics of pytest-benchmark."""
 from __future__ import annotations
 
 import os
@@ -19,12 +19,12 @@ _FOLLOWED_MARKS = frozenset(("group", "bytes", "flops", "dtype", "bytes_written"
 
 
 def plugin(manager: pytest.PytestPluginManager) -> Any:
-    """pytest-benchmark's plugin, by whatever name it was loaded; else None."""
+    """Returns pytest-benchmark's plugin, under any name."""
     return next((one for one in manager.get_plugins() if getattr(one, "__name__", "") == "pytest_benchmark.plugin"), None)
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Has pytest accept the options of pytest-benchmark."""
+    """Accepts pytest-benchmark's options."""
     group = parser.getgroup("benchmark", "options of pytest-benchmark: headroom follows skip, only, disable and enable")
     for name in _FLAGS:
         group.addoption(f"--benchmark-{name}", action="store_true", default=False, help="as pytest-benchmark has it")
@@ -54,7 +54,7 @@ _HOOKS: dict[str, Callable[..., Any]] = {
 
 
 def add_hooks(manager: pytest.PytestPluginManager) -> None:
-    """Has pytest accept the hooks of pytest-benchmark in a conftest.py."""
+    """Accepts pytest-benchmark's hooks in a conftest.py."""
     specifications = SimpleNamespace()
     for name, function in _HOOKS.items():
         hook = getattr(manager.hook, f"pytest_benchmark_{name}", None)
@@ -65,7 +65,7 @@ def add_hooks(manager: pytest.PytestPluginManager) -> None:
 
 
 def not_followed(config: pytest.Config, items: Sequence[pytest.Item]) -> str:
-    """A sentence that names the options, hooks and marks of pytest-benchmark that have no effect; empty where there are none."""
+    """Names the options, hooks and marks without effect, or ""."""
     words = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *config.getini("addopts"), *config.invocation_params.args]
     options = [str(word).partition("=")[0] for word in words if str(word).startswith("--benchmark-")]
     ignored = list(dict.fromkeys(option for option in options if option not in _FOLLOWED))
@@ -79,7 +79,7 @@ def not_followed(config: pytest.Config, items: Sequence[pytest.Item]) -> str:
 
 
 def _first_quartile(data: Sequence[float]) -> float:
-    """Of data in order; in reverse order the third one. Even counts: the median of the half, odd ones: method 3 of the quartiles."""
+    """Of sorted data (reversed: the third). Even counts: the median of the half; odd counts: method 3."""
     count, quarter = len(data), len(data) // 4
     if count == 1:
         return data[0]
@@ -91,7 +91,7 @@ def _first_quartile(data: Sequence[float]) -> float:
 
 
 class Stats:
-    """The samples [s of a call], with the attributes that pytest-benchmark's statistics have, by attribute or by index."""
+    """Samples in s per call, with pytest-benchmark's attributes, also by index."""
 
     fields = ("min", "max", "mean", "stddev", "rounds", "median", "iqr", "q1", "q3", "iqr_outliers", "stddev_outliers", "outliers",
               "ld15iqr", "hd15iqr", "ops", "total")
@@ -125,9 +125,9 @@ class Stats:
             raise KeyError(name) from None
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The attribute, or `default`."""
+        """Returns the attribute, or `default`."""
         return getattr(self, name, default)
 
     def as_dict(self) -> dict[str, Any]:
-        """The statistics by name."""
+        """Returns the statistics by name."""
         return {name: getattr(self, name) for name in self.fields}

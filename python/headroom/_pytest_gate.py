@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gate of `pytest --headroom`: which tests fail because they became slower, or are no longer measured."""
+"""The gate of `pytest --headroom`."""
 from __future__ import annotations
 
 import os
@@ -17,10 +17,9 @@ _CONFIRMATIONS, _PAUSE_S = 5, 1.0
 
 
 class Gate:
-    """Compares a run with the baseline. A plugin of pytest, which sees the tests that are deselected, skipped, or fail.
+    """Compares a run with the baseline. Registered as a plugin, to see deselected, skipped and failed tests.
 
-    names: of all tests that were collected. nodes: {(case, backend): test} of all that were measured. fail: has a test fail by a sentence
-    of its own. again: runs tests, and gives the file of their records within.
+    names: of collected tests. nodes: {(case, backend): test}. fail: fails a test. again: reruns tests and yields the file of their records.
     """
 
     def __init__(self, config: pytest.Config, fail: Callable[[str, str], None],
@@ -43,7 +42,7 @@ class Gate:
             self._failed.add(report.nodeid)
 
     def judge(self, session: pytest.Session, file: str, has_records: bool) -> list[str]:
-        """Fails tests of a run whose records `file` holds. Returns sentences on what it does not decide."""
+        """Fails tests of `file`. Returns remarks on undecided cases."""
         if not has_records:
             self._fail("headroom gate", f"nothing was measured that {self._baseline} could be compared with")
             return []
@@ -68,7 +67,7 @@ class Gate:
         return remarks
 
     def _diff(self, file: str, *more: str) -> Mapping[str, Any]:
-        """The comparison of the baseline with `file`."""
+        """Compares the baseline with `file`."""
         option = self._config.getoption
         spread = ["--run-spread", option("headroom_run_spread")] if option("headroom_run_spread") else []
         told: Mapping[str, Any] = run_command(["diff", "--gate", option("headroom_gate"), "--json", "-", *spread, *more, self._baseline,
@@ -76,7 +75,7 @@ class Gate:
         return told
 
     def _judge_missing(self, session: pytest.Session, missing: Iterable[tuple[str, str]]) -> list[str]:
-        """Fails for cases of the baseline that this run lacks, but for those that were not asked for (-k, -m, paths of tests)."""
+        """Fails for cases that this run lacks, unless deselected (-k, -m, paths)."""
         selected = {item.nodeid for item in session.items}
         known = {name.case: nodeid for nodeid, name in self.names.items()}
         deselected = {self.names[item.nodeid].experiment for item in self._deselected if item.nodeid in self.names}
@@ -93,7 +92,7 @@ class Gate:
             elif nodeid not in selected:
                 unasked += 1
             elif nodeid in self._failed:
-                continue  # and says so
+                continue  # reported by its own failure
             elif nodeid in self._skipped:
                 self._fail(nodeid, f"is in {self._baseline}, and was skipped in this run: {self._skipped[nodeid]}")
             elif is_cut:
@@ -104,7 +103,7 @@ class Gate:
                 for count, why in ((unasked, "asked for"), (unreached, "reached")) if count]
 
     def _is_asked(self, case: str) -> bool:
-        """Whether the paths that pytest was given hold the test of a case that was not collected."""
+        """Whether pytest's paths include an uncollected test."""
         if self._config.getoption("lf", False):
             return False
         source = getattr(self._config, "args_source", None)
@@ -124,10 +123,8 @@ class Gate:
         return self.nodes.get((one["case"], one["backend"]), one["case"])
 
     def _confirm(self, session: pytest.Session, suspects: set[str]) -> dict[str, str]:
-        """Runs tests that look slower again, some seconds apart: {test: why it is no regression}, of those that are none.
-
-        A regression is slower every time. Where the calls of a function that does nothing took longer by as much, the machine did.
-        """
+        """Reruns suspects, seconds apart. Returns {test: reason} for those not slower every time, or no slower than calls of an empty
+        function."""
         doubted: dict[str, str] = {}
         for attempt in range(_CONFIRMATIONS):
             left = suspects - doubted.keys()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests are called in records."""
+"""Names of tests in records."""
 from __future__ import annotations
 
 import math
@@ -14,7 +14,7 @@ MARKS = ("headroom", "benchmark")
 
 
 def group_of(item: pytest.Item) -> str | None:
-    """The group in which a test is measured; None where it is alone."""
+    """Returns the test's group, or None."""
     for name in MARKS:
         for mark in item.iter_markers(name):
             if mark.kwargs.get("group"):
@@ -27,14 +27,14 @@ def _without_address(text: str) -> str:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether `value` can be that of an axis: the same text in every run, and a number that a record can hold."""
+    """Whether `value` may be an axis value: equal text in every run, finite."""
     if isinstance(value, str):
         return type(value) is str and 0 < len(value) <= 60 and value.isprintable() and _without_address(value) == value
     return type(value) is bool or type(value) is int and abs(value) < 2**53 or type(value) is float and math.isfinite(value)
 
 
 class Name:
-    """What a test is called in records: experiment, axes and backend. Never an address: what is no number or short text is pytest's id."""
+    """The name of a test in records. Parameters other than numbers and short texts appear as pytest's id."""
 
     def __init__(self, item: pytest.Item) -> None:
         group = group_of(item)
@@ -53,11 +53,11 @@ class Name:
 
     @property
     def case(self) -> tuple[str, str]:
-        """(case, backend), as comparisons name it."""
+        """(case, backend), as in comparisons."""
         return case_text(self.experiment, self.axes), self.backend
 
     def differ(self, item: pytest.Item, number: int) -> None:
-        """The name of a test whose name `number` others have already."""
+        """Renames a test whose name `number` others have."""
         callspec = getattr(item, "callspec", None)
         if group_of(item):
             self.backend = _without_address(item.nodeid) + (f" #{number}" if number > 1 else "")
@@ -66,7 +66,7 @@ class Name:
 
 
 def names(items: Sequence[pytest.Item]) -> dict[str, Name]:
-    """The names of tests, no two the same."""
+    """Returns unique names by node id."""
     made: dict[str, Name] = {}
     taken: set[tuple[str, str]] = set()
     for item in items:
@@ -81,5 +81,5 @@ def names(items: Sequence[pytest.Item]) -> dict[str, Name]:
 
 
 def case_text(experiment: str, axes: Mapping[str, object]) -> str:
-    """A case, as comparisons name it."""
+    """Returns a case's name, as in comparisons."""
     return " ".join([experiment, *(f"{name}={text_of(value)}" for name, value in axes.items())])

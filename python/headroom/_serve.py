@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m headroom._serve (FILE | -m MODULE) [ARGUMENT...]`: how `headroom run` starts experiments in Python. Not for people."""
+"""`python -m headroom._serve (FILE | -m MODULE) [ARGUMENT...]`: serves experiments to `headroom run`. Internal."""
 from __future__ import annotations
 
 import importlib
@@ -30,7 +30,7 @@ def _run_module(name: str, arguments: list[str]) -> None:
 
 
 def _declare(is_module: bool, what: str, arguments: list[str]) -> str | None:
-    """Runs what declares the experiments; why there are none, where there are none."""
+    """Returns why there are no experiments, or None."""
     try:
         (_run_module if is_module else _run_file)(what, arguments)
     except SystemExit as end:
@@ -55,12 +55,12 @@ def main() -> None:
     what, *others = arguments[1:] if is_module else arguments
     refusal = _declare(is_module, what, others)
     name = what if is_module else os.path.splitext(os.path.basename(what))[0]
-    # Experiments of headroom's own set no threads: they take those of the native ones that they stand beside.
+    # Our own experiments use the threads of native ones.
     threads = None if is_module and _is_own(what) else _threads.torch_threads()
     experiments.serve_declared(name, descriptor, refusal, threads)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # threads that an experiment left would keep the process
+    os._exit(0)  # or an experiment's threads would keep the process alive
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a thread has set for itself: carried to another thread, and put back where headroom changes it."""
+"""Settings of a thread, applied to another thread."""
 from __future__ import annotations
 
 import contextlib
@@ -11,14 +11,14 @@ _AUTOCAST_DEVICES = ("cpu", "cuda", "xpu", "mps")
 
 
 def _torch_settings(torch: Any) -> list[Callable[[], Any]]:
-    """Makers of contexts in which another thread has what this one has set for torch."""
+    """Returns makers of contexts with this thread's settings."""
     settings: list[Callable[[], Any]] = []
     grad = torch.is_grad_enabled()
     settings.append(lambda: torch.set_grad_enabled(grad))
     if torch.is_inference_mode_enabled():
         settings.append(torch.inference_mode)
     for device in _AUTOCAST_DEVICES:
-        with contextlib.suppress(RuntimeError, TypeError, AttributeError):  # no such device, or a torch before 2.4
+        with contextlib.suppress(RuntimeError, TypeError, AttributeError):  # no such device, or torch < 2.4
             if torch.is_autocast_enabled(device):
                 told = {"device_type": device, "dtype": torch.get_autocast_dtype(device),
                         "cache_enabled": torch.is_autocast_cache_enabled()}
@@ -33,21 +33,21 @@ def _torch_settings(torch: Any) -> list[Callable[[], Any]]:
 
 
 class ThreadSettings:
-    """What the thread that makes it has set for itself: context variables (decimal's context, numpy's errstate), torch's modes."""
+    """Settings of the constructing thread: context variables, numpy's errstate, torch's modes."""
 
     def __init__(self) -> None:
         self._context = contextvars.copy_context()
         self._settings: list[Callable[[], Any]] = []
         numpy: Any = sys.modules.get("numpy")
         if hasattr(numpy, "geterr"):
-            told = numpy.geterr()  # of the thread before numpy 2
+            told = numpy.geterr()  # per thread before numpy 2
             self._settings.append(lambda: numpy.errstate(**told))
         torch: Any = sys.modules.get("torch")
         if hasattr(torch, "is_grad_enabled"):
             self._settings += _torch_settings(torch)
 
     def run(self, function: Callable[[], None]) -> None:
-        """Calls `function` on this thread as if it were the one whose settings these are."""
+        """Calls `function` on this thread with these settings."""
         def called() -> None:
             with contextlib.ExitStack() as stack:
                 for setting in self._settings:
@@ -58,14 +58,14 @@ class ThreadSettings:
 
 
 def torch_threads() -> int | None:
-    """How many threads torch works with here; None where the program has no torch."""
+    """None without torch."""
     count = getattr(sys.modules.get("torch"), "get_num_threads", None)
     return None if count is None else int(count())
 
 
 @contextlib.contextmanager
 def torch_threads_kept() -> Iterator[None]:
-    """Puts the number of torch's threads back in the end."""
+    """Restores torch's number of threads at the end."""
     before = torch_threads()
     try:
         yield

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An answer and its reference: what has to be equal, and the numbers of equal shape that are compared with a tolerance."""
+"""Pairs a result with its reference."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
@@ -9,7 +9,7 @@ _MOST = 80
 
 
 class Different(ValueError):
-    """The answer is not the reference's: says where and how."""
+    """The result differs; the message says where."""
 
 
 def _shown(value: object) -> str:
@@ -22,7 +22,7 @@ def _is_array(values: object) -> bool:
 
 
 def _listed(values: Any) -> Any:
-    """An iterable as a list; arrays of what is no number, too."""
+    """Converts iterables, and arrays of objects, to lists."""
     if _is_array(values):
         is_of_objects = getattr(getattr(values, "dtype", None), "kind", "f") in "OSUM"
         return values.tolist() if is_of_objects else values
@@ -32,14 +32,14 @@ def _listed(values: Any) -> Any:
 
 
 def _is_exact(values: Any) -> bool:
-    """Whether `values` has parts that are equal or not, rather than near."""
+    """Whether `values` has parts that are compared exactly."""
     if values is None or isinstance(values, (str, bytes, Mapping, Set)):
         return True
     return isinstance(values, (list, tuple)) and any(_is_exact(_listed(part)) for part in values)
 
 
 def _shape(values: Any) -> Any:
-    """(2, 3) of an array or equal lists; a list of the parts' shapes where these differ; None of what has no numbers."""
+    """(2, 3) for an array or equal lists; a list of shapes if they differ; None without numbers."""
     if _is_array(values):
         return tuple(int(size) for size in values.shape) if hasattr(values, "shape") else (len(values),)
     if isinstance(values, (list, tuple)):
@@ -72,7 +72,7 @@ def _pairs(actual: Any, expected: Any, where: str) -> Iterator[tuple[Any, Any]]:
             raise Different(f"the result{where} is {_shown(actual)}, the reference {_shown(expected)}")
     else:
         shapes = _shape(actual), _shape(expected)
-        if None in shapes:  # no numbers: who reads them says so
+        if None in shapes:  # the reader reports it
             yield actual, expected
             return
         if shapes[0] != shapes[1] and not all(isinstance(shape, tuple) and len(shape) == 1 for shape in shapes):
@@ -81,6 +81,5 @@ def _pairs(actual: Any, expected: Any, where: str) -> Iterator[tuple[Any, Any]]:
 
 
 def numbers_to_compare(actual: Any, expected: Any) -> Iterable[tuple[Any, Any]]:
-    """Pairs of equal structure: numbers, arrays, lists of these. Dicts are paired by key. Raises Different for anything else that is
-    not equal, texts and None among it."""
+    """Returns pairs of numbers, arrays or lists. Dicts are paired by key. Raises Different for any other difference, such as in texts."""
     return list(_pairs(actual, expected, "")) or [((), ())]

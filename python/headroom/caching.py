@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cache`: what is compiled in a process of its own, with empty caches and with what that left in them, by `headroom cache`."""
+"""`cache`: cold against warm compilation, measured by `headroom cache`."""
 from __future__ import annotations
 
 import inspect
@@ -14,11 +14,11 @@ _COMPILE_ONCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_compi
 
 
 class Cached:
-    """Pairs of a cold and a warm run. records: as headroom.read gives them.
+    """Pairs of a cold and a warm run. records: as from headroom.read.
 
-    cold_s, warm_s: medians in seconds; speed_up and its 95 % interval (None for one pair). With each_layer also without_s: {cache:
-    seconds of a run with that cache alone taken away}, and saved_s: {cache: seconds by which that is longer}. They need not add up:
-    what one cache loses another may have. A cache that held nothing is not there.
+    cold_s, warm_s: medians in s. speed_up, with its 95 % interval (None for one pair).
+    With each_layer, {cache: seconds}: without_s is a run without that cache alone, saved_s its extra time. Savings need not add up, as
+    caches overlap. Empty caches are left out.
     """
 
     def __init__(self, told: Any) -> None:
@@ -44,7 +44,7 @@ class Cached:
 
 
 def _target(function: Callable[[], Any]) -> str:
-    """How another process finds `function`. Raises ValueError where it cannot."""
+    """Returns "module:function" for another process. Raises ValueError if it cannot be found there."""
     name, module = getattr(function, "__qualname__", ""), inspect.getmodule(function)
     if module is None or not name or "<" in name:
         raise ValueError(f"{function!r} cannot be found by another process: give a function of a module or a script, not one within another")
@@ -59,14 +59,14 @@ def _target(function: Callable[[], Any]) -> str:
 def cache(what: Callable[[], Any] | str | Sequence[str], layers: Sequence[str] = ("inductor", "triton"), repeat: int = 6,
           each_layer: bool = False, name: str | None = None, timeout: str | None = None,
           max_time: str | float | None = None) -> Cached:
-    """Measures `what` with cold caches and again with what the first run left: a function without arguments (which compiles and calls
-    what it compiled; its time is that of the call), "module:function", which need not be loaded here, or a command as a list of
-    words, whose wall time counts.
+    """Measures `what` with cold caches, then with those that the first run left.
 
-    layers: as `headroom cache --layer` has them; repeat: pairs; each_layer: a run more for each cache of a layer, with that alone
-    taken away; timeout: of a run ("2000s"); max_time: "2min" or a number of seconds, from 5 s on of the whole call. A script that is measured is imported under another name than "__main__" in each process.
-    Raises ValueError for a function that another process cannot find, headroom.CommandFailed where a run fails, or
-    the time is over before there is a pair.
+    what: a function without arguments that compiles and calls something; "module:function"; or a command as a list of words (wall time). A
+    script is imported in each process under another name than "__main__".
+    layers: as `headroom cache --layer`; repeat: pairs; each_layer: another run for each cache, without that one; timeout: of a run
+    ("2000s"); max_time: "2min" or seconds, from 5 s on of the whole call.
+    Raises ValueError for a function that another process cannot find, headroom.CommandFailed if a run fails or the time ends before the
+    first pair.
     """
     options = [word for layer in layers for word in ("--layer", layer)] + ["--repeat", str(repeat), "--no-store", "--json", "-"]
     if each_layer:

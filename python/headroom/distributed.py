@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributed code of one's own, under torchrun: what DTensor adds to calls, and what DDP's and FSDP's communication costs.
+"""Measures distributed code under torchrun: the cost of DTensor, and of communication in DDP and FSDP.
 
-Every rank calls the same in the same order. Rank 0 has headroom decide when to sample; a sample is as long as that of the slowest rank.
+Every rank must make the same calls in the same order. Rank 0 asks headroom when to sample; a sample takes the time of the slowest rank.
 """
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ Batch = Callable[[int, Callable[[str, float], None]], float]
 
 
 class RankFailed(RuntimeError):
-    """What was measured raised on a rank."""
+    """The measured function raised on a rank."""
 
 
 class Measured:
-    """What was measured, the same on every rank. records: as headroom.read gives them; text: the tables of headroom.
+    """A measurement, the same on every rank.
 
-    operators: a table of the operators of a call: operator, calls, time (on the host, of all of these calls, in us), share, communicates.
-    notes: {metric: why it was not measured}.
+    records: as from headroom.read; text: headroom's tables. operators: a table of the operators of a call: operator, calls, time (on the
+    host, of all these calls, in us), share, communicates. notes: {metric: why it was not measured}.
     """
 
     def __init__(self, told: Mapping[str, Any], text: str, operators: Table, notes: Mapping[str, str] | None = None) -> None:
@@ -46,7 +46,7 @@ class Measured:
         self.notes = dict(notes or {})
 
     def __getitem__(self, metric: str) -> float:
-        """The estimate of a metric ("hit", "miss", "exposed communication"). Raises KeyError, saying which there are."""
+        """Returns the estimate of a metric ("hit", "miss", "exposed communication"). Raises KeyError."""
         for row in self.records.rows():
             if row["metric"] == metric and row["value"] is not None:
                 return float(row["value"])
@@ -75,7 +75,7 @@ def _torch_distributed() -> tuple[Any, Any]:
 
 
 def _operators(torch: Any, call: Callable[[], object], synchronize: Callable[[], object]) -> Table:
-    """Host time of each operator that a call dispatches, without what it dispatches itself."""
+    """Returns each operator's host time, excluding nested operators."""
     mode_module: Any = importlib.import_module("torch.utils._python_dispatch")
     times: dict[str, list[float]] = {}
 
@@ -100,13 +100,13 @@ def _operators(torch: Any, call: Callable[[], object], synchronize: Callable[[],
 
 def _measure(name: str, columns: Mapping[str, str], batch: Batch, options: Sequence[str],
              notes: Mapping[str, str] | None = None) -> tuple[Mapping[str, Any], str]:
-    """Rank 0 is asked for samples by headroom, and asks the others for theirs; all get what came of it."""
+    """Rank 0 serves headroom's requests and involves the others; all return the result."""
     torch, distributed = _torch_distributed()
     group = distributed.new_group(backend="gloo")
     order = torch.zeros(1, dtype=torch.int64)
 
     def run(iterations: int) -> tuple[float, float, dict[str, float]]:
-        """The nanoseconds of the slowest rank, how many more than the fastest, and the means of what the ranks measured."""
+        """Returns the slowest rank's ns, its excess over the fastest, and the columns' means."""
         sums = dict.fromkeys(columns, 0.0)
 
         def tell(column: str, amount: float) -> None:
@@ -133,7 +133,7 @@ def _measure(name: str, columns: Mapping[str, str], batch: Batch, options: Seque
             distributed.broadcast(order, 0, group=group)
             if order.item() == 0:
                 break
-            with contextlib.suppress(RankFailed):  # rank 0 tells it
+            with contextlib.suppress(RankFailed):  # reported by rank 0
                 run(int(order.item()))
         told: list[Any] = [None]
         distributed.broadcast_object_list(told, 0, group=group)
@@ -194,13 +194,13 @@ def _options(precision: str | None, max_time: str | float | None, samples: int |
 
 def dispatch(function: Callable[..., Any], *operands: Any, local: Callable[..., Any] | None = None, name: str | None = None,
              precision: str | None = None, max_time: str | float | None = None, samples: int | None = None) -> Measured:
-    """What PyTorch's DTensor adds to function(*operands), under torchrun: the metrics "latency" (a hit: what was propagated is found),
-    "miss" (DTensor's caches of sharding propagation are empty) and "propagation" (their difference), in us; with `local`, the same on
-    this rank's parts (default: `function`, where operands are DTensors), "local" and "hit over local". dispatch(function, mesh) measures
-    function(), which has its DTensors itself.
+    """Measures what PyTorch's DTensor adds to function(*operands), under torchrun.
 
-    Returns the same on every rank; `.operators` has the host time of each operator of a call. Raises RuntimeError without a process
-    group, headroom.CommandFailed where nothing could be measured.
+    Metrics, in us: "latency" (a hit in the sharding propagation cache), "miss" (the caches are empty) and "propagation" (the difference);
+    with `local`, the same on this rank's parts (default: `function`, if operands are DTensors), "local" and "hit over local".
+    dispatch(function, mesh) measures function(), which makes its own DTensors.
+    Returns the same on every rank; `.operators` has the host time of each operator of a call. Raises RuntimeError without a process group,
+    headroom.CommandFailed if nothing could be measured.
     """
     torch, _ = _torch_distributed()
     tensor: Any = importlib.import_module("torch.distributed.tensor")
@@ -247,7 +247,7 @@ def dispatch(function: Callable[..., Any], *operands: Any, local: Callable[..., 
 
 
 def _quiet(module: Any) -> Callable[[], contextlib.AbstractContextManager[Any]]:
-    """A context in which iterations of `module` reduce no gradients: DDP's no_sync, FSDP2's set_requires_gradient_sync."""
+    """Returns a context without reduction: DDP's no_sync, FSDP2's set_requires_gradient_sync."""
     if hasattr(module, "no_sync"):
         no_sync: Callable[[], contextlib.AbstractContextManager[Any]] = module.no_sync
         return no_sync
@@ -264,7 +264,7 @@ def _quiet(module: Any) -> Callable[[], contextlib.AbstractContextManager[Any]]:
 
 
 class _Kept:
-    """Parameters, their gradients and buffers of `module`, and each optimizer that steps inside, put back at the end."""
+    """Restores `module` and the optimizers stepped inside."""
 
     def __init__(self, torch: Any, module: Any) -> None:
         self._torch = torch
@@ -288,7 +288,7 @@ class _Kept:
         return value.detach().clone() if isinstance(value, self._torch.Tensor) else copy.deepcopy(value)
 
     def _restored(self, value: Any, kept: Any) -> Any:
-        """The tensor that was there, with what was in it: others may hold it."""
+        """Restores tensors in place, as others may hold them."""
         return value.copy_(kept) if isinstance(value, self._torch.Tensor) else kept
 
     def __exit__(self, *_: object) -> None:
@@ -311,13 +311,13 @@ _STATIC = "not measured: with static_graph=True DistributedDataParallel has no n
 
 def ddp(module: Any, step: Callable[[], object], name: str | None = None, precision: str | None = None, max_time: str | float | None = None,
         samples: int | None = None) -> Measured:
-    """What communication costs an iteration of training, under torchrun: the metrics "latency" (step() as it is), "without reduction"
-    (the same with no gradients reduced) and "exposed communication" (their difference, in the same round), in us.
+    """Measures the cost of communication in an iteration of training, under torchrun.
 
-    module: a DistributedDataParallel or a module under fully_shard (FSDP2); step: one iteration, which calls it: forward, backward,
-    optimizer. Parameters, gradients, buffers and the optimizers that it steps are as before afterwards, for which they are copied.
-    With static_graph=True only "latency" is measured, and `.notes` says why. Returns the same on every rank. Raises TypeError for
-    another module; else as dispatch().
+    Metrics, in us: "latency" of step(), "without reduction" (of gradients) and "exposed communication" (the difference in the same round).
+    module: DistributedDataParallel, or under fully_shard (FSDP2); step: one training iteration that calls the module: forward, backward,
+    optimizer. Parameters, gradients, buffers and optimizers are copied and restored.
+    With static_graph=True only "latency" is measured; `.notes` says why. Returns the same on every rank. Raises TypeError for another
+    module, else like dispatch().
     """
     torch, distributed = _torch_distributed()
     without = _quiet(module)

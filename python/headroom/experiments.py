@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments: functions that `headroom run` measures, declared by a decorator."""
+"""Experiments: functions declared by a decorator and measured by `headroom run`."""
 from __future__ import annotations
 
 import inspect
@@ -17,10 +17,10 @@ Function = TypeVar("Function", bound=Callable[[State], None])
 
 
 class Declarations:
-    """Experiments that one runner serves. What cannot be declared is an experiment that fails, saying why.
+    """Experiments of one runner. Invalid declarations become failing experiments.
 
-    They run on the thread that serves: State.measure() returns at once there, and sampling begins when the function has returned.
-    With threads of their own they run to measure(), which samples; settings: those of the thread that is to be carried to these.
+    Experiments run on the serving thread: State.measure() returns at once, and sampling begins after the function. With has_own_threads
+    they run on their own threads, with `settings`, and measure() samples.
     """
 
     def __init__(self, has_own_threads: bool = False) -> None:
@@ -35,7 +35,7 @@ class Declarations:
 
     def add(self, function: Callable[[State], None], name: str, axes: Mapping[str, Sequence[object]],
             about: Mapping[str, Any]) -> None:
-        """Declares `function`; `about` are the other parameters of experiment()."""
+        """Declares `function`; `about`: the other parameters of experiment()."""
         place = _place(function)
         problem = None
         if name in self._places:
@@ -71,7 +71,7 @@ class Declarations:
         _door.add(self.registry, name, run if self._has_own_threads else begin, {**told, "on_server": not self._has_own_threads})
 
     def set_threads(self, count: int) -> None:
-        """How many threads experiments take that were declared with no numbers of them."""
+        """For experiments declared without `threads`."""
         for name in self._without_threads:
             _door.set_threads(self.registry, name, count)
 
@@ -84,7 +84,7 @@ def _run(function: Callable[[State], None], state: State) -> None:
 
 
 def _begin(function: Callable[[State], None], state: State) -> Callable[[], object]:
-    """Runs `function` up to what it measures; returns what ends the case."""
+    """Returns the function that ends the case."""
     try:
         function(state)
     except BaseException:
@@ -129,7 +129,7 @@ _NO_VALUE = "expected numbers or texts"
 
 
 def _plain(value: Any) -> Any:
-    """A number or text of Python, of what numpy or an enumeration makes of one; else `value`."""
+    """Converts values of numpy and enumerations to Python's."""
     if not isinstance(value, (str, int, float)) and hasattr(value, "item") and not hasattr(value, "__len__"):
         value = value.item()
     for kind in (bool, int, float, str):
@@ -139,13 +139,13 @@ def _plain(value: Any) -> Any:
 
 
 def text_of(value: object) -> str:
-    """The text that selects a value: a whole number without a fraction."""
+    """Whole floats have no fraction."""
     plain = _plain(value)
     return repr(plain).removesuffix(".0") if isinstance(plain, float) else str(plain)
 
 
 def unrecordable(value: object) -> str:
-    """Why no record can hold `value` on an axis; empty where it can."""
+    """Returns why a record cannot hold `value`, or ""."""
     plain = _plain(value)
     if not isinstance(plain, (str, int, float)):
         return _NO_VALUE
@@ -159,7 +159,7 @@ def unrecordable(value: object) -> str:
 
 
 def _reader(kind: str, values: Iterable[object]) -> Callable[[str], Any]:
-    """Of a kind of axis: gives the value that a text stands for; one of `values` as it was declared."""
+    """Returns a parser of axis values that returns declared values unchanged."""
     declared_values = {text_of(value): value for value in values}
     read: Callable[[str], Any] = {"integer": int, "whole": int, "real": float}.get(kind, str)
 
@@ -212,14 +212,13 @@ def experiment(function: Function | None = None, *, axes: Mapping[str, Sequence[
                variants: Mapping[str, Sequence[str]] | None = None, threads: Sequence[int] = (), device: str = "cpu",
                name: str | None = None, model: str | None = None, on_request: bool = False,
                also_metrics: Sequence[str] = ()) -> Any:
-    """Declares a function of a State as an experiment, as HEADROOM_EXPERIMENT does in C++.
+    """Declares a function of a State as an experiment, like HEADROOM_EXPERIMENT in C++.
 
-    axes: {name: values}, which state[name] has as they are; of an axis of numbers others may be asked for, of their kind.
-    backends: implementations to compare, which state.backend tells apart; metric: what tables show and targets are about; variants:
-    {backend: ways to do the same}, of which the fastest is taken; threads: how many threads its cases take, compared (default: as
-    torch is set, without torch all CPUs); device: where the work happens ("cpu", "cuda", "xpu", "mps"); model: that it runs;
-    on_request: measured only where it is named; also_metrics: what stands beside the metric.
-    What cannot be declared is a failed row of the table that says why; the others go on.
+    axes: {name: values}, for state[name]; -a may select other values of the same kind on an axis of numbers. backends: implementations to
+    compare, see state.backend. metric: the headline metric, for targets too. variants: {backend: equivalent ways}, of which the fastest is
+    used. threads: thread counts to compare (default: torch's setting, without torch all CPUs). device: "cpu", "cuda", "xpu" or "mps".
+    model: name of the model. on_request: run only if named. also_metrics: shown with the metric.
+    An invalid declaration becomes a failed row; the others run.
     """
     def declare(made: Function) -> Function:
         summary = (inspect.getdoc(made) or "").strip().partition("\n")[0]
@@ -232,10 +231,8 @@ def experiment(function: Function | None = None, *, axes: Mapping[str, Sequence[
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measures the experiments of this script: becomes `headroom run SCRIPT ARGUMENTS` (default: those of the script).
-
-    Where `headroom run` started the script, it returns at once, and the experiments are served when the script is over.
-    """
+    """Replaces this process by `headroom run SCRIPT ARGUMENTS` (default: the script's arguments). Under `headroom run` it returns at once,
+    and the experiments are served at the end of the script. Raises RuntimeError outside of a script."""
     if _is_served:
         return
     module = sys.modules.get("__main__")
@@ -253,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def serve_declared(name: str, descriptor: int, refusal: str | None, threads: int | None) -> None:
-    """Answers headroom at `descriptor` with what was declared, until it asks to end. threads: of torch, as the script has set it."""
+    """Serves the declared experiments at `descriptor`. threads: torch's, as set by the script."""
     if threads is not None and threads != len(os.sched_getaffinity(0)):
         declared.set_threads(threads)
     declared.settings = ThreadSettings()
@@ -261,11 +258,11 @@ def serve_declared(name: str, descriptor: int, refusal: str | None, threads: int
 
 
 def is_served() -> bool:
-    """Whether headroom started this process for its experiments."""
+    """Whether headroom started this process."""
     return _is_served
 
 
 def begin_serving() -> None:
-    """From now on main() returns."""
+    """Makes main() return."""
     global _is_served  # pylint: disable=global-statement
     _is_served = True

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules of PyTorch as cases: any torch.nn.Module, and programs from files (torch.export, AOTInductor, TorchScript).
+"""PyTorch modules as cases: any torch.nn.Module, and programs from files (torch.export, AOTInductor, TorchScript).
 
-In an experiment: `headroom.modules.measure(state, model, (x,))`. From files, with the torch of this Python, beside each other:
+In an experiment: `headroom.modules.measure(state, model, (x,))`. From files, with this Python's torch:
 
     headroom run --python modules --module resnet.pt2 --module resnet_aoti.pt2 --input f32[1,3,224,224]
 """
@@ -34,13 +34,13 @@ def _torch() -> Any:
 
 
 def _tensors(values: Any) -> list[Any]:
-    """The tensors in what a module takes or returns: tensors, lists, dicts, dataclasses of them."""
+    """Including those in lists, dicts and outputs."""
     torch = _torch()
     if isinstance(values, torch.Tensor):
         return [values]
     if isinstance(values, dict):
         values = list(values.values())
-    elif hasattr(values, "to_tuple"):  # outputs of transformers
+    elif hasattr(values, "to_tuple"):  # transformers' outputs
         values = values.to_tuple()
     if isinstance(values, (list, tuple)):
         return [tensor for value in values for tensor in _tensors(value)]
@@ -52,7 +52,7 @@ def _bytes(tensors: Iterable[Any]) -> int:
 
 
 def flops_of(call: Callable[[], Any]) -> tuple[float, dict[str, float], Any]:
-    """(FLOPs of one call, {operator: FLOPs}, what it returned), as torch.utils.flop_counter counts them."""
+    """Returns (FLOPs of a call, {operator: FLOPs}, its result), by torch.utils.flop_counter."""
     counter: Any = importlib.import_module("torch.utils.flop_counter").FlopCounterMode(display=False)
     with counter:
         result = call()
@@ -65,11 +65,10 @@ def flops_of(call: Callable[[], Any]) -> tuple[float, dict[str, float], Any]:
 def measure(state: State, module: Callable[..., Any], inputs: Sequence[Any], kwargs: dict[str, Any] | None = None,
             reference: Callable[..., Any] | None = None, rtol: float | None = None, counted: Callable[..., Any] | None = None,
             counts_bytes: bool = True) -> None:
-    """Measures module(*inputs, **kwargs) without gradients, as State.measure does; inputs come from memory, as State.rotate has it.
+    """Measures module(*inputs, **kwargs) without gradients, like State.measure; inputs rotate as in State.rotate.
 
-    FLOPs are counted in a call of `counted` (default: the module, where it shows its operators); bytes are those of parameters,
-    inputs and results, where counts_bytes says that all are known. The answer is held against `reference` (default: the module itself, called again) to rtol. What torch.compile
-    compiled is told. Raises what the module raises.
+    FLOPs are counted in a call of `counted` (default: the module). Bytes are parameters, inputs and results, unless counts_bytes is False.
+    The result is verified against `reference` (default: the module, called again) with rtol. Raises the module's exceptions.
     """
     torch, kwargs = _torch(), kwargs or {}
     torch.set_num_threads(state.threads)
@@ -123,14 +122,14 @@ def _random_input(spec: str, seed: int) -> Any:
 
 
 def _load(path: str) -> tuple[Callable[..., Any], Callable[..., Any] | None, str]:
-    """(what is called, what shows its operators where that does not, what it is) of a file. Raises what torch does."""
+    """Returns (callable, one that shows its operators or None, kind). Raises torch's exceptions."""
     torch = _torch()
     try:
         names = zipfile.ZipFile(path).namelist()
     except zipfile.BadZipFile:
         raise ValueError(f"{path} is no program of PyTorch: it is no archive of torch.export, AOTInductor or TorchScript") from None
     if any("/aotinductor/" in name for name in names):
-        # Packages that were linked with --as-needed name no library of torch: its symbols have to be there.
+        # Packages linked with --as-needed require torch's symbols.
         for library in ("libtorch_cpu.so", "libtorch.so"):
             file = os.path.join(os.path.dirname(torch.__file__), "lib", library)
             if os.path.exists(file):

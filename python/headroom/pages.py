@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as a page for a browser or a notebook: what `headroom report` makes."""
+"""Result pages for a browser or a notebook, made by `headroom report`."""
 from __future__ import annotations
 
 import html
@@ -11,32 +11,30 @@ from ._shown import markup
 
 
 class Report:
-    """A page with charts and tables of results. A notebook shows it; `save` writes it; `html` is its text."""
+    """A page with charts and tables, shown by notebooks. `html` is its text."""
 
     def __init__(self, text: str, title: str) -> None:
         self.html = text
         self.title = title
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the page, which is one file and loads nothing else, over whatever is there."""
+        """Writes the page as one self-contained file, replacing an existing one."""
         Path(path).write_text(self.html, encoding="utf-8")
 
     def __repr__(self) -> str:
         return f"<headroom.Report of {self.title}: {len(self.html) // 1000} kB; save(path) writes it>"
 
     def _repr_html_(self) -> str:
-        # Its scripts run apart from the notebook's: they can touch nothing there.
+        # Isolated from the notebook's scripts.
         return (f'<iframe sandbox="allow-scripts" title="{markup(self.title)}" srcdoc="{html.escape(self.html)}" '
                 'style="width: 100%; height: 44rem; border: 0"></iframe>')
 
 
 def report(*results: str | os.PathLike[str], baseline: str | os.PathLike[str] | None = None, title: str | None = None,
            store: str | os.PathLike[str] | None = None) -> Report:
-    """A page of files of results, folders of them, runs of the history ("@last", "@git:main"); with `baseline` of how they stand to it.
-
-    store: a file or a database of the history (default: HEADROOM_STORE, or the user's). Raises headroom.CommandFailed where one
-    cannot be read, saying which and why.
-    """
+    """Makes a page of result files, folders, or runs of the history ("@last", "@git:main"), compared with `baseline` if given. store: file
+    or database of the history (default: HEADROOM_STORE, or the user's). Raises ValueError without results, headroom.CommandFailed if one
+    cannot be read."""
     if not results:
         raise ValueError('report() was given nothing to show: a file, a folder, or "@last"')
     words = [os.fspath(result) for result in results]

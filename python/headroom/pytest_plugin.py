@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`pytest --headroom`: tests that measure, by the fixture `headroom`, or by `benchmark` as pytest-benchmark has it.
+"""`pytest --headroom`: tests that measure with the fixture `headroom`, or pytest-benchmark's `benchmark`.
 
-Tests of one group (`@pytest.mark.headroom(group="sort")`, pytest-benchmark's mark, too) are measured together, a sample of each in
-every round, when the last of them runs; any other when it runs. Without --headroom the fixture calls what it is given once.
+Tests of a group (`@pytest.mark.headroom(group="sort")`, or pytest-benchmark's mark) are sampled in the same rounds, when the last of them
+has run; others when they run. Without --headroom the fixture calls its function once.
 """
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @_wrapper
 def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Parser) -> Generator[None, Any, None]:
-    """When every plugin is loaded: takes pytest-benchmark's place where it is not there, or where that is asked for."""
+    """Replaces pytest-benchmark if it is missing or the user asked for it."""
     yield
     manager, told = early_config.pluginmanager, early_config.known_args_namespace
     there = _pytest_benchmark.plugin(manager)
@@ -75,8 +75,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Pa
 
 @_first
 def pytest_cmdline_main(config: pytest.Config) -> Any:
-    """Starts again with OPTION=FILE for OPTION FILE: pytest looks for its root before it knows the options of plugins, and takes the
-    value of one for a path of tests."""
+    """Restarts with OPTION=FILE for OPTION FILE: before it knows plugins' options, pytest takes FILE for a path of tests."""
     joined: list[str] = []
     for word in map(str, config.invocation_params.args):
         if joined and joined[-1] in _WITH_VALUE and os.path.exists(config.invocation_params.dir / word):
@@ -101,16 +100,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def headroom(request: pytest.FixtureRequest) -> Fixture:
-    """Measures a call: headroom(function, *args, **kwargs) returns what the function does."""
+    """Measures a call: headroom(function, *args, **kwargs) returns the function's result."""
     return Fixture(request)
 
 
 class _Habits:
-    """The fixture `benchmark`, where pytest-benchmark is not there, switched off (-p no:benchmark) or replaced."""
+    """The fixture `benchmark`, if pytest-benchmark is missing or off (-p no:benchmark)."""
 
     @pytest.fixture
     def benchmark(self, headroom: Fixture) -> Fixture:  # pylint: disable=redefined-outer-name
-        """The fixture headroom, by the name that pytest-benchmark gives it."""
+        """The fixture headroom under pytest-benchmark's name."""
         return headroom
 
     @pytest.fixture
@@ -132,7 +131,7 @@ class _Habits:
 
 
 class _Surroundings:
-    """What a `with` around a call may have set: context variables, folder, event loop, and modes of torch and numpy besides."""
+    """State that a `with` around a call may change: context variables, folder, event loop, modes of torch and numpy."""
 
     def __init__(self) -> None:
         self._variables = dict(contextvars.copy_context())
@@ -143,7 +142,7 @@ class _Surroundings:
             self._modes += [torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.get_num_threads(), torch.get_default_dtype()]
             try:
                 self._modes += [torch.is_autocast_enabled("cpu"), torch.is_autocast_enabled("cuda")]
-            except TypeError:  # before torch 2.4
+            except TypeError:  # torch < 2.4
                 self._modes += [torch.is_autocast_cpu_enabled(), torch.is_autocast_enabled()]
         numpy: Any = sys.modules.get("numpy")
         if hasattr(numpy, "geterr"):
@@ -156,22 +155,22 @@ class _Surroundings:
 
 
 def _ends(definition: Any) -> bool:
-    """Whether a fixture does something when it ends: code after its yield, or a finalizer of its own."""
-    # pytest's own finalizers end what depends on the fixture, and tell hooks of it.
+    """Whether a fixture has a teardown."""
+    # pytest adds its own finalizers.
     own = [call for call in definition._finalizers  # pylint: disable=protected-access
            if not getattr(getattr(call, "func", call), "__qualname__", "").startswith("FixtureDef.")]
     return inspect.isgeneratorfunction(inspect.unwrap(definition.func)) or bool(own)
 
 
 class _Case:
-    """A call that a test has measured, alone or as one of its group."""
+    """A call measured by a test, alone or in its group."""
 
     def __init__(self, fixture: Fixture, name: Name, body: Callable[[], Any], setup: Callable[[], Any] | None = None,
                  rounds: _Rounds | None = None) -> None:
         self.fixture, self.nodeid, self.name = fixture, fixture.fullname, name
         self.body, self.setup, self.rounds = body, setup, rounds
         self.failure = ""
-        self.ends_with: tuple[object, ...] = ()  # the classes and modules whose fixtures it uses
+        self.ends_with: tuple[object, ...] = ()  # classes and modules whose fixtures it uses
 
     def run(self, state: State) -> None:
         if self.fixture.work_of_call:
@@ -183,7 +182,7 @@ class _Case:
 
 
 class _Rounds:
-    """The calls of pedantic(): as many as its caller said, each of which counts."""
+    """The rounds of pedantic()."""
 
     def __init__(self, target: Callable[..., Any], prepare: Callable[[], tuple[Any, Any]], teardown: Callable[..., Any] | None,
                  rounds: int, warmup_rounds: int, iterations: int) -> None:
@@ -194,8 +193,8 @@ class _Rounds:
         self.error: BaseException | None = None
 
     def next(self, _iterations: int) -> float:
-        """The nanoseconds of a call in the next round. The first request would choose how many calls a sample has: it is answered by a
-        time for which one is enough, and makes the rounds of the warm-up alone."""
+        """Returns the ns of a call. The first request, for calibration, runs the warm-up and returns a time so long that one iteration is
+        enough."""
         try:
             if not self._is_calibrated:
                 self._is_calibrated = True
@@ -228,8 +227,8 @@ class _Rounds:
 
 
 class Fixture:
-    """What a test is given. Attributes as pytest-benchmark has them: group, name, fullname, param, params, extra_info, stats (after a
-    call), enabled, disabled."""
+    """The fixture, with pytest-benchmark's attributes: group, name, fullname, param, params, extra_info, stats (after a call), enabled,
+    disabled."""
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self._measuring: _Measuring = request.config.pluginmanager.getplugin("headroom-measuring")
@@ -258,7 +257,7 @@ class Fixture:
 
     @property
     def stats(self) -> Any:
-        """Statistics of the samples; of one of a group that is yet to be measured, those of samples of its own. None before a call."""
+        """Statistics of the samples; if the group is not measured yet, of separate samples. None before a call."""
         if self._stats is None:
             self._measuring.measure_early(self)
         return self._stats
@@ -268,19 +267,19 @@ class Fixture:
         self._stats = made
 
     def definitions(self) -> list[Any]:
-        """The fixtures that the test uses."""
+        """Returns the fixtures that the test uses."""
         return list(self._request._fixture_defs.values())  # pylint: disable=protected-access
 
     def work(self, **work: Any) -> None:
-        """What one call does, before it is measured: bytes, flops, bytes_written, dtype, as State.work."""
+        """Declares the work of a call before it is measured: bytes, flops, bytes_written, dtype, like State.work."""
         self.work_of_call.update(work)
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Measures function(*args, **kwargs), and returns its result."""
+        """Measures function(*args, **kwargs) and returns its result."""
         self._use()
         result = function(*args, **kwargs)
         if self.enabled:
-            body: Callable[[], Any] = function  # without a call between where there is nothing to pass
+            body: Callable[[], Any] = function  # avoids a wrapper if there are no arguments
             if args or kwargs:
                 body = functools.partial(function, *args, **kwargs)
             self._take(body)
@@ -289,11 +288,8 @@ class Fixture:
     def pedantic(self, target: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None,
                  setup: Callable[[], Any] | None = None, teardown: Callable[..., Any] | None = None, rounds: int = 1,
                  warmup_rounds: int = 0, iterations: int = 1) -> Any:
-        """As pytest-benchmark's: setup() runs before each round and may return (args, kwargs), teardown(*args, **kwargs) after it.
-
-        target is called exactly rounds * iterations times after warmup_rounds, and once more for its result where iterations are
-        more than one. Without --headroom it is called once.
-        """
+        """Like pytest-benchmark's: setup() runs before each round and may return (args, kwargs), teardown(*args, **kwargs) after it. Calls
+        target rounds * iterations times after warmup_rounds, once more for the result if iterations > 1; once without --headroom."""
         self._use()
         for name, number, least in (("rounds", rounds, 1), ("warmup_rounds", warmup_rounds, 0), ("iterations", iterations, 1)):
             if not isinstance(number, int) or number < least:
@@ -318,7 +314,7 @@ class Fixture:
         return calls.result
 
     def weave(self, target: Any, **kwargs: Any) -> None:
-        """Measures the call that others make to `target` while the test runs, by aspectlib, as pytest-benchmark's."""
+        """Measures the calls of `target` by others during the test, with aspectlib, like pytest-benchmark's."""
         try:
             weave = importlib.import_module("aspectlib").weave
         except ImportError:
@@ -347,7 +343,7 @@ class Fixture:
 
 
 class _Measuring:
-    """What is measured in a run of pytest, and what the gate says of it."""
+    """The measurements of a pytest run and the gate's verdicts."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -355,11 +351,11 @@ class _Measuring:
         self.is_on = bool(option("headroom")) and not (option("benchmark_disable", False) and not option("benchmark_enable", False))
         self._names: dict[str, Name] = {}
         self._items: dict[str, pytest.Item] = {}
-        self._members: dict[str, list[str]] = {}  # tests of each group, in their order
-        self._left: dict[str, set[str]] = {}  # of these, those that have yet to run
+        self._members: dict[str, list[str]] = {}  # tests by group, in order
+        self._left: dict[str, set[str]] = {}  # tests by group that have not run
         self._waiting: dict[str, list[_Case]] = {}
-        self._apart: dict[str, list[str]] = {}  # why tests were measured apart from their groups: which
-        self._before: _Surroundings | None = None  # of the test that runs
+        self._apart: dict[str, list[str]] = {}  # tests measured outside of their group, by reason
+        self._before: _Surroundings | None = None  # of the running test
         self._records: list[dict[str, Any]] = []
         self._told: list[tuple[dict[str, Any], _Case]] = []
         self._environment: Mapping[str, Any] | None = None
@@ -385,7 +381,7 @@ class _Measuring:
 
     @_first
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Before tests are deselected: names do not depend on which."""
+        """Before deselection, on which names must not depend."""
         self._names = self.gate.names = names(items)
         self._items = {item.nodeid: item for item in items}
 
@@ -397,12 +393,12 @@ class _Measuring:
         self._expect(item.nodeid for item in session.items)
 
     def _expect(self, nodeids: Iterable[str]) -> None:
-        """Begins groups anew, of these tests."""
+        """Starts groups again with these tests."""
         chosen = set(nodeids)
         self._left = {group: chosen & set(members) for group, members in self._members.items()}
 
     def take(self, fixture: Fixture, body: Callable[[], Any], rounds: _Rounds | None) -> None:
-        """Measures the call, or keeps it for when its group is there. Raises pytest's failure where it cannot be measured."""
+        """Measures the call, or keeps it for its group. Raises pytest's failure."""
         name = self._names.get(fixture.fullname) or Name(fixture.item)
         case = _Case(fixture, name, body, None, rounds)
         group = group_of(fixture.item)
@@ -421,7 +417,7 @@ class _Measuring:
             pytest.fail(case.failure, pytrace=False)
 
     def _reason_apart(self, case: _Case) -> str:
-        """Why a test of a group cannot wait for the others; empty where it can."""
+        """Returns why a test cannot wait for its group, or ""."""
         if case.rounds is not None:
             return "pedantic() says how many calls"
         if isinstance(case.fixture.item.getparent(pytest.Class), UnitTestCase):
@@ -434,7 +430,7 @@ class _Measuring:
         return ""
 
     def measure_early(self, fixture: Fixture) -> None:
-        """Statistics for a test that asks for them before its group is measured: of samples of its own."""
+        """Measures separate samples for a test that needs statistics early."""
         for waiting in self._waiting.values():
             for case in waiting:
                 if case.fixture is fixture:
@@ -462,7 +458,7 @@ class _Measuring:
         yield
 
     def _end(self, item: pytest.Item) -> str:
-        """A test has run: measures its group, if it was the last one. Returns why the test fails by that; empty where it does not."""
+        """Measures the group after its last test. Returns why the test fails, or ""."""
         group = group_of(item)
         left = self._left.get(group or "", set())
         if item.nodeid not in left:
@@ -471,7 +467,7 @@ class _Measuring:
         return self._measure_group(str(group), item) if not left else ""
 
     def _measure_group(self, group: str, item: pytest.Item | None) -> str:
-        """Measures what waits. Returns why `item` failed; the others that do so fail beside their tests, which have ended."""
+        """Returns why `item` failed; failures of ended tests are reported separately."""
         waiting, self._waiting[group] = self._waiting.get(group, []), []
         self._measure(waiting)
         own = ""
@@ -546,7 +542,7 @@ class _Measuring:
 
     @contextlib.contextmanager
     def _file(self) -> Generator[str, None, None]:
-        """The records as a file, which is there within."""
+        """Yields a temporary file of the records."""
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "pytest.json")
             with open(file, "w", encoding="utf-8") as out:
@@ -569,7 +565,7 @@ class _Measuring:
 
     @contextlib.contextmanager
     def _again(self, items: Sequence[pytest.Item]) -> Generator[str, None, None]:
-        """Runs tests again: the file of their records, which is there within."""
+        """Reruns tests; yields the file of their records."""
         kept, self._records = self._records, []
         self._expect(item.nodeid for item in items)
         try:
@@ -581,7 +577,7 @@ class _Measuring:
             self._records = kept
 
     def _fail(self, nodeid: str, sentence: str) -> None:
-        """A failure of its own beside the test, which has ended."""
+        """Reports a failure of a test that has ended."""
         self._verdicts.append(f"{nodeid}: {sentence}")
         report = pytest.TestReport(nodeid=nodeid, location=(nodeid.partition("::")[0], None, nodeid), keywords={}, outcome="failed",
                                    longrepr=sentence, when="call", sections=(), duration=0)
@@ -599,7 +595,7 @@ class _Measuring:
                 terminalreporter.write(run_command(["show", file], is_json=False))
 
     def _remarks(self) -> list[str]:
-        """What was asked for and is not done."""
+        """Returns remarks on requests that were not followed."""
         remarks = [f"measured apart from their groups, as {reason}: {', '.join(dict.fromkeys(tests))}"
                    for reason, tests in self._apart.items()]
         items = list(self._items.values())

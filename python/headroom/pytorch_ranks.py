@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m headroom.pytorch_ranks`: the process of one rank with PyTorch's own DTensor and DistributedDataParallel.
-
-`headroom dispatch --runner headroom-torch-rank --runner pytorch` starts it, and `headroom ddp` does: what both have is measured by the
-same engine and stands in one table. Not for people.
-"""
+"""`python -m headroom.pytorch_ranks`: a rank with PyTorch's DTensor and DistributedDataParallel, started by `headroom dispatch --runner
+pytorch` and `headroom ddp`. Internal."""
 from __future__ import annotations
 
 import datetime
@@ -20,7 +17,7 @@ from .state import State
 
 
 class Rank:
-    """Where this process stands, and what all its cases share."""
+    """This rank, and state shared by its cases."""
 
     def __init__(self, torch: Any) -> None:
         self.torch = torch
@@ -34,7 +31,7 @@ class Rank:
                                                   timeout=datetime.timedelta(seconds=timeout_s))
 
     def keep_to_cpus(self, threads: int) -> None:
-        """The threads of this rank to CPUs of its own, where there are enough for all ranks of the machine."""
+        """If there are enough CPUs for all ranks on the machine."""
         allowed = sorted(os.sched_getaffinity(0))
         here = int(os.environ.get("LOCAL_WORLD_SIZE", self.size))
         if len(allowed) >= here * threads:
@@ -42,7 +39,7 @@ class Rank:
         self.torch.set_num_threads(threads)
 
     def mesh(self, shape: str) -> Any:
-        """A mesh of "2x2" ranks, made once. Raises ValueError where it is not that of all ranks."""
+        """Made once. Raises ValueError unless it has all ranks."""
         if shape not in self._meshes:
             sizes = tuple(int(size) for size in shape.split("x"))
             count = 1
@@ -55,7 +52,7 @@ class Rank:
         return self._meshes[shape]
 
     def first(self, ranks: int) -> Any:
-        """The group of the first so many ranks. Every rank calls it."""
+        """Returns the group of the first ranks. Collective."""
         if ranks not in self._groups:
             self._groups[ranks] = self.torch.distributed.new_group(list(range(ranks)))
         return self._groups[ranks]

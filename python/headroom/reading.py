@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results, the history and traces as tables: what the program headroom reads, for pandas, polars, pyarrow, or plain Python."""
+"""Results, the history and traces as tables for pandas, polars, pyarrow, or plain Python."""
 from __future__ import annotations
 
 import os
@@ -8,15 +8,15 @@ from typing import Any, Mapping, Sequence
 from ._program import run_command
 from .table import Table
 
-_NUMBERS = ("value", "low", "high", "of_limit")  # also where no row has one
+_NUMBERS = ("value", "low", "high", "of_limit")  # float columns even if every value is None
 
 
 class Records(Table):
-    """A row for each quantity that was measured: experiment, an "axis NAME" for each axis, backend, dtype, metric, value, unit, low and high
-    (the 95 % interval), samples (their number), outcome, reason, of_limit, verified, and where and how it was measured. A row that failed or
-    was skipped before its first sample has no value: None, which is NaN in pandas and null in polars.
+    """A row per measured quantity: experiment, an "axis NAME" per axis, backend, dtype, metric, value, unit, low and high (95 % interval),
+    samples (count), outcome, reason, of_limit, verified, and where and how it was measured.
 
-    samples: a table with a row for each sample: row (of this table), process, round, value.
+    Rows without samples have no value: None, which is NaN in pandas and null in polars.
+    samples: a table with a row per sample: row (of this table), process, round, value, unit.
     """
 
     def __init__(self, records: Sequence[Mapping[str, Any]], environments: Sequence[Mapping[str, Any]]) -> None:
@@ -62,10 +62,8 @@ def _row(record: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]) -
 
 
 def read(*results: str | os.PathLike[str]) -> Records:
-    """Files of results of any tool that headroom reads, folders of them, runs of the history ("@last", "@git:main").
-
-    Raises headroom.CommandFailed where one cannot be read, saying which and why.
-    """
+    """Reads result files of any supported tool, folders of them, or runs of the history ("@last", "@git:main"). Raises ValueError without
+    results, headroom.CommandFailed if one cannot be read."""
     if not results:
         raise ValueError('read() was given nothing to read: a file, a folder, or "@last"')
     told = run_command(["show", "--json", "-", *[os.fspath(result) for result in results]])
@@ -73,7 +71,7 @@ def read(*results: str | os.PathLike[str]) -> Records:
 
 
 class History:
-    """What was measured before: `runs` and `series` (each with its last change) as tables."""
+    """The history: `runs` and `series` (each with its last change) as tables."""
 
     def __init__(self, words: Sequence[str], store: str | os.PathLike[str] | None) -> None:
         self._store = [] if store is None else ["--store", os.fspath(store)]
@@ -87,7 +85,7 @@ class History:
         self.series = Table.of_rows((_flat(series) for series in told["series"] if wanted is None or series["id"] in wanted))
 
     def values(self, series: int) -> Table:
-        """The values of a series (its "id") over time, oldest first."""
+        """Returns the values of a series (its "id") over time, oldest first."""
         told = run_command(["history", "--json", "-", *self._store, "--series", str(series)])
         one = told["series"][0] if "series" in told else told
         return Table.of_rows(map(_flat, one["values"]), {"time": "s", "value": one.get("unit", "")},
@@ -105,29 +103,25 @@ def _flat(nested: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 
 def history(*words: str, store: str | os.PathLike[str] | None = None) -> History:
-    """The history: of all series, or of those that fit `words` as `headroom history WORDS` has them.
-
-    store: a file or a database (default: HEADROOM_STORE, or the user's). Raises headroom.CommandFailed where there is none.
-    """
+    """Reads the history: all series, or those that match `words` as in `headroom history WORDS`. store: file or database (default:
+    HEADROOM_STORE, or the user's). Raises headroom.CommandFailed if there is none."""
     return History(words, store)
 
 
 class Trace:
-    """Traces of a profiler, the ranks of one job."""
+    """Profiler traces, the ranks of one job."""
 
     def __init__(self, files: Sequence[str | os.PathLike[str]]) -> None:
         self._files = [os.fspath(file) for file in files]
 
     @staticmethod
     def analyses() -> dict[str, str]:
-        """{name: what it tells} of what analysis() takes."""
+        """Returns {name: summary} of the analyses."""
         return {one["name"]: one["summary"] for one in run_command(["trace", "--list", "--json", "-"])}
 
     def analysis(self, name: str = "summary", **options: object) -> Analysis:
-        """Its tables. Options are those of `headroom trace NAME`, with _ for -: top=0, length=2. True is an option without a value.
-
-        Raises headroom.CommandFailed for an analysis or an option that there is not, and for files that cannot be read.
-        """
+        """Runs an analysis. Options are those of `headroom trace NAME`, with _ for -: top=0, length=2; True is an option without a value.
+        Raises headroom.CommandFailed for an unknown analysis or option, and for unreadable files."""
         words = []
         for option, value in options.items():
             flag = "--" + option.replace("_", "-")
@@ -137,7 +131,7 @@ class Trace:
 
 
 class Analysis(Mapping[str, Table]):
-    """{table: Table} of an analysis. headlines: a table of its numbers; notes: its sentences; units are in the tables."""
+    """{table: Table} of an analysis. headlines: a table of its key numbers; notes: sentences."""
 
     def __init__(self, told: Mapping[str, Any]) -> None:
         self.name = str(told["analysis"])
@@ -168,7 +162,7 @@ def _trace_table(columns: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[st
 
 
 def trace(*files: str | os.PathLike[str]) -> Trace:
-    """Traces of a profiler (Chrome JSON, plain or packed), read when an analysis is asked for."""
+    """Opens profiler traces (Chrome JSON, plain or compressed). They are read by each analysis. Raises ValueError without files."""
     if not files:
         raise ValueError("trace() was given no file")
     return Trace(files)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an experiment sees of the case that it is asked to run. The measuring is C++'s (headroom/experiment/state.h)."""
+"""The case that an experiment runs. The measuring is in C++ (headroom/experiment/state.h)."""
 from __future__ import annotations
 
 import os
@@ -16,21 +16,21 @@ _shared: dict[object, tuple[object, int]] = {}
 
 
 class Column:
-    """A number that the body measures itself in each iteration: State.column."""
+    """A number that the body measures in each iteration, see State.column."""
 
     def __init__(self, case: _door.Case, number: int) -> None:
         self._add, self._number = case.add, number
 
     def add(self, amount: float) -> None:
-        """What this iteration adds."""
+        """Adds to the value of this iteration."""
         self._add(self._number, amount)
 
 
 class State:
     """The case that an experiment is asked to run.
 
-    axes: {axis: value}, as they were declared; backend, variant ("" where the implementation is to choose), threads, cold (whether
-    inputs come from memory), seed of its random inputs; device on which the work is ("cpu").
+    axes: {axis: value}, as declared; backend; variant ("": the implementation chooses); threads; cold (inputs come from memory); seed of
+    random inputs; device ("cpu").
     """
 
     def __init__(self, case: _door.Case, readers: Mapping[str, Callable[[str], Any]] | None = None, device: str = "cpu") -> None:
@@ -45,49 +45,49 @@ class State:
         self._reported: set[str] = set()
 
     def __getitem__(self, axis: str) -> Any:
-        """The value of an axis, of the type that it was declared with. Raises KeyError, saying which there are."""
+        """Returns the value of an axis, as declared. Raises KeyError."""
         try:
             return self.axes[axis]
         except KeyError:
             raise KeyError(f"{self.experiment} has no axis {axis!r} (it has {', '.join(self.axes) or 'none'})") from None
 
     def skip(self, reason: str) -> NoReturn:
-        """Ends the case: it cannot run here, and the table says why."""
+        """Skips the case for `reason`."""
         self._case.skip(reason)
         raise AssertionError("the case has ended")
 
     def wrong_answer(self, reason: str) -> None:
-        """The answer is wrong: the case fails here, or goes on, marked, under `headroom run --keep-wrong`."""
+        """Fails the case for a wrong result; under `headroom run --keep-wrong` it goes on, marked."""
         self._case.wrong_answer(reason)
 
     def require_memory(self, bytes: int) -> None:
-        """Skips the case when so many bytes more cannot be had: of the host's memory, and of the device's where torch uses one."""
+        """Skips the case unless so many more bytes are available, on the host and on the CUDA device that torch uses."""
         self._case.require_memory(bytes)
         free = _cuda.free_memory() if self._is_on_cuda() else None
         if free is not None and bytes > free:
             self.skip(f"needs {bytes / 2**30:.1f} GiB of the device's memory, {free / 2**30:.1f} GiB are available")
 
     def rotate(self, bytes: int) -> int:
-        """How many copies of inputs of `bytes` (what one iteration touches) to make: 1 when hot, else more than the last-level
-        cache holds twice. measure() then calls its body with the index of the copy."""
+        """Returns the number of copies to make of inputs of `bytes` (touched by one iteration): 1 when hot, else enough to exceed twice the
+        last-level cache. measure() then calls its body with the index of the copy."""
         self.copies, self._rotates = self._case.rotate(int(bytes)), True
         return self.copies
 
     def last_level_cache(self, bytes: int) -> None:
-        """The size of the last-level cache that rotate() is to exceed: a device's."""
+        """Sets the size of a device's last-level cache, for rotate()."""
         self._case.last_level_cache(bytes)
 
     def work(self, bytes: float = 0, flops: float = 0, bytes_written: float = 0, dtype: str = "", exchanged: float = 0) -> None:
-        """What one iteration does: bytes read and written (bytes_written of them written), floating-point operations, the dtype
-        ("f32", "bf16", "int8") whose peak these are held against, and bytes exchanged with other ranks."""
+        """Declares the work of one iteration: bytes read and written (bytes_written of them written), FLOPs, the dtype ("f32", "bf16",
+        "int8") of their peak, and bytes exchanged with other ranks."""
         self._case.work(flops, bytes, bytes_written, dtype, exchanged)
 
     def input(self, name: str, description: str) -> None:
-        """Describes an input, for the record: state.input("w", "bf16[1024,1024] normal(0,1)")."""
+        """Describes an input for the record: state.input("w", "bf16[1024,1024] normal(0,1)")."""
         self._case.input(name, description)
 
     def note(self, name: str, text: object) -> None:
-        """Says more about the case, for the record."""
+        """Adds a fact to the record."""
         self._case.note(name, str(text))
 
     def rate(self, name: str, amount: float, unit: str) -> None:
@@ -100,24 +100,24 @@ class State:
         self._reported.add(name)
 
     def column(self, name: str, unit: str, higher_is_better: bool = False) -> Column:
-        """A number that the body measures itself in each iteration, with samples and an interval as the time has."""
+        """Declares a number that the body measures in each iteration; it has samples and an interval like the time."""
         return Column(self._case, self._case.column(name, unit, higher_is_better))
 
     def series(self, name: str, unit: str, values: Iterable[float], info: Mapping[str, str | float] | None = None) -> None:
-        """Numbers of the iterations whose names were not known before they ran: after measure(), where is_concluding."""
+        """Reports values per iteration under a name not known before the run. Call after measure(), if is_concluding."""
         self._case.series(name, unit, list(values), dict(info or {}))
 
     def verifies_samples(self) -> None:
-        """For what checks its results in every sample, outside of what is timed: wrong_answer() ends it there."""
+        """Declares that the body verifies every sample outside of the timed part; wrong_answer() ends it then."""
         self._case.verifies_samples()
 
     @property
     def is_concluding(self) -> bool:
-        """After measure(): whether the case has all its samples, and what it says now is heard."""
+        """After measure(): whether the case has all its samples, so that reports are kept."""
         return self._case.is_concluding()
 
     def shared(self, key: object, make: Callable[[], T]) -> T:
-        """An object that several cases of this process use at the same time (weights, a model), kept while any does."""
+        """Returns an object (weights, a model) shared by concurrent cases of this process; it is released after the last one."""
         held, users = _shared.get(key, (None, 0))
         made: Any = held if users else make()
         if key not in self._shares:
@@ -127,16 +127,16 @@ class State:
         return made  # type: ignore[no-any-return]
 
     def random(self, shape: Any, dtype: str = "f32", seed: int | None = None, like: str | None = None) -> Any:
-        """headroom.random by the seed of the case: the inputs that a native experiment makes by the same seed."""
+        """Like headroom.random, with the seed of the case: a native experiment with the same seed has the same inputs."""
         return _arrays.random(shape, dtype, self.seed if seed is None else seed, like)
 
     def verify(self, run: Callable[[], Any] | Any, reference: Any, rtol: float | None = None, atol: float = 0,
                sums_in: str | None = None) -> None:
-        """Holds what `run` returns (or the values that it is) against `reference`: values, or a function that returns them.
+        """Compares the result of `run` (or the values that it is) with `reference`: values, or a function that returns them.
 
-        Dicts are compared key by key, texts and sets have to be equal, and shapes the same. An error is right up to atol, or to rtol times the larger of the expected value and the root mean square of all. Without
-        rtol: 1e-5 for f32 and f64, 1e-3 for f16, 1.6e-2 for bf16. sums_in: the precision in which the implementation adds, where
-        it is known ("bf16"). A wrong answer fails the case, naming the index and both values.
+        Dicts are compared by key; texts, sets and shapes must be equal. Errors up to atol, or rtol times the larger of the expected value
+        and the root mean square of all, are accepted. Default rtol: 1e-5 for f32 and f64, 1e-3 for f16, 1.6e-2 for bf16. sums_in: the
+        accumulation dtype, if known ("bf16"). A wrong result fails the case, with the index and both values.
         """
         try:
             numbers = _values.numbers_to_compare(run() if callable(run) else run, reference() if callable(reference) else reference)
@@ -150,12 +150,13 @@ class State:
 
     def measure(self, body: Callable[..., Any], setup: Callable[..., Any] | None = None,
                 timer: timers.Timer | None = None, captured: bool = False) -> None:
-        """Gives samples of `body` until the case is released: body(), or body(copy) where it takes an argument and rotates.
+        """Samples `body` until the case is released: body(), or body(copy) if it takes an argument and the inputs rotate.
 
-        setup: runs before each call of body, and is not timed. timer: a clock of a device (headroom.timers); without it that of
-        the experiment's device. What jax returns is waited for. What calling the body costs is measured beside it.
-        captured: on "cuda", calls that put work on torch's stream and do not wait for it are captured into graphs; a sample launches
-        these, and has the time of the device without that of the host.
+        setup: runs before each call, untimed. timer: a device clock (headroom.timers); default: that of the experiment's device. Results of
+        jax are waited for. The cost of calling a body is measured too.
+        captured: on "cuda", calls that enqueue work on torch's stream without waiting are captured into graphs; a sample has the device's
+        time without the host's.
+        Raises TypeError for an unsuitable body, ValueError for an unsuitable `captured`.
         """
         _callables.require_body(body)
         takes_copy = _callables.takes_argument(body)
@@ -165,7 +166,7 @@ class State:
         self._measure(body, setup, timer, captured, takes_copy)
 
     def measure_call(self, function: Callable[..., Any], setup: Callable[..., Any] | None = None) -> None:
-        """As measure(), of a function that is called without arguments, whatever it could take."""
+        """Like measure(), for a function called without arguments."""
         _callables.require_call(function)
         if setup is not None:
             _callables.require_call(setup)
@@ -195,7 +196,7 @@ class State:
             self._say_disturbances(compiles)
 
     def measure_batches(self, batch: Callable[[int], float]) -> None:
-        """For work that has a clock of its own: batch(iterations) runs that many and returns their nanoseconds."""
+        """For work with its own clock: batch(iterations) runs that many and returns their ns."""
         self._say_where()
         self._case.measure_batches(batch)
 
@@ -238,7 +239,7 @@ class State:
         return timers.jax_synchronizer(body(0) if takes_copy else body())
 
     def _say_compiled(self) -> _compilation.Watch | None:
-        """Reports what torch.compile has compiled for this case, and watches what it compiles from now on."""
+        """Reports compilations so far; returns a watch of later ones."""
         if self._compiled.frames == 0:
             return None
         breaks = self._compiled.breaks
@@ -275,7 +276,7 @@ class State:
 
 
 def _let_go(key: object) -> None:
-    """Of what State.shared made: a case that uses it has ended. Behind this nothing here holds it, and its memory can be released."""
+    """Drops a case's use of an object of State.shared."""
     held, users = _shared[key]
     if users > 1:
         _shared[key] = (held, users - 1)
@@ -293,7 +294,7 @@ def _nothing_of(copy: int) -> object:  # pylint: disable=unused-argument
 
 def _callable(body: Callable[..., Any], wait: Callable[[object], object] | None,
               takes_copy: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """What a sample calls, and a body that does nothing, called in the same way."""
+    """Returns the function to sample, and an empty one."""
     if wait is None:
         if takes_copy:
             return body, _nothing_of
@@ -305,7 +306,7 @@ def _callable(body: Callable[..., Any], wait: Callable[[object], object] | None,
 
 
 def _same_arguments(setup: Callable[..., Any] | None, takes_copy: bool) -> Callable[..., Any] | None:
-    """`setup`, called as the body is."""
+    """Returns `setup` with the body's parameters."""
     if setup is None or _callables.takes_argument(setup) == takes_copy:
         return setup
     plain = setup
@@ -315,7 +316,7 @@ def _same_arguments(setup: Callable[..., Any] | None, takes_copy: bool) -> Calla
 
 
 def _torch_threads(threads: int) -> Callable[[], object] | None:
-    """What gives torch, where the program has it, the threads of the case before each sample; none where it has them already."""
+    """Returns a function that sets torch's threads; None without torch."""
     torch: Any = sys.modules.get("torch")
     if torch is None:
         return None

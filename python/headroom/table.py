@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of numbers and texts, which pandas, polars and pyarrow take as they are. None of them is needed."""
+"""Tables for pandas, polars and pyarrow, none of which is required."""
 from __future__ import annotations
 
 import importlib
@@ -12,16 +12,16 @@ _SHOWN = 20
 
 
 class Table:
-    """Columns of equal length; None is what is not there. units: {column: unit}, in the metadata of the columns, too. numbers: columns
-    that are float64 even where every value is None.
+    """Columns of equal length; None is null. units: {column: unit}, also in the columns' metadata. numbers: columns that are float64 even
+    without values.
 
-    `pyarrow.table(t)`, `polars.DataFrame(t)` and `pandas.DataFrame.from_arrow(t)` take it without copies (the Arrow PyCapsule
-    interface); to_pandas(), to_polars() and to_pyarrow() do that where the package is there.
+    `pyarrow.table(t)`, `polars.DataFrame(t)` and `pandas.DataFrame.from_arrow(t)` use the Arrow PyCapsule interface; to_pandas(),
+    to_polars() and to_pyarrow() require the package.
     """
 
     def __init__(self, columns: Mapping[str, Sequence[Any]], units: Mapping[str, str] | None = None,
                  metadata: Mapping[str, str] | None = None, numbers: Sequence[str] = ()) -> None:
-        """Raises ValueError where the columns have different lengths."""
+        """Raises ValueError for columns of different lengths."""
         lengths = {len(values) for values in columns.values()}
         if len(lengths) > 1:
             raise ValueError(f"a table of columns of different lengths: {sorted(lengths)}")
@@ -34,7 +34,7 @@ class Table:
     @classmethod
     def of_rows(cls, rows: Iterable[Mapping[str, Any]], units: Mapping[str, str] | None = None,
                 metadata: Mapping[str, str] | None = None, numbers: Sequence[str] = ()) -> Table:
-        """A table of rows as dicts: a column for each key, in the order in which they are met."""
+        """Makes a table of dicts, with a column per key in order of appearance."""
         listed = list(rows)
         names = dict.fromkeys(name for row in listed for name in row)
         return cls({name: [row.get(name) for row in listed] for name in names}, units, metadata, numbers)
@@ -47,19 +47,19 @@ class Table:
         return len(next(iter(self._columns.values()), []))
 
     def __getitem__(self, name: str) -> list[Any]:
-        """The values of a column. Raises KeyError, saying which there are."""
+        """Returns the values of a column. Raises KeyError."""
         try:
             return self._columns[name]
         except KeyError:
             raise KeyError(f"no column {name!r}: there are {', '.join(self._columns)}") from None
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Each row as {column: value}."""
+        """Yields each row as {column: value}."""
         for values in zip(*self._columns.values()):
             yield dict(zip(self._columns, values))
 
     def where(self, **wanted: Any) -> Table:
-        """The rows whose columns have these values."""
+        """Returns the rows whose columns have these values."""
         return Table.of_rows((row for row in self.rows() if all(row.get(name) == value for name, value in wanted.items())),
                              self.units, self.metadata, self._numbers) if self._columns else self
 
@@ -74,31 +74,31 @@ class Table:
         return _arrow.schema_of(self._of_arrow(), self.metadata)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        del requested_schema  # the types are what they are: the interface allows that
+        del requested_schema  # the interface allows ignoring it
         return _arrow.stream_of(self._of_arrow(), self.metadata)
 
     def column(self, name: str) -> ArrowColumn:
-        """A column that gives itself by the Arrow PyCapsule interface. Raises KeyError."""
+        """Returns a column with the Arrow PyCapsule interface. Raises KeyError."""
         self[name]  # pylint: disable=pointless-statement
         return ArrowColumn(self._of_arrow()[self.column_names.index(name)])
 
     def to_pyarrow(self) -> Any:
-        """pyarrow.Table. Raises ImportError where pyarrow is not installed."""
+        """Returns a pyarrow.Table. Raises ImportError without pyarrow."""
         return _needed("pyarrow").table(self)
 
     def to_polars(self) -> Any:
-        """polars.DataFrame. Raises ImportError where polars is not installed."""
+        """Returns a polars.DataFrame. Raises ImportError without polars."""
         return _needed("polars").DataFrame(self)
 
     def to_pandas(self) -> Any:
-        """pandas.DataFrame; its attrs have the units. Raises ImportError where pandas is not installed."""
+        """Returns a pandas.DataFrame with the units in its attrs. Raises ImportError without pandas."""
         frame = _needed("pandas").DataFrame(self._columns)
         frame = frame.astype(dict.fromkeys(self._numbers, "float64"))
         frame.attrs.update(units=self.units, **self.metadata)
         return frame
 
     def plot(self, x: str, y: str, by: str | None = None) -> Any:
-        """Column `y` over column `x`, a line for each value of `by`: matplotlib's Axes. Raises ImportError without matplotlib."""
+        """Plots column `y` over column `x`, a line per value of `by`. Returns matplotlib's Axes. Raises ImportError without matplotlib."""
         pyplot = _needed("matplotlib.pyplot", "matplotlib")
         _, axes = pyplot.subplots()
         groups = dict.fromkeys(self[by]) if by else {None: None}
@@ -132,7 +132,7 @@ class Table:
 
 
 class ArrowColumn:
-    """One column, by the Arrow PyCapsule interface: pyarrow.array(c), polars.Series(c)."""
+    """One column, for pyarrow.array(c) and polars.Series(c)."""
 
     def __init__(self, held: _arrow.Column) -> None:
         self._held = held

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clocks of devices: how the time of asynchronous work is taken. A timer is called with the body's calls and gives nanoseconds."""
+"""Device clocks for asynchronous work. A timer calls a function and returns its device time in ns."""
 from __future__ import annotations
 
 import importlib
@@ -40,10 +40,8 @@ def _cupy_events() -> Timer:
 
 
 def of_device(device: str) -> Timer | None:
-    """The timer of "cuda" (torch's events, or cupy's where torch is not there), "xpu" or "mps"; none for the CPU, whose clock it is.
-
-    Raises RuntimeError, saying what to install, where the device's library is not there or sees no device.
-    """
+    """Returns the timer of "cuda" (torch's events, or cupy's without torch), "xpu" or "mps"; None for the CPU. Raises RuntimeError if the
+    device or its library is missing."""
     kind = device.partition(":")[0]
     if kind == "cpu":
         return None
@@ -62,7 +60,7 @@ def of_device(device: str) -> Timer | None:
 
 
 def jax_synchronizer(result: object) -> Callable[[object], object] | None:
-    """jax.block_until_ready where `result` holds arrays of jax, whose work goes on after the call; else none."""
+    """Returns jax.block_until_ready if `result` has jax arrays, whose work is asynchronous; else None."""
     jax: Any = sys.modules.get("jax")
     if jax is None or not any(hasattr(leaf, "block_until_ready") for leaf in jax.tree_util.tree_leaves(result)):
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`time` and `compare`: functions of this process, measured by the program headroom, at a prompt and in a notebook."""
+"""`time` and `compare`: functions of this process, measured by the program headroom."""
 from __future__ import annotations
 
 import contextlib
@@ -18,16 +18,16 @@ from ._shown import markup, visible
 from .experiments import Declarations
 from .state import State
 
-_FINE = (0, 1, 3, 130)  # measured; a row failed; not told apart; interrupted: what was measured counts
+_FINE = (0, 1, 3, 130)  # measured; a row failed; inconclusive; interrupted
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was measured of one function: the median time of a call and its 95 % interval, in ns.
+    """The measurement of one function: median time of a call and its 95 % interval, in ns.
 
-    ratio: (estimate, low, high) of its time to the first one's, of the same rounds. limit_share: of what this machine can do, where
-    bytes or flops were given. failure: why there is no time. samples_ns: one for each sample, the mean of its calls. notes: what
-    disturbed it, and why sampling ended before it was precise. text: the table of `headroom run`, which a prompt shows.
+    ratio: (estimate, low, high) of its time to the first function's, in the same rounds. limit_share: share of this machine's limit, if
+    bytes or flops were given. failure: why there is no time. samples_ns: mean time of the calls of each sample. notes: disturbances, and
+    why sampling ended early. text: the table of `headroom run`.
     """
     name: str
     time_ns: float = float("nan")
@@ -57,9 +57,9 @@ class Measurement:
 
 
 class Comparison(Sequence[Measurement]):
-    """The measurements of several functions, in the order in which they were given; by index or by name.
+    """Measurements of several functions in the given order, by index or name.
 
-    text: the table of `headroom run`. records: the file that it writes, as `headroom.read` reads it.
+    text: the table of `headroom run`. records: its result file, as for `headroom.read`.
     """
 
     def __init__(self, measurements: Sequence[Measurement], text: str, records: Mapping[str, Any]) -> None:
@@ -99,7 +99,7 @@ class Comparison(Sequence[Measurement]):
                 + "".join(rows) + "</table>")
 
     def plot(self) -> Any:
-        """The times with their intervals and samples, by matplotlib: its Axes. Raises ImportError where that is not installed."""
+        """Plots times, intervals and samples. Returns matplotlib's Axes. Raises ImportError without matplotlib."""
         try:
             pyplot: Any = importlib.import_module("matplotlib.pyplot")
         except ImportError:
@@ -140,7 +140,7 @@ _STOPPED = {"interrupted": "interrupted: what had been measured is shown", "runn
 
 
 def _notes(latency: Mapping[str, Any]) -> list[str]:
-    """What the marks of the table say, in sentences."""
+    """Returns the marks of the table as sentences."""
     kinds = {note["kind"] for note in latency.get("note_values", ())}
     more = [_STOPPED[latency["stop"]]] if latency.get("stop") in _STOPPED else []
     if latency.get("stop") in ("max-time", "max-samples") and not kinds & {"time-cap", "as-many-as-asked"}:
@@ -173,7 +173,7 @@ def _measurement(name: str, records: Sequence[Mapping[str, Any]]) -> Measurement
 
 
 class _Program:
-    """A `headroom run` that asks this process for samples, with a thread that reads what it says."""
+    """A `headroom run` that samples this process; a thread reads its output."""
 
     def __init__(self, options: Sequence[str]) -> None:
         ours, theirs = socket.socketpair()
@@ -197,7 +197,7 @@ class _Program:
                 self._waker.shutdown(socket.SHUT_RDWR)
 
     def interrupt(self) -> None:
-        """Asks it to end with what it has."""
+        """Asks it to end with its results so far."""
         self.was_interrupted = True
         self._process.send_signal(signal.SIGINT)
 
@@ -206,7 +206,7 @@ class _Program:
         self._reader.join()
 
     def await_end(self) -> int:
-        """Its exit code. Ctrl-C asks it to end."""
+        """Returns the exit code. Ctrl-C asks it to end."""
         while self._reader.is_alive():
             try:
                 self._reader.join()
@@ -216,10 +216,9 @@ class _Program:
 
 
 def measure_here(declarations: Declarations, options: Sequence[str], name: str = "python") -> tuple[Mapping[str, Any], str]:
-    """Has headroom measure what is declared, on this thread: the file of records and the tables as text.
+    """Measures on this thread. Returns the file of records and the tables as text.
 
-    Without --threads among the options these are torch's, where the program has it. Ctrl-C keeps what was measured. Raises
-    CommandFailed where nothing could be measured.
+    The default of --threads is torch's setting. Ctrl-C keeps finished measurements. Raises CommandFailed if nothing could be measured.
     """
     threads = _threads.torch_threads()
     if threads is not None and "--threads" not in options:
@@ -263,17 +262,16 @@ def compare(functions: Mapping[str, Callable[..., Any]] | Sequence[Callable[...,
             setup: Callable[[], Any] | None = None, rtol: float | None = None, bytes: float = 0, flops: float = 0,
             dtype: str = "", device: str = "cpu", threads: int | None = None, precision: str | float | None = None,
             max_time: str | float | None = None, samples: int | None = None, quick: bool = False, name: str = "compare") -> Comparison:
-    """Measures functions against each other: a sample of each in every round, in a new random order, until times are precise.
+    """Measures functions against each other: each round samples all in a new random order, until the times are precise.
 
-    functions: {name: function} or functions, each called with `args`; the first is what the others are compared with. setup runs
-    before each call and is not timed. rtol: results are held against the first one's, and a wrong one fails. bytes, flops, dtype:
-    what a call does, for the share of this machine's limit. threads: of torch during the call, and of the limits (default: as
-    torch is set, without torch all CPUs); precision: goal for the half-width of the 95 % interval, "1%" or 0.01; max_time: "5s" or
-    5 (seconds), of sampling and, from 5 s on, of the whole call with setup, verification and compilation: what it does not reach
-    fails with that reason; samples: exactly so many; quick: a first look, in fewer samples. In place of
-    torch.utils.benchmark.Timer, triton.testing.do_bench and %timeit. Functions run on this thread, with what it has set. Ctrl-C
-    keeps what was measured. Raises ValueError for no functions or two of one name, TypeError for functions of which a call would
-    do nothing or lacks an argument, headroom.CommandFailed where nothing can be measured.
+    functions: {name: function} or functions, called with `args`; the first is the baseline. setup: runs before each call, untimed. rtol:
+    verifies results against the first function's; a wrong one fails. bytes, flops, dtype: work of a call, for the share of this machine's
+    limit. threads: of torch and the limits (default: torch's setting, without torch all CPUs). precision: goal for the half-width of the 95
+    % interval, "1%" or 0.01. max_time: "5s" or seconds, of sampling and, from 5 s on, of the whole call; functions not reached fail.
+    samples: exactly so many. quick: fewer samples.
+    Replaces torch.utils.benchmark.Timer, triton.testing.do_bench and %timeit. Functions run on this thread with its settings. Ctrl-C keeps
+    what was measured. Raises ValueError without functions or for equal names, TypeError for functions whose call would do nothing or lacks
+    an argument, headroom.CommandFailed if nothing can be measured.
     """
     named = dict(functions) if isinstance(functions, Mapping) else {}
     if not isinstance(functions, Mapping):
@@ -310,7 +308,7 @@ def compare(functions: Mapping[str, Callable[..., Any]] | Sequence[Callable[...,
 
 
 def time(function: Callable[..., Any], *args: Any, name: str | None = None, **options: Any) -> Measurement:
-    """Measures calls of `function(*args)`: the median time, with its interval. Options as those of compare()."""
+    """Measures calls of `function(*args)`: the median time with its interval. Options as for compare()."""
     called = str(name or getattr(function, "__name__", "function"))
     compared = compare({called: function}, *args, name=called, **options)
     measured: Measurement = replace(compared[0], text=compared.text)
