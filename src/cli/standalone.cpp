@@ -6,12 +6,11 @@
 #include "headroom/runner/runner_main.h"
 
 int main(int argc, char** argv) {
-  using namespace headroom::cli;
-  return exit_code_of([&] {
-    return static_cast<ExitCode>(headroom::runner_main(argc, argv, [](const auto& self, const auto& arguments) {
-      Arguments all{"--runner", self.string()};
-      all.insert(all.end(), arguments.begin(), arguments.end());
-      return static_cast<int>(run(all));
-    }));
-  });
+  using namespace headroom;
+  const auto from_shell = [](const auto& self, const auto& arguments) {
+    cli::Arguments all{"--runner", self.string()};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return static_cast<int>(cli::run(all));
+  };
+  return cli::exit_code_of([&] { return static_cast<ExitCode>(runner_main(argc, argv, from_shell)); });
 }
