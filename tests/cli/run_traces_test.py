@@ -116,7 +116,7 @@ class RunTracesTest(CommandLineTest):
         self.assertLessEqual({"utilization", "kernels", "launch", "summary"}, set(names))
         for name in names:
             asked = headroom("trace", name, "--no-store", file)
-            self.assertIn("5 records were dropped while this was recorded", asked.stderr + asked.stdout, name)
+            self.assertIn("5 records were dropped during recording", asked.stderr + asked.stdout, name)
         pair = headroom("trace", "utilization", "--pytorch-compat", "--length", "1e-4", "--no-store", file)
         self.assertIn("5 records were dropped", pair.stderr)
         self.assertIn("5 records were dropped", headroom("trace", "summary", "--json", "-", "--no-store", file).stdout)

@@ -109,7 +109,7 @@ class FindingsTest(CommandLineTest):
                     overlap = sum(said.values()) - together
                     if count == 2 and overlap > 0.2 * max(said.values()):
                         text = headroom("trace", "findings", self.folder / "several.json", "--no-store").stdout
-                        self.assertIn("1 and 2 overlap: together ", text)
+                        self.assertIn("1 and 2 overlap: ", text)
 
 
 if __name__ == "__main__":

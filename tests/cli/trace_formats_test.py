@@ -62,7 +62,7 @@ class Formats(CommandLineTest):
             result = trace("memory", path)
             self.assert_exit(result, 0)
             self.assertIn("of the 16 MiB at the peak 14 MiB (87.5 %): train.py(12): forward", result.stdout)
-            self.assertIn("10 MiB of 24 MiB reserved are free beside blocks in use", result.stdout)
+            self.assertIn("10 MiB of 24 MiB reserved are free in partly used segments", result.stdout)
             leaks = tables_of(trace("memory", path, "--json", "-"))["leaks"]
             self.assertEqual([(row["line"], row["bytes"]) for row in leaks if row["device"] == "0"],
                              [("train.py(20): loss", 4 << 20), ("model.py(3): __init__", 2 << 20)])
@@ -86,7 +86,7 @@ class Formats(CommandLineTest):
     def test_what_is_none_says_what_it_looks_like(self):
         report = self.folder / "run.nsys-rep"
         report.write_bytes(b"\1\2\3 a report")
-        self.assert_refused(trace("summary", report), "report of Nsight Systems",
+        self.assert_refused(trace("summary", report), "Nsight Systems report",
                             f"nsys export --type sqlite {report}")
         image = self.folder / "plot.json"
         image.write_bytes(b"\x89PNG\r\n\x1a\n")

@@ -57,13 +57,13 @@ class JobPath(CommandLineTest):
         result = trace("critical-path", *files)
         self.assert_exit(result, 0)
         self.assertNotEqual(late, 0)
-        self.assertRegex(result.stdout, rf"^the job's critical path takes 12.5 ms and ends on rank 0; .* lies on rank {late}, ")
+        self.assertRegex(result.stdout, rf"^the job's critical path takes 12.5 ms and ends on rank 0; .* is on rank {late}, ")
         self.assertNotIn("path_stretches", result.stdout)
 
     def test_what_the_late_rank_does_is_named(self):
         # A host that runs ahead of a full device launches early: the slow kernels are the path, not their launches.
-        for case, answer in (("k1", r"lies on rank 1, 5\.00 ms of it gpu compute"),
-                             ("j2b_one_clock", r"rank 0, where all of it lies: 2\.00 ms of it gpu compute")):
+        for case, answer in (("k1", r"is on rank 1, 5\.00 ms of that gpu compute"),
+                             ("j2b_one_clock", r"rank 0, entirely on that rank: 2\.00 ms of that gpu compute")):
             with self.subTest(case=case):
                 result = trace("critical-path", SHARED.parent / "cases" / "trace" / case)
                 self.assert_exit(result, 0)
@@ -77,7 +77,7 @@ class WithoutCollectives(CommandLineTest):
         result = trace("critical-path", self.folder, "--json", "-")
         self.assert_exit(result, 0)
         self.assertEqual(list(tables_of(result)), ["ranks", "spread"])
-        self.assertIn("no collective is found in the traces of several ranks", result.stdout)
+        self.assertIn("no collective appears in the traces of several ranks", result.stdout)
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ namespace headroom::trace {
 namespace {
 
 constexpr const char* kOneRank =
-    "one rank: the time of a kernel includes its wait for the other ranks, so that the bandwidths are at "
-    "least what is said; give the traces of all ranks to see who waits for whom";
+    "one rank: kernel times include the wait for other ranks, so the bandwidths are lower bounds; give the "
+    "traces of all ranks to see who waits for whom";
 
 AnalysisResult analyze_collectives(const TraceIndex& index, const AnalysisOptions& options) {
   AnalysisResult result;
@@ -46,31 +46,28 @@ AnalysisResult analyze_collectives(const TraceIndex& index, const AnalysisOption
   if (std::ranges::any_of(calls,
                           [](const CollectiveCall& call) { return call.group.starts_with("stream "); }))
     result.notes.emplace_back(
-        "the file does not say the process groups of all kernels: their streams stand in for them");
+        "the file does not name the process groups of all kernels: streams are used instead");
   return result;
 }
 
 void add_notes(const CollectiveMatches& matches, std::span<const double> offsets, std::size_t unmatched_shown,
                std::vector<std::string>& notes) {
   notes.emplace_back(
-      "starts are compared by the clocks of the ranks, and those of different hosts may be apart by more "
-      "than the "
-      "skew: 'aligned' takes away how far each rank's collectives end, in the median, from those of the "
-      "others");
+      "starts are compared by the clocks of the ranks, which may differ by more than the skew between hosts: "
+      "'aligned' subtracts each rank's median offset at the ends of collectives");
   if (!offsets.empty()) {
     const auto [least, most] = std::ranges::minmax(offsets);
-    if (most - least > 0) notes.push_back("the clocks are apart by " + format_time_ns(most - least));
+    if (most - least > 0) notes.push_back("the clocks differ by up to " + format_time_ns(most - least));
   }
   for (const std::string& group : matches.groups_by_time)
     notes.push_back(
-        fmt::format("group {}: the traces do not hold the same collectives, so that the index in the group "
-                    "pairs wrong ones: paired by time, which needs clocks that agree",
+        fmt::format("group {}: the traces hold different collectives, so they are paired by time instead of "
+                    "by index, which needs clocks that agree",
                     group));
   if (!matches.unmatched.empty())
     notes.push_back(fmt::format(
-        "{} communication kernels are matched with no other rank's{}", matches.unmatched.size(),
-        unmatched_shown < matches.unmatched.size() ? fmt::format("; {} of them are listed", unmatched_shown)
-                                                   : ""));
+        "{} communication kernels have no match on other ranks{}", matches.unmatched.size(),
+        unmatched_shown < matches.unmatched.size() ? fmt::format("; {} are listed", unmatched_shown) : ""));
 }
 
 AnalysisResult combine_collectives(std::span<const RankResult> ranks, const AnalysisOptions& options) {
@@ -131,18 +128,18 @@ AnalysisResult analyze_stragglers(const TraceIndex& index, const AnalysisOptions
   result.headlines.push_back({"long_communication_kernels", Kind::kCount, true,
                               static_cast<double>(result.tables.front().rows.size()), ""});
   keep_top(result.tables.front(), options.top);
-  result.notes.emplace_back("one rank has nobody to be compared with: give the traces of all ranks");
+  result.notes.emplace_back("cannot look for a straggler in one rank: give the traces of all ranks");
   return result;
 }
 
 DataTable cost_table(const JobCollectives& job, std::span<const RankResult> ranks) {
   DataTable table{"ranks",
-                  "ranks by how long the others wait for them in an iteration",
+                  "ranks by how long the others wait for them per iteration",
                   {{"rank", "rank", Kind::kCount},
                    {"file", "file", Kind::kText},
-                   {"imposed_ns", "others wait for it", Kind::kTimeNs},
+                   {"imposed_ns", "others wait", Kind::kTimeNs},
                    {"waited_ns", "waits for others", Kind::kTimeNs},
-                   {"last", "last to come", Kind::kCount}},
+                   {"last", "times last", Kind::kCount}},
                   {}};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     table.rows.push_back({ranks[i].rank, ranks[i].source, job.lateness.cost_ns[i] / job.steps,
@@ -162,17 +159,17 @@ void add_verdict(const JobCollectives& job, std::span<const RankResult> ranks, A
                       {"straggler_cost_share", Kind::kShare, true, cost_ns / job.step_ns, ""}};
   if (cost_ns < kLeastStraggler * job.step_ns) {
     result.answer.push_back(
-        fmt::format("no rank is late: without the latest, an iteration of {} would be {} shorter",
+        fmt::format("no straggler: without the latest rank, an iteration of {} would be only {} shorter",
                     format_time_ns(job.step_ns), format_time_ns(cost_ns)));
   } else {
     result.answer.push_back(fmt::format(
-        "the others wait {} of an iteration of {} ({}) for rank {}, which comes last to {} of {} collectives",
+        "the other ranks wait {} of each {} iteration ({}) for rank {}, last to reach {} of {} collectives",
         format_time_ns(cost_ns), format_time_ns(job.step_ns), format_percent(cost_ns / job.step_ns),
         ranks[rank].rank, late.last[rank], late.collectives[rank]));
   }
   result.notes.emplace_back(
-      "a rank counts by how much sooner the last collective would end had its own work between collectives "
-      "taken no longer than that of the ranks it meets; clocks are aligned by the ends of collectives");
+      "cost of a rank: how much sooner the last collective would end if its own work took no longer than "
+      "that of the ranks it meets; clocks are aligned at the ends of collectives");
 }
 
 AnalysisResult combine_stragglers(std::span<const RankResult> ranks, const AnalysisOptions& options) {
@@ -190,16 +187,16 @@ AnalysisResult combine_stragglers(std::span<const RankResult> ranks, const Analy
     result.notes.push_back(std::move(note));
   if (!job.matches.matched.empty() && job.step_ns > 0) add_verdict(job, ranks, result);
   if (search.candidates.empty()) {
-    result.notes.push_back(fmt::format(
-        "no communication kernel takes {} of an iteration on two ranks: Holistic Trace Analysis' rule "
-        "has nothing to go by",
-        format_percent(min_share_of(options))));
+    result.notes.push_back(
+        fmt::format("no communication kernel takes {} of an iteration on two ranks: Holistic Trace Analysis' "
+                    "rule does not apply",
+                    format_percent(min_share_of(options))));
   }
   return result;
 }
 
 constexpr AnalysisOption kStragglerOptions[] = {
-    {"min-share", "SHARE", "1%", "leave out communication kernels that take less of the mean iteration"}};
+    {"min-share", "SHARE", "1%", "leave out communication kernels below this share of the mean iteration"}};
 
 }  // namespace
 
@@ -207,7 +204,7 @@ namespace analysis {
 
 extern const Analysis collectives{
     "collectives",
-    "communication kernels by process group: size, bandwidth, and across ranks who waits for whom",
+    "show communication kernels by process group: size, bandwidth, waits between ranks",
     Needs::kLaunches | Needs::kOps | Needs::kOpArguments | Needs::kGpuArguments,
     analyze_collectives,
     {},
@@ -221,7 +218,7 @@ extern const Analysis collectives{
 namespace analysis {
 
 extern const Analysis stragglers{"stragglers",
-                                 "which rank the others wait for in their collectives",
+                                 "find the rank that the others wait for in collectives",
                                  Needs::kLaunches | Needs::kGpuArguments,
                                  analyze_stragglers,
                                  kStragglerOptions,

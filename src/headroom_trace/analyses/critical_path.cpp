@@ -200,9 +200,8 @@ Window window_of(const TraceIndex& index, const AnalysisOptions& options, std::v
     if (!asked.empty())
       throw Error(fmt::format("--step {}: the trace has no steps; leave --step out, or {}", asked,
                               advice(Advice::kMarkSteps, trace.writer)));
-    notes.push_back(
-        fmt::format("no steps in the file: the path is that of the devices' work with its launches; {}",
-                    advice(Advice::kMarkSteps, trace.writer)));
+    notes.push_back(fmt::format("no steps in the file: the path covers all GPU work and its launches; {}",
+                                advice(Advice::kMarkSteps, trace.writer)));
     return {"the device work", index.window()};
   }
   std::size_t chosen = all.size() / 2;
@@ -214,7 +213,7 @@ Window window_of(const TraceIndex& index, const AnalysisOptions& options, std::v
       throw Error(fmt::format("--step {}: the trace has the steps {}", asked, numbers_of(all)));
     chosen = static_cast<std::size_t>(found - all.begin());
   } else if (all.size() > 1) {
-    notes.push_back(fmt::format("{}, the middle one of {} steps; --step takes another, or 'all'",
+    notes.push_back(fmt::format("{}, the middle one of {} steps; choose another with --step N, or 'all'",
                                 all[chosen].name, all.size()));
   }
   return {all[chosen].name, {all[chosen].start_ns, all[chosen].end_ns}};
@@ -241,7 +240,7 @@ std::int64_t length_of(std::span<const PathLink> path) {
 
 DataTable class_table(const ClassSums& sums, std::int64_t path_ns) {
   DataTable table{"classes",
-                  "the critical path by what its time goes to",
+                  "the critical path by class",
                   {{"class", "class", Kind::kText},
                    {"time_ns", "time", Kind::kTimeNs},
                    {"share", "of path", Kind::kShare},
@@ -313,7 +312,7 @@ DataTable path_table(const Window& window, std::span<const PathLink> path) {
   return {"path",
           "the critical path",
           {{"window", "window", Kind::kText},
-           {"window_ns", "its time", Kind::kTimeNs},
+           {"window_ns", "window time", Kind::kTimeNs},
            {"path_ns", "path", Kind::kTimeNs},
            {"links", "links", Kind::kCount}},
           {{window.text, window.span.end - window.span.start, length_of(path), std::ssize(path)}}};
@@ -324,19 +323,18 @@ void add_notes(const TraceIndex& index, const ClassSums& sums, std::int64_t path
   const SyncWaits& syncs = index.syncs();
   if (syncs.is_inferred) {
     notes.push_back(
-        fmt::format("no synchronisations are in the file: who waited for the device is taken from the names "
-                    "of the calls ({})",
+        fmt::format("no synchronisations in the file: waits for the GPU are inferred from call names ({})",
                     advice(Advice::kRecordSyncs, index.trace().writer)));
   }
   if (!syncs.unmatched.empty())
-    notes.push_back(fmt::format("{} of {} synchronisations name a call or a record that is not in the file",
-                                syncs.unmatched.size(), index.trace().syncs.size()));
+    notes.push_back(
+        fmt::format("{} of {} synchronisations refer to a call or event record that is not in the file",
+                    syncs.unmatched.size(), index.trace().syncs.size()));
   const std::int64_t unknown = sums[static_cast<std::size_t>(path_class(HostDoing::kNotRecorded))].time_ns;
   if (unknown > path_ns / 10)
-    notes.push_back(
-        fmt::format("{:.0f} % of the path is not recorded: Python outside operators, or work whose "
-                    "launch is not in the file",
-                    100.0 * static_cast<double>(unknown) / static_cast<double>(path_ns)));
+    notes.push_back(fmt::format(
+        "{:.0f} % of the path is not recorded: Python outside operators, or work without a recorded launch",
+        100.0 * static_cast<double>(unknown) / static_cast<double>(path_ns)));
 }
 
 /// Keeps the path only if collectives may join it to other ranks'.
@@ -356,7 +354,7 @@ AnalysisResult analyze_critical_path(const TraceIndex& index, const AnalysisOpti
   const std::vector<PathLink> path = critical_path(index, window.span);
   const std::int64_t path_ns = length_of(path);
   const ClassSums sums = sums_of(path);
-  if (path.empty()) result.notes.emplace_back("no time lies in it: there is no path");
+  if (path.empty()) result.notes.emplace_back("no critical path: the window is empty");
   add_notes(index, sums, path_ns, result.notes);
   result.tables = {path_table(window, path), class_table(sums, path_ns), name_table(trace, path),
                    link_table(trace, path, options.top)};
@@ -387,12 +385,12 @@ void add_job_notes(std::span<const RankResult> ranks, const CollectiveMatches& m
       std::ranges::find_if(ranks, [&](const RankResult& rank) { return path_of(rank).window != window; });
   if (other != ranks.end())
     result.notes.push_back(fmt::format(
-        "the windows of the ranks differ ({} of rank {}, {} of rank {}): give --step for one of all", window,
-        ranks.front().rank, path_of(*other).window, other->rank));
+        "the windows of the ranks differ ({} of rank {}, {} of rank {}): choose one for all with --step",
+        window, ranks.front().rank, path_of(*other).window, other->rank));
   for (const std::string& group : matches.groups_by_time)
     result.notes.push_back(
-        fmt::format("group {}: the traces do not hold the same collectives, so that they are paired by time, "
-                    "which needs clocks that agree",
+        fmt::format("group {}: the traces hold different collectives, so they are paired by time, which "
+                    "needs clocks that agree",
                     group));
 }
 
@@ -404,7 +402,7 @@ AnalysisResult combine(std::span<const RankResult> ranks, const AnalysisOptions&
   const CollectiveMatches matches = match_collectives(calls);
   if (matches.matched.empty()) {
     result.notes.emplace_back(
-        "no collective is found in the traces of several ranks: nothing tells how they wait for each other");
+        "no collective appears in the traces of several ranks: waits between ranks are unknown");
     return result;
   }
   const std::vector<JobStretch> path =
@@ -414,7 +412,7 @@ AnalysisResult combine(std::span<const RankResult> ranks, const AnalysisOptions&
   result.answer.push_back(job_path_answer(path, ranks));
   DataTable stretches = job_path_table(path, ranks, options.top);
   if (stretches.rows.size() < path.size())
-    result.notes.push_back(fmt::format("the job's path has {} stretches, the longest {} of which are shown",
+    result.notes.push_back(fmt::format("the job's path has {} stretches; the longest {} are shown",
                                        path.size(), stretches.rows.size()));
   result.tables.insert(result.tables.begin(), {std::move(stretches), job_class_table(path, ranks)});
   keep_top(result.tables[1], options.top);
@@ -424,10 +422,10 @@ AnalysisResult combine(std::span<const RankResult> ranks, const AnalysisOptions&
 }
 
 constexpr AnalysisOption kPathOptions[] = {
-    {"step", "N", "the middle one", "the step with that number, or 'all' for the whole trace"},
+    {"step", "N", "the middle one", "analyse step N, or 'all' for the whole trace"},
     {"annotation", "TEXT", "",
-     "in place of a step: an annotation whose name contains TEXT; --step then counts these from 0"},
-    {"overlay", "FILE", "", "write a trace for ui.perfetto.dev with the path marked"}};
+     "analyse an annotation whose name contains TEXT; --step then counts these from 0"},
+    {"overlay", "FILE", "", "write a trace with the path marked to FILE, for ui.perfetto.dev"}};
 
 }  // namespace
 
@@ -435,7 +433,7 @@ namespace analysis {
 
 extern const Analysis critical_path{
     "critical-path",
-    "the chain of host and device work that set the time of a step",
+    "show the chain of CPU and GPU work that sets the time of a step",
     Needs::kLaunches | Needs::kOps | Needs::kSyncs | Needs::kGpuArguments | Needs::kPython,
     analyze_critical_path,
     kPathOptions,

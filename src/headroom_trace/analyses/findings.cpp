@@ -26,7 +26,7 @@ DataTable trace_table(const TraceIndex& index) {
           "the trace",
           {{"json_bytes", "JSON", Kind::kBytes},
            {"events", "events", Kind::kCount},
-           {"gpu_events", "of devices", Kind::kCount},
+           {"gpu_events", "GPU events", Kind::kCount},
            {"devices", "devices", Kind::kCount},
            {"steps", "steps", Kind::kCount},
            {"rank", "rank", Kind::kCount},
@@ -81,7 +81,7 @@ DataTable communication_table(std::span<const DeviceTimes> devices) {
                   "communication",
                   {{"device", "device", Kind::kText},
                    {"communication_ns", "communication", Kind::kTimeNs},
-                   {"overlapped_ns", "behind computing", Kind::kTimeNs},
+                   {"overlapped_ns", "overlapped", Kind::kTimeNs},
                    {"overlap", "overlap", Kind::kShare}},
                   {}};
   for (const DeviceTimes& times : devices) {
@@ -158,16 +158,15 @@ AnalysisResult analyze_summary(const TraceIndex& index, const AnalysisOptions& o
   }
   result.headlines = headlines(total(devices), matmul_ns);
   result.notes.emplace_back(
-      "matmul+conv is by kernel name here; `headroom trace utilization` asks the launching op");
+      "matmul+conv counts kernels by name here; `headroom trace utilization` counts by launching op");
   if (trace.json_bytes > kLargeTrace && !has_host(trace)) {
     const Span window = index.window();
     const double steps = std::max<double>(1, static_cast<double>(index.steps().measured().size()));
     result.standing.push_back(
         step_line(step_shares(index, static_cast<double>(window.end - window.start) / steps, false)));
     result.answer.emplace_back(
-        "what to fix first: `headroom trace findings`, which reads what the host did, too, and of a file as "
-        "large as this "
-        "needs memory for it");
+        "to see what to fix first, run `headroom trace findings`: it also reads CPU events, for which a file "
+        "this large needs much memory");
     return result;
   }
   add_summary(index, add_findings(index, kMostFindings, result), result);
@@ -192,7 +191,7 @@ constexpr Needs kSearchNeeds = kFindingNeeds | Needs::kOpIds | Needs::kPython | 
 
 constexpr AnalysisOption kFindingOptions[] = {
     {"without", "NAME", "",
-     "also say what a step would take if nothing of that name took any time (* fits anything)"}};
+     "estimate the step time without anything called NAME (* matches any characters)"}};
 
 AnalysisResult analyze_findings(const TraceIndex& index, const AnalysisOptions& options) {
   const Trace& trace = index.trace();
@@ -218,7 +217,7 @@ AnalysisResult combine_job_findings(std::span<const RankResult> ranks, const Ana
 namespace analysis {
 
 extern const Analysis summary{
-    "summary",    "what to fix first, utilization, where the time goes, top kernels",
+    "summary",    "show what to fix first, utilization, where the time goes, top kernels",
     kSearchNeeds, analyze_summary,
     {},           combine_summary,
     nullptr,      Needs::kGpuWork};
@@ -228,7 +227,7 @@ extern const Analysis summary{
 namespace analysis {
 
 extern const Analysis findings{
-    "findings",      "what to fix first: each cause of lost time with what a step would gain without it",
+    "findings",      "rank the causes of lost time by the time per step that each costs",
     kSearchNeeds,    analyze_findings,
     kFindingOptions, combine_job_findings};
 

@@ -115,7 +115,7 @@ std::vector<StepCulprit> culprits_of(const Trace& trace, const HostOrder& host,
 
 constexpr AnalysisOption kIdleOptions[] = {
     {"threshold", "TIME", "30us",
-     "a gap below it, launched in time, is kernel wait; from it on it is other"}};
+     "classify a shorter gap before work launched in time as kernel wait, a longer one as other"}};
 
 struct CausedGap : IdleGap {
   HtaIdleCause cause = HtaIdleCause::kOther;
@@ -163,7 +163,7 @@ DataTable work_table(const std::vector<IdleWork>& works, bool by_stream) {
   DataTable table;
   table.key = by_stream ? "streams" : "devices";
   table.title = by_stream ? "idle time of each stream, between its first and last work"
-                          : "idle time of each device, when none of its streams works";
+                          : "idle time of each device (no stream working)";
   table.columns = {{"device", "device", Kind::kText}};
   if (by_stream) table.columns.push_back({"stream", "stream", Kind::kCount});
   for (const Column& column : std::vector<Column>{{"work", "work", Kind::kCount},
@@ -342,10 +342,9 @@ void sum_up(const Trace& trace, const std::vector<IdleWork>& devices,
   add_headlines(result, "", span_ns, all);
   const auto unknown = std::ranges::count(launch, kNone);
   if (unknown > 0)
-    result.notes.push_back(fmt::format(
-        "the launches of {} of {} pieces of GPU work are not in the file: a gap before one of them is never "
-        "called a host wait",
-        unknown, trace.gpu.size()));
+    result.notes.push_back(
+        fmt::format("{} of {} GPU events have no recorded launch: a gap before one never counts as host wait",
+                    unknown, trace.gpu.size()));
 }
 
 double idle_share_of(const AnalysisResult& result) {
@@ -362,7 +361,7 @@ DataTable step_culprit_table(const TraceIndex& index, std::span<const Step> step
   constexpr std::size_t kMostOfAStep = 3;
   DataTable table{
       "step_culprits",
-      "what the host did in each step while the devices had nothing to do",
+      "CPU activity while the GPU was idle, by step",
       {{"step", "step", Kind::kText}, {"doing", "host", Kind::kText}, {"what", "what", Kind::kText}},
       {}};
   add_time_columns(table);
@@ -395,7 +394,7 @@ DataTable step_culprit_table(const TraceIndex& index, std::span<const Step> step
 DataTable culprit_table(const TraceIndex& index, std::size_t top) {
   const Trace& trace = index.trace();
   DataTable table{"culprits",
-                  "what the host did while the devices had nothing to do",
+                  "CPU activity while the GPU was idle",
                   {{"depth", "depth", Kind::kCount}, {"what", "what", Kind::kText}},
                   {}};
   add_time_columns(table);
@@ -438,11 +437,11 @@ AnalysisResult analyze_idle(const TraceIndex& index, const AnalysisOptions& opti
                    gaps_table(trace, streams, true, launch, op, options.top)};
   sum_up(trace, devices, launch, result);
   if (const DataTable& culprits = result.tables.front(); !culprits.rows.empty()) {
-    result.answer.push_back(fmt::format(
-        "the devices have nothing to do for {} of the time, {} of that while the host is at: {}",
-        format_percent(idle_share_of(result)), format_percent(std::get<double>(culprits.rows.front()[3])),
-        std::get<std::string>(culprits.rows.front()[1])));
-    result.answer.emplace_back("what that costs a step, and what to do: `headroom trace findings`");
+    result.answer.push_back(fmt::format("GPU idle {0} of the time; top cause: {2} ({1} of the idle time)",
+                                        format_percent(idle_share_of(result)),
+                                        format_percent(std::get<double>(culprits.rows.front()[3])),
+                                        std::get<std::string>(culprits.rows.front()[1])));
+    result.answer.emplace_back("cost per step and fix: `headroom trace findings`");
   }
   return result;
 }
@@ -486,9 +485,8 @@ std::vector<Step> steps_or_all(const TraceIndex& index, std::vector<std::string>
   const StepSet& set = index.steps();
   if (std::string text = step_note(set); !text.empty()) notes.push_back(std::move(text));
   if (!set.steps.empty()) return set.steps;
-  notes.emplace_back(index.trace().gpu.empty()
-                         ? "no steps in the file: all of it is shown as one step"
-                         : "no steps in the file: the time of the devices is shown as one step");
+  notes.emplace_back(index.trace().gpu.empty() ? "no steps in the file: the whole trace is shown as one step"
+                                               : "no steps in the file: the GPU time is shown as one step");
   return {{-1, "all", index.window().start, index.window().end}};
 }
 
@@ -581,8 +579,7 @@ AnalysisResult analyze_steps(const TraceIndex& index, const AnalysisOptions& opt
   if (set.steps.empty()) {
     result.answer = {fmt::format("no steps in the file: {} in all", format_time_ns(walls.front()))};
     if (!trace.gpu.empty() && !utilizations.empty())
-      result.answer.front() +=
-          fmt::format(", in which the devices work {} of the time", format_percent(utilizations.front()));
+      result.answer.front() += fmt::format(", GPU busy {} of the time", format_percent(utilizations.front()));
   }
   if (const std::size_t left_out = keep_top(table, options.top); left_out > 0)
     result.notes.push_back(fmt::format("{} more steps: --top 0 shows all", left_out));
@@ -607,7 +604,7 @@ AnalysisResult combine_by_rank(std::span<const RankResult> ranks, const Analysis
 namespace analysis {
 
 extern const Analysis idle{"idle",
-                           "times in which streams and devices do nothing, and why",
+                           "show when streams and devices are idle, and why",
                            Needs::kLaunches | Needs::kOps | Needs::kPython,
                            analyze_idle,
                            kIdleOptions,
@@ -620,16 +617,16 @@ extern const Analysis idle{"idle",
 
 namespace analysis {
 
-extern const Analysis steps{"steps",
-                            "each step of the profiler: wall time, utilization, what it was spent on, why "
-                            "the devices had nothing to do",
-                            Needs::kLaunches | Needs::kOps | Needs::kPython,
-                            analyze_steps,
-                            {},
-                            combine_by_rank,
-                            nullptr,
-                            {},
-                            true};
+extern const Analysis steps{
+    "steps",
+    "show each profiler step: wall time, utilization, breakdown, causes of GPU idle time",
+    Needs::kLaunches | Needs::kOps | Needs::kPython,
+    analyze_steps,
+    {},
+    combine_by_rank,
+    nullptr,
+    {},
+    true};
 
 }  // namespace analysis
 

@@ -196,7 +196,7 @@ DataTable category_table(const Trace& trace, const std::vector<KernelCategory>& 
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) { return durations[i].total_ns(); });
   DataTable table{"categories",
-                  "by what they compute",
+                  "by kind of computation",
                   {{"category", "category", Kind::kText},
                    {"count", "count", Kind::kCount},
                    {"total_ns", "total", Kind::kTimeNs},
@@ -215,7 +215,7 @@ DataTable category_table(const Trace& trace, const std::vector<KernelCategory>& 
 DataTable sequence_table(const Trace& trace, const std::vector<KernelCategory>& categories, std::int64_t sum,
                          std::size_t top) {
   DataTable table{"sequences",
-                  "kernels that follow one another, which a fusion would take",
+                  "kernel sequences that could be fused",
                   {{"kernels", "kernels", Kind::kText},
                    {"length", "length", Kind::kCount},
                    {"count", "count", Kind::kCount},
@@ -239,7 +239,7 @@ DataTable combination_table(const Breakdown& sum) {
       "",       "compute",          "communication",          "compute + communication",
       "memory", "compute + memory", "communication + memory", "compute + communication + memory"};
   DataTable table{"combinations",
-                  "the busy time by what ran at once",
+                  "busy time by kinds of work that ran at once",
                   {{"types", "types", Kind::kText},
                    {"time_ns", "time", Kind::kTimeNs},
                    {"share_of_busy", "of busy", Kind::kShare}},
@@ -288,20 +288,19 @@ Needs needs_with(const AnalysisOptions& options) {
 }
 
 constexpr AnalysisOption kKernelOptions[] = {
-    {"by", "WHAT", "name", "name, type, shape (grid and block), or op (the operator that launched it)"}};
+    {"by", "WHAT", "name", "group by name, type, shape (grid and block) or op (the launching operator)"}};
 
 }  // namespace
 
 namespace analysis {
 
-extern const Analysis kernels{
-    "kernels",
-    "the work of the devices by name, type, shape or launching op, and what a fusion would take",
-    Needs::kLaunches | Needs::kOps,
-    analyze_kernels,
-    kKernelOptions,
-    nullptr,
-    needs_with};
+extern const Analysis kernels{"kernels",
+                              "show GPU work by name, type, shape or launching op, and sequences to fuse",
+                              Needs::kLaunches | Needs::kOps,
+                              analyze_kernels,
+                              kKernelOptions,
+                              nullptr,
+                              needs_with};
 
 }  // namespace analysis
 }  // namespace headroom::trace

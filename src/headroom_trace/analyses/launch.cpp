@@ -35,9 +35,9 @@ void add_spread(DataTable& table, LaunchKind kind, const char* quantity,
 constexpr std::int64_t kDefaultCallCutoffNs = 50'000, kDefaultDelayCutoffNs = 100'000;
 
 constexpr AnalysisOption kLaunchOptions[] = {
-    {"call-cutoff", "TIME", "50us", "a call that takes longer is an outlier"},
-    {"delay-cutoff", "TIME", "100us", "work that starts later after its call is delayed"},
-    {"each", "", "", "a table with a row for each piece of GPU work that has a launch"}};
+    {"call-cutoff", "TIME", "50us", "count longer calls as outliers"},
+    {"delay-cutoff", "TIME", "100us", "count work that starts later after its call as delayed"},
+    {"each", "", "", "add a table with a row for each GPU event with a launch"}};
 
 void sum_up(const Launches& launches, AnalysisResult& result) {
   std::vector<std::int64_t> delays, call_times;
@@ -63,25 +63,24 @@ void sum_up(const Launches& launches, AnalysisResult& result) {
     result.headlines.push_back({"short_kernel_share", Kind::kShare, true, share, ""});
     if (share > 0.5)
       result.notes.push_back(fmt::format(
-          "{} of the kernels are shorter than the call that launches them: the CPU cannot keep the device "
-          "busy with them; {}",
+          "{} of the kernels are shorter than their launch call, so the CPU cannot keep the GPU busy; {}",
           format_percent(share), advice(Advice::kFuseKernels, launches.trace.writer)));
   }
   if (early > 0)
-    result.notes.push_back(fmt::format(
-        "{} pieces of GPU work start before their own launch: the clocks of CPU and GPU differ in this file, "
-        "and every delay may be off by as much",
-        early));
+    result.notes.push_back(
+        fmt::format("{} GPU events start before their own launch: CPU and GPU clocks differ in this file, "
+                    "and every delay may be wrong by as much",
+                    early));
   const auto unknown = std::ranges::count(launches.launch, kNone);
   if (unknown > 0)
-    result.notes.push_back(fmt::format("{} of {} pieces of GPU work have no launch in the file", unknown,
-                                       launches.trace.gpu.size()));
+    result.notes.push_back(
+        fmt::format("{} of {} GPU events have no recorded launch", unknown, launches.trace.gpu.size()));
 }
 
 /// Counts for a graph the delay of its first work, the sum of its work.
 DataTable launch_spread_table(const Launches& launches) {
   DataTable table{"launches",
-                  "launches by what they start",
+                  "launches by kind of work",
                   {{"kind", "starts", Kind::kText},
                    {"quantity", "time", Kind::kText},
                    {"count", "launches", Kind::kCount},
@@ -126,21 +125,22 @@ DataTable launch_functions_table(const Launches& launches, std::int64_t call_cut
     sum.outliers += launches.call_ns(call) > call_cutoff;
     sum.delayed += launches.delay_ns(call) > delay_cutoff;
   }
-  DataTable table{"functions",
-                  fmt::format("the calls that launch; an outlier takes longer than {}, delayed work starts "
-                              "more than {} after its call",
-                              format_time_ns(static_cast<double>(call_cutoff)),
-                              format_time_ns(static_cast<double>(delay_cutoff))),
-                  {{"function", "function", Kind::kText},
-                   {"calls", "calls", Kind::kCount},
-                   {"works", "GPU work", Kind::kCount},
-                   {"median_ns", "median", Kind::kTimeNs},
-                   {"p99_ns", "p99", Kind::kTimeNs},
-                   {"max_ns", "max", Kind::kTimeNs},
-                   {"total_ns", "total", Kind::kTimeNs},
-                   {"outliers", "outliers", Kind::kCount},
-                   {"delayed", "delayed", Kind::kCount}},
-                  {}};
+  DataTable table{
+      "functions",
+      fmt::format(
+          "launch calls; outliers take longer than {}, delayed work starts more than {} after its call",
+          format_time_ns(static_cast<double>(call_cutoff)),
+          format_time_ns(static_cast<double>(delay_cutoff))),
+      {{"function", "function", Kind::kText},
+       {"calls", "calls", Kind::kCount},
+       {"works", "GPU work", Kind::kCount},
+       {"median_ns", "median", Kind::kTimeNs},
+       {"p99_ns", "p99", Kind::kTimeNs},
+       {"max_ns", "max", Kind::kTimeNs},
+       {"total_ns", "total", Kind::kTimeNs},
+       {"outliers", "outliers", Kind::kCount},
+       {"delayed", "delayed", Kind::kCount}},
+      {}};
   for (const auto& [name, sum] : by_name) {
     const TimeSpread spread = time_spread(sum.times);
     table.rows.push_back({name_cell(launches.trace, name), count_cell(spread.count), count_cell(sum.works),
@@ -154,7 +154,7 @@ DataTable launch_functions_table(const Launches& launches, std::int64_t call_cut
 
 DataTable launch_graphs_table(const Launches& launches, std::size_t top) {
   DataTable table{"graphs",
-                  "graph launches: one call, many pieces of work",
+                  "graph launches: one call, many GPU events",
                   {{"function", "function", Kind::kText},
                    {"start_ns", "call", Kind::kInstantNs},
                    {"call_ns", "call time", Kind::kTimeNs},
@@ -198,7 +198,7 @@ DataTable short_kernels_table(const Launches& launches, std::size_t top) {
   std::erase_if(sorted, [](const auto& entry) { return entry.second.is_short == 0; });
   std::ranges::stable_sort(sorted, std::greater{}, [](const auto& entry) { return entry.second.is_short; });
   DataTable table{"short_kernels",
-                  "kernels that are shorter than the call that launches them",
+                  "kernels shorter than their launch call",
                   {{"kernel", "kernel", Kind::kText},
                    {"launches", "launches", Kind::kCount},
                    {"short", "of which short", Kind::kCount},
@@ -220,7 +220,7 @@ DataTable launch_outliers_table(const Launches& launches, std::int64_t call_cuto
   std::ranges::stable_sort(outliers, std::greater{},
                            [&](const LaunchCall* call) { return launches.call_ns(*call); });
   DataTable table{"outliers",
-                  "calls that took longest",
+                  "longest calls",
                   {{"function", "function", Kind::kText},
                    {"start_ns", "start", Kind::kInstantNs},
                    {"call_ns", "call time", Kind::kTimeNs},
@@ -238,7 +238,7 @@ DataTable launch_outliers_table(const Launches& launches, std::int64_t call_cuto
 
 DataTable launch_each_table(const Launches& launches) {
   DataTable table{"each",
-                  "each piece of GPU work that has a launch",
+                  "each GPU event with a launch",
                   {{"kind", "kind", Kind::kText},
                    {"function", "function", Kind::kText},
                    {"correlation", "correlation", Kind::kCount},
@@ -269,7 +269,7 @@ DataTable launch_each_table(const Launches& launches) {
 
 DataTable launch_coverage_table(const Launches& launches) {
   DataTable table{"coverage",
-                  "GPU work with a launch in the file and without",
+                  "GPU work with and without a recorded launch",
                   {{"kind", "work", Kind::kText},
                    {"works", "all", Kind::kCount},
                    {"launched", "with a launch", Kind::kCount},
@@ -317,8 +317,8 @@ AnalysisResult analyze_launch(const TraceIndex& index, const AnalysisOptions& op
 constexpr double kDefaultLimit = 1024;
 
 constexpr AnalysisOption kQueueOptions[] = {
-    {"limit", "COUNT", "1024", "from this length on the queue is full and a launch blocks the CPU"},
-    {"series", "", "", "a table with every change of each queue"}};
+    {"limit", "COUNT", "1024", "treat a queue of this length as full: launches block the CPU"},
+    {"series", "", "", "add a table with every change of each queue"}};
 
 DataTable streams_table(const std::vector<StreamQueue>& queues, std::int64_t limit) {
   DataTable table{
@@ -348,7 +348,7 @@ DataTable streams_table(const std::vector<StreamQueue>& queues, std::int64_t lim
 
 DataTable series_table(const std::vector<StreamQueue>& queues) {
   DataTable table{"series",
-                  "length of each queue from each change on",
+                  "queue length after each change",
                   {{"device", "device", Kind::kText},
                    {"stream", "stream", Kind::kCount},
                    {"at_ns", "from", Kind::kInstantNs},
@@ -398,13 +398,12 @@ void sum_up(const std::vector<StreamQueue>& queues, std::int64_t limit, Analysis
   }
   add_headlines(all, "", result);
   if (all.blocked_ns > 0)
-    result.notes.push_back(fmt::format(
-        "queues were full for {}: the CPU waited for the device, which is bound by its own work there",
-        format_time_ns(static_cast<double>(all.blocked_ns))));
-  if (without_launch > 0)
     result.notes.push_back(
-        fmt::format("{} of {} pieces of GPU work have no launch in the file: left out of the queues",
-                    without_launch, works));
+        fmt::format("queues were full for {}: the CPU waited for the GPU, which is the bottleneck there",
+                    format_time_ns(static_cast<double>(all.blocked_ns))));
+  if (without_launch > 0)
+    result.notes.push_back(fmt::format(
+        "{} of {} GPU events have no recorded launch and are left out of the queues", without_launch, works));
 }
 
 AnalysisResult analyze_queue(const TraceIndex& index, const AnalysisOptions& options) {
@@ -431,7 +430,7 @@ AnalysisResult analyze_queue(const TraceIndex& index, const AnalysisOptions& opt
 namespace analysis {
 
 extern const Analysis launch{"launch",
-                             "how long launching takes, and how long work waits after its launch",
+                             "show how long launch calls take, and how long work waits after its launch",
                              Needs::kLaunches | Needs::kOps,
                              analyze_launch,
                              kLaunchOptions,
@@ -445,7 +444,7 @@ extern const Analysis launch{"launch",
 namespace analysis {
 
 extern const Analysis queue{"queue",
-                            "how much work waits on each stream, and when launching blocks",
+                            "show how much work waits on each stream, and when launches block",
                             Needs::kLaunches,
                             analyze_queue,
                             kQueueOptions,

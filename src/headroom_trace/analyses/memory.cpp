@@ -39,7 +39,7 @@ double capacity_bytes(const Trace& trace, const DeviceMemory& memory) {
 
 DataTable allocator_table(const Trace& trace, const MemoryHistory& history) {
   DataTable table{"allocators",
-                  "allocated memory; reserved and not allocated is cached or fragmented",
+                  "allocated memory; reserved but unallocated memory is cached or fragmented",
                   {{"memory", "memory", Kind::kText},
                    {"device", "device", Kind::kText},
                    {"allocations", "allocations", Kind::kCount},
@@ -220,7 +220,7 @@ bool has_memory_stacks(const Trace& trace) {
 /// Lists the first `top` stacks per device (0: all). The rows sum to its peak: one is for the rest, one
 /// without a stack for memory from before the file.
 DataTable peak_stacks_table(const Trace& trace, const MemoryHistory& history, std::size_t top) {
-  DataTable table = stacks_table("peak_stacks", "what was held at the peak, by the lines that allocated it");
+  DataTable table = stacks_table("peak_stacks", "memory held at the peak, by allocating line");
   for (std::size_t i = 0; i < history.devices.size(); ++i) {
     const DeviceMemory& device = history.devices[i];
     const auto stacks =
@@ -234,7 +234,7 @@ DataTable peak_stacks_table(const Trace& trace, const MemoryHistory& history, st
 
 /// Lists the same rows as peak_stacks_table.
 DataTable leaks_table(const Trace& trace, const MemoryHistory& history, std::size_t top) {
-  DataTable table = stacks_table("leaks", "allocated and never freed, by the lines that allocated it");
+  DataTable table = stacks_table("leaks", "memory never freed, by allocating line");
   for (std::size_t i = 0; i < history.devices.size(); ++i) {
     const auto is_left = [](const Allocation& one) { return one.has_address && one.until == kNone; };
     const auto stacks = by_stack(trace, history, i, is_left);
@@ -253,7 +253,7 @@ DataTable leaks_table(const Trace& trace, const MemoryHistory& history, std::siz
 /// Lists segments; the rows sum to the reserved bytes.
 DataTable pools_table(const Trace& trace) {
   DataTable table{"pools",
-                  "reserved memory in the end, and in which pieces it is",
+                  "reserved memory at the end, by state",
                   {{"memory", "memory", Kind::kText},
                    {"device", "device", Kind::kText},
                    {"segments", "segments", Kind::kCount},
@@ -261,10 +261,10 @@ DataTable pools_table(const Trace& trace) {
                    {"active_bytes", "in use", Kind::kBytes},
                    {"rounding_bytes", "of which rounding", Kind::kBytes},
                    {"waiting_bytes", "of which freed, awaiting a stream", Kind::kBytes},
-                   {"inactive_split_bytes", "free beside what is in use", Kind::kBytes},
+                   {"inactive_split_bytes", "free in partly used segments", Kind::kBytes},
                    {"free_whole_bytes", "free in whole segments", Kind::kBytes},
                    {"largest_free_bytes", "largest free block", Kind::kBytes},
-                   {"fragmentation", "of the free elsewhere", Kind::kShare}},
+                   {"fragmentation", "free outside the largest block", Kind::kShare}},
                   {}};
   for (const MemoryPool& pool : trace.memory_pools) {
     const std::int64_t free = pool.inactive_split_bytes + pool.free_whole_bytes;
@@ -278,7 +278,7 @@ DataTable pools_table(const Trace& trace) {
 }
 
 constexpr AnalysisOption kMemoryOptions[] = {
-    {"series", "", "", "tables with every change of bandwidth and of allocated memory"}};
+    {"series", "", "", "add tables with every change of bandwidth and of allocated memory"}};
 
 DataTable transfers_table(const Trace& trace, const std::vector<Transfer>& transfers) {
   struct Sum {
@@ -313,7 +313,7 @@ DataTable transfers_table(const Trace& trace, const std::vector<Transfer>& trans
                    {"time_ns", "time", Kind::kTimeNs},
                    {"max_ns", "longest", Kind::kTimeNs},
                    {"gb_s", "bandwidth", Kind::kGigabytesPerSecond},
-                   {"zero_duration", "of no time", Kind::kCount}},
+                   {"zero_duration", "zero duration", Kind::kCount}},
                   {}};
   for (const auto& [key, sum] : sums) {
     const auto& [device, kind, memory] = key;
@@ -327,7 +327,7 @@ DataTable transfers_table(const Trace& trace, const std::vector<Transfer>& trans
 
 DataTable bandwidth_table(const std::vector<BandwidthSeries>& series) {
   DataTable table{"bandwidth",
-                  "bandwidth of each kind while any of it is under way",
+                  "bandwidth of each kind while active",
                   {{"device", "device", Kind::kText},
                    {"kind", "kind", Kind::kText},
                    {"transfers", "transfers", Kind::kCount},
@@ -356,12 +356,12 @@ DataTable bandwidth_table(const std::vector<BandwidthSeries>& series) {
 
 DataTable bandwidth_series_table(const std::vector<BandwidthSeries>& series) {
   DataTable table{"bandwidth_series",
-                  "bandwidth from each change on",
+                  "bandwidth after each change",
                   {{"device", "device", Kind::kText},
                    {"kind", "kind", Kind::kText},
                    {"at_ns", "from", Kind::kInstantNs},
                    {"gb_s", "bandwidth", Kind::kGigabytesPerSecond},
-                   {"active", "under way", Kind::kCount}},
+                   {"active", "active", Kind::kCount}},
                   {}};
   for (const BandwidthSeries& one : series) {
     for (const BandwidthStep& step : one.steps)
@@ -383,7 +383,7 @@ void note_pageable(const Trace& trace, const std::vector<Transfer>& transfers, A
   }
   if (count > 0)
     result.notes.push_back(fmt::format(
-        "copies from or to pageable memory: {}, {} of the time of all copies and sets. Pinned memory "
+        "{} copies from or to pageable memory take {} of the time of all copies and sets; pinned memory "
         "(pin_memory, non_blocking) is faster and lets them overlap with kernels",
         count,
         all_ns > 0 ? format_percent(static_cast<double>(pageable_ns) / static_cast<double>(all_ns))
@@ -398,17 +398,17 @@ void note_allocators(const Trace& trace, const MemoryHistory& history, AnalysisR
     const std::int64_t allocated = std::max<std::int64_t>(memory.allocated_at_peak_reserved_bytes, 0);
     const std::int64_t unused = memory.peak_reserved_bytes - allocated;
     if (memory.allocated_at_peak_reserved_bytes >= 0 && unused > memory.peak_reserved_bytes / 5)
-      result.notes.push_back(fmt::format(
-          "{}: {} of {} reserved were not allocated at the peak: a cache of freed blocks, or fragmentation "
-          "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True tells which)",
-          where, format_bytes(static_cast<double>(unused)),
-          format_bytes(static_cast<double>(memory.peak_reserved_bytes))));
+      result.notes.push_back(
+          fmt::format("{}: {} of {} reserved were not allocated at the peak: cached blocks or fragmentation "
+                      "(try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to see which)",
+                      where, format_bytes(static_cast<double>(unused)),
+                      format_bytes(static_cast<double>(memory.peak_reserved_bytes))));
     const double capacity = capacity_bytes(trace, memory);
     if (capacity > 0 && static_cast<double>(memory.peak_reserved_bytes) > 0.9 * capacity)
       result.notes.push_back(fmt::format("{}: more than 90 % of its memory was reserved at the peak", where));
     if (!memory.is_total_known)
       result.notes.push_back(fmt::format(
-          "{}: the file does not say how much was allocated in all; the peak counts from the trace's start",
+          "{}: total allocated memory is not in the file; the peak counts from the start of the trace",
           where));
   }
 }
@@ -421,11 +421,11 @@ std::string failure_text(const Trace& trace, const MemoryPool& pool) {
   text += fmt::format(" for {}", bytes(pool.wanted_bytes));
   if (pool.wanted_stack != kNoName)
     text += fmt::format(" at {}", own_line_of(trace.names[pool.wanted_stack]));
-  text += fmt::format(
-      ": the device had {} free, and of the {} reserved in the end {} are free, {} in one block",
-      bytes(pool.device_free_bytes), bytes(pool.reserved_bytes), bytes(free), bytes(pool.largest_free_bytes));
+  text += fmt::format(": the device had {} free; of the {} reserved at the end {} are free, {} in one block",
+                      bytes(pool.device_free_bytes), bytes(pool.reserved_bytes), bytes(free),
+                      bytes(pool.largest_free_bytes));
   if (free + pool.device_free_bytes >= pool.wanted_bytes && pool.largest_free_bytes < pool.wanted_bytes)
-    text += ": it is torn (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)";
+    text += "; memory is fragmented (try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)";
   return text;
 }
 
@@ -434,14 +434,14 @@ void note_pools(const Trace& trace, AnalysisResult& result) {
   for (const MemoryPool& pool : trace.memory_pools) {
     if (pool.out_of_memory > 0) result.answer.push_back(failure_text(trace, pool));
     if (pool.inactive_split_bytes <= pool.reserved_bytes / kMuch) continue;
-    result.notes.push_back(fmt::format(
-        "{} {}: {} of {} reserved are free beside blocks in use, so that they cannot be given back; what is "
-        "larger than the largest free block, {}, needs new memory "
-        "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)",
-        device_type_name(pool.device_type), pool.device,
-        format_bytes(static_cast<double>(pool.inactive_split_bytes)),
-        format_bytes(static_cast<double>(pool.reserved_bytes)),
-        format_bytes(static_cast<double>(pool.largest_free_bytes))));
+    result.notes.push_back(
+        fmt::format("{} {}: {} of {} reserved are free in partly used segments and cannot be returned; an "
+                    "allocation above the largest free block, {}, needs new memory (try "
+                    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)",
+                    device_type_name(pool.device_type), pool.device,
+                    format_bytes(static_cast<double>(pool.inactive_split_bytes)),
+                    format_bytes(static_cast<double>(pool.reserved_bytes)),
+                    format_bytes(static_cast<double>(pool.largest_free_bytes))));
   }
 }
 
@@ -452,7 +452,7 @@ void answer_totals(const MemoryHistory& history, AnalysisResult& result) {
                                      ? std::string()
                                      : fmt::format(", {} reserved", bytes(memory.peak_reserved_bytes));
     result.answer.push_back(fmt::format(
-        "{} {}: {} allocated at the peak{}; {} held in the end", device_type_name(memory.device_type),
+        "{} {}: {} allocated at the peak{}; {} held at the end", device_type_name(memory.device_type),
         memory.device, bytes(memory.peak_allocated_bytes), reserved, bytes(memory.left_bytes)));
   }
 }
@@ -469,7 +469,7 @@ void answer_peak(const MemoryHistory& history, const DataTable& peaks, AnalysisR
     const auto bytes = static_cast<double>(std::get<std::int64_t>(row[3]));
     const auto peak = static_cast<double>(fullest.peak_allocated_bytes);
     if (peak <= 0) return;
-    result.answer.push_back(fmt::format("of the {} at the peak {} ({}): {}", format_bytes(peak),
+    result.answer.push_back(fmt::format("of the peak {}, {} ({}): {}", format_bytes(peak),
                                         format_bytes(bytes), format_percent(bytes / peak),
                                         std::get<std::string>(row[2])));
     return;
@@ -526,9 +526,8 @@ AnalysisResult analyze_memory(const TraceIndex& index, const AnalysisOptions& op
   } else if (!trace.memory.empty()) {
     if (trace.writer == Writer::kPyTorch)
       result.notes.emplace_back(
-          "which module and line of Python holds it: `headroom trace modules` of a trace with_stack=True, or "
-          "a "
-          "memory snapshot");
+          "to see which module and Python line hold it: `headroom trace modules` of a trace recorded "
+          "with_stack=True, or a memory snapshot");
   }
   if (options.flag("series")) {
     result.tables.push_back(bandwidth_series_table(series));
@@ -548,13 +547,12 @@ AnalysisResult analyze_memory(const TraceIndex& index, const AnalysisOptions& op
 
 namespace analysis {
 
-extern const Analysis memory{
-    "memory",
-    "copies, their bandwidth, what was allocated, which lines hold it, and how torn it is",
-    Needs::kMemory | Needs::kGpuArguments,
-    analyze_memory,
-    kMemoryOptions,
-    nullptr};
+extern const Analysis memory{"memory",
+                             "show copies, bandwidth, allocations, the lines that hold memory, fragmentation",
+                             Needs::kMemory | Needs::kGpuArguments,
+                             analyze_memory,
+                             kMemoryOptions,
+                             nullptr};
 
 }  // namespace analysis
 

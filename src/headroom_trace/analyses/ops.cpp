@@ -269,8 +269,7 @@ std::int64_t OpGroup::*sort_key(const AnalysisOptions& options, bool has_device_
 
 DataTable op_table(const std::vector<OpGroup>& groups, OpsBy by, std::int64_t self_cpu,
                    std::int64_t self_device) {
-  DataTable table{
-      "ops", "calls of the host", {{"name", "name", Kind::kText}, {"kind", "kind", Kind::kText}}, {}};
+  DataTable table{"ops", "CPU calls", {{"name", "name", Kind::kText}, {"kind", "kind", Kind::kText}}, {}};
   if (by == OpsBy::kShape) table.columns.push_back({"input_shapes", "input shapes", Kind::kText});
   if (by == OpsBy::kStack) table.columns.push_back({"stack", "stack", Kind::kText});
   for (Column& column : std::vector<Column>{{"calls", "calls", Kind::kCount},
@@ -319,9 +318,8 @@ AnalysisResult analyze_ops(const TraceIndex& index, const AnalysisOptions& optio
   if (const std::size_t left_out = keep_top(table, options.top); left_out > 0)
     result.notes.push_back(fmt::format("{} more rows: --top 0 shows all", left_out));
   if (const std::int64_t lost = averages.unattributed_device_ns(); lost > 0) {
-    result.notes.push_back(
-        fmt::format("{} of the devices' time was launched inside no operator or annotation of the file",
-                    format_time_ns(static_cast<double>(lost))));
+    result.notes.push_back(fmt::format("{} of the GPU time was launched outside operators and annotations",
+                                       format_time_ns(static_cast<double>(lost))));
   }
   result.tables.push_back(std::move(table));
   result.headlines = {{"calls", Kind::kCount, true, static_cast<double>(calls), ""},
@@ -337,10 +335,10 @@ Needs needs_with_ops(const AnalysisOptions& options) {
 }
 
 constexpr AnalysisOption kOpsOptions[] = {
-    {"by", "WHAT", "name",
-     "a row for each name, for each name and shape of its inputs, or for each name and stack"},
-    {"frames", "N", "5", "frames of the stack that tell rows apart, with --by stack"},
-    {"sort", "WHAT", "", "self-cpu, cpu, self-device, device or calls; self-device where a device worked"}};
+    {"by", "WHAT", "name", "group rows by name, by name and input shapes, or by name and stack"},
+    {"frames", "N", "5", "compare N stack frames with --by stack"},
+    {"sort", "WHAT", "",
+     "sort by self-cpu, cpu, self-device, device or calls; self-device if the file has GPU work"}};
 
 constexpr const char* kWithin = " > ";
 constexpr double kGiga = 1e9;
@@ -442,7 +440,7 @@ std::vector<std::uint32_t> as_tree(const std::vector<PythonModule>& modules,
 /// The first `top` modules include their parents: no child exceeds its parent's time.
 DataTable module_table(const PythonWork& work, const Known& known, std::size_t top, std::size_t& left_out) {
   DataTable table{"modules",
-                  "by nn.Module, each within those around it",
+                  "by nn.Module, nested",
                   {{"path", "module", Kind::kText}, {"depth", "depth", Kind::kCount}},
                   {}};
   add_columns(known, table);
@@ -460,7 +458,7 @@ DataTable module_table(const PythonWork& work, const Known& known, std::size_t t
 }
 
 DataTable line_table(const PythonWork& work, const Known& known, std::size_t top, std::size_t& left_out) {
-  DataTable table{"lines", "by line of Python", {{"line", "line", Kind::kText}}, {}};
+  DataTable table{"lines", "by Python line", {{"line", "line", Kind::kText}}, {}};
   add_columns(known, table);
   for (const std::uint32_t line : by_own_time(work.line_times)) {
     std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{std::string(work.lines[line])});
@@ -472,10 +470,8 @@ DataTable line_table(const PythonWork& work, const Known& known, std::size_t top
 
 /// Lists totals that sum to those of idle, roofline and memory.
 DataTable totals_table(const PythonWork& work, const Known& known) {
-  DataTable table{"totals",
-                  "of all of it",
-                  {{"where", "where", Kind::kText}, {"device_ns", "device", Kind::kTimeNs}},
-                  {}};
+  DataTable table{
+      "totals", "totals", {{"where", "where", Kind::kText}, {"device_ns", "device", Kind::kTimeNs}}, {}};
   if (known.flops) table.columns.push_back({"gflop", "GFLOP", Kind::kNumber});
   if (known.idle) table.columns.push_back({"idle_ns", "devices idle", Kind::kTimeNs});
   if (known.memory) {
@@ -499,18 +495,16 @@ void add_notes(const PythonWork& work, std::size_t left_out, AnalysisResult& res
   if (left_out > 0) result.notes.push_back(fmt::format("{} more rows: --top 0 shows all", left_out));
   if (work.source == StackSource::kCallStacks) {
     result.notes.emplace_back(
-        "from the call stacks of the operators: how often and how long Python was anywhere they do not say");
+        "measured from operator call stacks, which do not show how often or how long Python itself ran");
   }
   if (work.backward_ns > 0) {
     result.notes.push_back(fmt::format(
-        "{} of the devices' time was launched by autograd, and stands where the forward operator was "
-        "called",
+        "{} of the GPU time was launched by autograd and counts where the forward operator was called",
         format_time_ns(static_cast<double>(work.backward_ns))));
   }
   if (const std::int64_t lost = work.elsewhere.device_ns; lost > 0) {
-    result.notes.push_back(
-        fmt::format("{} of the devices' time was launched by no Python that is in the file",
-                    format_time_ns(static_cast<double>(lost))));
+    result.notes.push_back(fmt::format("{} of the GPU time was launched by no recorded Python",
+                                       format_time_ns(static_cast<double>(lost))));
   }
 }
 
@@ -519,7 +513,7 @@ AnalysisResult analyze_modules(const TraceIndex& index, const AnalysisOptions& o
   AnalysisResult result;
   const PythonWork work = python_work(trace, index.launches(), index.ops(), index.host());
   if (work.source == StackSource::kNothing) {
-    result.notes.push_back("no function of Python and no call stack is in the file: " +
+    result.notes.push_back("no Python function and no call stack in the file: " +
                            advice(Advice::kRecordLines, trace.writer));
     return result;
   }
@@ -542,7 +536,7 @@ AnalysisResult analyze_modules(const TraceIndex& index, const AnalysisOptions& o
 namespace analysis {
 
 extern const Analysis ops{"ops",
-                          "operators: self and total time of CPU and device, as key_averages",
+                          "show operators with self and total CPU and device time, like key_averages",
                           Needs::kLaunches | Needs::kOps,
                           analyze_ops,
                           kOpsOptions,
@@ -555,7 +549,7 @@ namespace analysis {
 
 extern const Analysis modules{
     "modules",
-    "device and host time, FLOPs, idle time and memory by nn.Module and by line of Python",
+    "show GPU and CPU time, FLOPs, idle time and memory by nn.Module and Python line",
     Needs::kLaunches | Needs::kOps | Needs::kOpArguments | Needs::kPython | Needs::kMemory,
     analyze_modules,
     {},

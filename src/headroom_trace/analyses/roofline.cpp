@@ -46,9 +46,8 @@ DevicePeaks peaks_of(const Trace& trace, const AnalysisOptions& options, std::ve
   const std::string name = options.text("peaks-of", device_name(trace, device));
   const DevicePeaks* known = find_device_peaks(name, options.flag("peaks-of") ? 0 : memory_of(trace, device));
   if (known == nullptr && options.flag("peaks-of"))
-    throw Error(
-        fmt::format("--peaks-of {}: not in the table of devices; give --peak-flops and --peak-bandwidth",
-                    in_quotes(name)));
+    throw Error(fmt::format("--peaks-of {}: unknown device; give --peak-flops and --peak-bandwidth",
+                            in_quotes(name)));
   DevicePeaks peaks = known == nullptr ? DevicePeaks{} : *known;
   if (options.flag("peak-flops")) {
     const double flops = positive(options, "peak-flops");
@@ -60,14 +59,13 @@ DevicePeaks peaks_of(const Trace& trace, const AnalysisOptions& options, std::ve
   if (options.flag("peak-bandwidth")) peaks.bytes_per_second = positive(options, "peak-bandwidth");
   if (known == nullptr && !(options.flag("peak-flops") && options.flag("peak-bandwidth"))) {
     notes.push_back(
-        fmt::format("the peaks of {} are not in the table: no roof without --peak-flops and "
+        fmt::format("the peaks of {} are unknown, so there is no roofline: give --peak-flops and "
                     "--peak-bandwidth, or --peaks-of",
                     name.empty() ? "the device, which the file does not name," : in_quotes(name)));
   } else if (known != nullptr) {
-    notes.push_back(
-        fmt::format("the roof is that of {} by its data sheet: {} TFLOP/s in f16, {} in f32, {} GB/s",
-                    peaks.name, format_number(peaks.f16 / 1e12), format_number(peaks.f32 / 1e12),
-                    format_number(peaks.bytes_per_second / 1e9)));
+    notes.push_back(fmt::format("roofline of {} from its data sheet: {} TFLOP/s in f16, {} in f32, {} GB/s",
+                                peaks.name, format_number(peaks.f16 / 1e12), format_number(peaks.f32 / 1e12),
+                                format_number(peaks.bytes_per_second / 1e9)));
   }
   return peaks;
 }
@@ -84,7 +82,7 @@ bool has_roof(const RooflineRow& row, const DevicePeaks& peaks) {
 
 DataTable op_table(const Trace& trace, const Roofline& found, const DevicePeaks& peaks, double total_ns) {
   DataTable table{"roofline",
-                  "operators against the roof",
+                  "operators against the roofline",
                   {{"op", "operator", Kind::kText},
                    {"dims", "shapes", Kind::kText},
                    {"types", "types", Kind::kText},
@@ -95,10 +93,10 @@ DataTable op_table(const Trace& trace, const Roofline& found, const DevicePeaks&
                    {"gflops_per_second", "GFLOP/s", Kind::kGigaflopsPerSecond},
                    {"gb_per_second", "GB/s", Kind::kGigabytesPerSecond},
                    {"bound", "bound by", Kind::kText},
-                   {"roof_share", "of the roof", Kind::kShare},
-                   {"above_roof_ns", "above the roof", Kind::kTimeNs},
+                   {"roof_share", "of roofline", Kind::kShare},
+                   {"above_roof_ns", "above roofline", Kind::kTimeNs},
                    {"strides", "strides", Kind::kText},
-                   {"arguments", "convolution's arguments", Kind::kText}},
+                   {"arguments", "convolution arguments", Kind::kText}},
                   {}};
   for (const RooflineRow& row : found.rows) {
     const bool is_bounded = has_roof(row, peaks);
@@ -116,7 +114,7 @@ DataTable op_table(const Trace& trace, const Roofline& found, const DevicePeaks&
 
 DataTable coverage_table(const Roofline& found, double total_ns) {
   DataTable table{"coverage",
-                  "device time by whether its cost is known",
+                  "device time by whether the cost is known",
                   {{"kind", "kind", Kind::kText},
                    {"works", "kernels, copies, sets", Kind::kCount},
                    {"device_ns", "device time", Kind::kTimeNs},
@@ -130,7 +128,7 @@ DataTable coverage_table(const Roofline& found, double total_ns) {
 
 DataTable unknown_table(const Trace& trace, const Roofline& found, double total_ns) {
   DataTable table{"unknown",
-                  "operators whose cost is not known",
+                  "operators of unknown cost",
                   {{"op", "operator", Kind::kText},
                    {"works", "kernels, copies, sets", Kind::kCount},
                    {"device_ns", "device time", Kind::kTimeNs},
@@ -157,9 +155,8 @@ void add_headlines(const Roofline& found, const DevicePeaks& peaks, double total
   result.headlines.push_back({"roof_share", Kind::kShare, false, roof_ns / device_ns, ""});
   if (faster_ns > 0)
     result.notes.push_back(
-        fmt::format("{} of the time is in operators that are faster than the roof: their data stayed in a "
-                    "cache, the algorithm "
-                    "needs fewer operations (Winograd, FFT), or the device is not the one assumed",
+        fmt::format("{} of the time is in operators faster than the roofline: their data stayed in cache, "
+                    "the algorithm needs fewer operations (Winograd, FFT), or the assumed device is wrong",
                     format_percent(faster_ns / device_ns)));
 }
 
@@ -181,22 +178,22 @@ AnalysisResult analyze_roofline(const TraceIndex& index, const AnalysisOptions& 
   add_headlines(found, peaks, total_ns, result);
   if (std::ranges::none_of(trace.ops, [](const OpDetail& op) { return op.dims != kNoName; }))
     result.notes.emplace_back(
-        "the trace has no shapes, so that no cost is known: record it with record_shapes=True");
+        "operator costs are unknown, because the trace has no shapes: record it with record_shapes=True");
   return result;
 }
 
 constexpr AnalysisOption kRooflineOptions[] = {
-    {"peak-flops", "FLOPS", "", "FLOP/s of the device for every type, in place of its data sheet: 989e12"},
-    {"peak-bandwidth", "BYTES", "", "bytes/s of its memory: 3.35e12"},
+    {"peak-flops", "FLOPS", "", "use this FLOP/s for every dtype instead of the data sheet: 989e12"},
+    {"peak-bandwidth", "BYTES", "", "use this memory bandwidth in bytes/s: 3.35e12"},
     {"peaks-of", "NAME", "the device of the trace",
-     "take the peaks of another device: H100, MI300X, A100 80GB"}};
+     "use the peaks of another device: H100, MI300X, A100 80GB"}};
 
 }  // namespace
 
 namespace analysis {
 
 extern const Analysis roofline{"roofline",
-                               "operators against what the device's arithmetic and memory allow",
+                               "compare operators with the peak compute and bandwidth of the device",
                                Needs::kLaunches | Needs::kOps | Needs::kOpArguments,
                                analyze_roofline,
                                kRooflineOptions,

@@ -28,7 +28,7 @@ std::int64_t total_length(std::span<const Spans> by_device) {
 
 AnalysisResult pytorch_compatible(const Trace& trace, const AnalysisOptions& options) {
   if (!options.flag("length"))
-    throw Error("--pytorch-compat: give --length SECONDS, what the run takes without the profiler");
+    throw Error("--pytorch-compat: give --length SECONDS, the time of the run without the profiler");
   const PyTorchUtilization pytorch = pytorch_utilization(trace, options.number("length", 0));
   AnalysisResult result;
   result.tables.push_back({"pytorch",
@@ -123,9 +123,8 @@ AnalysisResult analyze_utilization(const TraceIndex& index, const AnalysisOption
   const std::int64_t matmul_ns = total_length(matmul);
   result.tables = {device_table(trace, devices, matmul), matmul_table(trace, work, matmul_ns, sum)};
   if (DataTable within = steps_table(index.steps(), devices); within.rows.empty()) {
-    result.notes.push_back(index.steps().is_device_behind()
-                               ? behind_note(index.steps())
-                               : "no steps in the file: nothing is said of steps");
+    result.notes.push_back(index.steps().is_device_behind() ? behind_note(index.steps())
+                                                            : "no steps in the file: no figures per step");
   } else {
     result.tables.push_back(std::move(within));
   }
@@ -139,9 +138,9 @@ Needs needs_with_utilization(const AnalysisOptions& options) {
 
 constexpr AnalysisOption kUtilizationOptions[] = {
     {"pytorch-compat", "", "",
-     "what PyTorch's compute_utilization answers: every event of a GPU's process, over --length; its pair is "
-     "printed by --json -, and by --json TRACE without another operand"},
-    {"length", "SECONDS", "", "with --pytorch-compat: what the run takes without the profiler"}};
+     "compute PyTorch's compute_utilization: every event of a GPU's process, over --length; --json - prints "
+     "its pair, and so does --json TRACE without another operand"},
+    {"length", "SECONDS", "", "time of the run without the profiler, for --pytorch-compat"}};
 
 struct WeightedMean {
   double sum = 0, weight = 0;
@@ -310,25 +309,22 @@ std::vector<Spans> windows_of(const TraceIndex& index, std::vector<std::string>&
 void note_gaps(const Gaps& gaps, std::vector<std::string>& notes) {
   if (gaps.no_blocks > 0) {
     notes.push_back(
-        fmt::format("{} of {} kernels carry neither blocks per SM nor a grid with the device's "
-                    "properties: they count as filling nothing",
+        fmt::format("{} of {} kernels have neither blocks per SM nor a grid with device properties: their SM "
+                    "efficiency counts as 0",
                     gaps.no_blocks, gaps.kernels));
   }
   if (gaps.worked_out_blocks > 0) {
     notes.push_back(
-        fmt::format("blocks per SM of {} kernels are worked out from their grids", gaps.worked_out_blocks));
+        fmt::format("blocks per SM of {} kernels are computed from their grids", gaps.worked_out_blocks));
   }
   if (gaps.no_occupancy > 0) {
-    notes.push_back(
-        fmt::format("{} of {} kernels carry nothing to tell their occupancy from: they are left "
-                    "out of its mean",
-                    gaps.no_occupancy, gaps.kernels));
+    notes.push_back(fmt::format("{} of {} kernels have no data on occupancy: they are left out of its mean",
+                                gaps.no_occupancy, gaps.kernels));
   }
   if (gaps.worked_out_occupancy > 0) {
-    notes.push_back(
-        fmt::format("the occupancy of {} kernels is worked out from their warps, an upper bound: "
-                    "the file does not say it",
-                    gaps.worked_out_occupancy));
+    notes.push_back(fmt::format(
+        "the occupancy of {} kernels is an upper bound computed from their warps: it is not in the file",
+        gaps.worked_out_occupancy));
   }
 }
 
@@ -360,7 +356,7 @@ AnalysisResult analyze_efficiency(const TraceIndex& index, const AnalysisOptions
 
 DataTable devices_table(const std::vector<DeviceTimes>& devices) {
   DataTable table{"devices",
-                  "communication hidden behind computation, and what is exposed",
+                  "overlapped and exposed communication",
                   {{"device", "device", Kind::kText},
                    {"span_ns", "span", Kind::kTimeNs},
                    {"compute_ns", "compute", Kind::kTimeNs},
@@ -425,7 +421,7 @@ DataTable kernels_table(const Trace& trace, const std::vector<KernelRow>& rows,
                    {"total_ns", "total", Kind::kTimeNs},
                    {"time_ns", "merged", Kind::kTimeNs},
                    {"hidden_ns", "hidden", Kind::kTimeNs},
-                   {"hidden_share", "hidden share", Kind::kShare},
+                   {"hidden_share", "overlap", Kind::kShare},
                    {"exposed_ns", "exposed", Kind::kTimeNs}},
                   {}};
   for (const KernelRow& row : rows)
@@ -466,12 +462,12 @@ AnalysisResult analyze_overlap(const TraceIndex& index, const AnalysisOptions& o
   const Breakdown sum = total(devices);
   add_headlines(sum, "", result);
   if (sum.communication_ns == 0) {
-    result.notes.emplace_back("no communication in this trace: there is no overlap to speak of");
+    result.notes.emplace_back("no communication in this trace: no overlap to measure");
   } else if (sum.exposed_communication_ns > sum.span_ns / 10) {
-    result.notes.push_back(fmt::format(
-        "communication that nothing hides takes {} of the time: larger buckets, an earlier start of the "
-        "collectives, or more computation per step would hide it",
-        format_percent(Breakdown::share_of(sum.exposed_communication_ns, sum.span_ns))));
+    result.notes.push_back(
+        fmt::format("exposed communication takes {} of the time: larger buckets, earlier collectives or more "
+                    "compute per step would overlap it",
+                    format_percent(Breakdown::share_of(sum.exposed_communication_ns, sum.span_ns))));
   }
   return result;
 }
@@ -481,7 +477,7 @@ AnalysisResult analyze_overlap(const TraceIndex& index, const AnalysisOptions& o
 namespace analysis {
 
 extern const Analysis utilization{"utilization",
-                                  "share of the time in which each device works, and at what",
+                                  "show how busy each device is, and with what",
                                   Needs::kLaunches | Needs::kOps,
                                   analyze_utilization,
                                   kUtilizationOptions,
@@ -495,7 +491,7 @@ extern const Analysis utilization{"utilization",
 namespace analysis {
 
 extern const Analysis efficiency{"efficiency",
-                                 "how full the devices were: SM efficiency, achieved occupancy",
+                                 "show how full the GPUs were: SM efficiency, achieved occupancy",
                                  Needs::kGpuArguments,
                                  analyze_efficiency,
                                  {},
@@ -509,7 +505,7 @@ extern const Analysis efficiency{"efficiency",
 namespace analysis {
 
 extern const Analysis overlap{"overlap",
-                              "how much communication is hidden behind computation",
+                              "show how much communication overlaps compute, and how much is exposed",
                               Needs::kGpuWork,
                               analyze_overlap,
                               {},

@@ -17,7 +17,7 @@ namespace {
 
 DataTable problems_table(const Trace& trace) {
   DataTable table{"problems",
-                  "what could not be read as it stands",
+                  "parts that could not be read",
                   {{"offset", "byte", Kind::kCount}, {"problem", "problem", Kind::kText}},
                   {}};
   for (const Problem& problem : trace.problems.first)
@@ -27,7 +27,7 @@ DataTable problems_table(const Trace& trace) {
 
 DataTable checks_table(const Trace& trace, const std::vector<TraceCheck>& checks) {
   DataTable table{"checks",
-                  "what the events say of each other",
+                  "checks of the events against each other",
                   {{"check", "check", Kind::kText},
                    {"count", "count", Kind::kCount},
                    {"of", "of", Kind::kCount},
@@ -58,18 +58,18 @@ DataTable content_table(const Trace& trace) {
        {Category::kGpuMemcpy, "copies"},
        {Category::kGpuMemset, "sets"},
        {Category::kGpuAnnotation, "annotations on the GPU"},
-       {Category::kGpuSync, "synchronisations of the GPU"},
-       {Category::kRuntime, "calls of the runtime"},
-       {Category::kDriver, "calls of the driver"},
+       {Category::kGpuSync, "GPU synchronisations"},
+       {Category::kRuntime, "runtime calls"},
+       {Category::kDriver, "driver calls"},
        {Category::kCpuOp, "ops"},
        {Category::kUserAnnotation, "annotations"},
        {Category::kPython, "Python functions"},
-       {Category::kOverhead, "overhead of the profiler"},
+       {Category::kOverhead, "profiler overhead"},
        {Category::kOther, "others with a duration"}}};
   std::array<std::size_t, kNames.size()> counts{};
   for (const Category category : trace.events.category) ++counts[static_cast<std::size_t>(category)];
   DataTable table{"content",
-                  fmt::format("what the file holds: {} events", trace.events_seen),
+                  fmt::format("contents of the file: {} events", trace.events_seen),
                   {{"what", "what", Kind::kText}, {"count", "count", Kind::kCount}},
                   {}};
   const auto add = [&](const char* what, std::size_t count) {
@@ -77,7 +77,7 @@ DataTable content_table(const Trace& trace) {
   };
   for (const auto& [category, name] : kNames) add(name, counts[static_cast<std::size_t>(category)]);
   add("allocations and frees", trace.memory.size());
-  add("ends of arrows", trace.flows.size());
+  add("flow events", trace.flows.size());
   add("threads and streams", trace.threads.size());
   add("steps", step_set(trace).steps.size());
   return table;
@@ -85,20 +85,20 @@ DataTable content_table(const Trace& trace) {
 
 void add_notes(const Trace& trace, const std::vector<TraceCheck>& checks, AnalysisResult& result) {
   if (!trace.is_complete)
-    result.notes.emplace_back("the file ends before its JSON does: all up to there was read");
+    result.notes.emplace_back("the file is truncated: everything before its end was read");
   if (trace.problems.count > trace.problems.first.size()) {
-    result.notes.push_back(fmt::format("{} problems in all, the first {} are above; {} events are left out",
-                                       trace.problems.count, trace.problems.first.size(),
-                                       trace.problems.events_skipped));
+    result.notes.push_back(
+        fmt::format("{} problems in all, the first {} are listed above; {} events are left out",
+                    trace.problems.count, trace.problems.first.size(), trace.problems.events_skipped));
   }
   for (const TraceCheck& check : checks) {
     if (check.count > 0) result.notes.push_back(fmt::format("{}: {}", check.what, check.reason));
   }
   if (trace.rank && trace.world_size && *trace.rank >= *trace.world_size) {
     result.notes.push_back(
-        fmt::format("rank {} of a job of {}: they count from 0", *trace.rank, *trace.world_size));
+        fmt::format("rank {} in a job of {} ranks: ranks count from 0", *trace.rank, *trace.world_size));
   }
-  if (trace.gpu.empty()) result.notes.emplace_back("no work of a device is in the file");
+  if (trace.gpu.empty()) result.notes.emplace_back("no GPU work in the file");
 }
 
 AnalysisResult analyze_validate(const TraceIndex& index, const AnalysisOptions&) {
@@ -122,7 +122,7 @@ AnalysisResult analyze_validate(const TraceIndex& index, const AnalysisOptions&)
 namespace analysis {
 
 extern const Analysis validate{"validate",
-                               "what is broken in the file, where, and what its events say of each other",
+                               "check the file: unreadable parts, and events that contradict each other",
                                Needs::kAll | Needs::kSyntax,
                                analyze_validate,
                                {},

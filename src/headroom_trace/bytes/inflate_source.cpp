@@ -205,7 +205,7 @@ std::size_t InflateSource::unpack(char* into, std::size_t room) {
     in_stream_ = false;
   } else if (step.given == 0 && step.taken == 0) {
     damage_ = has_more ? "its compressed data are damaged (unknown form)"
-                       : "its compressed data end too early; the file was cut off";
+                       : "its compressed data end too early; the file is truncated";
     ended_ = true;
   }
   return step.given;

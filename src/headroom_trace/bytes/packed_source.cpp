@@ -60,7 +60,7 @@ std::size_t ZstdSource::read(char* into, std::size_t room) {
       damage_ = fmt::format("its zstd data are damaged ({})", ZSTD_getErrorName(status));
       ended_ = true;
     } else if (at_end && output.pos == before) {
-      damage_ = "its zstd data end too early; the file was cut off";
+      damage_ = "its zstd data end too early; the file is truncated";
       ended_ = true;
     }
     frame_done_ = status == 0;
@@ -153,7 +153,7 @@ class Archive {
     const std::uint64_t tail_at = file_->size() > kLongestEnd ? file_->size() - kLongestEnd : 0;
     const std::string tail = read(tail_at, kLongestEnd);
     const std::size_t end = find_end(tail);
-    if (end == tail.npos) fail("the zip file has no directory at its end; it was cut off");
+    if (end == tail.npos) fail("the zip file has no directory at its end; it is truncated");
     std::uint64_t size = number(tail, end + 12, 4), offset = number(tail, end + 16, 4);
     if ((size == kNot32 || offset == kNot32) && end >= 20 && tail.substr(end - 20, 4) == kEndLocator64) {
       const std::string record = read(number(tail, end - 20 + 8, 8), 56);
@@ -206,7 +206,7 @@ class Archive {
     if (member.method == kStored) return std::make_unique<CheckedSource>(std::move(file_), member.checksum);
     if (member.method == kDeflated)
       return std::make_unique<CheckedSource>(unpack_deflate(std::move(file_)), member.checksum);
-    fail(fmt::format("its member {} is packed by method {}; unpack it first", in_quotes(member.name),
+    fail(fmt::format("its member {} uses compression method {}; unpack it first", in_quotes(member.name),
                      member.method));
   }
 

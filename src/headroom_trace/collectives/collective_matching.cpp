@@ -83,7 +83,7 @@ Pairing pair_by_index(const GroupCalls& group, std::size_t ranks) {
     if (collective.parts.size() < group.size()) {
       reject(collective, "not in the trace of every rank of the group", pairing);
     } else if (!is_one_collective(collective)) {
-      reject(collective, "the ranks disagree on what it is", pairing);
+      reject(collective, "the ranks disagree about its type", pairing);
     } else {
       complete.push_back(std::move(collective));
     }
@@ -153,7 +153,7 @@ Pairing pair_by_time(const GroupCalls& group) {
     }
     const auto first =
         std::ranges::min_element(heads.parts, {}, [](const Part& part) { return part.call->end_ns(); });
-    pairing.bad.push_back({*first, "at no time with one of every rank of the group"});
+    pairing.bad.push_back({*first, "does not overlap in time with one on every rank of the group"});
     ++next[static_cast<std::size_t>(first - heads.parts.begin())];
   }
   for (std::size_t i = 0; i < group.size(); ++i) {
@@ -397,7 +397,7 @@ DataTable rank_table(std::span<const MatchedCollective> matched, std::span<const
                    {"collectives", "collectives", Kind::kCount},
                    {"wait_ns", "waited", Kind::kTimeNs},
                    {"aligned_wait_ns", "waited, aligned", Kind::kTimeNs},
-                   {"last", "last to come, aligned", Kind::kCount},
+                   {"last", "times last, aligned", Kind::kCount},
                    {"clock_offset_ns", "clock ahead by", Kind::kTimeNs}},
                   {}};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -410,7 +410,7 @@ DataTable rank_table(std::span<const MatchedCollective> matched, std::span<const
 
 DataTable unmatched_table(std::span<const UnmatchedCall> unmatched, std::span<const RankResult> ranks) {
   DataTable table{"unmatched",
-                  "communication kernels that no other rank's belong to",
+                  "communication kernels without a match on other ranks",
                   {{"rank", "rank", Kind::kCount},
                    {"group", "group", Kind::kText},
                    {"index", "index", Kind::kCount},

@@ -126,22 +126,21 @@ struct Placed {
 };
 
 std::string shared_text(const Placed& first, std::size_t count) {
-  const std::string both = fmt::format("{} and {} both say that they are rank {}", first.owner->source,
+  const std::string both = fmt::format("{} and {} both claim rank {}", first.owner->source,
                                        first.trace->source, *first.trace->rank);
   if (count == 1)
-    return fmt::format("{}: the second is taken as rank {}; are they of one job?", both, first.rank);
+    return fmt::format("{}: the second counts as rank {}; are they from one job?", both, first.rank);
   return fmt::format(
-      "{} files say that they are a rank that another one is ({}): they are taken as ranks that are free, "
-      "the "
-      "first as {}; are they of one job?",
+      "{} files claim the rank of another file ({}): they count as free ranks, the first as {}; are they "
+      "from one job?",
       count, both, first.rank);
 }
 
 std::string untold_text(const Placed& first, std::size_t count) {
   if (count == 1)
-    return fmt::format("{} does not tell its rank: taken as rank {}, by its place", first.trace->source,
+    return fmt::format("{} does not name its rank: counted as rank {}, by its position", first.trace->source,
                        first.rank);
-  return fmt::format("{} files do not tell their rank: taken by their places, {} as rank {}", count,
+  return fmt::format("{} files do not name their rank: numbered by position, {} as rank {}", count,
                      first.trace->source, first.rank);
 }
 
@@ -183,11 +182,9 @@ NamedRanks ranks_by_name_of_equals(std::span<const TraceFacts> traces) {
     if (files.size() < 2 || of_names.size() < files.size()) continue;
     for (const std::size_t i : files) named.ranks[i] = rank_in_name(traces[i].source);
     taken.merge(of_names);
-    named.notes.push_back(
-        fmt::format("{} files say that they are rank {} ({} and {}): they are taken as the ranks in their "
-                    "names; are they "
-                    "of one job?",
-                    files.size(), rank, traces[files[0]].source, traces[files[1]].source));
+    named.notes.push_back(fmt::format(
+        "{} files claim rank {} ({} and {}): they count as the ranks in their names; are they from one job?",
+        files.size(), rank, traces[files[0]].source, traces[files[1]].source));
   }
   return named;
 }
@@ -291,12 +288,11 @@ RankNumbers rank_numbers(std::span<const TraceFacts> traces) {
 
 std::string what_is_missing(const Trace& trace) {
   std::string text;
-  if (!trace.is_complete)
-    text = "the file ends before its JSON does: what came after is not in these figures";
+  if (!trace.is_complete) text = "the file is truncated: these figures cover only the part before its end";
   if (trace.problems.count == 0) return text;
   if (!text.empty()) text += "; ";
-  text += fmt::format("{} places of the file could not be read as they stand, {} events of them are left out",
-                      trace.problems.count, trace.problems.events_skipped);
+  text += fmt::format("{} places of the file could not be read, {} events are left out", trace.problems.count,
+                      trace.problems.events_skipped);
   if (!trace.problems.first.empty()) {
     const Problem& first = trace.problems.first.front();
     text += fmt::format(" (the first at byte {}: {})", first.offset, first.what);

@@ -38,7 +38,7 @@ Extent whole_extent(const Trace& trace);  ///< of every event
 /// False for execution traces, which know only an order of events.
 bool has_times(const Trace& trace);
 inline constexpr const char* kNoTimes =
-    "when operators, calls and work of devices began is not in the file: nothing tells what waits for what";
+    "the file has no start times of operators, calls and GPU work: waits between them are unknown";
 
 /// Facts that outlive the columns.
 struct TraceFacts {

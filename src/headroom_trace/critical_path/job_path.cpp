@@ -181,14 +181,14 @@ DataTable job_path_table(std::span<const JobStretch> path, std::span<const RankR
     std::ranges::sort(shown);
   }
   DataTable table{"job_path",
-                  "the critical path of the job from rank to rank",
+                  "the job's critical path from rank to rank",
                   {{"rank", "rank", Kind::kCount},
                    {"from_ns", "from", Kind::kInstantNs},
                    {"to_ns", "to", Kind::kInstantNs},
                    {"time_ns", "time", Kind::kTimeNs},
-                   {"class", "most of it", Kind::kText},
-                   {"class_ns", "which takes", Kind::kTimeNs},
-                   {"until", "until the last to come to", Kind::kText}},
+                   {"class", "main class", Kind::kText},
+                   {"class_ns", "time of class", Kind::kTimeNs},
+                   {"until", "ends at collective", Kind::kText}},
                   {}};
   for (const JobStretch* stretch : shown) {
     const std::size_t kind = main_class(*stretch);
@@ -200,7 +200,7 @@ DataTable job_path_table(std::span<const JobStretch> path, std::span<const RankR
 
 DataTable job_class_table(std::span<const JobStretch> path, std::span<const RankResult> ranks) {
   DataTable table{"job_classes",
-                  "the critical path of the job by rank and class",
+                  "the job's critical path by rank and class",
                   {{"rank", "rank", Kind::kCount},
                    {"class", "class", Kind::kText},
                    {"time_ns", "time", Kind::kTimeNs},
@@ -224,12 +224,12 @@ std::string job_path_answer(std::span<const JobStretch> path, std::span<const Ra
   std::erase_if(times, [rank = rank](const auto& entry) { return entry.first.first != rank; });
   const auto most = std::ranges::max_element(times, {}, second);
   const auto whole = static_cast<double>(length_ns(path));
-  const std::string share = fmt::format("{} of it {}", format_time_ns(static_cast<double>(most->second)),
+  const std::string share = fmt::format("{} of that {}", format_time_ns(static_cast<double>(most->second)),
                                         class_name(most->first.second));
   const std::string takes = fmt::format("the job's critical path takes {} and ends on rank {}",
                                         format_time_ns(whole), ranks[path.back().rank].rank);
-  if (path.size() == 1) return fmt::format("{}, where all of it lies: {}", takes, share);
-  return fmt::format("{}; {} ({}) lies on rank {}, {}; it changes rank {} {}", takes,
+  if (path.size() == 1) return fmt::format("{}, entirely on that rank: {}", takes, share);
+  return fmt::format("{}; {} ({}) is on rank {}, {}; the path changes rank {} {}", takes,
                      format_time_ns(static_cast<double>(time_ns)),
                      format_percent(static_cast<double>(time_ns) / whole), ranks[rank].rank, share,
                      path.size() - 1, path.size() == 2 ? "time" : "times");

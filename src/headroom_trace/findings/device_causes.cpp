@@ -99,9 +99,9 @@ Suspicion suspicion_of(const FindingSearch& search, FindingKind kind, const Expo
   suspicion.time = merged(exposed.times);
   suspicion.what_if = exposed.what_if;
   suspicion.evidence =
-      fmt::format("{} {} run {}{} with {} beside them, most of it {}", exposed.times.size(), what,
-                  search.per_step(static_cast<double>(exposed.total_ns)), search.on_devices(),
-                  kind == FindingKind::kExposedCopy ? "nothing" : "no computing",
+      fmt::format("{} {} are exposed for {}{} ({} runs at the same time), mostly {}", exposed.times.size(),
+                  what, search.per_step(static_cast<double>(exposed.total_ns)), search.on_devices(),
+                  kind == FindingKind::kExposedCopy ? "nothing else" : "no compute",
                   kernel_base_name(search.trace().names[name]));
   return suspicion;
 }
@@ -114,7 +114,7 @@ void take_communication(FindingSearch& search, FindingKind kind, const std::set<
            of_pipeline.contains(trace.gpu[row].event) == of_stages;
   });
   if (exposed.times.empty()) return;
-  Suspicion suspicion = suspicion_of(search, kind, exposed, "pieces of communication");
+  Suspicion suspicion = suspicion_of(search, kind, exposed, "communication kernels");
   suspicion.fix = search.advice(of_stages ? Advice::kFillPipeline : Advice::kOverlapCommunication);
   search.take(std::move(suspicion));
 }
@@ -180,7 +180,7 @@ void name_sequences(const FindingSearch& search, const std::vector<Run>& runs, S
     const std::uint32_t event = search.main_event(calls);
     if (named.empty()) suspicion.event = event;
     const std::string where = search.where(event);
-    named += fmt::format("{}{} ({} times{}{})", named.empty() ? "; they are " : ", ",
+    named += fmt::format("{}{} ({} times{}{})", named.empty() ? "; mostly " : ", ",
                          sequence_text(search.trace(), sequence), sequence.count,
                          where.empty() ? "" : ", most in ", where);
   }
@@ -196,10 +196,11 @@ void take_host_communication(FindingSearch& search) {
   suspicion.time = intersect(subtract(host_communication(trace), operators(trace)), {search.window()});
   if (suspicion.time.empty()) return;
   suspicion.what_if.host_gone = suspicion.time;
-  suspicion.evidence = fmt::format("communication of the host (gloo, MPI) runs {} with no operator beside it",
-                                   search.per_step(static_cast<double>(length(suspicion.time))));
+  suspicion.evidence =
+      fmt::format("CPU communication (gloo, MPI) is exposed for {} (no operator runs at the same time)",
+                  search.per_step(static_cast<double>(length(suspicion.time))));
   suspicion.fix =
-      "overlap it with computing, send less (gradient accumulation, a narrower type), or a faster network";
+      "overlap it with compute, send less (gradient accumulation, a narrower dtype) or use a faster network";
   search.take(std::move(suspicion));
 }
 
@@ -215,7 +216,7 @@ void find_exposed_copies(FindingSearch& search) {
   });
   if (exposed.times.empty()) return;
   Suspicion suspicion =
-      suspicion_of(search, FindingKind::kExposedCopy, exposed, "copies between host and device");
+      suspicion_of(search, FindingKind::kExposedCopy, exposed, "copies between CPU and GPU");
   if (exposed.bytes > 0)
     suspicion.evidence += fmt::format(", {} in all, {:.1f} GB/s", format_bytes(exposed.bytes),
                                       exposed.bytes / static_cast<double>(length(suspicion.time)));
@@ -263,8 +264,7 @@ void find_fusions(FindingSearch& search) {
   suspicion.what_if.host_gone = merged(std::move(host));
   suspicion.time = merged(std::move(device));
   suspicion.evidence = fmt::format(
-      "{} element-wise kernels of under {} follow one another in {} runs, the longest of {}: each takes "
-      "about as long as "
+      "{} element-wise kernels under {} run in {} sequences, the longest of {}: each takes about as long as "
       "its launch",
       kernels, format_time_ns(static_cast<double>(kTinyKernelNs)), runs.size(), longest->rows.size());
   suspicion.event = search.launch()[longest->rows.front()];
@@ -345,7 +345,7 @@ std::string neighbours_text(const FindingSearch& search, const std::vector<Kerne
                             NameId kernel) {
   for (const KernelSequence& sequence : sequences) {
     if (std::ranges::find(sequence.names, kernel) == sequence.names.end()) continue;
-    return fmt::format("; {} follow one another {} times and take {}",
+    return fmt::format("; the sequence {} occurs {} times and takes {}",
                        sequence_text(search.trace(), sequence), sequence.count,
                        search.per_step(static_cast<double>(sequence.total_ns)));
   }
@@ -364,11 +364,12 @@ Suspicion suspicion_of(const FindingSearch& search, FarOperator far) {
   suspicion.kind = FindingKind::kKernelBelowRoof;
   suspicion.place = trace.names[far.op];
   suspicion.event = search.main_event(far.calls);
-  suspicion.evidence = fmt::format(
-      "{}: {} of {} are above the roof of {} ({} of it reached), in {}, most of it with {}", suspicion.place,
-      format_time_ns(far.above_ns() / search.step_count()), search.per_step(far.device_ns),
-      row.compute_ns > row.memory_ns ? "arithmetic" : "memory", format_percent(far.roof_ns / far.device_ns),
-      telling_name(trace.names[main_kernel(far)]), shapes_text(trace, row.dims));
+  suspicion.evidence =
+      fmt::format("{0} runs at {4} of {3}; {1} of {2} recoverable, mostly in {5} with {6}", suspicion.place,
+                  format_time_ns(far.above_ns() / search.step_count()), search.per_step(far.device_ns),
+                  row.compute_ns > row.memory_ns ? "peak compute" : "peak bandwidth",
+                  format_percent(far.roof_ns / far.device_ns), telling_name(trace.names[main_kernel(far)]),
+                  shapes_text(trace, row.dims));
   suspicion.time = merged(std::move(far.times));
   suspicion.fix = search.advice(row.is_product ? Advice::kFasterProduct : Advice::kFuseNeighbours);
   return suspicion;

@@ -36,7 +36,7 @@ FindingSearch::FindingSearch(const TraceIndex& index)
 }
 
 std::string FindingSearch::per_step(double total_ns) const {
-  return format_time_ns(total_ns / step_count()) + (steps().empty() ? "" : " a step");
+  return format_time_ns(total_ns / step_count()) + (steps().empty() ? "" : "/step");
 }
 
 bool FindingSearch::is_of_window(std::uint32_t row) const {
@@ -53,7 +53,7 @@ std::vector<DeviceGap> FindingSearch::gaps_of_launched() const {
 }
 
 std::string FindingSearch::on_devices() const {
-  return devices().size() < 2 ? "" : " on " + std::to_string(devices().size()) + " devices together";
+  return devices().size() < 2 ? "" : " summed over " + std::to_string(devices().size()) + " devices";
 }
 
 bool FindingSearch::has_found(FindingKind kind, std::string_view place) const {

@@ -25,8 +25,8 @@ constexpr std::array<const char*, kFindingKinds> kNames{
 std::string partner_text(std::span<const Finding> findings, const Finding& finding, std::size_t number) {
   const auto partner = static_cast<std::size_t>(finding.partner);
   const bool is_less = finding.together_ns < finding.recoverable_ns + findings[partner].recoverable_ns;
-  return fmt::format("{} and {} {}: together {}", partner + 1, number,
-                     is_less ? "overlap" : "save more at once", format_time_ns(finding.together_ns));
+  return fmt::format("{} and {} {}: {} for both", partner + 1, number,
+                     is_less ? "overlap" : "save more together", format_time_ns(finding.together_ns));
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ const char* to_string(FindingKind kind) {
 
 FindingKind finding_kind(std::string_view text) {
   const auto found = std::ranges::find(kNames, text);
-  if (found == kNames.end()) throw Error(fmt::format("no kind of finding: {}", text));
+  if (found == kNames.end()) throw Error(fmt::format("unknown kind of finding: {}", text));
   return static_cast<FindingKind>(found - kNames.begin());
 }
 
@@ -56,10 +56,10 @@ std::string place_text(const Finding& finding) {
 
 DataTable finding_table(std::span<const Finding> findings) {
   DataTable table{kFindingTable,
-                  "what to fix first, by what a step would gain",
+                  "what to fix first, largest gain per step first",
                   {{"kind", "kind", Kind::kText},
                    {"recoverable_ns", "gain per step", Kind::kTimeNs},
-                   {"further_ns", "on top of those before", Kind::kTimeNs},
+                   {"further_ns", "additional gain", Kind::kTimeNs},
                    {"share", "of the step", Kind::kShare},
                    {"rank", "rank", Kind::kCount},
                    {"step", "step", Kind::kCount},
@@ -67,9 +67,9 @@ DataTable finding_table(std::span<const Finding> findings) {
                    {"where", "where", Kind::kText},
                    {"op", "operator", Kind::kText},
                    {"module", "module", Kind::kText},
-                   {"line", "line of Python", Kind::kText},
+                   {"line", "Python line", Kind::kText},
                    {"evidence", "evidence", Kind::kText},
-                   {"fix", "what to do", Kind::kText}},
+                   {"fix", "fix", Kind::kText}},
                   {}};
   for (const Finding& finding : findings) {
     table.rows.push_back({std::string(to_string(finding.kind)), finding.recoverable_ns, finding.further_ns,
@@ -83,20 +83,20 @@ DataTable finding_table(std::span<const Finding> findings) {
 std::vector<std::string> finding_sentences(std::span<const Finding> findings, double step_ns,
                                            bool has_steps) {
   if (findings.empty())
-    return {fmt::format("nothing found that would make {} noticeably shorter ({})",
-                        has_steps ? "a step" : "the trace", format_time_ns(step_ns))};
+    return {fmt::format("no finding would shorten {} noticeably ({})", has_steps ? "a step" : "the trace",
+                        format_time_ns(step_ns))};
   std::vector<std::string> say;
   std::size_t number = 0;
   for (const Finding& finding : findings) {
-    std::string text = fmt::format("{}. {}: {} of {}{} ({}{})", ++number, to_string(finding.kind),
-                                   format_time_ns(finding.recoverable_ns), format_time_ns(step_ns),
-                                   has_steps ? " a step" : "", format_percent(finding.share),
-                                   has_steps ? "" : " of the trace");
+    std::string text =
+        fmt::format("{}. {}: saves {} of {}{} ({}{})", ++number, to_string(finding.kind),
+                    format_time_ns(finding.recoverable_ns), format_time_ns(step_ns), has_steps ? "/step" : "",
+                    format_percent(finding.share), has_steps ? "" : " of the trace");
     if (const std::string place = place_text(finding); !place.empty()) text += "; " + place;
     say.push_back(text);
     if (finding.partner >= 0) say.push_back("   " + partner_text(findings, finding, number));
     say.push_back("   " + finding.evidence);
-    say.push_back("   to do: " + finding.fix);
+    say.push_back("   fix: " + finding.fix);
   }
   return say;
 }
@@ -111,7 +111,7 @@ void say_findings(const std::vector<Finding>& findings, const StepShares& shares
     result.answer = finding_sentences(std::span(findings).first(shown), shares.step_ns, shares.has_steps());
   if (shown < findings.size())
     result.answer.push_back(
-        fmt::format("{} smaller ones: `headroom trace findings`", findings.size() - shown));
+        fmt::format("{} smaller findings: run `headroom trace findings`", findings.size() - shown));
   DataTable table = finding_table(findings);
   table.is_in_answer = true;
   result.tables.insert(result.tables.begin(), std::move(table));

@@ -44,11 +44,8 @@ std::string without_launch_note(const FindingSearch& search) {
   for (const Span& span : search.device_windows()) whole = saturating_add(whole, span.end - span.start);
   const double share = Breakdown::share_of(idle, whole);
   if (share < kMuchIdle) return "";
-  return fmt::format(
-      "devices have nothing to do for {} of the time before work whose launch is not in the file: {}, to "
-      "learn "
-      "why",
-      format_percent(share), search.advice(Advice::kRecordLaunches));
+  return fmt::format("GPU idle {} of the time before work without a recorded launch, cause unknown: {}",
+                     format_percent(share), search.advice(Advice::kRecordLaunches));
 }
 
 /// Prepends the step time without the events that match the glob and the work they launched. Throws Error if
@@ -73,20 +70,20 @@ void add_without(const FindingSearch& search, const std::string& pattern, Analys
     what_if.duration_ns.push_back(is_gone ? WhatIf::kGone : events.duration_ns[event]);
   }
   if (calls + works == 0)
-    throw Error(fmt::format(
-        "--without {}: nothing in {} is called so; `headroom trace ops` and `kernels` have the names, "
-        "* stands for any characters",
-        in_quotes(pattern), in_quotes(trace.source)));
+    throw Error(
+        fmt::format("--without {}: nothing in {} matches; `headroom trace ops` and `kernels` list the names, "
+                    "* matches any characters",
+                    in_quotes(pattern), in_quotes(trace.source)));
   const double step_ns = search.step_ns();
   const std::int64_t shorter = search.replay().length_ns() - search.replay().length_ns(what_if);
   const double without_ns = step_ns - static_cast<double>(shorter) / search.step_count();
   result.headlines.push_back({"without_ns", Kind::kTimeNs, true, without_ns, ""});
   result.answer.insert(
       result.answer.begin(),
-      fmt::format(
-          "without {} ({} calls of the host, {} pieces of device work) {} would take {} in place of {} (-{})",
-          in_quotes(pattern), calls, works, search.steps().empty() ? "the trace" : "a step",
-          format_time_ns(without_ns), format_time_ns(step_ns), format_percent(1 - without_ns / step_ns)));
+      fmt::format("without {} ({} CPU calls, {} GPU events) {} would take {} instead of {} (-{})",
+                  in_quotes(pattern), calls, works, search.steps().empty() ? "the trace" : "a step",
+                  format_time_ns(without_ns), format_time_ns(step_ns),
+                  format_percent(1 - without_ns / step_ns)));
 }
 
 }  // namespace

@@ -265,7 +265,7 @@ std::string waited_text(const FindingSearch& search, const WaitSite& site) {
     last = trace.gpu[row].event;
   }
   if (last == kNone) return "";
-  return fmt::format(" ({}, the longest {} for {})", search.per_step(static_cast<double>(total_ns)),
+  return fmt::format(" ({}, longest {} for {})", search.per_step(static_cast<double>(total_ns)),
                      format_time_ns(static_cast<double>(longest_ns)),
                      kernel_base_name(trace.names[events.name[last]]));
 }
@@ -320,13 +320,11 @@ Suspicion suspicion_of(const FindingSearch& search, const WaitSite& site, WhatIf
   suspicion.what_if = std::move(what_if);
   suspicion.time = merged(site.idle);
   suspicion.evidence = fmt::format(
-      "{} waits for the device {} times{}{}; after that the device has nothing to do for {}, until the host "
-      "has launched "
-      "again",
-      site_name(search, site.event), format_number(per_step), search.steps().empty() ? "" : " a step",
+      "{} waits for the GPU {} times{}{}; GPU idle for {} after that, until the CPU launches again",
+      site_name(search, site.event), format_number(per_step), search.steps().empty() ? "" : " per step",
       waited_text(search, site), search.per_step(static_cast<double>(site.idle_ns)));
   if (gain_ns * search.step_count() > kFarMore * static_cast<double>(site.idle_ns))
-    suspicion.evidence += "; without the waits the host would run ahead, and its later launches come in time";
+    suspicion.evidence += "; without the waits the CPU would run ahead and later launches would be on time";
   suspicion.fix = search.advice(is_copy_from_host(search, site) ? Advice::kPinMemory : Advice::kReadLater);
   return suspicion;
 }
@@ -354,9 +352,9 @@ void find_device_allocation(FindingSearch& search) {
                                               [&](std::uint32_t call) { return events.duration_ns[call]; });
   suspicion.time = allocations.times;
   suspicion.evidence =
-      fmt::format("{} calls that allocate or free memory take {} of the host's time",
-                  allocations.calls.size(), search.per_step(static_cast<double>(length(allocations.times))));
-  if (followed > 0) suspicion.evidence += fmt::format(", {} of them wait for the device", followed);
+      fmt::format("{} calls that allocate or free GPU memory take {} of CPU time", allocations.calls.size(),
+                  search.per_step(static_cast<double>(length(allocations.times))));
+  if (followed > 0) suspicion.evidence += fmt::format(", {} of them wait for the GPU", followed);
   suspicion.fix = search.advice(Advice::kReuseMemory);
   search.take(std::move(suspicion));
 }
@@ -452,12 +450,12 @@ Suspicion suspicion_of(const FindingSearch& search, FindingKind kind, SlowCalls 
   suspicion.what_if.host_gone = merged(std::move(slow.gone));
   const auto longest_ns = static_cast<double>(search.trace().events.duration_ns[slow.longest]);
   const bool is_one = slow.calls.size() == 1;
-  suspicion.evidence = is_one ? fmt::format("one call of {} takes {}", call_name(search, slow.longest),
+  suspicion.evidence = is_one ? fmt::format("one {} call takes {}", call_name(search, slow.longest),
                                             format_time_ns(longest_ns))
-                              : fmt::format("{} calls take {}, the longest {} ({})", slow.calls.size(),
+                              : fmt::format("{} calls take {}, longest {} ({})", slow.calls.size(),
                                             search.per_step(static_cast<double>(slow.total_ns)),
                                             format_time_ns(longest_ns), call_name(search, slow.longest));
-  suspicion.evidence += "; meanwhile the device has nothing to do";
+  suspicion.evidence += "; GPU idle meanwhile";
   return suspicion;
 }
 
@@ -509,7 +507,7 @@ void find_slow_calls(FindingSearch& search) {
   }
   if (!first_use.calls.empty()) {
     Suspicion suspicion = suspicion_of(search, FindingKind::kFirstUse, std::move(first_use));
-    suspicion.evidence += ", as at a first use: code or a library is loaded, or a graph is made";
+    suspicion.evidence += "; typical of a first use: loading code or a library, building a graph";
     suspicion.fix = search.advice(Advice::kWarmUp);
     search.take(std::move(suspicion));
   }
@@ -556,11 +554,9 @@ void find_late_devices(FindingSearch& search) {
                   kernel_base_name(trace.names[events.name[trace.gpu[longest->next].event]]));
   suspicion.evidence =
       times.size() == 1
-          ? fmt::format("a launch has returned, and the idle device starts its work late: {}", most)
-          : fmt::format(
-                "{} launches have returned, and the idle device starts their work late: {}, the "
-                "longest {}",
-                times.size(), search.per_step(static_cast<double>(total_ns)), most);
+          ? fmt::format("a launch has returned, but the idle GPU starts its work late: {}", most)
+          : fmt::format("{} launches have returned, but the idle GPU starts their work late: {}, longest {}",
+                        times.size(), search.per_step(static_cast<double>(total_ns)), most);
   suspicion.time = merged(std::move(times));
   suspicion.fix = search.advice(Advice::kFindDeviceWait);
   search.take(std::move(suspicion));
@@ -578,10 +574,10 @@ void try_doing(FindingSearch& search, HostDoing doing, Suspicion suspicion, cons
   suspicion.event = search.longest_event(doing);
   std::int64_t longest = 0;
   for (const Span& span : suspicion.time) longest = std::max(longest, span.end - span.start);
-  suspicion.evidence = fmt::format("{}the host is {} for {}; the longest time is {}",
-                                   search.devices().empty() ? "" : "while the devices have nothing to do, ",
-                                   what, search.per_step(static_cast<double>(length(suspicion.time))),
-                                   format_time_ns(static_cast<double>(longest)));
+  suspicion.evidence =
+      fmt::format("{}the CPU is {}: {}, longest {}", search.devices().empty() ? "" : "GPU idle while ", what,
+                  search.per_step(static_cast<double>(length(suspicion.time))),
+                  format_time_ns(static_cast<double>(longest)));
   search.take(std::move(suspicion));
 }
 
@@ -626,7 +622,7 @@ std::vector<Site> sites_of_long_gaps(const FindingSearch& search) {
 std::string where_text(const FindingSearch& search, const Site& site) {
   const std::string where = search.where(site.event);
   return fmt::format("{} in {}", search.per_step(static_cast<double>(site.total_ns)),
-                     where.empty() ? "what is not in the file" : where);
+                     where.empty() ? "unrecorded code" : where);
 }
 
 /// `event_ns` is the time at the site's event.
@@ -640,7 +636,7 @@ Suspicion host_suspicion(const FindingSearch& search, const Site& site, std::int
   suspicion.place = name_of(search, site_of(search.trace(), search.parent(), site.event));
   suspicion.time = merged(site.times);
   suspicion.what_if.host_gone = subtract(suspicion.time, search.host_gone());
-  suspicion.evidence = "the devices have nothing to do while the host does other things than to launch" +
+  suspicion.evidence = "GPU idle while the CPU is not launching" +
                        (search.on_devices().empty() ? "" : "," + search.on_devices()) + ": " + what;
   suspicion.more = ", " + what;
   suspicion.fix = search.advice(site.event == kNone ? Advice::kRecordHost : Advice::kMoveHostWork);
@@ -654,7 +650,7 @@ void find_data_loading(FindingSearch& search) {
   suspicion.kind = FindingKind::kDataLoading;
   suspicion.least_gain = 0.03;
   suspicion.fix = search.advice(Advice::kLoadAhead);
-  try_doing(search, HostDoing::kDataLoading, std::move(suspicion), "waiting for its input");
+  try_doing(search, HostDoing::kDataLoading, std::move(suspicion), "waiting for input");
 }
 
 void find_recompilation(FindingSearch& search) {
@@ -730,8 +726,8 @@ void find_launch_bound(FindingSearch& search) {
   }
   if (idle.empty()) return;
   suspicion.what_if.host_gone = merged(std::move(host));
-  suspicion.evidence = fmt::format(
-      "{} times the device had done all that was launched before the next launch came", idle.size());
+  suspicion.evidence =
+      fmt::format("{} times the GPU ran out of launched work before the next launch", idle.size());
   suspicion.more = "; " + suspicion.evidence;
   suspicion.time = merged(std::move(idle));
   suspicion.fix = search.advice(Advice::kLaunchLess);
@@ -784,12 +780,11 @@ void find_slow_steps(FindingSearch& search) {
   const bool has_launches =
       std::ranges::any_of(search.launch(), [](std::uint32_t call) { return call != kNone; });
   suspicion.evidence = fmt::format(
-      "{} of {} steps take over {} times the usual {}, and {}", slow, steps.size(), kSlow,
-      format_time_ns(usual),
-      has_launches ? "neither because of more computing nor of the host"
-                   : "not because of more computing; without launches in the file the host is not known");
-  suspicion.fix =
-      "`headroom trace diff` of a slow step and a usual one (--step) shows which work is longer or more";
+      "{} of {} steps take over {} times the median {}; {}", slow, steps.size(), kSlow, format_time_ns(usual),
+      has_launches
+          ? "neither more compute nor the CPU explains it"
+          : "more compute does not explain it; without recorded launches the effect of the CPU is unknown");
+  suspicion.fix = "compare a slow step with a usual one: `headroom trace critical-path --step N` of each";
   search.add(std::move(suspicion), gain);
 }
 
@@ -817,7 +812,7 @@ void find_fragmentation(FindingSearch& search) {
     Suspicion suspicion;
     suspicion.kind = FindingKind::kFragmentation;
     suspicion.evidence =
-        fmt::format("device {} held {} of its {} and used {} of them then", memory.device,
+        fmt::format("device {} had reserved {} of its {} but used only {}", memory.device,
                     format_bytes(reserved), format_bytes(total_of(memory.device)), format_bytes(used));
     suspicion.time = {{memory.peak_reserved_at_ns, memory.peak_reserved_at_ns + 1}};
     suspicion.fix = search.advice(Advice::kExpandSegments);

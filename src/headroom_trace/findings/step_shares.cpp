@@ -44,7 +44,7 @@ double explained(const StepShares& shares, std::span<const Finding> findings) {
 
 std::string savings_text(const StepShares& shares, std::span<const Finding> findings) {
   constexpr std::size_t kFirst = 3;
-  if (findings.empty()) return "nothing found to save";
+  if (findings.empty()) return "no findings";
   const std::size_t count = std::min(kFirst, findings.size());
   const double gain_ns = joint_gain_ns(findings.first(count));
   constexpr std::array<const char*, kFirst> kSavings{"the finding saves", "two findings save",
@@ -56,15 +56,14 @@ std::string savings_text(const StepShares& shares, std::span<const Finding> find
 std::string parts_text(const StepShares& shares) {
   constexpr double kSmall = 0.01;
   constexpr std::size_t kMost = 4;
-  std::vector<std::pair<double, std::string>> parts{
-      {shares.exposed_communication, "exposed communication"},
-      {shares.exposed_copies, "exposed copies"},
-      {shares.not_recorded, "idle for a reason that is not recorded"}};
+  std::vector<std::pair<double, std::string>> parts{{shares.exposed_communication, "exposed communication"},
+                                                    {shares.exposed_copies, "exposed copies"},
+                                                    {shares.not_recorded, "GPU idle (cause not recorded)"}};
   for (std::size_t i = 0; i < kHostDoings; ++i) {
     const auto doing = static_cast<HostDoing>(i);
     parts.emplace_back(shares.idle_while[i], doing == HostDoing::kNotTheHost
-                                                 ? "idle while a device waits for another, or for an event"
-                                                 : fmt::format("idle, host: {}", to_string(doing)));
+                                                 ? "GPU idle (waiting for another device or an event)"
+                                                 : fmt::format("GPU idle ({})", to_string(doing)));
   }
   std::ranges::stable_sort(parts, std::greater{}, [](const auto& part) { return part.first; });
   std::vector<std::string> texts;
@@ -131,7 +130,7 @@ double unexplained(const StepShares& shares, std::span<const Finding> findings) 
 
 std::string step_line(const StepShares& shares) {
   std::string text = fmt::format("{} {}", unit_of(shares), format_time_ns(shares.step_ns));
-  if (!shares.is_known()) return text + " · GPU busy: not known";
+  if (!shares.is_known()) return text + " · GPU busy: unknown";
   return text + fmt::format(" · GPU busy {} · exposed communication {}", format_percent(shares.busy),
                             format_percent(shares.exposed_communication));
 }
@@ -140,21 +139,21 @@ std::vector<std::string> standing_lines(const StepShares& shares, std::span<cons
   if (shares.step_ns <= 0) return {};
   std::vector<std::string> lines{step_line(shares) + " · " + savings_text(shares, findings)};
   if (!shares.is_known()) {
-    lines.push_back(fmt::format(
-        "how much of the {} the devices are idle is not known: {}", unit_of(shares),
-        shares.known == DeviceTimeKnown::kNoWork       ? "no work of a device is in the file"
-        : shares.known == DeviceTimeKnown::kAfterSteps ? "their work comes after the last step"
-                                                       : "work that the steps launch is not in the file"));
+    lines.push_back(fmt::format("GPU idle share of the {} unknown: {}", unit_of(shares),
+                                shares.known == DeviceTimeKnown::kNoWork ? "no GPU work in the file"
+                                : shares.known == DeviceTimeKnown::kAfterSteps
+                                    ? "GPU work comes after the last step"
+                                    : "work launched by the steps is not in the file"));
     return lines;
   }
   const double lost = shares.lost(), found = explained(shares, findings);
   const double not_recorded = std::min(shares.not_recorded, lost - found);
   lines.push_back(
-      fmt::format("GPU idle or exposed {} of the {}; findings explain {} of it; {} is not recorded",
+      fmt::format("GPU idle or exposed {} of the {}; findings explain {} of that, {} is not recorded",
                   format_percent(lost), unit_of(shares), format_percent(lost > 0 ? found / lost : 0),
                   format_percent(lost > 0 ? not_recorded / lost : 0)));
   if (lost - found > kMuchLost)
-    lines.push_back(fmt::format("no finding saves the other {} of the {}; all that is lost: {}",
+    lines.push_back(fmt::format("no finding explains the other {} of the {}; all losses: {}",
                                 format_percent(lost - found), unit_of(shares), parts_text(shares)));
   return lines;
 }

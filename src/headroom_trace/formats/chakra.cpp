@@ -77,7 +77,7 @@ void ChakraReader::read(FormatInput& input) {
     const auto bytes = next == WireStream::Next::kField ? stream.take(size) : std::nullopt;
     if (!bytes) {
       events_.cut_off(at, next == WireStream::Next::kBroken || size > WireStream::kLargest
-                              ? "what comes here is no length of a node; the rest of the file cannot be read"
+                              ? "expected the length of a node; the rest of the file cannot be read"
                               : "the file ends inside a node");
       break;
     }
@@ -122,7 +122,7 @@ void ChakraReader::take_node(std::string_view bytes, std::uint64_t offset) {
     if (attribute.name == "pg_name") arguments_.add(Argument::kGroupName, attribute.text);
     if (attribute.name == "comm_size" && attribute.whole >= 0) arguments_.add("comm_size", attribute.whole);
   }
-  if (!message.is_whole()) return events_.skip(offset, "a node with bytes that are no field");
+  if (!message.is_whole()) return events_.skip(offset, "a node with invalid fields");
   if (type == kMetadataNode) return events_.count_without_columns();
   constexpr auto kMostUs = static_cast<std::uint64_t>(kMostNs) / 1000;
   if (start_us > kMostUs || length_us > kMostUs) return events_.skip(offset, "its time is out of range");

@@ -19,7 +19,7 @@
 namespace headroom::trace::readers {
 namespace {
 
-constexpr const char* kGiveATrace = "give the trace that a profiler wrote";
+constexpr const char* kGiveATrace = "give a trace written by a profiler";
 
 struct Magic {
   std::string_view bytes;
@@ -32,37 +32,36 @@ constexpr std::array kMagics{
     Magic{"\x7f"
           "ELF",
           0, "a program or library (ELF)"},
-    Magic{"MZ", 0, "a program of Windows"},
+    Magic{"MZ", 0, "a Windows program"},
     Magic{"\x89PNG\r\n\x1a\n", 0, "a PNG image"},
     Magic{"\xff\xd8\xff", 0, "a JPEG image"},
     Magic{"GIF8", 0, "a GIF image"},
     Magic{"%PDF-", 0, "a PDF document"},
-    Magic{"PERFILE2", 0, "perf.data of Linux's perf",
-          "`perf script` shows it; a trace of GPU work is read here"},
-    Magic{std::string_view("NVR\0", 4), 0, "a report of Nsight Compute",
-          "it is about single kernels; record a timeline with Nsight Systems or torch.profiler"},
-    Magic{"ustar", 257, "a tar archive", "unpack it, and give the trace in it"},
+    Magic{"PERFILE2", 0, "perf.data of Linux perf", "view it with `perf script`; give a GPU trace here"},
+    Magic{std::string_view("NVR\0", 4), 0, "an Nsight Compute report",
+          "it covers single kernels; record a timeline with Nsight Systems or torch.profiler"},
+    Magic{"ustar", 257, "a tar archive", "unpack it and give the trace in it"},
     Magic{"\xfd"
           "7zXZ",
           0, "xz data", "unpack it (xz -d)"},
     Magic{"BZh", 0, "bzip2 data", "unpack it (bzip2 -d)"},
     Magic{"\x04\x22\x4d\x18", 0, "lz4 data", "unpack it (lz4 -d)"},
-    Magic{"7z\xbc\xaf\x27\x1c", 0, "a 7z archive", "unpack it, and give the trace in it"},
+    Magic{"7z\xbc\xaf\x27\x1c", 0, "a 7z archive", "unpack it and give the trace in it"},
     Magic{"PAR1", 0, "a Parquet file",
           "export the profile as SQLite: nsys export --type sqlite REPORT.nsys-rep"},
     Magic{"ARROW1", 0, "an Arrow file",
           "export the profile as SQLite: nsys export --type sqlite REPORT.nsys-rep"},
     Magic{"\x89HDF\r\n\x1a\n", 0, "an HDF5 file",
           "export the profile as SQLite: nsys export --type sqlite REPORT.nsys-rep"},
-    Magic{"\x93NUMPY", 0, "an array of NumPy"},
+    Magic{"\x93NUMPY", 0, "a NumPy array"},
     Magic{"#!", 0, "a script"},
     Magic{"!<arch>\n", 0, "a static library"},
-    Magic{"QDSTRM", 0, "a raw recording of Nsight Systems (.qdstrm)",
+    Magic{"QDSTRM", 0, "a raw Nsight Systems recording (.qdstrm)",
           "import it (QdstrmImporter), then nsys export --type sqlite REPORT.nsys-rep"},
 };
 
 [[noreturn]] void refuse(std::string_view what, std::string_view advice) {
-  throw Error(fmt::format("it is no trace: it looks like {}; {}", what, advice));
+  throw Error(fmt::format("not a trace: it looks like {}; {}", what, advice));
 }
 
 bool starts_with_any_case(std::string_view text, std::string_view lower) {
@@ -93,8 +92,8 @@ bool is_printable(std::string_view text) {
 void refuse_nsight_report(const std::filesystem::path& path) {
   const std::string ending = path.extension().string();
   if (ending != ".nsys-rep" && ending != ".qdrep") return;
-  refuse("a report of Nsight Systems",
-         fmt::format("export it, and give what that makes: nsys export --type sqlite {}", path.string()));
+  refuse("an Nsight Systems report",
+         fmt::format("export it and give the result: nsys export --type sqlite {}", path.string()));
 }
 
 /// Throws Error, with advice, for known formats without a reader.
@@ -112,16 +111,14 @@ void refuse_lookalike(std::string_view first, const std::filesystem::path& path)
     return at < first.size() ? static_cast<unsigned char>(first[at]) : 0U;
   };
   if (byte(0) == 0x80 && byte(1) >= 2 && byte(1) <= 5)
-    refuse("a pickle of Python, but no memory snapshot of PyTorch",
-           "give what torch.cuda.memory._dump_snapshot() wrote, or a trace");
+    refuse("a Python pickle, but not a PyTorch memory snapshot",
+           "give a file written by torch.cuda.memory._dump_snapshot(), or a trace");
   if (starts_with_any_case(text, "<!doctype html") || starts_with_any_case(text, "<html"))
-    refuse("a page (HTML)", "give the trace itself, and not what shows it");
+    refuse("a page (HTML)", "give the trace itself, not a page that shows it");
   if (text.starts_with("<?xml")) refuse("XML", kGiveATrace);
   if (!is_printable(first)) return;
-  if (is_table(text, ','))
-    refuse("a table (CSV)", "a table is the end of an analysis; give the trace that it was made from");
-  if (is_table(text, '\t'))
-    refuse("a table (TSV)", "a table is the end of an analysis; give the trace that it was made from");
+  if (is_table(text, ',')) refuse("a table (CSV)", "give the trace that the table was made from");
+  if (is_table(text, '\t')) refuse("a table (TSV)", "give the trace that the table was made from");
 }
 
 }  // namespace

@@ -226,7 +226,8 @@ void SnapshotReader::read() {
   if (pickle_.kind(segments) != Kind::kList) {
     const std::string_view name = pickle_.text(pickle_.root());
     throw Error(
-        fmt::format("it is a pickle of another kind{}; give what torch.cuda.memory._dump_snapshot() wrote",
+        fmt::format("not a memory snapshot but another pickle{}; give a file written by "
+                    "torch.cuda.memory._dump_snapshot()",
                     name.empty() ? "" : ", of " + in_quotes(name)));
   }
   const std::int64_t devices = std::min(
@@ -385,7 +386,7 @@ const std::string& SnapshotReader::stack(Id frames) {
   }
   stacks_text_ += text.size();
   if (stacks_text_ > kMostStacksText)
-    events_.problem(entry_, "more than 256 MiB of stacks: those from here on are left out");
+    events_.problem(entry_, "more than 256 MiB of stacks: later stacks are left out");
   return text;
 }
 

@@ -180,7 +180,7 @@ bool NsightDatabase::Rows::next() {
   const int status = sqlite3_step(statement_.get());
   if (status == SQLITE_ROW && left_-- > 0) return true;
   if (status != SQLITE_DONE)
-    damage_ = status == SQLITE_ROW ? "its pages go round in a circle" : sqlite3_errmsg(database_);
+    damage_ = status == SQLITE_ROW ? "its pages form a loop" : sqlite3_errmsg(database_);
   statement_.reset();
   return false;
 }
@@ -339,7 +339,7 @@ bool NsightReader::has_time(const Rows& rows) {
   const bool is_sound = !rows.is_null(0) && !rows.is_null(1) && rows.whole(0) >= -kMostNs &&
                         rows.whole(0) <= kMostNs && rows.whole(1) >= rows.whole(0) &&
                         rows.whole(1) <= kMostNs;
-  if (!is_sound) events_.skip(row_, "an event whose start and end are no times");
+  if (!is_sound) events_.skip(row_, "an event with an invalid start or end");
   return is_sound;
 }
 
@@ -495,15 +495,14 @@ bool is_report(const NsightDatabase& database) {
   std::vector<std::string> tables = database.tables();
   if (std::ranges::any_of(tables, [](const std::string& table) { return table.starts_with("rocpd_"); }))
     throw Error(
-        "it is a database of rocprofv3 (rocpd), which is not read; record with `rocprofv3 --output-format "
-        "pftrace` or "
-        "json, or convert it with `rocpd convert`");
+        "databases of rocprofv3 (rocpd) are not supported; record with `rocprofv3 --output-format pftrace` "
+        "or json, or convert it with `rocpd convert`");
   constexpr std::size_t kShown = 8;
   if (tables.size() > kShown) tables.resize(kShown);
   for (std::string& table : tables) table = in_quotes(table);
   throw Error(
-      fmt::format("it is a SQLite database of another kind, with {}; give what `nsys export --type sqlite "
-                  "REPORT.nsys-rep` makes",
+      fmt::format("not an Nsight Systems export but a SQLite database with {}; give the output of `nsys "
+                  "export --type sqlite REPORT.nsys-rep`",
                   tables.empty() ? "no tables" : "the tables " + join(tables, ", ")));
 }
 

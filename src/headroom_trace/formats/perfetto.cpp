@@ -912,7 +912,7 @@ void PerfettoReader::read_packets(ByteSource& source, bool is_inner) {
     const WireStream::Next next = stream.next(field);
     if (next == WireStream::Next::kOver) break;
     if (next == WireStream::Next::kBroken) {
-      amiss(at, "what comes here is no packet; the rest of the file cannot be read");
+      amiss(at, "expected a packet; the rest of the file cannot be read");
       break;
     }
     if (next == WireStream::Next::kCutOff) {
@@ -940,7 +940,7 @@ void PerfettoReader::read_packets(ByteSource& source, bool is_inner) {
 void PerfettoReader::take(const Packet& packet, bool is_inner) {
   if (!packet.compressed.empty() || !packet.zstd.empty()) return unpack(packet, is_inner);
   if (is_learning_) return learn(packet);
-  if (!packet.is_whole) events_.problem(packet.offset, "a packet with bytes that are no field");
+  if (!packet.is_whole) events_.problem(packet.offset, "a packet with invalid fields");
   if (!input_.again) learn(packet);
   PerfettoSequence& sequence = sequences_[packet.sequence];
   if (packet.is_cleared) sequence.clear();
@@ -949,7 +949,7 @@ void PerfettoReader::take(const Packet& packet, bool is_inner) {
   if (!packet.defaults.empty()) sequence.take_defaults(packet.defaults);
   if (!packet.has_event) return;
   if ((packet.flags & kFlagNeedsState) != 0 && !sequence.has_state())
-    return events_.skip(packet.offset, "an event that needs names which came before the file begins");
+    return events_.skip(packet.offset, "an event that refers to names from before the start of the file");
   take_event(packet, sequence);
 }
 
@@ -976,7 +976,7 @@ void PerfettoReader::unpack(const Packet& packet, bool is_inner) {
 
 void PerfettoReader::take_event(const Packet& packet, PerfettoSequence& sequence) {
   event_.read(packet.event, sequence);
-  if (!event_.is_whole) events_.problem(packet.offset, "an event with bytes that are no field");
+  if (!event_.is_whole) events_.problem(packet.offset, "an event with invalid fields");
   const auto at = sequence.time_of(packet.has_timestamp, packet.timestamp, packet.clock, event_, clocks_,
                                    packet.sequence);
   if (!at) return events_.skip(packet.offset, "its time is out of range");
@@ -1012,7 +1012,7 @@ void PerfettoReader::begin(const PerfettoEvent& event, std::int64_t at_ns, std::
 
 void PerfettoReader::end(const PerfettoEvent& event, std::int64_t at_ns, std::uint64_t offset) {
   std::vector<OpenSlice>& slices = open_[event.track];
-  if (slices.empty()) return events_.skip(offset, "the end of a slice that did not begin");
+  if (slices.empty()) return events_.skip(offset, "the end of a slice without a begin");
   OpenSlice slice = std::move(slices.back());
   slices.pop_back();
   if (slices.empty()) open_.erase(event.track);

@@ -69,7 +69,7 @@ unsigned char PickleReader::byte() {
   if (at_ == end_) {
     end_ = source_.read(buffer_.data(), buffer_.size());
     at_ = 0;
-    if (end_ == 0) fail("it is cut off");
+    if (end_ == 0) fail("it is truncated");
   }
   ++offset_;
   return static_cast<unsigned char>(buffer_[at_++]);
@@ -108,7 +108,7 @@ std::string PickleReader::line() {
 }
 
 void PickleReader::bound() {
-  if (held_ > Pickle::kMostBytes) fail("it holds more than 4 GiB of values, which is more than is read");
+  if (held_ > Pickle::kMostBytes) fail("it holds more than the limit of 4 GiB of values");
 }
 
 PickleReader::Id PickleReader::add(Pickle::Node node) {
@@ -184,14 +184,14 @@ std::vector<Pickle::Id>& PickleReader::list_at(std::size_t place) {
     return ignored;
   }
   if (node.kind != Kind::kList && node.kind != Kind::kDict)
-    fail("a value is put into something that holds none");
+    fail("a value is added to something that is not a container");
   return pickle_.lists_[node.place];
 }
 
 void PickleReader::memoize(std::uint64_t at) {
   if (stack_.empty()) fail("a value is missing");
   // Numbers cannot exceed the bytes read.
-  if (at > offset_) fail("a value is kept under a number that is out of range");
+  if (at > offset_) fail("a value is stored under a number that is out of range");
   if (at >= memo_.size()) {
     held_ += sizeof(Id) * (at + 1 - memo_.size());
     bound();
@@ -354,7 +354,7 @@ bool PickleReader::step_memo(unsigned char opcode) {
     memoize(at);
     return true;
   }
-  if (at >= memo_.size() || memo_[at] == Pickle::kAbsent) fail("a value is asked for that was not kept");
+  if (at >= memo_.size() || memo_[at] == Pickle::kAbsent) fail("a value is used that was not stored");
   held_ += sizeof(Id);
   push(memo_[at]);
   return true;
@@ -435,7 +435,7 @@ bool PickleReader::step(unsigned char opcode) {
   }
   if (!step_number(opcode) && !step_text(opcode) && !step_container(opcode) && !step_memo(opcode) &&
       !step_object(opcode))
-    fail(fmt::format("it is no pickle, or damaged: 0x{:02x} is no opcode,", opcode));
+    fail(fmt::format("not a pickle, or damaged: unknown opcode 0x{:02x}", opcode));
   return true;
 }
 

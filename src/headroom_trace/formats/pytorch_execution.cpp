@@ -41,7 +41,8 @@ void ExecutionReader::read(FormatInput& input) {
         const std::uint64_t offset = json.offset();
         const auto node = json.take();
         if (node && node->is_object()) return take_node(*node, offset);
-        events_.skip(offset, node ? "a node that is no object" : "a node cannot be read: " + json.problem());
+        events_.skip(offset,
+                     node ? "a node that is not an object" : "a node cannot be read: " + json.problem());
         events_.progress(input.bytes.done(), input.bytes.size());
       });
     }

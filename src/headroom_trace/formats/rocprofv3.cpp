@@ -176,7 +176,7 @@ void RocprofReader::take_record(const std::string& domain, const Json& record, c
       domain == "hip_api" || domain == "hsa_api" || domain == "marker_api" || domain == "rccl_api";
   if (domain != "kernel_dispatch" && domain != "memory_copy" && !is_call)
     return events_.count_without_columns();
-  if (!has_time) return events_.skip(offset, "a record whose start and end are no times");
+  if (!has_time) return events_.skip(offset, "a record with an invalid start or end");
   if (domain == "kernel_dispatch") return add_kernel(record, process);
   if (domain == "memory_copy") return add_copy(record, process);
   add_call(domain == "hip_api"      ? Category::kRuntime

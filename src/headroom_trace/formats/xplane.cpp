@@ -179,7 +179,7 @@ bool XplaneReader::amiss(WireStream::Next next, std::uint64_t at) {
   is_done_ = true;
   events_.cut_off(at, next == WireStream::Next::kCutOff
                           ? "the file ends inside a plane"
-                          : "what comes here is no field; the rest of the file cannot be read");
+                          : "expected a field; the rest of the file cannot be read");
   return false;
 }
 
@@ -384,7 +384,7 @@ void XplaneReader::add_event(std::string_view bytes, const Line& line, std::uint
     if (field.is_varint(kDuration)) duration_ps = field.whole();
     is_count = is_count || field.is_varint(kOccurrences);
   }
-  if (!message.is_whole()) return events_.skip(offset, "an event with bytes that are no field");
+  if (!message.is_whole()) return events_.skip(offset, "an event with invalid fields");
   if (is_count) return events_.count_without_columns();
   constexpr std::int64_t kMost = INT64_MAX / 2;
   if (offset_ps < -kMost || offset_ps > kMost || duration_ps < 0 || duration_ps > kMost)

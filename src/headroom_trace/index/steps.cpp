@@ -244,10 +244,8 @@ std::string step_note(const StepSet& set) {
 
 std::string behind_note(const StepSet& set) {
   if (!set.is_device_behind()) return "";
-  return fmt::format(
-      "{} of {} pieces of device work start after the last step: how busy the devices are in each is not "
-      "known",
-      set.works - set.works_inside, set.works);
+  return fmt::format("{} of {} GPU events start after the last step: GPU busy time per step is unknown",
+                     set.works - set.works_inside, set.works);
 }
 
 }  // namespace headroom::trace

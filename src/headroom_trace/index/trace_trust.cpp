@@ -145,29 +145,27 @@ std::string doubt_text(const Doubt& doubt, const char* done) {
       doubt.example.size() > kMostName ? doubt.example.substr(0, kMostName) + "..." : doubt.example);
   switch (doubt.kind) {
     case DoubtKind::kOverrun:
-      return fmt::format("{} {} ({} of {}, with later work of its stream inside)",
+      return fmt::format("{} {} ({} of {}, spanning later work of its stream)",
                          counted(doubt.count, "impossible duration"), done,
                          format_time_ns(static_cast<double>(doubt.longest_ns)), example);
     case DoubtKind::kFarTime:
-      return fmt::format("{} {}, at times of another clock (the first is {})", counted(doubt.count, "event"),
+      return fmt::format("{} {}, with times of another clock (first: {})", counted(doubt.count, "event"),
                          done, example);
     case DoubtKind::kLaunchesWithoutWork:
-      return fmt::format(
-          "{} of {} launches have no work in the file, so that idle time is not known (the first is {})",
-          doubt.count, doubt.of, example);
+      return fmt::format("{} of {} launches have no work in the file: idle time unknown (first: {})",
+                         doubt.count, doubt.of, example);
     case DoubtKind::kWorkWithoutLaunches:
       return fmt::format(
-          "{} of {} pieces of work have no launch in the file: why they came so late is not known",
-          doubt.count, doubt.of);
+          "{} of {} GPU events have no recorded launch: causes of idle time before them unknown", doubt.count,
+          doubt.of);
     case DoubtKind::kNoDevice:
-      return fmt::format("{} launches are in the file, but no work of a device", doubt.of);
+      return fmt::format("{} launches but no GPU work in the file", doubt.of);
     case DoubtKind::kStepsNotWhole:
       return fmt::format("{} of {} steps lack work that they launch{}", doubt.count, doubt.of,
-                         doubt.count < doubt.of ? " and are not in figures per step" : "");
+                         doubt.count < doubt.of ? " and are left out of figures per step" : "");
     case DoubtKind::kCrossing:
-      return fmt::format(
-          "{} of {} functions of Python end after the one around them: lines may be wrong (the first is {})",
-          doubt.count, doubt.of, example);
+      return fmt::format("{} of {} Python functions end after their caller: lines may be wrong (first: {})",
+                         doubt.count, doubt.of, example);
   }
   return "";
 }

@@ -65,7 +65,7 @@ class Scanner {
         return true;
       case Next::kKeyOrEnd:
         if (c == '}') return close(c);
-        if (c != '"') return broken("a key that is no string");
+        if (c != '"') return broken("a key that is not a string");
         next_ = Next::kColon;
         return string();
       case Next::kValueOrEnd:
@@ -167,8 +167,8 @@ bool is_boundary(std::string_view text, std::size_t brace, Before before) {
   return false;
 }
 
-constexpr const char* kNoValue = "something that is no value";
-constexpr const char* kNoNumber = "a number that JSON does not have";
+constexpr const char* kNoValue = "an invalid value";
+constexpr const char* kNoNumber = "an invalid number";
 
 bool is_decimal(unsigned char c) {
   return c >= '0' && c <= '9';
@@ -335,7 +335,7 @@ const char* JsonSyntax::start_value(unsigned char c) {
   }
   if (c == ']' || c == '}') return "a comma before a closing bracket";
   if (c == ',') return "a comma where a value should be";
-  if (c == 'N' || c == 'I') return "NaN or Infinity, which JSON does not have";
+  if (c == 'N' || c == 'I') return "NaN or Infinity, which JSON does not allow";
   return kNoValue;
 }
 
@@ -353,7 +353,7 @@ const char* JsonSyntax::in_number(unsigned char c) {
   if ((c == 'e' || c == 'E') && (is_whole || before == State::kDecimals))
     return state_ = State::kExponent, nullptr;
   if ((c == '+' || c == '-') && before == State::kExponent) return state_ = State::kExponentSign, nullptr;
-  if (before == State::kSign && c == 'I') return "NaN or Infinity, which JSON does not have";
+  if (before == State::kSign && c == 'I') return "NaN or Infinity, which JSON does not allow";
   if (!is_whole && before != State::kDecimals && before != State::kExponentDigits) return kNoNumber;
   state_ = State::kAfterValue;
   return is_json_space(static_cast<char>(c)) ? nullptr : after_value(c);
@@ -369,14 +369,14 @@ const char* JsonSyntax::in_text(unsigned char c) {
       }
       state_ = State::kString;
       return std::string_view("\"\\/bfnrt").find(static_cast<char>(c)) == std::string_view::npos
-                 ? "an escape that JSON does not have"
+                 ? "an invalid escape"
                  : nullptr;
     case State::kHex:
-      if (!is_hexadecimal(c)) return "an escape that JSON does not have";
+      if (!is_hexadecimal(c)) return "an invalid escape";
       if (--left_ == 0) state_ = State::kString;
       return nullptr;
     case State::kUtf8:
-      if (c < least_ || c > most_) return "bytes that are no UTF-8";
+      if (c < least_ || c > most_) return "invalid UTF-8";
       least_ = 0x80, most_ = 0xBF;
       if (--left_ == 0) state_ = State::kString;
       return nullptr;
@@ -388,7 +388,7 @@ const char* JsonSyntax::in_text(unsigned char c) {
   } else if (c == '\\') {
     state_ = State::kEscape;
   } else if (c < 0x20) {
-    return "a control character inside of a text";
+    return "an unescaped control character in a string";
   } else if (c >= 0x80) {
     return start_character(c);
   }
@@ -397,7 +397,7 @@ const char* JsonSyntax::in_text(unsigned char c) {
 
 /// Unicode standard, table 3-7.
 const char* JsonSyntax::start_character(unsigned char c) {
-  if (c < 0xC2 || c > 0xF4) return "bytes that are no UTF-8";
+  if (c < 0xC2 || c > 0xF4) return "invalid UTF-8";
   left_ = c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
   least_ = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80;
   most_ = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;

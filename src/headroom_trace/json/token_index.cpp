@@ -22,10 +22,9 @@ const simdjson::implementation& implementation() {
     void* symbol =
         library == nullptr ? nullptr : ::dlsym(library, "_ZN8simdjson25get_active_implementationEv");
     if (symbol == nullptr) {
-      throw Error(
-          fmt::format("reading a trace needs {}, which this program was built with ({}); install it (Debian: "
-                      "the package libsimdjson-dev brings it)",
-                      HEADROOM_SIMDJSON, ::dlerror()));
+      throw Error(fmt::format(
+          "cannot read traces: cannot load the library {} ({}); install it (Debian: package libsimdjson-dev)",
+          HEADROOM_SIMDJSON, ::dlerror()));
     }
     return reinterpret_cast<Get>(symbol);
   }();

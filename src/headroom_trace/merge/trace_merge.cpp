@@ -51,9 +51,8 @@ void match(JobClocks& job) {
 void add_notes(JobClocks& job) {
   if (job.matches.matched.empty()) {
     job.notes.emplace_back(
-        "no collective is found in the traces of several ranks: no clock was moved and no arrow drawn; are "
-        "they "
-        "of one job, at one time?");
+        "no collective appears in the traces of several ranks: no clock moved, no arrow drawn; are they from "
+        "one run of one job?");
     return;
   }
   std::string alone;
@@ -61,11 +60,11 @@ void add_notes(JobClocks& job) {
     if (clock.matched == 0) alone += fmt::format("{}{}", alone.empty() ? "" : ", ", clock.rank);
   }
   if (!alone.empty())
-    job.notes.push_back("no collective is shared with the others, and the clock not moved, of rank " + alone);
+    job.notes.push_back("clock not moved, because it shares no collective with the others: rank " + alone);
   for (const std::string& group : job.matches.groups_by_time)
     job.notes.push_back(
-        fmt::format("group {}: the traces do not hold the same collectives, so that they are paired by time, "
-                    "which needs clocks that agree",
+        fmt::format("group {}: the traces hold different collectives, so they are paired by time, which "
+                    "needs clocks that agree",
                     group));
 }
 
@@ -216,14 +215,14 @@ std::int64_t zero_of(const RankClock& clock) {
 std::int64_t common_base(const JobClocks& job) {
   for (const RankClock& clock : job.ranks) {
     if (clock.offset_ns > readers::kMostNs || clock.offset_ns < -readers::kMostNs)
-      throw Error(
-          fmt::format("the clock of {} is decades from those of the other ranks: are they of one job?",
-                      clock.facts.source));
+      throw Error(fmt::format(
+          "the clock of {} differs by decades from those of the other ranks: are they from one job?",
+          clock.facts.source));
   }
   const auto [first, last] = std::ranges::minmax_element(job.ranks, {}, zero_of);
   const auto apart = static_cast<double>(zero_of(*last)) - static_cast<double>(zero_of(*first));
   if (apart > static_cast<double>(readers::kMostNs) || std::abs(zero_of(*first)) > readers::kMostNs)
-    throw Error(fmt::format("the clocks of {} and {} are decades apart: are they of one job?",
+    throw Error(fmt::format("the clocks of {} and {} differ by decades: are they from one job?",
                             first->facts.source, last->facts.source));
   return zero_of(*first);
 }
@@ -282,8 +281,7 @@ MergedRank write_rank(const RankClock& clock, const readers::RankMark& mark, Rea
   MergedRank rank{facts_of(rewrite(clock.file, sink, reading.options())), clock.rank, -clock.offset_ns,
                   clock.matched, 0};
   if (rank.facts.json_bytes != clock.facts.json_bytes)
-    throw Error(clock.facts.source +
-                " has changed while it was read: merge the traces once they are written");
+    throw Error(clock.facts.source + " changed while it was read: merge the traces after they are written");
   rank.events_written = document.end_rank();
   reading.finish_file(clock.facts.file_bytes);
   return rank;
@@ -391,9 +389,7 @@ MergedTrace merge_traces(std::span<const std::filesystem::path> files, const Wri
                          const FilesOptions& how) {
   if (files.size() < 2)
     throw Error(
-        "one trace has nothing to be merged with: give those of several ranks (headroom trace convert "
-        "writes "
-        "one again)");
+        "cannot merge a single trace: give those of several ranks (headroom trace convert rewrites one)");
   JobClocks job = job_clocks(files, how);
   for (const RankClock& clock : job.ranks) {
     for (const std::string& text : clock.impossible)
@@ -414,7 +410,7 @@ MergedTrace merge_traces(std::span<const std::filesystem::path> files, const Wri
 
 DataTable clock_table(const MergedTrace& merged) {
   DataTable table{"clocks",
-                  "how far each clock was moved",
+                  "clock shift of each rank",
                   {{"rank", "rank", Kind::kCount},
                    {"file", "file", Kind::kText},
                    {"moved_ns", "moved by", Kind::kTimeNs},

@@ -113,16 +113,17 @@ DataTable hta_candidate_table(const HtaStragglerSearch& search) {
 }
 
 DataTable hta_lateness_table(const std::vector<HtaLateStarts>& late, std::span<const RankResult> ranks) {
-  DataTable table{"lateness",
-                  "by Holistic Trace Analysis' rule: how late each starts the last long one of an iteration",
-                  {{"rank", "rank", Kind::kCount},
-                   {"file", "file", Kind::kText},
-                   {"iterations", "iterations", Kind::kCount},
-                   {"normalized_start", "start / mean iteration", Kind::kNumber},
-                   {"late_ns", "after the first rank", Kind::kTimeNs},
-                   {"aligned_late_ns", "the same, clocks aligned", Kind::kTimeNs},
-                   {"last", "last to start", Kind::kCount}},
-                  {}};
+  DataTable table{
+      "lateness",
+      "by Holistic Trace Analysis' rule: how late each rank starts the last long kernel of an iteration",
+      {{"rank", "rank", Kind::kCount},
+       {"file", "file", Kind::kText},
+       {"iterations", "iterations", Kind::kCount},
+       {"normalized_start", "start / mean iteration", Kind::kNumber},
+       {"late_ns", "after the first rank", Kind::kTimeNs},
+       {"aligned_late_ns", "the same, clocks aligned", Kind::kTimeNs},
+       {"last", "last to start", Kind::kCount}},
+      {}};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const HtaLateStarts& rank = late[i];
     const bool has_any = !rank.starts.empty();
@@ -142,7 +143,7 @@ DataTable hta_lateness_table(const std::vector<HtaLateStarts>& late, std::span<c
 
 DataTable hta_start_table(const HtaStragglerSearch& search, std::span<const RankResult> ranks) {
   DataTable table{"starts",
-                  "its starts",
+                  "kernel starts",
                   {{"iteration", "iteration", Kind::kCount},
                    {"rank", "rank", Kind::kCount},
                    {"start_ns", "at", Kind::kInstantNs},

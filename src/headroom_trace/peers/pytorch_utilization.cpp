@@ -87,8 +87,8 @@ bool is_pytorch_matmul_or_convolution(std::string_view name) {
 
 PyTorchUtilization pytorch_utilization(const Trace& trace, double length_s) {
   if (!(length_s > 0) || std::isinf(length_s))
-    throw Error(fmt::format(
-        "a length of {} s: give the seconds that the run takes without the profiler, above 0", length_s));
+    throw Error(
+        fmt::format("invalid length {} s: give the time of the run without the profiler, above 0", length_s));
   const Events& events = trace.events;
   const std::vector<bool> is_gpu = gpu_threads(trace);
   std::vector<Event> found = timed_events(trace);

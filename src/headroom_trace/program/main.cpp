@@ -57,8 +57,8 @@ ExitCode trace_or_answer(const Arguments& arguments) {
 }
 
 constexpr Command kCommands[] = {
-    {"trace", "what a device was doing: utilisation, kernels, idle time, collectives of profiler traces",
-     trace_or_answer, trace_words},
+    {"trace", "analyse profiler traces: utilisation, kernels, GPU idle time, collectives", trace_or_answer,
+     trace_words},
 };
 
 }  // namespace

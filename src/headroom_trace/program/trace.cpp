@@ -103,9 +103,9 @@ ExitCode answer(const TraceReport& report) {
 }
 
 constexpr TraceAction kActions[] = {
-    {"diff", "A B", "two traces: which kernels and ops came, went, and take longer", trace_diff},
-    {"convert", "IN OUT", "a clean Chrome trace, or its events as CSV", trace_convert},
-    {"merge", "FILE... -o OUT", "one trace of the ranks of a job, their clocks aligned", trace_merge},
+    {"diff", "A B", "compare two traces: kernels and ops added, removed, slower, faster", trace_diff},
+    {"convert", "IN OUT", "rewrite a trace as clean Chrome JSON, or its events as CSV", trace_convert},
+    {"merge", "FILE... -o OUT", "merge the traces of all ranks of a job, with aligned clocks", trace_merge},
 };
 
 std::string option_text(const trace::AnalysisOption& option) {
@@ -134,7 +134,7 @@ ExitCode list(const std::string& json) {
   if (!json.empty())
     write_file_atomically(json == "-" ? "/dev/stdout" : json, dump_json_pretty(list_json()) + "\n");
   if (json == "-") return ExitCode::kFine;
-  Table table({{"analysis"}, {"what it shows"}, {"options (defaults)"}});
+  Table table({{"analysis"}, {"description"}, {"options (defaults)"}});
   for (const trace::Analysis* analysis : trace::analyses()) {
     table.row({analysis->name, analysis->summary});
     for (const trace::AnalysisOption& option : analysis->options) table.row({"", "", option_text(option)});
@@ -153,7 +153,7 @@ ExitCode analyze_traces(const TraceOptions& options, const TraceCrew& crew) {
   const TraceFiles files = trace_files(options.operands);
   keep_inputs(options.outputs, files.paths);
   if (is_pytorch_compatible(options) && files.paths.size() > 1)
-    throw Error("--pytorch-compat answers for one trace: give one file");
+    throw Error("--pytorch-compat takes one trace: give one file");
   std::vector<FileAnalysis> analyses = analyze_share(files.paths, options, crew);
   if (interrupt_flag()) {
     if (crew.index == 0) say("interrupted; nothing was written");

@@ -21,12 +21,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kTraceConvertFooter =
-    R"(OUT is a Chrome trace that any viewer takes: valid JSON, an event a line, all that can be read of IN. Where
-its name ends in .csv it is a table of the events that have a duration, in whole nanoseconds; .gz and .zst
-pack either. '-' is standard input and output.
+    R"(OUT is a Chrome trace for any viewer: valid JSON, one event per line, all readable parts of IN. A name in .csv
+makes a table of the events with a duration, in whole nanoseconds; .gz and .zst compress either. '-' is
+standard input and output.
 examples:
   headroom trace convert broken.json clean.json        for ui.perfetto.dev
-  headroom trace convert trace.json.gz trace.json.zst  packed again, without being held
+  headroom trace convert trace.json.gz trace.json.zst  compressed again, in little memory
   headroom trace convert trace.json events.csv         for pandas, DuckDB, a spreadsheet)";
 
 struct ConvertOptions {
@@ -66,7 +66,7 @@ std::vector<std::string> impossible_events_of(const fs::path& in, trace::ReadOpt
 ExitCode convert(const ConvertOptions& options) {
   const fs::path in = path_or(options.paths[0], "/dev/stdin"), out = path_or(options.paths[1], "/dev/stdout");
   std::error_code none;
-  if (fs::equivalent(in, out, none)) throw Error(out.string() + " is what is read: give another name");
+  if (fs::equivalent(in, out, none)) throw Error(out.string() + " is the input file: give another output");
   FileWriter file(out);
   const trace::WriteText write = [&file](std::string_view text) { file.write(text); };
   trace::Conversion done;
@@ -96,16 +96,16 @@ ExitCode convert(const ConvertOptions& options) {
 
 ExitCode trace_convert(const Arguments& arguments) {
   ConvertOptions options;
-  OptionTable table("Writes a trace again, clean.", "headroom trace convert");
+  OptionTable table("Rewrite a trace as clean Chrome JSON, or its events as CSV.", "headroom trace convert");
   table.footer(kTraceConvertFooter);
-  table.add_option("IN OUT", options.paths, "the trace, and what to make of it")
+  table.add_option("IN OUT", options.paths, "the trace to read, and the file to write")
       .completed_by(Completes::kFile)
       .take_all();
   table.add_no_follow();
   declare_reading(table, options.reading);
   if (const auto done = parse_arguments(table, arguments)) return *done;
   if (options.paths.size() != 2)
-    throw Error("headroom trace convert makes one file of another: give IN and OUT");
+    throw Error("headroom trace convert needs an input and an output: give IN and OUT");
   static_cast<void>(interrupt_flag());  // Ctrl-C is handled below
   try {
     return within_memory(options.reading.max_memory, options.paths[0], [&] { return convert(options); });

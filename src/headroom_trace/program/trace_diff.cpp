@@ -15,14 +15,14 @@ namespace headroom::cli {
 namespace {
 
 constexpr const char* kTraceDiffFooter =
-    R"(A and B are each a trace, or a folder or a pattern: the ranks of a job, summed. Lines are sorted by the
-difference of their time; increased and decreased are about that time, which is unchanged within 1 % and 1 ms.
+    R"(A and B are each a trace, or a folder or a pattern of the ranks of a job, which are summed. Lines are sorted
+by their change in time; below 1 % (at least 1 us, at most 1 ms) they count as unchanged.
 examples:
   headroom trace diff before.json.gz after.json.gz
   headroom trace diff --step 12 before.json after.json    one step of each
   headroom trace diff --per-step before/ after/           runs of unequal length
   headroom trace diff --top 0 --csv diff.csv a.json b.json
-For numbers such as the utilisation with a verdict: headroom trace --name N --json, then headroom diff.)";
+For a verdict on numbers such as utilisation: headroom trace --name N --json, then headroom diff.)";
 
 struct TraceDiffOptions {
   std::vector<std::string> operands;
@@ -36,25 +36,26 @@ std::optional<TraceDiffOptions> parse(const Arguments& arguments, ExitCode& done
   TraceDiffOptions options;
   std::int64_t top = 20, step = 0;
   bool no_store = false;  // accepted but unused
-  OptionTable table("Compares two traces: which kernels and ops came, went, and take longer.",
+  OptionTable table("Compare two traces: kernels and ops added, removed, slower, faster.",
                     "headroom trace diff");
   table.footer(kTraceDiffFooter);
-  table.add_option("A B", options.operands, "the two").completed_by(Completes::kFile).take_all();
-  const Option& given =
-      table.add_option("--step", step, "only the step of this number, in both").type_name("N");
+  table.add_option("A B", options.operands, "the two sides: a trace, or a folder or pattern of ranks")
+      .completed_by(Completes::kFile)
+      .take_all();
+  const Option& given = table.add_option("--step", step, "compare only step N of both").type_name("N");
   table.add_flag("--per-step", options.diff.per_step,
-                 "counts and times by step: for traces of unequal length");
-  table.add_option("--top", top, "rows of each table (default 20; 0: all)")
+                 "divide counts and times by steps, for traces of unequal length");
+  table.add_option("--top", top, "show at most N rows of each table (default 20; 0: all)")
       .type_name("N")
       .range(0, std::int64_t{1} << 40);
   declare_outputs(table, options.outputs);
   declare_reading(table, options.reading);
-  table.add_flag("--no-store", no_store, "keep no history: taken for the sake of scripts, for none is kept");
+  table.add_flag("--no-store", no_store, "keep no history (always so; accepted for scripts)");
   if (const auto told = parse_arguments(table, arguments)) {
     done = *told;
     return std::nullopt;
   }
-  if (options.operands.size() != 2) throw Error("headroom trace diff compares two traces: give A and B");
+  if (options.operands.size() != 2) throw Error("headroom trace diff needs two traces: give A and B");
   if (given.count > 0) options.profile.step = step;
   options.profile.whole_names = options.outputs.whole_names;
   options.diff.top = static_cast<std::size_t>(top);

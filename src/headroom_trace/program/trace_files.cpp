@@ -62,9 +62,8 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   if (files.empty()) files = files_below(folder, is_of_other_form);
   if (files.empty())
     throw Error(folder.string() +
-                ": no *.json file in this folder, nor *.pftrace, *.xplane.pb, *.sqlite or *.et, plain or "
-                "packed (.gz, "
-                ".zst, .zip)");
+                ": no trace in this folder (*.json, *.pftrace, *.xplane.pb, *.sqlite or *.et, plain or as "
+                ".gz, .zst, .zip)");
   return files;
 }
 
@@ -74,7 +73,7 @@ std::vector<fs::path> files_like(const std::string& pattern) {
   std::vector<fs::path> files;
   for (std::size_t i = 0; answer == 0 && i < found.gl_pathc; ++i) files.emplace_back(found.gl_pathv[i]);
   ::globfree(&found);
-  if (files.empty()) throw Error(in_quotes(pattern) + ": no file fits this pattern");
+  if (files.empty()) throw Error(in_quotes(pattern) + ": no file matches this pattern");
   return files;
 }
 
@@ -181,10 +180,10 @@ void print_and_write(const TraceReport& report, const TraceOutputOptions& output
 
 std::string problems_text(const trace::TraceFacts& facts) {
   const trace::Problems& problems = facts.problems;
-  const char* const advice = "; headroom trace validate FILE says more";
+  const char* const advice = "; headroom trace validate FILE shows more";
   if (problems.count == 0) {
     if (facts.is_complete) return "";
-    return facts.source + ": the file ends before its JSON does; used up to there" + advice;
+    return facts.source + ": the file is truncated; used up to its end" + advice;
   }
   std::string text = fmt::format("{}: {} {}, {} {} left out", facts.source, problems.count,
                                  problems.count == 1 ? "problem" : "problems", problems.events_skipped,
@@ -271,7 +270,7 @@ void keep_inputs(const TraceOutputOptions& outputs, std::span<const std::filesys
     std::error_code none;
     for (const std::filesystem::path& input : inputs) {
       if (std::filesystem::equivalent(path, input, none))
-        throw Error(path + " is a trace that is to be read: give another file to write to");
+        throw Error(path + " is an input trace: give another file");
     }
   }
 }

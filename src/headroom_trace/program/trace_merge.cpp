@@ -27,10 +27,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kTraceMergeFooter =
-    R"(OUT is a Chrome trace for ui.perfetto.dev, with the events of all ranks: processes are named "rank N", an
-arrow leads from the last rank to come to a collective to each of the others. A clock is moved by how far the
-ends of its rank's collectives are, in the median, from those of the others. .gz and .zst pack OUT; '-' is
-standard output.
+    R"(OUT is a Chrome trace for ui.perfetto.dev, with the events of all ranks: processes are named "rank N", and
+an arrow leads from the last rank of a collective to each of the others. A clock is moved by the median
+difference between the ends of its rank's collectives and those of the others. .gz and .zst compress OUT; '-'
+is standard output.
 examples:
   headroom trace merge 'job/rank*.json.gz' -o merged.json.gz
   headroom trace merge --json clocks.json rank0.json rank1.json -o merged.json)";
@@ -43,11 +43,12 @@ struct MergeOptions {
 
 void check(const MergeOptions& options) {
   if (options.operands.empty())
-    throw Error("which traces? headroom trace merge FILE... -o OUT; headroom trace merge --help shows more");
-  if (options.out.empty()) throw Error("where to? headroom trace merge FILE... -o OUT");
+    throw Error(
+        "no traces given: headroom trace merge FILE... -o OUT; headroom trace merge --help shows more");
+  if (options.out.empty()) throw Error("no output given: headroom trace merge FILE... -o OUT");
   if (options.out.ends_with(".csv") || options.out.ends_with(".csv.gz") || options.out.ends_with(".csv.zst"))
     throw Error(options.out +
-                " is no name for a trace: give one in .json (headroom trace convert makes a table of it)");
+                " is not a name of a trace: give one in .json (headroom trace convert writes tables)");
   if (options.out == "-" && options.json == "-")
     throw Error("--output - and --json - both write to standard output: give one of them a file");
   if (!options.json.empty() && options.json != "-") require_writable(options.json);
@@ -59,10 +60,10 @@ void check_files(const std::vector<fs::path>& files, const MergeOptions& options
   for (const fs::path& file : files) {
     if (fs::exists(file, none) && !fs::is_regular_file(file, none) && !fs::is_directory(file, none))
       throw Error(file.string() +
-                  " can be read only once, and merging reads twice: write it to a file first");
+                  " can be read only once, but merging reads it twice: write it to a file first");
     for (const std::string& path : {options.out, options.json}) {
       if (!path.empty() && path != "-" && fs::equivalent(path, file, none))
-        throw Error(path + " is what is read: give another name");
+        throw Error(path + " is an input trace: give another output");
     }
   }
 }
@@ -73,14 +74,14 @@ void say_clocks(const trace::MergedTrace& merged) {
     const trace::MergedRank& rank = merged.ranks[i];
     const char* const way = rank.moved_ns < 0 ? "back" : "forward";
     const std::string moved = rank.moved_ns == 0
-                                  ? "the clock stays as it is"
-                                  : fmt::format("the clock was moved {} by {}", way,
+                                  ? "clock unchanged"
+                                  : fmt::format("clock moved {} by {}", way,
                                                 format_time_ns(std::abs(static_cast<double>(rank.moved_ns))));
-    say_sentence(fmt::format("rank {}: {}, by {} {}", rank.rank, moved, rank.collectives,
+    say_sentence(fmt::format("rank {}: {}, from {} {}", rank.rank, moved, rank.collectives,
                              rank.collectives == 1 ? "collective" : "collectives"));
   }
   if (merged.ranks.size() > kMost)
-    say_sentence(fmt::format("and {} more ranks; --json FILE has all", merged.ranks.size() - kMost));
+    say_sentence(fmt::format("and {} more ranks; --json FILE lists all", merged.ranks.size() - kMost));
 }
 
 void write_json(const trace::MergedTrace& merged, const MergeOptions& options) {
@@ -138,19 +139,17 @@ ExitCode merge(const MergeOptions& options) {
 
 ExitCode trace_merge(const Arguments& arguments) {
   MergeOptions options;
-  OptionTable table("Makes one trace of those of the ranks of a job, with aligned clocks.",
+  OptionTable table("Merge the traces of a job's ranks into one, with aligned clocks.",
                     "headroom trace merge");
   table.footer(kTraceMergeFooter);
   table.add_option("FILE", options.operands, "traces, folders or patterns: each file is one rank")
       .completed_by(Completes::kFile)
       .take_all();
-  table.add_option("-o,--output", options.out, "what to make of them")
+  table.add_option("-o,--output", options.out, "write the merged trace to OUT")
       .completed_by(Completes::kFile)
       .type_name("OUT");
   table.add_no_follow();
-  table
-      .add_option("--json", options.json,
-                  "also write how far each clock was moved to FILE; - is standard output")
+  table.add_option("--json", options.json, "also write the clock shifts to FILE; - is standard output")
       .completed_by(Completes::kFile)
       .type_name("FILE");
   declare_reading(table, options.reading);

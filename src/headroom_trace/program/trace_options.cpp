@@ -55,17 +55,18 @@ const trace::Analysis& default_analysis() {
 
 void declare(OptionTable& table, RawTraceOptions& raw, TraceOptions& options) {
   table
-      .add_option("FILE", options.operands,
-                  "traces; several, a folder or a pattern are the ranks of one job ('-': standard input)")
+      .add_option(
+          "FILE", options.operands,
+          "traces; several files, a folder or a pattern are the ranks of one job ('-': standard input)")
       .completed_by(Completes::kFile)
       .take_all();
   declare_outputs(table, options.outputs);
-  table.add_option("--top", raw.top, "rows of long tables (default 20; 0: all)")
+  table.add_option("--top", raw.top, "show at most N rows of long tables (default 20; 0: all)")
       .type_name("N")
       .range(0, std::int64_t{1} << 40);
   declare_reading(table, options.reading);
   declare_communication(table, options.reading);
-  table.add_option("--name", options.name, "name of the program in the records (default: that of the file)");
+  table.add_option("--name", options.name, "name the program in the records (default: the file name)");
   table.add_flag("--keep", raw.keep, "keep the results in the history (HEADROOM_STORE, or the user's)");
   table.add_option("--store", options.store, "keep the results in this history")
       .completed_by(Completes::kFile);
@@ -98,7 +99,7 @@ void take_own(const OptionTable& table, const RawTraceOptions& raw, TraceOptions
 }
 
 std::string list_text(std::span<const TraceAction> actions) {
-  std::string text = "analyses (the first word; without one: summary):\n";
+  std::string text = "analyses (first word; default: summary):\n";
   for (const trace::Analysis* analysis : trace::analyses()) {
     text += fmt::format("  {:<15} {}\n", analysis->name, analysis->summary);
   }
@@ -112,13 +113,13 @@ std::string list_text(std::span<const TraceAction> actions) {
 std::string general_help(std::span<const TraceAction> actions) {
   return list_text(actions) +
          R"(
-headroom trace ANALYSIS --help shows the options of one.
+headroom trace ANALYSIS --help shows the options of an analysis.
 examples:
-  headroom trace trace.json.gz                       what the device was doing, and what looks wrong
+  headroom trace trace.json.gz                       step time, GPU idle time, main causes
   headroom trace kernels --top 0 --csv kernels.csv trace.json
-  headroom trace utilization job/                    a folder of ranks: a row each, and the spread
+  headroom trace utilization job/                    a folder of ranks: a row each, and their spread
   headroom trace --name gpt --json new.json 'job/rank*.json.gz'   for headroom diff old.json new.json
-exit codes: 0 fine, 1 validate found something broken, 2 a file could not be read, 130 interrupted)";
+exit codes: 0 success, 1 validate found problems, 2 a file could not be read, 130 interrupted)";
 }
 
 std::string own_help(const trace::Analysis& analysis) {
@@ -142,7 +143,7 @@ bool looks_like_a_path(const std::string& word) {
   std::vector<std::string> names;
   for (const trace::Analysis* analysis : trace::analyses()) names.emplace_back(analysis->name);
   for (const TraceAction& action : actions) names.emplace_back(action.name);
-  throw Error(fmt::format("{} is no analysis and no file{}; headroom trace --list shows the analyses",
+  throw Error(fmt::format("{} is neither an analysis nor a file{}; headroom trace --list shows the analyses",
                           in_quotes(word), did_you_mean(word, names)));
 }
 
@@ -156,7 +157,7 @@ void take_trace_of_json(TraceOptions& options) {
 
 void check(const TraceOptions& options) {
   if (options.operands.empty() && !options.list)
-    throw Error("which trace? headroom trace [ANALYSIS] FILE...; headroom trace --help shows more");
+    throw Error("no trace given: headroom trace [ANALYSIS] FILE...; headroom trace --help shows more");
 }
 
 }  // namespace
@@ -171,7 +172,7 @@ void TraceProgress::show(const trace::FilesProgress& progress) {
 }
 
 void declare_reading(OptionTable& table, TraceReading& reading) {
-  table.add_option("--threads", reading.threads, "threads that read (default: all CPUs of this process)")
+  table.add_option("--threads", reading.threads, "read with N threads (default: all CPUs of this process)")
       .type_name("N")
       .range(1, 4096);
   declare_max_memory(table, reading.max_memory);
@@ -179,10 +180,9 @@ void declare_reading(OptionTable& table, TraceReading& reading) {
 
 void declare_communication(OptionTable& table, TraceReading& reading) {
   table
-      .add_option(
-          "--communication", reading.communication,
-          "kernels that are communication whatever their names say, for every analysis: their names, * "
-          "for any characters; several with commas or by giving it again")
+      .add_option("--communication", reading.communication,
+                  "count kernels of these names as communication, in every analysis (* matches any "
+                  "characters; separate by commas or repeat the option)")
       .type_name("PATTERN")
       .delimiter(',')
       .repeated();
@@ -203,14 +203,13 @@ void declare_outputs(OptionTable& table, TraceOutputOptions& outputs) {
       .completed_by(Completes::kFile)
       .type_name("FILE");
   table
-      .add_option(
-          "--csv", outputs.csv,
-          "also write the first table to FILE and each other one to FILE with its key before the ending; "
-          "- is standard output, all of them")
+      .add_option("--csv", outputs.csv,
+                  "also write the first table to FILE, and each other one to FILE with its key before the "
+                  "ending; - is standard output for all")
       .completed_by(Completes::kFile)
       .type_name("FILE");
-  table.add_flag("--markdown", outputs.markdown, "the tables in Markdown");
-  table.add_flag("--whole-names", outputs.whole_names, "long names in full");
+  table.add_flag("--markdown", outputs.markdown, "print tables in Markdown");
+  table.add_flag("--whole-names", outputs.whole_names, "print long names in full");
 }
 
 std::size_t first_operand(const Arguments& arguments) {
@@ -240,13 +239,13 @@ std::optional<TraceOptions> parse_trace_options(const Arguments& arguments,
 
   OptionTable table(
       named ? options.analysis->summary
-            : "Shows what a profiler trace (Chrome JSON, plain or packed) tells of the devices.",
+            : "Show what the GPUs did in a profiler trace (Chrome JSON, plain or packed).",
       named ? fmt::format("headroom trace {}", options.analysis->name) : "headroom trace [ANALYSIS]");
   table.footer(named ? own_help(*options.analysis) : general_help(actions));
   // The last of a repeated option wins: users override a script's defaults.
   declare(table, raw, options);
   if (!named)
-    table.add_flag("--list", options.list, "show the analyses with their options, and read nothing");
+    table.add_flag("--list", options.list, "list the analyses with their options, and read nothing");
   declare_own(table, raw, *options.analysis);
   if (const auto told = parse_arguments(table, rest)) {
     done = *told;
@@ -254,7 +253,7 @@ std::optional<TraceOptions> parse_trace_options(const Arguments& arguments,
   }
   take_own(table, raw, options);
   for (const std::string& pattern : options.reading.communication) {
-    if (pattern.empty()) throw Error("--communication: give the name of a kernel, or a pattern of it");
+    if (pattern.empty()) throw Error("--communication: give a kernel name or a pattern");
     options.given.insert(options.given.end(), {"--communication", pattern});
   }
   options.values.top = static_cast<std::size_t>(raw.top);

@@ -127,23 +127,25 @@ void add_reason(std::span<const RankFindings> ranks, std::size_t late, Finding& 
   if (op.reason != nullptr && op.ns >= least_ns) {
     finding.op = op.reason->name;
     finding.evidence +=
-        fmt::format("; {} takes {} a step more there {} ({}; {} on the others)", op.reason->name,
-                    format_time_ns(op.ns), is_device ? "on the device" : "on the host",
+        fmt::format("; there {} takes {}/step more {} ({}; {} on the others)", op.reason->name,
+                    format_time_ns(op.ns), is_device ? "on the GPU" : "on the CPU",
                     format_time_ns(op.ns + op.others_ns), format_time_ns(op.others_ns));
-    finding.fix = is_device ? fmt::format(
-                                  "compare the shapes, kernels and number of calls of {} between the ranks "
-                                  "(`headroom trace ops`); where they are equal, the devices' clocks",
-                                  op.reason->name)
-                            : fmt::format(
-                                  "look at why {} takes longer on this rank's host: its input, other "
-                                  "processes, the CPUs it is bound to",
-                                  op.reason->name);
+    finding.fix =
+        is_device
+            ? fmt::format(
+                  "compare shapes, kernels and call counts of {} between the ranks (`headroom trace ops`); "
+                  "if equal, compare GPU clocks",
+                  op.reason->name)
+            : fmt::format(
+                  "find out why {} takes longer on this rank's CPU: its input, other processes, CPU affinity",
+                  op.reason->name);
   }
   // Findings concern idle devices.
   if (is_device && op.ns >= finding.recoverable_ns / 2) return;
   const Excess<Finding> own = own_finding(ranks, late);
   if (own.reason == nullptr || own.ns < least_ns) return;
-  finding.evidence += fmt::format("; there, {}: {}", to_string(own.reason->kind), own.reason->evidence);
+  finding.evidence +=
+      fmt::format("; on that rank, {}: {}", to_string(own.reason->kind), own.reason->evidence);
   finding.op = own.reason->op;
   finding.module = own.reason->module;
   finding.line = own.reason->line;
@@ -160,11 +162,9 @@ Finding straggler(std::span<const RankFindings> ranks, std::size_t late, const L
   finding.rank = ranks[late].rank;
   finding.step = lateness.worst_iteration[late];
   finding.evidence =
-      fmt::format("the other ranks wait {} a step for rank {}, which comes last to {} of {} collectives",
+      fmt::format("the other ranks wait {}/step for rank {}, last to reach {} of {} collectives",
                   format_time_ns(cost_ns), finding.rank, lateness.last[late], lateness.collectives[late]);
-  finding.fix =
-      "look at what this rank does before it comes: its host, its input, its share of the work, its device's "
-      "clock";
+  finding.fix = "check this rank before its collectives: CPU load, input, share of the work, GPU clock";
   add_reason(ranks, late, finding);
   return finding;
 }
@@ -203,9 +203,9 @@ std::vector<Finding> late_ranks(std::span<const RankFindings> ranks, const Laten
     finding.recoverable_ns = finding.further_ns = joint;
     finding.share = joint / step_ns;
     finding.evidence =
-        fmt::format("ranks come to collectives {} a step apart, now these, now those", format_time_ns(joint));
+        fmt::format("ranks reach collectives {}/step apart, and the last rank varies", format_time_ns(joint));
     finding.fix =
-        "give the ranks equal work (sequence lengths, experts, stages); `headroom trace collectives` has "
+        "give the ranks equal work (sequence lengths, experts, stages); `headroom trace collectives` lists "
         "each wait";
     findings.push_back(std::move(finding));
   }

@@ -376,7 +376,7 @@ std::string start_note(const Lateness& lateness, std::span<const RankResult> ran
                        bool has_steps) {
   constexpr double kOfStep = 0.1, kOfTrace = 0.01;
   if (lateness.start_spread_ns <= (has_steps ? kOfStep : kOfTrace) * step_ns) return "";
-  return fmt::format("rank {} began to record {} after rank {}: nobody counts as late for that time",
+  return fmt::format("rank {} started recording {} after rank {}: no rank counts as late in that time",
                      ranks[lateness.last_to_start].rank, format_time_ns(lateness.start_spread_ns),
                      ranks[lateness.first_to_start].rank);
 }

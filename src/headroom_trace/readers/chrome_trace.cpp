@@ -65,7 +65,7 @@ EventList::End EventList::read(std::uint32_t at) {
       ++at_;
       return End::kListEnd;
     } else if (c == '}') {
-      batch_.add_problem(offset_ + at_, "a } that closes nothing");
+      batch_.add_problem(offset_ + at_, "an unmatched }");
       ++at_;
     } else if (!skip_other_element()) {
       return is_last_ ? End::kCutOff : End::kOpen;
@@ -103,9 +103,9 @@ bool EventList::scan_event() {
     ++batch_.seen;
     batch_.skip_event(offset_ + start, "an event that cannot be read");
   } else if (scan.had_control) {
-    batch_.add_problem(offset_ + start, "a control character that is not escaped, in a text of this event");
+    batch_.add_problem(offset_ + start, "an unescaped control character in a string of this event");
   } else if (scan.had_inner_quote) {
-    batch_.add_problem(offset_ + start, "a quote that is not escaped, in a text of this event");
+    batch_.add_problem(offset_ + start, "an unescaped quote in a string of this event");
   }
   at_ = scan.at;
   return true;
@@ -122,7 +122,7 @@ bool EventList::skip_other_element() {
       is_complete && next < text_.size() && (text_[next] == ',' || text_[next] == ']' || text_[next] == '{');
   if (!is_element) return recover(start, next, "not an event");
   ++batch_.seen;
-  batch_.skip_event(offset_ + start, "an element of the list that is no event");
+  batch_.skip_event(offset_ + start, "a list element that is not an event");
   at_ = scan.at;
   after_event_ = false;
   return true;
@@ -443,7 +443,7 @@ bool Document::skip_value() {
     const std::string_view text = feed_.text();
     searched += skip.take(text.substr(searched));
     if (const std::size_t list = has_list_ ? text.npos : find_list(text); list < searched) {
-      add_problem("a list of events inside of another member");
+      add_problem("a list of events inside another member");
       feed_.consume(list);
       return true;
     }
@@ -482,8 +482,7 @@ void Document::add_problem(std::string what) {
 void Document::check_syntax() {
   if (!syntax_ || !trace_.is_complete || trace_.problems.count > 0) return;
   if (const auto& fault = syntax_->fault()) {
-    append(trace_.problems,
-           {1, 0, {{fault->offset, fmt::format("no JSON parser takes this text: {}", fault->what)}}});
+    append(trace_.problems, {1, 0, {{fault->offset, fmt::format("invalid JSON: {}", fault->what)}}});
   }
 }
 
@@ -494,17 +493,13 @@ void Document::fail_as_no_trace() const {
   constexpr std::string_view kFeederGraph = "\"workload_graph\"";
   if (text[at] == '{' && text.find(kFeederGraph) != text.npos) {
     throw Error(
-        "it is no trace: it looks like a graph for Chakra's feeder (workload_graph), which has run times and "
-        "dependencies and does not say when anything ran; give the Kineto trace that it was made from, or "
-        "the "
-        "execution trace (.et)");
+        "not a trace: it looks like a graph for Chakra's feeder (workload_graph), which has no start times; "
+        "give the Kineto trace that it was made from, or the execution trace (.et)");
   }
   if (text[at] == '{') {
-    throw Error(
-        "it is JSON, or starts like it, but has no list of events (traceEvents); give a trace that a "
-        "profiler wrote");
+    throw Error("no list of events (traceEvents) in this JSON; give a trace written by a profiler");
   }
-  throw Error(fmt::format("it is no Chrome trace: it starts with {}; give the JSON that a profiler wrote",
+  throw Error(fmt::format("not a Chrome trace: it starts with {}; give JSON written by a profiler",
                           in_quotes(text.substr(at, 20))));
 }
 

@@ -67,7 +67,7 @@ class TypedValues {
       std::string json;
       append_json_string(text, json);
       batch.add_problem(offset_,
-                        fmt::format("text with a bad escape or bytes that are no UTF-8: {}", shown(json)));
+                        fmt::format("a string with an invalid escape or invalid UTF-8: {}", shown(json)));
     }
     return id;
   }
@@ -78,7 +78,7 @@ class TypedValues {
     arguments_->append_json(of(argument), json_);
     const NameId id = tables_.json.intern(readable(json_, room_));
     if (tables_.json.is_dirty(id)) {
-      batch.add_problem(offset_, fmt::format("an argument with bytes that are no UTF-8: {}", shown(json_)));
+      batch.add_problem(offset_, fmt::format("an argument with invalid UTF-8: {}", shown(json_)));
     }
     return id;
   }

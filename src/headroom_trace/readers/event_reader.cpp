@@ -56,7 +56,7 @@ NameId EventValues::text(Raw value, Batch& batch) {
   const NameId id = tables.texts.intern(without_quotes(value));
   if (tables.texts.is_dirty(id)) {
     batch.add_problem(offset,
-                      fmt::format("text with a bad escape or bytes that are no UTF-8: {}", shown(value)));
+                      fmt::format("a string with an invalid escape or invalid UTF-8: {}", shown(value)));
   }
   return id;
 }
@@ -76,7 +76,7 @@ NameId EventValues::json(Argument argument, Batch& batch) {
   const Raw value = arguments[argument];
   const NameId id = tables.json.intern(value);
   if (tables.json.is_dirty(id)) {
-    batch.add_problem(offset, fmt::format("an argument with bytes that are no UTF-8: {}", shown(value)));
+    batch.add_problem(offset, fmt::format("an argument with invalid UTF-8: {}", shown(value)));
   }
   return id;
 }

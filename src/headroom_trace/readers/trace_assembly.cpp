@@ -159,8 +159,7 @@ void note_metadata(std::string_view key, const char* what, std::uint64_t offset,
 /// Warns for headroom's recorders.
 std::string dropped_records_text(std::int64_t dropped) {
   return fmt::format(
-      "{} {} dropped while this was recorded: work of the device is missing, its times are too short and its "
-      "gaps too long",
+      "{} {} dropped during recording: GPU work is missing, its times are too short and its gaps too long",
       dropped, dropped == 1 ? "record was" : "records were");
 }
 
@@ -449,14 +448,14 @@ void read_metadata(std::string_view key, std::string_view value, std::uint64_t o
     trace.schema_version = parse_whole(value);
   } else if (key == "dropped_records") {
     const auto dropped = parse_whole(value);
-    if (!dropped || *dropped < 0) return amiss("no number of records, and left out");
+    if (!dropped || *dropped < 0) return amiss("not a number of records; left out");
     if (*dropped > 0) append(trace.problems, {1, 0, {{offset, dropped_records_text(*dropped)}}});
   } else if (key == "baseTimeNanoseconds") {
     const auto base = parse_whole(value);
     if (!base || *base > kMostNs || *base < -kMostNs) return amiss("not a time; times have no base");
     trace.base_time_ns = *base;
   } else {
-    if (!is_json(value)) return amiss("not JSON, and left out");
+    if (!is_json(value)) return amiss("not JSON; left out");
     take_metadata(key, parse_json(value, trace.source), offset, trace);
   }
 }
@@ -465,7 +464,7 @@ void take_metadata(std::string_view key, const Json& value, std::uint64_t offset
   if (key == "distributedInfo" && value.is_object()) return read_distributed(value, trace);
   if (key == "memory_pools" && value.is_array()) return read_pools(value, trace);
   if (key != "distributedInfo" && value.is_array()) return read_devices(value, trace);
-  note_metadata(key, key == "distributedInfo" ? "no object, and left out" : "no array, and left out", offset,
+  note_metadata(key, key == "distributedInfo" ? "not an object; left out" : "not an array; left out", offset,
                 trace);
 }
 

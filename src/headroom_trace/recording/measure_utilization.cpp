@@ -49,9 +49,9 @@ Trace record(const std::function<void()>& function, Recorder& recorder, const Me
 
 MeasuredUtilization measure_utilization(const std::function<void()>& function, Recorder& recorder,
                                         const MeasureOptions& options) {
-  if (!function) throw Error("measure_utilization: there is no function to run");
+  if (!function) throw Error("measure_utilization: no function to run");
   if (options.runs < 1 || options.warm_up < 0)
-    throw Error("measure_utilization: give at least one run, and a warm-up of none or more");
+    throw Error("measure_utilization: give at least 1 run, and 0 or more warm-up runs");
   call(options.reset);
   run(function, options, options.warm_up);
   call(options.reset);
@@ -60,7 +60,7 @@ MeasuredUtilization measure_utilization(const std::function<void()>& function, R
   run(function, options, options.runs);
   measured.length_s = seconds(options) - start;
   if (!(measured.length_s > 0))
-    throw Error("measure_utilization: the runs took no time that the clock can tell: give more of them");
+    throw Error("measure_utilization: the runs are too short for the clock: give more runs");
   measured.trace = record(function, recorder, options);
   measured.as_pytorch = pytorch_utilization(measured.trace, measured.length_s);
   measured.devices = breakdown(measured.trace);

@@ -253,8 +253,8 @@ ClockMap::ClockMap(ClockPair earlier, ClockPair later) : origin_(earlier) {
   if (tells_rate) rate_ = to / from;
   if (went_back || std::abs(rate_ - 1) > kMostRateError) {
     throw Error(
-        fmt::format("the recorder's clock went {:.6f} s while the system's went {:.6f} s: one of them was "
-                    "set in between; record again",
+        fmt::format("the recorder's clock advanced {:.6f} s but the system clock {:.6f} s: one of them was "
+                    "set during the recording; record again",
                     from / 1e9, to / 1e9));
   }
 }

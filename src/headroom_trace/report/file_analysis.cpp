@@ -44,8 +44,8 @@ bool is_lost(const Trace& trace) {
 [[noreturn]] void fail_as_lost(const Trace& trace) {
   const Problem& first = trace.problems.first.front();
   throw Error(fmt::format(
-      "cannot use the trace {}: none of its events could be read, {} of {} are lost; the first at byte {}: "
-      "{}; headroom trace validate FILE says more",
+      "cannot use the trace {}: no event could be read, {} of {} are lost; the first at byte {}: {}; "
+      "headroom trace validate FILE shows more",
       in_quotes(trace.source), trace.problems.events_skipped, trace.events_seen, first.offset, first.what));
 }
 
@@ -56,8 +56,7 @@ void note_unused_patterns(const Trace& trace, AnalysisResult& result) {
   for (const std::string& pattern : trace.communication_patterns) {
     const auto fits = [&](NameId name) { return fits_kernel(pattern, trace.names[name]); };
     if (std::ranges::none_of(names, fits)) {
-      result.notes.push_back(
-          fmt::format("--communication {}: no kernel has such a name", in_quotes(pattern)));
+      result.notes.push_back(fmt::format("--communication {}: no kernel name matches", in_quotes(pattern)));
     }
   }
 }
@@ -103,7 +102,7 @@ class FileQueue {
       use_(i, trace);
     } catch (const std::bad_alloc&) {
       errors_[i] = files_[i].string() +
-                   ": not enough memory for this trace; --max-memory allows more, fewer --threads take less";
+                   ": not enough memory for this trace; --max-memory allows more, fewer --threads need less";
     } catch (const std::exception& error) {
       errors_[i] = error.what();
     }
@@ -348,7 +347,7 @@ AnalysisResult analyze_trace(const Trace& trace, const Analysis& analysis, const
 std::vector<std::string> impossible_events_kept(const Trace& trace) {
   std::vector<std::string> texts;
   for (const Doubt& doubt : impossible_events(TraceIndex(trace)).doubts)
-    texts.push_back(doubt_text(doubt, "kept") + "; figures leave out what cannot be right");
+    texts.push_back(doubt_text(doubt, "kept") + "; figures leave it out");
   return texts;
 }
 
@@ -430,8 +429,8 @@ std::vector<FileAnalysis> file_analyses_from_text(std::string_view text) {
           {facts_from(json.at("facts")), json.at("error").string(), result_of(json.at("result"))});
     }
   } catch (const JsonError& error) {
-    throw Error(std::string("the analyses of another process are not in the form of this version: ") +
-                error.what() + "; start the same build everywhere");
+    throw Error(std::string("the analyses of another process come from another version: ") + error.what() +
+                "; start the same build everywhere");
   }
   return analyses;
 }

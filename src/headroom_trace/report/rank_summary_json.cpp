@@ -57,7 +57,7 @@ class FieldReader {
   static void read(const Json& json, Value& value) {
     if constexpr (std::is_enum_v<Value>) {
       const auto number = json.get<std::size_t>();
-      if (number >= count_of(Value{})) throw Error(fmt::format("no such kind: {}", number));
+      if (number >= count_of(Value{})) throw Error(fmt::format("unknown kind: {}", number));
       value = static_cast<Value>(number);
     } else if constexpr (std::is_floating_point_v<Value>) {
       value = real_of(json);

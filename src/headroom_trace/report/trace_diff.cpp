@@ -31,13 +31,13 @@ Span span_of(const Trace& trace, const ProfileOptions& options) {
     return {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
   const StepSet set = step_set(trace);
   if (set.steps.empty())
-    throw Error(fmt::format("{}: has no steps: {}", trace.source, advice(Advice::kMarkSteps, trace.writer)));
+    throw Error(fmt::format("{}: no steps: {}", trace.source, advice(Advice::kMarkSteps, trace.writer)));
   std::string known;
   for (const Step& step : set.steps) {
     if (step.number == *options.step) return {step.start_ns, step.end_ns};
     known += fmt::format("{}{}", known.empty() ? "" : ", ", step.number);
   }
-  throw Error(fmt::format("{}: has no {}{}; its steps are {}", trace.source,
+  throw Error(fmt::format("{}: no {}{}; its steps are {}", trace.source,
                           is_step_name(set.name) ? set.name : "step ", *options.step, known));
 }
 
@@ -218,8 +218,8 @@ void add_sum_columns(DataTable& table) {
                                                   {"time_before_ns", "time A", Kind::kTimeNs},
                                                   {"time_after_ns", "time B", Kind::kTimeNs},
                                                   {"difference_ns", "B - A", Kind::kTimeNs},
-                                                  {"call_before_ns", "a call A", Kind::kTimeNs},
-                                                  {"call_after_ns", "a call B", Kind::kTimeNs}})
+                                                  {"call_before_ns", "per call A", Kind::kTimeNs},
+                                                  {"call_after_ns", "per call B", Kind::kTimeNs}})
     table.columns.push_back(column);
 }
 
@@ -237,7 +237,7 @@ DataTable changes_table(const std::vector<DiffLine>& lines, const Scale& scale) 
     add(all, line);
   }
   DataTable table{"changes",
-                  "work of the devices, by what became of it",
+                  "GPU work by change",
                   {{"change", "kernels", Kind::kText}, {"names", "names", Kind::kCount}},
                   {}};
   add_sum_columns(table);
@@ -277,7 +277,7 @@ DataTable lines_table(DataTable table, std::vector<Labelled> lines, const Scale&
     row.emplace_back(line.name);
   }
   if (const std::size_t left_out = keep_top(table, top); left_out > 0)
-    table.title += fmt::format(" (without {} more that differ less)", left_out);
+    table.title += fmt::format(" ({} smaller changes left out)", left_out);
   return table;
 }
 
@@ -293,32 +293,32 @@ std::vector<Labelled> cpu_lines(const TraceProfile& before, const TraceProfile& 
 Scale scale_of(const TraceProfile& before, const TraceProfile& after, bool per_step) {
   if (!per_step) return {};
   if (before.steps == 0 || after.steps == 0)
-    throw Error("--per-step: no steps in the traces to divide by; leave it out");
+    throw Error("--per-step: the traces have no steps; leave it out");
   return {static_cast<double>(before.steps), static_cast<double>(after.steps), false};
 }
 
 void add_notes(const TraceProfile& before, const TraceProfile& after, const std::vector<DiffLine>& kernels,
                const DiffOptions& options, AnalysisResult& result) {
   if (before.steps != after.steps && !options.per_step) {
-    result.notes.push_back(
-        fmt::format("A has {} steps of the profiler and B {}: {}", before.steps, after.steps,
-                    before.steps > 0 && after.steps > 0 ? "--per-step divides by them"
-                                                        : "counts and times are of unequal work"));
+    result.notes.push_back(fmt::format("A has {} profiler steps and B {}: {}", before.steps, after.steps,
+                                       before.steps > 0 && after.steps > 0
+                                           ? "--per-step divides by them"
+                                           : "counts and times cover unequal work"));
   }
   if (before.traces != after.traces)
-    result.notes.push_back(fmt::format("A is {} traces and B {}", before.traces, after.traces));
+    result.notes.push_back(fmt::format("A has {} traces and B {}", before.traces, after.traces));
   for (const auto& [name, profile] : {std::pair{"A", &before}, std::pair{"B", &after}}) {
     if (profile->without_step > 0)
       result.notes.push_back(
-          fmt::format("{} pieces of GPU work of {} are in no step: their launches are not in the file",
+          fmt::format("{} GPU events of {} are in no step: their launches are not recorded",
                       profile->without_step, name));
   }
   const bool any_common = std::ranges::any_of(
       kernels, [](const DiffLine& line) { return line.before.count > 0 && line.after.count > 0; });
   if (before.kernels.empty() || after.kernels.empty()) {
-    result.notes.push_back(fmt::format("no work of a device in {}", before.kernels.empty() ? "A" : "B"));
+    result.notes.push_back(fmt::format("no GPU work in {}", before.kernels.empty() ? "A" : "B"));
   } else if (!any_common) {
-    result.notes.emplace_back("no kernel of A is in B: are they of the same program?");
+    result.notes.emplace_back("no kernel of A is in B: are they from the same program?");
   }
 }
 
@@ -330,14 +330,14 @@ std::string answer_of(const std::vector<DiffLine>& kernels, const Scale& scale) 
     all.after += line.after;
     if (most == nullptr || std::abs(scale.delta_ns(line)) > std::abs(scale.delta_ns(*most))) most = &line;
   }
-  if (most == nullptr) return "no work of a device in either trace";
+  if (most == nullptr) return "no GPU work in either trace";
   const double before = static_cast<double>(all.before.total_ns) / scale.before, by = scale.delta_ns(all);
   const std::string share = before > 0 ? fmt::format(" ({:+.3g} %)", by / before * 100) : "";
-  const std::string lead = fmt::format("devices work {} in A, {} in B{}{}", format_time_ns(before),
-                                       format_time_ns(before + by), share, scale.is_one ? "" : " a step");
+  const std::string lead = fmt::format("GPU time {} in A, {} in B{}{}", format_time_ns(before),
+                                       format_time_ns(before + by), share, scale.is_one ? "" : " per step");
   const double delta = scale.delta_ns(*most);
   if (delta == 0) return lead + ": no kernel differs";
-  return fmt::format("{}; most of one kernel: {}{} of {}", lead, delta > 0 ? "+" : "-",
+  return fmt::format("{}; largest change: {}{} in {}", lead, delta > 0 ? "+" : "-",
                      format_time_ns(std::abs(delta)), most->name);
 }
 
@@ -408,9 +408,8 @@ AnalysisResult diff(const TraceProfile& before, const TraceProfile& after, const
   const auto add = [&](const char* key, const char* title, std::vector<Labelled> lines) {
     result.tables.push_back(lines_table({key, title, {}, {}}, std::move(lines), scale, options.top));
   };
-  add("kernels", "kernels by the difference of their time", labelled(nullptr, kernels));
-  add("ops", "ops, annotations and calls of the runtime, with what they call",
-      cpu_lines(before, after, scale));
+  add("kernels", "kernels by change in time", labelled(nullptr, kernels));
+  add("ops", "ops, annotations and runtime calls, including their children", cpu_lines(before, after, scale));
   add("places", "kernels by the ops above their launch",
       labelled(nullptr, joined(before.places, after.places, scale.before, scale.after)));
   add_notes(before, after, kernels, options, result);

@@ -158,51 +158,51 @@ struct Phrase {
 };
 
 constexpr std::array kPhrases = {
-    Phrase{"utilization", "utilization", "the devices work # of the time"},
+    Phrase{"utilization", "utilization", "GPU busy # of the time"},
     Phrase{"utilization", "matmul_convolution_share", "matrix products and convolutions take # of the time"},
-    Phrase{"utilization", "exposed_communication_share", "communication that nothing hides #"},
-    Phrase{"summary", "utilization", "the devices work # of the time"},
-    Phrase{"summary", "exposed_communication_share", "communication that nothing hides takes # of the time"},
+    Phrase{"utilization", "exposed_communication_share", "exposed communication #"},
+    Phrase{"summary", "utilization", "GPU busy # of the time"},
+    Phrase{"summary", "exposed_communication_share", "exposed communication # of the time"},
     Phrase{"findings", "recoverable_ns", "# could be gained"},
-    Phrase{"overlap", "overlap", "# of communication is hidden behind computation"},
-    Phrase{"overlap", "exposed_communication_share", "what nothing hides takes # of the time"},
-    Phrase{"overlap", "exposed_memory_share", "copies that nothing hides take # of the time"},
+    Phrase{"overlap", "overlap", "# of communication overlaps compute"},
+    Phrase{"overlap", "exposed_communication_share", "exposed communication # of the time"},
+    Phrase{"overlap", "exposed_memory_share", "exposed copies # of the time"},
     Phrase{"steps", "steps", "# steps"},
-    Phrase{"steps", "step_time_ns", "# each in the median"},
-    Phrase{"steps", "step_utilization", "in which the devices work # of the time"},
-    Phrase{"kernels", "gpu_events", "# pieces of work of the devices"},
+    Phrase{"steps", "step_time_ns", "median # each"},
+    Phrase{"steps", "step_utilization", "GPU busy # of the time"},
+    Phrase{"kernels", "gpu_events", "# GPU events"},
     Phrase{"kernels", "gpu_time_ns", "# in all"},
-    Phrase{"ops", "calls", "# calls of the host"},
+    Phrase{"ops", "calls", "# CPU calls"},
     Phrase{"ops", "self_cpu_ns", "# of CPU time"},
     Phrase{"ops", "self_device_ns", "# of device time"},
-    Phrase{"queue", "queue_empty_share", "nothing waits for the devices # of the time"},
-    Phrase{"queue", "queue_length_mean", "# pieces of work wait in the mean"},
+    Phrase{"queue", "queue_empty_share", "queues empty # of the time"},
+    Phrase{"queue", "queue_length_mean", "mean length #"},
     Phrase{"queue", "queue_blocked_ns", "launching blocks for #"},
-    Phrase{"idle", "idle_share", "the devices have nothing to do for # of the time"},
-    Phrase{"idle", "host_wait_share", "they wait for the host for # of the time"},
-    Phrase{"memory", "transfer_bytes", "# are copied"},
-    Phrase{"memory", "transfer_ns", "that takes #"},
-    Phrase{"memory", "peak_allocated_bytes", "at most # are allocated"},
-    Phrase{"memory", "peak_reserved_bytes", "at most # are reserved"},
+    Phrase{"idle", "idle_share", "GPU idle # of the time"},
+    Phrase{"idle", "host_wait_share", "waiting for the CPU # of the time"},
+    Phrase{"memory", "transfer_bytes", "# copied"},
+    Phrase{"memory", "transfer_ns", "in #"},
+    Phrase{"memory", "peak_allocated_bytes", "peak # allocated"},
+    Phrase{"memory", "peak_reserved_bytes", "peak # reserved"},
     Phrase{"modules", "modules", "# modules"},
-    Phrase{"modules", "lines", "# lines of Python"},
-    Phrase{"modules", "placed_device_ns", "# of device time are theirs"},
-    Phrase{"roofline", "roof_share", "operators reach # of what the device allows"},
-    Phrase{"roofline", "roofline_covered", "as far as their cost is known, which is # of the time"},
+    Phrase{"modules", "lines", "# Python lines"},
+    Phrase{"modules", "placed_device_ns", "# of device time in them"},
+    Phrase{"roofline", "roof_share", "operators reach # of the roofline"},
+    Phrase{"roofline", "roofline_covered", "cost known for # of the time"},
     Phrase{"efficiency", "sm_efficiency", "SM efficiency is #"},
     Phrase{"efficiency", "achieved_occupancy", "achieved occupancy #"},
     Phrase{"validate", "problems", "# problems in the file"},
     Phrase{"validate", "events_left_out", "# events left out"},
     Phrase{"validate", "anomalies", "# anomalies among its events"},
-    Phrase{"launch", "launch_delay_median_ns", "work waits # after its launch in the median"},
-    Phrase{"launch", "launch_call_median_ns", "a call that launches takes # in the median"},
+    Phrase{"launch", "launch_delay_median_ns", "median wait # from launch to start"},
+    Phrase{"launch", "launch_call_median_ns", "median launch call #"},
     Phrase{"critical-path", "critical_path", "the critical path takes #"},
     Phrase{"critical-path", "job_critical_path", "the job's critical path takes #"},
     Phrase{"collectives", "collectives", "# collectives"},
     Phrase{"collectives", "communication_time", "# of communication"},
     Phrase{"collectives", "collective_latency", "collectives take #"},
-    Phrase{"collectives", "collective_skew", "ranks enter them apart by # in all"},
-    Phrase{"stragglers", "long_communication_kernels", "# communication kernels take long"},
+    Phrase{"collectives", "collective_skew", "ranks enter them # apart in all"},
+    Phrase{"stragglers", "long_communication_kernels", "# long communication kernels"},
 };
 
 struct Leader {
@@ -211,8 +211,8 @@ struct Leader {
 
 constexpr std::array kLeaders = {
     Leader{"kernels", "kernels", "share", "most"},
-    Leader{"ops", "ops", "self_device_share", "most on the devices"},
-    Leader{"ops", "ops", "self_cpu_share", "most of the CPU"},
+    Leader{"ops", "ops", "self_device_share", "most GPU time"},
+    Leader{"ops", "ops", "self_cpu_share", "most CPU time"},
 };
 
 /// Returns one value, or one per rank.
@@ -511,7 +511,7 @@ Sheet trace_sheet(const trace::AnalysisResult& result, const TraceTextOptions& o
 
 std::vector<std::string> trace_answer(const TraceReport& report) {
   std::vector<std::string> answer;
-  if (!report.result.doubts.empty()) answer.push_back("trust: " + join(report.result.doubts, "; "));
+  if (!report.result.doubts.empty()) answer.push_back("warning: " + join(report.result.doubts, "; "));
   answer.insert(answer.end(), report.result.standing.begin(), report.result.standing.end());
   if (!report.result.answer.empty() || !report.result.standing.empty()) {
     answer.insert(answer.end(), report.result.answer.begin(), report.result.answer.end());

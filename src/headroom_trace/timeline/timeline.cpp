@@ -101,8 +101,8 @@ void place_ranks(JobTimeline& job) {
     for (RankTimeline& rank : job.ranks)
       rank.offset_ns = saturating_add(rank.start_ns, -job.ranks.front().start_ns);
     job.notes.emplace_back(
-        "the clocks of the ranks have no time in common: each is drawn from its own start; are they of one "
-        "job?");
+        "the recordings of the ranks do not overlap in time: each is drawn from its own start; are they from "
+        "one job?");
   }
   job.start_ns = start_of(*ranks.front());
   job.end_ns = end_of(*ranks.front());

@@ -45,10 +45,9 @@ bool may_start_early(const Events& events, std::uint32_t ahead, std::uint32_t ev
 /// Checks that streams run in order; the second check counts early kernels.
 std::array<TraceCheck, 2> stream_order(const Trace& trace) {
   TraceCheck check{"GPU work that overlaps on its stream",
-                   "a stream works on one thing at a time: clocks that drift, or events twice"};
-  TraceCheck early{
-      "kernels that start before the one ahead of them ends",
-      "the program may have asked for that (programmatic dependent launch); else clocks that drift", false};
+                   "a stream runs one thing at a time: clock drift, or duplicate events"};
+  TraceCheck early{"kernels that start before the one ahead of them ends",
+                   "intended with programmatic dependent launch; else clock drift", false};
   const Events& events = trace.events;
   check.of = early.of = trace.gpu.size();
   for (const GpuWork& stream : work_by_stream(trace)) {
@@ -64,7 +63,7 @@ std::array<TraceCheck, 2> stream_order(const Trace& trace) {
 }
 
 TraceCheck twice(const Trace& trace) {
-  TraceCheck check{"GPU work that is there twice", "counted twice; was the trace joined of several?"};
+  TraceCheck check{"duplicate GPU work", "counted twice; was the trace merged from several?"};
   const Events& events = trace.events;
   check.of = trace.gpu.size();
   const auto key = [&](std::uint32_t row) {
@@ -82,7 +81,7 @@ TraceCheck twice(const Trace& trace) {
 }
 
 TraceCheck without_correlation(const Trace& trace) {
-  TraceCheck check{"GPU work without a correlation", "no op and no launch can be found for it"};
+  TraceCheck check{"GPU work without a correlation", "its op and launch are unknown"};
   check.of = trace.gpu.size();
   for (const GpuDetail& work : trace.gpu) {
     if (trace.events.correlation[work.event] == kNoCorrelation) add(check, work.event);
@@ -91,7 +90,7 @@ TraceCheck without_correlation(const Trace& trace) {
 }
 
 TraceCheck without_launch(const Trace& trace, const std::vector<std::uint32_t>& launch) {
-  TraceCheck check{"GPU work whose launch is not in the file",
+  TraceCheck check{"GPU work without a recorded launch",
                    "some at the start is usual: it was launched before the recording", false};
   for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
     const std::uint32_t event = trace.gpu[row].event;
@@ -125,7 +124,7 @@ TraceCheck without_kernel(const Trace& trace, const std::vector<std::uint32_t>& 
 
 TraceCheck before_launch(const Trace& trace, const std::vector<std::uint32_t>& launch) {
   TraceCheck check{"GPU work that starts before its launch",
-                   "the clocks of CPU and GPU do not agree: launch delays are off by as much"};
+                   "the clocks of CPU and GPU differ: launch delays are wrong by as much"};
   const Events& events = trace.events;
   for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
     if (launch[row] == kNone) continue;
@@ -138,7 +137,7 @@ TraceCheck before_launch(const Trace& trace, const std::vector<std::uint32_t>& l
 }
 
 TraceCheck without_duration(const Trace& trace) {
-  TraceCheck check{"GPU work of no duration", "shorter than the clock's tick, or never ended", false};
+  TraceCheck check{"GPU work of zero duration", "shorter than the clock's tick, or never ended", false};
   check.of = trace.gpu.size();
   for (const GpuDetail& work : trace.gpu) {
     if (trace.events.duration_ns[work.event] == 0) add(check, work.event);
@@ -168,7 +167,7 @@ TraceCheck far_away(const Trace& trace) {
 }
 
 TraceCheck arrows(const Trace& trace) {
-  TraceCheck check{"arrows with one end", "viewers leave them out; no analysis here reads them", false};
+  TraceCheck check{"flow events with one end", "viewers leave them out; no analysis here reads them", false};
   std::vector<std::tuple<NameId, std::int64_t, bool>> ends;
   for (const Flow& flow : trace.flows) ends.emplace_back(flow.category, flow.id, flow.is_start);
   std::ranges::sort(ends);

@@ -367,7 +367,8 @@ TEST(Stragglers, NamesTheRankThatIsLate) {
   EXPECT_EQ(result.headlines[0].value, 1400);
   EXPECT_DOUBLE_EQ(result.headlines[1].value, 0.14);
   EXPECT_EQ(
-      result.answer[0].rfind("the others wait 1.40 µs of an iteration of 10.0 µs (14.0 %) for rank 1", 0), 0U)
+      result.answer[0].rfind("the other ranks wait 1.40 µs of each 10.0 µs iteration (14.0 %) for rank 1", 0),
+      0U)
       << result.answer[0];
   const DataTable& late = result.tables[1];
   EXPECT_EQ(std::get<std::int64_t>(late.rows[0][0]), 1);

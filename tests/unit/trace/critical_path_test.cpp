@@ -343,9 +343,8 @@ TEST(CriticalPathAnalysis, WithoutStepsSaysHowToMarkThemInTheWordsOfTheWriter) {
     builder.runtime("cudaDeviceSynchronize", 21'000, 42'000, 2);
     std::string notes;
     for (const std::string& note : run_analysis("critical-path", builder.trace).notes) notes += note + "\n";
-    EXPECT_THAT(notes,
-                testing::HasSubstr(std::string(
-                    "no steps in the file: the path is that of the devices' work with its launches; ")));
+    EXPECT_THAT(notes, testing::HasSubstr(std::string(
+                           "no steps in the file: the path covers all GPU work and its launches; ")));
     EXPECT_THAT(notes, testing::HasSubstr(words));
     EXPECT_THAT(notes, testing::Not(testing::HasSubstr("ProfilerStep")));
     EXPECT_THAT(notes, testing::Not(testing::HasSubstr("torch.profiler")));

@@ -149,7 +149,7 @@ TEST(Launch, GraphsAreApart) {
   EXPECT_EQ(view.integer("launches", spread_row(view, "kernel", "call"), "count"), 1);
   EXPECT_EQ(view.integer("launches", spread_row(view, "graph", "GPU work"), "max_ns"), 600);
   EXPECT_DOUBLE_EQ(view.headline("short_kernel_share"), 1);
-  EXPECT_TRUE(view.notes("shorter than the call"));
+  EXPECT_TRUE(view.notes("shorter than their launch call"));
 }
 
 TEST(Launch, ShortKernelsAndOutliers) {
@@ -200,7 +200,7 @@ TEST(Launch, WorkWithoutALaunchIsCounted) {
   EXPECT_EQ(view.integer("coverage", 0, "works"), 3);
   EXPECT_EQ(view.integer("coverage", 0, "without_launch"), 2);
   EXPECT_EQ(view.integer("coverage", 1, "launched"), 0);
-  EXPECT_TRUE(view.notes("3 of 4 pieces of GPU work have no launch"));
+  EXPECT_TRUE(view.notes("3 of 4 GPU events have no recorded launch"));
 }
 
 TEST(Launch, WorkThatStartsBeforeItsLaunchIsSaid) {
@@ -218,7 +218,7 @@ TEST(Launch, TracesWithoutGpuWork) {
   EXPECT_TRUE(view_analysis("launch", builder.trace).notes("no events"));
   builder.runtime("cudaLaunchKernel", 0, 10, 1);
   const ResultView view = view_analysis("launch", builder.trace, option("each"));
-  EXPECT_TRUE(view.notes("no kernel, copy or set"));
+  EXPECT_TRUE(view.notes("no GPU work"));
   EXPECT_TRUE(view.result.tables.empty());
   EXPECT_TRUE(view.result.headlines.empty());
 }
@@ -318,7 +318,7 @@ TEST(Transfers, SumsByDeviceKindAndMemory) {
   EXPECT_TRUE(view.is_nothing("transfers", 2, "bytes"));
   EXPECT_EQ(view.text("transfers", 3, "kind"), "memset");
   EXPECT_EQ(view.text("transfers", 4, "device"), "1");
-  EXPECT_TRUE(view.notes("pageable memory: 1, 58.7 % of the time"));
+  EXPECT_TRUE(view.notes("1 copies from or to pageable memory take 58.7 %"));
   EXPECT_DOUBLE_EQ(view.headline("transfer_ns"), 5110);
   EXPECT_DOUBLE_EQ(view.headline("transfer_bytes"), 13'008);
 }
@@ -377,7 +377,7 @@ TEST(Allocations, LargestWithTheirLives) {
   // No totals in the file: the running sum, from the start of the trace.
   EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_bytes"), 500);
   EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_at_ns"), 40);
-  EXPECT_TRUE(view.notes("counts from the trace's start"));
+  EXPECT_TRUE(view.notes("counts from the start of the trace"));
 }
 
 TEST(Allocations, WithoutAddressesLivesAreNotKnown) {

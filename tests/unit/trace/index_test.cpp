@@ -305,14 +305,14 @@ TEST(DeviceBehind, NothingIsSaidOfItsTimeInAStep) {
   const TraceBuilder builder = device_behind();
   EXPECT_TRUE(step_set(builder.trace).is_device_behind());
   const AnalysisResult steps = run_analysis("steps", builder.trace);
-  EXPECT_THAT(steps.notes, Contains(HasSubstr("10 of 10 pieces")));
+  EXPECT_THAT(steps.notes, Contains(HasSubstr("10 of 10 GPU events")));
   EXPECT_EQ(cell(table_of(steps, "steps"), 0, "busy_ns"), Cell{});
   EXPECT_EQ(integer(table_of(steps, "steps"), 0, "wall_ns"), 18'000);
   EXPECT_THROW(headline(steps, "step_utilization"), std::invalid_argument);
   const AnalysisResult utilization = run_analysis("utilization", builder.trace);
   EXPECT_FALSE(has_table(utilization, "within_steps"));
-  EXPECT_THAT(utilization.notes, Contains(HasSubstr("10 of 10 pieces")));
-  EXPECT_THAT(run_analysis("efficiency", builder.trace).notes, Contains(HasSubstr("10 of 10 pieces")));
+  EXPECT_THAT(utilization.notes, Contains(HasSubstr("10 of 10 GPU events")));
+  EXPECT_THAT(run_analysis("efficiency", builder.trace).notes, Contains(HasSubstr("10 of 10 GPU events")));
 }
 
 TEST(DeviceBehind, ABusyDeviceIsNot) {

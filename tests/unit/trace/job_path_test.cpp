@@ -177,8 +177,8 @@ TEST(JobPath, IsPartOfTheAnalysisOfSeveralRanks) {
         {"rank" + std::to_string(rank) + ".json", rank, analysis.analyze(TraceIndex(rank_of(rank)), {})});
   const AnalysisResult result = analysis.combine(ranks, {});
   ASSERT_EQ(result.answer.size(), 1U);
-  EXPECT_THAT(result.answer[0], testing::HasSubstr("lies on rank 0"));
-  EXPECT_THAT(result.answer[0], testing::HasSubstr("it changes rank 1 time"));
+  EXPECT_THAT(result.answer[0], testing::HasSubstr("is on rank 0"));
+  EXPECT_THAT(result.answer[0], testing::HasSubstr("changes rank 1 time"));
   const DataTable& path = result.tables[0];
   ASSERT_EQ(path.key, "job_path");
   ASSERT_EQ(path.rows.size(), 2U);
@@ -193,7 +193,7 @@ TEST(JobPath, IsPartOfTheAnalysisOfSeveralRanks) {
   const AnalysisResult cut = analysis.combine(ranks, one);
   ASSERT_EQ(cut.tables[0].rows.size(), 1U);
   EXPECT_EQ(std::get<std::int64_t>(cut.tables[0].rows[0][0]), 0);  // the longer one
-  EXPECT_THAT(cut.notes, testing::Contains(testing::HasSubstr("has 2 stretches, the longest 1")));
+  EXPECT_THAT(cut.notes, testing::Contains(testing::HasSubstr("has 2 stretches; the longest 1")));
 }
 
 TEST(JobPath, ThePathOfARankJoinsLinksOfOneClass) {
@@ -218,7 +218,7 @@ TEST(JobPath, WithoutCollectivesRanksHaveRowsOnly) {
   const AnalysisResult result = analysis.combine(ranks, {});
   EXPECT_EQ(result.tables[0].key, "ranks");
   EXPECT_TRUE(result.answer.empty());
-  EXPECT_THAT(result.notes, testing::Contains(testing::HasSubstr("no collective is found")));
+  EXPECT_THAT(result.notes, testing::Contains(testing::HasSubstr("no collective appears")));
 }
 
 TEST(JobPath, ResultsOfAnotherVersionAreRefused) {

@@ -51,7 +51,7 @@ TEST(OpsAnalysis, SelfAndTotalTimes) {
   EXPECT_EQ(integer(ops, row_with(ops, "name", "cudaLaunchKernel"), "self_cpu_ns"), 25);
   EXPECT_DOUBLE_EQ(headline(result, "self_cpu_ns"), 200);
   EXPECT_DOUBLE_EQ(headline(result, "self_device_ns"), 123);
-  EXPECT_THAT(result.notes, testing::Contains(testing::HasSubstr("2.00 ns of the devices' time")));
+  EXPECT_THAT(result.notes, testing::Contains(testing::HasSubstr("2.00 ns of the GPU time")));
 }
 
 TEST(OpsAnalysis, FunctionsOfPythonAreTheStackWhereOperatorsHaveNone) {
@@ -144,7 +144,7 @@ TEST(OpsAnalysis, NodesOfAGraphAreNotTheOperatorsWhoseIdTheyShare) {
   const AnalysisResult result = run_analysis("ops", builder.trace);
   const DataTable& ops = table_of(result, "ops");
   EXPECT_EQ(integer(ops, row_with(ops, "name", "aten::mm"), "self_device_ns"), 7);
-  EXPECT_THAT(result.notes, Contains(HasSubstr("60.0 ns of the devices' time")));
+  EXPECT_THAT(result.notes, Contains(HasSubstr("60.0 ns of the GPU time")));
 }
 
 TEST(OpsAnalysis, ByShapeAndStack) {
@@ -302,8 +302,9 @@ TEST(ModulesAnalysis, TheBackwardPassStandsWhereTheForwardOperatorWasCalled) {
   const AnalysisResult result = run_analysis("modules", builder.trace);
   const DataTable& modules = table_of(result, "modules");
   EXPECT_EQ(integer(modules, row_with(modules, "path", "Model_0 > Block_0 > Linear_0"), "own_device_ns"), 27);
-  EXPECT_THAT(result.notes, Contains(HasSubstr("7.00 ns of the devices' time was launched by autograd")));
-  EXPECT_THAT(result.notes, Contains(HasSubstr("3.00 ns of the devices' time was launched by no Python")));
+  EXPECT_THAT(result.notes, Contains(HasSubstr("7.00 ns of the GPU time was launched by autograd")));
+  EXPECT_THAT(result.notes,
+              Contains(HasSubstr("3.00 ns of the GPU time was launched by no recorded Python")));
 }
 
 TEST(ModulesAnalysis, CallStacksWhereThereAreNoFunctions) {
@@ -328,7 +329,7 @@ TEST(ModulesAnalysis, CallStacksWhereThereAreNoFunctions) {
   EXPECT_EQ(integer(lines, step, "device_ns"), 19);
   EXPECT_EQ(integer(lines, step, "own_device_ns"), 5);
   EXPECT_TRUE(std::holds_alternative<std::monostate>(cell(lines, step, "calls")));
-  EXPECT_THAT(result.notes, Contains(HasSubstr("from the call stacks of the operators")));
+  EXPECT_THAT(result.notes, Contains(HasSubstr("from operator call stacks")));
 }
 
 TEST(ModulesAnalysis, FlopsStandWhereTheOperatorWasCalled) {

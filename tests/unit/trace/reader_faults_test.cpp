@@ -73,17 +73,17 @@ TEST(ReaderFaults, LosesOnlyTheEventThatCannotBeRead) {
   expect_only_bad_lost(R"({"ph": "X", "args": {"x": 1, "ts": 1, "dur": 1)", "cannot be read");
   expect_only_bad_lost(R"({"ph": "X", "ts": 1 "dur": 1})", "no comma after a value");
   expect_only_bad_lost(R"("ph": "X", "ts": 1, "dur": 1})", "not an event");
-  expect_only_bad_lost("17", "no event");
+  expect_only_bad_lost("17", "not an event");
 }
 
 TEST(ReaderFaults, ReadsWhatCanOnlyBeMeantInOneWay) {
-  const Trace quotes = expect_read_with_problem(kernel(R"(f("x") of "y")"), "quote that is not escaped");
+  const Trace quotes = expect_read_with_problem(kernel(R"(f("x") of "y")"), "unescaped quote");
   EXPECT_EQ(names_of(quotes), "a f(\"x\") of \"y\" c ");
   const Trace control = expect_read_with_problem(kernel("b\tb\x01"), "control character");
   EXPECT_EQ(names_of(control), "a b\tb\x01 c ");
-  const Trace bytes = expect_read_with_problem(kernel("b\xff\xfe!"), "no UTF-8");
+  const Trace bytes = expect_read_with_problem(kernel("b\xff\xfe!"), "invalid UTF-8");
   EXPECT_EQ(names_of(bytes), "a b\xEF\xBF\xBD\xEF\xBF\xBD! c ");
-  const Trace escape = expect_read_with_problem(kernel(R"(b\q\ud800\u00e9)"), "bad escape");
+  const Trace escape = expect_read_with_problem(kernel(R"(b\q\ud800\u00e9)"), "invalid escape");
   EXPECT_EQ(names_of(escape), "a b\\q\\ud800\xC3\xA9 c ");
   expect_read_with_problem(R"({"ph": "X", "cat": "kernel", "name": "b", "ts": 1})", "without a duration");
   const Trace negative = expect_read_with_problem(
@@ -200,7 +200,7 @@ TEST(ReaderFaults, WhatIsNoTraceIsAnError) {
   expect_error("", "it is empty");
   expect_error(" \n", "it is empty");
   expect_error("{\"benchmarks\": []}", "no list of events");
-  expect_error("hello", "no Chrome trace");
+  expect_error("hello", "not a Chrome trace");
 }
 
 std::string kernel_json(const std::string& name, int ts) {

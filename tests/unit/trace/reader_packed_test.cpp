@@ -106,25 +106,25 @@ TEST_F(ReaderPacked, OfAZipTheFirstMemberThatIsJson) {
   expect_whole(zip_of({{"readme.txt", "nothing"}, {"a/", ""}, {"a/trace.json", text_}, {"b.json", "[]"}}));
   expect_whole(zip_of({{"worker0.pt.trace", text_}, {"readme.txt", "nothing"}}));
   expect_whole(zip_of({{"trace.json", text_}}, "a comment that says PK\5\6 itself"));
-  expect_refused(zip_of({{"readme.txt", "nothing"}}), "no Chrome trace");
+  expect_refused(zip_of({{"readme.txt", "nothing"}}), "not a Chrome trace");
   expect_refused(zip_of({}), "zip");
 }
 
 TEST_F(ReaderPacked, AZipThatCannotBeReadSaysWhy) {
   expect_refused(zip_of({{"trace.json", text_, true, false, true}}), "encrypted");
-  expect_refused(zip_of({{"trace.json", text_, true, false, false, 12}}), "packed by method 12");
+  expect_refused(zip_of({{"trace.json", text_, true, false, false, 12}}), "compression method 12");
   const std::string whole = zip_of({{"trace.json", text_}});
-  expect_refused(whole.substr(0, whole.size() - 30), "cut off");
+  expect_refused(whole.substr(0, whole.size() - 30), "truncated");
   // A prefix, as in a self-extracting program, shifts all offsets.
   expect_refused("PK\3\4" + std::string(100, '\0') + whole, "zip");
 }
 
 TEST_F(ReaderPacked, ACutFileGivesWhatIsThere) {
   const std::string gzip = gzip_of(text_);
-  expect_damaged(gzip.substr(0, gzip.size() / 2), "cut off", 100, 400);
-  expect_damaged(gzip.substr(0, gzip.size() - 4), "cut off", 500, 500);
+  expect_damaged(gzip.substr(0, gzip.size() / 2), "truncated", 100, 400);
+  expect_damaged(gzip.substr(0, gzip.size() - 4), "truncated", 500, 500);
   const std::string zstd = zstd_of(trace_text(20000));
-  expect_damaged(zstd.substr(0, zstd.size() / 2), "cut off", 1000, 19000);
+  expect_damaged(zstd.substr(0, zstd.size() / 2), "truncated", 1000, 19000);
 }
 
 TEST_F(ReaderPacked, DamageIsSaidAndWhatCameBeforeKept) {
@@ -147,10 +147,10 @@ TEST_F(ReaderPacked, DamageIsSaidAndWhatCameBeforeKept) {
 }
 
 TEST_F(ReaderPacked, NothingButDamageIsAnError) {
-  expect_refused(gzip_of(text_).substr(0, 12), "cut off");
+  expect_refused(gzip_of(text_).substr(0, 12), "truncated");
   std::string zstd = zstd_of(text_);
   zstd.resize(8);
-  expect_refused(zstd, "cut off");
+  expect_refused(zstd, "truncated");
   expect_refused("\x1f\x8b" + std::string(40, 'x'), "damaged");
 }
 
@@ -198,7 +198,7 @@ TEST(Unpacking, SaysOfEachCutAndFlippedBitTheSame) {
   };
   for (std::size_t size = 1; size < whole.size(); ++size) {
     const auto [fast, slow] = compare(whole.substr(0, size), "cut at " + std::to_string(size));
-    EXPECT_EQ(fast.damage, "its compressed data end too early; the file was cut off") << size;
+    EXPECT_EQ(fast.damage, "its compressed data end too early; the file is truncated") << size;
     EXPECT_EQ(fast.damage, slow.damage) << size;
     EXPECT_EQ(fast.text.size(), slow.text.size()) << size;
   }

@@ -49,7 +49,7 @@ TEST(ClockMap, AClockThatWasSetIsRefused) {
   EXPECT_THAT(test::message_of([] {
                 ClockMap({0, 0}, {3600 * kSecond, kSecond});
               }),
-              HasSubstr("went 3600.000000 s while the system's went 1.000000 s"));
+              HasSubstr("advanced 3600.000000 s but the system clock 1.000000 s"));
 }
 
 TEST(ReadClocks, CountFrom1970AndFromSomewhere) {

@@ -250,7 +250,7 @@ TEST(TraceProfile, WithoutStepsSaysHowToMarkThem) {
     profile_of(builder.trace, {9, false});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("has no steps: mark them with an NVTX range"));
+    EXPECT_THAT(error.what(), HasSubstr("no steps: mark steps with an NVTX range"));
   }
   builder.annotation("step_num#4", 0, 200);
   try {
@@ -343,8 +343,8 @@ TEST(TraceDiff, SaysWhenNothingCanBeJoined) {
   TraceProfile before, after;
   before.kernels = {{"a", {1, 1}}};
   after.kernels = {{"b", {1, 1}}};
-  EXPECT_THAT(diff(before, after).notes, ElementsAre(HasSubstr("of the same program?")));
-  EXPECT_THAT(diff(before, {}).notes, ElementsAre(HasSubstr("no work of a device in B")));
+  EXPECT_THAT(diff(before, after).notes, ElementsAre(HasSubstr("from the same program?")));
+  EXPECT_THAT(diff(before, {}).notes, ElementsAre(HasSubstr("no GPU work in B")));
 }
 
 FileAnalysis full_analysis() {

@@ -360,9 +360,9 @@ TEST(RankNumbers, ThoseWithoutOneGetWhatIsFree) {
   const RankNumbers numbers = rank_numbers(std::vector{of("a.json"), of("b.json", 0), of("c.json")});
   EXPECT_THAT(numbers.ranks, ElementsAre(1, 0, 2));
   EXPECT_THAT(numbers.notes,
-              ElementsAre("2 files do not tell their rank: taken by their places, a.json as rank 1"));
+              ElementsAre("2 files do not name their rank: numbered by position, a.json as rank 1"));
   EXPECT_THAT(rank_numbers(std::vector{of("a.json"), of("b.json", 0)}).notes,
-              ElementsAre("a.json does not tell its rank: taken as rank 1, by its place"));
+              ElementsAre("a.json does not name its rank: counted as rank 1, by its position"));
 }
 
 TEST(RankNumbers, AreTheNumberInWhichAloneTheNamesDiffer) {
@@ -386,7 +386,7 @@ TEST(RankNumbers, AreTheNumberInWhichAloneTheNamesDiffer) {
 TEST(RankNumbers, NumbersOfNamesGiveWayToRanks) {
   const RankNumbers numbers = rank_numbers(std::vector{of("t_1.json"), of("t_2.json"), of("own.json", 1)});
   EXPECT_THAT(numbers.ranks, ElementsAre(0, 2, 1));
-  EXPECT_THAT(numbers.notes, ElementsAre(HasSubstr("t_1.json does not tell its rank")));
+  EXPECT_THAT(numbers.notes, ElementsAre(HasSubstr("t_1.json does not name its rank")));
 }
 
 TEST(RankNumbers, DuplicatesAreNamed) {
@@ -394,16 +394,17 @@ TEST(RankNumbers, DuplicatesAreNamed) {
       rank_numbers(std::vector{of("a/rank-0.json", 0), of("b/rank-0.json", 0), of("c.json", 1)});
   EXPECT_THAT(numbers.ranks, ElementsAre(0, 2, 1));
   EXPECT_THAT(numbers.notes,
-              ElementsAre(HasSubstr("a/rank-0.json and b/rank-0.json both say that they are rank 0: the "
-                                    "second is taken as rank 2")));
+              ElementsAre(HasSubstr(
+                  "a/rank-0.json and b/rank-0.json both claim rank 0: the second counts as rank 2")));
 }
 
 TEST(RankNumbers, DuplicatesGoByTheirNames) {
   const RankNumbers numbers = rank_numbers(std::vector{of("rank0.pftrace", 3), of("rank1.pftrace", 3)});
   EXPECT_THAT(numbers.ranks, ElementsAre(0, 1));
-  EXPECT_THAT(numbers.notes,
-              ElementsAre(HasSubstr("2 files say that they are rank 3 (rank0.pftrace and "
-                                    "rank1.pftrace): they are taken as the ranks in their names")));
+  EXPECT_THAT(
+      numbers.notes,
+      ElementsAre(HasSubstr(
+          "2 files claim rank 3 (rank0.pftrace and rank1.pftrace): they count as the ranks in their names")));
   EXPECT_THAT(rank_numbers(std::vector{of("rank4.json", 3), of("rank3.json", 3), of("rank5.json", 5)}).ranks,
               ElementsAre(4, 3, 5));
   EXPECT_THAT(rank_numbers(std::vector{of("rank0.json", 3), of("other.json", 3)}).ranks, ElementsAre(3, 0));
@@ -419,8 +420,8 @@ TEST(RankNumbers, ManyDuplicatesAreOneNote) {
   const RankNumbers numbers = rank_numbers(copies);
   EXPECT_EQ(std::set(numbers.ranks.begin(), numbers.ranks.end()).size(), 64U);
   EXPECT_THAT(numbers.notes,
-              ElementsAre(HasSubstr("63 files say that they are a rank that another one is (a.json and "
-                                    "b.json both say that they are rank 3)")));
+              ElementsAre(HasSubstr(
+                  "63 files claim the rank of another file (a.json and b.json both claim rank 3)")));
 }
 
 }  // namespace

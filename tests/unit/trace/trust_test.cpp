@@ -85,7 +85,7 @@ TEST(Trust, TimesFarFromTheRestAreLeftOut) {
     builder.trace.events.duration_ns[builder.trace.gpu[30 + i].event] = 0;
   }
   const AnalysisResult result = analyzed_trace(builder.trace);
-  EXPECT_THAT(result.doubts, Contains(HasSubstr("4 events left out, at times of another clock")));
+  EXPECT_THAT(result.doubts, Contains(HasSubstr("4 events left out, with times of another clock")));
   EXPECT_LT(value(result, "span_ns"), 31e6);
   // Late ones as well.
   builder.trace.events.start_ns[builder.trace.gpu[40].event] = 2 * kBegin;
@@ -97,9 +97,10 @@ TEST(Trust, LaunchesWithoutWorkAreSaidWithTheirSteps) {
   for (int i = 0; i < 10; ++i) builder.runtime("cudaGraphLaunch", kBegin + 9 * kMs + i * kUs, 500, 900 + i);
   EXPECT_THAT(
       analyzed_trace(builder.trace).doubts,
-      ElementsAre(HasSubstr("10 of 70 launches have no work in the file, so that idle time is not known (the "
-                            "first is 'cudaGraphLaunch')"),
-                  "1 of 3 steps lack work that they launch and are not in figures per step"));
+      ElementsAre(
+          HasSubstr(
+              "10 of 70 launches have no work in the file: idle time unknown (first: 'cudaGraphLaunch')"),
+          "1 of 3 steps lack work that they launch and are left out of figures per step"));
   // A few at the end are usual.
   TraceBuilder few = healthy();
   for (int i = 0; i < 2; ++i) few.runtime("cudaGraphLaunch", kBegin + 29 * kMs + i * kUs, 500, 900 + i);
@@ -114,7 +115,7 @@ TEST(Trust, WhereEveryStepLacksWorkIdleTimeHasNoCause) {
                       900 + step * 10 + i);
   }
   const AnalysisResult result = analyzed_trace(builder.trace);
-  EXPECT_THAT(result.standing, Contains(HasSubstr("work that the steps launch is not in the file")));
+  EXPECT_THAT(result.standing, Contains(HasSubstr("work launched by the steps is not in the file")));
   EXPECT_THAT(result.answer, IsEmpty());
 }
 
@@ -123,7 +124,7 @@ TEST(Trust, WorkWithoutLaunchesIsSaidInAFileWithLaunches) {
   for (int i = 0; i < 10; ++i) builder.kernel("late", kBegin + 31 * kMs + i * kMs, 500 * kUs, 900 + i);
   builder.step(3, kBegin + 30 * kMs, 15 * kMs);
   EXPECT_THAT(analyzed_trace(builder.trace).doubts,
-              ElementsAre(HasSubstr("10 of 70 pieces of work have no launch in the file")));
+              ElementsAre(HasSubstr("10 of 70 GPU events have no recorded launch")));
 }
 
 TEST(Trust, FunctionsOfPythonThatCrossAreSaid) {
@@ -133,17 +134,15 @@ TEST(Trust, FunctionsOfPythonThatCrossAreSaid) {
   builder.event(Category::kPython, "train.py(30): inside", kBegin + 10 * kUs, 20 * kUs, thread);
   EXPECT_THAT(analyzed_trace(builder.trace).doubts, IsEmpty());
   builder.event(Category::kPython, "train.py(40): crosses", kBegin + 40 * kUs, 20 * kUs, thread);
-  EXPECT_THAT(
-      analyzed_trace(builder.trace).doubts,
-      ElementsAre(HasSubstr("1 of 3 functions of Python end after the one around them: lines may be wrong "
-                            "(the first is 'train.py(40): crosses')")));
+  EXPECT_THAT(analyzed_trace(builder.trace).doubts,
+              ElementsAre(HasSubstr("1 of 3 Python functions end after their caller: lines may be wrong "
+                                    "(first: 'train.py(40): crosses')")));
 }
 
 TEST(Trust, LaunchesWithoutADeviceAreSaid) {
   TraceBuilder builder;
   builder.runtime("cudaLaunchKernel", kBegin, kUs, 1);
-  EXPECT_THAT(analyzed_trace(builder.trace).doubts,
-              ElementsAre("1 launches are in the file, but no work of a device"));
+  EXPECT_THAT(analyzed_trace(builder.trace).doubts, ElementsAre("1 launches but no GPU work in the file"));
 }
 
 TEST(Trust, StandsAboveTheAnswer) {
@@ -152,7 +151,7 @@ TEST(Trust, StandsAboveTheAnswer) {
   report.result.doubts = {"a", "b"};
   report.result.standing = {"step"};
   report.result.answer = {"answer"};
-  EXPECT_THAT(trace_answer(report), ElementsAre("trust: a; b", "step", "answer"));
+  EXPECT_THAT(trace_answer(report), ElementsAre("warning: a; b", "step", "answer"));
 }
 
 TEST(Trust, OfRanksWhatAllHaveIsSaidOnce) {

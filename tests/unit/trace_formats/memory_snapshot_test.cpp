@@ -71,7 +71,7 @@ TEST(MemorySnapshot, ThePeakIsHeldByLinesOfPython) {
     EXPECT_EQ(view.integer("peak_stacks", 0, "last_ns"), 1'700'000'000'000'002'000);
     ASSERT_EQ(view.result.answer.size(), 4U);
     EXPECT_EQ(view.result.answer[0],
-              "CUDA 0: 16 MiB allocated at the peak, 24 MiB reserved; 6 MiB held in the end");
+              "CUDA 0: 16 MiB allocated at the peak, 24 MiB reserved; 6 MiB held at the end");
     EXPECT_EQ(view.result.answer[2], "of the 16 MiB at the peak 14 MiB (87.5 %): train.py(12): forward");
     EXPECT_EQ(view.text("peak_stacks", 0, "stack"),
               std::string(kLinear) + ";train.py(12): forward;train.py(41): main");
@@ -106,16 +106,15 @@ TEST(MemorySnapshot, TheSegmentsSayHowTornTheRestIs) {
   EXPECT_EQ(view.integer("pools", 0, "largest_free_bytes"), 6 * kMiB);
   EXPECT_DOUBLE_EQ(view.number("pools", 0, "fragmentation"), 0.4);
   EXPECT_EQ(view.integer("pools", 1, "rounding_bytes"), 1 * kMiB);
-  EXPECT_TRUE(view.notes("CUDA 0: 10 MiB of 24 MiB reserved are free beside blocks in use"));
+  EXPECT_TRUE(view.notes("CUDA 0: 10 MiB of 24 MiB reserved are free in partly used segments"));
 }
 
 TEST(MemorySnapshot, WhatFoundNoMemoryIsSaid) {
   const ResultView view = view_analysis("memory", read(format_path("snapshot_protocol2.pickle")));
-  EXPECT_EQ(
-      view.result.answer.at(3),
-      "CUDA 0 was out of memory for 14 MiB at train.py(20): loss: the device had 5 MiB free, and of the 24 "
-      "MiB reserved in the end 10 MiB are free, 6 MiB in one block: it is torn "
-      "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)");
+  EXPECT_EQ(view.result.answer.at(3),
+            "CUDA 0 was out of memory for 14 MiB at train.py(20): loss: the device had 5 MiB free; of the 24 "
+            "MiB reserved at the end 10 MiB are free, 6 MiB in one block; memory is fragmented (try "
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)");
 }
 
 TEST(MemorySnapshot, StacksAndSegmentsAreConverted) {
@@ -321,7 +320,7 @@ TEST(MemorySnapshot, ItsSummaryIsAboutMemory) {
   const ResultView view = view_analysis("summary", trace);
   ASSERT_FALSE(view.result.answer.empty());
   EXPECT_EQ(view.result.answer[0],
-            "CUDA 0: 10 MiB allocated at the peak, 12 MiB reserved; 6 MiB held in the end");
+            "CUDA 0: 10 MiB allocated at the peak, 12 MiB reserved; 6 MiB held at the end");
   EXPECT_EQ(view.rows("leaks"), 3U);
   EXPECT_DOUBLE_EQ(view.headline("peak_allocated_bytes"), static_cast<double>(10 * kMiB));
   EXPECT_FALSE(view.notes("ProfilerActivity"));
@@ -381,15 +380,15 @@ TEST(Pickles, WhatIsNoneIsSaidWithItsByte) {
     }
     return "";
   };
-  EXPECT_THAT(message_of("\x80\x04]"), HasSubstr("cut off at byte 3"));
-  EXPECT_THAT(message_of("\x80\x04\xff"), HasSubstr("0xff is no opcode"));
+  EXPECT_THAT(message_of("\x80\x04]"), HasSubstr("truncated at byte 3"));
+  EXPECT_THAT(message_of("\x80\x04\xff"), HasSubstr("unknown opcode 0xff"));
   EXPECT_THAT(message_of("\x80\x04s."), HasSubstr("a value is missing"));
-  EXPECT_THAT(message_of("\x80\x04h\x05."), HasSubstr("not kept"));
+  EXPECT_THAT(message_of("\x80\x04h\x05."), HasSubstr("not stored"));
   EXPECT_THAT(message_of(std::string_view("\x80\x04]r\xff\xff\xff\x7f.", 9)), HasSubstr("out of range"));
   EXPECT_THAT(message_of(std::string_view("\x80\x04X\xff\xff\xff\x7f"
                                           "abc",
                                           10)),
-              HasSubstr("cut off"));
+              HasSubstr("truncated"));
 }
 
 TEST(MemorySnapshot, CutAndChangedItIsReadOrRefused) {

@@ -145,7 +145,7 @@ TEST(Perfetto, AnEventWhoseNamesAreLostIsSaid) {
   const Trace trace = read_text("\n" + std::string(1, static_cast<char>(packet.size())) + packet, "lost");
   expect_sound(trace);
   ASSERT_EQ(trace.problems.events_skipped, 1U);
-  EXPECT_THAT(trace.problems.first[0].what, HasSubstr("before the file begins"));
+  EXPECT_THAT(trace.problems.first[0].what, HasSubstr("before the start of the file"));
 }
 
 TEST(Perfetto, CutAndChangedItIsReadOrRefused) {
