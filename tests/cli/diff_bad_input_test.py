@@ -93,7 +93,7 @@ class DiffBadInputTest(CommandLineTest):
         lone = self.write("lone.json", record(values=""))
         result = headroom("diff", self.good, lone)
         self.assert_exit(result, 0)
-        self.assertIn("no samples: one number each", result.stdout)
+        self.assertIn("no samples: one value each", result.stdout)
 
     def test_numbers_that_json_does_not_have(self):
         for text in ("NaN", "Infinity", "-Infinity", "1e999,2", "+1", "01"):
@@ -102,7 +102,7 @@ class DiffBadInputTest(CommandLineTest):
                 result = headroom("diff", self.good, path)
                 if text.startswith("1e999"):  # valid JSON, but without a ratio
                     self.assert_exit(result, 0)
-                    self.assertIn("1 of 2 values of the test are zero, negative or not a number", result.stdout)
+                    self.assertIn("1 of 2 values of the candidate are zero, negative or not a number", result.stdout)
                 else:
                     self.assert_refused(result, "odd.json", "not JSON at byte")
 
@@ -112,15 +112,15 @@ class DiffBadInputTest(CommandLineTest):
                 path = self.write("odd.json", record(values=values))
                 result = headroom("diff", "--gate", "3%", self.good, path)
                 self.assert_exit(result, 2)
-                self.assertIn(f"{bad} of {values.count(',') + 1} values of the test are zero, negative or not a number: "
-                              "there is no ratio of them", result.stdout)
+                self.assertIn(f"{bad} of {values.count(',') + 1} values of the candidate are zero, negative or not a number",
+                              result.stdout)
 
     def test_duplicates_are_joined_or_refused(self):
         twice = self.write("twice.json", record(), record(unit="ms", values="0.001,0.002,0.003"))
         result = headroom("diff", self.good, twice)
         self.assert_exit(result, 0)
-        self.assertIn("2 runs of 1 result are joined", result.stderr)
-        self.refused(HEAD + record() + "," + record(unit="tokens/s") + "]}", "is there twice, in 'us' and in 'tokens/s'")
+        self.assertIn("joined 2 runs of 1 result", result.stderr)
+        self.refused(HEAD + record() + "," + record(unit="tokens/s") + "]}", "units 'us' and 'tokens/s' cannot be converted")
 
     def test_mixed_units(self):
         ms = self.write("ms.json", record(unit="ms", values="0.002,0.004,0.006,0.002,0.004,0.006,0.002,0.004"))
@@ -129,7 +129,7 @@ class DiffBadInputTest(CommandLineTest):
         self.assertEqual(entry["unit"], "us")
         result = headroom("diff", self.good, self.write("bytes.json", record(unit="B")))
         self.assert_exit(result, 0)
-        self.assertIn("the baseline is in 'us', the test in 'B': these cannot be converted", result.stdout)
+        self.assertIn("the baseline is in 'us', the candidate in 'B'", result.stdout)
 
     def test_what_is_no_file(self):
         empty = self.folder / "empty.json"

@@ -100,7 +100,7 @@ class FullDiskTest(CommandLineTest):
         self.assert_exit(self.ask("history", "verify"), 0)
         now = self.sessions()
         self.assertLessEqual(before, now)
-        self.assertEqual("not kept in the history" in result.stderr, now == before, result.stderr)
+        self.assertEqual("not stored in the history" in result.stderr, now == before, result.stderr)
         self.assertIn(len(now - before), (0, 1))
         if now == before:
             self.assertNotIn("in the history as", result.stderr)
@@ -109,14 +109,14 @@ class FullDiskTest(CommandLineTest):
     def check_journal(self, name, result, kept):
         path = self.folder / "shown.json"
         shown = self.ask("show", "@unfinished", "--json", path)
-        if "`headroom show @unfinished` has the results" in result.stderr:
+        if "`headroom show @unfinished` shows the results" in result.stderr:
             self.assertFalse(kept)
             self.assert_exit(shown, 0)
             if name in ("time", "ab"):
                 counts = {sum(len(part["values"]) for part in record["samples"]) for record in records_of(path)}
                 self.assertEqual(counts, {ROUNDS})
         elif kept:
-            self.assertIn("nothing that was measured waits", shown.stderr)
+            self.assertIn("no unfinished run", shown.stderr)
         self.assertIn(shown.returncode, (0, 2), shown.stderr)
 
     def check(self, name, places, size, asked):

@@ -72,7 +72,7 @@ class GateTest(CommandLineTest):
         self.assert_exit(headroom(*gate, env=self.environment), 3)
         calibrated = faulty("fine", "--max-time", "100ms", "--calibrate-noise", env=self.environment)
         self.assert_exit(calibrated, 0)
-        self.assertRegex(calibrated.stderr, r"runs of the same lie \S+ % apart .*stored in")
+        self.assertRegex(calibrated.stderr, r"run-to-run spread \S+ % .*stored in")
         noise = next((self.folder / "data" / "headroom" / "noise").iterdir())
         content = json.loads(noise.read_text())
         self.assertTrue(content["spreads"])
@@ -97,7 +97,7 @@ class GateTest(CommandLineTest):
     def test_a_calibration_that_measures_nothing_says_so(self):
         result = faulty("throws", "--max-time", "100ms", "--calibrate-noise", env=self.environment)
         self.assert_exit(result, 3)
-        self.assertIn("nothing was stored", result.stderr)
+        self.assertIn("no run-to-run spread stored", result.stderr)
 
     def test_a_gate_that_cannot_compare_says_so_beside_its_json(self):
         before, after = self.before_and_after(1.0)

@@ -114,7 +114,7 @@ class HistoryServerTest(CommandLineTest):
             if result.returncode == 2:
                 failed += 1
                 self.assertRegex(result.stderr, "did not answer within 1 s")
-                self.assertRegex(result.stderr, "the run waits in '.*/outbox/.*json'")
+                self.assertRegex(result.stderr, "the run is queued in '.*/outbox/.*json'")
                 self.assertEqual(self.outbox()[-1].stat().st_mode & 0o777, 0o600)
             proxy.listener.close()
         self.assertGreater(failed, 0)
@@ -151,7 +151,7 @@ class HistoryServerTest(CommandLineTest):
         self.environment["HEADROOM_STORE"] = URL.replace(SOCKETS, str(self.folder))
         result = headroom(*MEASURE, env=self.environment)
         self.assert_exit(result, 0)
-        self.assertIn("not kept in the history", result.stderr)
+        self.assertIn("not stored in the history", result.stderr)
         self.assertEqual(len(self.outbox()), 1)
 
     def test_the_first_interrupt_ends_the_wait(self):

@@ -90,13 +90,13 @@ class JournalTest(CommandLineTest):
                         ["run", "fine", "--runner", FAULTY, "--no-limits", "--num-samples", "5"]):
             self.assert_exit(self.call(*command), 0)
             self.assertEqual(self.journals(), [])
-        self.assert_refused(self.call("show", "@unfinished"), "nothing that was measured waits")
-        self.assert_refused(self.call("run", "--resume"), "nothing that was measured waits")
+        self.assert_refused(self.call("show", "@unfinished"), "no unfinished run")
+        self.assert_refused(self.call("run", "--resume"), "no unfinished run")
 
     def test_a_history_that_cannot_be_written_leaves_the_journal_and_says_so(self):
         result = self.call("time", "--runs", "5", "true", "--name", "t", HEADROOM_STORE="/proc/none/history.sqlite")
         self.assert_exit(result, 0)
-        self.assertIn("`headroom show @unfinished` has the results", result.stderr)
+        self.assertIn("`headroom show @unfinished` shows the results", result.stderr)
         self.assertEqual(self.shown("latency"), {"t": 5})
 
     def test_a_state_folder_that_cannot_be_written_stops_nothing(self):
@@ -127,10 +127,10 @@ class JournalTest(CommandLineTest):
         process.wait()
         before = self.shown_cases()
         elsewhere = headroom("run", "--resume", "--json", "x.json", env=self.environment)
-        self.assert_refused(elsewhere, "takes nothing beside it")
+        self.assert_refused(elsewhere, "takes no other option")
         result = headroom("run", "--resume", env=self.environment, cwd="/")
         self.assert_exit(result, 0)
-        taken = int(re.search(r"(\d) groups are taken from it", result.stderr)[1])
+        taken = int(re.search(r"(\d) groups are taken from that run", result.stderr)[1])
         self.assertGreaterEqual(taken, 2)
         self.assertEqual(self.journals(), [])
         path = self.folder / "all.json"

@@ -134,12 +134,12 @@ class Readers(CommandLineTest):
         self.hyperfine("runs/90.json", ("other", [3]))
         names, text = self.rows(self.folder / "runs")
         self.assertEqual(names, ["make", "ls", "other"])
-        self.assertIn("80 runs of 2 results are joined", text)
+        self.assertIn("joined 80 runs of 2 results", text)
         records = json.loads(headroom("show", self.folder / "runs", "--json", "-").stdout)["records"]
         self.assertEqual(len(records), 161, "as they are in the files")
         page = headroom("report", self.folder / "runs", "-o", "-")
         self.assert_exit(page, 0)
-        self.assertIn("80 runs of 2 results are joined", page.stdout)
+        self.assertIn("joined 80 runs of 2 results", page.stdout)
 
     def test_rows_that_a_file_has_twice_are_runs(self):
         path = self.folder / "rows.csv"
@@ -149,7 +149,7 @@ class Readers(CommandLineTest):
         self.assertEqual(names, ["gemv", "gemv"])
         self.assertIn("rows.csv, run 2", text)
         path.write_text(header + "gemv,GB/s,,10,int8,cpu,x86_64,False\n" * 7)
-        self.assertIn("7 runs of 1 result are joined", self.rows(path)[1])
+        self.assertIn("joined 7 runs of 1 result", self.rows(path)[1])
 
     def google(self, name, *benchmarks):
         path = self.folder / name

@@ -368,7 +368,7 @@ const char* to_string(Estimator estimator) {
 }
 
 std::string assumed_spread_clause() {
-  return fmt::format("runs apart assumed to vary by up to {:.0f} %", 100 * kAssumedSpread);
+  return fmt::format("run-to-run spread assumed up to {:.0f} %", 100 * kAssumedSpread);
 }
 
 std::vector<RunValue> runs_of(const Record& record) {

@@ -72,9 +72,8 @@ std::string outcome_text(const char* side, const Outcome& outcome) {
 std::string refusal(const char* side, std::span<const double> values) {
   const auto bad = std::ranges::count_if(values, [](double value) { return !usable(value); });
   if (bad == 0) return {};
-  return fmt::format(
-      "{} of {} values of the {} are zero, negative or not a number: there is no ratio of them", bad,
-      values.size(), side);
+  return fmt::format("no ratio: {} of {} values of the {} are zero, negative or not a number", bad,
+                     values.size(), side);
 }
 
 /// Sets the median, or returns why there is no ratio.
@@ -90,7 +89,7 @@ bool settle_outcomes(Comparison& result) {
   if (before.kind != Outcome::Kind::kMeasured) {
     result.problem = outcome_text("baseline", before);
   } else if (after.kind != Outcome::Kind::kMeasured) {
-    result.problem = outcome_text("test", after);
+    result.problem = outcome_text("candidate", after);
     if (after.kind == Outcome::Kind::kFailed) result.verdict = Verdict::kFailed;
   }
   return result.problem.empty();
@@ -101,13 +100,13 @@ bool settle_units(Comparison& result) {
   result.unit = result.baseline->metric.unit;
   const auto factor = unit_factor(from, result.unit);
   if (!factor) {
-    result.problem = fmt::format("the baseline is in {}, the test in {}: these cannot be converted",
+    result.problem = fmt::format("units cannot be converted: the baseline is in {}, the candidate in {}",
                                  in_quotes(result.unit), in_quotes(from));
   }
   const Direction before = result.baseline->metric.direction, after = result.test->metric.direction;
   result.direction = before == Direction::kUnknown ? after : before;
   if (result.problem.empty() && after != Direction::kUnknown && after != result.direction)
-    result.problem = "the two sides do not agree on whether lower or higher is better";
+    result.problem = "baseline and candidate disagree on whether lower or higher is better";
   result.test_factor = factor.value_or(1);
   return result.problem.empty();
 }
@@ -141,7 +140,7 @@ void compare_numbers(Comparison& result) {
   if (settle_zeros(result, std::span(&result.baseline_value, 1), std::span(&result.test_value, 1))) return;
   if (!usable(result.baseline_value) || !usable(result.test_value)) {
     result.problem = refusal("baseline", std::span(&result.baseline_value, 1));
-    if (result.problem.empty()) result.problem = refusal("test", std::span(&result.test_value, 1));
+    if (result.problem.empty()) result.problem = refusal("candidate", std::span(&result.test_value, 1));
     return;
   }
   result.ratio = RatioEstimate{result.test_value / result.baseline_value, std::nullopt, 0};
@@ -150,7 +149,7 @@ void compare_numbers(Comparison& result) {
 
 /// For separate runs.
 void raise_doubts(Comparison& result) {
-  for (const auto& [side, record] : {std::pair{"baseline", result.baseline}, {"test", result.test}}) {
+  for (const auto& [side, record] : {std::pair{"baseline", result.baseline}, {"candidate", result.test}}) {
     const std::vector<std::string> troubles = troubles_of(*record);
     if (!troubles.empty())
       result.doubts.push_back(fmt::format("the {} was {}", side, join(troubles, " and ")));
@@ -249,7 +248,7 @@ Comparison compare_records(const Record& baseline, const Record& test, const Run
   double before = 0, after = 0;
   result.problem = settle_value("baseline", steady_values(baseline), before);
   if (result.problem.empty())
-    result.problem = settle_value("test", steady_values(test, result.test_factor), after);
+    result.problem = settle_value("candidate", steady_values(test, result.test_factor), after);
   if (!result.problem.empty()) {
     if (settle_zeros(result, steady_values(baseline), steady_values(test, result.test_factor)))
       result.problem.clear();
@@ -287,14 +286,14 @@ bool is_change(Verdict verdict) {
 }
 
 std::string undecided_reason(const Comparison& comparison) {
-  if (comparison.verdict == Verdict::kNoSamples) return "no samples: one number each";
-  if (comparison.verdict == Verdict::kUnderpowered) return "underpowered: too few samples";
+  if (comparison.verdict == Verdict::kNoSamples) return "no samples: one value each";
+  if (comparison.verdict == Verdict::kUnderpowered) return "too few samples";
   if (comparison.verdict != Verdict::kInconclusive) return "";
   if (!comparison.doubts.empty()) return join(comparison.doubts, "; ");
   if (!comparison.ratio || !comparison.ratio->interval) return "no interval";
   const Interval& interval = *comparison.ratio->interval;
   if (interval.low > 1 + comparison.margin || interval.high < 1 - comparison.margin)
-    return "not significant among so many cases";
+    return "not significant after correction for the number of cases";
   if (lacks_run_spread(comparison)) return assumed_spread_clause();
   return "the interval crosses the margin";
 }

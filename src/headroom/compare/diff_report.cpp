@@ -85,7 +85,7 @@ std::string matched_text(const Comparison& comparison) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < modes.matched.size(); ++i) {
     const Mode &before = modes.baseline.groups[i], &after = modes.test.groups[i];
-    parts.push_back(fmt::format("{}, now {} ({:.3f}), in {:.0f}, now {:.0f} %{}", value(before.median),
+    parts.push_back(fmt::format("{} to {} ({:.3f}), from {:.0f} to {:.0f} %{}", value(before.median),
                                 value(after.median), modes.matched[i].ratio.ratio, 100 * before.share,
                                 100 * after.share, i == 0 ? " of the samples" : ""));
   }
@@ -93,20 +93,20 @@ std::string matched_text(const Comparison& comparison) {
 }
 
 std::string shares_text(const ModeComparison& modes) {
-  if (!modes.share_effect) return "in stretches, so that their shares tell nothing of the program";
+  if (!modes.share_effect) return "in stretches, so their shares do not describe the program";
   const RatioEstimate& effect = *modes.share_effect;
-  return fmt::format("their shares alone make the mean {:.3f} ({:.3f} to {:.3f})", effect.ratio,
-                     effect.interval->low, effect.interval->high);
+  return fmt::format("the shares alone change the mean by a factor of {:.3f} ({:.3f} to {:.3f})",
+                     effect.ratio, effect.interval->low, effect.interval->high);
 }
 
 std::string what_is_open(const Comparison& comparison) {
   const ModeComparison& modes = *comparison.modes;
   if (comparison.verdict != Verdict::kInconclusive || !comparison.doubts.empty()) return "";
-  if (!all_bounded(modes)) return ": too few samples of a mode to compare it";
+  if (!all_bounded(modes)) return ": inconclusive, too few samples of a mode";
   if (!modes.share_effect) return "";
   const Interval& shares = *modes.share_effect->interval;
   const bool inside = shares.low >= 1 - comparison.margin && shares.high <= 1 + comparison.margin;
-  return inside ? "" : ": whether that is within the margin is open";
+  return inside ? "" : ": inconclusive, the interval crosses the margin";
 }
 
 struct DiffersIn {
@@ -162,22 +162,22 @@ std::string remark(const Comparison& comparison, const std::vector<std::string>&
   if (!comparison.problem.empty()) return comparison.problem;
   if (!comparison.doubts.empty() && comparison.doubts != common)
     return "inconclusive: " + join(comparison.doubts, "; ");
-  if (!comparison.ratio && is_change(comparison.verdict)) return "no ratio of a value to 0";
+  if (!comparison.ratio && is_change(comparison.verdict)) return "no ratio: one value is 0";
   const bool open =
       comparison.verdict == Verdict::kInconclusive || comparison.verdict == Verdict::kUnderpowered;
   if (!open || comparison.more_pairs == 0 || !comparison.ratio) return {};
   // More samples of the same runs do not reveal the run-to-run spread.
   if (comparison.within_runs && comparison.verdict == Verdict::kInconclusive) return {};
   if (!comparison.ratio->interval) {
-    return fmt::format("at least {} for an interval", counted(comparison.more_pairs, "more sample"));
+    return fmt::format("needs at least {} for an interval", counted(comparison.more_pairs, "more sample"));
   }
   // Two digits: the noise of further samples is unknown.
   double rough = static_cast<double>(comparison.more_pairs);
   double unit = 1;
   while (rough / unit >= 100) unit *= 10;
   rough = std::ceil(rough / unit) * unit;
-  return fmt::format("about {:.0f} more {} for ±1 %", rough,
-                     comparison.estimator == Estimator::kPaired ? "pairs" : "samples of each");
+  return fmt::format("needs about {:.0f} more {} for ±1 %", rough,
+                     comparison.estimator == Estimator::kPaired ? "pairs" : "samples per side");
 }
 
 std::string compared_pair(const DiffReport& report, const Comparison& comparison, const DiffersIn& differ) {
@@ -208,7 +208,7 @@ std::vector<Table::Column> columns_of(const DiffReport& report, bool backends) {
   columns.push_back({"baseline", Align::kRight});
   for (const DiffTest& test : report.tests) {
     const std::string suffix = report.tests.size() > 1 ? " " + test.label : "";
-    columns.push_back({"test" + suffix, Align::kRight});
+    columns.push_back({"candidate" + suffix, Align::kRight});
     columns.push_back({"ratio", Align::kRight});
     columns.push_back({"95 % interval"});
     columns.push_back({"verdict"});
@@ -257,13 +257,13 @@ Tone verdict_tone(Verdict verdict) {
 
 /// Returns one line on the modes; empty if both sides are unimodal:
 ///
-///     modes: 10.0 µs, now 10.3 µs (1.030), in 80, now 40 % of the samples; 13.0 µs, now 13.4 µs (1.031), in
-///     20, now 60 %; their shares alone make the mean 1.113 (1.080 to 1.148)
+///     modes: 10.0 µs to 10.3 µs (1.030), from 80 to 40 % of the samples; 13.0 µs to 13.4 µs (1.031), from 20
+///     to 60 %; the shares alone change the mean by a factor of 1.113 (1.080 to 1.148)
 std::string mode_comparison_text(const Comparison& comparison) {
   if (!comparison.modes) return "";
   const ModeComparison& modes = *comparison.modes;
   if (modes.matched.empty()) {
-    return fmt::format("modes: the baseline is {}, the test {}: never the same, and compared by all samples",
+    return fmt::format("modes: baseline {}, candidate {}: no mode in common, compared by all samples",
                        side_text(modes.baseline, comparison), side_text(modes.test, comparison));
   }
   return fmt::format("modes: {}; {}{}", matched_text(comparison), shares_text(modes),
@@ -316,12 +316,10 @@ void append_means(std::string& out, const DiffReport& report) {
 }
 
 constexpr const char* kHowToLearnTheSpread =
-    "to decide by less: give several runs of each side (a folder of files is one operand), keep a history of "
-    "runs on "
-    "this "
-    "machine,\n  headroom run --calibrate-noise, --run-spread 1% if you know it, or --confirm, which "
-    "measures "
-    "both side by side\n";
+    "to narrow the intervals: give several runs of each side (a folder of files is one operand), keep a "
+    "history of runs on\n"
+    "  this machine, use headroom run --calibrate-noise, give --run-spread 1% if known, or measure both "
+    "together (--confirm)\n";
 
 std::string spread_sources(const DiffReport& report) {
   std::set<std::string> sources;
@@ -332,11 +330,12 @@ std::string spread_sources(const DiffReport& report) {
     if (!comparison.known.source.empty()) sources.insert(comparison.known.source);
   }
   if (std::ranges::any_of(report.comparisons, [](const Comparison& c) { return c.within_runs.has_value(); }))
-    return "; intervals include what differs from run to run: " + assumed_spread_clause() +
-           (sources.empty() ? ""
-                            : ", or " + join(std::vector<std::string>(sources.begin(), sources.end()), ", "));
+    return "; intervals include the " + assumed_spread_clause() +
+           (sources.empty()
+                ? ""
+                : ", or known from " + join(std::vector<std::string>(sources.begin(), sources.end()), ", "));
   if (sources.empty()) return "";
-  return "; intervals allow for what differs from run to run, known from " +
+  return "; intervals include the run-to-run spread, known from " +
          join(std::vector<std::string>(sources.begin(), sources.end()), ", ");
 }
 
@@ -345,31 +344,30 @@ void append_explanations(std::string& out, const DiffReport& report) {
   const auto sampled = std::ranges::count_if(
       report.comparisons, [](const Comparison& c) { return c.estimator != Estimator::kNone; });
   if (const std::vector<std::string> common = common_doubts(report); !common.empty())
-    out += "inconclusive, all of them: " + join(common, "; ") + "\n";
+    out += "all inconclusive: " + join(common, "; ") + "\n";
   const std::string known = spread_sources(report);
   if (any([](const Comparison& c) { return c.estimator == Estimator::kUnpaired; }))
-    out += "unpaired: measured apart, compared by the samples" + known + "\n";
+    out += "unpaired: separate runs, compared by their samples" + known + "\n";
   if (any([](const Comparison& c) { return c.estimator == Estimator::kModes; })) {
-    out += fmt::format("modes: measured apart, each group of samples compared with its like{}\n", known) +
-           "  a change of their shares is a change too; the same needs both within the margin\n";
+    out += fmt::format("modes: separate runs, compared mode by mode{}\n", known) +
+           "  a change of their shares counts, too; 'same' needs both within the margin\n";
   }
   if (any([](const Comparison& c) { return c.estimator == Estimator::kShares; })) {
     out +=
-        "shares: measured apart, compared by the shares of the limit that each run measured" + known + "\n";
+        "shares: separate runs, compared by their share of the limit that each run measured" + known + "\n";
   }
   if (any([](const Comparison& c) { return c.verdict == Verdict::kInconclusive && c.within_runs; }))
     out += kHowToLearnTheSpread;
   if (any([](const Comparison& c) { return c.verdict == Verdict::kChanged; })) {
     out +=
-        "changed: nobody knows which way is better; --higher-is-better NAME or --lower-is-better NAME says "
-        "it\n";
+        "changed: the better direction is unknown; give --higher-is-better NAME or --lower-is-better NAME\n";
   }
   if (any([](const Comparison& c) { return c.verdict == Verdict::kNoSamples; })) {
-    out += "inconclusive, no samples: one number each; nothing can tell this difference from noise\n";
+    out += "inconclusive, no samples: a difference of two single values may be noise\n";
   }
   if (any([](const Comparison& c) { return c.verdict == Verdict::kUnderpowered; })) {
-    out +=
-        fmt::format("inconclusive, underpowered: so few samples can show nothing among {} cases\n", sampled);
+    out += fmt::format("inconclusive, too few samples: no difference can be significant among {} cases\n",
+                       sampled);
   }
   if (sampled == 0) return;
   const auto [least, most] = std::ranges::minmax(report.comparisons, {}, &Comparison::margin);
@@ -377,7 +375,8 @@ void append_explanations(std::string& out, const DiffReport& report) {
                                  ? format_percent(least.margin)
                                  : format_percent(least.margin) + " to " + format_percent(most.margin);
   out += fmt::format(
-      "verdicts: the whole interval beyond, or within, a margin of {}; claims corrected for {} {} ({})\n",
+      "verdict: regression or improvement if the whole interval is beyond a margin of {}, same if within; "
+      "corrected for {} {} ({})\n",
       margin, sampled, sampled == 1 ? "case" : "cases",
       report.multiplicity == Multiplicity::kHolm ? "Holm" : "Benjamini-Hochberg");
 }
@@ -629,7 +628,7 @@ Table percentile_table(const DiffReport& report) {
                {"metric"},
                {"percentile", Align::kRight},
                {"baseline", Align::kRight},
-               {"test", Align::kRight},
+               {"candidate", Align::kRight},
                {"ratio", Align::kRight},
                {"95 % interval"},
                {"verdict"}},
@@ -651,7 +650,7 @@ Table percentile_table(const DiffReport& report) {
 Table shift_table(const DiffReport& report) {
   Table table({{"decile", Align::kRight},
                {"baseline", Align::kRight},
-               {"test", Align::kRight},
+               {"candidate", Align::kRight},
                {"ratio", Align::kRight},
                {"95 % interval, all nine"},
                {"verdict"}});
@@ -672,7 +671,7 @@ Table shift_table(const DiffReport& report) {
 }
 
 Table environment_table(const DiffReport& report) {
-  Table table({{"differs"}, {"baseline"}, {"test"}});
+  Table table({{"differs"}, {"baseline"}, {"candidate"}});
   for (const DiffTest& test : report.tests) {
     if (report.tests.size() > 1 && !test.environment.list.empty()) table.line(test.label);
     for (const EnvironmentDifference& difference : test.environment.list) {
@@ -686,8 +685,8 @@ void answer_diff(Sheet& sheet, const DiffReport& report) {
   for (const DiffTest& test : report.tests) {
     if (!test.environment.different_machines) continue;
     sheet.answer(
-        fmt::format("two different machines: {} and {} were not measured on the same one; what differs may "
-                    "be the machine",
+        fmt::format("different machines: {} and {} were not measured on the same one; the difference may "
+                    "come from the machine",
                     report.baseline, test.label));
   }
   if (report.gate) {

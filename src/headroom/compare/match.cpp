@@ -37,9 +37,8 @@ void convert(Record& record, const std::string& unit) {
   if (record.metric.unit == unit) return;
   const auto factor = unit_factor(record.metric.unit, unit);
   if (!factor) {
-    throw Error(
-        fmt::format("{} is there twice, in {} and in {}, which cannot be converted: rename one metric",
-                    title(record), in_quotes(unit), in_quotes(record.metric.unit)));
+    throw Error(fmt::format("duplicate result {}: units {} and {} cannot be converted; rename one metric",
+                            title(record), in_quotes(unit), in_quotes(record.metric.unit)));
   }
   record.metric.unit = unit;
   record.metric.value *= *factor;
@@ -65,21 +64,21 @@ Record joined(std::vector<Record>& records, const Places& places, std::vector<st
   std::ranges::copy_if(places, std::back_inserter(kept), [&](std::size_t i) { return measured(records[i]); });
   if (kept.empty() && places.size() == 1) return std::move(records[places.front()]);
   if (kept.empty()) {
-    notes.push_back(fmt::format("{}: {} without a result, one is shown", title(records[places.front()]),
+    notes.push_back(fmt::format("{}: {} without a result, showing one", title(records[places.front()]),
                                 counted(places.size(), "run")));
     return std::move(records[places.front()]);
   }
   if (kept.size() < places.size()) {
-    notes.push_back(fmt::format("{}: {} without a result left out beside those that have one",
-                                title(records[places.front()]), counted(places.size() - kept.size(), "run")));
+    notes.push_back(fmt::format("{}: left out {} without a result", title(records[places.front()]),
+                                counted(places.size() - kept.size(), "run")));
   }
   if (kept.size() == 1) return std::move(records[kept.front()]);
   const bool sampled = std::ranges::any_of(kept, [&](std::size_t i) { return !records[i].samples.empty(); });
   if (sampled) {
     const auto lone = std::erase_if(kept, [&](std::size_t i) { return records[i].samples.empty(); });
     if (lone > 0) {
-      notes.push_back(fmt::format("{}: {} without samples left out beside those that have them",
-                                  title(records[places.front()]), counted(lone, "result")));
+      notes.push_back(fmt::format("{}: left out {} without samples", title(records[places.front()]),
+                                  counted(lone, "result")));
     }
   }
   Record first = std::move(records[kept.front()]);
@@ -237,8 +236,8 @@ JoinedRecords join_duplicates(std::vector<Record> records) {
     if (record.runs.size() > 1) ++joined_cases[record.runs.size()];
   }
   for (const auto& [runs, cases] : joined_cases)
-    result.notes.push_back(fmt::format("{} runs of {} are joined: the median is over the samples of all",
-                                       runs, counted(cases, "result")));
+    result.notes.push_back(
+        fmt::format("joined {} runs of {}: each median is over all samples", runs, counted(cases, "result")));
   return result;
 }
 

@@ -19,13 +19,13 @@ namespace headroom {
 namespace {
 
 constexpr const char* kUnknownDirection =
-    "nobody knows which way is better (--higher-is-better NAME, --lower-is-better NAME)";
+    "the better direction is unknown (give --higher-is-better NAME or --lower-is-better NAME)";
 const std::vector<std::string> kCaseKeys{"name", "metric", "margin"};
 
 double require_share(double share, std::string_view text) {
   if (!(share >= 0 && share < 1)) {
-    throw Error(
-        fmt::format("{} is no margin: it must be from 0 up to 100 %, as 3% or 0.03", in_quotes(text)));
+    throw Error(fmt::format("invalid margin {}: give a share from 0 to below 100 %, for example 3% or 0.03",
+                            in_quotes(text)));
   }
   return share;
 }
@@ -38,7 +38,7 @@ double margin_at(const toml::node& node, const std::string& source) {
   } catch (const Error& error) {
     refuse_at(node.source(), source, error.what());
   }
-  refuse_at(node.source(), source, "a margin is a share: \"3%\" or 0.03");
+  refuse_at(node.source(), source, "invalid margin: give a share, for example \"3%\" or 0.03");
 }
 
 std::string pattern_at(const toml::table& table, const char* key, const std::string& source) {
@@ -52,8 +52,8 @@ MarginRule rule_of(const toml::table& table, const std::string& source) {
   for (const auto& [key, value] : table) {
     if (std::ranges::find(kCaseKeys, key.str()) != kCaseKeys.end()) continue;
     refuse_at(key.source(), source,
-              "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), kCaseKeys) + "; a case has " +
-                  join(kCaseKeys, ", "));
+              "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), kCaseKeys) +
+                  "; the keys of a case are " + join(kCaseKeys, ", "));
   }
   if (!table.contains("margin")) refuse_at(table.source(), source, "'margin' is missing");
   return {pattern_at(table, "name", source), pattern_at(table, "metric", source),
@@ -63,10 +63,12 @@ MarginRule rule_of(const toml::table& table, const std::string& source) {
 std::vector<MarginRule> rules_at(const toml::node& node, const std::string& source) {
   const toml::array* tables = node.as_array();
   if (tables == nullptr)
-    refuse_at(node.source(), source, "write [[case]], with two brackets, before each case");
+    refuse_at(node.source(), source,
+              "'case' is not an array of tables: write [[case]], with two brackets, before each case");
   std::vector<MarginRule> rules;
   for (const toml::node& table : *tables) {
-    if (!table.is_table()) refuse_at(table.source(), source, "a case is a table: write [[case]] before it");
+    if (!table.is_table())
+      refuse_at(table.source(), source, "a case is not a table: write [[case]] before it");
     rules.push_back(rule_of(*table.as_table(), source));
   }
   return rules;
@@ -266,7 +268,7 @@ GateFile parse_gate_file(std::string_view text, const std::string& source) {
       file.rules = rules_at(node, source);
     } else {
       refuse_at(key.source(), source,
-                "unknown key " + in_quotes(key.str()) + "; a gate file has margin and [[case]]");
+                "unknown key " + in_quotes(key.str()) + "; the keys of a gate file are margin and [[case]]");
     }
   }
   return file;
@@ -352,28 +354,28 @@ GateAnswer gate_answer(std::span<const Comparison> judged, std::size_t missing) 
   if (regressed + failed + tails > 0) {
     answer.exit = ExitCode::kNo;
     answer.sentence = fmt::format("{} of {} cases regressed", regressed, judged.size());
-    if (tails > 0) answer.sentence += fmt::format(", the tails of {}", tails);
+    if (tails > 0) answer.sentence += fmt::format(", {} in the tail", tails);
     if (failed > 0) answer.sentence += fmt::format(", {} failed", failed);
   } else if (std::ranges::none_of(judged, is_compared)) {
     answer.exit = ExitCode::kCannot;
     answer.sentence = "no case could be compared";
   } else if (undirected == judged.size()) {
     answer.exit = ExitCode::kInconclusive;
-    answer.sentence = fmt::format("{} of {} cases changed, inconclusive: {}",
+    answer.sentence = fmt::format("inconclusive: {} of {} cases changed, but {}",
                                   count_of(answer, Verdict::kChanged), judged.size(), kUnknownDirection);
   } else if (fine < judged.size() || missing > 0) {
     answer.exit = ExitCode::kInconclusive;
-    answer.sentence = fmt::format("no regression was shown, but {} of {} cases are inconclusive",
+    answer.sentence = fmt::format("no regression found, but {} of {} cases are inconclusive",
                                   judged.size() - fine, judged.size());
     const auto unknown = std::ranges::count_if(judged, [](const Comparison& c) {
       return c.verdict == Verdict::kInconclusive && c.doubts.empty() && lacks_run_spread(c);
     });
     if (unknown > 0) answer.sentence += fmt::format(" ({}: {})", unknown, assumed_spread_clause());
-    if (missing > 0) answer.sentence += fmt::format(" and {} of the baseline are missing", missing);
+    if (missing > 0) answer.sentence += fmt::format("; missing from the candidate: {}", missing);
   } else {
     answer.sentence = fmt::format("all {} cases are the same or better", judged.size() - undirected);
     if (undirected > 0)
-      answer.sentence += fmt::format("; {} more are not gated ({} changed): {}", undirected,
+      answer.sentence += fmt::format("; not gated: {} ({} changed), {}", undirected,
                                      count_of(answer, Verdict::kChanged), kUnknownDirection);
   }
   return answer;

@@ -128,7 +128,7 @@ void keep_shown_metrics(std::vector<Record>& records) {
 std::vector<std::string> command_for(const Record& record, const std::string& command,
                                      const std::string& json) {
   if (trimmed(command).empty()) {
-    throw Error("--confirm needs a command, for example 'headroom run --runner OLD --runner NEW'");
+    throw Error("--confirm is empty: give a command, for example 'headroom run --runner OLD --runner NEW'");
   }
   std::vector<std::string> arguments = with_context("--confirm", [&] { return split_command_line(command); });
   arguments.push_back(record.model.name);
@@ -149,7 +149,7 @@ std::vector<Record> rerun(const Record& record, const std::string& command) {
   Child child(options);
   const auto status = child.wait(std::chrono::milliseconds(-1));
   if (!status->ok()) {
-    throw Error("the command of --confirm failed (" + status->text() + "): " + join(options.arguments, " ") +
+    throw Error("--confirm: the command failed (" + status->text() + "): " + join(options.arguments, " ") +
                 "; " + join(child.stderr_lines().lines(), " | "));
   }
   return read_records(json);
@@ -162,8 +162,9 @@ std::vector<const Record*> both_of(const std::vector<Record>& records, const Rec
     if (identity(candidate) == identity(record)) found.push_back(&candidate);
   }
   if (found.size() != 2) {
-    throw Error(fmt::format("the command of --confirm measured {} {} times, not by two runners",
-                            case_name(record), found.size()));
+    throw Error(
+        fmt::format("--confirm: the command measured {} {} times; it must measure it with two runners",
+                    case_name(record), found.size()));
   }
   return found;
 }
@@ -199,10 +200,9 @@ void sort_comparisons(std::vector<Comparison>& comparisons, DiffOptions::Sort so
 void refuse_other_machine(const DiffSide& baseline, const DiffSide& test, const DiffOptions& options) {
   if (!options.gate || options.across_machines) return;
   if (environment_differences(baseline.records, test.records).different_machines) {
-    throw Error(
-        baseline.label + " and " + test.label +
-        " were measured on two machines: a gate on both says which machine is slower; --across-machines "
-        "if that is what you ask");
+    throw Error(baseline.label + " and " + test.label +
+                " were measured on different machines: a gate would compare the machines; give "
+                "--across-machines to allow it");
   }
 }
 
@@ -215,7 +215,8 @@ void add_comparisons(std::vector<Comparison>& comparisons, std::size_t test_inde
         compare_records(*before, *after, spread == known.end() ? RunKnowledge{} : spread->second));
     comparisons.back().test_index = test_index;
     if (two_machines && !options.across_machines)
-      comparisons.back().doubts.emplace_back("measured on two machines (--across-machines to compare these)");
+      comparisons.back().doubts.emplace_back(
+          "measured on different machines (--across-machines compares them)");
   }
 }
 
@@ -236,8 +237,8 @@ void require_metrics(const char* option, const std::vector<std::string>& metrics
       return std::ranges::find(side.metrics, metric) != side.metrics.end();
     };
     if (has(baseline) || std::ranges::any_of(tests, has)) continue;
-    throw Error(fmt::format("{} {}: there is no such metric; {} has {}", option, in_quotes(metric),
-                            baseline.label, join(baseline.metrics, ", ")));
+    throw Error(fmt::format("{} {}: no such metric; {} has {}", option, in_quotes(metric), baseline.label,
+                            join(baseline.metrics, ", ")));
   }
 }
 
@@ -316,7 +317,7 @@ RunSpreads calibrated_spreads(const std::string& fingerprint) {
   const Json file = parse_json(read_file(path), path.string());
   const double schema = json_number(file, "schema", path.string());
   if (schema > kSpreadsSchema)
-    throw Error(path.string() + ": written by a newer headroom; update this one, or remove the file");
+    throw Error(path.string() + ": written by a newer headroom; update headroom, or remove the file");
   if (schema < kSpreadsSchema) return {};
   RunSpreads spreads;
   for (const auto& [name, entry] : json_member(file, "spreads", path.string()).items()) {
@@ -363,7 +364,7 @@ RunSpreads known_spreads(const std::vector<Record>& test, const std::string& sto
     const RunSpreads calibrated = environment ? calibrated_spreads(environment->fingerprint) : RunSpreads{};
     return merged(calibrated, historic_spreads(test, store));
   } catch (const Error& error) {
-    say("what earlier runs tell is left out: {}", error.what());
+    say("cannot read the run-to-run spread of earlier runs: {}", error.what());
     return {};
   }
 }
@@ -373,7 +374,7 @@ NamePattern::NamePattern(const std::string& expression) {
   if (error == 0) return;
   std::array<char, 200> reason{};
   ::regerror(error, &compiled_, reason.data(), reason.size());
-  throw Error(in_quotes(expression) + " is no regular expression: " + reason.data());
+  throw Error(in_quotes(expression) + " is not a regular expression: " + reason.data());
 }
 
 NamePattern::~NamePattern() {
@@ -408,7 +409,7 @@ DiffSide read_side(const std::string& operand, const DiffOptions& options) {
     }
   }
   if (side.records.empty()) {
-    throw Error(operand + ": --metric and --filter leave no result; its metrics are " +
+    throw Error(operand + ": no result matches --metric and --filter; its metrics are " +
                 join(side.metrics, ", "));
   }
   return side;

@@ -99,7 +99,7 @@ void write_if_possible(const std::function<void()>& write) {
   try {
     write();
   } catch (const Error& error) {
-    if (told.insert(error.what()).second) say("{}; measuring goes on", error.what());
+    if (told.insert(error.what()).second) say("{}; measuring continues", error.what());
   }
 }
 
@@ -133,10 +133,10 @@ void append_to_history(const std::vector<Record>& records, const std::string& st
     try {
       file = put_into_outbox(records, store);
     } catch (const Error& also) {
-      throw Error(fmt::format("{}; nor can the run wait for it: {}", error.what(), also.what()));
+      throw Error(fmt::format("{}; cannot queue the run either: {}", error.what(), also.what()));
     }
-    throw Error(fmt::format("{}; the run waits in {} and is delivered when the next one is kept there",
-                            error.what(), in_quotes(file)));
+    throw Error(fmt::format("{}; the run is queued in {} and stored with the next one", error.what(),
+                            in_quotes(file)));
   }
 }
 
@@ -151,11 +151,11 @@ void keep_results(const std::vector<Record>& records, const std::string& store, 
     if (kept) journal.kept();
   } catch (const Error& error) {
     kept = false;
-    unkept = std::string("not kept in the history: ") + error.what();
+    unkept = std::string("not stored in the history: ") + error.what();
     if (journal.holds_all()) {
-      unkept += "; `headroom show @unfinished` has the results";
+      unkept += "; `headroom show @unfinished` shows the results";
     } else if (journal.holds_something()) {
-      unkept += "; `headroom show @unfinished` has the first of them";
+      unkept += "; `headroom show @unfinished` shows the first of them";
     }
     if (store == default_store()) say_sentence(std::exchange(unkept, ""));
   }
@@ -170,17 +170,17 @@ void keep_results(const std::vector<Record>& records, const std::string& store, 
 }
 
 void declare_record_files(OptionTable& table, std::string& json, std::string& oss) {
-  table.add_option("--json", json, "all records with all samples ('-': standard output)")
+  table.add_option("--json", json, "write all records with all samples ('-': standard output)")
       .completed_by(Completes::kFile);
-  table.add_option("--oss", oss, "PyTorch OSS benchmark database records, schema v3")
+  table.add_option("--oss", oss, "write PyTorch OSS benchmark database records, schema v3")
       .completed_by(Completes::kFile);
   table.add_no_follow();
 }
 
 void declare_store(OptionTable& table, std::string& store, bool& no_store) {
-  table.add_option("--store", store, "history to append to (default: HEADROOM_STORE, or the user's)")
+  table.add_option("--store", store, "append to this history (default: HEADROOM_STORE, or the user's)")
       .completed_by(Completes::kFile);
-  table.add_flag("--no-store", no_store, "keep no history of this run");
+  table.add_flag("--no-store", no_store, "do not store this run in the history");
 }
 
 void settle_store(std::string& store, bool no_store) {
@@ -190,7 +190,7 @@ void settle_store(std::string& store, bool no_store) {
     try {
       store = default_store();
     } catch (const Error& error) {
-      say("no history is kept: {}, or give --store FILE or --no-store", error.what());
+      say("cannot store runs in a history: {}, or give --store FILE or --no-store", error.what());
     }
   }
 }
@@ -211,9 +211,7 @@ std::vector<fs::path> files_below(const fs::path& folder,
 }
 
 void declare_from(OptionTable& table, std::string& from) {
-  table
-      .add_option("--from", from,
-                  "read every file as this format, whatever it looks like: " + join(readable_formats(), ", "))
+  table.add_option("--from", from, "read every file as this format: " + join(readable_formats(), ", "))
       .type_name("FORMAT")
       .one_of(readable_formats());
 }
@@ -233,12 +231,12 @@ FolderResults results_in_folder(const fs::path& folder, const std::string& from)
     } catch (const Error& error) {
       found.warnings.push_back(std::string(error.what()) + "; left out");
     } catch (const std::bad_alloc&) {
-      found.warnings.push_back(file.string() + ": takes more memory than --max-memory allows; left out");
+      found.warnings.push_back(file.string() + ": needs more memory than --max-memory; left out");
     }
   }
   if (found.files.empty()) {
-    throw Error(fmt::format("{}: none of its {} files can be read; the first: {}", folder.string(),
-                            files.size(), found.warnings.front()));
+    throw Error(fmt::format("{}: none of {} files can be read; the first: {}", folder.string(), files.size(),
+                            found.warnings.front()));
   }
   return found;
 }
@@ -263,7 +261,7 @@ void add_run_candidates(Completes what, const Arguments&, Candidates& found) {
   if (what != Completes::kRun && what != Completes::kFileOrRun) return;
   constexpr std::size_t kNewest = 20;
   found.words.push_back({"@last", "the last run"});
-  found.words.push_back({"@unfinished", "what a command had measured that was killed"});
+  found.words.push_back({"@unfinished", "the results of the newest killed command"});
   for (const StoredRun& run : open_store(default_store(), StoreAccess::kRead)->runs(kNewest))
     found.words.push_back({"@" + std::to_string(run.id), run.command});
 }

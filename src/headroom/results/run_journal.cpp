@@ -83,7 +83,7 @@ class Replay {
 
   void begin(const Json& line) {
     if (json_member_as<int>(line, kHeader, source()) != kForm)
-      throw Error(source() + ": another version of headroom wrote it; show it with that one");
+      throw Error(source() + ": written by another version of headroom; show it with that version");
     run_.environment = json_member_as<Environment>(line, "environment", source());
     run_.folder = json_string(line, "folder", source());
     run_.is_whole_command = json_bool(line, "whole_command", source());
@@ -207,8 +207,8 @@ UnfinishedRun newest_unfinished(const std::string& command) {
     const std::vector<std::string>& words = run.environment.command;
     if (command.empty() || (words.size() > 1 && words[1] == command)) return run;
   }
-  throw Error(fmt::format("nothing that was measured waits in {}: every `headroom{}` that measured has ended",
-                          in_quotes(folder.string()), command.empty() ? "" : " " + command));
+  throw Error(fmt::format("no unfinished run in {}: every `headroom{}` has ended", in_quotes(folder.string()),
+                          command.empty() ? "" : " " + command));
 }
 
 }  // namespace headroom::cli

@@ -122,7 +122,8 @@ Sheet shown_commands(const std::vector<Record>& records) {
     sheet.notes(fmt::format("  no hardware counters: {}\n", options.no_counters));
   if (options.counters == CounterScope::kUserSpace) {
     sheet.notes(
-        "  hardware counters are of user space only; lower /proc/sys/kernel/perf_event_paranoid for all\n");
+        "  hardware counters cover user space only; lower /proc/sys/kernel/perf_event_paranoid to count "
+        "all\n");
   }
   return sheet;
 }

@@ -93,7 +93,7 @@ TEST(CompareRecords, RefusesUnitsThatDoNotConvert) {
   after.metric.unit = "tokens/s";
   const Comparison comparison = compare_records(before, after);
   EXPECT_EQ(comparison.verdict, Verdict::kNotCompared);
-  EXPECT_THAT(comparison.problem, HasSubstr("in 'us', the test in 'tokens/s'"));
+  EXPECT_THAT(comparison.problem, HasSubstr("in 'us', the candidate in 'tokens/s'"));
 }
 
 TEST(CompareRecords, OfLoneNumbersClaimsNothing) {
@@ -113,7 +113,7 @@ TEST(CompareRecords, HasNoRatioOfValuesThatAreNotPositive) {
   zeros.samples[0].values[4] = std::numeric_limits<double>::quiet_NaN();
   const Record good = record_of("a", around(100, 20));
   EXPECT_THAT(compare_records(good, zeros).problem,
-              HasSubstr("2 of 20 values of the test are zero, negative"));
+              HasSubstr("2 of 20 values of the candidate are zero, negative"));
   EXPECT_THAT(compare_records(zeros, good).problem, HasSubstr("2 of 20 values of the baseline"));
   EXPECT_FALSE(compare_records(good, zeros).ratio);
 }
@@ -123,7 +123,7 @@ TEST(CompareRecords, TellsAFailedTestFromASkippedOne) {
   Record bad = record_of("a", {});
   bad.outcome = {Outcome::Kind::kFailed, "killed by signal 9"};
   EXPECT_EQ(compare_records(good, bad).verdict, Verdict::kFailed);
-  EXPECT_EQ(compare_records(good, bad).problem, "the test failed: killed by signal 9");
+  EXPECT_EQ(compare_records(good, bad).problem, "the candidate failed: killed by signal 9");
   EXPECT_EQ(compare_records(bad, good).verdict, Verdict::kNotCompared);
   bad.outcome = {Outcome::Kind::kSkipped, "no such dtype"};
   EXPECT_EQ(compare_records(good, bad).verdict, Verdict::kNotCompared);
@@ -266,7 +266,7 @@ TEST(JoinDuplicates, AppendsSamplesAsFurtherProcesses) {
   EXPECT_DOUBLE_EQ(joined.records[0].metric.value, 3);
   EXPECT_TRUE(joined.records[0].samples[0].rounds.empty()) << "rounds of two runs are no pairs";
   ASSERT_EQ(joined.notes.size(), 1u);
-  EXPECT_THAT(joined.notes[0], HasSubstr("2 runs of 1 result are joined"));
+  EXPECT_THAT(joined.notes[0], HasSubstr("joined 2 runs of 1 result"));
 }
 
 TEST(JoinDuplicates, MakesSamplesOfLoneNumbers) {
@@ -286,7 +286,7 @@ TEST(JoinDuplicates, PrefersSamplesToLoneNumbersAndSaysSo) {
   ASSERT_EQ(joined.records.size(), 1u);
   EXPECT_EQ(joined.records[0].samples.size(), 1u);
   ASSERT_EQ(joined.notes.size(), 1u);
-  EXPECT_THAT(joined.notes[0], HasSubstr("1 result without samples left out"));
+  EXPECT_THAT(joined.notes[0], HasSubstr("left out 1 result without samples"));
 }
 
 TEST(JoinDuplicates, PrefersMeasuredToFailed) {
@@ -295,10 +295,10 @@ TEST(JoinDuplicates, PrefersMeasuredToFailed) {
   const JoinedRecords joined = join_duplicates({failed, record_of("a", {4})});
   ASSERT_EQ(joined.records.size(), 1u);
   EXPECT_EQ(joined.records[0].outcome.kind, Outcome::Kind::kMeasured);
-  EXPECT_THAT(joined.notes, ElementsAre(HasSubstr("1 run without a result left out")));
+  EXPECT_THAT(joined.notes, ElementsAre(HasSubstr("left out 1 run without a result")));
   EXPECT_THAT(join_duplicates({failed, failed}).notes, ElementsAre(HasSubstr("2 runs without a result")));
   EXPECT_THAT(join_duplicates({failed, record_of("b", {1}), record_of("b", {2})}).notes,
-              ElementsAre(HasSubstr("2 runs of 1 result are joined")));
+              ElementsAre(HasSubstr("joined 2 runs of 1 result")));
 }
 
 TEST(JoinDuplicates, ConvertsUnits) {
@@ -315,7 +315,7 @@ TEST(JoinDuplicates, RefusesUnitsThatDoNotConvert) {
   EXPECT_THAT(message_of([&] {
                 join_duplicates({record_of("a", {1}), other});
               }),
-              HasSubstr("a (native, latency) is there twice, in 'us' and in 'GB/s'"));
+              HasSubstr("a (native, latency): units 'us' and 'GB/s'"));
 }
 
 TEST(UnitFactor, ConvertsWhatMeasuresTheSame) {

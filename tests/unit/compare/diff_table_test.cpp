@@ -100,8 +100,8 @@ TEST_F(DiffReportTest, ListsWhatHasNoPartner) {
   EXPECT_THAT(text, HasSubstr("only in before.json (1):\n  gone native, latency\n"));
   EXPECT_THAT(text, HasSubstr("only in after.json (1):\n  new native, latency\n"));
   EXPECT_THAT(text, HasSubstr("geometric mean of 3 matched cases: 1.097"));
-  EXPECT_THAT(text, HasSubstr("unpaired: measured apart"));
-  EXPECT_THAT(text, HasSubstr("no samples: one number each"));
+  EXPECT_THAT(text, HasSubstr("unpaired: separate runs"));
+  EXPECT_THAT(text, HasSubstr("inconclusive, no samples"));
   EXPECT_THAT(text, HasSubstr("Benjamini-Hochberg"));
 }
 
@@ -115,19 +115,17 @@ TEST_F(DiffReportTest, TellsModesAndTheirShares) {
   after_ = {slow_in_every(timed("slow", 102, 150), 2)};
   EXPECT_THAT(
       diff_table(report()).text(),
-      HasSubstr("    modes: 100 µs, now 102 µs (1.020), in 80, now 50 % of the samples; 130 µs, now 133 µs "
-                "(1.021), in 20, now 50 %; their shares alone make the mean 1.085 ("));
+      HasSubstr("    modes: 100 µs to 102 µs (1.020), from 80 to 50 % of the samples; 130 µs to 133 µs "
+                "(1.021), from 20 to 50 %; the shares alone change the mean by a factor of 1.085 ("));
   EXPECT_THAT(diff_table(report()).text(), HasSubstr("150 modes"));
-  EXPECT_THAT(diff_summary(report()), HasSubstr("modes: measured apart, each group of samples compared"));
+  EXPECT_THAT(diff_summary(report()), HasSubstr("modes: separate runs"));
   std::string text;
   write_diff_json(report(), [&](std::string_view piece) { text += piece; });
   EXPECT_THAT(text, HasSubstr("\"share_effect\""));
   before_ = {timed("slow", 100, 150)};
   EXPECT_THAT(
       diff_table(report()).text(),
-      HasSubstr(
-          "    modes: the baseline is one group, the test 102 µs in 50 % of the samples, 133 µs in 50 %: "
-          "never the same, and compared by all samples"));
+      HasSubstr("    modes: baseline one group, candidate 102 µs in 50 % of the samples, 133 µs in 50 %: "));
 }
 
 TEST_F(DiffReportTest, SaysThatMachinesDiffer) {
@@ -135,9 +133,9 @@ TEST_F(DiffReportTest, SaysThatMachinesDiffer) {
   one->fingerprint = "alpha";
   other->fingerprint = "beta";
   for (Record& record : before_) record.environment = one;
-  EXPECT_THAT(answer_of(report()), Not(HasSubstr("two different machines")));
+  EXPECT_THAT(answer_of(report()), Not(HasSubstr("different machines")));
   for (Record& record : after_) record.environment = other;
-  EXPECT_THAT(answer_of(report()), HasSubstr("two different machines: before.json and after.json"));
+  EXPECT_THAT(answer_of(report()), HasSubstr("different machines: before.json and after.json"));
   EXPECT_THAT(environment_table(report()).text(), ::testing::ContainsRegex("machine +alpha +beta"));
 }
 
@@ -212,7 +210,7 @@ TEST_F(DiffReportTest, IsJsonWithNullsForWhatThereIsNot) {
   EXPECT_LT(slow["p"].get<double>(), 1e-3);
   EXPECT_TRUE(json["comparisons"][1]["low"].is_null());
   EXPECT_EQ(json["comparisons"][1]["verdict"], "inconclusive");
-  EXPECT_EQ(json["comparisons"][1]["reason"], "no samples: one number each");
+  EXPECT_EQ(json["comparisons"][1]["reason"], "no samples: one value each");
   EXPECT_EQ(json["tests"][0]["only_test"][0]["case"], "new");
   EXPECT_TRUE(json["gate"].is_null());
 }

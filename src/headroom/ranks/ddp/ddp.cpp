@@ -308,8 +308,9 @@ void answer_series(Sheet& sheet, const DdpSeries& series, const std::string& fir
   std::string text = series.model;
   if (!series.bucket.empty()) text += " with buckets of " + series.bucket + " MiB";
   if (!first.empty()) text += ", by " + series.runner;
-  text += fmt::format(": an iteration of {} takes {}", counted(static_cast<std::size_t>(step.ranks()), "rank"),
-                      metric_time_with_interval(latency));
+  text +=
+      fmt::format(": an iteration of {} takes {}", counted(static_cast<std::size_t>(step.ranks()), "rank"),
+                  metric_time_with_interval(latency));
   const std::string share = is_compared ? "" : efficiency(series, step);
   if (!share.empty()) text += fmt::format(", {} of the speed without DDP", share);
   if (const Record* exposed = step.find("exposed communication"))
@@ -532,10 +533,10 @@ Table scaling_table(const DiffReport& report) {
   Table table({{"scaling"},
                {"ranks", Align::kRight},
                {"efficiency, baseline", Align::kRight},
-               {"test", Align::kRight},
+               {"candidate", Align::kRight},
                {"points", Align::kRight},
                {"rank skew, baseline", Align::kRight},
-               {"test", Align::kRight}},
+               {"candidate", Align::kRight}},
               2);
   std::vector<std::string> order;
   std::map<std::string, RanksSeries> all;

@@ -72,7 +72,7 @@
   }
 
   headroom.sections.series = function (box, data) {
-    const better = data.lower_is_better === null ? "nobody knows which way is better" : data.lower_is_better ? "lower is better" : "higher is better";
+    const better = data.lower_is_better === null ? "the better direction is unknown" : data.lower_is_better ? "lower is better" : "higher is better";
     headroom.append(box, [
       element("div", { class: "answers" }, data.answers.map((line, i) => element("p", { class: i === 0 ? "lead" : null }, line))),
       element("p", { class: "facts" }, [data.machine || "unknown machine", `${data.values} values`, better].join(" · ")),
