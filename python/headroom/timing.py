@@ -136,7 +136,7 @@ def _notes_html(one: Measurement) -> str:
     return "".join(f"<br><small>{markup(note)}</small>" for note in one.notes)
 
 
-_STOPPED = {"interrupted": "interrupted: what had been measured is shown", "runner-lost": "lost: what it had measured is shown"}
+_STOPPED = {"interrupted": "interrupted: results so far are shown", "runner-lost": "the runner was lost: its results so far are shown"}
 
 
 def _notes(latency: Mapping[str, Any]) -> list[str]:
@@ -149,9 +149,9 @@ def _notes(latency: Mapping[str, Any]) -> list[str]:
         samples = sum(len(process["values"]) for process in latency.get("samples", ()))
         more.append(f"no interval: {'fewer than 6 samples' if samples < 6 else 'the samples drift'}")
     if latency.get("modes"):
-        more.append("modes: the times fall into several groups, and the median tells of one at most")
+        more.append("modes: the times form several groups, and the median describes at most one")
     if "recompiled" in latency["model"].get("extra_info", {}):
-        more.append("torch.compile compiled anew while it was sampled")
+        more.append("torch.compile recompiled during sampling")
     return [*latency.get("notes", ()), *more]
 
 

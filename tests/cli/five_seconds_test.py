@@ -15,7 +15,7 @@ DOCUMENT = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "five_seconds
 COLUMNS = (80, 120, 200)
 # Start of each answer.
 ANSWERS = {
-    "run": r"\d+ of \d+ cases? (reach|failed)|\S.* (reaches|takes) |of \d+ cases ",
+    "run": r"\d+ of \d+ cases? (reach|failed)|\S.* (reaches|takes) |longest of \d+ cases ",
     "ab": r"\S.*: \d+\.\d+ x the time of ",
     "time": r"\S.* takes \d\S* \S+ ±",
     "cache": r"\S.*: warm is \S+x as fast as cold",
@@ -26,7 +26,7 @@ ANSWERS = {
     "trace kernels": r"\d+ GPU events, ",
     "trace diff": r"GPU time .* in A, ",
     "history": r"(none|\d+) of \d+ series ",
-    "diff": r"(gate: |two different machines: |of \d+ comparisons? )",
+    "diff": r"(gate: |different machines: |of \d+ comparisons? )",
     "roofline": r"\S.* (is furthest from|reaches \S+ .* of) its limit",
     "machine": r"\d+ cores, \d+ hardware threads, ",
 }

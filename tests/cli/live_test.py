@@ -140,7 +140,7 @@ class LiveTest(CommandLineTest):
         self.assertRegex(shown[-1], r"(?m)^fine .*\n(.*\n)*?slow ", "the groups that are over stay")
         self.assertEqual(seen.count(ENTER), seen.count(LEAVE))
         self.assertNotIn("\x1b", stdout)
-        self.assertIn("of 2 cases slow takes longest", stdout)
+        self.assertIn("longest of 2 cases is slow", stdout)
         # When a drawing arrives depends on other programs.
         self.assertLess(len(terminal.times), 4 + 10 * (terminal.times[-1] - terminal.start), "ten a second, or fewer")
 
@@ -179,7 +179,7 @@ class LiveTest(CommandLineTest):
     def test_without_a_terminal_it_is_a_plain_run(self):
         result = faulty("fine", "--live", "--no-store")
         self.assert_exit(result, 0)
-        self.assertIn("--live draws on a terminal", result.stderr)
+        self.assertIn("--live needs a terminal", result.stderr)
         self.assertIn("fine takes", result.stdout)
 
 

@@ -94,7 +94,7 @@ class NativeRunnerTest(CommandLineTest):
         result = headroom("run", "gemv", "-a", "D=2048", "-a", "dtype=bf16", "--backend", "native", *words, "--no-store", *BRIEF,
                           "--processes", "1", "--json", path)
         self.assert_exit(result, 0)
-        self.assertRegex(" ".join(result.stdout.split()), "P huge or small pages: its inputs and outputs lie in others than those of its limit")
+        self.assertRegex(" ".join(result.stdout.split()), "P pages: its inputs and outputs have a different share of huge pages than its limit")
         notes = {pathlib.Path(record["runner"]).name: " ".join(record["notes"]) for record in records_of(path)}
         self.assertIn("pages: 0 % of its inputs and outputs", notes["no"])
         self.assertNotIn("pages:", notes["yes"])

@@ -43,7 +43,7 @@ def columns(text):
 
 
 # Columns that are omitted if empty or constant.
-SOMETIMES = {"backend", "dtype", "n", "metric", "of limit", "target", "marks"}
+SOMETIMES = {"backend", "dtype", "n", "metric", "of limit", "target", "flags"}
 
 
 class Readme(CommandLineTest):

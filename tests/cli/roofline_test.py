@@ -108,7 +108,7 @@ class RooflineTest(CommandLineTest):
         # 1e5 ns for 2e6 FLOPs and 1e6 declared bytes, twice as many moved.
         counts = {"instructions": 5e5, "cycles": 2e5, "cache_misses": 100, "memory_bytes": 2e6, "background_bytes": 1e4}
         path, run = self.run_counted(counts, {"flops": 2e6, "bytes": 1e6, "copies": 4})
-        finding = r"e b0 moves 2.00 times the bytes that it declares: the memory controllers counted 1.91 MiB"
+        finding = r"e b0 moves 2.00 times its declared bytes: the memory controllers counted 1.91 MiB"
         self.assertRegex(" ".join(run.stdout.split()), finding)
         self.assertRegex(run.stdout, r"instructions +cycles +a cycle +misses x line +from memory")
         metrics = {record["metric"]["name"]: record for record in records_of(path)}

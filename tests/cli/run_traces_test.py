@@ -67,7 +67,7 @@ class RunTracesTest(CommandLineTest):
         self.assertEqual(len(shown), 2)
         for name, percent in zip(SHARES, shown):
             self.assertAlmostEqual(percent, records[name]["metric"]["value"] * 100, delta=0.06)
-        self.assertIn("time without the recorder", result.stdout)
+        self.assertIn("time without recording", result.stdout)
         self.assertIn("headroom trace kernels", result.stderr)
 
     def test_intervals_and_samples_are_those_of_the_time(self):

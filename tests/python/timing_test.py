@@ -140,7 +140,7 @@ class Timing(unittest.TestCase):
 
     def test_a_prompt_shows_the_table_and_a_notebook_its_flags(self):
         measured = hr.time(slow, samples=2, threads=1)
-        self.assertIn("marks", repr(measured))
+        self.assertIn("flags", repr(measured))
         self.assertRegex(str(measured), r"^slow: \d")
         hidden = hr.Measurement("f\x1b[31m", 1.0, failure="no \x07bell", notes=["\x9b2J"])
         for shown in (str(hidden), repr(hidden), hidden._repr_html_(), hr.Comparison([hidden], "", {})._repr_html_()):

@@ -462,7 +462,7 @@ Table command_table(const std::vector<Record>& records, std::span<const Comparis
                {"peak memory", Align::kRight},
                {"faults", Align::kRight},
                {"switches", Align::kRight},
-               {"marks"}});
+               {"flags"}});
   for (const CommandRow& row : command_rows(records)) add_row(table, row, comparisons);
   return table;
 }

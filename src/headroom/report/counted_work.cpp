@@ -85,11 +85,11 @@ std::string finding(const CountedWork& work) {
   const auto [low, high] = counted_range(*work.volume);
   const double counted = work.volume->metric.value;
   std::string text = fmt::format(
-      "{} moves {} times the bytes that it declares: the memory controllers counted {} an iteration ({} to "
-      "{}, n={}), {} are declared",
+      "{} moves {} times its declared bytes: the memory controllers counted {} per iteration ({} to {}, "
+      "n={}), declared are {}",
       name_of(work), format_number(counted / work.declared_bytes), format_bytes(counted), format_bytes(low),
       format_bytes(high), sample_count(*work.volume), format_bytes(work.declared_bytes));
-  return text + "; its GB/s and its share of the limit are of the declared ones";
+  return text + "; its GB/s and share of the limit use the declared bytes";
 }
 
 }  // namespace
@@ -202,14 +202,13 @@ std::string counted_legend(const std::vector<CountedWork>& all) {
   };
   if (any(&CountedWork::volume)) {
     text +=
-        "from memory: what the memory controllers moved, for whatever program; of others: what they moved in "
-        "as long a time without the case\n";
+        "from memory: bytes moved by the memory controllers for all programs; of others: the same in equal "
+        "time without the case\n";
   }
   if (any(&CountedWork::miss_volume)) {
     text +=
-        "misses x line: what the processor counts as cache misses, of the last level on Intel and of L2 on "
-        "AMD, "
-        "often without what prefetchers fetched: no bytes to hold the declared ones against\n";
+        "misses x line: cache misses counted by the processor (last level on Intel, L2 on AMD), often "
+        "without prefetches: do not compare with the declared bytes\n";
   }
   return text;
 }

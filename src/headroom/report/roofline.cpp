@@ -127,8 +127,8 @@ std::vector<CaseParts> parts_of(const std::vector<Record>& records) {
 
 std::string reason_of(const CaseParts& parts) {
   if (parts.first->outcome.kind != Outcome::Kind::kMeasured) return parts.first->outcome.reason;
-  if (parts.flops == nullptr && parts.bytes == nullptr) return "it tells neither FLOPs nor bytes";
-  return parts.flops == nullptr ? "it tells no FLOPs" : "it tells no bytes";
+  if (parts.flops == nullptr && parts.bytes == nullptr) return "no FLOPs and no bytes";
+  return parts.flops == nullptr ? "no FLOPs" : "no bytes";
 }
 
 RooflineCase point_of(const CaseParts& parts) {
@@ -186,9 +186,8 @@ std::string page_finding(const Roofline& roofline) {
       const bool applies = one.device == roof.device && one.threads == roof.threads && one.pages;
       if (!applies || has_huge_pages(*one.pages) == has_huge_pages(*roof.pages)) continue;
       return fmt::format(
-          "{} {} has {:.0f} % of its inputs and outputs in huge pages, the roof {} was measured with {:.0f} "
-          "%: "
-          "headroom run limit.{} --huge-pages {} gives the roof of its pages",
+          "{} {} has {:.0f} % of its inputs and outputs in huge pages, its roof {} has {:.0f} %: measure a "
+          "matching roof with headroom run limit.{} --huge-pages {}",
           one.name, one.backend, 100 * *one.pages, name_of(roof), 100 * *roof.pages, roof.what,
           has_huge_pages(*one.pages) ? "yes" : "no");
     }
@@ -307,7 +306,7 @@ void answer_cases(Sheet& sheet, const std::vector<RooflineCase>& cases) {
   }
   if (furthest == nullptr) {
     sheet.answer(
-        fmt::format("{} stand{} under the roofs; how near cannot be said: no limit was sampled beside them",
+        fmt::format("{} plot{} under the roofs, share of the limit unknown: no limit was sampled with them",
                     counted(cases.size(), "case"), cases.size() == 1 ? "s" : ""));
     return;
   }
@@ -429,10 +428,10 @@ const char* source_of_bytes(const Roofline& roofline) {
 std::string work_text(const Roofline& roofline) {
   const std::string source = source_of_bytes(roofline);
   if (source == "declared")
-    return "Operations and bytes are those that the cases declare; no counters of the processor were read.";
-  const std::string operations = "Operations are those that the cases declare; bytes ";
+    return "Operations and bytes are as declared by the cases; no hardware counters were read.";
+  const std::string operations = "Operations are as declared by the cases; bytes ";
   if (source == "counted") return operations + "were counted by the memory controllers.";
-  return operations + "were counted by the memory controllers where a case says so, else they are declared.";
+  return operations + "were counted by the memory controllers or declared, as shown for each case.";
 }
 
 RooflineFrame frame_of(const Roofline& roofline) {
@@ -475,14 +474,14 @@ Sheet roofline_sheet(const Roofline& roofline, std::size_t width) {
   answer_cases(sheet, roofline.cases);
   sheet.drawing(plot(roofline, width)).table(cases_table(roofline.cases));
   if (roofline.roofs.empty()) {
-    sheet.notes("no roofs: the run has no limits of its cases (run it without --no-limits)\n", Tone::kPlain);
+    sheet.notes("no roofs: the run sampled no limits (run it without --no-limits)\n", Tone::kPlain);
   } else {
     sheet.table(roofs_table(roofline.roofs));
   }
   sheet.notes(work_text(roofline) + "\n");
   for (const std::string& finding : roofline.findings) sheet.notes(finding + "\n", Tone::kBad);
   if (!roofline.left_out.empty()) {
-    sheet.title("no point in the plot:");
+    sheet.title("not in the plot:");
     for (const auto& [name, reason] : roofline.left_out) sheet.notes("  " + name + ": " + reason + "\n");
   }
   return sheet;

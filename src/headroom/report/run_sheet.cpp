@@ -183,8 +183,8 @@ bool answer_limits(Sheet& sheet, const MeasuredRows& rows) {
     }
   }
   if (above > 0) {
-    sheet.answer(fmt::format("{} {} above {} limit, which no program can be: the work declared is wrong",
-                             above, is_or_are(above), above == 1 ? "its" : "their"),
+    sheet.answer(fmt::format("{} {} above {} limit, which is impossible: the declared work is wrong", above,
+                             is_or_are(above), above == 1 ? "its" : "their"),
                  Tone::kBad);
   }
   if (limited.empty()) return above > 0;
@@ -199,7 +199,7 @@ bool answer_limits(Sheet& sheet, const MeasuredRows& rows) {
   const std::size_t others = not_told_apart(limited, furthest);
   sheet.answer(fmt::format(
       "{} is furthest from its limit: {}{}", rows.name(furthest), share,
-      others == 0 ? "" : fmt::format(" ({} more {} not told apart from it)", others, is_or_are(others))));
+      others == 0 ? "" : fmt::format(" ({} more {} not significantly closer)", others, is_or_are(others))));
   return true;
 }
 
@@ -219,10 +219,10 @@ void answer_times(Sheet& sheet, const MeasuredRows& rows) {
                              longest->latency != nullptr ? "takes" : "has " + record.metric.name, value,
                              spread));
   } else if (longest->latency != nullptr) {
-    sheet.answer(fmt::format("of {} cases {} takes longest: {}{}", rows.measured().size(), rows.name(record),
+    sheet.answer(fmt::format("longest of {} cases is {}: {}{}", rows.measured().size(), rows.name(record),
                              value, spread));
   } else {
-    sheet.answer(fmt::format("{} cases were measured; no target, limit or time says which matter",
+    sheet.answer(fmt::format("{} cases measured, without a target, limit or time to rank them",
                              rows.measured().size()));
   }
 }
@@ -291,28 +291,29 @@ struct MarkForm {
 constexpr std::array<MarkForm, kMarkCount> kMarks{{
     {'X', is_wrong, "the answer is wrong: timed for --keep-wrong, and neither compared nor counted"},
     {'A', is_above_limit,
-     "above its limit, which is no success: the accounting of bytes or FLOPs is wrong or, beside B, S or U, "
-     "the limit was held up"},
-    {'B', busy, "busy: other programs were at work on these CPUs before or while it was measured"},
-    {'Q', is_held_by_quota, "the quota of CPU time of its control group held it up"},
+     "above its limit: the declared bytes or FLOPs are wrong or, with B, S or U, the limit itself was "
+     "disturbed"},
+    {'B', busy, "busy: other programs used these CPUs before or during the measurement"},
+    {'Q', is_held_by_quota, "throttled by the CPU quota of its control group"},
     {'U', limit_unstable, "the limit itself moved by more than 10 % between its quartiles"},
     {'P', in_other_pages,
-     "huge or small pages: its inputs and outputs lie in others than those of its limit; the record says how "
-     "many"},
+     "pages: its inputs and outputs have a different share of huge pages than its limit; the record has "
+     "both"},
     {'S', stolen, "the hypervisor gave time to others during at least 10 % of the samples"},
     {'H', throttled,
-     "heat, power or the hardware held the device's clocks down in at least 10 % of the samples"},
+     "heat, power or the hardware held the device's clocks down in at least 10 % of the "
+     "samples"},
     {'T', capped, "stopped by the cap on time or samples before the precision goal"},
     {'W', warmed_up, "the first samples were warm-up; they are kept but not in the estimate"},
-    {'M', has_modes, "the times fall into several groups (modes), and the median tells of one at most"},
-    {'C', recompiled, "torch.compile compiled anew while it was sampled: the record says why"},
-    {'I', interrupted, "interrupted; what had been measured is shown"},
-    {'L', runner_lost, "the runner was lost; what it had measured is shown"},
+    {'M', has_modes, "modes: the times form several groups, and the median describes at most one"},
+    {'C', recompiled, "torch.compile recompiled during sampling: the record has the reason"},
+    {'I', interrupted, "interrupted: results so far are shown"},
+    {'L', runner_lost, "the runner was lost: its results so far are shown"},
 }};
 
 constexpr const char* kGpuLegend =
-    "  GPU  time in which GPUs worked in a recorded call, of the time without the recorder\n"
-    "  mm+conv  the same of what is named gemm, conv, cutlass or wgrad\n";
+    "  GPU  GPU busy time in a recorded call, as a share of the time without recording\n"
+    "  mm+conv  the same for kernels named gemm, conv, cutlass or wgrad\n";
 
 std::string metric_text(const Record& record) {
   return value_text(record.metric.value, record.metric.unit, record.metric.name);
@@ -358,9 +359,9 @@ std::string overhead_text(const CaseRow& row) {
       row.overhead->metric.name == kPythonOverhead ? "calling it from Python" : "reading the clock";
   const auto taken_off =
       row.latency->environment ? row.latency->environment->extra_info.contains(kOverheadTakenOff) : false;
-  return fmt::format("{} costs {} (±{}) {}", cost, format_time_ns(overhead_ns), spread_text(*row.overhead),
-                     taken_off ? "more, which were taken off"
-                               : "of that, over a twentieth: --subtract-overhead takes it off");
+  return fmt::format(
+      "{} costs {} (±{}) {}", cost, format_time_ns(overhead_ns), spread_text(*row.overhead),
+      taken_off ? "more, already subtracted" : "of that, more than 5 %: --subtract-overhead subtracts it");
 }
 
 std::string share_text(const Record* record) {
@@ -428,7 +429,7 @@ std::string imported_notes(const std::vector<Record>& records) {
 const char* reason_without_interval(const Record& record) {
   constexpr std::size_t kFewest = 6;  // series_median_interval()
   const std::size_t samples = sample_count(record);
-  if (samples == 0) return "a single number, without samples";
+  if (samples == 0) return "a single value, without samples";
   return samples < kFewest ? "fewer than 6 samples" : "the samples drift";
 }
 
@@ -486,7 +487,7 @@ void answer_doubts(Sheet& sheet, const std::vector<const Record*>& measured, con
       std::ranges::any_of(measured, [](const Record* record) { return record->limit.has_value(); });
   const std::size_t busy = marked(Mark::kBusy), capped = marked(Mark::kCapped),
                     moved = marked(Mark::kLimitUnstable);
-  const char* how = !has_limits                   ? "times hold what others took"
+  const char* how = !has_limits                   ? "times include time taken by other programs"
                     : 2 * moved > measured.size() ? "limits moved too, shares are as rough as times"
                                                   : "read shares, not times";
   if (busy > 0 && busy == measured.size()) {
@@ -581,7 +582,7 @@ Table run_table(const std::vector<Record>& records) {
                                      {"of limit", Align::kRight},
                                      {"target", Align::kRight}};
   if (with_gpu) columns.insert(columns.end(), {{"GPU", Align::kRight}, {"mm+conv", Align::kRight}});
-  columns.push_back({"marks"});
+  columns.push_back({"flags"});
   Table table(std::move(columns), 3);
   const CaseDifferences differ(records);
   const NoiseMarks common = common_marks(rows);

@@ -552,7 +552,7 @@ TEST(CommandTable, ShowsTheGroupsThatTimesFallInto) {
   records[0].modes = {{{0.009, 0.5}, {0.011, 0.5}}, 20, false};
   EXPECT_THAT(text_of(records),
               HasSubstr("3.5  M\n    modes: 9.00 ms in 50 % of the samples, 11.0 ms in 50 %, mixed\n"));
-  EXPECT_THAT(command_legend(records), HasSubstr("  M  the times fall into several groups"));
+  EXPECT_THAT(command_legend(records), HasSubstr("  M  modes: the times form several groups"));
   EXPECT_THAT(command_legend(records), Not(HasSubstr("9.00 ms")));
 }
 

@@ -68,7 +68,7 @@
       { title: "", name: "picture", show: (row) => share_picture(row, scale, palette) },
       { title: "target", number: true, show: target_of, sort: (row) => order_of_verdict[row.verdict],
         tone: (row) => row.verdict === "missed" ? "bad" : row.verdict === "ok" ? "good" : null },
-      { title: "marks", show: (row) => row.marks, sort: (row) => row.marks, tone: () => "faint" },
+      { title: "flags", show: (row) => row.marks, sort: (row) => row.marks, tone: () => "faint" },
     ];
   }
 
@@ -108,7 +108,7 @@
       data.marks.length > 0 && element("ul", { class: "legend" }, data.marks.map((line) => element("li", {}, line)))]);
     if (data.roofline) {
       box.append(headroom.figure("roofline", data.roofline, { title: "Under the roofs of this machine", palette,
-        note: "Operations and bytes are those that the cases declare; no counters of the processor were read." }));
+        note: "Operations and bytes are as declared by the cases; no hardware counters were read." }));
     }
     headroom.append(box, [headroom.environments(data.environments)]);
   };
