@@ -85,7 +85,7 @@ class OtherProgramsTest(CommandLineTest):
             self.program(f"echo half; kill -{int(number)} $$")
             result = self.run_alone("trace", "x")
             self.assertEqual((result.returncode, result.stdout), (2, "half\n"))
-            self.assertIn("headroom-trace was ended by signal", result.stderr)
+            self.assertIn("headroom-trace was killed by signal", result.stderr)
             self.assertIn(name, result.stderr)
 
     def test_a_program_of_another_version_refuses(self):
@@ -94,7 +94,7 @@ class OtherProgramsTest(CommandLineTest):
                                     env={**os.environ, "HEADROOM_STARTED_BY": "0.0.9"})
             self.assertEqual((result.returncode, result.stdout), (2, ""))
             self.assertIn("0.0.9", result.stderr)
-            self.assertIn("install both of one version", result.stderr)
+            self.assertIn("install the same version of both", result.stderr)
 
     def interrupted(self, how):
         """Returns the exit code and milliseconds; the program must be gone."""

@@ -60,7 +60,7 @@ Candidates option_names(const OptionTable& table, const std::string& typed) {
     if (option.is_operand()) continue;
     for (const std::string& name : option.all_names()) found.words.push_back({name, option.help});
   }
-  found.words.push_back({"--help", "all options, with examples"});
+  found.words.push_back({"--help", "show all options, with examples"});
   narrow(found, typed, "");
   return found;
 }

@@ -70,7 +70,7 @@ void restore_terminal_with(const char* sequence) {
 }
 
 ExitCode tell_interrupted() {
-  say("interrupted; what had been measured is above and in the files");
+  say("interrupted; results so far are above and in the files");
   return ExitCode::kInterrupted;
 }
 

@@ -66,8 +66,8 @@ std::string verbatim(const std::string& text) {
 }
 
 constexpr const char* kExitCodes =
-    ".SH EXIT STATUS\n0 fine, 1 the answer is no (a regression, a missed target, a failed case), 2 cannot do "
-    "it,\n"
+    ".SH EXIT STATUS\n"
+    "0 success, 1 the answer is no (a regression, a missed target, a failed case), 2 error,\n"
     "3 inconclusive, 130 interrupted.\n";
 
 }  // namespace
@@ -95,19 +95,26 @@ std::string man_page(const Command& command) {
 
 std::string man_page(std::span<const Command> commands) {
   std::string text =
-      heading("headroom", "how fast a tensor program is, and how fast this machine could run it");
+      heading("headroom", "measure how fast a tensor program is, and how fast this machine could run it");
   text +=
-      ".SH SYNOPSIS\n\\fBheadroom\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR]...\n.SH DESCRIPTION\n"
-      "Tells people who write tensor programs how fast a program is, how fast this machine could run it, and "
-      "whether it just got slower.\n.SH COMMANDS\n";
+      ".SH SYNOPSIS\n"
+      "\\fBheadroom\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR]...\n"
+      ".SH DESCRIPTION\n"
+      "Measures how fast a tensor program is, how fast this machine could run it, and whether it got "
+      "slower.\n"
+      ".SH COMMANDS\n";
   for (const Command& command : commands) {
     text += ".TP\n\\fB" + escaped(command.name) + "\\fR\n" + escaped(command.summary) +
             "; see \\fBheadroom\\-" + escaped(command.name) + "\\fR(1)\n";
   }
   text +=
-      ".SH ENVIRONMENT\n.TP\n\\fBHEADROOM_STORE\\fR\nthe history: a file, or postgresql://USER@HOST/NAME\n"
-      ".TP\n\\fBHEADROOM_ISA\\fR\nthe best instruction set that the native kernels may use: baseline, avx2, "
-      "avx512, avx512_vnni, avx512_bf16\n";
+      ".SH ENVIRONMENT\n"
+      ".TP\n"
+      "\\fBHEADROOM_STORE\\fR\n"
+      "the history: a file, or postgresql://USER@HOST/NAME\n"
+      ".TP\n"
+      "\\fBHEADROOM_ISA\\fR\n"
+      "the highest instruction set for native kernels: baseline, avx2, avx512, avx512_vnni, avx512_bf16\n";
   return text + kExitCodes;
 }
 

@@ -19,7 +19,7 @@ constexpr std::int64_t kUnknown = std::int64_t{4} << 30;
 void declare_max_memory(OptionTable& table, std::string& text) {
   table
       .add_option("--max-memory", text,
-                  "most memory to take for what is read (default: a quarter of the machine's)")
+                  "maximum memory for reading files (default: a quarter of the machine's)")
       .type_name("SIZE");
 }
 
@@ -30,13 +30,13 @@ std::int64_t max_memory_bytes(const std::string& text) {
   }
   const std::int64_t most = parse_bytes(text);
   if (most < kLeast)
-    throw Error("--max-memory " + text + " is less than headroom itself needs; give at least 64MiB");
+    throw Error("--max-memory " + text + " is too little for headroom itself; give at least 64MiB");
   return most;
 }
 
 void refuse_for_memory(const std::string& what, std::int64_t most) {
-  throw Error(what + ": takes more than " + format_bytes(static_cast<double>(most)) +
-              " of memory once it is unpacked; --max-memory allows more");
+  throw Error(what + ": needs more than " + format_bytes(static_cast<double>(most)) +
+              " of memory when unpacked; raise --max-memory");
 }
 
 }  // namespace headroom::cli

@@ -33,9 +33,9 @@ std::string unexpected(const CLI::App& app) {
     std::vector<std::string> names = option_names(app);
     // Every one-letter option is near any other.
     if (!name.starts_with("--")) names.clear();
-    return "there is no option " + in_quotes(name) + did_you_mean(name, names);
+    return "unknown option " + in_quotes(name) + did_you_mean(name, names);
   }
-  return "one argument too many: " + in_quotes(app.remaining().front());
+  return "unexpected argument: " + in_quotes(app.remaining().front());
 }
 
 /// Replaces CLI11's "--export: 2 required [TEXT,TEXT] missing" by the description.
@@ -128,7 +128,7 @@ Option& OptionTable::add(std::string names, OptionTarget target, std::string hel
 }
 
 void OptionTable::add_no_follow() {
-  add_flag("--no-follow", no_follow_, "write no file through a symbolic link");
+  add_flag("--no-follow", no_follow_, "do not write through symbolic links");
 }
 
 void OptionTable::add_color() {

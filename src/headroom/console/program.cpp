@@ -92,10 +92,9 @@ void refuse_other_version(const std::string& name) {
   const std::string version = starter;
   ::unsetenv(kStarter);
   if (version != HEADROOM_VERSION)
-    throw Error(
-        fmt::format("{} is of version {}, the headroom that started it of version {}: install both "
-                    "of one version",
-                    name, HEADROOM_VERSION, version));
+    throw Error(fmt::format(
+        "{} has version {}, but headroom, which started it, has version {}: install the same version of both",
+        name, HEADROOM_VERSION, version));
 }
 
 void print_commands(const char* name, std::span<const Command> commands, std::FILE* out) {
@@ -114,7 +113,7 @@ const Command& chosen(const char* name, std::span<const Command> commands, Argum
     names.emplace_back(command.name);
   }
   throw Error("unknown command " + in_quotes(arguments.front()) + did_you_mean(arguments.front(), names) +
-              "; " + name + " --help shows all");
+              "; " + name + " --help lists all");
 }
 
 ExitCode run_chosen(const char* name, std::span<const Command> commands, const ValueSource& values,
@@ -154,7 +153,7 @@ void refuse_small_stack() {
   constexpr rlim_t kNeeded = rlim_t{1} << 20U;
   rlimit stack{};
   if (::getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= kNeeded) return;
-  throw Error(fmt::format("the limit on the stack is {} KiB, and headroom needs {}: ulimit -s {}",
+  throw Error(fmt::format("stack limit too small: {} KiB, headroom needs {}; run ulimit -s {}",
                           stack.rlim_cur >> 10U, kNeeded >> 10U, kNeeded >> 10U));
 }
 
@@ -171,10 +170,9 @@ std::string find_program_of_ours(const std::string& name) {
 ExitCode run_program(const std::string& name, const Arguments& arguments) {
   const std::string path = find_program_of_ours(name);
   if (path.empty())
-    throw Error(
-        fmt::format("{} is neither beside this program ({}) nor in PATH: build it with `make build`, or "
-                    "install it",
-                    name, this_executable().parent_path().string()));
+    throw Error(fmt::format(
+        "{} not found next to this program ({}) or in PATH: build it with `make build`, or install it", name,
+        this_executable().parent_path().string()));
   int failure[2];
   if (::pipe2(failure, O_CLOEXEC) != 0)
     throw Error(fmt::format("cannot start {}: {}", path, std::strerror(errno)));
@@ -197,7 +195,7 @@ ExitCode run_program(const std::string& name, const Arguments& arguments) {
   if (reason != 0) throw Error(fmt::format("cannot start {}: {}", path, std::strerror(reason)));
   if (WIFEXITED(status)) return static_cast<ExitCode>(WEXITSTATUS(status));
   if (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM) return ExitCode::kInterrupted;
-  throw Error(fmt::format("{} was ended by signal {} ({}): what it printed may be incomplete", name,
+  throw Error(fmt::format("{} was killed by signal {} ({}): its output may be incomplete", name,
                           WTERMSIG(status), ::strsignal(WTERMSIG(status))));
 }
 
