@@ -68,12 +68,11 @@ struct CommandOptions {
   std::string json, oss;
   std::vector<std::pair<std::string, std::string>> exports;  ///< format, file
   std::string store;                                         ///< history to append to, or empty
-  std::optional<ExitCode>
-      done;  ///< set if help or a usage error was printed
+  std::optional<ExitCode> done;                              ///< set if help or a usage error was printed
 };
 
 constexpr const char* kExamplesOfComparing = R"(examples:
-  headroom ab './old input' './new input'        which is faster, by how much, and how sure is that
+  headroom ab './old input' './new input'        which is faster, by how much, and how certain
   headroom ab 'gzip -{n} -c f' 'zstd -{n} -c f' -L n 1,3,9
                                                  two programs at three settings
   headroom ab 'make -j{jobs}' -P jobs 1 8 1 --prepare 'make clean'
@@ -84,21 +83,21 @@ constexpr const char* kExamplesOfComparing = R"(examples:
                                                  two builds of a runner, as headroom run has it
 
 Each round runs every command once, in a new random order. Sampling ends when the widest interval of the ratios to the
-first command is as narrow as --precision asks; where that is not said, when each is told from the first or the same
-within --margin, or --max-time is over. All --setup lines are run before the first round and all --cleanup lines
-after the last: what they make must not be in each other's way. Warm-up needs no option: first runs that take longer are
-told by their trend, kept, and marked (W).
+first command meets --precision; without --precision, when each command differs significantly from the first or is the
+same within --margin; or after --max-time. All --setup lines run before the first round and all --cleanup lines after
+the last: they must not interfere with each other. Warm-up needs no option: slower first runs are detected by their
+trend, kept, and flagged (W).
 )";
 
 constexpr const char* kExamplesOfTiming = R"(examples:
   headroom time 'sort -n numbers.txt'            median, its interval, user and system time, memory
-  headroom time -- sort -n numbers.txt           the same, its words as your shell has split them
+  headroom time -- sort -n numbers.txt           the same, split into words by your shell
   headroom time --shell 'cat f | sort'           through /bin/sh; --shell=bash through another
   headroom time --prepare 'sync; echo 3 > /proc/sys/vm/drop_caches' 'wc -l big.txt'
-  headroom time 'sleep {t}' -L t 0.01,0.02       several, each against the first
-  headroom time --runs 20 --markdown ./mine      exactly so many runs, and the table for a pull request
+  headroom time 'sleep {t}' -L t 0.01,0.02       several commands, each against the first
+  headroom time --runs 20 --markdown ./mine      exactly 20 runs, and the table in Markdown
 
-Warm-up needs no option: first runs that take longer are told by their trend, kept, and marked (W).
+Warm-up needs no option: slower first runs are detected by their trend, kept, and flagged (W).
 )";
 
 /// Options before they are parsed.
@@ -115,32 +114,31 @@ void declare_commands(OptionTable& table, RawCommandOptions& raw, CommandOptions
   const auto repeated = [&](const char* names, std::vector<std::string>& values, const char* help) {
     table.add_option(names, values, help).repeated();
   };
-  table.add_option("COMMAND", options.lines, "a command line, in quotes").take_all();
-  repeated("-n,--name", options.names, "what to call a command; repeat it for each");
-  table.add_option("-L,--parameter-list", raw.lists, "{NAME} in commands takes each of the values a,b,c")
+  table.add_option("COMMAND", options.lines, "command line, in quotes").take_all();
+  repeated("-n,--name", options.names, "name of a command in results; repeat for each");
+  table.add_option("-L,--parameter-list", raw.lists, "replace {NAME} in commands by each of the values a,b,c")
       .repeated();
-  table.add_option("-P,--parameter-scan", raw.steps, "{NAME} takes FIRST, FIRST + STEP, ... LAST")
+  table.add_option("-P,--parameter-scan", raw.steps, "replace {NAME} by FIRST, FIRST + STEP, ... LAST")
       .type_name("NAME FIRST LAST STEP")
       .type_size(4)
       .repeated();
   table.add_flag("--shell{/bin/sh},-N{none}", raw.shell,
-                 "run commands by /bin/sh, or by another: --shell=bash; -N: by none (default)");
+                 "run commands through /bin/sh, or another (--shell=bash); -N: no shell (default)");
   repeated("--setup", options.setup,
-           "shell line before the first run; one for all commands, or one for each");
-  repeated("--prepare", options.prepare, "shell line before each run");
-  repeated("--conclude", options.conclude, "shell line after each run");
-  repeated("--cleanup", options.cleanup, "shell line after the last run");
-  table
-      .add_option("--input", options.input,
-                  "file that each run reads as its standard input (default: nothing)")
+           "run a shell line before the first run; one for all commands, or one for each");
+  repeated("--prepare", options.prepare, "run a shell line before each run");
+  repeated("--conclude", options.conclude, "run a shell line after each run");
+  repeated("--cleanup", options.cleanup, "run a shell line after the last run");
+  table.add_option("--input", options.input, "standard input of each run (default: empty)")
       .completed_by(Completes::kFile);
   options.output = "null";
   table
       .add_option("--output", options.output,
-                  "where standard output goes: null (default), pipe (read and dropped), or a file")
+                  "send standard output to null (default), pipe (read and dropped), or a file")
       .completed_by(Completes::kFile);
-  table.add_flag("-i,--ignore-failure", options.ignore_failure, "measure runs that fail, too");
-  table.add_option("--timeout", raw.timeout, "most time for one run; the command then fails (default: none)");
+  table.add_flag("-i,--ignore-failure", options.ignore_failure, "measure failing runs, too");
+  table.add_option("--timeout", raw.timeout,
+                   "maximum time of one run, after which the command fails (default: none)");
   table.add_flag("--env-random,!--no-env-random", options.random_environment,
                  "change the size of the environment in each round (default; off: --no-env-random)");
 }
@@ -149,33 +147,34 @@ void declare_measuring(OptionTable& table, RawCommandOptions& raw, CommandOption
   table.add_option("--precision", raw.stop.precision,
                    compares ? "goal for the half-width of the 95 % interval of the ratios (default 0.5%)"
                             : "goal for the half-width of the 95 % interval of the median (default 0.5%)");
-  table.add_option("--margin", raw.margin, "differences up to it are none (default 1%)");
-  table.add_option("--min-time", raw.stop.min_time, "least time of measuring (default 2s)");
-  table.add_option("--max-time", raw.stop.max_time,
-                   std::string("most time of measuring a group of compared commands, once --min-rounds are "
-                               "over (default 60s)") +
-                       kRunTimeHelp);
+  table.add_option("--margin", raw.margin, "largest difference that counts as the same (default 1%)");
+  table.add_option("--min-time", raw.stop.min_time, "minimum measuring time (default 2s)");
+  table.add_option(
+      "--max-time", raw.stop.max_time,
+      std::string(
+          "maximum measuring time of a group of compared commands, after --min-rounds (default 60s)") +
+          kRunTimeHelp);
   table
       .add_option("-r,--runs,--num-samples", raw.stop.num_samples,
-                  "runs of each command, exactly so many (default: until the interval is narrow)")
+                  "exact number of runs of each command (default: until the interval is narrow)")
       .range(1, std::int64_t{1} << 40);
   table
       .add_option("--min-rounds", raw.min_rounds,
-                  "least number of rounds (default 6, more where many are compared: so many a verdict needs; "
-                  "1 with --quick)")
+                  "minimum rounds (default 6, more for many commands; 1 with --quick)")
       .range(1, std::int64_t{1} << 40);
-  table.add_option("--max-rounds", raw.max_rounds, "most rounds (default 10000)")
+  table.add_option("--max-rounds", raw.max_rounds, "maximum rounds (default 10000)")
       .range(1, std::int64_t{1} << 40);
-  table.add_flag("--quick", raw.quick, "a first look: precision 2%, at most 5 s of each group of compared commands");
-  table.add_option("--seed", options.seed, "of the random order");
+  table.add_flag("--quick", raw.quick,
+                 "take a first look: precision 2%, at most 5 s per group of compared commands");
+  table.add_option("--seed", options.seed, "seed of the random order");
 }
 
 void declare_output(OptionTable& table, RawCommandOptions& raw, CommandOptions& options) {
-  table.add_flag("--markdown", options.markdown, "the table in Markdown");
+  table.add_flag("--markdown", options.markdown, "print the table in Markdown");
   declare_record_files(table, options.json, options.oss);
   table
       .add_option("--export", options.exports,
-                  "FORMAT FILE: hyperfine, seed-csv, oss-v3 or headroom-json; may be repeated")
+                  "write FILE as FORMAT: hyperfine, seed-csv, oss-v3 or headroom-json; may be repeated")
       .repeated();
   declare_store(table, options.store, raw.no_store);
 }
@@ -190,10 +189,10 @@ StopRule stop_rule(const RawCommandOptions& raw, StopRule rule) {
 void settle_rounds(const RawCommandOptions& raw, CommandOptions& options) {
   const bool bounded = raw.min_rounds > 0 || raw.max_rounds > 0;
   if (raw.stop.num_samples > 0 && bounded) {
-    throw Error("--runs says exactly how many: leave --min-rounds and --max-rounds away, or --runs");
+    throw Error("--runs conflicts with --min-rounds and --max-rounds: give one or the other");
   }
   if (raw.max_rounds > 0 && raw.min_rounds > raw.max_rounds) {
-    throw Error(fmt::format("--min-rounds {} is more than --max-rounds {}", raw.min_rounds, raw.max_rounds));
+    throw Error(fmt::format("--min-rounds {} exceeds --max-rounds {}", raw.min_rounds, raw.max_rounds));
   }
   if (raw.quick) options.min_rounds = 1;  // --quick limits the time instead
   if (raw.stop.num_samples > 0) options.min_rounds = raw.stop.num_samples;
@@ -210,8 +209,9 @@ std::vector<std::string> shell_named(const std::string& text) {
   if (find_program(text)) return {text};
   const std::vector<std::string> words = split_command_line(text);
   if (words.size() > 1 && find_program(words.front())) return words;
-  throw Error(fmt::format("--shell={}: there is no program {}{}; --shell alone is /bin/sh, --shell=none none",
-                          text, in_quotes(words.front()), contains(words.front(), "/") ? "" : " in PATH"));
+  throw Error(
+      fmt::format("--shell={}: no program {}{}; use --shell alone for /bin/sh, --shell=none for no shell",
+                  text, in_quotes(words.front()), contains(words.front(), "/") ? "" : " in PATH"));
 }
 
 bool is_shell_name(const std::string& program) {
@@ -228,7 +228,7 @@ Arguments with_shell_joined(const Arguments& arguments) {
   for (auto argument = arguments.begin(); argument != arguments.end(); ++argument) {
     const bool is_last = argument + 1 == arguments.end();
     if (*argument == "--shell=" || (*argument == "--shell" && !is_last && argument[1].empty()))
-      throw Error("--shell names no shell: it is empty; --shell alone is /bin/sh, --shell=none is none");
+      throw Error("--shell is empty: use --shell alone for /bin/sh, --shell=none for no shell");
     if (*argument == "--") return joined.insert(joined.end(), argument, arguments.end()), joined;
     joined.push_back(*argument);
     if (*argument != "--shell" || is_last) continue;
@@ -237,10 +237,9 @@ Arguments with_shell_joined(const Arguments& arguments) {
     if (words.size() == 1) {
       joined.back() += "=" + *++argument;
     } else if (std::all_of(words.begin() + 1, words.end(), is_option)) {
-      throw Error(
-          fmt::format("--shell {0}: a shell or a command? --shell={0} has it run the commands, "
-                      "--shell=/bin/sh {0} measures it",
-                      quoted_word(argument[1])));
+      throw Error(fmt::format(
+          "--shell {0} is ambiguous: --shell={0} uses it as the shell, --shell=/bin/sh {0} measures it",
+          quoted_word(argument[1])));
     }
   }
   return joined;
@@ -263,21 +262,21 @@ void understand(const RawCommandOptions& raw, CommandOptions& options) {
   }
   for (const auto& [format, file] : options.exports) {
     if (format_named(format).write == nullptr)
-      throw Error("--export " + format + ": that format can only be read");
+      throw Error("--export " + format + ": cannot write this format, only read it");
   }
   settle_store(options.store, raw.no_store);
 }
 
 void check_commands(const CommandOptions& options, bool compares) {
   const std::size_t commands = options.lines.size() + (options.words.empty() ? 0 : 1);
-  if (commands == 0) throw Error("give a command, in quotes; --help shows examples");
+  if (commands == 0) throw Error("no command to measure: give one in quotes; --help shows examples");
   if (!compares && commands > 1) {
     throw Error("headroom time measures one command, in quotes or after --; headroom ab compares several");
   }
   if (compares && commands == 1 && options.parameters.empty()) {
     throw Error(
-        "give two commands to compare, or one and the values of a parameter (-L n 1,2); headroom time "
-        "measures a single one");
+        "nothing to compare: give two commands, or one and values of a parameter (-L n 1,2); headroom time "
+        "measures a single command");
   }
 }
 
@@ -338,7 +337,7 @@ void require_mentioned(const std::vector<CommandParameter>& parameters,
              mentions(command.conclude) || mentions(command.cleanup);
     });
     if (!mentioned)
-      throw Error("no command mentions " + placeholder + "; the values of that parameter change nothing");
+      throw Error("no command contains " + placeholder + "; use it in a command, or drop the parameter");
   }
 }
 
@@ -348,7 +347,8 @@ std::vector<std::string> arguments_of(const GivenCommand& command, const AxisTex
     const std::string line = with_placeholders(command.line, point);
     return shell.empty() ? split_command_line(line) : shell_arguments(line, shell);
   }
-  if (!shell.empty()) throw Error("--shell runs a line in quotes; the words after -- are run without one");
+  if (!shell.empty())
+    throw Error("--shell needs a command line in quotes: words after -- run without a shell");
   std::vector<std::string> words;
   for (const std::string& word : command.words) words.push_back(with_placeholders(word, point));
   return words;
@@ -360,17 +360,17 @@ void require_program(const PlannedCommand& command) {
   const std::string& program = command.spec.arguments.front();
   if (find_program(program, command.spec.folder)) return;
   const bool is_path = program.find('/') != std::string::npos;
-  throw Error(fmt::format("command {}: there is no program {}{}", in_quotes(command.line), in_quotes(program),
-                          is_path ? "" : " in PATH; what is built into a shell needs --shell"));
+  throw Error(fmt::format("command {}: no program {}{}", in_quotes(command.line), in_quotes(program),
+                          is_path ? "" : " in PATH; shell built-ins need --shell"));
 }
 
 /// Checked before anything runs, unless --setup or --prepare may create it.
 void require_input(const PlannedCommand& command) {
   if (command.spec.input.empty() || !command.setup.empty() || !command.prepare.empty()) return;
   const std::string input = command.spec.input.string();
-  if (std::filesystem::is_directory(input)) throw Error("--input " + in_quotes(input) + ": is a folder");
+  if (std::filesystem::is_directory(input)) throw Error("--input " + in_quotes(input) + " is a folder");
   if (::access(input.c_str(), R_OK) != 0) {
-    throw Error("--input " + in_quotes(input) + ": cannot be read: " + std::strerror(errno));
+    throw Error("--input " + in_quotes(input) + " cannot be read: " + std::strerror(errno));
   }
 }
 
@@ -562,8 +562,9 @@ bool names_runner(const std::string& argument) {
 CommandOptions parse_command_options(const Arguments& arguments, bool compares) {
   CommandOptions options;
   RawCommandOptions raw;
-  OptionTable table(compares ? "Compares commands: run in turn, in random order, until the ratio is known."
-                             : "Measures a command: time with its interval, memory, page faults, switches.",
+  OptionTable table(compares
+                        ? "Compare commands, interleaved in random order, until their ratios are precise."
+                        : "Measure a command: time with its interval, memory, page faults, context switches.",
                     compares ? "headroom ab" : "headroom time");
   table.footer(compares ? kExamplesOfComparing : kExamplesOfTiming);
   declare_commands(table, raw, options);

@@ -55,20 +55,20 @@ struct CacheOptions {
 };
 
 constexpr const char* kCacheExamples = R"(examples:
-  headroom cache --suite list                     the suites, and what this machine lacks for each
+  headroom cache --suite list                     the suites, and what each lacks on this machine
   headroom cache --suite ccache --repeat 10       ten pairs of each model, models in random order
   headroom cache --suite mine.toml -m resnet50 --warm2 --json result.json
   headroom cache --layer ccache -- ccache c++ -c x.cpp -o x.o
   headroom cache --layer inductor --layer triton --metric csv:compile_s --unit s -- python3 model.py --csv={output}
   headroom cache --layer pages:model.bin -- ./load model.bin
   headroom cache --benchmark torchbench --pytorch ~/pytorch --device cpu --output result.json
-                                                  what PyTorch's cachebench.py does, and its file
+                                                  as PyTorch's cachebench.py, with its output file
 
-layers: inductor, triton, cuda, pocl, ccache, jax, xla, openvino (a fresh folder in the variable of each);
-  env:VARIABLE (the same for yours); folder:PATH (set aside and put back); pages:PATH (out of the page cache);
-  pages (all of it, as root). Commands may use {work}, {output} and {layer.NAME}.
+--layer: inductor, triton, cuda, pocl, ccache, jax, xla, openvino (each variable set to a fresh folder);
+  env:VARIABLE (the same for any variable); folder:PATH (moved away and restored); pages:PATH (dropped from the page
+  cache); pages (the whole page cache, as root). Commands may use {work}, {output} and {layer.NAME}.
 HEADROOM_PYTHON is the Python of suites (default python3), HEADROOM_SUITE_DIR the folder of torchbench.py and
-huggingface.py. docs/cache.md tells more.
+huggingface.py. See docs/cache.md.
 )";
 
 struct RawCacheOptions {
@@ -78,26 +78,25 @@ struct RawCacheOptions {
 };
 
 void declare_subject(OptionTable& table, RawCacheOptions& raw, CacheOptions& options) {
-  table.add_option("--suite", raw.suite, "a suite by name, or its file; 'list' shows them")
+  table.add_option("--suite", raw.suite, "suite by name or file; 'list' shows all")
       .completed_by(Completes::kSuite);
   table
       .add_option("--benchmark", raw.benchmark,
-                  "torchbench or huggingface, with the command line of cachebench.py")
+                  "torchbench or huggingface, with the options of cachebench.py")
       .one_of({"torchbench", "huggingface"});
-  table.add_option("-m,--model", options.models, "only this model; repeat it for more").repeated();
-  table.add_option("--mode", raw.mode, "inference or training, where the suite has both");
-  table.add_option("--device", raw.device, "cuda or cpu, where the suite has both");
-  table.add_flag("--dynamic", raw.dynamic, "dynamic shapes, where the suite has them");
-  table.add_option("--set", raw.set, "option=value of the suite").repeated();
-  table.add_option("--pytorch", options.pytorch, "a PyTorch checkout: its benchmarks/dynamo has the programs")
+  table.add_option("-m,--model", options.models, "measure only this model; repeat for more").repeated();
+  table.add_option("--mode", raw.mode, "inference or training, if the suite has both");
+  table.add_option("--device", raw.device, "cuda or cpu, if the suite has both");
+  table.add_flag("--dynamic", raw.dynamic, "use dynamic shapes, if the suite has them");
+  table.add_option("--set", raw.set, "set an option of the suite: option=value").repeated();
+  table.add_option("--pytorch", options.pytorch, "PyTorch checkout with the programs in benchmarks/dynamo")
       .completed_by(Completes::kFile);
-  table.add_option("--layer", options.layers, "a cache that the command after -- uses; repeat it for more")
+  table.add_option("--layer", options.layers, "cache that the command after -- uses; repeat for more")
       .repeated();
-  table.add_option("--metric", options.metric,
-                   "what is measured of that command: wall (default), cpu, rss, csv:COLUMN, json:/POINTER, "
-                   "output:EXPRESSION");
-  table.add_option("--name", options.name,
-                   "what the command after -- is called in results (default: the command)");
+  table.add_option(
+      "--metric", options.metric,
+      "metric of that command: wall (default), cpu, rss, csv:COLUMN, json:/POINTER, output:EXPRESSION");
+  table.add_option("--name", options.name, "name of that command in results (default: the command)");
   table.add_option("--unit", options.unit, "unit of a metric that the command writes");
 }
 
@@ -106,24 +105,23 @@ void declare_measuring(OptionTable& table, RawCacheOptions& raw, CacheOptions& o
       .add_option("--repeat", options.repeat,
                   "pairs of a cold and a warm run for each model (default: the suite's, or 6)")
       .range(1, 100000);
-  table.add_flag("--warm2", options.warm_twice, "a second warm run in each pair: is warm stable?");
-  table.add_flag(
-      "--each-layer", options.each_layer,
-      "a run more in each pair for each cache, with that alone taken away, and --warm2 among them: "
-      "what each saves");
-  table.add_option("--order", options.order, "of the models: random (in each round) or listed")
+  table.add_flag("--warm2", options.warm_twice,
+                 "add a second warm run to each pair, to check that warm runs are stable");
+  table.add_flag("--each-layer", options.each_layer,
+                 "measure what each cache saves: add a run without it to each pair (implies --warm2)");
+  table.add_option("--order", options.order, "order of the models: random (in each round) or listed")
       .one_of({"random", "listed"});
-  table.add_option("--seed", options.seed, "of the random order (default 1)");
-  table.add_option("--max-time", options.max_time,
-                   std::string("most time of the pairs of each model, of which there is one at least "
-                               "(default: none)") +
-                       kRunTimeHelp);
-  table.add_option("--timeout", options.timeout, "most time for one run (default: the suite's, or 2000s)");
-  table.add_option("--output", options.output, "records as PyTorch's cachebench.py writes them (JSON)")
+  table.add_option("--seed", options.seed, "seed of the random order (default 1)");
+  table.add_option(
+      "--max-time", options.max_time,
+      std::string("maximum time for the pairs of each model, at least one pair (default: none)") +
+          kRunTimeHelp);
+  table.add_option("--timeout", options.timeout, "maximum time of one run (default: the suite's, or 2000s)");
+  table.add_option("--output", options.output, "write records as PyTorch's cachebench.py does (JSON)")
       .completed_by(Completes::kFile);
   declare_record_files(table, options.json, options.oss);
   declare_store(table, options.store, raw.no_store);
-  table.add_flag("--recover", options.recover, "only put back what a killed run had set aside");
+  table.add_flag("--recover", options.recover, "only restore files that a killed run had moved away");
 }
 
 void take_options_of_suite(const RawCacheOptions& raw, CacheOptions& options) {
@@ -142,17 +140,16 @@ void check_subject(const RawCacheOptions& raw, const CacheOptions& options) {
       (raw.suite.empty() ? 0 : 1) + (raw.benchmark.empty() ? 0 : 1) + (options.command.empty() ? 0 : 1);
   if (options.recover && subjects == 0) return;
   if (subjects != 1)
-    throw Error("give one of --suite NAME, --benchmark NAME, or a command after --; see --help");
+    throw Error("give exactly one of --suite NAME, --benchmark NAME, or a command after --; see --help");
   if (options.command.empty() &&
       !(options.layers.empty() && options.metric.empty() && options.unit.empty() && options.name.empty())) {
-    throw Error("--layer, --metric, --name and --unit are for a command after --; a suite has its own");
+    throw Error("--layer, --metric, --name and --unit need a command after --; a suite defines its own");
   }
   if (!options.command.empty() && !(options.models.empty() && options.set.empty())) {
-    throw Error("--model, --mode, --device, --dynamic and --set are for suites");
+    throw Error("--model, --mode, --device, --dynamic and --set need a suite");
   }
   if (!options.command.empty() && options.layers.empty()) {
-    throw Error(
-        "give the caches that the command uses with --layer: without any, cold and warm are the same");
+    throw Error("no cache given: name the caches that the command uses with --layer");
   }
 }
 
@@ -163,7 +160,7 @@ void take_ignored(const OptionTable& table, const RawCacheOptions& raw, CacheOpt
   std::vector<std::string> names;
   for (const Option& option : table.options()) names.push_back(option.all_names().front());
   throw Error("unknown argument " + in_quotes(options.ignored.front()) +
-              did_you_mean(options.ignored.front(), names) + "; a command to measure stands after --");
+              did_you_mean(options.ignored.front(), names) + "; put the command to measure after --");
 }
 
 namespace fs = std::filesystem;
@@ -224,8 +221,8 @@ Suite find_suite(const std::string& name) {
     if (shipped.name == name) return shipped_suite(shipped);
     names.emplace_back(shipped.name);
   }
-  throw Error("unknown suite " + in_quotes(name) + did_you_mean(name, names) + "; there are " +
-              join(names, ", ") + "; a file of yours ends in .toml");
+  throw Error("unknown suite " + in_quotes(name) + did_you_mean(name, names) + "; the suites are " +
+              join(names, ", ") + "; the name of a suite file ends in .toml");
 }
 
 /// Throws Error.
@@ -237,16 +234,15 @@ Suite suite_of_command(const CacheOptions& options) {
   for (auto layer = suite.layers.begin(); layer != suite.layers.end(); ++layer) {
     if (std::any_of(suite.layers.begin(), layer,
                     [&](const LayerSpec& other) { return other.name == layer->name; })) {
-      throw Error("--layer " + layer->name + " is there twice");
+      throw Error("--layer " + layer->name + " is given twice");
     }
   }
   suite.metric = options.metric.empty() ? parse_metric("wall") : parse_metric(options.metric);
   check_metric(suite.metric);
   if (suite.metric.needs_document()) suite.metric.unit = options.unit;
   if (suite.metric.needs_document() == options.unit.empty()) {
-    throw Error(options.unit.empty()
-                    ? "--metric " + options.metric + " needs its --unit, for example --unit s"
-                    : "--unit is for a metric that the command writes: csv, json, output");
+    throw Error(options.unit.empty() ? "--metric " + options.metric + " needs a unit, for example --unit s"
+                                     : "--unit needs a metric that the command writes: csv, json, output");
   }
   const std::vector<std::string> known = known_placeholders(suite.layers);
   for (const std::string& argument : options.command) {
@@ -275,7 +271,7 @@ CacheRequest request_of(const CacheOptions& options) {
   if (!options.order.empty()) suite.random_order = options.order == "random";
   if (!options.timeout.empty()) {
     suite.timeout_s = parse_time_ns(options.timeout) / 1e9;
-    if (suite.timeout_s <= 0) throw Error("--timeout " + options.timeout + " is not above 0");
+    if (suite.timeout_s <= 0) throw Error("--timeout " + options.timeout + " must be above 0");
   }
   request.models = chosen_models(suite, options.models);
   request.options = option_values(suite, options.set);
@@ -372,8 +368,7 @@ ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
 CacheOptions parse_cache_options(const Arguments& arguments) {
   CacheOptions options;
   RawCacheOptions raw;
-  OptionTable table("Measures commands with cold caches against the same with warm ones, in pairs.",
-                    "headroom cache");
+  OptionTable table("Measure cold- against warm-cache time of commands, in pairs of runs.", "headroom cache");
   table.footer(kCacheExamples);
   table.allow_extras();
   declare_subject(table, raw, options);
@@ -393,7 +388,7 @@ CacheOptions parse_cache_options(const Arguments& arguments) {
 
 /// Lists the suites and their missing requirements.
 ExitCode list_suites(const CacheOptions& options) {
-  Table table({{"suite"}, {"models", Align::kRight}, {"cache layers"}, {"what it is"}});
+  Table table({{"suite"}, {"models", Align::kRight}, {"cache layers"}, {"description"}});
   Json list = Json::array();
   for (const ShippedSuite& shipped : shipped_suites()) {
     const Suite suite = shipped_suite(shipped);
@@ -422,7 +417,7 @@ ExitCode cache(const Arguments& arguments) {
   const CacheOptions options = parse_cache_options(arguments);
   if (options.done) return *options.done;
   if (!options.ignored.empty()) {
-    say("not known here and ignored: {}", join(options.ignored, " "));
+    say("unknown arguments ignored: {}", join(options.ignored, " "));
   }
   recover();
   if (options.recover && options.suite.empty() && options.command.empty()) return ExitCode::kFine;

@@ -25,28 +25,26 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"run", "measure experiments against each other and against this machine's limits", run},
-    {"time", "measure a command: time with its interval, memory, page faults, switches", time},
-    {"ab", "compare commands, or builds of a runner, run in turn until the ratio is known", ab},
-    {"show", "results of any tool, of a folder, of a run of the history, as a table or as records", show},
-    {"diff", "compare measurements: what got slower, what got faster, what is inconclusive", diff},
-    {"trace", "what a device was doing: utilisation, kernels, idle time, collectives of profiler traces",
-     nullptr, nullptr, "headroom-trace"},
-    {"cache", "commands with cold caches against the same with warm ones, whole suites or one of yours",
-     cache},
+    {"time", "measure a command: time with its interval, memory, page faults, context switches", time},
+    {"ab", "compare commands, or builds of a runner, interleaved until the ratio is precise", ab},
+    {"show", "show results of any tool, a folder or a run of the history, as a table or as records", show},
+    {"diff", "compare measurements: slower, faster, the same, or inconclusive", diff},
+    {"trace", "analyse profiler traces: utilisation, kernels, GPU idle time, collectives", nullptr, nullptr,
+     "headroom-trace"},
+    {"cache", "measure cold- against warm-cache time, of whole suites or of one command", cache},
     {"dispatch",
-     "what a distributed tensor adds to operators: cached sharding, propagated sharding, per rank", dispatch},
-    {"ddp", "data-parallel training over ranks: how it scales, and what its communication costs", ddp,
-     ddp_words},
-    {"history", "what was measured before: runs, series over time, and where they changed", history,
-     history_words},
-    {"report", "results as a page for a browser: one file, with charts and tables to search and sort",
+     "measure the overhead of a distributed tensor on operators: cached and propagated sharding, per rank",
+     dispatch},
+    {"ddp", "measure data-parallel training over ranks: scaling, and cost of communication", ddp, ddp_words},
+    {"history", "show stored runs, series over time, and where they changed", history, history_words},
+    {"report", "write results as a page for a browser: one file, with charts and tables to search and sort",
      nullptr, nullptr, "headroom-pages"},
-    {"serve", "the history in a browser of this machine, as it is now, and what is being measured", nullptr,
-     nullptr, "headroom-pages"},
+    {"serve", "serve the history and running measurements to a browser on this machine", nullptr, nullptr,
+     "headroom-pages"},
     {"roofline", "plot the cases of a run under this machine's roofs, for a terminal or as SVG", roofline},
     {"machine", "show this machine: topology, caches, bandwidth by working set, peaks", machine},
-    {"completion", "the script that completes commands, options and values in bash, zsh and fish", completion,
-     completion_words},
+    {"completion", "print the script that completes commands, options and values in bash, zsh and fish",
+     completion, completion_words},
 };
 
 void print_help(std::FILE* out) {
@@ -57,8 +55,10 @@ void print_help(std::FILE* out) {
       out);
   for (const Command& command : commands()) std::fprintf(out, "  %-10s %s\n", command.name, command.summary);
   std::fputs(
-      "\nheadroom COMMAND --help shows the options of one, with examples; headroom --version the version.\n"
-      "exit codes: 0 fine, 1 the answer is no, 2 cannot do it, 3 inconclusive, 130 interrupted\n",
+      "\n"
+      "headroom COMMAND --help shows the options of a command, with examples; headroom --version prints the "
+      "version.\n"
+      "exit codes: 0 success, 1 the answer is no, 2 error, 3 inconclusive, 130 interrupted\n",
       out);
 }
 
@@ -124,7 +124,7 @@ ExitCode run_headroom(const Arguments& arguments) {
     names.emplace_back(command.name);
   }
   throw Error("unknown command " + in_quotes(wanted) + did_you_mean(wanted, names) +
-              "; headroom help shows all");
+              "; headroom help lists all");
 }
 
 }  // namespace headroom::cli

@@ -78,9 +78,9 @@ constexpr const char* kExamples = R"(examples:
   source <(headroom completion bash)             in ~/.bashrc; zsh: the same in ~/.zshrc, after compinit
   headroom completion zsh > ~/.zfunc/_headroom   or a file in a folder of $fpath
   headroom completion fish > ~/.config/fish/completions/headroom.fish
-  headroom completion candidates -- run --ba     what the scripts ask: a word, a tab and its help on each line
+  headroom completion candidates -- run --ba     the query of the scripts: a word, a tab and its help per line
 
-Debian's package and the wheel bring them along.
+The Debian package and the wheel install the scripts.
 )";
 
 std::string completion_script(const std::string& shell) {
@@ -89,7 +89,7 @@ std::string completion_script(const std::string& shell) {
   if (shell == "fish") return kFish;
   throw Error("no completions for " + in_quotes(shell) +
               did_you_mean(shell, std::vector<std::string>{"bash", "zsh", "fish"}) +
-              "; there are those for bash, zsh and fish");
+              "; supported are bash, zsh and fish");
 }
 
 std::vector<RunnerOffer> offers_of(const Arguments& words) {
@@ -145,7 +145,8 @@ void add_values(Completes what, const Arguments& words, Candidates& found) {
 Candidates command_names(const std::string& typed) {
   Candidates found;
   for (const Command& command : commands()) found.words.push_back({command.name, command.summary});
-  found.words.insert(found.words.end(), {{"help", "of a command"}, {"--version", ""}, {"--help", ""}});
+  found.words.insert(found.words.end(),
+                     {{"help", "show the help of a command"}, {"--version", ""}, {"--help", ""}});
   keep_matching(found, typed);
   return found;
 }
@@ -171,7 +172,9 @@ ExitCode print_candidates_of(const Arguments& all) {
 }  // namespace
 
 std::vector<CommandWord> completion_words() {
-  return {{"bash", "the script for bash"}, {"zsh", "the script for zsh"}, {"fish", "the script for fish"}};
+  return {{"bash", "print the script for bash"},
+          {"zsh", "print the script for zsh"},
+          {"fish", "print the script for fish"}};
 }
 
 ExitCode completion(const Arguments& arguments) {
@@ -180,7 +183,7 @@ ExitCode completion(const Arguments& arguments) {
     return print_candidates_of(end == arguments.end() ? Arguments{} : Arguments(end + 1, arguments.end()));
   }
   std::string shell;
-  OptionTable table("Prints the script that completes commands, options and their values in a shell.",
+  OptionTable table("Print the script that completes commands, options and their values in a shell.",
                     "headroom completion");
   table.footer(kExamples);
   table.add_option("SHELL", shell, "bash, zsh or fish").required();

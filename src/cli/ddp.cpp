@@ -40,13 +40,13 @@ struct CollectivesOptions : RankOptions {
 };
 
 constexpr const char* kCollectivesExamples = R"(examples:
-  headroom ddp --collectives                     five collectives, 1 KiB to 16 MiB, on a rank for each CPU
+  headroom ddp --collectives                     five collectives, 1 KiB to 16 MiB, one rank per CPU
   headroom ddp --collectives=all_reduce --ranks 2,4 --min-bytes 4 --max-bytes 64M --factor 4
   headroom ddp --collectives --quick --per-rank  a first look, with the median of each rank
-  mpirun -n 4 headroom ddp --collectives         ranks that another launcher started; also torchrun and srun
+  mpirun -n 4 headroom ddp --collectives         ranks started by another launcher; also torchrun and srun
 
-Every call starts at a barrier and has new data, which are checked at every size. Sizes are those of nccl-tests: what
-every rank ends with for all_gather, begins with for the others. docs/collectives.md tells more.
+Every call starts at a barrier, with new data; results are checked at every size. Sizes are as in nccl-tests: the output
+of a rank for all_gather, the input of a rank for the others. See docs/collectives.md.
 )";
 
 constexpr int kMostByDefault = 8;
@@ -63,13 +63,14 @@ struct RawCollectivesOptions : RawRankOptions {
 
 void declare_subject(OptionTable& table, RawCollectivesOptions& raw, CollectivesOptions& options) {
   table
-      .add_option("--collectives", raw.ops,
-                  "which (default: all_reduce, all_gather, reduce_scatter, broadcast, all_to_all)")
+      .add_option(
+          "--collectives", raw.ops,
+          "collectives to measure (default: all_reduce, all_gather, reduce_scatter, broadcast, all_to_all)")
       .expected(0, 1);
-  table.add_option("--min-bytes", raw.min_bytes, "the least size (default 1K)");
-  table.add_option("--max-bytes", raw.max_bytes, "the largest size (default 16M)");
-  table.add_option("--factor", raw.factor, "from a size to the next (default 4)");
-  table.add_option("--ranks", raw.ranks, "rank counts to sweep (default: one for each CPU, at least 2)")
+  table.add_option("--min-bytes", raw.min_bytes, "smallest size (default 1K)");
+  table.add_option("--max-bytes", raw.max_bytes, "largest size (default 16M)");
+  table.add_option("--factor", raw.factor, "factor from a size to the next (default 4)");
+  table.add_option("--ranks", raw.ranks, "rank counts to sweep (default: one rank per CPU, at least 2)")
       .repeated()
       .delimiter(',')
       .range(1, 4096);
@@ -78,14 +79,17 @@ void declare_subject(OptionTable& table, RawCollectivesOptions& raw, Collectives
 }
 
 void declare_measuring(OptionTable& table, RawCollectivesOptions& raw, CollectivesOptions& options) {
-  table.add_option("--iters", raw.calls, "least number of calls before the precision may end it (default 30)")
+  table
+      .add_option("--iters", raw.calls,
+                  "minimum calls before the precision goal can end sampling (default 30)")
       .range(1, 1'000'000);
   table.add_option("--precision", raw.stop.precision,
                    "goal for the half-width of the 95 % interval of the median (default 2%)");
-  table.add_option("--min-time", raw.stop.min_time, "least time of a collective of a size (default 0.1s)");
+  table.add_option("--min-time", raw.stop.min_time, "minimum time per collective and size (default 0.1s)");
   table.add_option("--max-time", raw.stop.max_time,
-                   std::string("most time of a collective of a size (default 2s)") + kRunTimeHelp);
-  table.add_flag("--quick", raw.quick, "a first look: precision 10%, at most 0.3 s each");
+                   std::string("maximum time per collective and size (default 2s)") + kRunTimeHelp);
+  table.add_flag("--quick", raw.quick,
+                 "take a first look: precision 10%, at most 0.3 s per collective and size");
   declare_limits(table, raw, options);
   declare_ranks(table, raw, options);
 }
@@ -93,18 +97,18 @@ void declare_measuring(OptionTable& table, RawCollectivesOptions& raw, Collectiv
 std::vector<std::int64_t> sizes_of(const RawCollectivesOptions& raw) {
   const std::int64_t least = parse_bytes(raw.min_bytes), most = parse_bytes(raw.max_bytes);
   if (least < 1 || most < least) {
-    throw Error(fmt::format("--min-bytes {} --max-bytes {}: give sizes above 0, the least first",
+    throw Error(fmt::format("--min-bytes {} --max-bytes {}: sizes must be above 0, the smaller first",
                             raw.min_bytes, raw.max_bytes));
   }
   if (!(raw.factor > 1)) {
-    throw Error(fmt::format("--factor {:g}: give a number above 1, for example 2", raw.factor));
+    throw Error(fmt::format("--factor {:g} must be above 1, for example 2", raw.factor));
   }
   std::vector<std::int64_t> sizes;
   for (auto size = static_cast<double>(least); size <= static_cast<double>(most); size *= raw.factor) {
     const auto bytes = static_cast<std::int64_t>(size);
     if (sizes.empty() || bytes != sizes.back()) sizes.push_back(bytes);
     if (sizes.size() > kMostSizes) {
-      throw Error(fmt::format("--factor {:g} from {} to {}: more than {} sizes; give a larger factor",
+      throw Error(fmt::format("--factor {:g} from {} to {} gives more than {} sizes; give a larger factor",
                               raw.factor, raw.min_bytes, raw.max_bytes, kMostSizes));
     }
   }
@@ -119,7 +123,7 @@ std::vector<std::string> ops_of(const RawCollectivesOptions& raw) {
     if (op.empty()) continue;
     std::ranges::replace(op, '-', '_');
     if (std::ranges::find(all, op) == all.end()) {
-      throw Error("no collective " + in_quotes(op) + did_you_mean(op, all) + "; there are " +
+      throw Error("unknown collective " + in_quotes(op) + did_you_mean(op, all) + "; the collectives are " +
                   join(all, ", "));
     }
     ops.push_back(op);
@@ -137,10 +141,10 @@ std::vector<int> rank_counts(const RawCollectivesOptions& raw, CollectivesOption
   start.ranks = start.place ? start.place->size : std::ranges::max(counts);
   for (const int count : counts) {
     if (count < 2) {
-      throw Error(fmt::format("collectives of {} rank: nobody to talk to; give --ranks 2 or more", count));
+      throw Error(fmt::format("collectives of {} rank need a second one: give --ranks 2 or more", count));
     }
     if (count > start.ranks) {
-      throw Error(fmt::format("--ranks {}, but {} started {}: leave --ranks out, or start more", count,
+      throw Error(fmt::format("--ranks {}, but {} started only {}: leave out --ranks, or start more", count,
                               start.place->launcher, start.ranks));
     }
   }
@@ -203,7 +207,7 @@ bool asks_for_collectives(const Arguments& arguments) {
 CollectivesOptions parse_collectives_options(const Arguments& arguments) {
   CollectivesOptions options;
   RawCollectivesOptions raw;
-  OptionTable table("Measures collectives over a sweep of sizes, on the ranks of a data-parallel job.",
+  OptionTable table("Measure collectives over a sweep of sizes, on the ranks of a data-parallel job.",
                     "headroom ddp --collectives");
   table.footer(kCollectivesExamples);
   declare_subject(table, raw, options);
@@ -230,16 +234,16 @@ struct DdpOptions : RankOptions {
 };
 
 constexpr const char* kDdpExamples = R"(examples:
-  headroom ddp                                   resnet18 on as many ranks as there are CPUs, by PyTorch's sweep
+  headroom ddp                                   resnet18 over PyTorch's rank counts, up to one rank per CPU
   headroom ddp --ranks 1,2,4 --json report.json  these rank counts, and the report that PyTorch's diff.py reads
   headroom ddp --model resnet50,resnet101,resnext50_32x4d,resnext101_32x8d --image-size 224
-                                                 what PyTorch's benchmark trains; slow on a small machine
-  headroom ddp --model mlp --bucket-size 1,5,25  what the size of buckets does where there is much to reduce
+                                                 the models of PyTorch's benchmark; slow on a small machine
+  headroom ddp --model mlp --bucket-size 1,5,25  the effect of the bucket size with large gradients
   headroom diff --format ddp before.json after.json
-  mpirun -n 4 headroom ddp                       ranks that another launcher started; also torchrun and srun
+  mpirun -n 4 headroom ddp                       ranks started by another launcher; also torchrun and srun
 
-Each round has an iteration with the reduction of gradients and one without, in turn: what the one takes longer is the
-communication that the backward pass could not hide. docs/ddp.md tells more.
+Each round has an iteration with gradient reduction and one without; their difference is the exposed communication, which
+the backward pass could not hide. See docs/ddp.md.
 )";
 
 constexpr int kMostRanksByDefault = 8;
@@ -253,19 +257,17 @@ struct RawDdpOptions : RawRankOptions {
 void declare_subject(OptionTable& table, RawDdpOptions& raw, DdpOptions& options) {
   table
       .add_option("--model", options.sweep.models,
-                  "a model; repeat it for more (default resnet18, see --list)")
+                  "model to train; repeat for more (default resnet18, see --list)")
       .repeated()
       .delimiter(',');
-  table.add_flag("--list", options.list, "show the models, and train nothing");
-  table.add_option("--batch-size", options.batch_size, "examples of each rank (default 32)")
+  table.add_flag("--list", options.list, "list the models, and train nothing");
+  table.add_option("--batch-size", options.batch_size, "examples per rank (default 32)")
       .range(1, 1'000'000'000);
   table
       .add_option("--image-size", options.image_size,
-                  "pixels a side of an image (default 64; PyTorch's has 224)")
+                  "side of an image in pixels (default 64; PyTorch's benchmark has 224)")
       .range(1, 1'000'000);
-  table
-      .add_option("--bucket-size", raw.bucket_mb,
-                  "MB of gradients in a bucket, or several sizes (default 25)")
+  table.add_option("--bucket-size", raw.bucket_mb, "bucket size in MB of gradients, or several (default 25)")
       .repeated()
       .delimiter(',');
   table
@@ -276,41 +278,43 @@ void declare_subject(OptionTable& table, RawDdpOptions& raw, DdpOptions& options
       .range(1, 4096);
   table
       .add_option("--world", raw.world,
-                  "ranks to start (default: the most of --ranks, or one for each CPU, at most 8)")
+                  "ranks to start (default: the largest of --ranks, or one per CPU, at most 8)")
       .range(1, 4096);
   table.add_option("--backend", options.backend, "gloo (default) or nccl").one_of({"gloo", "nccl"});
   table
       .add_option("--reducer", options.sweep.reducer,
-                  "of gradients: headroom (default), or c10d, libtorch's own")
+                  "reducer of gradients: headroom (default), or c10d, libtorch's own")
       .one_of({"headroom", "c10d"});
 }
 
 void declare_measuring(OptionTable& table, RawDdpOptions& raw, DdpOptions& options) {
   table
-      .add_option("--iters", raw.iterations,
-                  "iterations of each rank that count (default 10); with --precision or --max-time the least "
-                  "number of them")
+      .add_option(
+          "--iters", raw.iterations,
+          "measured iterations of each rank (default 10); their minimum with --precision or --max-time")
       .range(1, 1'000'000);
-  table.add_option("--warmup", options.warmup, "iterations before them (default 5)").range(0, 1'000'000);
+  table.add_option("--warmup", options.warmup, "warm-up iterations (default 5)").range(0, 1'000'000);
   table.add_option("--precision", raw.stop.precision,
-                   "goal for the half-width of the 95 % interval of an iteration: goes on until it is met");
+                   "goal for the half-width of the 95 % interval of an iteration (default: none)");
   table.add_option("--max-time", raw.stop.max_time,
-                   std::string("most time of a model's iterations (default 30s)") + kRunTimeHelp);
+                   std::string("maximum time for the iterations of a model (default 30s)") + kRunTimeHelp);
   declare_limits(table, raw, options);
   declare_ranks(table, raw, options);
 }
 
 void declare_output(OptionTable& table, RawDdpOptions& raw, DdpOptions& options) {
   table.add_no_follow();
-  table.add_option("--json", options.report, "the report of PyTorch's DDP benchmark ('-': standard output)")
+  table
+      .add_option("--json", options.report,
+                  "write the report of PyTorch's DDP benchmark ('-': standard output)")
       .completed_by(Completes::kFile);
-  table.add_option("--records", options.json, "all records with all samples ('-': standard output)")
+  table.add_option("--records", options.json, "write all records with all samples ('-': standard output)")
       .completed_by(Completes::kFile);
-  table.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3")
+  table.add_option("--oss", options.oss, "write PyTorch OSS benchmark database records, schema v3")
       .completed_by(Completes::kFile);
   table
       .add_option("--trace", options.sweep.trace,
-                  "folder for a trace of each rank of the largest steps: headroom trace reads it as one job")
+                  "folder for a trace of each rank of the largest steps; headroom trace reads it as one job")
       .completed_by(Completes::kFile);
   declare_rank_output(table, raw, options);
 }
@@ -337,7 +341,8 @@ void read_bucket_sizes(const RawDdpOptions& raw, DdpSweep& sweep) {
   sweep.bucket_bytes.clear();
   for (const double mb : raw.bucket_mb) {
     if (!(mb > 0) || mb > 1e6) {
-      throw Error(fmt::format("--bucket-size {:g}: MB of gradients above 0, for example 25 or 0.5", mb));
+      throw Error(
+          fmt::format("--bucket-size {:g} must be above 0, in MB of gradients, for example 25 or 0.5", mb));
     }
     sweep.bucket_bytes.push_back(std::max<std::int64_t>(4, static_cast<std::int64_t>(mb * kMebibyte)));
   }
@@ -473,7 +478,7 @@ class DdpMeasurement final : public RankMeasurement {
   void report_more() override {
     if (options_.report == "-") std::fputs(seed_report().c_str(), stdout);
     if (options_.sweep.trace.empty()) return;
-    say("traces are in {}; headroom trace FOLDER reads those of a folder as one job", options_.sweep.trace);
+    say("traces are in {}; headroom trace FOLDER reads a folder as one job", options_.sweep.trace);
   }
 
   ExitCode verdict() const override {
@@ -489,7 +494,7 @@ class DdpMeasurement final : public RankMeasurement {
 DdpOptions parse_ddp_options(const Arguments& arguments) {
   DdpOptions options;
   RawDdpOptions raw;
-  OptionTable table("Trains models data-parallel over ranks, and tells what that costs and how it scales.",
+  OptionTable table("Measure data-parallel training over ranks: scaling, and the cost of communication.",
                     "headroom ddp");
   table.footer(kDdpExamples);
   declare_subject(table, raw, options);
@@ -525,7 +530,7 @@ ExitCode ddp(const Arguments& arguments) {
 }
 
 std::vector<CommandWord> ddp_words() {
-  return {{"--collectives", "collectives alone, by size and rank count"}};
+  return {{"--collectives", "measure collectives alone, by size and rank count"}};
 }
 
 }  // namespace headroom::cli

@@ -24,18 +24,18 @@ namespace headroom::cli {
 namespace {
 
 constexpr const char* kDiffFooter =
-    "BASELINE and TEST are each a file of results of any format that headroom reads, a folder of them, or\n"
-    "a run of the history: @last, @ID (headroom history lists them), @git:REV.\n"
+    "BASELINE and CANDIDATE are each a file of results in any format that headroom reads, a folder of them,\n"
+    "or a run of the history: @last, @ID (headroom history lists them), @git:REV.\n"
     "examples:\n"
     "  headroom diff before.json after.json                 a table: ratio, interval, verdict\n"
     "  headroom diff --gate 3% before.json after.json       exit 1 on a regression beyond 3 %\n"
-    "  headroom diff --gate '3%,p95 10%' old/ new/          a tail that grew is a regression, too\n"
+    "  headroom diff --gate '3%,p95 10%' old/ new/          gate the 95th percentile, too\n"
     "  headroom diff --gate-file gate.toml before/ after/   margins by case\n"
     "  headroom diff --metric latency --filter 'gemv.*int8' --sort ratio a.json b.json\n"
-    "  headroom diff --shift --filter 'gemv D=64' a.json b.json   did the slowest tenth move, or all of it?\n"
+    "  headroom diff --shift --filter 'gemv D=64' a.json b.json   did all samples move, or the slowest?\n"
     "  headroom diff @git:1a2b3c @last                      two runs of the history\n"
-    "  headroom diff --format ddp a.json b.json             as PyTorch's DDP diff.py prints it\n"
-    "exit codes with a gate: 0 the same or better, 1 a regression, 3 inconclusive, 2 cannot compare";
+    "  headroom diff --format ddp a.json b.json             in the form of PyTorch's DDP diff.py\n"
+    "exit codes with a gate: 0 the same or better, 1 a regression, 2 error, 3 inconclusive";
 
 /// The command line before it is parsed.
 struct Texts {
@@ -48,7 +48,8 @@ std::vector<double> parse_percentiles(const std::string& text) {
   for (const std::string& part : split(text, ',')) {
     const auto number = to_number(trimmed(part));
     if (!number || !(*number >= 0 && *number <= 100)) {
-      throw Error("--percentile " + in_quotes(text) + ": " + in_quotes(part) + " is no number from 0 to 100");
+      throw Error("--percentile " + in_quotes(text) + ": " + in_quotes(part) +
+                  " is not a number from 0 to 100");
     }
     all.push_back(*number);
   }
@@ -68,7 +69,7 @@ TailMargin parse_tail(const std::string& text) {
   const std::size_t blank = text.find(' ');
   const auto percentile = to_number(text.substr(1, blank == std::string::npos ? blank : blank - 1));
   if (!percentile || !(*percentile > 0 && *percentile < 100) || blank == std::string::npos)
-    throw Error("--gate " + in_quotes(text) + ": a percentile and its margin, as 'p95 5%'");
+    throw Error("--gate " + in_quotes(text) + ": expected a percentile and its margin, such as 'p95 5%'");
   return {*percentile, parse_margin(trimmed(text.substr(blank + 1)))};
 }
 
@@ -81,7 +82,7 @@ void understand_gate(DiffOptions& options, const Texts& texts) {
     if (file.margin) options.judge.margins.overall = *file.margin;
     if (!file.margin && texts.gate.empty()) {
       throw Error(texts.gate_file +
-                  ": says no margin for all cases: write margin = \"3%\" above, or give --gate 3%");
+                  ": no margin for all cases; write margin = \"3%\" at the top, or give --gate 3%");
     }
   }
   for (const std::string& part : split(texts.gate, ',')) {
@@ -118,16 +119,14 @@ void understand(DiffOptions& options, const Texts& texts) {
     if (std::ranges::find(options.lower_is_better, metric) == options.lower_is_better.end()) continue;
     throw Error(in_quotes(metric) + " is in --higher-is-better and in --lower-is-better: keep one");
   }
-  if (!options.confirm.empty() && !options.gate)
-    throw Error("--confirm reruns what a gate flags: give --gate too");
+  if (!options.confirm.empty() && !options.gate) throw Error("--confirm needs a gate: give --gate, too");
   if (!options.ddp_form) return;
-  if (options.tests.size() != 1) throw Error("--format ddp compares two files, not more");
+  if (options.tests.size() != 1) throw Error("--format ddp compares exactly two files");
   if (options.gate || !options.json.empty() || options.markdown || !options.percentiles.empty() ||
       options.shift) {
     throw Error(
-        "--format ddp prints what PyTorch's diff.py prints and nothing else: leave --gate, --json, "
-        "--markdown, "
-        "--percentile and --shift away, or leave the format away");
+        "--format ddp conflicts with --gate, --json, --markdown, --percentile and --shift: it prints only "
+        "the output of PyTorch's diff.py");
   }
 }
 
@@ -159,53 +158,51 @@ Sheet diff_sheet(const DiffReport& report) {
 std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCode& done) {
   DiffOptions options;
   Texts texts;
-  OptionTable table(
-      "Compares measurements, case by case: what got slower, what got faster, and what is inconclusive.",
-      "headroom diff");
+  OptionTable table("Compare measurements, case by case: slower, faster, the same, or inconclusive.",
+                    "headroom diff");
   table.footer(kDiffFooter);
-  table.add_option("BASELINE TEST", texts.operands, "what to compare: the baseline, then one test or more")
+  table.add_option("BASELINE CANDIDATE", texts.operands, "the baseline, then one or more candidates")
       .completed_by(Completes::kFileOrRun)
       .required()
       .expected(2, 64);
-  table.add_option("--metric", options.metrics, "only this metric (may be repeated)")
+  table.add_option("--metric", options.metrics, "compare only this metric (may be repeated)")
       .type_name("NAME")
       .repeated();
-  table.add_flag("--all-metrics", options.all_metrics, "every metric of a case, not one row");
+  table.add_flag("--all-metrics", options.all_metrics, "compare every metric of a case, not one");
   table
       .add_option("--higher-is-better", options.higher_is_better,
-                  "a metric that rises for the better (may be repeated)")
+                  "metric for which higher is better (may be repeated)")
       .type_name("NAME")
       .repeated();
   table
       .add_option("--lower-is-better", options.lower_is_better,
-                  "a metric that falls for the better (may be repeated)")
+                  "metric for which lower is better (may be repeated)")
       .type_name("NAME")
       .repeated();
-  table.add_option("--filter", options.filter, "only cases whose name holds this text or regular expression");
+  table.add_option("--filter", options.filter,
+                   "compare only cases whose name matches this regular expression");
   table
       .add_option("--sort", texts.sort,
-                  "name, ratio (worst first) or time (longest first); default: as in BASELINE")
+                  "sort by name, ratio (worst first) or time (longest first); default: as in BASELINE")
       .one_of({"name", "ratio", "time"});
   table.add_option("--percentile", texts.percentiles, "also compare these percentiles: 50,75,95");
   table.add_flag("--shift", options.shift,
-                 "also compare all deciles of each case: whether all of it moved, or only the slowest part");
+                 "also compare all deciles of each case: did all samples move, or only the slowest?");
   table.add_option(
       "--gate", texts.gate,
-      "exit 1 where a case got slower by more than this: 3%; 'p95 5%' gates a tail, '3%,p95 5%' both");
-  table.add_option("--gate-file", texts.gate_file, "margins by case, in TOML")
+      "exit 1 if a case got slower by more than this: 3%; 'p95 5%' gates a tail, '3%,p95 5%' both");
+  table.add_option("--gate-file", texts.gate_file, "TOML file of margins by case")
       .completed_by(Completes::kFile)
       .type_name("FILE");
-  table.add_option(
-      "--run-spread", texts.run_spread,
-      "how far runs of one case lie apart on this machine, as a standard deviation: 1% (default: "
-      "learned from several runs of a side, the history and --calibrate-noise; else up to 16 % are assumed)");
+  table.add_option("--run-spread", texts.run_spread,
+                   "run-to-run spread on this machine, a standard deviation: 1% (default: from several runs "
+                   "of a side, the history and --calibrate-noise; else up to 16 % is assumed)");
   table.add_flag("--across-machines", options.across_machines,
-                 "compare what two machines measured all the same");
+                 "allow comparing results of different machines");
   table
-      .add_option(
-          "--confirm", options.confirm,
-          "before a regression is said, measure its case again with this command, which compares the old and "
-          "the new build: 'headroom run --runner OLD --runner NEW'")
+      .add_option("--confirm", options.confirm,
+                  "rerun each suspected regression with this command, which measures both builds: 'headroom "
+                  "run --runner OLD --runner NEW'")
       .type_name("COMMAND");
   table
       .add_option("--store", options.store,
@@ -214,12 +211,14 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
   table.add_no_follow();
   declare_from(table, options.from);
   declare_max_memory(table, options.max_memory);
-  table.add_flag("--markdown", options.markdown, "the table in Markdown");
+  table.add_flag("--markdown", options.markdown, "print the table in Markdown");
   table
       .add_option("--json", options.json,
                   "also write the comparison to FILE; - is standard output, instead of the table")
       .type_name("FILE");
-  table.add_option("--format", texts.format, "table, or ddp: the form of PyTorch's DDP benchmark")
+  table
+      .add_option("--format", texts.format,
+                  "output as a table, or as ddp: the form of PyTorch's DDP benchmark")
       .one_of({"table", "ddp"});
   if (const auto told = parse_arguments(table, arguments)) {
     done = *told;
@@ -255,7 +254,7 @@ ExitCode diff(const Arguments& arguments) {
     }
   }
   if (report.comparisons.empty()) {
-    throw Error("no case of " + report.baseline + " is in what it is compared with: nothing was compared");
+    throw Error("nothing was compared: no case of " + report.baseline + " is in a candidate");
   }
   if (!report.gate) return ExitCode::kFine;
   if (report.gate->exit == ExitCode::kCannot) say_why_nothing_was_compared(report);

@@ -36,14 +36,14 @@ constexpr const char* kDispatchExamples = R"(examples:
   headroom dispatch                              twelve operators, 512x512 in S(0) over four ranks started here
   headroom dispatch --op add --op mm --ranks 2   two operators, two ranks
   headroom dispatch --mesh 2x2 --placements S(0),R --shape 1024x256
-  headroom dispatch --ranks 1 --op add           what distribution costs without anybody to share with
-  headroom dispatch --op add --expect pytorch    against what PyTorch's own test expects of its tensors
+  headroom dispatch --ranks 1 --op add           the cost of distribution on a single rank
+  headroom dispatch --op add --expect pytorch    against the expectations of PyTorch's own test
   headroom dispatch --expect mine.toml --update-expect
-                                                 write what was measured as what is expected from now on
-  mpirun -n 4 headroom dispatch --op add         ranks that another launcher started; also torchrun and srun
+                                                 store the measured values as the new expectations
+  mpirun -n 4 headroom dispatch --op add         ranks started by another launcher; also torchrun and srun
 
 Each cycle calls the operator on a plain tensor (the whole, and a rank's part), and on the distributed tensor with the
-cache of sharding propagation cleared (miss) and filled (hit). docs/dispatch.md tells more.
+cache of sharding propagation cleared (miss) and filled (hit). See docs/dispatch.md.
 )";
 
 struct RawDispatchOptions : RawRankOptions {
@@ -52,47 +52,48 @@ struct RawDispatchOptions : RawRankOptions {
 };
 
 void declare_subject(OptionTable& table, RawDispatchOptions& raw, DispatchOptions& options) {
-  table.add_option("--op", options.ops, "an operator; repeat it for more (default: twelve, see --list)")
+  table.add_option("--op", options.ops, "operator to measure; repeat for more (default: twelve, see --list)")
       .repeated()
       .delimiter(',');
-  table.add_flag("--list", options.list, "show the operators, and measure nothing");
-  table.add_option("--ranks", raw.ranks, "rank processes to start (default: as many as the mesh has, or 4)")
+  table.add_flag("--list", options.list, "list the operators, and measure nothing");
+  table.add_option("--ranks", raw.ranks, "rank processes to start (default: the size of the mesh, or 4)")
       .range(1, 4096);
-  table.add_option("--mesh", raw.mesh, "the ranks as a grid: 4, 2x2 (default: all in one dimension)");
-  table.add_option("--placements", raw.placements,
-                   "of the tensor, one for each dimension of the mesh: S(dim), R, P (default: S(0), then R)");
-  table.add_option("--shape", raw.shape, "of the whole tensor (default 512x512)");
+  table.add_option("--mesh", raw.mesh, "grid of ranks: 4, 2x2 (default: all in one dimension)");
+  table.add_option(
+      "--placements", raw.placements,
+      "placements of the tensor, one per dimension of the mesh: S(dim), R, P (default: S(0), then R)");
+  table.add_option("--shape", raw.shape, "shape of the whole tensor (default 512x512)");
   table.add_option("--dtype", options.setup.dtype, "f32 (default), f64 or bf16")
       .one_of({"f32", "f64", "bf16"});
-  table.add_option("--backend", options.backend, "gloo (default), or nccl: ranks on a GPU each")
+  table.add_option("--backend", options.backend, "gloo (default), or nccl (one GPU per rank)")
       .one_of({"gloo", "nccl"});
 }
 
 void declare_measuring(OptionTable& table, RawDispatchOptions& raw, DispatchOptions& options) {
   table
       .add_option("--cycles", raw.cycles,
-                  "least number of cycles before the precision may end it (default 100)")
+                  "minimum cycles before the precision goal can end sampling (default 100)")
       .range(1, 1'000'000);
   table
       .add_option("--repeats", options.setup.repeats,
-                  "calls of each kind in a cycle, of which the median counts (default 9)")
+                  "calls of each kind per cycle; their median is the sample (default 9)")
       .range(1, 100'000);
   table.add_option("--precision", raw.stop.precision,
                    "goal for the half-width of the 95 % interval of the hit (default 1%)");
-  table.add_option("--min-time", raw.stop.min_time, "least time of an operator (default 0.2s)");
+  table.add_option("--min-time", raw.stop.min_time, "minimum time per operator (default 0.2s)");
   table.add_option("--max-time", raw.stop.max_time,
-                   std::string("most time of an operator (default 3s)") + kRunTimeHelp);
-  table.add_flag("--quick", raw.quick, "a first look: precision 5%, at most 0.5 s of each operator");
+                   std::string("maximum time per operator (default 3s)") + kRunTimeHelp);
+  table.add_flag("--quick", raw.quick, "take a first look: precision 5%, at most 0.5 s per operator");
   declare_ranks(table, raw, options);
 }
 
 void declare_output(OptionTable& table, RawDispatchOptions& raw, DispatchOptions& options) {
   table
       .add_option("--expect", options.expect,
-                  "TOML file of expected medians: above one by more than its tolerance is exit code 1; "
-                  "'pytorch' is shipped")
+                  "TOML file of expected medians; exit 1 if one is exceeded beyond its tolerance ('pytorch' "
+                  "is shipped)")
       .completed_by(Completes::kFile);
-  table.add_flag("--update-expect", options.update_expect, "write what was measured into that file");
+  table.add_flag("--update-expect", options.update_expect, "write the measured values to that file");
   declare_record_files(table, options.json, options.oss);
   declare_rank_output(table, raw, options);
 }
@@ -225,8 +226,7 @@ DispatchOptions parse_dispatch_options(const Arguments& arguments) {
   DispatchOptions options;
   RawDispatchOptions raw;
   OptionTable table(
-      "Measures what a distributed tensor adds to operators: on a cached sharding, and on one to be "
-      "propagated.",
+      "Measure the overhead of a distributed tensor on operators, with cached and with propagated sharding.",
       "headroom dispatch");
   table.footer(kDispatchExamples);
   declare_subject(table, raw, options);

@@ -93,7 +93,7 @@ void give_machine(std::vector<Record>& run, const std::string& machine) {
 void append_runs(FileResults file, const std::string& machine, std::vector<std::vector<Record>>& runs) {
   for (std::vector<Record>& run : runs_of(std::move(file.records))) {
     if (give_time(run, file.path)) {
-      say("{} does not say when it was measured; the time of the file is taken", file.path.string());
+      say("{} has no time of measurement; using the time of the file", file.path.string());
     }
     if (!machine.empty()) give_machine(run, machine);
     runs.push_back(std::move(run));
@@ -120,7 +120,7 @@ std::uint64_t parse_age(const std::string& text) {
     }
   }
   throw Error("--older-than " + in_quotes(text) +
-              " is no age; give hours, days, weeks or years: 36h, 90d, 12w, 1y");
+              " is not an age; give hours, days, weeks or years: 36h, 90d, 12w, 1y");
 }
 
 std::uint64_t now() {
@@ -131,14 +131,14 @@ std::uint64_t now() {
 
 constexpr const char* kHistoryExamples = R"(examples:
   headroom history                                    the last runs, and every series with its last change
-  headroom history gemv D=4096 latency                the series whose name has all of these words
+  headroom history gemv D=4096 latency                series whose name has all of these words
   headroom history 'layer_norm D=64*int8*'            '*' and '?' stand for any characters
   headroom history --series 7 --json -                one series with its changes, for a program
   headroom history --fail-on-regression 10 --min-magnitude 2%
-                                                      exit code 1 where a series became slower lately
-  headroom history --site public                      as pages for a browser, with a feed of changes
+                                                      exit 1 if a series became slower in its last 10 values
+  headroom history --site public                      write pages for a browser, with a feed of changes
   headroom history export all.json                    and import FILE..., prune --keep N: see their --help
-  headroom history verify                             whether all is as it was stored; repair where it is not
+  headroom history verify                             check the history for damage; repair removes it
 )";
 
 struct HistoryOptions {
@@ -213,10 +213,10 @@ std::vector<StoredSeries> select(std::vector<StoredSeries> all, const HistoryOpt
   std::string hint;
   for (const std::string& word : wanted) {
     if (word.starts_with("@"))
-      throw Error(word + " is a run, not a series: headroom show " + word + " shows it");
+      throw Error(word + " is a run, not a series: use headroom show " + word + " instead");
     if (!names.contains(word)) hint += did_you_mean(word, known);
   }
-  throw Error(fmt::format("{} has no series that fits {}{}; headroom history lists them", in_quotes(store),
+  throw Error(fmt::format("{} has no series that matches {}{}; headroom history lists them", in_quotes(store),
                           in_quotes(join(options.words, " ")), hint));
 }
 
@@ -271,14 +271,12 @@ ExitCode show_series(Store& store, const HistoryOptions& options) {
   const bool listed = chosen.size() > kShownAtOnce && !options.all && options.json.empty();
   const std::vector<SeriesStory> stories = stories_of(store, chosen, options, !listed);
   if (listed) {
-    print_sheet(
-        Sheet()
-            .answer(changes_sentence(stories))
-            .table(series_table(stories))
-            .notes(fmt::format("{} series fit; name more of one, or give --series N, or --all for each "
-                               "with its plot",
-                               chosen.size())),
-        stdout);
+    print_sheet(Sheet()
+                    .answer(changes_sentence(stories))
+                    .table(series_table(stories))
+                    .notes(fmt::format("{} series match; give more words, --series N, or --all to plot each",
+                                       chosen.size())),
+                stdout);
     return answer(stories, options, stdout);
   }
   Json list = Json::array();
@@ -309,34 +307,32 @@ ExitCode make_site(const HistoryOptions& options) {
 
 ExitCode show_history(const Arguments& arguments) {
   HistoryOptions options;
-  OptionTable table("Shows what was measured before: runs, series over time, and where they changed.",
-                    "headroom history");
+  OptionTable table("Show stored runs, series over time, and where they changed.", "headroom history");
   table.footer(kHistoryExamples);
-  table.add_option("WORD", options.words, "the series whose name, metric, unit and machine have all of these")
+  table
+      .add_option("WORD", options.words, "show series whose name, metric, unit and machine have all of these")
       .take_all();
-  table.add_option("--series", options.series, "the series of this number");
-  table.add_flag("--all", options.all, "plot every series that fits, however many");
+  table.add_option("--series", options.series, "show the series of this number");
+  table.add_flag("--all", options.all, "plot every matching series");
   table
       .add_option("--min-magnitude", options.min_magnitude,
-                  "leave out changes of less than this share of the level before (default 0)")
+                  "leave out changes smaller than this share of the previous level (default 0)")
       .type_name("SHARE");
   table
-      .add_option(
-          "--fail-on-regression", options.newest,
-          "exit code 1 where a series became worse within its last N values or drifts to the worse, 3 "
-          "where all series are too short to tell")
+      .add_option("--fail-on-regression", options.newest,
+                  "exit 1 if a series became worse within its last N values or drifts for the worse, 3 if "
+                  "all series are too short")
       .range(1, std::int64_t{1} << 40);
-  table.add_option("--runs", options.runs, "how many of the last runs to list (default 20)")
+  table.add_option("--runs", options.runs, "number of last runs to list (default 20)")
       .range(1, std::int64_t{1} << 40);
   table
-      .add_option(
-          "--site", options.site,
-          "write all series as pages, with what changed first and a feed: into this folder, new or of a "
-          "site; only pages that change are written anew")
+      .add_option("--site", options.site,
+                  "write all series as pages to this folder, changed series first, with a feed; unchanged "
+                  "pages are not rewritten")
       .type_name("FOLDER")
       .completed_by(Completes::kFile);
   table.add_option("--json", options.json,
-                   "also write it to this file ('-': to standard output, and nothing else)");
+                   "also write JSON to this file ('-': only JSON, to standard output)");
   table.add_option("--store", options.store,
                    "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
   table.add_no_follow();
@@ -356,15 +352,15 @@ ExitCode show_history(const Arguments& arguments) {
 ExitCode history_export(const Arguments& arguments) {
   std::string place = default_store(), file;
   std::vector<std::string> references;
-  OptionTable table("Writes runs of the history to a file of records.", "headroom history export");
+  OptionTable table("Write runs of the history to a file of records.", "headroom history export");
   table.footer(
       "examples:\n  headroom history export all.json            every run\n"
       "  headroom history export last.json @last     one run\n"
       "  headroom history export - @12 @git:1a2b3c   to standard output\n");
-  table.add_option("FILE", file, "where to; '-' is standard output")
+  table.add_option("FILE", file, "output file; '-' is standard output")
       .completed_by(Completes::kFile)
       .required();
-  table.add_option("RUN", references, "@last, @ID, @git:REVISION; every run when none is named")
+  table.add_option("RUN", references, "@last, @ID, @git:REVISION (default: every run)")
       .completed_by(Completes::kRun)
       .take_all();
   add_store_option(table, place);
@@ -398,25 +394,25 @@ ExitCode history_export(const Arguments& arguments) {
 ExitCode history_import(const Arguments& arguments) {
   std::string place = default_store(), max_memory, machine, from;
   std::vector<std::string> files;
-  OptionTable table("Adds files of results to the history; runs that are there already are left out.",
+  OptionTable table("Add files of results to the history; runs already in it are skipped.",
                     "headroom history import");
   table.footer(
-      "examples:\n  headroom history import results/*.json\n"
+      "examples:\n"
+      "  headroom history import results/*.json\n"
       "  headroom history import results                 all files of results in the folder and below it\n"
-      "  headroom history import --machine ci results    one series, whatever a container is called today\n"
+      "  headroom history import --machine ci results    one series, whatever the name of the container\n"
       "  headroom history import all.json --store postgresql://me@server/benchmarks\n");
   table
       .add_option("FILE", files,
-                  "any format that headroom reads; a folder: all *.json, *.jsonl and *.csv below it")
+                  "files in any format that headroom reads; of a folder, all *.json, *.jsonl and *.csv")
       .completed_by(Completes::kFile)
       .required()
       .take_all();
-  const Option& machine_option =
-      table
-          .add_option("--machine", machine,
-                      "the machine that all of them ran on, in place of what the files say: series are told "
-                      "apart by it")
-          .type_name("NAME");
+  const Option& machine_option = table
+                                     .add_option("--machine", machine,
+                                                 "set the machine of all results, instead of the one in the "
+                                                 "files; each machine has its own series")
+                                     .type_name("NAME");
   declare_from(table, from);
   add_store_option(table, place);
   table.add_no_follow();
@@ -424,14 +420,14 @@ ExitCode history_import(const Arguments& arguments) {
   if (const auto done = parse_arguments(table, arguments)) return *done;
   if (machine_option.count > 0 &&
       (trimmed(machine).empty() || visible(machine) != machine || contains(machine, "\n")))
-    throw Error("--machine " + in_quotes(machine) + ": a name needs letters, and no control characters");
+    throw Error("--machine " + in_quotes(machine) + " is not a name: it must be printable and not empty");
   // All are read before anything is stored: a mistake in the last file leaves nothing half done.
   std::vector<std::vector<Record>> runs;
   for (const std::string& operand : files) {
     auto read = within_memory(max_memory, operand, [&] { return results_of(operand, from); });
     for (FileResults& file : read) append_runs(std::move(file), machine, runs);
   }
-  if (runs.empty()) throw Error("there is no result in " + join(files, ", "));
+  if (runs.empty()) throw Error("no result in " + join(files, ", "));
   const auto store = open_store(place);
   std::size_t added = 0;
   for (const std::vector<Record>& run : runs) added += store->append_if_new(run).has_value() ? 1 : 0;
@@ -444,18 +440,21 @@ ExitCode history_import(const Arguments& arguments) {
 ExitCode history_prune(const Arguments& arguments) {
   std::string place = default_store(), age;
   std::optional<std::int64_t> keep;
-  OptionTable table("Removes old results from the history.", "headroom history prune");
+  OptionTable table("Remove old results from the history.", "headroom history prune");
   table.footer(
-      "examples:\n  headroom history prune --keep 500          the newest 500 results of each series\n"
-      "  headroom history prune --older-than 90d    what is older than 90 days\n");
-  const Option& keep_option = table.add_option("--keep", keep, "results to keep of each series, the newest")
-                                  .range(1, std::int64_t{1} << 40);
-  const Option& age_option = table.add_option("--older-than", age, "remove what is older: 36h, 90d, 12w, 1y");
+      "examples:\n"
+      "  headroom history prune --keep 500          keep the newest 500 results of each series\n"
+      "  headroom history prune --older-than 90d    remove results older than 90 days\n");
+  const Option& keep_option =
+      table.add_option("--keep", keep, "number of newest results to keep of each series")
+          .range(1, std::int64_t{1} << 40);
+  const Option& age_option =
+      table.add_option("--older-than", age, "remove results older than this: 36h, 90d, 12w, 1y");
   add_store_option(table, place);
   table.add_no_follow();
   if (const auto done = parse_arguments(table, arguments)) return *done;
   if (keep_option.count + age_option.count == 0) {
-    throw Error("nothing to prune by; give --keep N or --older-than AGE (headroom history prune --help)");
+    throw Error("no rule for pruning; give --keep N or --older-than AGE (headroom history prune --help)");
   }
   PruneRule rule;
   if (keep) rule.keep_last = static_cast<std::size_t>(*keep);
@@ -467,7 +466,7 @@ ExitCode history_prune(const Arguments& arguments) {
   open_store(place, StoreAccess::kRead);
   const auto store = open_store(place);
   const PruneResult result = store->prune(rule);
-  print_text(fmt::format("{} removed from {}, and {} with nothing left\n", counted(result.records, "result"),
+  print_text(fmt::format("{} removed from {}, and {} without results\n", counted(result.records, "result"),
                          store->name(), counted(result.runs, "run")),
              stdout);
   return ExitCode::kFine;
@@ -475,37 +474,41 @@ ExitCode history_prune(const Arguments& arguments) {
 
 ExitCode history_verify(const Arguments& arguments) {
   std::string place = default_store();
-  OptionTable table("Holds all that the history has stored against its digests.", "headroom history verify");
+  OptionTable table("Check the stored history against its digests.", "headroom history verify");
   table.footer(
-      "examples:\n  headroom history verify\nexit codes: 0 all is as it was stored, 1 something is "
-      "damaged\n");
+      "examples:\n"
+      "  headroom history verify\n"
+      "exit codes: 0 no damage, 1 damage found\n");
   add_store_option(table, place);
   if (const auto done = parse_arguments(table, arguments)) return *done;
   const auto store = open_store(place, StoreAccess::kRead);
   const std::vector<StoreDamage> damages = store->verify();
   std::string text;
   for (const StoreDamage& damage : damages) text += damage.what + "\n";
-  text += damages.empty() ? fmt::format("{}: all of {} is as it was stored\n", store->name(),
-                                        counted(store->runs().size(), "run"))
-                          : fmt::format("{}: {}; headroom history repair removes or mends what is damaged\n",
-                                        store->name(), counted(damages.size(), "problem"));
+  text += damages.empty()
+              ? fmt::format("{}: no damage in {}\n", store->name(), counted(store->runs().size(), "run"))
+              : fmt::format("{}: {}; headroom history repair removes or repairs them\n", store->name(),
+                            counted(damages.size(), "problem"));
   print_text(text, stdout);
   return damages.empty() ? ExitCode::kFine : ExitCode::kNo;
 }
 
 ExitCode history_repair(const Arguments& arguments) {
   std::string place = default_store();
-  OptionTable table("Removes from the history what cannot be read, and writes anew what stands twice.",
-                    "headroom history repair");
-  table.footer("examples:\n  headroom history repair      a file is copied first, and the copy named\n");
+  OptionTable table(
+      "Repair the history: remove unreadable entries, restore those that are stored redundantly.",
+      "headroom history repair");
+  table.footer(
+      "examples:\n"
+      "  headroom history repair      copies a history file first, and prints the name of the copy\n");
   add_store_option(table, place);
   table.add_no_follow();
   if (const auto done = parse_arguments(table, arguments)) return *done;
   open_store(place, StoreAccess::kRead);
   const auto store = open_store(place);
   const RepairResult result = store->repair();
-  if (!result.copy.empty()) say("what was there before is in {}", result.copy);
-  print_text(fmt::format("{}: {} and {} removed, {}, {} and {} series mended\n", store->name(),
+  if (!result.copy.empty()) say("the history before the repair is in {}", result.copy);
+  print_text(fmt::format("{}: {} and {} removed, {}, {} and {} series repaired\n", store->name(),
                          counted(result.runs_removed, "run"), counted(result.records_removed, "result"),
                          counted(result.records_mended, "result"), counted(result.runs_mended, "run"),
                          result.series_mended),
@@ -529,11 +532,11 @@ ExitCode history(const Arguments& arguments) {
 }
 
 std::vector<CommandWord> history_words() {
-  return {{"export", "runs of the history as a file of records"},
-          {"import", "files of results into the history"},
+  return {{"export", "write runs of the history to a file of records"},
+          {"import", "add files of results to the history"},
           {"prune", "remove old results"},
-          {"repair", "remove what is damaged"},
-          {"verify", "whether all is as it was stored"}};
+          {"repair", "repair or remove damaged entries"},
+          {"verify", "check the history for damage"}};
 }
 
 }  // namespace headroom::cli

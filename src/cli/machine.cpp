@@ -146,8 +146,8 @@ void add_tables(Sheet& sheet, const std::vector<SweepPoint>& points, const std::
   const std::string of = on_cpu ? "" : gpu + ": ";
   sheet
       .title(of +
-             "bandwidth in GB/s: median, half-width of its 95 % interval (? too few samples), best access "
-             "pattern")
+             "bandwidth in GB/s of the best access pattern: median, half-width of its 95 % interval (?: too "
+             "few samples)")
       .table(std::move(bandwidth))
       .title(of + "peaks in GFLOP/s (GOP/s for integers): the best instruction of " +
              (on_cpu ? "this CPU" : "this GPU"))
@@ -221,7 +221,9 @@ std::vector<Record> measure(const MachineOptions& options, const Arguments& argu
   SessionRequest request;
   const std::string native = find_native_runner();
   if (native.empty())
-    throw Error("headroom-native, which holds the limits, was not found beside this program or in PATH");
+    throw Error(
+        "headroom-native, which measures the limits, not found next to this program or in PATH; build it "
+        "with make build");
   RunnerCommand command;
   command.path = native;
   request.runners.push_back(command);
@@ -255,25 +257,25 @@ std::vector<Record> measure(const MachineOptions& options, const Arguments& argu
 
 MachineOptions parse(const Arguments& arguments, std::optional<ExitCode>& done) {
   MachineOptions options;
-  OptionTable table(
-      "Shows this machine: its topology, what its memory and its arithmetic reach, by working set.",
-      "headroom machine");
+  OptionTable table("Show this machine: topology, caches, bandwidth by working set, and peaks.",
+                    "headroom machine");
   table.footer(
-      "examples:\n  headroom machine                  measure (about a minute), show and store\n"
-      "  headroom machine --quick          every other size, shorter\n"
-      "  headroom machine --stored         show what was measured last, measure nothing\n"
+      "examples:\n"
+      "  headroom machine                  measure (about a minute), show and store\n"
+      "  headroom machine --quick          every other working set, shorter\n"
+      "  headroom machine --stored         show the last measurement, measure nothing\n"
       "  headroom machine --json peaks.json\n");
-  table.add_flag("--quick", options.quick, "every other working set, at most 0.15 s a point");
-  table.add_flag("--topology", options.topology_only, "only what the system says, without measuring");
+  table.add_flag("--quick", options.quick, "measure every other working set, at most 0.15 s per point");
+  table.add_flag("--topology", options.topology_only, "show only the topology, without measuring");
   table.add_flag("--stored", options.stored, "show the last measurement of this machine");
   table.add_option("--threads", options.threads, "threads of the second column (default: all CPUs)")
       .range(1, 4096);
   table.add_option("--json", options.json,
-                   "also write the records to this file ('-': to standard output alone)");
+                   "also write the records to this file ('-': only to standard output)");
   table.add_no_follow();
   done = parse_arguments(table, arguments);
   if (options.topology_only && (options.stored || !options.json.empty())) {
-    throw Error("--topology measures nothing: leave --stored and --json away, or --topology");
+    throw Error("--topology conflicts with --stored and --json: it measures nothing");
   }
   return options;
 }
@@ -283,7 +285,7 @@ MachineDevices find_devices(const std::atomic<bool>& interrupted) {
   MachineDevices found;
   const std::string path = find_program_of_ours("headroom-cuda");
   if (path.empty()) {
-    found.problem = "headroom-cuda, which knows more, is neither beside this program nor in PATH";
+    found.problem = "no details of the GPU: headroom-cuda not found next to this program or in PATH";
     return found;
   }
   RunnerCommand command;
@@ -355,7 +357,7 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
   std::vector<Record> records;
   if (options.stored) {
     if (!std::filesystem::exists(path))
-      throw Error("this machine was not measured yet; run headroom machine once");
+      throw Error("this machine has not been measured; run headroom machine first");
     records = read_records(path);
   } else {
     records = measure(options, arguments, devices.runner, interrupted);
@@ -374,7 +376,7 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
   answer_doubts(sheet, measured, "points");
   print_sheet(sheet, shown);
   if (interrupted) {
-    say("interrupted; what was stored before is kept");
+    say("interrupted; the stored measurement is unchanged");
     return ExitCode::kInterrupted;
   }
   if (!options.stored) print_text(fmt::format("\nstored in {}\n", path.string()), shown);

@@ -24,10 +24,10 @@ namespace {
 constexpr const char* kRooflineExamples = R"(examples:
   headroom run gemv layer_norm && headroom roofline     the last run
   headroom roofline result.json --svg roofline.svg
-  headroom roofline @12 --limits limits.json            with the limits of another run of the same machine
+  headroom roofline @12 --limits limits.json            with the limits of another run on the same machine
 
-The roofs are the limits that were sampled with the cases, those that the run has as cases (headroom run gemv
-limit.read limit.peak), those of --limits, and what headroom machine stored for the machine of the run.
+The roofs are the limits sampled with the cases, the limits that are cases of the run (headroom run gemv limit.read
+limit.peak), the limits of --limits, and those stored by headroom machine for the machine of the run.
 )";
 
 struct RooflineOptions {
@@ -45,8 +45,8 @@ std::string fingerprint_of(const std::vector<Record>& records, const std::string
   }
   if (found.size() > 1) {
     const std::vector<std::string> names(found.begin(), found.end());
-    throw Error(operand + ": its results are from several machines (" + join(names, ", ") +
-                "); a roofline is of one: name the file or the run of one of them");
+    throw Error(operand + ": results are from several machines (" + join(names, ", ") +
+                "); a roofline shows one: give the results of one machine");
   }
   return found.empty() ? "" : *found.begin();
 }
@@ -73,8 +73,8 @@ std::vector<Record> limits_of(const RooflineOptions& options, const std::string&
     std::vector<Record> limits = records_of(options.limits, options);
     const std::string other = fingerprint_of(limits, options.limits);
     if (!fingerprint.empty() && !other.empty() && other != fingerprint) {
-      throw Error(options.limits + ": its limits are those of " + other + ", the run is of " + fingerprint +
-                  "; leave --limits out, or name limits of that machine");
+      throw Error(options.limits + ": limits are of machine " + other + ", but the run is of " + fingerprint +
+                  "; leave out --limits, or give limits of that machine");
     }
     return limits;
   }
@@ -86,10 +86,10 @@ Roofline read_roofline(const RooflineOptions& options) {
   const std::vector<Record> records = records_of(options.run, options);
   Roofline roofline = roofline_of(records, limits_of(options, fingerprint_of(records, options.run)));
   if (!roofline.cases.empty()) return roofline;
-  std::string why = "it holds limits only";
+  std::string why = "it has only limits";
   if (!roofline.left_out.empty())
     why = roofline.left_out.front().first + ": " + roofline.left_out.front().second;
-  throw Error(options.run + ": no case that tells both FLOPs and bytes, which a roofline needs (" + why +
+  throw Error(options.run + ": no case with both FLOPs and bytes, which a roofline needs (" + why +
               "); headroom run gemv --json FILE makes one");
 }
 
@@ -113,22 +113,21 @@ ExitCode show(const RooflineOptions& options) {
 
 ExitCode roofline(const Arguments& arguments) {
   RooflineOptions options;
-  OptionTable table(
-      "Plots the cases of a run under the roofs of the machine that ran them, on logarithmic axes.",
-      "headroom roofline");
+  OptionTable table("Plot the cases of a run under the roofs of its machine, on logarithmic axes.",
+                    "headroom roofline");
   table.footer(kRooflineExamples);
   table
       .add_option("RUN", options.run,
-                  "a file or folder of results, or @last, @ID, @git:REV of the history (default: @last)")
+                  "file or folder of results, or @last, @ID, @git:REV of the history (default: @last)")
       .completed_by(Completes::kFileOrRun);
   table
       .add_option("--limits", options.limits,
-                  "a file or run of this machine's limits, instead of the stored ones")
+                  "file or run of this machine's limits, instead of the stored ones")
       .completed_by(Completes::kFileOrRun);
-  table.add_option("--svg", options.svg, "also draw it into this file").completed_by(Completes::kFile);
+  table.add_option("--svg", options.svg, "also draw the plot to this file").completed_by(Completes::kFile);
   table
       .add_option("--json", options.json,
-                  "also write its numbers to this file ('-': to standard output alone)")
+                  "also write the numbers to this file ('-': only to standard output)")
       .completed_by(Completes::kFile);
   table.add_no_follow();
   declare_max_memory(table, options.max_memory);

@@ -193,15 +193,14 @@ std::map<std::string, BusyTime> busy_times(const std::set<std::string>& files) {
   options.arguments = {find_program_of_ours("headroom-trace"), "--recorded-utilization",
                        std::to_string(kTracedIterations)};
   if (options.arguments.front().empty())
-    return fail("headroom-trace, which reads traces, is neither beside this program nor in PATH");
+    return fail("headroom-trace, which reads traces, not found next to this program or in PATH");
   options.arguments.insert(options.arguments.end(), files.begin(), files.end());
   options.capture_bytes = std::size_t{1} << 24;
   try {
     Child child(options);
     const std::optional<ExitStatus> status = child.wait(std::chrono::milliseconds(-1));
-    if (!status || !status->ok())
-      return fail("headroom-trace: " + (status ? status->text() : "it does not end"));
-    const Json answers = parse_json(child.captured_output(), "what headroom-trace printed");
+    if (!status || !status->ok()) return fail("headroom-trace: " + (status ? status->text() : "did not end"));
+    const Json answers = parse_json(child.captured_output(), "output of headroom-trace");
     for (const Json& answer : answers) found[answer.at("file").get<std::string>()] = busy_time(answer);
   } catch (const std::exception& error) {
     return fail(error.what());
@@ -296,8 +295,8 @@ void require_traces(const std::string& folder, const std::vector<Group>& groups,
     }
   }
   throw Error("--trace: " + join(std::vector(runners.begin(), runners.end()), ", ") +
-              " cannot record what a case does; headroom-torch (--backend aten, or --module FILE) "
-              "and headroom-cuda (--backend cuda) can");
+              " cannot record traces; use headroom-torch (--backend aten, or --module FILE) or headroom-cuda "
+              "(--backend cuda)");
 }
 
 /// Prints where the traces are, and why cases have none.
@@ -390,7 +389,7 @@ class TunedVariants final : public TuningStore {
 };
 
 [[noreturn]] void refuse(const UnfinishedRun& run, const std::string& why) {
-  throw Error(fmt::format("cannot go on with `{}`: {}; `headroom show @unfinished` has what it measured",
+  throw Error(fmt::format("cannot resume `{}`: {}; `headroom show @unfinished` shows its results",
                           join(run.environment.command, " "), why));
 }
 
@@ -504,8 +503,8 @@ bool tell_miscounted(const std::vector<Record>& records) {
   const auto count = std::ranges::count_if(
       records, [](const Record& record) { return record.metric.headline && is_miscounted(record); });
   if (count == 0) return false;
-  say("{} result{} above what this machine can do: the bytes or FLOPs that are declared are not those of the "
-      "program; neither ranked nor averaged",
+  say("{} result{} above the limits of this machine, which is impossible: the declared bytes or FLOPs are "
+      "wrong; neither ranked nor averaged",
       count, count == 1 ? " lies" : "s lie");
   return true;
 }
@@ -529,13 +528,13 @@ ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target
 ExitCode store_run_spreads(const std::vector<Record>& records) {
   const RunSpreads spreads = spreads_of(records, "");
   if (spreads.empty()) {
-    say("nothing was stored: no quantity was measured in two runs");
+    say("no run-to-run spread stored: no metric was measured in two runs");
     return ExitCode::kInconclusive;
   }
   std::vector<double> shares;
   for (const auto& [name, known] : spreads) shares.push_back(known.values->log_sd);
   const std::string path = store_spreads(records.front().environment->fingerprint, spreads);
-  say("runs of the same lie {} apart (standard deviation; median of {} quantities, at most {}); stored in {}",
+  say("run-to-run spread {} (standard deviation; median of {} metrics, at most {}); stored in {}",
       format_percent(median(shares)), spreads.size(), format_percent(std::ranges::max(shares)), path);
   return ExitCode::kFine;
 }
@@ -562,7 +561,8 @@ void tell_left_out_backends(const SessionRequest& request, const std::vector<Gro
     }
   }
   if (left_out.empty()) return;
-  say("only the first backend of each experiment; --backend takes others ({}), --all-backends all",
+  say("measuring only the first backend of each experiment; --backend selects others ({}), --all-backends "
+      "all",
       join(std::vector<std::string>(left_out.begin(), left_out.end()), ", "));
 }
 
@@ -584,7 +584,7 @@ ExitCode calibrate(const Arguments& arguments, const RunOptions& options,
     });
     session.run(session.groups(), progress);
   }
-  if (all.empty()) throw Error("--calibrate-noise: nothing was measured, and nothing is stored");
+  if (all.empty()) throw Error("--calibrate-noise: no run was measured, nothing is stored");
   JoinedRecords joined = join_duplicates(std::move(all));
   print_sheet(run_sheet(joined.records), stdout, options.markdown);
   const ExitCode stored = store_run_spreads(joined.records);
@@ -598,7 +598,7 @@ std::unique_ptr<Observer> observer_of(const RunOptions& options, const Session& 
     return std::make_unique<LiveRun>(session.labels(), session.environment(), std::move(on_records),
                                      std::move(on_round));
   }
-  if (options.live) say("--live draws on a terminal, which standard error is not: measuring without it");
+  if (options.live) say("--live needs a terminal on standard error: measuring without it");
   return std::make_unique<TerminalProgress>(std::move(on_records), std::move(on_round));
 }
 
@@ -617,7 +617,7 @@ std::vector<Record> take_finished(const UnfinishedRun& before, std::vector<Group
     journal.take_group(finished.title, records);
     std::ranges::move(records, std::back_inserter(taken));
   }
-  say("{} group{} taken from it, {} to measure", before.finished.size(),
+  say("{} group{} taken from that run, {} to measure", before.finished.size(),
       before.finished.size() == 1 ? " is" : "s are", groups.size());
   std::error_code error;
   std::filesystem::remove(before.path, error);
@@ -634,7 +634,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options, const st
   request.tuning = &tuned;
   Session session(std::move(request), environment, interrupted);
   for (const std::string& reason : session.left_out()) say("without {}", reason);
-  for (const std::string& reason : session.unfit()) say("{}; the others are measured without it", reason);
+  for (const std::string& reason : session.unfit()) say("{}; measuring the others without it", reason);
   if (options.list) {
     list(session.offers(), options.json);
     return ExitCode::kFine;
@@ -702,7 +702,7 @@ RunOutputs::RunOutputs(const RunOptions& options) : files_(options.json, options
   json_lines_ = std::filesystem::path(csv_).replace_extension(".json").string();
   if (csv_ == json_lines_ || json_lines_ == options.json || json_lines_ == options.oss) {
     throw Error("--output " + csv_ + " also appends JSON lines to " + json_lines_ +
-                "; give another name to it, --json or --oss");
+                "; give --output, --json or --oss another name");
   }
   for (const std::string& path : {csv_, json_lines_}) require_writable(path);
 }
@@ -721,15 +721,17 @@ void RunOutputs::write_means(const std::vector<Record>& records) const {
 UnfinishedRun run_to_resume() {
   UnfinishedRun run = newest_unfinished("run");
   say_sentence(run.sentence());
-  if (!run.is_whole_command) refuse(run, "a secret on its command line was not kept");
+  if (!run.is_whole_command) refuse(run, "a secret in its command line was not stored");
   const std::vector<std::string>& words = run.environment.command;
   if (std::ranges::any_of(words, [](const std::string& word) { return word.starts_with("--runner-socket"); }))
-    refuse(run, "it measured functions of a process that is gone");
+    refuse(run, "it measured functions of a process that has ended");
   if (run.environment.fingerprint != read_environment({}).fingerprint)
-    refuse(run, "it ran on another machine, or one whose kernel or settings have changed");
+    refuse(run, "it ran on another machine, or the kernel or settings of this one have changed");
   std::error_code error;
   std::filesystem::current_path(run.folder, error);
-  if (error) refuse(run, fmt::format("its folder {}: {}", in_quotes(run.folder.string()), error.message()));
+  if (error)
+    refuse(run,
+           fmt::format("cannot enter its folder {}: {}", in_quotes(run.folder.string()), error.message()));
   return run;
 }
 

@@ -32,19 +32,17 @@ namespace headroom::cli {
 namespace {
 
 constexpr const char* kShowFooter =
-    "Each WHAT is a file of results of any format that headroom reads, a folder of them, or a run of the\n"
-    "history: @last, @ID (headroom history lists them), @git:REV; or @unfinished, what the newest command "
-    "had\n"
-    "measured that was killed before it ended: each as the command that measured it showed it. A trace is "
-    "shown\n"
-    "by headroom trace summary.\n"
+    "Each RESULT is a file of results in any format that headroom reads, a folder of them, or a run of the\n"
+    "history: @last, @ID (headroom history lists them), @git:REV, or @unfinished, the newest killed command. "
+    "Each\n"
+    "is shown as by the command that measured it, a trace as by headroom trace summary.\n"
     "examples:\n"
-    "  headroom show result.json             the tables of a run that was kept\n"
+    "  headroom show result.json             the tables of a stored run\n"
     "  headroom show @20                     a run of the history\n"
     "  headroom show @last --markdown        the last run, for a report\n"
     "  headroom show @last --html > last.html    the same as a page for a browser\n"
-    "  headroom show trace.json.gz           what a profiler recorded\n"
-    "  headroom show pytest.json --json -    another tool's results as headroom's records, with samples";
+    "  headroom show trace.json.gz           the summary of a profiler trace\n"
+    "  headroom show pytest.json --json -    results of another tool as records, with samples";
 
 using Titled = std::vector<std::pair<std::string, Sheet>>;
 
@@ -73,12 +71,12 @@ void print_sheets(const Shown& shown, bool markdown) {
 }
 
 constexpr std::array kForms{
-    ShownForm{"--markdown", "the tables in Markdown", true,
+    ShownForm{"--markdown", "print the tables in Markdown", true,
               [](const Shown& shown) {
                 print_sheets(shown, true);
                 return ExitCode::kFine;
               }},
-    ShownForm{"--html", "a page for a browser (headroom report writes one into a file)", false,
+    ShownForm{"--html", "print a page for a browser (headroom report writes it to a file)", false,
               [](const Shown& shown) {
                 Arguments arguments{"report", "-o", "-", "--store", shown.store};
                 if (!shown.from.empty()) arguments.insert(arguments.end(), {"--from", shown.from});
@@ -157,7 +155,7 @@ Sheet headlines_sheet(const std::vector<Record>& records) {
       .answer(fmt::format("{}: {} {}", records.front().model.name, first.name,
                           value_text(first.value, first.unit, first.name)))
       .table(std::move(table))
-      .notes("  its traces are not read here: these are the numbers that are kept of them\n");
+      .notes("  stored numbers of a trace analysis; the trace itself is not read here\n");
 }
 
 OperandRecords read_operands(const ShowOptions& options) {
@@ -203,12 +201,12 @@ ExitCode show_all(const ShowOptions& options) {
   for (std::size_t i = 0; i < kForms.size(); ++i) {
     if (options.forms[i]) forms.emplace_back(kForms[i].option);
   }
-  if (forms.size() > 1) throw Error(join(forms, " and ") + " are different forms; give one");
+  if (forms.size() > 1) throw Error(join(forms, " and ") + " conflict; give one");
   const RecordFiles files(options.json, options.oss);
   const bool is_one = options.operands.size() == 1;
   const bool writes = !options.json.empty() || !options.oss.empty();
   if (is_one && options.from.empty() && is_trace_file(options.operands.front())) {
-    if (!options.oss.empty()) throw Error("--oss is of results: " + options.operands.front() + " is a trace");
+    if (!options.oss.empty()) throw Error("--oss needs results: " + options.operands.front() + " is a trace");
     return show_traces({"summary", options.operands.front()}, options.operands, options);
   }
   OperandRecords found = read_operands(options);
@@ -237,24 +235,21 @@ ExitCode show_all(const ShowOptions& options) {
 
 ExitCode show(const Arguments& arguments) {
   ShowOptions options;
-  OptionTable table(
-      "Shows results as what measured them did: of any tool, of a run of the history; and traces.",
-      "headroom show");
+  OptionTable table("Show results of any tool, of a run of the history, or of a trace.", "headroom show");
   table.footer(kShowFooter);
-  table.add_option("WHAT", options.operands, "a file, a folder, or a run of the history")
+  table.add_option("RESULT", options.operands, "file, folder, or run of the history")
       .completed_by(Completes::kFileOrRun)
       .required();
   for (std::size_t i = 0; i < kForms.size(); ++i)
     table.add_flag(kForms[i].option, options.forms[i], kForms[i].help);
-  table.add_option("--metric", options.metrics.names, "also a table of this metric (may be repeated)")
+  table.add_option("--metric", options.metrics.names, "also show a table of this metric (may be repeated)")
       .type_name("NAME")
       .repeated();
   table.add_flag("--all-metrics", options.metrics.all,
-                 "also a table of every metric that has no column: counters, CPU time");
+                 "also show a table of every metric without a column: counters, CPU time");
   declare_from(table, options.from);
   declare_record_files(table, options.json, options.oss);
-  table.add_option("--store", options.store, "history that runs are taken from")
-      .completed_by(Completes::kFile);
+  table.add_option("--store", options.store, "history to read runs from").completed_by(Completes::kFile);
   declare_max_memory(table, options.max_memory);
   if (const auto done = parse_arguments(table, arguments)) return *done;
   return show_all(options);

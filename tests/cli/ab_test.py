@@ -166,7 +166,7 @@ class ParameterTest(CommandLineTest):
         self.assertTrue((self.folder / "prepared-a").exists())
 
     def test_what_changes_nothing_is_refused(self):
-        self.assert_refused(ab("true", "-L", "n", "1,2"), "no command mentions {n}")
+        self.assert_refused(ab("true", "-L", "n", "1,2"), "no command contains {n}")
         self.assert_refused(ab("true {n}", "-L", "n", "1,1"), "given twice")
         self.assert_refused(ab("true {n}", "-P", "n", "1", "5", "0"), "do not lead from 1 to 5")
         self.assert_refused(ab("true {n}", "-L", "n", "1", "-L", "n", "2"), "'n' is given twice")
@@ -248,8 +248,8 @@ class RunningTest(CommandLineTest):
             self.assert_refused(headroom("ab", *shell, "true", "true x", env=path), "no program 'zsh' in PATH", "--shell=none")
         self.assert_refused(ab("--shell=/no/bash", "true", "true x"), "no program '/no/bash';")
         for empty in (["--shell="], ["--shell", ""]):
-            self.assert_refused(ab(*empty, "true", "true x"), "--shell names no shell")
-        self.assert_refused(ab("--shell", "bash --norc", "true", "true x"), "--shell='bash --norc' has it run the commands")
+            self.assert_refused(ab(*empty, "true", "true x"), "--shell is empty")
+        self.assert_refused(ab("--shell", "bash --norc", "true", "true x"), "--shell='bash --norc' uses it as the shell")
         self.assert_refused(headroom("time", "--shell", "bash"), "give a command")
         self.assert_refused(ab("--shell='bash", "true", "true x"), "quote is never closed")
 
@@ -349,7 +349,7 @@ class ExportTest(CommandLineTest):
         result = ab("true", "echo", "--export", "headroom-json", "-")
         self.assert_exit(result, 0)
         self.assertIn("records", json.loads(result.stdout))
-        self.assert_refused(ab("true", "echo", "--export", "nvbench", path), "can only be read")
+        self.assert_refused(ab("true", "echo", "--export", "nvbench", path), "cannot write this format")
         self.assert_refused(ab("true", "echo", "--export", "hyperfin", path), "hyperfine")
         self.assert_refused(ab("true", "echo", "--export", "hyperfine", "/proc/no/file.json"), "/proc/no")
 

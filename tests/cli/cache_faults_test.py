@@ -139,7 +139,7 @@ class BadInputTest(CacheFaultsTest):
         self.assert_refused(self.cache("--suite", suite, "--unknown"), "--unknown")
         self.assert_refused(self.cache("--suite", suite, "-m", "fin"), "did you mean 'fine'")
         self.assert_refused(self.cache("--suite", suite, "--mode", "training"), "no option 'mode'")
-        self.assert_refused(self.cache("--suite", suite, "--timeout", "0s"), "not above 0")
+        self.assert_refused(self.cache("--suite", suite, "--timeout", "0s"), "must be above 0")
         self.assert_refused(self.cache(), "--suite")
         self.assert_refused(self.cache("--", "true"), "--layer")
         self.assert_refused(self.cache("--layer", "inductr", "--", "true"), "did you mean 'inductor'")

@@ -88,10 +88,10 @@ class ScriptedTest(CommandLineTest):
 
     def test_bad_input_is_refused(self):
         for arguments, words in ((["--min-bytes", "0"], ["--min-bytes 0"]),
-                                 (["--min-bytes", "2M", "--max-bytes", "1M"], ["--max-bytes 1M", "the least first"]),
+                                 (["--min-bytes", "2M", "--max-bytes", "1M"], ["--max-bytes 1M", "the smaller first"]),
                                  (["--factor", "1"], ["--factor 1", "above 1"]),
                                  (["--factor", "1.0001"], ["more than 200 sizes"]),
-                                 (["--ranks", "1"], ["nobody to talk to", "2 or more"])):
+                                 (["--ranks", "1"], ["need a second one", "2 or more"])):
             with self.subTest(arguments=arguments):
                 self.assert_refused(scripted(*arguments), *words)
         self.assert_refused(scripted(which="--collectives=all_reduced"), "'all_reduced'", "did you mean 'all_reduce'")

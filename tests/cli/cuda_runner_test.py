@@ -87,7 +87,7 @@ class AbsentCudaRunnerTest(CommandLineTest):
             shutil.copy(program, self.folder)
         result = subprocess.run([str(self.folder / "headroom"), "run", "--backend", "cuda"], capture_output=True,
                                 text=True, timeout=60, env=dict(os.environ, PATH="/usr/bin:/bin"))
-        self.assert_refused(result, "backend 'cuda' needs headroom-cuda", "nvcc of CUDA 12")
+        self.assert_refused(result, "backend 'cuda' needs headroom-cuda", "CUDA toolkit (12 or newer)")
 
 
 if __name__ == "__main__":

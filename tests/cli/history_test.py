@@ -158,8 +158,8 @@ class HistoryTest(CommandLineTest):
             self.assert_exit(result, 0)
             self.assertEqual(result.stdout.count("series "), 1, words)
         self.assertEqual(self.history("native").stdout.count("values are too few"), 2)
-        self.assert_refused(self.history("gmev"), "no series that fits 'gmev'", "did you mean 'gemv'")
-        self.assert_refused(self.history("gemv", "bandwidth"), "no series that fits")
+        self.assert_refused(self.history("gmev"), "no series that matches 'gmev'", "did you mean 'gemv'")
+        self.assert_refused(self.history("gemv", "bandwidth"), "no series that matches")
         self.assert_refused(self.history("--series", "99"), "no series 99")
 
     def test_a_name_with_blanks_is_one_word(self):
@@ -176,7 +176,7 @@ class HistoryTest(CommandLineTest):
         self.history("import", self.write_run(1, [record(f"gemv{i}", 1) for i in range(6)]))
         listed = self.history("native")
         self.assert_exit(listed, 0)
-        self.assertIn("6 series fit", listed.stdout)
+        self.assertIn("6 series match", listed.stdout)
         self.assertNotIn("┤", listed.stdout)
         self.assertEqual(self.history("native", "--all").stdout.count("machine machine-a"), 6)
 
@@ -295,7 +295,7 @@ class HistoryTest(CommandLineTest):
         empty.mkdir()
         self.assert_refused(self.history("import", empty), "no *.json, *.jsonl or *.csv file in this folder")
         (empty / "broken.json").write_text("{")
-        self.assert_refused(self.history("import", empty), "none of its 1 files can be read", "broken.json")
+        self.assert_refused(self.history("import", empty), "none of 1 files can be read", "broken.json")
 
     def test_import_of_a_file_that_tells_no_time(self):
         path = self.write_run(1, [record("gemv", 1)], timestamp=False)
@@ -316,7 +316,7 @@ class HistoryTest(CommandLineTest):
         if time.time() > 1790100000:
             self.assertIn("4 results removed", self.history("prune", "--older-than", "1h").stdout)
         self.assert_refused(self.history("prune"), "--keep N or --older-than AGE")
-        self.assert_refused(self.history("prune", "--older-than", "soon"), "'soon' is no age")
+        self.assert_refused(self.history("prune", "--older-than", "soon"), "'soon' is not an age")
         self.assert_refused(self.history("prune", "--keep", "-1"), "--keep")
 
     def test_nothing_yet(self):

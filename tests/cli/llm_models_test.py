@@ -118,14 +118,14 @@ class LlmModelsTest(CommandLineTest):
         hidden = gguf_file.text("llama.feed_forward_length") + struct.pack("<II", gguf_file.UINT32, 160)
         assert_refused(whole.replace(hidden, hidden[:-4] + struct.pack("<I", 192)),
                        "tensor 'blk.0.ffn_gate.weight' [160,128] of BF16 at byte", "want [192,128]")
-        self.assert_refused(headroom("run", "llm", "--model", self.folder / "none.gguf"), "there is no such file or folder")
+        self.assert_refused(headroom("run", "llm", "--model", self.folder / "none.gguf"), "no such file or folder")
         self.assert_refused(headroom("run", "llm", "--model", self.folder), "there is no config.json")
 
     def test_options_that_make_no_sense(self):
-        self.assert_refused(headroom("run", "llm"), "name it with --model FILE")
+        self.assert_refused(headroom("run", "llm"), "needs a model: give --model FILE")
         self.assert_refused(headroom("run", "gemv", "--model", self.model), "leave out 'gemv'")
-        self.assert_refused(headroom("run", "--tokens", "1"), "--tokens is the prompt of a model")
-        self.assert_refused(headroom("run", "llm", "--model", self.model, "--tokens", "1,x"), "'x' is no id of a token")
+        self.assert_refused(headroom("run", "--tokens", "1"), "--tokens needs a model")
+        self.assert_refused(headroom("run", "llm", "--model", self.model, "--tokens", "1,x"), "'x' is not a token id")
         self.assert_refused(headroom("run", "llm", "--model", self.model, "--tokens", "1,300"), "300 is no token of 'small', which has 300")
         result = headroom("run", "llm.decode", "--model", self.model, "--layers", "3", *RUN)
         self.assert_exit(result, 1)

@@ -77,7 +77,7 @@ class PeersTest(CommandLineTest):
     def test_what_is_no_peer_is_refused(self):
         self.refused("libmine", "expected PATH:SYMBOL")
         self.refused(f"{LIBRARY}:", "expected PATH:SYMBOL")
-        self.refused(f"{self.folder}/none.so:f", "there is no file")
+        self.refused(f"{self.folder}/none.so:f", "no file")
         self.refused(f"{LIBRARY}:god", "exports no function 'god'", "did you mean 'good'")
         self.refused(f"{LIBRARY}:good,dtype=f64", "'dtype=f64' is no option of a peer")
         self.refused(f"{LIBRARY}:good,name=native", "there is a backend 'native' already")

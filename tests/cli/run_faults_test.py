@@ -255,7 +255,7 @@ class FailingCaseTest(CommandLineTest):
         self.assertIn("above its limit", notes)
         self.assertIn("accounting", result.stdout)
         self.assert_exit(result, 1)
-        self.assertRegex(result.stderr, "[0-9] results? lies? above what this machine can do|results lie above")
+        self.assertRegex(result.stderr, "[0-9] results? lies? above the limits of this machine|results lie above")
 
 
 class RunTimeTest(CommandLineTest):

@@ -194,7 +194,7 @@ class RunTest(CommandLineTest):
         two = headroom("run", "--runner", FAULTY, "--runner", FAULTY, *options)
         self.assert_exit(two, 0)
         self.assertEqual(self.backends(path), both[:2])
-        self.assertIn("only the first backend of each experiment; --backend takes others (undeclared)", two.stderr)
+        self.assertIn("only the first backend of each experiment; --backend selects others (undeclared)", two.stderr)
 
     @staticmethod
     def backends(path):

@@ -109,7 +109,7 @@ class ShowTest(CommandLineTest):
         shown = headroom("show", "@last", "--store", self.store)
         self.assert_exit(shown, 0)
         self.assertIn("utilization", shown.stdout)
-        self.assertIn("its traces are not read here", shown.stdout)
+        self.assertIn("the trace itself is not read here", shown.stdout)
 
     def test_traces_of_a_job_are_shown_again_only_where_all_are_there(self):
         traces = [write_trace(self.folder / f"{name}.json") for name in "ab"]
@@ -123,7 +123,7 @@ class ShowTest(CommandLineTest):
         traces[0].unlink()
         shown = headroom("show", "@last", "--store", self.store)
         self.assert_exit(shown, 0)
-        self.assertIn("its traces are not read here", shown.stdout)
+        self.assertIn("the trace itself is not read here", shown.stdout)
 
     def test_an_analysis_that_wrote_a_file_is_not_repeated(self):
         trace, overlay = write_trace(self.folder / "run.json"), self.folder / "overlay.json"
@@ -131,7 +131,7 @@ class ShowTest(CommandLineTest):
         overlay.unlink()
         shown = headroom("show", "@last", "--store", self.store)
         self.assert_exit(shown, 0)
-        self.assertIn("its traces are not read here", shown.stdout)
+        self.assertIn("the trace itself is not read here", shown.stdout)
         self.assertFalse(overlay.exists())
 
     def test_a_trace_is_shown_by_its_summary(self):

@@ -82,10 +82,10 @@ class StandardStreamsTest(CommandLineTest):
         report = self.report()
         result = headroom("time", "true", "--runs", "6", env=bare)
         self.assert_exit(result, 0)
-        self.assertIn("no history is kept: no folder for the user's data", result.stderr)
+        self.assertIn("cannot store runs in a history: no folder for the user's data", result.stderr)
         self.assert_exit(headroom("diff", report, report, env=bare), 0)
         self.assert_refused(headroom("diff", "@last", report, env=bare), "neither XDG_DATA_HOME nor HOME is set")
-        self.assert_refused(headroom("roofline", report, env=bare), "no case that tells both FLOPs and bytes")
+        self.assert_refused(headroom("roofline", report, env=bare), "no case with both FLOPs and bytes")
 
 
 if __name__ == "__main__":

@@ -83,23 +83,21 @@ std::string launcher_of(const RankStart& start) {
 void require_launched(const std::optional<RankPlace>& place, int asked) {
   if (!place || asked == 0 || asked == place->size) return;
   throw Error(
-      fmt::format("--ranks {}, but {} started {}: leave --ranks out under a launcher, or unset its variables",
+      fmt::format("--ranks {}, but {} started {}: leave out --ranks under a launcher, or unset its variables",
                   asked, place->launcher, place->size));
 }
 
 void settle_rank_programs(RankStart& start, const std::string& command) {
   if (start.place && start.runners.size() > 1) {
-    throw Error(
-        fmt::format("{} programs of ranks, but {} starts one of each: compare them without a launcher",
-                    start.runners.size(), start.place->launcher));
+    throw Error(fmt::format("{} rank programs, but {} starts only one: compare them without a launcher",
+                            start.runners.size(), start.place->launcher));
   }
   if (!start.runners.empty()) return;
   start.runners = {find_program_of_ours("headroom-torch-rank")};
   if (!start.runners.front().empty()) return;
-  throw Error(
-      command +
-      " needs headroom-torch-rank, which is neither beside this program nor in PATH; it is built where "
-      "libtorch is found: apt-get install libtorch-dev, then make build");
+  throw Error(command +
+              " needs headroom-torch-rank, not found next to this program or in PATH; to build it: apt-get "
+              "install libtorch-dev, then make build");
 }
 
 RankGroup start_ranks(const RankStart& start, const std::string& runner,
@@ -126,24 +124,24 @@ void declare_ranks(OptionTable& table, RawRankOptions& raw, RankOptions& options
   table.add_option("--threads", start.threads, "threads of an operator in each rank (default 1)")
       .range(1, 4096);
   table.add_option("--seed", options.seed,
-                   "of the data, the parameters and the order of samples (default 1)");
-  table.add_option("--timeout", raw.timeout, "most time for the ranks to start, and to answer (default 60s)");
+                   "seed of the data, the parameters and the order of samples (default 1)");
+  table.add_option("--timeout", raw.timeout,
+                   "maximum time for the ranks to start, and to answer (default 60s)");
   table
       .add_option("--port", start.port,
-                  "where the ranks meet; another is taken where it is in use (default: any)")
+                  "port on which the ranks meet; another one if it is in use (default: any)")
       .range(1, 65535);
   table
-      .add_option(
-          "--runner", start.runners,
-          "the program of a rank, or pytorch for that of Python (default: headroom-torch-rank); repeat it to "
-          "compare")
+      .add_option("--runner", start.runners,
+                  "program of a rank, or pytorch for the Python one (default: headroom-torch-rank); repeat "
+                  "to compare")
       .repeated()
       .completed_by(Completes::kFile);
 }
 
 void declare_limits(OptionTable& table, RawRankOptions& raw, RankOptions& options) {
   options.limits = true;
-  table.add_flag("--no-limits", raw.no_limits, "do not sample what this machine can do");
+  table.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
 }
 
 void declare_rank_output(OptionTable& table, RawRankOptions& raw, RankOptions& options) {
@@ -164,7 +162,7 @@ RankPatience rank_patience(const std::string& timeout) {
   RankPatience patience;
   if (timeout.empty()) return patience;
   const double timeout_ns = parse_time_ns(timeout);
-  if (timeout_ns < 1e6) throw Error("--timeout " + timeout + " is below 1 ms");
+  if (timeout_ns < 1e6) throw Error("--timeout " + timeout + " must be at least 1 ms");
   patience.start = patience.reply = std::chrono::milliseconds(static_cast<std::int64_t>(timeout_ns / 1e6));
   return patience;
 }
@@ -210,13 +208,13 @@ void RankExperiments::require(const std::vector<std::string>& names) const {
   for (const ExperimentDescription& one : all_) known.push_back(one.name);
   for (const std::string& name : names) {
     if (std::ranges::find(known, name) != known.end()) continue;
-    throw Error(fmt::format("no {} {}{}; there are {}", kind_, in_quotes(name), did_you_mean(name, known),
-                            join(known, ", ")));
+    throw Error(fmt::format("unknown {} {}{}; available are {}", kind_, in_quotes(name),
+                            did_you_mean(name, known), join(known, ", ")));
   }
 }
 
 void RankExperiments::list() const {
-  Table table({{kind_}, {"what it is"}, {"measured by default"}});
+  Table table({{kind_}, {"description"}, {"measured by default"}});
   for (const ExperimentDescription& one : all_)
     table.row({one.name, one.summary, one.is_on_request ? "" : "yes"});
   print_table(table, stdout);

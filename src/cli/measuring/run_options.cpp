@@ -56,10 +56,9 @@ std::string model_argument(const std::string& model) {
   if (std::ranges::find(kShapes, model) != kShapes.end()) return model;
   std::error_code problem;
   if (!fs::exists(model, problem)) {
-    throw Error(
-        "--model " + in_quotes(model) +
-        ": there is no such file or folder; name a GGUF file, a folder with safetensors and config.json, "
-        "or llama2_7b or mixtral_8x7b (random weights)");
+    throw Error("--model " + in_quotes(model) +
+                ": no such file or folder; give a GGUF file, a folder with safetensors and config.json, or "
+                "llama2_7b or mixtral_8x7b (random weights)");
   }
   return fs::absolute(model).string();
 }
@@ -73,12 +72,12 @@ std::string token_argument(const std::string& tokens) {
   std::vector<std::string> words = split(text, ' ');
   std::erase(words, "");
   const std::string what = is_list ? "--tokens" : "--tokens " + in_quotes(tokens);
-  if (words.empty()) throw Error(what + ": there is no id of a token");
-  if (words.size() > kMostTokens) throw Error(what + ": there are more than 10000 ids");
+  if (words.empty()) throw Error(what + ": no token id given");
+  if (words.size() > kMostTokens) throw Error(what + ": more than 10000 token ids");
   for (const std::string& word : words) {
     const auto id = to_integer(word);
     if (!id || *id < 0)
-      throw Error(what + ": " + in_quotes(word) + " is no id of a token, as in 1,15043,29892");
+      throw Error(what + ": " + in_quotes(word) + " is not a token id, such as those in 1,15043,29892");
   }
   return join(words, ",");
 }
@@ -87,10 +86,10 @@ std::string readable_file(const std::string& path) {
   const std::string what = "--module " + in_quotes(path);
   std::error_code problem;
   const std::filesystem::file_status status = std::filesystem::status(path, problem);
-  if (!std::filesystem::exists(status)) throw Error(what + ": there is no such file");
+  if (!std::filesystem::exists(status)) throw Error(what + ": no such file");
   if (!std::filesystem::is_regular_file(status))
-    throw Error(what + " is not a file: name the .pt file itself");
-  if (access(path.c_str(), R_OK) != 0) throw Error(what + " cannot be read: its permissions forbid it");
+    throw Error(what + " is not a file: give the .pt file itself");
+  if (access(path.c_str(), R_OK) != 0) throw Error(what + " cannot be read: permission denied");
   return std::filesystem::absolute(path).string();
 }
 
@@ -105,7 +104,7 @@ PeerText parse(const std::string& peer) {
   if (colon == std::string::npos || colon == 0 || colon + 1 == peer.size()) {
     throw Error(
         "--peer " + in_quotes(peer) +
-        ": expected PATH:SYMBOL[,name=NAME][,dtype=bf16|int8][,threads=own], as libmine.so:gemv_bf16");
+        ": expected PATH:SYMBOL[,name=NAME][,dtype=bf16|int8][,threads=own], such as libmine.so:gemv_bf16");
   }
   PeerText text{peer.substr(0, colon), peer.substr(colon + 1), {}};
   for (const std::string& word : split(text.rest, ',')) {
@@ -125,17 +124,15 @@ void declare_model_options(OptionTable& table, ModelOptions& options) {
       .completed_by(Completes::kFile);
   table
       .add_option("--tokens", options.tokens,
-                  "ids of the prompt's tokens, as 1,15043,29892, or a file of them (default: any)")
+                  "token ids of the prompt, such as 1,15043,29892, or a file of them (default: any)")
       .completed_by(Completes::kFile);
-  table.add_option("--layers", options.layers, "layers of a model (the same as -a layers=N)").range(1, kMost);
-  table.add_option("--prompt-len", options.prompt_len, "tokens of its prompt (-a prompt_len=N)")
+  table.add_option("--layers", options.layers, "layers of the model (-a layers=N)").range(1, kMost);
+  table.add_option("--prompt-len", options.prompt_len, "tokens of the prompt (-a prompt_len=N)")
       .range(1, kMost);
-  table.add_option("--batch", options.batch, "sequences at once: 1,8,64 (-a batch=...)");
-  table.add_option("--context", options.context, "tokens before those that are decoded (-a context=...)");
-  table.add_option("--draft", options.draft, "tokens of a draft that is verified (-a draft=...)");
-  table
-      .add_option("--max-new-tokens", options.max_new_tokens,
-                  "tokens of a generation, after which the next begins (-a max_new_tokens=N)")
+  table.add_option("--batch", options.batch, "sequences per batch: 1,8,64 (-a batch=...)");
+  table.add_option("--context", options.context, "tokens before the decoded ones (-a context=...)");
+  table.add_option("--draft", options.draft, "tokens of a verified draft (-a draft=...)");
+  table.add_option("--max-new-tokens", options.max_new_tokens, "tokens per generation (-a max_new_tokens=N)")
       .range(1, kMost);
 }
 
@@ -161,7 +158,7 @@ std::vector<AxisRequest> axis_requests(const ModelOptions& options) {
 /// without a model.
 std::vector<std::string> runner_arguments(const ModelOptions& options) {
   if (options.model.empty()) {
-    if (!options.tokens.empty()) throw Error("--tokens is the prompt of a model: name it with --model FILE");
+    if (!options.tokens.empty()) throw Error("--tokens needs a model: give --model FILE");
     return {};
   }
   std::vector<std::string> arguments{"--model", model_argument(options.model)};
@@ -177,13 +174,13 @@ void select_model(const ModelOptions& options, Selection& selection) {
   const auto is_of_models = [](const std::string& name) { return name == "llm" || name.starts_with("llm."); };
   if (options.model.empty()) {
     const auto found = std::ranges::find_if(names, is_of_models);
-    if (found != names.end()) throw Error(in_quotes(*found) + " measures a model: name it with --model FILE");
+    if (found != names.end()) throw Error(in_quotes(*found) + " needs a model: give --model FILE");
     return;
   }
   const auto other = std::ranges::find_if_not(names, is_of_models);
   if (other != names.end()) {
-    throw Error("--model measures a model alone: leave out " + in_quotes(*other) +
-                ", or measure it in a run of its own");
+    throw Error("--model measures only models: leave out " + in_quotes(*other) +
+                ", or measure it in a separate run");
   }
   if (!names.empty() && std::ranges::find(names, "llm") == names.end()) return;
   names.assign(kExperiments.begin(), kExperiments.end());
@@ -191,23 +188,21 @@ void select_model(const ModelOptions& options, Selection& selection) {
 
 void declare_module_options(OptionTable& table, ModuleOptions& options) {
   table
-      .add_option(
-          "--module", options.modules,
-          "measure the TorchScript module (.pt) or AOTInductor package (.pt2) in this file; repeat it "
-          "to compare")
+      .add_option("--module", options.modules,
+                  "measure the TorchScript module (.pt) or AOTInductor package (.pt2) in this file; repeat "
+                  "to compare")
       .completed_by(Completes::kFile)
       .repeated();
   table
-      .add_option(
-          "--input", options.inputs,
-          "an input of the modules, in order: f32[1,3,224,224], i64[1,128]:0..31999 (the values of integers)")
+      .add_option("--input", options.inputs,
+                  "input of the modules, in order: f32[1,3,224,224], i64[1,128]:0..31999 (range of integers)")
       .repeated();
 }
 
 /// Returns full paths. Throws Error for a missing file, an invalid input, or inputs without a module.
 std::vector<std::string> runner_arguments(const ModuleOptions& options) {
   if (options.modules.empty() && !options.inputs.empty()) {
-    throw Error("--input is what a module is called with: name one with --module FILE");
+    throw Error("--input needs a module: give --module FILE");
   }
   std::vector<std::string> arguments;
   for (const std::string& module : options.modules) {
@@ -224,8 +219,8 @@ std::vector<std::string> runner_arguments(const ModuleOptions& options) {
 /// Selects the experiment "module", whose backends are the modules. Throws Error if an experiment was named.
 void select_modules(Selection& selection) {
   if (!selection.names.empty()) {
-    throw Error("--module measures modules alone: leave out " + in_quotes(selection.names.front()) +
-                ", or measure it in a run of its own");
+    throw Error("--module measures only modules: leave out " + in_quotes(selection.names.front()) +
+                ", or measure it in a separate run");
   }
   selection.names = {"module"};
   if (selection.backends.empty()) selection.backends = {"all"};
@@ -235,8 +230,8 @@ void select_modules(Selection& selection) {
 void declare_peer_options(OptionTable& table, std::vector<std::string>& peers) {
   table
       .add_option("--peer", peers,
-                  "PATH:SYMBOL[,name=NAME][,dtype=bf16|int8][,threads=own]: a function of a shared library "
-                  "as a backend of gemv, gather_gemv and layer_norm, beside native; repeat it for several")
+                  "PATH:SYMBOL[,name=NAME][,dtype=bf16|int8][,threads=own]: measure a function of a shared "
+                  "library as a backend of gemv, gather_gemv and layer_norm; repeat for several")
       .completed_by(Completes::kFile)
       .repeated();
 }
@@ -250,8 +245,8 @@ void select_peers(const std::vector<std::string>& peers, Selection& selection) {
     const PeerText text = parse(peer);
     std::error_code problem;
     if (!std::filesystem::exists(text.path, problem)) {
-      throw Error("--peer " + in_quotes(peer) + ": there is no file " + in_quotes(text.path) +
-                  "; name the library by its path");
+      throw Error("--peer " + in_quotes(peer) + ": no file " + in_quotes(text.path) +
+                  "; give the path of the library");
     }
     if (std::ranges::find(selection.backends, text.name) == selection.backends.end())
       selection.backends.push_back(text.name);
@@ -286,7 +281,7 @@ void add_peer_arguments(const std::vector<std::string>& peers, std::vector<std::
 void require_peers_taken(const std::vector<std::string>& peers, const std::vector<std::string>& runners) {
   if (peers.empty() || std::ranges::any_of(runners, takes_peers)) return;
   throw Error(
-      "--peer is loaded by headroom-native, which takes no part: ask for a backend of it, or name it with "
+      "--peer needs headroom-native, which does not take part: add one of its backends, or give it with "
       "--runner");
 }
 
@@ -314,20 +309,20 @@ constexpr const char* kRunExamples = R"(examples:
   headroom run gemv -a D=4096,8192 -a dtype=int8 two shapes of one experiment
   headroom run gemv -a D=1024-16384*2 --hot      a range of sizes, inputs in cache
   headroom run gemv --backend native,aten        two implementations, interleaved
-  headroom run gemv --peer libmine.so:gemv_bf16  a function of a library of yours beside ours (docs/peers.md)
+  headroom run gemv --peer libmine.so:gemv_bf16  a function of your library against native (docs/peers.md)
   headroom run --runner build/old/bin/mine --runner build/new/bin/mine
                                                  two builds of a runner, interleaved
   headroom run --module resnet.pt --input f32[1,3,224,224] --trace traces
                                                  a TorchScript module, and a trace of its operators
-  headroom run --quick --json result.json        a first look, kept as records
-  headroom run gemv --live                       the table as it fills in and narrows
-  headroom run llama2_7b_int8 --layers 4         decoding with a model, cut to four layers
+  headroom run --quick --json result.json        a first look, written as records
+  headroom run gemv --live                       show the table while measuring
+  headroom run llama2_7b_int8 --layers 4         decoding with four layers of a model
   headroom run llm --model model.gguf --prompt-len 512 --batch 8
-                                                 a model of yours: decoding, prompts, drafts
-  headroom run bench.py --backend eager,native   experiments in Python, beside native ones of their names
-  headroom run all_reduce ddp.mlp -a ranks=1,2   what the ranks of a job run, as headroom ddp has it
-  headroom run limit.read --huge-pages no        what memory reaches in small pages
-  headroom run --calibrate-noise                 how far apart equal things come out here
+                                                 your model: decoding, prompts, drafts
+  headroom run bench.py --backend eager,native   experiments in Python, against native ones of the same name
+  headroom run all_reduce ddp.mlp -a ranks=1,2   experiments of ranks, as in headroom ddp
+  headroom run limit.read --huge-pages no        memory bandwidth with small pages
+  headroom run --calibrate-noise                 the run-to-run spread of this machine
   headroom run --output results.csv --fail-below-target
 )";
 
@@ -359,122 +354,117 @@ std::vector<int> thread_counts(const std::string& text) {
     const auto count = to_integer(value);
     constexpr std::int64_t kMost = 4096;
     if (!count || *count < 1 || *count > kMost)
-      throw Error("--threads " + value + ": expected numbers from 1 to 4096, as 4 or 1,2,4 or 1-8*2");
+      throw Error("--threads " + value + ": expected numbers from 1 to 4096, such as 4 or 1,2,4 or 1-8*2");
     if (std::ranges::find(counts, *count) == counts.end()) counts.push_back(static_cast<int>(*count));
   }
   return counts;
 }
 
 void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
-  table.add_option("NAME", raw.names, "experiments to run; without one all but the models")
+  table.add_option("NAME", raw.names, "experiments to run (default: all except models)")
       .take_all()
       .completed_by(Completes::kExperiment);
-  table.add_option("--only", raw.only, "the same as NAME")
+  table.add_option("--only", raw.only, "experiments to run, as NAME")
       .take_all()
       .delimiter(',')
       .completed_by(Completes::kExperiment);
-  table.add_flag("--list", options.list,
-                 "show the experiments, their axes and backends, and measure nothing");
-  table.add_option("-a,--axis", raw.axes, "axis=values: a,b,c or first-last*factor or first-last+step")
+  table.add_flag("--list", options.list, "list experiments, axes and backends, and measure nothing");
+  table
+      .add_option("-a,--axis", raw.axes,
+                  "set an axis: axis=a,b,c or axis=first-last*factor or axis=first-last+step")
       .repeated()
       .completed_by(Completes::kAxis);
   table
       .add_option("--backend", raw.backends,
-                  "backends to compare, the first is the baseline (default: the first of each experiment; of "
-                  "a --runner "
-                  "named alone all)")
+                  "backends to compare, the baseline first (default: the first of each experiment; all of a "
+                  "single --runner)")
       .take_all()
       .delimiter(',')
       .completed_by(Completes::kBackend);
-  table.add_flag("--all-backends", raw.all_backends, "every backend of each experiment");
-  table.add_option("--runner", raw.runners, "program that holds the experiments; repeat it to compare")
+  table.add_flag("--all-backends", raw.all_backends, "measure every backend of each experiment");
+  table.add_option("--runner", raw.runners, "program with the experiments; repeat to compare")
       .repeated()
       .completed_by(Completes::kFile);
   table
-      .add_option(
-          "--python", raw.modules_of_python,
-          "Python module that holds experiments (gpt_fast is headroom's own); a file is named as NAME")
+      .add_option("--python", raw.modules_of_python,
+                  "Python module with experiments (gpt_fast is shipped); give a file as NAME")
       .repeated();
-  table.add_option("--runner-socket", raw.socket,
-                   "descriptor of a socket at whose other end a runner answers that runs already");
+  table.add_option("--runner-socket", raw.socket, "descriptor of a socket to a running runner");
   declare_module_options(table, raw.modules);
   declare_model_options(table, raw.model);
   declare_peer_options(table, raw.peers);
-  table.add_option(
-      "--threads", raw.threads,
-      "threads of a case, several to compare: 1,2,4 or 1-8*2 (default: all CPUs of this process, "
-      "of each rank one)");
+  table.add_option("--threads", raw.threads,
+                   "threads of a case, several to compare: 1,2,4 or 1-8*2 (default: all CPUs of this "
+                   "process; one in a rank)");
   table.add_flag("--hot", raw.hot,
-                 "one copy of the inputs, in cache if it fits (default: cold, rotating copies)");
+                 "use one copy of the inputs, in cache if it fits (default: cold, rotating copies)");
   table
       .add_option("--huge-pages", raw.huge_pages,
-                  "what inputs and limits of headroom-native lie in: huge pages are asked for (yes, as "
-                  "without this option), "
-                  "refused (no), or left to the kernel (default)")
+                  "huge pages for inputs and limits of headroom-native: request (yes, also without this "
+                  "option), refuse (no), or leave to the kernel (default)")
       .one_of({"yes", "no", "default"});
-  table.add_option("--seed", raw.seed, "of the random inputs and of the order of sampling");
+  table.add_option("--seed", raw.seed, "seed of the random inputs and of the order of sampling");
 }
 
 void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
   table.add_option("--precision", raw.stop.precision,
                    "goal for the half-width of the 95 % interval (default 1%)");
   table.add_option("--min-time", raw.stop.min_time,
-                   "least time of sampling per group of compared cases (default 0.5s)");
-  table.add_option("--max-time", raw.stop.max_time,
-                   std::string("most time of sampling per group of compared cases (default 5s)") +
-                       kRunTimeHelp);
+                   "minimum sampling time per group of compared cases (default 0.5s)");
+  table.add_option(
+      "--max-time", raw.stop.max_time,
+      std::string("maximum sampling time per group of compared cases (default 5s)") + kRunTimeHelp);
   table
       .add_option("--num-samples", raw.stop.num_samples,
-                  "samples of each case, exactly so many (default: until the interval is narrow)")
+                  "exact number of samples of each case (default: until the interval is narrow)")
       .range(1, std::int64_t{1} << 40);
   table
-      .add_option("--processes", raw.processes,
-                  "fresh runner processes that share the samples (default: 3; with --quick 1 where nothing "
-                  "is compared)")
+      .add_option(
+          "--processes", raw.processes,
+          "fresh runner processes that share the samples (default: 3; 1 with --quick if nothing is compared)")
       .range(1, 1000);
   table.add_flag("--quick", raw.quick,
-                 "a first look: precision 5%, at most 2 s of sampling per group, variants of kernels as they "
-                 "were last chosen; cases in more than 1 GiB only where they are named; the whole run at most "
-                 "1 min, or 10 s for each group if that is more, unless --max-time gives another time");
+                 "take a first look: precision 5%, at most 2 s of sampling per group, stored kernel "
+                 "variants, cases above 1 GiB only if named, the whole run at most 1 min or 10 s per group, "
+                 "whichever is more (or --max-time)");
   table.add_flag("--subtract-overhead", options.request.subtracts_overhead,
-                 "take off each time what reading the clock or calling a body in Python costs");
+                 "subtract the cost of reading the clock or calling a Python body from each time");
   table.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
   table.add_flag("--no-counters", raw.no_counters,
-                 "do not have the hardware count instructions and bytes after the samples, where it can");
+                 "do not count instructions and bytes in hardware after the samples");
   table.add_flag("--retune", options.retune,
-                 "choose block sizes and prefetch distances anew (otherwise once for each case and machine)");
+                 "choose block sizes and prefetch distances again (default: once per case and machine)");
   table.add_flag("--strict", options.request.strict,
-                 "a case that sums in less than f32 (bf16, f16) fails, even where that is all it lost");
-  table.add_flag(
-      "--keep-wrong", options.request.selection.keep_wrong,
-      "time a case whose answer is wrong all the same, marked: it counts for nothing, exit code 1");
-  table.add_option("--timeout", raw.timeout, "most time for a runner to answer one request (default 120s)");
+                 "fail cases that accumulate in less than f32 (bf16, f16), even within that precision");
+  table.add_flag("--keep-wrong", options.request.selection.keep_wrong,
+                 "also time cases with a wrong answer: flagged, not compared, exit code 1");
+  table.add_option("--timeout", raw.timeout,
+                   "maximum time for a runner to answer one request (default 120s)");
 }
 
 void declare_output(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
   table
-      .add_option("--output", options.csv, "CSV of the means over shapes, and JSON lines beside it, appended")
+      .add_option("--output", options.csv,
+                  "append means over shapes to this CSV file, and JSON lines to the same name with .json")
       .completed_by(Completes::kFile);
   table.add_flag("--resume", options.resume,
-                 "go on with the newest run that was killed, where it was, with its options: groups that it "
-                 "had finished are not measured again");
-  table.add_flag("--markdown", options.markdown, "the tables in Markdown");
-  table.add_flag(
-      "--live", options.live,
-      "on a terminal, show the table and how samples are distributed while measuring, drawn between rounds");
+                 "resume the newest killed run, in its folder and with its options; finished groups are not "
+                 "measured again");
+  table.add_flag("--markdown", options.markdown, "print the tables in Markdown");
+  table.add_flag("--live", options.live,
+                 "show the table and the distribution of samples while measuring (needs a terminal)");
   declare_record_files(table, options.json, options.oss);
   declare_store(table, options.store, raw.no_store);
-  table.add_flag(
-      "--calibrate-noise", options.calibrate_noise,
-      "run five times apart, and store how far runs lie apart on this machine: headroom diff --gate uses it");
+  table.add_flag("--calibrate-noise", options.calibrate_noise,
+                 "run five times and store the run-to-run spread of this machine for headroom diff --gate");
   table
       .add_option(
           "--trace", raw.traces,
-          "folder for a Chrome trace of one call of each case, made after the samples (runners on torch)")
+          "folder for a Chrome trace of one call of each case, recorded after the samples (torch runners)")
       .completed_by(Completes::kFile);
   table.add_option("--targets", options.targets, "TOML file of targets (default: the shipped ones)")
       .completed_by(Completes::kFile);
-  table.add_flag("--fail-below-target", options.fail_below_target, "exit 1 when a target is missed");
+  table.add_flag("--fail-below-target", options.fail_below_target, "exit 1 if a target is missed");
 }
 
 StopRule stop_rule(const RawRunOptions& raw) {
@@ -520,7 +510,8 @@ std::vector<RunnerCommand> runner_commands(const RawRunOptions& raw, const Selec
   std::vector<RunnerCommand> commands;
   std::vector<std::string> arguments = runner_arguments(raw.modules);
   const std::vector<std::string> model = runner_arguments(raw.model);
-  if (!arguments.empty() && !model.empty()) throw Error("--module and --model: measure them in two runs");
+  if (!arguments.empty() && !model.empty())
+    throw Error("--module conflicts with --model: measure them in two runs");
   arguments.insert(arguments.end(), model.begin(), model.end());
   for (const FoundRunner& runner : runners_of(raw, selection)) {
     RunnerCommand command;
@@ -541,7 +532,7 @@ std::vector<RunnerCommand> runner_commands(const RawRunOptions& raw, const Selec
   commands.insert(known_first ? commands.end() : commands.begin(), python.begin(), python.end());
   if (commands.empty() && !any_of_ranks(selection.names)) {
     throw Error(
-        "headroom-native was not found beside this program or in PATH; name a runner with --runner PATH");
+        "headroom-native not found next to this program or in PATH; give a runner with --runner PATH");
   }
   for (RunnerCommand& command : commands) {
     if (raw.timeout.empty()) break;
@@ -587,10 +578,10 @@ RankStart add_ranks(const RawRunOptions& raw, SessionRequest& request) {
   const Selection& selection = request.selection;
   const bool all = all_of_ranks(selection.names);
   if (!all && !raw.runners.empty()) {
-    throw Error("--runner names programs of ranks, or others: ask for " + join(selection.names, " ") +
-                " in two runs");
+    throw Error("--runner cannot name programs for ranks and others at once: measure " +
+                join(selection.names, " ") + " in two runs");
   }
-  if (selection.threads.size() > 1) throw Error("--threads: ranks take one number of threads");
+  if (selection.threads.size() > 1) throw Error("--threads takes only one number for ranks");
   const int threads = selection.threads.empty() ? selection.default_threads : selection.threads.front();
   RankStart start = ranks_of_run(selection.names, selection.axes, raw.runners, threads);
   const RankPatience patience = rank_patience(raw.timeout);
@@ -656,7 +647,7 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
 RunOptions parse_run_options(const Arguments& arguments) {
   RunOptions options;
   RawRunOptions raw;
-  OptionTable table("Measures experiments, interleaved with each other and with this machine's limits.",
+  OptionTable table("Measure experiments, interleaved with each other and with this machine's limits.",
                     "headroom run");
   table.footer(kRunExamples);
   // The last value of a repeated option wins, so that a script's defaults can be overridden.
@@ -666,7 +657,7 @@ RunOptions parse_run_options(const Arguments& arguments) {
   if ((options.done = parse_arguments(table, arguments))) return options;
   if (options.resume) {
     if (arguments.size() > 1)
-      throw Error("--resume takes nothing beside it: it goes on with the command that was killed");
+      throw Error("--resume takes no other option: it uses those of the killed command");
     return options;
   }
   fill_request(raw, options);

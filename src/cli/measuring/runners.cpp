@@ -31,19 +31,19 @@ const std::vector<KnownRunner>& known_runners() {
       {"headroom-native",
        {"native", "native_strict", "reference", "onednn", "onednn_packed", "openblas"},
        "headroom-native",
-       "build it with this program: make build"},
+       "to build it: make build"},
       {"headroom-torch",
        {"aten", "aten_out"},
        "headroom-native",
-       "it is built where libtorch is found: apt-get install libtorch-dev, then make build"},
+       "to build it: apt-get install libtorch-dev, then make build"},
       {"headroom-cuda",
        {"cuda", "cublas", "cublaslt"},
        "headroom-cuda",
-       "it is built where nvcc of CUDA 12 or newer is found: install the CUDA toolkit, then make build"},
+       "to build it: install the CUDA toolkit (12 or newer), then make build"},
       {"headroom-torch-cuda",
        {"aten_cuda", "aten_cuda_out"},
        "headroom-cuda",
-       "it is built where a libtorch with CUDA in it and nvcc of the same CUDA are found (docs/torch.md)"},
+       "to build it: install libtorch with CUDA and nvcc of the same version (docs/torch.md)"},
   };
   return runners;
 }
@@ -58,8 +58,8 @@ const KnownRunner* runner_of(const std::string& backend) {
 std::string require_runner(const KnownRunner& runner, const std::string& wanted_for) {
   std::string path = find_program_of_ours(runner.name);
   if (path.empty()) {
-    throw Error(wanted_for + " needs " + runner.name +
-                ", which is neither beside this program nor in PATH; " + runner.needs);
+    throw Error(wanted_for + " needs " + runner.name + ", not found next to this program or in PATH; " +
+                runner.needs);
   }
   return path;
 }
@@ -118,10 +118,10 @@ std::vector<std::string> missing_limits_of(const std::vector<std::string>& runne
   for (const std::string& name : limit_names_of(runners)) {
     // A runner that takes part has its limits.
     if (takes_part(runners, name) || !find_program_of_ours(name).empty()) continue;
-    sentences.push_back("no limits: " + name + " was found neither beside this program (" +
+    sentences.push_back("no limits: " + name + " not found next to this program (" +
                         this_executable().parent_path().string() +
-                        ") nor in " HEADROOM_INSTALL_BINDIR
-                        " nor in PATH; install it, add its folder to PATH, or say --no-limits");
+                        "), in " HEADROOM_INSTALL_BINDIR
+                        " or in PATH; install it, add its folder to PATH, or give --no-limits");
   }
   return sentences;
 }
@@ -170,7 +170,8 @@ PythonProgram python_program(const std::string& module) {
 std::string find_python() {
   if (const std::string named = variable("HEADROOM_PYTHON"); !named.empty()) {
     if (const auto found = find_program(named)) return found->string();
-    throw Error("HEADROOM_PYTHON=" + named + " is no program: set it to the path of a Python, or unset it");
+    throw Error("HEADROOM_PYTHON=" + named +
+                " is not a program: set it to the path of a Python, or unset it");
   }
   std::vector<std::string> places;
   if (const std::string active = variable("VIRTUAL_ENV"); !active.empty())
@@ -181,7 +182,7 @@ std::string find_python() {
     // Unresolved: a resolved path would lose its virtual environment.
     if (const auto found = find_program(place)) return found->string();
   }
-  throw Error("no python3 in PATH: install it, or name a Python in HEADROOM_PYTHON");
+  throw Error("no python3 in PATH: install it, or set HEADROOM_PYTHON to a Python");
 }
 
 RunnerCommand python_file_runner(const std::string& file) {
@@ -201,7 +202,7 @@ RunnerCommand python_module_runner(const std::string& module) {
 RunnerCommand socket_runner(const std::string& descriptor) {
   const auto number = to_integer(descriptor);
   if (!number || *number < 3 || *number > 1 << 20 || fcntl(static_cast<int>(*number), F_GETFD) < 0)
-    throw Error("--runner-socket " + descriptor + " is not the number of an open descriptor");
+    throw Error("--runner-socket " + descriptor + " is not an open file descriptor");
   RunnerCommand command;
   command.path = "python";
   command.socket = static_cast<int>(*number);

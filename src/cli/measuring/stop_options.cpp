@@ -13,7 +13,7 @@ namespace {
 double parse_precision(const std::string& text) {
   const double precision = with_context("--precision", [&] { return parse_share(text); });
   if (precision > 0 && precision < 1) return precision;
-  throw Error("--precision " + text + ": must be above 0 and below 100 %, for example 1%");
+  throw Error("--precision " + text + " must be above 0 and below 100 %, for example 1%");
 }
 
 double time_of(const char* option, const std::string& text) {
@@ -31,7 +31,7 @@ StopRule stop_rule_with(StopRule rule, const StopOptions& given) {
   if (!given.max_time.empty()) rule.max_time_ns = time_of("--max-time", given.max_time);
   if (rule.max_time_ns <= 0) throw Error("--max-time must be above 0, for example 5s");
   if (!given.min_time.empty() && !given.max_time.empty() && rule.min_time_ns > rule.max_time_ns) {
-    throw Error("--min-time " + given.min_time + " is more than --max-time " + given.max_time);
+    throw Error("--min-time " + given.min_time + " exceeds --max-time " + given.max_time);
   }
   if (given.num_samples > 0) {
     rule.min_samples = rule.max_samples = given.num_samples;

@@ -23,8 +23,7 @@ inline constexpr double kLeastRunTimeNs = 5e9;
 
 /// Follows the first half of the help of --max-time.
 inline constexpr const char* kRunTimeHelp =
-    "; from 5s on of the whole run, which ends with the sample that it is in: what it does not reach is a row "
-    "that says so";
+    "; from 5s also of the whole run: cases not reached are listed as such";
 
 /// Returns --max-time if it limits the whole run, else infinity. Throws Error.
 double run_time_ns(const StopOptions& given);

@@ -7,10 +7,10 @@ namespace headroom::cli {
 namespace {
 
 constexpr Command kCommands[] = {
-    {"report", "results as a page for a browser: one file, with charts and tables to search and sort",
+    {"report", "write results as a page for a browser: one file, with charts and tables to search and sort",
      report},
-    {"serve", "the history in a browser of this machine, as it is now, and what is being measured", serve},
-    {"site", "the history as pages in a folder: headroom history --site", site},
+    {"serve", "serve the history and running measurements to a browser on this machine", serve},
+    {"site", "write the history as pages to a folder: headroom history --site", site},
 };
 
 }  // namespace
