@@ -55,10 +55,10 @@ class ArgumentsTest(CommandLineTest):
                         ["ddp", "--collectives"]):
             with self.subTest(command):
                 self.assert_refused(headroom(*command, "--precision", "3"),
-                                    "--precision: '3' is more than all of it: 3 % or 0.03?")
+                                    "--precision: '3' is more than 100 %")
                 self.assert_refused(headroom(*command, "--precision", "150%"), "--precision 150%: must be above 0 and")
                 self.assert_refused(headroom(*command, "--precision", "0"), "--precision 0: must be above 0 and below")
-        self.assert_refused(headroom("diff", "--gate", "3", "a", "b"), "'3' is more than all of it: 3 % or 0.03?")
+        self.assert_refused(headroom("diff", "--gate", "3", "a", "b"), "'3' is more than 100 %")
 
     def test_one_file_for_two_outputs(self):
         path = self.folder / "both.json"

@@ -101,7 +101,7 @@ class Links(CommandLineTest):
             for path in (shared / "folder/new/in", shared / "folder/new", shared / "file"):
                 result = headroom(*words, path)
                 self.assertEqual((words, result.returncode), (words, 2), result.stderr)
-                self.assertIn("a link of another user", result.stderr)
+                self.assertIn("another user's link", result.stderr)
             self.assertEqual(os.listdir(real), [], words)
 
 

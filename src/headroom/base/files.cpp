@@ -42,7 +42,7 @@ std::string advice(int error) {
     case EACCES:
     case EPERM:
     case EROFS:
-      return "; choose a place that you may write to";
+      return "; choose a place where you may write";
     case ENOTDIR:
       return "; a part of the path is a file, not a folder";
     default:
@@ -88,8 +88,7 @@ void refuse_strange_link(const fs::path& asked, const fs::path& link, const stru
   if (!follows_links)
     cannot_write(asked, in_quotes(link.string()) + " is a symbolic link, and --no-follow is given");
   if (is_planted(link, info))
-    cannot_write(asked,
-                 in_quotes(link.string()) + " is a link of another user in a folder that all may write to");
+    cannot_write(asked, in_quotes(link.string()) + " is another user's link in a world-writable folder");
 }
 
 fs::path without_first(const fs::path& path) {
@@ -183,7 +182,7 @@ void require_folder(const fs::path& folder, const fs::path& asked) {
     if (!S_ISDIR(info.st_mode)) cannot_write(asked, ENOTDIR);
   } else if (errno == ENOENT) {
     cannot_write(asked,
-                 "there is no folder " + in_quotes(folder.string()) + "; make it, or name another one");
+                 "there is no folder " + in_quotes(folder.string()) + "; create it, or choose another one");
   } else {
     cannot_write(asked, errno);
   }
@@ -376,8 +375,7 @@ void require_writable_folder(const fs::path& folder) {
 fs::path this_executable() {
   std::error_code error;
   fs::path path = fs::read_symlink("/proc/self/exe", error);
-  if (error)
-    throw Error("cannot find out the path of this program: " + error.message() + "; is /proc mounted?");
+  if (error) throw Error("cannot get the path of this program: " + error.message() + "; is /proc mounted?");
   return path;
 }
 
@@ -387,7 +385,7 @@ void refuse_endless_device(int file, const std::filesystem::path& path) {
   if (!S_ISCHR(info.st_mode) && !S_ISBLK(info.st_mode)) return;
   if (S_ISCHR(info.st_mode) && (info.st_rdev == makedev(kNullMajor, kNullMinor) || ::isatty(file) == 1))
     return;
-  throw Error(fmt::format("cannot read {}: it is a device, which need not end; give a file or a pipe",
+  throw Error(fmt::format("cannot read {}: it is a device, which may never end; give a file or a pipe",
                           in_quotes(path.string())));
 }
 
@@ -436,7 +434,7 @@ TemporaryFolder::TemporaryFolder() {
   remove_left_over(parent);
   std::string name = fs::absolute(parent / (std::string(kPrefix) + "XXXXXX")).string();
   if (::mkdtemp(name.data()) == nullptr) {
-    throw Error(fmt::format("cannot make a temporary folder in {}: {}; name another one in TMPDIR",
+    throw Error(fmt::format("cannot make a temporary folder in {}: {}; set TMPDIR to another folder",
                             in_quotes(parent.string()), std::strerror(errno)));
   }
   path_ = name;

@@ -103,7 +103,7 @@ class ValueBuilder {
     if (open_.size() == kDeepest) {
       if (source_ == nullptr) return false;
       throw Error(
-          fmt::format("{}: not JSON that headroom reads: nested more than {} deep", *source_, kDeepest));
+          fmt::format("{}: JSON is nested more than {} deep, the limit of headroom", *source_, kDeepest));
     }
     open_.push_back(place(std::move(value)));
     return true;
@@ -216,7 +216,7 @@ std::string unescaped(std::string_view part, std::string_view pointer) {
     }
     ++i;
     if (i == part.size() || (part[i] != '0' && part[i] != '1')) {
-      throw Error(in_quotes(pointer) + " is no JSON pointer: behind ~ stands 0 or 1");
+      throw Error(in_quotes(pointer) + " is not a JSON pointer: ~ must be followed by 0 or 1");
     }
     key += part[i] == '0' ? '~' : '/';
   }
@@ -226,7 +226,8 @@ std::string unescaped(std::string_view part, std::string_view pointer) {
 std::vector<std::string> parts_of(std::string_view pointer) {
   std::vector<std::string> parts;
   if (pointer.empty()) return parts;
-  if (!pointer.starts_with('/')) throw Error(in_quotes(pointer) + " is no JSON pointer: it begins with /");
+  if (!pointer.starts_with('/'))
+    throw Error(in_quotes(pointer) + " is not a JSON pointer: it must begin with /");
   for (const std::string& part : split(std::string(pointer.substr(1)), '/')) {
     parts.push_back(unescaped(part, pointer));
   }

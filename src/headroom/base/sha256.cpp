@@ -110,7 +110,7 @@ bool equal_secrets(std::string_view a, std::string_view b) {
 std::string random_nonce() {
   std::array<char, 16> bytes;
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    throw Error(fmt::format("the kernel gives no random numbers: {}", std::strerror(errno)));
+    throw Error(fmt::format("cannot get random numbers from the kernel: {}", std::strerror(errno)));
   return in_hexadecimal({bytes.data(), bytes.size()});
 }
 

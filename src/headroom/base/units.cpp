@@ -112,8 +112,8 @@ double parse_share(std::string_view text) {
   const std::optional<double> share = parse_quantity(text, kShareUnits);
   if (!share) throw Error(in_quotes(text) + " is not a share; write it like 1% or 0.01");
   if (*share > 1 && text.find('%') == std::string_view::npos) {
-    throw Error(fmt::format("{} is more than all of it: {} % or {:g}?", in_quotes(text), trimmed(text),
-                            *share / 100));
+    throw Error(fmt::format("{} is more than 100 %: did you mean {} % or {:g}?", in_quotes(text),
+                            trimmed(text), *share / 100));
   }
   return *share;
 }

@@ -103,14 +103,14 @@ class GzipStream {
     while (stream_.avail_out == wanted && !(at_end_ && rest_.empty())) {
       if (at_end_) inflateReset(&stream_);
       at_end_ = false;
-      if (rest_.empty()) cannot_read(path_, "its gzip data end too early; the file was cut off");
+      if (rest_.empty()) cannot_read(path_, "its gzip data is truncated");
       stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(rest_.data()));
       stream_.avail_in = static_cast<uInt>(std::min(rest_.size(), kMost));
       const uInt offered = stream_.avail_in;
       const int status = inflate(&stream_, Z_NO_FLUSH);
       rest_.remove_prefix(offered - stream_.avail_in);
       if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) {
-        cannot_read(path_, fmt::format("its gzip data are damaged ({})",
+        cannot_read(path_, fmt::format("its gzip data is damaged ({})",
                                        stream_.msg != nullptr ? stream_.msg : "unknown form"));
       }
       at_end_ = status == Z_STREAM_END;
@@ -139,11 +139,11 @@ class ZstdStream {
       const std::size_t before = input_.pos;
       const std::size_t status = ZSTD_decompressStream(stream_.get(), &output, &input_);
       if (ZSTD_isError(status) != 0) {
-        cannot_read(path_, fmt::format("its zstd data are damaged ({})", ZSTD_getErrorName(status)));
+        cannot_read(path_, fmt::format("its zstd data is damaged ({})", ZSTD_getErrorName(status)));
       }
       frame_done_ = status == 0;
       if (!frame_done_ && output.pos == 0 && input_.pos == before) {
-        cannot_read(path_, "its zstd data end too early; the file was cut off");
+        cannot_read(path_, "its zstd data is truncated");
       }
     }
     return output.pos;
@@ -246,7 +246,7 @@ class FileWriter::Output {
   }
 
   void finish() {
-    if (is_broken_) fail("a part of it could not be written");
+    if (is_broken_) fail("writing failed before the end");
     const bool is_temporary = !temporary_.empty();
     if (is_temporary && ::fsync(fd_) != 0) fail(errno);
     if (::close(std::exchange(fd_, -1)) != 0) fail(errno);
@@ -315,7 +315,7 @@ class FileWriter::GzipPacker : public Packer {
       do {
         stream_.next_out = reinterpret_cast<Bytef*>(block_.data());
         stream_.avail_out = static_cast<uInt>(block_.size());
-        if (deflate(&stream_, flush) == Z_STREAM_ERROR) output_.fail("it cannot be packed");
+        if (deflate(&stream_, flush) == Z_STREAM_ERROR) output_.fail("gzip compression failed");
         emit(block_.size() - stream_.avail_out);
       } while (stream_.avail_out == 0);
     } while (!text.empty());

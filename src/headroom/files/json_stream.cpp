@@ -132,7 +132,7 @@ void JsonStream::take_string() {
   bool escaped = false;
   int hex_digits = 0;
   while (true) {
-    if (at_ == end_ && !refill()) not_json("a string has no end");
+    if (at_ == end_ && !refill()) not_json("unterminated string");
     const char* const start = at_;
     bool closed = false;
     for (; at_ < end_ && !closed; ++at_) {
@@ -142,7 +142,7 @@ void JsonStream::take_string() {
         if (std::isxdigit(static_cast<unsigned char>(c)) == 0) not_json("expected a hexadecimal digit");
         --hex_digits;
       } else if (escaped) {
-        if (kEscapes.find(c) == std::string_view::npos) not_json("no such escape in a string");
+        if (kEscapes.find(c) == std::string_view::npos) not_json("unknown escape in a string");
         hex_digits = c == 'u' ? 4 : 0;
         escaped = false;
       } else {
@@ -269,7 +269,7 @@ void JsonStream::take_one_number(const TakeOne& one) {
 }
 
 void JsonStream::finish() {
-  if (peek() != '\0' || at_ < end_) not_json("text behind the end of the value");
+  if (peek() != '\0' || at_ < end_) not_json("text after the end of the value");
 }
 
 void JsonStream::take_any() {
@@ -310,7 +310,7 @@ Json JsonStream::take_number() {
     if (std::from_chars(token.data(), end, below_zero).ec == std::errc()) return below_zero;
   }
   const double real = json_number_value(token);
-  if (!std::isfinite(real)) not_json("a number beyond what is a double");
+  if (!std::isfinite(real)) not_json("a number out of the range of a double");
   return real;
 }
 

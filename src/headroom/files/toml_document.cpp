@@ -87,8 +87,7 @@ class TomlWalk {
         continue;
       }
       if (is_beyond_ascii(c))
-        refuse(
-            "a character beyond ASCII outside strings and comments; names and text with such go in quotes");
+        refuse("a non-ASCII character outside strings and comments; quote such names and text");
       if ((c == 'T' || c == 't') && !is_digit(here(1)) && ends_with_date(text_.substr(0, place_)))
         refuse("a date with T needs a time after it: 1979-05-27T07:32:00");
       if (c == ' ') require_one_value();
@@ -118,7 +117,7 @@ class TomlWalk {
     if (c == '[') open_ += ']';
     if (c == '{') open_ += '}';
     if ((c == ']' || c == '}') && !open_.empty()) {
-      if (open_.back() != c) refuse(fmt::format("{} where {} is to close first", c, open_.back()));
+      if (open_.back() != c) refuse(fmt::format("{} where {} must close first", c, open_.back()));
       open_.pop_back();
       is_value_ = true;
     }
@@ -148,7 +147,7 @@ class TomlWalk {
     const std::size_t next = text_.find_first_not_of(" \t\r\n\v\f", place_ + 1);
     if (next != std::string_view::npos && is_beyond_ascii(text_[next])) {
       place_ = next;
-      refuse("a character beyond ASCII after a backslash; write it as \\u00E9");
+      refuse("a non-ASCII character after a backslash; write it as \\u00E9");
     }
     ++place_;
   }

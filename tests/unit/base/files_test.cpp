@@ -121,8 +121,8 @@ TEST_F(FilesTest, RefusesALinkThatAnotherUserPlanted) {
   std::ofstream(target) << "before";
   fs::create_symlink(target, link);
   ASSERT_EQ(::lchown(link.c_str(), kOther, 0), 0);
-  EXPECT_THAT(message_of([&] { write_file_atomically(link, "after"); }), HasSubstr("a link of another user"));
-  EXPECT_THAT(message_of([&] { require_writable(link); }), HasSubstr("a link of another user"));
+  EXPECT_THAT(message_of([&] { write_file_atomically(link, "after"); }), HasSubstr("another user's link"));
+  EXPECT_THAT(message_of([&] { require_writable(link); }), HasSubstr("another user's link"));
   EXPECT_EQ(read_file(target), "before");
   for (const uid_t trusted : {kOwner, ::geteuid()}) {
     ASSERT_EQ(::lchown(link.c_str(), trusted, 0), 0);
@@ -144,7 +144,7 @@ TEST_F(FilesTest, RefusesAPlantedLinkInTheMiddleOfAPath) {
   fs::create_symlink(target, link);
   fs::create_symlink(link / "deep", folder_ / "ours");
   ASSERT_EQ(::lchown(link.c_str(), kOther, 0), 0);
-  const auto refused = HasSubstr("a link of another user");
+  const auto refused = HasSubstr("another user's link");
   for (const fs::path& path : {link / "a.json", link / "deep/a.json", link / "../shared/results/deep/a.json",
                                folder_ / "ours/a.json"}) {
     EXPECT_THAT(message_of([&] { write_file_atomically(path, "x"); }), refused) << path;
