@@ -23,10 +23,8 @@ void require_socket(int fd) {
   int type = 0;
   socklen_t size = sizeof type;
   if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM) return;
-  throw Error(
-      fmt::format("descriptor {} is not an open stream socket; it must be handed down by the program that "
-                  "starts this one",
-                  fd));
+  throw Error(fmt::format(
+      "descriptor {} is not an open stream socket; this program must inherit it from its parent", fd));
 }
 
 /// Returns false if the deadline passed.
@@ -82,7 +80,7 @@ std::pair<Channel, Channel> Channel::pair() {
 bool Channel::write_line(std::string_view line, std::chrono::milliseconds timeout,
                          const std::function<bool()>& gives_up) {
   if (line.find('\n') != std::string_view::npos) {
-    throw std::invalid_argument("a line for a channel has a line end inside");
+    throw std::invalid_argument("a line for a channel contains a line end");
   }
   if (!socket_.is_open() || write_failed_) return false;
   std::string message;

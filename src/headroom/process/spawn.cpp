@@ -141,7 +141,7 @@ Pipe make_output_pipe() {
 Descriptor copy_above(int fd, int least) {
   Descriptor copy(::fcntl(fd, F_DUPFD_CLOEXEC, least));
   if (copy.is_open()) return copy;
-  throw Error(fmt::format("cannot hand descriptor {} to a child process: {}", fd, std::strerror(errno)));
+  throw Error(fmt::format("cannot pass descriptor {} to a child process: {}", fd, std::strerror(errno)));
 }
 
 /// Copies descriptors above every number used in the child, so that placing one never overwrites another.
@@ -216,8 +216,7 @@ std::string start_failure(const SpawnOptions& options, int error) {
     case EACCES:
       return "not executable (or a folder above it is closed to you); try: chmod +x " + path;
     case ENOEXEC:
-      return "not a program for this machine: neither an executable of this kind of CPU nor a script that "
-             "starts "
+      return "not a program for this machine: neither an executable for this CPU nor a script that starts "
              "with #!";
     case E2BIG:
       return "the arguments and the environment are too long for this system";
@@ -236,7 +235,7 @@ void require_startable(const SpawnOptions& options) {
   }
   for (const std::string& argument : options.arguments) {
     if (argument.find('\0') != std::string::npos) {
-      throw Error(fmt::format("cannot start {}: an argument has a zero byte inside: {}",
+      throw Error(fmt::format("cannot start {}: an argument contains a zero byte: {}",
                               in_quotes(options.arguments[0]), in_quotes(argument)));
     }
   }

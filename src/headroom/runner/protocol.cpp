@@ -133,7 +133,7 @@ void require_sound_axes(const ExperimentDescription& description) {
     points *= std::max<double>(1, static_cast<double>(axis.values.size()));
   }
   if (points > static_cast<double>(kMostPoints))
-    throw Error(fmt::format("its axes have {:.3g} points together, more than {}", points, kMostPoints));
+    throw Error(fmt::format("its axes have {:.3g} points in all, more than {}", points, kMostPoints));
 }
 
 }  // namespace
@@ -168,13 +168,13 @@ ExperimentDescription description_from_json(const Json& json) {
 std::vector<ExperimentDescription> descriptions_from_json(const Json& reply) {
   const Json& list = json_array(reply, "experiments", "");
   if (list.size() > kMostExperiments)
-    throw Error(fmt::format("/experiments: {} of them, more than {}", list.size(), kMostExperiments));
+    throw Error(fmt::format("/experiments: {} experiments, more than {}", list.size(), kMostExperiments));
   std::vector<ExperimentDescription> descriptions;
   std::set<std::string> names;
   for (const Json& description : list) {
     descriptions.push_back(description_from_json(description));
     const std::string& name = descriptions.back().name;
-    if (!names.insert(name).second) throw Error("/experiments: " + in_quotes(name) + " is there twice");
+    if (!names.insert(name).second) throw Error("/experiments: " + in_quotes(name) + " appears twice");
   }
   return descriptions;
 }

@@ -61,8 +61,8 @@ fs::path find_engine(const fs::path& self) {
     const std::optional<fs::path> found = find_program(named);
     if (!found || is_same_file(*found, self)) {
       throw Error(std::string(kEngineVariable) + "=" + named + " is " +
-                  (found ? "this runner" : "no program") +
-                  ": set it to the path of the program headroom, which measures, or unset it");
+                  (found ? "this runner" : "not a program") +
+                  ": set it to the path of the headroom program, or unset it");
     }
     return *found;
   }
@@ -73,7 +73,7 @@ fs::path find_engine(const fs::path& self) {
     if (found && !is_same_file(*found, self)) return *found;
   }
   throw Error(
-      "a runner is measured by the program headroom, which is neither beside this one nor in PATH nor in " +
+      "cannot find the headroom program, which measures runners: it is not next to this one, in PATH or in " +
       std::string(HEADROOM_INSTALL_BINDIR) +
       "; install it (pip or apt: docs/install.md), or set HEADROOM=/path/to/headroom");
 }

@@ -43,7 +43,7 @@ Outcome outcome_of(const Experiment& experiment, const CaseSpec& spec, SampleSou
   } catch (const std::bad_alloc&) {
     return {Outcome::Kind::kFailed, "out of memory"};
   } catch (const std::exception& error) {
-    return {Outcome::Kind::kFailed, reason_or(error.what(), "threw an exception that says nothing")};
+    return {Outcome::Kind::kFailed, reason_or(error.what(), "threw an exception without a message")};
   } catch (...) {
     return {Outcome::Kind::kFailed, "threw something that is not a std::exception"};
   }
@@ -263,7 +263,7 @@ Json RegistryServer::count(const Json& request) {
 Json RegistryServer::trace(const Json& request) {
   CaseThread& made = prepared(request);
   const std::string file = json_string(request, "file", "request");
-  std::string problem = registry_.tracer() ? "" : "this runner cannot record what a case does";
+  std::string problem = registry_.tracer() ? "" : "this runner cannot record traces";
   if (!problem.empty()) return {{"untraced", problem}};
   const Surround surround = [&](const std::function<void()>& run) {
     try {
@@ -303,7 +303,7 @@ std::optional<Channel> inherited_channel() {
   const auto fd = to_integer(text);
   if (!fd || !std::in_range<int>(*fd) || *fd < 0 || fcntl(static_cast<int>(*fd), F_GETFD) < 0) {
     throw Error(std::string(kSocketVariable) + "=" + text +
-                " is not an open descriptor; this variable is set by headroom for its runners, unset it");
+                " is not an open descriptor; headroom sets this variable for its runners: unset it");
   }
   fcntl(static_cast<int>(*fd), F_SETFD, FD_CLOEXEC);
   unsetenv(kSocketVariable);

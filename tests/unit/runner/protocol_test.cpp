@@ -179,7 +179,7 @@ TEST(Protocol, WhatNoRunnerCanHonestlySayIsRefused) {
     change(info);
     return message_of([&] { prepare_reply_from_json(sent(to_json(PrepareReply{{}, info}))); });
   };
-  EXPECT_THAT(refused([](CaseInfo& info) { info.work.flops = -1; }), HasSubstr("a work of -1 FLOPs"));
+  EXPECT_THAT(refused([](CaseInfo& info) { info.work.flops = -1; }), HasSubstr("work of -1 FLOPs"));
   EXPECT_THAT(refused([](CaseInfo& info) { info.work.bytes = 1e101; }), HasSubstr("1e+101 bytes"));
   EXPECT_THAT(refused([](CaseInfo& info) { info.work.bytes_written = 1; }), HasSubstr("writes 1 bytes of 0"));
   EXPECT_THAT(refused([](CaseInfo& info) { info.copies = 1'000'000'000'001; }), HasSubstr("copies"));
@@ -188,7 +188,7 @@ TEST(Protocol, WhatNoRunnerCanHonestlySayIsRefused) {
                 info.max_error = 2;
                 info.tolerance = 1;
               }),
-              HasSubstr("verified, with an error of 2 (tolerance 1)"));
+              HasSubstr("a verified result with an error of 2 (tolerance 1)"));
   EXPECT_THAT(refused([](CaseInfo& info) {
                 info.metrics = {{"m", "u", Direction::kLowerIsBetter, ReportedMetric::Kind::kRate, -1e101}};
               }),
@@ -236,11 +236,11 @@ TEST(Protocol, DescriptionsHaveBounds) {
     return list;
   };
   EXPECT_EQ(refused(described(kMostExperiments)), "nothing was thrown");
-  EXPECT_THAT(refused(described(kMostExperiments + 1)), HasSubstr("10001 of them, more than 10000"));
+  EXPECT_THAT(refused(described(kMostExperiments + 1)), HasSubstr("10001 experiments, more than 10000"));
   Json twice = Json::array();
   twice.push_back(one);
   twice.push_back(one);
-  EXPECT_THAT(refused(twice), HasSubstr("'e' is there twice"));
+  EXPECT_THAT(refused(twice), HasSubstr("'e' appears twice"));
   const auto with_axes = [&](const std::vector<std::pair<std::string, int>>& axes) {
     ExperimentDescription description{"e", "s", "", "cpu", {}, {"b"}, false};
     for (const auto& [name, values] : axes)
@@ -248,7 +248,7 @@ TEST(Protocol, DescriptionsHaveBounds) {
     return message_of([&] { description_from_json(to_json(description)); });
   };
   EXPECT_EQ(with_axes({{"a", 1000}, {"b", 1000}}), "nothing was thrown");
-  EXPECT_THAT(with_axes({{"a", 1000}, {"b", 1001}}), HasSubstr("1e+06 points together"));
+  EXPECT_THAT(with_axes({{"a", 1000}, {"b", 1001}}), HasSubstr("1e+06 points in all"));
   EXPECT_THAT(with_axes({{"a", 1}, {"a", 1}}), HasSubstr("'a' twice"));
 }
 

@@ -530,7 +530,7 @@ TEST_F(CaseThreads, WhatHappensInPreparingIsTheOutcome) {
   };
   for (const Expected& expected : std::initializer_list<Expected>{
            {"throws", Outcome::Kind::kFailed, "boom in prepare"},
-           {"silent throw", Outcome::Kind::kFailed, "threw an exception that says nothing"},
+           {"silent throw", Outcome::Kind::kFailed, "threw an exception without a message"},
            {"throws a number", Outcome::Kind::kFailed, "threw something that is not a std::exception"},
            {"no memory", Outcome::Kind::kFailed, "out of memory"},
            {"skips", Outcome::Kind::kSkipped, "not today"},
@@ -553,7 +553,7 @@ TEST_F(CaseThreads, AnExceptionInASampleFailsItAndAllLaterOnes) {
 
 TEST_F(CaseThreads, AFailureNeverReadsAsASample) {
   EXPECT_EQ(started("silent throw in sample")->sample({1, 0}).failure,
-            "threw an exception that says nothing");
+            "threw an exception without a message");
   EXPECT_EQ(started("no memory in sample")->sample({1, 0}).failure, "out of memory");
 }
 
