@@ -42,11 +42,11 @@ class DiffBadInputTest(CommandLineTest):
                           ("history", "import", "/dev/urandom", "--store", self.folder / "h.sqlite")):
             with self.subTest(arguments):
                 result = headroom(*arguments, timeout=20)
-                self.assert_refused(result, "is a device, which need not end")
+                self.assert_refused(result, "is a device, which may never end")
         with open("/dev/zero", "rb") as zero:
             result = subprocess.run([HEADROOM, "diff", "/dev/stdin", self.good], stdin=zero, capture_output=True,
                                     text=True, timeout=20)
-        self.assert_refused(result, "is a device, which need not end")
+        self.assert_refused(result, "is a device, which may never end")
 
     def test_what_comes_through_standard_input_is_read(self):
         with open(self.good, "rb") as good:
@@ -63,7 +63,7 @@ class DiffBadInputTest(CommandLineTest):
             path.write_text(text, encoding="utf-8-sig")
             self.assert_exit(headroom("diff", path, path), 0)
             path.write_text(text, encoding="utf-16")
-            self.assert_refused(headroom("diff", path, path), "marked.json: is UTF-16", "write it as UTF-8")
+            self.assert_refused(headroom("diff", path, path), "marked.json: is UTF-16", "convert it to UTF-8")
 
     def test_text_cut_at_every_kind_of_place_names_the_byte(self):
         text = self.good.read_text()
@@ -77,7 +77,7 @@ class DiffBadInputTest(CommandLineTest):
                                    ("[1,2,3,1,2,3,1,2]", '"many"', "/records/0/samples/0/values: expected an array"),
                                    ("[1,2,3,1,2,3,1,2]", '[1,"2"]', "/records/0/samples/0/values: expected a number"),
                                    ('"environment": 0', '"environment": -1', "/records/0/environment"),
-                                   ('"environment": 0', '"environment": 7', "is 7 where the file has 1"),
+                                   ('"environment": 0', '"environment": 7', "is 7, but the file has 1"),
                                    ('"direction": "lower"', '"direction": "up"', "'lower', 'higher', 'unknown', found 'up'"),
                                    ('"records": [', '"records": 7, "x": [', "/records: expected an array"),
                                    ('"schema": 1', '"schema": 99', "use a newer one")):

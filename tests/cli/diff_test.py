@@ -425,7 +425,7 @@ class DiffTest(CommandLineTest):
     def test_bad_files(self):
         before, _ = self.sides(1)
         for name, text, words in (("empty.json", "", "empty"), ("cut.json", before.read_text()[:700], "byte"),
-                                  ("other.json", '{"a": 1}', "not a file of results"),
+                                  ("other.json", '{"a": 1}', "unknown file format"),
                                   ("none.json", '{"headroom": {"schema": 1}, "environments": [], "records": []}',
                                    "no results"),
                                   ("type.json", before.read_text().replace('"us"', "7"), "/records/0/metric/unit")):

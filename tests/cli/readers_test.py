@@ -200,7 +200,7 @@ class Readers(CommandLineTest):
             self.assert_exit(headroom(*arguments, "--from", "hyperfine"), 0)
             for name, words in (("google-benchmark", "/benchmarks: missing"), ("seed-csv", "no column 'name'"),
                                 ("llama-bench", "/build_commit: missing"), ("nvbench", "/benchmarks: missing")):
-                self.assert_refused(headroom(*arguments, "--from", name), f"not readable as {name}", words, "hyperfine")
+                self.assert_refused(headroom(*arguments, "--from", name), f"cannot read it as {name}", words, "hyperfine")
             self.assert_refused(headroom(*arguments, "--from", "junit"), "junit", "hyperfine", "google-benchmark")
         odd = self.folder / "odd.json"  # no tool matches these keys
         odd.write_text('{"results": [{"times": [1.5], "command": "x"}], "headroom": 1}')
@@ -225,7 +225,7 @@ class Readers(CommandLineTest):
         good = self.folder / "good.json"
         good.write_text('{"results": [{"command": "x", "mean": 1.5, "times": [1, 2]}]}')
         bad = self.folder / "bad.json"
-        for text, words in (("", "is empty"), ("what", "not a file of results"),
+        for text, words in (("", "is empty"), ("what", "unknown file format"),
                             ('{"results": [{"command": "x", "times": [1, ', "not JSON at byte"),
                             ('{"results": [{"command": "x", "times": [1, 0]}]}', "/results/0/times/1")):
             bad.write_text(text)

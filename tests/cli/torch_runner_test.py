@@ -58,7 +58,7 @@ class TorchRunnerTest(CommandLineTest):
         self.assertEqual(blas["extra_info"]["runner"], "torch")
         self.assertTrue(os.path.exists(blas["extra_info"]["file"]), blas)
         is_netlibs = blas["extra_info"]["name"] == "reference BLAS"
-        self.assertEqual("computes on netlib's reference BLAS" in result.stdout, is_netlibs, result.stdout)
+        self.assertEqual("uses netlib's reference BLAS" in result.stdout, is_netlibs, result.stdout)
 
     def test_a_runner_that_no_backend_asks_for_is_not_started(self):
         result = headroom("run", "--list", "--json", "-")

@@ -69,7 +69,7 @@ std::vector<DispatchExpectation> parse_dispatch_expectations(std::string_view te
     const toml::array* tables = node.as_array();
     if (key.str() != "expect" || tables == nullptr || !tables->is_homogeneous(toml::node_type::table)) {
       refuse_at(key.source(), source,
-                "the file holds [[expect]] tables, not " + in_quotes(key.str()) + " of another kind");
+                "expected only [[expect]] tables, but " + in_quotes(key.str()) + " is not one");
     }
     for (const toml::node& table : *tables) {
       expectations.push_back(expectation_of(*table.as_table(), source));
@@ -79,7 +79,7 @@ std::vector<DispatchExpectation> parse_dispatch_expectations(std::string_view te
 }
 
 std::string dispatch_expectations_toml(const std::vector<DispatchExpectation>& expectations) {
-  std::string text = "# What headroom dispatch --expect holds its medians against.\n";
+  std::string text = "# Expected medians for headroom dispatch --expect.\n";
   for (const DispatchExpectation& expectation : expectations) {
     const std::pair<const char*, std::string> texts[] = {
         {"op", expectation.op},       {"metric", expectation.metric},

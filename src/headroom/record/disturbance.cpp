@@ -58,9 +58,9 @@ std::vector<std::string> troubles_of(const Record& record) {
   const bool is_short = record.instrument != Instrument::kCommands;
   if (is_short && found.preempted > kPreemptedShare && preemption_shows(record))
     troubles.emplace_back("preempted by the kernel");
-  if (found.stolen >= kDisturbedShare) troubles.emplace_back("stolen from by the hypervisor");
+  if (found.stolen >= kDisturbedShare) troubles.emplace_back("interrupted by the hypervisor");
   if (found.throttled >= kDisturbedShare) troubles.emplace_back("throttled");
-  if (has_note(record.notes, NoteKind::kQuota)) troubles.emplace_back("held up by its quota of CPU time");
+  if (has_note(record.notes, NoteKind::kQuota)) troubles.emplace_back("slowed by its CPU quota");
   return troubles;
 }
 

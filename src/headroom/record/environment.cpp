@@ -51,7 +51,7 @@ std::string reference_blas_text(std::span<const Record> records) {
   std::string text;
   for (const auto& [runner, file] : files) {
     text += fmt::format(
-        "{} computes on netlib's reference BLAS ({}), many times slower than others: apt-get install "
+        "{} uses netlib's reference BLAS ({}), which is many times slower than others: apt-get install "
         "libopenblas0-openmp\n",
         runner, file);
   }

@@ -115,7 +115,7 @@ std::vector<Record> read_forced(const Format& format, const PaddedText& text, co
     const Format* looks = format_of_text(text.view());
     const std::string hint =
         looks == nullptr || looks == &format ? "" : fmt::format("; its content looks like {}", looks->name);
-    throw Error(fmt::format("not readable as {}: {}{}", format.name, error.what(), hint));
+    throw Error(fmt::format("cannot read it as {}: {}{}", format.name, error.what(), hint));
   }
 }
 
@@ -154,8 +154,8 @@ const Format& format_named(std::string_view name) {
     if (name == format.name) return format;
     known.emplace_back(format.name);
   }
-  throw Error("no format " + in_quotes(name) + did_you_mean(name, known) +
-              "; there are: " + join(known, ", "));
+  throw Error("unknown format " + in_quotes(name) + did_you_mean(name, known) +
+              "; known: " + join(known, ", "));
 }
 
 std::vector<std::string> readable_formats() {
@@ -222,16 +222,15 @@ std::vector<Record> records_from_text(const PaddedText& text, const std::string&
   if (format == nullptr) {
     if (text.view().starts_with("\xFF\xFE") || text.view().starts_with("\xFE\xFF")) {
       throw Error(source +
-                  ": is UTF-16, as PowerShell's > writes it; write it as UTF-8 (iconv -f UTF-16 -t UTF-8)");
+                  ": is UTF-16, as PowerShell's > writes it; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");
     }
     refuse_text_before_json(text.view(), source);
     const std::string tool = unread_tool(FileOutline(text.view()));
     if (!tool.empty()) {
-      throw Error(fmt::format("{}: looks like {}, whose files headroom does not read; it reads: {}", source,
-                              tool, join(readable_formats(), ", ")));
+      throw Error(fmt::format("{}: looks like {}, which headroom does not read; it reads: {}", source, tool,
+                              join(readable_formats(), ", ")));
     }
-    throw Error(source +
-                ": not a file of results that headroom knows; it reads: " + join(readable_formats(), ", "));
+    throw Error(source + ": unknown file format; headroom reads: " + join(readable_formats(), ", "));
   }
   return read_as(*format, text, source);
 }

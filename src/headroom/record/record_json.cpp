@@ -280,7 +280,7 @@ struct JsonCodec<AxisValue> {
     if (json.is_number())
       return {dump_json(json), json.is_number_integer() ? AxisType::kAsWritten : AxisType::kReal};
     if (json.is_object()) return AxisValue::Size{json_member_as<std::int64_t>(json, "bytes", path.text())};
-    path.refuse("expected true, false, a number, a text, or a size as {\"bytes\": N}");
+    path.refuse("expected true, false, a number, a string, or a size as {\"bytes\": N}");
   }
   static bool take(JsonCursor& cursor, AxisValue& axis) {
     JsonCursor ahead = cursor;
@@ -537,9 +537,9 @@ class SamplesReader {
 
   void check_lengths(const ProcessSamples& process, const JsonPath& path) const {
     const std::size_t count = process.values.size();
-    if (process.warmup > count) JsonPath(path, "warmup").refuse("is more than there are samples");
+    if (process.warmup > count) JsonPath(path, "warmup").refuse("exceeds the number of samples");
     const auto require_count = [&](std::size_t found, const JsonPath& place) {
-      if (found != count) place.refuse(fmt::format("has {} values where the samples are {}", found, count));
+      if (found != count) place.refuse(fmt::format("has {} values for {} samples", found, count));
     };
     if (!process.rounds.empty()) require_count(process.rounds.size(), JsonPath(path, "rounds"));
     for (const ReadColumn& read : noise_columns_)
@@ -714,7 +714,7 @@ class FileReader {
       if (!places_[i]) continue;
       const std::size_t place = *places_[i];
       if (place >= environments_.size()) {
-        throw Error(fmt::format("{}/records/{}/environment: is {} where the file has {} environments", root_,
+        throw Error(fmt::format("{}/records/{}/environment: is {}, but the file has {} environments", root_,
                                 i, place, environments_.size()));
       }
       records_[i].environment = environments_[place];

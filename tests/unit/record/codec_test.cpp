@@ -269,7 +269,8 @@ TEST(Codec, NamesThePathOfEachWrongField) {
       {"/records/0/metric/extra_info/headline", true,
        "/records/0/metric/extra_info/headline: expected a string"},
       {"/records/0/axes", Json::array(), "/records/0/axes: expected an object"},
-      {"/records/0/axes/D", Json::array(), "/records/0/axes/D: expected true, false, a number, a text, or a"},
+      {"/records/0/axes/D", Json::array(),
+       "/records/0/axes/D: expected true, false, a number, a string, or a"},
       {"/records/0/text_axes", "D", "/records/0/text_axes: expected an array"},
       {"/records/0/threads", 2.5, "/records/0/threads: expected a whole number"},
       {"/records/0/outcome/kind", "lost", "/records/0/outcome/kind: expected one of 'measured'"},
@@ -277,8 +278,8 @@ TEST(Codec, NamesThePathOfEachWrongField) {
       {"/records/0/samples/0/values/0", "1", "/records/0/samples/0/values: expected a number"},
       {"/records/0/samples/0/iterations", -1,
        "/records/0/samples/0/iterations: expected a whole number from 0"},
-      {"/records/0/samples/0/warmup", 9, "/records/0/samples/0/warmup: is more than there are samples"},
-      {"/records/0/samples/0/rounds", Json::array({1}), "/rounds: has 1 values where the samples are 3"},
+      {"/records/0/samples/0/warmup", 9, "/records/0/samples/0/warmup: exceeds the number of samples"},
+      {"/records/0/samples/0/rounds", Json::array({1}), "/rounds: has 1 values for 3 samples"},
       {"/records/0/samples/0/noise/steal_ms", Json::array({1}), "/noise/steal_ms: has 1 values"},
       {"/records/0/interval/low", nullptr, "/records/0/interval/low: expected a number, found null"},
       {"/records/0/limit/unstable", "no", "/records/0/limit/unstable: expected a boolean"},
@@ -286,7 +287,7 @@ TEST(Codec, NamesThePathOfEachWrongField) {
       {"/records/0/sums_in", "fp4", "/records/0/sums_in: expected one of 'bf16', 'f16', 'f32', 'f64'"},
       {"/records/0/kept_wrong", 1, "/records/0/kept_wrong: expected a boolean"},
       {"/records/0/stop", "tired", "/records/0/stop: expected one of"},
-      {"/records/0/environment", 4, "/records/0/environment: is 4 where the file has 1 environments"},
+      {"/records/0/environment", 4, "/records/0/environment: is 4, but the file has 1 environments"},
       {"/environments/0/machines/0/cpu_count", -2,
        "/environments/0/machines/0/cpu_count: expected a whole number"},
       {"/environments/0/dependencies/torch", 1, "/environments/0/dependencies/torch: expected an object"},
@@ -590,7 +591,7 @@ TEST(SamplesStream, ReadsWhatADriverSaid) {
   EXPECT_TRUE(std::isnan(samples[0].device[1].power_w));
   EXPECT_THAT(samples.at(1).device, IsEmpty());
   EXPECT_THAT(stream_refusal(R"([{"values": [1], "device": {"throttle": [1, 2]}}])"),
-              HasSubstr("/samples/0/device/throttle: has 2 values where the samples are 1"));
+              HasSubstr("/samples/0/device/throttle: has 2 values for 1 samples"));
   EXPECT_THAT(stream_refusal(R"([{"values": [1], "device": {"throttle": [-1]}}])"),
               HasSubstr("/device/throttle: expected a whole number"));
 }
@@ -609,7 +610,7 @@ TEST(SamplesStream, NamesWhatIsWrong) {
   EXPECT_THAT(stream_refusal(R"([{"values": [1], "rounds": [null]}])"),
               HasSubstr("/rounds: expected a whole number"));
   EXPECT_THAT(stream_refusal(R"([{"values": [1], "noise": {"steal_ms": [1, 2]}}])"),
-              HasSubstr("/samples/0/noise/steal_ms: has 2 values where the samples are 1"));
+              HasSubstr("/samples/0/noise/steal_ms: has 2 values for 1 samples"));
   EXPECT_THAT(stream_refusal(R"([{"values": [1], "noise": 5}])"), HasSubstr("/noise: expected an object"));
   EXPECT_THAT(stream_refusal(R"([{"values": [1,)"), HasSubstr("not JSON at byte 15"));
   for (const char* text : {"[1,]", "[,1]", "[1 2]", "[1,, 2]", "[1, ]", "[1}", "[1", "[1]2"})

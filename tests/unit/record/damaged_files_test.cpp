@@ -171,7 +171,7 @@ TEST_F(OddFiles, AreNamed) {
   write_file_atomically(folder_ / "blank", std::string(10000, '\n'));
   EXPECT_THAT(message(folder_ / "blank"), HasSubstr("is empty"));
   write_file_atomically(folder_ / "noise", std::string("\0\1\2\xff", 4));
-  EXPECT_THAT(message(folder_ / "noise"), HasSubstr("not a file of results"));
+  EXPECT_THAT(message(folder_ / "noise"), HasSubstr("unknown file format"));
 }
 
 TEST_F(OddFiles, APipeIsReadToItsEnd) {

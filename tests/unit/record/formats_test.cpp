@@ -256,7 +256,7 @@ TEST(HyperfineJson, WithoutATimeThereIsNothingToWrite) {
     hyperfine_json(records, "out.json");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("out.json: nothing was timed"));
+    EXPECT_THAT(error.what(), HasSubstr("out.json: no times to write"));
   }
 }
 

@@ -262,7 +262,7 @@ TEST(BlasDependency, OneLineSaysThatNetlibsIsSlowAndWhatToDo) {
   add_blas(environment, kNetlib, "torch");
   EXPECT_EQ(
       reference_blas_text(records_of(environment, "torch")),
-      "torch computes on netlib's reference BLAS (/usr/lib/blas/libblas.so.3.11.0), many times slower than "
+      "torch uses netlib's reference BLAS (/usr/lib/blas/libblas.so.3.11.0), which is many times slower than "
       "others: apt-get install libopenblas0-openmp\n");
 }
 

@@ -189,7 +189,8 @@ void DdpReportWalk::walk() {
     }
   });
   stream_.finish();
-  if (!has_results) throw Error(fmt::format("{}: {}: missing: this is no DDP report", source_, kResultsPath));
+  if (!has_results)
+    throw Error(fmt::format("{}: {}: missing: this is not a DDP report", source_, kResultsPath));
 }
 
 void DdpReportWalk::walk_models() {

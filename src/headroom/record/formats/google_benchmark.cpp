@@ -139,7 +139,7 @@ void add_repetition(const Json& object, const std::string& where, Run& run) {
       require_time(factor * finite_number(object, "real_time", where), where + "/real_time"));
   // CPU time of a short run can be 0.
   const double cpu = factor * finite_number(object, "cpu_time", where);
-  if (cpu < 0) throw Error(where + "/cpu_time: expected a time from zero up; measure again");
+  if (cpu < 0) throw Error(where + "/cpu_time: expected a time of at least zero; measure again");
   run.cpu_ns.push_back(cpu);
   add_counters(object, run);
 }
@@ -207,10 +207,10 @@ std::vector<Run> read_runs(const Json& document, const std::string& root) {
   }
   for (Run& run : runs) use_aggregate(run);
   if (std::ranges::all_of(runs, [](const Run& run) { return run.real_ns.empty() && run.failure.empty(); })) {
-    throw Error(root + (benchmarks.empty() ? "/benchmarks: is empty; there is nothing to read"
-                                           : "/benchmarks: holds aggregates only, and neither a median nor a "
-                                             "mean; run the benchmark without "
-                                             "--benchmark_report_aggregates_only"));
+    throw Error(root + (benchmarks.empty()
+                            ? "/benchmarks: is empty; there is nothing to read"
+                            : "/benchmarks: holds only aggregates, without a median or a mean; run the "
+                              "benchmark without --benchmark_report_aggregates_only"));
   }
   return runs;
 }

@@ -191,7 +191,8 @@ void add_records(const Json& result, const Command& command, const std::string& 
     if (json_optional(result, key, where) == nullptr) continue;
     Record record = record_of(command, std::string(key) + "_time", "s");
     set_value(record, finite_number(result, key, where));
-    if (record.metric.value < 0) throw Error(fmt::format("{}/{}: expected a time from zero up", where, key));
+    if (record.metric.value < 0)
+      throw Error(fmt::format("{}/{}: expected a time of at least zero", where, key));
     records.push_back(std::move(record));
   }
   if (json_optional(result, "memory_usage_byte", where) != nullptr) {
@@ -258,7 +259,7 @@ std::vector<Record> read_hyperfine(const PaddedText& text, const std::string& so
 
 std::string hyperfine_json(const std::vector<Record>& records, const std::string& source) {
   Json results = results_of(records);
-  if (results.empty()) throw Error(source + ": nothing was timed, and hyperfine's file holds times only");
+  if (results.empty()) throw Error(source + ": no times to write, and hyperfine's file holds only times");
   return json_of(std::move(results));
 }
 

@@ -121,7 +121,7 @@ std::vector<double> read_samples_ns(const Json& object, const std::string& where
 double rate_of(double tokens, double ns, const std::string& where) {
   const double rate = 1e9 * tokens / ns;
   if (!std::isfinite(rate))
-    throw Error(fmt::format("{}: {:g} tokens in {:g} ns are no rate", where, tokens, ns));
+    throw Error(fmt::format("{}: {:g} tokens in {:g} ns give no finite rate", where, tokens, ns));
   return rate;
 }
 

@@ -88,7 +88,7 @@ std::vector<double> read_float32(const fs::path& path) {
   static_assert(std::endian::native == std::endian::little);
   const PaddedText bytes = read_compressed_file(path);
   if (bytes.size() % sizeof(float) != 0) {
-    throw Error(fmt::format("{}: {} bytes are no whole number of 4-byte samples; the file was cut off",
+    throw Error(fmt::format("{}: {} bytes is not a whole number of 4-byte samples; the file is truncated",
                             path.string(), bytes.size()));
   }
   std::vector<float> values(bytes.size() / sizeof(float));
@@ -106,13 +106,14 @@ std::vector<double> read_samples(const Summaries& summaries, std::string_view pr
   if (named == summary->second.end()) return {};
   const std::optional<fs::path> path = find_beside(json, named->second);
   if (!path) {
-    notes.push_back("The samples are missing: " + in_quotes(named->second) + " is not beside the JSON file.");
+    notes.push_back("The samples are missing: " + in_quotes(named->second) +
+                    " is not in the folder of the JSON file.");
     return {};
   }
   std::vector<double> values = read_float32(*path);
   const auto size = summary->second.find("size");
   if (size != summary->second.end() && to_integer(size->second) != static_cast<std::int64_t>(values.size())) {
-    throw Error(fmt::format("{}: holds {} samples where {} says {}", path->string(), values.size(),
+    throw Error(fmt::format("{}: holds {} samples, but {} says {}", path->string(), values.size(),
                             json.string(), size->second));
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -157,10 +158,10 @@ void set_time(Record& record, const Summaries& summaries, std::string_view kind,
     const auto seconds = time_of(summaries, fmt::format("{}/time/{}", kind, name), where);
     if (!seconds) continue;
     if (kind == kLaunches && std::string_view(name).starts_with("cpu"))
-      record.notes.emplace_back("A CPU time: there is no GPU time.");
+      record.notes.emplace_back("CPU time, because there is no GPU time.");
     return set_value(record, *seconds);
   }
-  record.outcome = {Outcome::Kind::kFailed, "the file holds no time of this state"};
+  record.outcome = {Outcome::Kind::kFailed, "the file holds no time for this state"};
 }
 
 void add_state(const std::string& benchmark, const Json& state, const NvbenchFile& file,
@@ -255,7 +256,7 @@ std::vector<Record> read_nvbench(const PaddedText& text, const std::string& sour
 /// nvbench's --json and --jsonbin (read). Without sample files, has nvbench's summaries and a note.
 Format nvbench_format() {
   return {.name = "nvbench",
-          .summary = "JSON of nvbench, with the samples that --jsonbin puts beside it",
+          .summary = "JSON of nvbench, with the samples that --jsonbin adds",
           .recognises = is_nvbench,
           .read = read_nvbench,
           .one_run = true};

@@ -129,8 +129,7 @@ void take_samples(const std::string& where, Record& record) {
   for (std::size_t i = 0; i < counts.size(); ++i) {
     ProcessSamples& process = record.samples[i];
     process.warmup = json_to<std::size_t>(counts[i], JsonPath(where + "/warmup"));
-    if (process.warmup > process.values.size())
-      throw Error(where + "/warmup: is more than there are samples");
+    if (process.warmup > process.values.size()) throw Error(where + "/warmup: exceeds the number of samples");
   }
 }
 

@@ -271,7 +271,7 @@ std::string seed_csv_text(std::span<const SeedRow> rows, std::string_view previo
 /// PyTorch gpt-fast CSV; appends means over shapes.
 Format seed_csv_format() {
   return {.name = "seed-csv",
-          .summary = "the CSV of PyTorch's gpt-fast benchmark: means over shapes, rows are added",
+          .summary = "CSV of PyTorch's gpt-fast benchmark: means over shapes, appends rows",
           .endings = {".csv"},
           .write = write_csv,
           .appends = true,
@@ -294,7 +294,7 @@ std::filesystem::path seed_jsonl_path(const std::filesystem::path& csv) {
 /// PyTorch gpt-fast JSON lines; appends means over shapes. All numbers are JSON numbers, unlike gpt-fast's.
 Format seed_jsonl_format() {
   return {.name = "seed-jsonl",
-          .summary = "the JSON lines of PyTorch's gpt-fast benchmark: means over shapes, lines are added",
+          .summary = "JSON lines of PyTorch's gpt-fast benchmark: means over shapes, appends lines",
           .endings = {".jsonl"},
           .write = write_jsonl,
           .appends = true};

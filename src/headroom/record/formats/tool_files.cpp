@@ -59,8 +59,9 @@ std::string without_literals(std::string_view text, const std::string& source) {
   std::string replaced;
   for (Structure scan(text); scan.next();) {
     if (scan.depth() > kDeepest) {
-      throw Error(fmt::format("{}: nested more than {} deep at byte {}; no tool that headroom reads does so",
-                              source, kDeepest, scan.at()));
+      throw Error(fmt::format(
+          "{}: nested more than {} deep at byte {}; no tool that headroom reads writes such files", source,
+          kDeepest, scan.at()));
     }
     const char c = scan.character();
     if (c != 'N' && c != 'I') continue;
