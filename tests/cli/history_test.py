@@ -110,7 +110,7 @@ class HistoryTest(CommandLineTest):
         self.assertIn("1 of 2 series changed: creeping", overview.stdout)
         self.assertRegex(overview.stdout, r"drifts by \+\d+\.\d % over 70 values, worse")
         self.assertRegex(self.history("creeping").stdout.splitlines()[0], r"latency: drifts by \+\d+\.\d % over 70 values, worse$")
-        self.assertRegex(self.history("noisier").stdout, r"spread \d\.?\d* times what it was before from @4\d ")
+        self.assertRegex(self.history("noisier").stdout, r"spread \d\.?\d* times the earlier one from @4\d ")
 
     def test_a_series_with_its_change(self):
         self.fill()
@@ -334,7 +334,7 @@ class HistoryTest(CommandLineTest):
         for path in (other, text):
             before = path.read_bytes()
             for arguments in ([], ["import", run], ["prune", "--keep", "1"]):
-                self.assert_refused(self.history(*arguments, store=path), "is not a history of headroom")
+                self.assert_refused(self.history(*arguments, store=path), "is not a headroom history")
             self.assertEqual(path.read_bytes(), before)
         self.assert_refused(self.history(store="mysql://host/db"), "mysql")
         self.assert_refused(self.history(store="postgresql://me:secret@127.0.0.1:1/db"), "cannot open the history")

@@ -148,7 +148,7 @@ class ServeTest(CommandLineTest):
         self.wait_for(served, lambda told: not told["problem"])
         self.assertEqual(self.ask(served, "/series/1.html")[0], 200)
         self.store.write_bytes(b"something else" * 100)
-        self.assertIn("not a history", self.wait_for(served, lambda told: told["problem"])["problem"])
+        self.assertIn("not a headroom history", self.wait_for(served, lambda told: told["problem"])["problem"])
         self.assertEqual(served.interrupt(), (0, ("", "")))
 
     def test_a_run_at_work_is_told(self):

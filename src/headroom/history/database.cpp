@@ -11,10 +11,10 @@ namespace headroom {
 namespace {
 
 [[noreturn]] void tell_damage(const std::string& database) {
-  throw Error(fmt::format(
-      "the history {}: damaged: a row holds something else than was written there; headroom history verify "
-      "tells of all, headroom history repair mends it",
-      in_quotes(database)));
+  throw Error(
+      fmt::format("the history {}: damaged: a row does not match its checksum; headroom history verify lists "
+                  "the damage, headroom history repair fixes it",
+                  in_quotes(database)));
 }
 
 constexpr const char* kRowCheck = "row_check BIGINT NOT NULL DEFAULT 0";
@@ -121,10 +121,10 @@ void migrate(Database& database) {
 }
 
 void refuse_strange_schema(const std::string& database, const std::string& what) {
-  throw Error(fmt::format(
-      "{} is not as headroom makes a history: {}; nothing of it was read or changed: put that right, restore "
-      "the history from a copy, or name another place with --store or HEADROOM_STORE",
-      in_quotes(database), what));
+  throw Error(
+      fmt::format("{} is not a valid history: {}; nothing was read or changed: fix that, restore the history "
+                  "from a copy, or name another place with --store or HEADROOM_STORE",
+                  in_quotes(database), what));
 }
 
 void require_known_schema(std::int64_t version, const std::string& database) {
@@ -135,16 +135,15 @@ void require_known_schema(std::int64_t version, const std::string& database) {
                     "schemas up to {}: use the newer one, or another --store",
                     in_quotes(database), version, kStoreSchema));
   }
-  throw Error(
-      fmt::format("{} is a history of schema {}, which never was one; the file may be damaged: use "
-                  "another --store",
-                  in_quotes(database), version));
+  throw Error(fmt::format(
+      "{} is a history of schema {}, which does not exist; the file may be damaged: use another --store",
+      in_quotes(database), version));
 }
 
 void refuse_foreign_database(const std::string& database, const std::string& what_it_holds) {
   throw Error(
-      fmt::format("{} is not a history of headroom: {}; it was left as it is, name another place "
-                  "with --store or HEADROOM_STORE",
+      fmt::format("{} is not a headroom history: {}; it was not changed: name another place with --store or "
+                  "HEADROOM_STORE",
                   in_quotes(database), what_it_holds));
 }
 

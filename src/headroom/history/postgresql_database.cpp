@@ -238,9 +238,9 @@ class PostgresqlDatabase final : public Database {
     if (ready > 0) return;
     is_lost_ = true;
     if (ready < 0 && errno == EINTR) throw Error("interrupted while waiting for the server");
-    throw Error(fmt::format(
-        "the server did not answer within {:g} s (HEADROOM_STORE_TIMEOUT says how long it may take)",
-        std::chrono::duration<double>(longest).count()));
+    throw Error(
+        fmt::format("the server did not answer within {:g} s (HEADROOM_STORE_TIMEOUT sets this limit)",
+                    std::chrono::duration<double>(longest).count()));
   }
 
   void connect() {
@@ -371,7 +371,7 @@ void require_own_schema(Database& database) {
       "JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'headroom' AND NOT tgisinternal "
       "UNION ALL SELECT 'rule ' || rulename::text FROM pg_rules WHERE schemaname = 'headroom'";
   database.execute(kStrange, {}, [&database](const SqlRow& row) {
-    refuse_strange_schema(database.name(), fmt::format("it has the {}, which headroom did not make",
+    refuse_strange_schema(database.name(), fmt::format("it has the {}, which headroom did not create",
                                                        std::get<std::string>(row[0])));
   });
 }

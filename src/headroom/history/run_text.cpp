@@ -73,7 +73,7 @@ std::string unpack_text(std::string_view packed, const std::string& source) {
   const std::size_t read =
       ZSTD_decompressDCtx(context.get(), text.data(), text.size(), packed.data(), packed.size());
   if (ZSTD_isError(read) || read != text.size()) {
-    const char* why = ZSTD_isError(read) ? ZSTD_getErrorName(read) : "it is shorter than it says";
+    const char* why = ZSTD_isError(read) ? ZSTD_getErrorName(read) : "it is shorter than its header says";
     throw Error(fmt::format("{}: damaged: {}", source, why));
   }
   return text;
@@ -111,9 +111,10 @@ RunText stored_run_text(Database& database, std::int64_t run) {
                    [&](const SqlRow& row) { digest = std::get<std::string>(row[0]); });
   RunText text = shortened_run_text(database, run);
   if (!digest || digest_of(text) == *digest) return text;
-  throw Error(fmt::format(
-      "{}: run {}: damaged: it is not what was stored; headroom history verify tells of all, repair mends it",
-      database.name(), run));
+  throw Error(
+      fmt::format("{}: run {}: damaged: it does not match its checksum; headroom history verify lists the "
+                  "damage, repair fixes it",
+                  database.name(), run));
 }
 
 RunText shortened_run_text(Database& database, std::int64_t run) {

@@ -130,7 +130,7 @@ std::string plot_text(const SeriesStory& story) {
   options.log_x = false;
   // A linear axis starts at 0 and would hide changes of a few per cent.
   options.log_y = low > 0 && high < 2 * low;
-  options.x_label = "value number, in the order of time";
+  options.x_label = "value number, in order of time";
   options.y_label = story.series.unit;
   return line_plot(lines, options);
 }
@@ -154,8 +154,7 @@ Table segments_table(const SeriesStory& story) {
                change_text(segment.ratio, segment.ratio_interval), verdict(segment, story.series.direction)});
     if (segment.drift) table.line("          " + drift_text(segment));
     for (const std::string& change : segment.changes) table.line("          " + change);
-    if (i > 0 && segment.changes.empty())
-      table.line("          nothing that the environment tells changed here");
+    if (i > 0 && segment.changes.empty()) table.line("          no change in the recorded environment");
   }
   return table;
 }
@@ -283,12 +282,11 @@ std::string changes_sentence(std::span<const SeriesStory> stories) {
   });
   const auto all = static_cast<std::ptrdiff_t>(stories.size());
   if (changed.empty() && too_short == all)
-    return fmt::format("none of {} series has the 14 values that it takes to tell a change from noise", all);
+    return fmt::format("none of {} series has the 14 values needed to tell a change from noise", all);
   if (changed.empty()) {
     return fmt::format(
         "none of {} series changed{}", all,
-        too_short == 0 ? ""
-                       : fmt::format("; {} have fewer than the 14 values that it takes to tell", too_short));
+        too_short == 0 ? "" : fmt::format("; {} have fewer than the 14 values needed", too_short));
   }
   return fmt::format("{} of {} series changed: {}", changed.size(), stories.size(), named(texts_of(changed)));
 }
@@ -305,7 +303,7 @@ RegressionAnswer regression_answer(std::span<const SeriesStory> stories, std::si
     return change_critical(story.values.size(), ChangeLevel::kCertain).has_value();
   });
   if (!any_long)
-    return {ExitCode::kInconclusive, "no series has the 14 values that it takes to tell a change from noise"};
+    return {ExitCode::kInconclusive, "no series has the 14 values needed to tell a change from noise"};
   return {ExitCode::kFine,
           fmt::format("none of {} series became worse within the last {} values", stories.size(), newest)};
 }
@@ -432,7 +430,7 @@ std::vector<std::string> series_answers(const SeriesStory& story) {
     const StoredValue &before = story.values[story.suspected->index - 1],
                       &first = story.values[story.suspected->index];
     answers.push_back(
-        fmt::format("perhaps a change at @{} ({}), too early to tell: compare @{} with a new run", first.run,
+        fmt::format("possible change at @{} ({}), still inconclusive: compare @{} with a new run", first.run,
                     format_utc(first.time), before.run));
   }
   return answers;
@@ -449,12 +447,12 @@ Sheet series_sheet(const SeriesStory& story) {
   sheet.drawing(plot_text(story)).table(segments_table(story));
   for (const SpreadChange& spread : story.spreads) {
     const StoredValue& first = story.values[spread.index];
-    sheet.notes(fmt::format("spread {:.2g} times what it was before from @{} ({}) on\n", spread.ratio,
-                            first.run, format_utc(first.time)),
+    sheet.notes(fmt::format("spread {:.2g} times the earlier one from @{} ({}) on\n", spread.ratio, first.run,
+                            format_utc(first.time)),
                 Tone::kPlain);
   }
   const std::string better = series.direction == Direction::kUnknown
-                                 ? "nobody knows which way is better"
+                                 ? "unknown which direction is better"
                                  : fmt::format("{} is better", to_string(series.direction));
   return sheet.notes(
       fmt::format("machine {}, {}\n", series.fingerprint.empty() ? "(unknown)" : series.fingerprint, better));

@@ -96,11 +96,11 @@ std::string advice(int code) {
     case SQLITE_FULL:
       return "; free space there, or name another place with --store";
     case SQLITE_IOERR:
-      return "; is the disk full, or is there a limit on the size of files? Nothing of this run was stored";
+      return "; is the disk full, or is the size of files limited? Nothing of this run was stored";
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
-      return "; name a place that you may write to with --store or HEADROOM_STORE";
+      return "; name a writable place with --store or HEADROOM_STORE";
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return "; restore it from a copy, or name another place with --store";
@@ -185,8 +185,8 @@ FileHeader read_header(const fs::path& path) {
   std::array<unsigned char, 100> bytes{};
   std::ifstream file(path, std::ios::binary);
   if (!file)
-    throw Error(
-        fmt::format("cannot read the history {}; is it a file that you may read?", in_quotes(path.string())));
+    throw Error(fmt::format("cannot read the history {}; check that it is a file and readable",
+                            in_quotes(path.string())));
   file.read(reinterpret_cast<char*>(bytes.data()), bytes.size());
   if (file.gcount() == 0) return {};
   constexpr std::string_view kMagic("SQLite format 3\0", 16);
@@ -237,9 +237,9 @@ void require_own_schema(SqliteConnection& database) {
       missing.erase(ours);
     } else if (ours != missing.end()) {
       refuse_strange_schema(database.name(),
-                            fmt::format("its {} {} is defined otherwise", type, in_quotes(name)));
+                            fmt::format("its {} {} is defined differently", type, in_quotes(name)));
     } else if (!is_sqlites_own(type, name, sql)) {
-      refuse_strange_schema(database.name(), fmt::format("it has the {} {}, which headroom did not make",
+      refuse_strange_schema(database.name(), fmt::format("it has the {} {}, which headroom did not create",
                                                          type, in_quotes(name)));
     }
   });
@@ -248,8 +248,7 @@ void require_own_schema(SqliteConnection& database) {
   const std::int64_t stored = database.number("SELECT schema_version FROM headroom_store");
   require_known_schema(stored, database.name());
   if (stored != version)
-    refuse_strange_schema(database.name(),
-                          fmt::format("it is of schema {} and of schema {}", version, stored));
+    refuse_strange_schema(database.name(), fmt::format("its schema is both {} and {}", version, stored));
   database.set_schema(version);
 }
 
@@ -271,7 +270,7 @@ void require_ours(const FileHeader& header, const std::string& name) {
     case FileHeader::Kind::kEmpty:
       return;
     case FileHeader::Kind::kOther:
-      refuse_foreign_database(name, "the file holds something else");
+      refuse_foreign_database(name, "the file is not an SQLite database");
     case FileHeader::Kind::kSqlite:
       if (header.application_id != kApplicationId) {
         refuse_foreign_database(name, "it is an SQLite database of another program");
@@ -435,12 +434,14 @@ sqlite3_stmt* SqliteConnection::prepared(const std::string& sql) {
   return statements_.emplace(sql, Statement(statement)).first->second.get();
 }
 
-std::unique_ptr<Database> open_sqlite(const fs::path& asked, StoreAccess access, const StoreWaiting& waiting) {
+std::unique_ptr<Database> open_sqlite(const fs::path& asked, StoreAccess access,
+                                      const StoreWaiting& waiting) {
   const fs::path path = access == StoreAccess::kRead ? asked : resolved_for_writing(asked);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   const bool exists = fs::exists(status);
-  if (exists && !fs::is_regular_file(status)) refuse_foreign_database(path.string(), "it is no regular file");
+  if (exists && !fs::is_regular_file(status))
+    refuse_foreign_database(path.string(), "it is not a regular file");
   const FileHeader header = exists ? read_header(path) : FileHeader{};
   require_ours(header, path.string());
   const std::string uri = "file:" + percent_encoded(fs::absolute(path).string());

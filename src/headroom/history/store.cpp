@@ -69,8 +69,7 @@ std::vector<StoredRun> runs_where(Database& database, const std::string& where, 
 
 Environment environment_from(const RunText& stored, const std::string& store, std::int64_t run) {
   if (stored.environment.empty()) {
-    throw Error(
-        fmt::format("{}: no run {}; headroom history lists those that are there", in_quotes(store), run));
+    throw Error(fmt::format("{}: no run {}; headroom history lists the stored runs", in_quotes(store), run));
   }
   const std::string where = fmt::format("{}: run {}: environment", store, run);
   return json_to<Environment>(parse_json(stored.environment, where), JsonPath(where));
@@ -102,7 +101,7 @@ std::int64_t newest_run_of_revision(Database& database, const std::string& revis
                             in_quotes(database.name()), in_quotes(revision)));
   }
   if (revisions.size() > 1) {
-    throw Error(fmt::format("@git:{} fits {} revisions, {} and {} among them; give more digits", revision,
+    throw Error(fmt::format("@git:{} matches {} revisions, such as {} and {}; give more digits", revision,
                             revisions.size(), *revisions.begin(), *revisions.rbegin()));
   }
   return *newest;
@@ -169,7 +168,7 @@ StoredRecord stored_record(const SqlRow& columns, const std::string& where, std:
   try {
     const auto* position = std::get_if<std::int64_t>(&stored.row[1]);
     const auto* content = std::get_if<Blob>(&columns.front());
-    if (position == nullptr) throw Error(where + ": a record has no place in it: damaged");
+    if (position == nullptr) throw Error(where + ": damaged: a record has no position");
     const std::string what = fmt::format("{}: record {}", where, *position);
     if (content == nullptr) throw Error(what + ": damaged: not a compressed text");
     stored.text = unpack_text(content->bytes, what);
@@ -376,16 +375,16 @@ void find_damage(const StoredContent& content, SeriesRows& series, std::vector<S
     if (!stored.problem.empty()) {
       add(stored.problem);
     } else if (!has_series || (!stored.expected.empty() && !is_row(stored.row, stored.expected))) {
-      add(fmt::format("run {}: record {}: the series shows another value than the record has", run,
+      add(fmt::format("run {}: record {}: the series shows a different value than the record", run,
                       integer(stored.row[1])));
     }
   }
   if (!content.environment_problem.empty()) return;
   const SqlRow expected = row_for(content, readable_text(content));
   if (content.unreadable == 0 && !is_as_stored(content, expected)) {
-    add(fmt::format("run {}: it is not what was stored, though all of it can be read", run));
+    add(fmt::format("run {}: it does not match its checksum, though it is readable", run));
   } else if (content.unreadable == 0 ? !is_row(content.row, expected) : !content.row_holds) {
-    add(fmt::format("run {}: the list of runs shows something else than the run has", run));
+    add(fmt::format("run {}: the list of runs does not match the run", run));
   }
 }
 
@@ -534,7 +533,7 @@ std::int64_t Store::find_run(const std::string& reference) {
       reference.starts_with('@') ? to_integer(std::string_view(reference).substr(1)) : std::nullopt;
   if (!id) {
     throw Error(
-        fmt::format("{} names no run: it is @last, @ID as in @12, or @git:REVISION", in_quotes(reference)));
+        fmt::format("{} is not a run: use @last, @ID (such as @12) or @git:REVISION", in_quotes(reference)));
   }
   if (runs_where(*database_, "WHERE id = $1", {*id}).empty()) {
     throw Error(fmt::format("{} holds no run {}; headroom history lists its runs", in_quotes(name()), *id));
@@ -578,7 +577,7 @@ std::unique_ptr<Store> open_store(const std::string& url_or_path, StoreAccess ac
   if (is_remote(url_or_path)) return current(open_postgresql(url_or_path, access, waiting));
   const std::string path = path_of(url_or_path);
   if (const std::size_t scheme = path.find("://"); scheme != std::string::npos) {
-    throw Error("no kind of history " + in_quotes(path.substr(0, scheme)) +
+    throw Error("unknown kind of history " + in_quotes(path.substr(0, scheme)) +
                 "; give a file, or a database as postgresql://USER@HOST/NAME");
   }
   if (path.empty()) throw Error("an empty name for the history; give a file or postgresql://USER@HOST/NAME");
@@ -623,7 +622,7 @@ std::vector<std::string> deliver_outbox(Store& store) {
     try {
       records = read_records(file.string());
     } catch (const Error& problem) {
-      problems.push_back(fmt::format("a run that waits for the history cannot be read: {}", problem.what()));
+      problems.push_back(fmt::format("cannot read a run that waits to be stored: {}", problem.what()));
       continue;
     }
     if (!records.empty()) store.append_if_new(records);
@@ -651,7 +650,7 @@ std::vector<StoreDamage> Store::verify() {
     note(std::nullopt, [&] {
       const std::int64_t lost = database_->number("SELECT COUNT(*)" + of_no_run(table));
       if (lost > 0)
-        damages.push_back({std::nullopt, fmt::format("{} rows of {} are of no run", lost, table)});
+        damages.push_back({std::nullopt, fmt::format("{} rows of {} belong to no run", lost, table)});
     });
   }
   note(std::nullopt, [&] {
@@ -659,7 +658,7 @@ std::vector<StoreDamage> Store::verify() {
     for (const std::int64_t run : all_runs(*database_))
       note(run, [&] { find_damage(read_content(*database_, run), series, damages); });
     for (const std::int64_t id : series.damaged())
-      damages.push_back({std::nullopt, fmt::format("series {}: its row is not what its results say", id)});
+      damages.push_back({std::nullopt, fmt::format("series {}: its row does not match its results", id)});
   });
   return damages;
 }
@@ -714,9 +713,8 @@ RepairResult Store::repair() {
     const std::vector<std::string> left = database_->problems();
     if (!left.empty()) {
       throw Error(
-          fmt::format("{}: its file is damaged beyond repair and was left as it was: {}; restore it from a "
-                      "copy, or take what "
-                      "can be read with `headroom history export FILE @ID` into a new one",
+          fmt::format("{}: the file is damaged beyond repair and was not changed: {}; restore it from a "
+                      "copy, or move the readable runs to a new one with `headroom history export FILE @ID`",
                       in_quotes(name()), left.back()));
     }
   }

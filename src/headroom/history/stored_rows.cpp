@@ -77,7 +77,7 @@ bool is_value(const SqlValue& a, const SqlValue& b) {
 
 std::string shown(const SqlValue& value) {
   const auto* number = std::get_if<std::int64_t>(&value);
-  return number != nullptr ? fmt::format("{}", *number) : "of no number";
+  return number != nullptr ? fmt::format("{}", *number) : "without a number";
 }
 
 }  // namespace
@@ -116,8 +116,8 @@ void read_rows(Database& database, const CheckedRows& rows, const std::string& w
   look_at_rows(database, rows, where, parameters, [&](const SqlRow& row, bool holds) {
     if (!holds) {
       throw Error(
-          fmt::format("the history {}: {} {}: damaged: a row holds something else than was written there; "
-                      "headroom history verify tells of all, headroom history repair mends it",
+          fmt::format("the history {}: {} {}: damaged: a row does not match its checksum; headroom history "
+                      "verify lists the damage, headroom history repair fixes it",
                       in_quotes(database.name()), rows.what, shown(row.front())));
     }
     reader(row);

@@ -69,7 +69,7 @@ TEST(SeriesStory, HigherIsBetterTurnsTheVerdict) {
 TEST(SeriesStory, NothingInTheEnvironmentChanged) {
   const SeriesStory story =
       series_story(latency(), values(40, 20, 1.1), [](std::int64_t) { return *environment_at(1); });
-  EXPECT_THAT(series_sheet(story).text(), HasSubstr("nothing that the environment tells changed here"));
+  EXPECT_THAT(series_sheet(story).text(), HasSubstr("no change in the recorded environment"));
 }
 
 TEST(SeriesStory, SteadyShortAndEmptySeries) {
@@ -86,7 +86,7 @@ TEST(SeriesStory, FewNewValuesAreOnlySuspected) {
   const SeriesStory story = series_story(latency(), values(30, 27, 1.1), environment_of);
   EXPECT_EQ(story.segments.size(), 1u);
   const std::string text = series_sheet(story).text();
-  EXPECT_THAT(text, HasSubstr("perhaps a change at @127"));
+  EXPECT_THAT(text, HasSubstr("possible change at @127"));
   EXPECT_THAT(text, HasSubstr("compare @126 with a new run"));
   EXPECT_EQ(series_json(story)["suspected_at_run"], 127);
 }
@@ -171,7 +171,7 @@ TEST(SeriesStory, LeastMagnitudeAndSpread) {
   for (std::size_t i = 60; i < 100; ++i) wider[i].value = 10.05 + 6 * (wider[i].value - 10.05);
   const SeriesStory story = series_story(latency(), wider, environment_of);
   ASSERT_EQ(story.spreads.size(), 1u);
-  EXPECT_THAT(series_sheet(story).text(), HasSubstr("times what it was before from @16"));
+  EXPECT_THAT(series_sheet(story).text(), HasSubstr("times the earlier one from @16"));
   EXPECT_GT(json_number(series_json(story)["spread_changes"][0], "ratio", ""), 3);
 }
 

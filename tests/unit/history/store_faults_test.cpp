@@ -103,13 +103,14 @@ TEST_F(DamagedHistory, NoFlippedBitOfARecordIsBelieved) {
 TEST_F(DamagedHistory, ARecordOfAnotherRunInTheSamePlaceIsNoticed) {
   change("UPDATE records SET content = ?1 WHERE run = 2 AND position = 1", content_of(3, 1));
   EXPECT_THAT(message_of([&] { open_store(path)->records(2); }),
-              HasSubstr("run 2: damaged: it is not what was stored"));
+              HasSubstr("run 2: damaged: it does not match its checksum"));
 }
 
 TEST_F(DamagedHistory, AnotherTypeInAColumnIsASentence) {
   change("UPDATE runs SET fingerprint = ?1 WHERE id = 2", "bytes");
-  EXPECT_THAT(message_of([&] { open_store(path)->runs(); }),
-              AllOf(HasSubstr("damaged: a row holds something else"), HasSubstr("headroom history verify")));
+  EXPECT_THAT(
+      message_of([&] { open_store(path)->runs(); }),
+      AllOf(HasSubstr("damaged: a row does not match its checksum"), HasSubstr("headroom history verify")));
 }
 
 TEST_F(DamagedHistory, VerifyTellsOfEachDamageAndRepairLeavesTheRest) {
@@ -120,7 +121,7 @@ TEST_F(DamagedHistory, VerifyTellsOfEachDamageAndRepairLeavesTheRest) {
   ASSERT_THAT(damages, SizeIs(3));
   EXPECT_THAT(damages[0].what, HasSubstr("run 1: record 0: damaged"));
   EXPECT_THAT(damages[1].what, HasSubstr("run 2: environment: damaged"));
-  EXPECT_THAT(damages[2].what, HasSubstr("run 3: record 2: the series shows another value"));
+  EXPECT_THAT(damages[2].what, HasSubstr("run 3: record 2: the series shows a different value"));
   const RepairResult result = open_store(path)->repair();
   EXPECT_EQ(result.runs_removed, 1U);
   EXPECT_EQ(result.records_removed, 4U) << "one of run 1, three of run 2";
@@ -249,12 +250,12 @@ TEST_F(DamagedHistory, WhatAStrangerAddedToTheSchemaIsRefusedAndDoesNotRun) {
            {"CREATE INDEX other ON runs (abs(time))", "index 'other'"},
            {"CREATE VIRTUAL TABLE other USING fts5(a)", "other"},
            {"DROP INDEX runs_by_time", "lacks the index runs_by_time"},
-           {"ALTER TABLE runs ADD COLUMN more AS (time + 1)", "table 'runs' is defined otherwise"}}) {
+           {"ALTER TABLE runs ADD COLUMN more AS (time + 1)", "table 'runs' is defined differently"}}) {
     write_file_atomically(path, whole);
     change(sql);
     for (const StoreAccess access : {StoreAccess::kRead, StoreAccess::kReadWrite}) {
       const std::string message = message_of([&, access = access] { open_store(path, access); });
-      EXPECT_THAT(message, AllOf(HasSubstr("is not as headroom makes a history"), HasSubstr(named))) << sql;
+      EXPECT_THAT(message, AllOf(HasSubstr("is not a valid history"), HasSubstr(named))) << sql;
     }
   }
   write_file_atomically(path, whole);
@@ -263,8 +264,7 @@ TEST_F(DamagedHistory, WhatAStrangerAddedToTheSchemaIsRefusedAndDoesNotRun) {
   change(
       "CREATE VIEW series AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS id FROM "
       "n");
-  EXPECT_THAT(message_of([&] { open_store(path, StoreAccess::kRead); }),
-              HasSubstr("is not as headroom makes"));
+  EXPECT_THAT(message_of([&] { open_store(path, StoreAccess::kRead); }), HasSubstr("is not a valid history"));
 }
 
 TEST_F(DamagedHistory, TheFileAndItsCopyAreTheUsersOwn) {
@@ -430,7 +430,7 @@ TEST(SqliteFile, FilesOfOthersAreRefused) {
   for (const std::string& content :
        {std::string("x"), std::string("{\"a\": 1}\n"), std::string(5000, '\0')}) {
     write_file_atomically(folder / "other", content);
-    expect_refused(folder, folder / "other", "not a history of headroom: the file holds something else");
+    expect_refused(folder, folder / "other", "not a headroom history: the file is not an SQLite database");
   }
   run_sql(folder / "other.sqlite", "CREATE TABLE runs (id INTEGER); INSERT INTO runs VALUES (1)");
   expect_refused(folder, folder / "other.sqlite", "SQLite database of another program");
@@ -454,8 +454,8 @@ TEST(SqliteFile, NewerSchemaInTheTableAloneIsRefused) {
 
 TEST(SqliteFile, FoldersAndDevicesAreRefused) {
   const TemporaryFolder folder;
-  EXPECT_THAT(message_of([&] { open_store(folder.path().string()); }), HasSubstr("no regular file"));
-  EXPECT_THAT(message_of([] { open_store("/dev/null"); }), HasSubstr("no regular file"));
+  EXPECT_THAT(message_of([&] { open_store(folder.path().string()); }), HasSubstr("not a regular file"));
+  EXPECT_THAT(message_of([] { open_store("/dev/null"); }), HasSubstr("not a regular file"));
   EXPECT_THAT(message_of([] { open_store("/dev/null/h"); }), HasSubstr("cannot open the history"));
 }
 

@@ -152,14 +152,14 @@ TEST_P(StoreTest, RunsAreFoundByReference) {
   EXPECT_EQ(store->find_run("@last"), second);
   EXPECT_EQ(store->find_run("@" + std::to_string(first)), first);
   EXPECT_EQ(store->find_run("@git:abcd1"), third);
-  EXPECT_THAT(message_of([&] { store->find_run("@git:abcd"); }), HasSubstr("fits 2 revisions"));
+  EXPECT_THAT(message_of([&] { store->find_run("@git:abcd"); }), HasSubstr("matches 2 revisions"));
   EXPECT_THAT(message_of([&] { store->find_run("@git:ab"); }), HasSubstr("too short"));
   EXPECT_THAT(message_of([&] { store->find_run("@git:ffff0"); }),
               HasSubstr("no run of the git revision 'ffff0'"));
   EXPECT_THAT(message_of([&] { store->find_run("@git:%%%%"); }), HasSubstr("no run of the git revision"));
   EXPECT_THAT(message_of([&] { store->find_run("@99"); }), HasSubstr("holds no run 99"));
   for (const char* wrong : {"last", "@", "@1x", "12", "@Last"}) {
-    EXPECT_THAT(message_of([&] { store->find_run(wrong); }), HasSubstr("names no run")) << wrong;
+    EXPECT_THAT(message_of([&] { store->find_run(wrong); }), HasSubstr("is not a run")) << wrong;
   }
   EXPECT_THAT(message_of([&] { store->records(99); }), HasSubstr("no run 99"));
 }
@@ -249,7 +249,7 @@ TEST_P(StoreTest, AViewOfAStrangerIsRefusedByName) {
                             : open_postgresql(place_.url(), StoreAccess::kReadWrite);
   database->execute("CREATE VIEW more AS SELECT 1 AS one");
   EXPECT_THAT(message_of([&] { open(StoreAccess::kRead); }),
-              AllOf(HasSubstr("is not as headroom makes a history"), HasSubstr("more")));
+              AllOf(HasSubstr("is not a valid history"), HasSubstr("more")));
   database->execute("DROP VIEW more");
   EXPECT_EQ(open(StoreAccess::kRead)->runs().size(), 1u);
 }
@@ -291,7 +291,7 @@ TEST_P(StoreTest, RunsThatWaitedAreDeliveredOnceAndTheirFilesRemoved) {
 }
 
 TEST(StoreLocation, NamesThatMeanNothingAreRefused) {
-  EXPECT_THAT(message_of([] { open_store("mysql://host/x"); }), HasSubstr("no kind of history 'mysql'"));
+  EXPECT_THAT(message_of([] { open_store("mysql://host/x"); }), HasSubstr("unknown kind of history 'mysql'"));
   EXPECT_THAT(message_of([] { open_store(""); }), HasSubstr("empty name"));
   EXPECT_THAT(message_of([] { open_store("sqlite:"); }), HasSubstr("empty name"));
 }
