@@ -94,8 +94,8 @@ class FailingModelsTest(CacheFaultsTest):
                     "no-row": written("cost\\n"), "empty": written(""), "none": "exit 0",
                     "text": written("cost\\nOOM\\n"), "nan": written("cost\\nnan\\n")},
                    {"other-column": "no column 'cost'; did you mean 'costs'", "two-rows": "2 rows of values",
-                    "no-row": "0 rows of values", "empty": "no lines", "none": "it wrote no file",
-                    "text": "is no number: 'OOM'", "nan": "no number|finite"})
+                    "no-row": "0 rows of values", "empty": "is empty", "none": "it wrote no file",
+                    "text": "is not a number: 'OOM'", "nan": "not a number|finite"})
 
     def test_a_full_disk(self):
         disk = self.folder / "disk"
@@ -229,7 +229,7 @@ class EndedRunsTest(CacheFaultsTest):
         process.communicate(timeout=10)
         result = self.cache("--recover")
         self.assert_exit(result, 0)
-        self.assertIn("is back at its place", result.stderr)
+        self.assertIn("restored ", result.stderr)
         self.assert_back()
         left = self.folder / ".cache.headroom-left"
         self.assertEqual((left / "new").read_text(), "new\n")
@@ -258,7 +258,7 @@ class UseTest(CacheFaultsTest):
         result = self.cache("--suite", self.suite_of({"slow": "sleep 0.3"}), "--repeat", "50", "--max-time", "500ms",
                             "--json", self.records)
         self.assert_exit(result, 0)
-        self.assertRegex(result.stdout, r"slow: [12] of 50 pairs: the time was over")
+        self.assertRegex(result.stdout, r"slow: [12] of 50 pairs: time ran out")
         self.assertEqual({record["outcome"]["kind"] for record in records_of(self.records)}, {"measured"})
         self.assertRegex(self.cache("--suite", self.suite_of({}), "--max-time", "0").stderr, "--max-time must be above 0")
 
@@ -270,12 +270,12 @@ class UseTest(CacheFaultsTest):
         self.assert_exit(result, 0)
         self.assertRegex(result.stdout, r"1000 ms .* 250 ms .* 4\.00x +4\.00x to 4\.00x +75\.0 % +1\.00x")
         self.assertRegex(result.stdout, r"env:MINE +fresh folder in MINE +0 +1 +1 ")
-        self.assertIn("cold was cold: before each of the 7 cold runs every layer was empty", result.stdout)
+        self.assertIn("cold runs were cold: before each of the 7, every layer was empty", result.stdout)
 
     def test_a_layer_that_no_command_uses(self):
         result = self.cache("--layer", "triton", "--repeat", 1, "--", "true")
         self.assert_exit(result, 0)
-        self.assertIn("unused: no command left anything in triton", result.stdout)
+        self.assertIn("unused: no command wrote to triton", result.stdout)
 
     def test_models_in_random_order_in_every_round(self):
         log = self.folder / "log"

@@ -14,7 +14,7 @@ class ShippedSuitesTest(CommandLineTest):
             self.skipTest(result.stderr.strip())
         self.assert_exit(result, 0)
         print(result.stdout)
-        self.assertIn("cold was cold: before each of the 6 cold runs", result.stdout)
+        self.assertIn("cold runs were cold: before each of the 6,", result.stdout)
         records = records_of(path)
         gains = [record for record in records if record["metric"]["name"] == "speedup"]
         self.assertEqual(len(gains), 4, "three models and their geometric mean")

@@ -69,7 +69,7 @@ class CommandFaultsTest(CommandLineTest):
         log = self.folder / "log"
         result = headroom("time", "--no-store", "--shell", "--runs", "20", f"echo x >> {log}; [ $(wc -l < {log}) -ne 10 ]")
         self.assert_exit(result, 1)
-        self.assertIn("exit code 1 (in run 10; --ignore-failure measures runs that fail, too)", result.stdout)
+        self.assertIn("exit code 1 (in run 10; --ignore-failure measures failing runs too)", result.stdout)
 
     def test_a_failure_is_told_with_its_last_lines_and_the_others_go_on(self):
         path = self.folder / "records.json"
@@ -157,7 +157,7 @@ class CommandFaultsTest(CommandLineTest):
         self.assert_refused(headroom("ab", "true"), "give two commands")
         self.assert_refused(headroom("ab"), "give a command")
         self.assert_refused(headroom("time", "true", "false"), "headroom ab compares several")
-        self.assert_refused(headroom("time", ""), "there is no command in it")
+        self.assert_refused(headroom("time", ""), "no command found")
         self.assert_refused(headroom("time", "true", "--precision", "0"), "--precision 0: must be above 0")
         self.assert_refused(headroom("time", "true", "--timeout", "0"), "--timeout must be above 0")
         self.assert_refused(headroom("time", "true", "--json", "/proc/no/file.json"), "/proc/no")

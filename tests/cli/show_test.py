@@ -59,7 +59,7 @@ class ShowTest(CommandLineTest):
         shown = headroom("show", DATA / "record_schema3.json")
         self.assert_exit(shown, 0)
         for told in (r"sleep 0.001: 0.839 x the time of true .*: inconclusive", r"no hardware counters: this machine does not",
-                     r"cold was cold: before each of the 2 cold runs", r"env:MYCACHE  fresh folder in MYCACHE +0 +1 +1 ",
+                     r"cold runs were cold: before each of the 2,", r"env:MYCACHE  fresh folder in MYCACHE +0 +1 +1 ",
                      r"0 of 1 expectation is met, 1 inconclusive", r"add +0  5.05 µs\nadd +1  5.55 µs",
                      r"gemv D=16384 +22.1 ms .* BUT\n", r"  B  busy: other programs"):
             self.assertRegex(shown.stdout, told)
@@ -161,7 +161,7 @@ class ShowTest(CommandLineTest):
         file = self.folder / "cache.json"
         self.assert_exit(headroom("cache", "--layer", "env:MINE", "--repeat", "2", "--no-store", "--json", file, "--", "sh",
                                   "-c", "touch $MINE/a"), 0)
-        self.assertIn("cold was cold", headroom("show", file).stdout)
+        self.assertIn("cold runs were cold", headroom("show", file).stdout)
         of_schema3 = (DATA / "record_schema3.json").read_text()
         self.assertIn('\\"parts\\"', of_schema3)
         for text in (file.read_text(), of_schema3, of_schema3.replace('{\\"request', "{request")):

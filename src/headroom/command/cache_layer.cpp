@@ -84,7 +84,7 @@ bool is_variable_name(std::string_view text) {
 }
 
 LayerSpec layer_at(const std::string& text, LayerSpec::Kind kind, std::string_view path) {
-  if (path.empty()) throw Error("no path in the cache layer " + in_quotes(text));
+  if (path.empty()) throw Error("missing path in the cache layer " + in_quotes(text));
   return {text, kind, "", {}, {}, expanded(path)};
 }
 
@@ -93,7 +93,7 @@ constexpr const char* kDropFile = "/proc/sys/vm/drop_caches";
 Descriptor open_to_read(const fs::path& path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.is_open()) return file;
-  throw Error(fmt::format("cannot open {} for its place in the page cache: {}", in_quotes(path.string()),
+  throw Error(fmt::format("cannot open {} to find its pages in the page cache: {}", in_quotes(path.string()),
                           std::strerror(errno)));
 }
 
@@ -132,11 +132,12 @@ fs::path resolved(const fs::path& folder) {
 void require_movable(const fs::path& folder) {
   const char* home = std::getenv("HOME");
   if (folder == folder.root_path() || (home != nullptr && folder == resolved(home))) {
-    throw Error("cannot set aside " + in_quotes(folder.string()) + ": give the folder of one cache");
+    throw Error("cannot set aside " + in_quotes(folder.string()) +
+                ": it is the root or home folder; name the folder of one cache");
   }
   std::error_code error;
   if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
-    throw Error("cannot set aside " + in_quotes(folder.string()) + ": it is no folder");
+    throw Error("cannot set aside " + in_quotes(folder.string()) + ": it is not a folder");
   }
 }
 
@@ -185,12 +186,11 @@ std::string recover(const fs::path& folder, const fs::path& aside) {
   if (fs::exists(folder, error) && ::rmdir(folder.c_str()) != 0) {
     const fs::path left = free_name_beside(folder, "headroom-left");
     move(folder, left);
-    kept = "; what was put in its place meanwhile is in " + left.string();
+    kept = "; files written there since are in " + left.string();
   }
   move(aside, folder);
   remove_tree(taken_stand_in(folder));
-  return fmt::format("{} is back at its place: a run that was killed had set it aside{}", folder.string(),
-                     kept);
+  return fmt::format("restored {}, which a killed run had set aside{}", folder.string(), kept);
 }
 
 std::string missing_folder(const fs::path& folder, const std::string& name) {
@@ -356,8 +356,8 @@ class PagesOfFiles final : public CacheLayer {
   std::string warmth(const LayerContent& content) const override {
     if (content.bytes == 0) return "";
     return fmt::format(
-        "{} bytes of {} stayed in the page cache: they are mapped by a running program, or their "
-        "file system is memory itself",
+        "{} bytes of {} stayed in the page cache: a running program maps them, or their file system is in "
+        "memory (tmpfs)",
         content.bytes, in_quotes(path_.string()));
   }
   std::string damage() const override { return ""; }
@@ -370,7 +370,7 @@ class WholePageCache final : public CacheLayer {
  public:
   WholePageCache() {
     if (const std::string why = why_not_drop_all_pages(); !why.empty()) {
-      throw Error("cannot drop the page cache: " + why + "; name the files instead, --layer pages:PATH");
+      throw Error("cannot drop the page cache: " + why + "; name the files instead: --layer pages:PATH");
     }
   }
 
@@ -391,7 +391,7 @@ std::string LayerSpec::method() const {
     return "fresh folder in " + variable + (in_both ? ", and TMPDIR" : "");
   }
   if (kind == Kind::kFolder) return path + " set aside";
-  return path.empty() ? "all of the page cache dropped" : path + " dropped from the page cache";
+  return path.empty() ? "whole page cache dropped" : path + " dropped from the page cache";
 }
 
 std::optional<std::size_t> LayerSpec::part_of(const fs::path& file, bool in_temporary) const {
@@ -418,7 +418,7 @@ LayerSpec parse_layer(std::string_view asked) {
   if (text.starts_with("env:")) {
     const std::string variable(after("env:"));
     if (!is_variable_name(variable)) {
-      throw Error("no name of an environment variable in the cache layer " + in_quotes(text));
+      throw Error("missing or invalid environment variable in the cache layer " + in_quotes(text));
     }
     return in_variable(text, variable);
   }
@@ -427,8 +427,8 @@ LayerSpec parse_layer(std::string_view asked) {
     if (layer.name == text) return layer;
     names.push_back(layer.name);
   }
-  throw Error("unknown cache layer " + in_quotes(text) + did_you_mean(text, names) + "; known are " +
-              join(names, ", ") + ", and env:VARIABLE, folder:PATH, pages:PATH, pages");
+  throw Error("unknown cache layer " + in_quotes(text) + did_you_mean(text, names) +
+              "; known: " + join(names, ", ") + ", and env:VARIABLE, folder:PATH, pages:PATH, pages");
 }
 
 void drop_pages_of(const fs::path& path) {
@@ -477,7 +477,7 @@ SetAsideFolder::SetAsideFolder(const fs::path& folder, const fs::path& journal) 
   require_movable(folder_);
   aside_ = name_beside(folder_, "headroom-aside");
   if (fs::exists(fs::symlink_status(aside_))) {
-    throw Error(fmt::format("{} is set aside already, in {}: wait for the run that uses it, or move it back",
+    throw Error(fmt::format("{} is already set aside in {}: wait for the run that uses it, or move it back",
                             in_quotes(folder_.string()), in_quotes(aside_.string())));
   }
   existed_ = fs::exists(folder_);
@@ -525,7 +525,7 @@ void SetAsideFolder::require_stand_in() const {
 void SetAsideFolder::make_stand_in() {
   std::error_code error;
   fs::create_directories(folder_, error);
-  if (error) throw Error("cannot make " + in_quotes(folder_.string()) + " anew: " + error.message());
+  if (error) throw Error("cannot make " + in_quotes(folder_.string()) + " again: " + error.message());
   if (existed_) fs::permissions(folder_, static_cast<fs::perms>(mode_), error);
 }
 

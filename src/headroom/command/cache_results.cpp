@@ -409,11 +409,9 @@ void add_parts(Sheet& sheet, const CacheRequest& request, const CacheRun& run) {
   }
   if (table.size() > 0) {
     sheet.table(std::move(table))
-        .notes(
-            "  each is a run with that cache alone taken away, put back after it; what one loses another may "
-            "have: they do not add up\n");
+        .notes("  each row is a run without that cache only; caches overlap, so the savings do not add up\n");
   }
-  if (!empty.empty()) sheet.notes("  held nothing: " + join(empty, ", ") + "\n");
+  if (!empty.empty()) sheet.notes("  empty: " + join(empty, ", ") + "\n");
 }
 
 /// May be empty.
@@ -425,9 +423,9 @@ std::string left_over_text(const CacheRun& run) {
     }
   }
   if (most == nullptr || most->content.files == 0) return "";
-  const std::string where = most->where.empty() ? "" : ", most of it in TMPDIR/" + most->where;
+  const std::string where = most->where.empty() ? "" : ", mostly in TMPDIR/" + most->where;
   return fmt::format(
-      "in no layer: commands left {}, {}, in their TMPDIR{}; it was empty before each cold run, too\n",
+      "in no layer: commands left {}, {}, in TMPDIR{}; it was also empty before each cold run\n",
       counted(most->content.files, "file"), format_bytes(static_cast<double>(most->content.bytes)), where);
 }
 
@@ -451,7 +449,7 @@ std::string warm_lines(const CacheRequest& request, const CacheRun& run) {
   for (const ModelRun& model : run.models) {
     const std::string unnamed = unnamed_cache(model, request.suite.metric.direction);
     if (unnamed.empty() || !model.failure.empty()) continue;
-    text += fmt::format("NOT COLD: {}: {}; name it with --layer, or pages where it is the page cache\n",
+    text += fmt::format("NOT COLD: {}: {}; name it with --layer (pages for the page cache)\n",
                         shown_name(model.model), unnamed);
   }
   return text;
@@ -463,11 +461,11 @@ std::string layer_lines(const CacheRequest& request, const CacheRun& run) {
     const LayerSpec& layer = request.suite.layers[i];
     if (layer.kind == LayerSpec::Kind::kPages) continue;
     if (!any_pair(run, i, [](const LayerReading& reading) { return reading.after_cold.files > 0; })) {
-      text += fmt::format("unused: no command left anything in {}\n", layer.name);
+      text += fmt::format("unused: no command wrote to {}\n", layer.name);
     } else if (any_pair(run, i, [](const LayerReading& reading) {
                  return reading.after_warm.bytes > 2 * reading.after_cold.bytes;
                })) {
-      text += fmt::format("still filling: warm runs more than doubled what was in {}\n", layer.name);
+      text += fmt::format("still filling: warm runs more than doubled the bytes in {}\n", layer.name);
     }
   }
   return text + left_over_text(run);
@@ -477,15 +475,15 @@ std::string cold_sentence(const CacheRequest& request, const CacheRun& run) {
   const bool drops_pages = std::ranges::any_of(request.suite.layers, [](const LayerSpec& layer) {
     return layer.kind == LayerSpec::Kind::kPages && layer.path.empty();
   });
-  return fmt::format("cold was cold: before each of the {} cold runs every layer was {}", pair_count(run),
+  return fmt::format("cold runs were cold: before each of the {}, every layer was {}", pair_count(run),
                      drops_pages ? "empty or dropped" : "empty");
 }
 
 void answer_worth(Sheet& sheet, const CacheRequest& request, const CacheRun& run) {
   const Direction direction = request.suite.metric.direction;
   const auto text = [&](const std::string& what, const CacheEstimate& gain) {
-    const std::string over = gain.interval ? " (95 % interval " + range(gain.interval) + ")"
-                                           : ", of too few pairs to say how sure that is";
+    const std::string over =
+        gain.interval ? " (95 % interval " + range(gain.interval) + ")" : " (too few pairs for an interval)";
     const bool inconclusive = gain.interval && gain.interval->contains(1);
     return fmt::format("{}: warm is {} as {} as cold{}{}", what, factor(gain.value),
                        direction == Direction::kLowerIsBetter ? "fast" : "good", over,
@@ -501,7 +499,7 @@ void answer_worth(Sheet& sheet, const CacheRequest& request, const CacheRun& run
   if (gains.size() < 2 || !mean) return;
   sheet.answer(text(fmt::format("geometric mean of {} models", mean->count), *mean));
   const auto least = std::ranges::min_element(gains, {}, [](const auto& gain) { return gain.second.value; });
-  sheet.answer(fmt::format("least for {}: {}", least->first, factor(least->second.value)));
+  sheet.answer(fmt::format("smallest for {}: {}", least->first, factor(least->second.value)));
 }
 
 }  // namespace
@@ -599,9 +597,8 @@ std::string unnamed_cache(const ModelRun& model, Direction direction) {
   const auto excess = first_cold_excess(model, direction);
   if (!excess) return "";
   return fmt::format(
-      "the first cold run was {:.3g} times as {} as the {} later ones: a cache that no layer names outlived "
-      "the "
-      "clearing between them",
+      "the first cold run was {:.3g} times as {} as the {} later ones: a cache outside the layers survived "
+      "the clearing",
       *excess, direction == Direction::kLowerIsBetter ? "long" : "poor", model.pairs.size() - 1);
 }
 
@@ -675,16 +672,15 @@ Sheet cache_sheet(const CacheRequest& request, const CacheRun& run) {
       std::ranges::count_if(run.models, [](const ModelRun& model) { return !model.failure.empty(); });
   if (failed > 0) {
     sheet.answer(
-        fmt::format("{} of {} failed: the last lines say why", failed, counted(run.models.size(), "model")),
+        fmt::format("{} of {} failed: see the last lines", failed, counted(run.models.size(), "model")),
         Tone::kBad);
   }
   const auto unreached =
       std::ranges::count_if(run.models, [](const ModelRun& model) { return !model.unreached.empty(); });
   if (unreached > 0) {
-    sheet.answer(
-        fmt::format("{} of {} not measured: the time was over before a pair of a cold and a warm run",
-                    unreached, counted(run.models.size(), "model")),
-        Tone::kBad);
+    sheet.answer(fmt::format("{} of {} not measured: time ran out before one cold and one warm run",
+                             unreached, counted(run.models.size(), "model")),
+                 Tone::kBad);
   }
   if (pair_count(run) > 0) {
     answer_worth(sheet, request, run);
@@ -699,9 +695,8 @@ Sheet cache_sheet(const CacheRequest& request, const CacheRun& run) {
     sheet.table(model_table(request, run));
     const bool few = std::ranges::any_of(
         run.models, [](const ModelRun& model) { return model.pairs.size() > 1 && model.pairs.size() < 6; });
-    if (few) sheet.notes("  fewer than 6 pairs: intervals are Student's t of the logarithms\n");
-    if (request.repeat == 1)
-      sheet.notes("  one pair says nothing about its spread: --repeat 6 gives intervals\n");
+    if (few) sheet.notes("  fewer than 6 pairs: intervals use Student's t on logarithms\n");
+    if (request.repeat == 1) sheet.notes("  one pair gives no interval: use --repeat 6\n");
     if (!run.parts.empty()) add_parts(sheet, request, run);
     sheet.table(layer_table(request, run)).notes(layer_lines(request, run), Tone::kPlain);
   }
@@ -709,7 +704,7 @@ Sheet cache_sheet(const CacheRequest& request, const CacheRun& run) {
     if (!model.unreached.empty())
       sheet.notes(fmt::format("skipped: {}: {}\n", shown_name(model.model), model.unreached), Tone::kBad);
     if (model.capped && !model.pairs.empty() && model.pairs.size() < request.repeat) {
-      sheet.notes(fmt::format("{}: {} of {} pairs: the time was over\n", shown_name(model.model),
+      sheet.notes(fmt::format("{}: {} of {} pairs: time ran out\n", shown_name(model.model),
                               model.pairs.size(), request.repeat),
                   Tone::kPlain);
     }

@@ -65,7 +65,7 @@ class Layers {
       if (index < own) return {layer.get(), index};
       index -= own;
     }
-    throw std::out_of_range("a part of no layer");
+    throw std::out_of_range("no layer has this part");
   }
 
   std::vector<LayerReading> clear() {
@@ -224,7 +224,7 @@ class PairRunner {
     if (result.interrupted) throw PairInterrupted{};
     if (!result.ok()) throw Error(failure_of(result));
     MetricDocument document{result.output, "its standard output", result.output_cut};
-    if (in_file) document = {written(output), "the file that it wrote", false};
+    if (in_file) document = {written(output), "its output file", false};
     const double value = read_metric(suite.metric, result, document);
     remove_tree(output.parent_path());
     return value;
@@ -346,7 +346,7 @@ CacheRequest request_of(const Json& json) {
 void check_value(double value) {
   constexpr double kLeast = 1e-100, kMost = 1e100;
   if (value != 0 && !(value >= kLeast && value <= kMost))
-    throw Error(fmt::format("a measurement of {:g}, which none can be", value));
+    throw Error(fmt::format("{:g} is not a possible measurement", value));
 }
 
 void check(const ShownCacheRun& shown) {
@@ -354,13 +354,12 @@ void check(const ShownCacheRun& shown) {
     for (const CachePair& pair : model.pairs) {
       const bool fits = pair.layers.size() == shown.request.suite.layers.size() &&
                         pair.without.size() == shown.run.parts.size();
-      if (!fits) throw Error("a pair with other layers than the suite");
+      if (!fits) throw Error("a pair has different layers than the suite");
       for (const std::optional<double>& value :
            {std::optional(pair.cold), std::optional(pair.warm), pair.warm_again})
         check_value(value.value_or(0));
       for (const PartRun& part : pair.without) check_value(part.value.value_or(0));
-      if (pair.warm_again && !shown.request.warm_twice)
-        throw Error("a second warm run that was not asked for");
+      if (pair.warm_again && !shown.request.warm_twice) throw Error("a second warm run was not requested");
     }
   }
 }

@@ -34,7 +34,7 @@ class Splitter {
 
   std::vector<std::string> words() {
     while (skip_blanks()) words_.push_back(word());
-    if (words_.empty()) fail(0, "there is no command in it");
+    if (words_.empty()) fail(0, "no command found");
     return std::move(words_);
   }
 
@@ -43,9 +43,10 @@ class Splitter {
     throw Error(fmt::format("command {}: byte {}: {}", in_quotes(line_), at + 1, why));
   }
   [[noreturn]] void needs_shell(std::size_t at, std::string_view what) const {
-    fail(at, fmt::format("{} means something to a shell only; quote it, or have a shell run the command "
-                         "(--shell, or sh -c '...')",
-                         in_quotes(what)));
+    fail(at,
+         fmt::format(
+             "{} works only in a shell; quote it, or run the command in a shell (--shell, or sh -c '...')",
+             in_quotes(what)));
   }
   bool at_end() const { return at_ == line_.size(); }
 
@@ -127,7 +128,7 @@ void walk(std::string_view text, const std::function<void(char)>& plain,
     } else {
       const std::size_t end = c == '{' ? text.find('}', i) : std::string_view::npos;
       if (end == std::string_view::npos) {
-        throw Error("a brace without its partner in " + in_quotes(text) + "; a plain brace is written twice");
+        throw Error("unmatched brace in " + in_quotes(text) + "; write a literal brace twice");
       }
       if (end == i + 1) throw Error("an empty placeholder {} in " + in_quotes(text));
       name(text.substr(i + 1, end - i - 1));
@@ -179,8 +180,8 @@ std::string text_of(std::int64_t units, int decimals) {
 
 std::string checked_name(std::string_view name) {
   if (name.empty() || name.find_first_of("{} \t\n") != std::string_view::npos) {
-    throw Error(fmt::format("{} cannot be the name of a parameter: it stands in commands as {{name}}",
-                            in_quotes(name)));
+    throw Error(
+        fmt::format("{} is not a valid parameter name: commands use it as {{name}}", in_quotes(name)));
   }
   return std::string(name);
 }
@@ -223,7 +224,7 @@ std::string fill_placeholders(std::string_view text, const Placeholders& values)
       [&](std::string_view name) {
         const auto found = values.find(name);
         if (found == values.end()) {
-          throw Error("nothing stands for the placeholder {" + std::string(name) + "} in " + in_quotes(text));
+          throw Error("no value for the placeholder {" + std::string(name) + "} in " + in_quotes(text));
         }
         result += found->second;
       });

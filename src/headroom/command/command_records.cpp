@@ -182,7 +182,7 @@ std::optional<RatioToOther> ratio_to(const CommandTrack& baseline, const Command
 }
 
 Record empty_record(Record record, const CommandTrack& track) {
-  if (track.alive()) record.outcome = {Outcome::Kind::kSkipped, "interrupted before its first run was over"};
+  if (track.alive()) record.outcome = {Outcome::Kind::kSkipped, "interrupted before its first run ended"};
   record.metric.name = kMetrics.front().name;
   record.metric.unit = kMetrics.front().unit;
   record.metric.headline = true;
@@ -249,7 +249,7 @@ std::string verdict_text(const Comparison& comparison) {
     case Verdict::kSame:
       return "the same within " + format_percent(comparison.margin);
     case Verdict::kUnderpowered:
-      return "inconclusive (too few runs to tell)";
+      return "inconclusive (too few runs)";
     default:
       break;
   }
@@ -286,7 +286,7 @@ std::string counter_line(const CommandRow& row) {
   if (parts.empty()) return "";
   const auto instructions = row.value("instructions"), cycles = row.value("cycles");
   if (instructions && cycles && *cycles > 0) {
-    parts[1] += fmt::format(" ({} instructions a cycle)", format_number(*instructions / *cycles));
+    parts[1] += fmt::format(" ({} instructions per cycle)", format_number(*instructions / *cycles));
   }
   return "    " + join(parts, ", ");
 }
@@ -334,11 +334,12 @@ void answer_comparisons(Sheet& sheet, std::span<const Comparison> comparisons) {
     if (decided && one.ratio && (most == nullptr || distance(one) > distance(*most))) most = &one;
   }
   sheet.answer(
-      fmt::format("of {} comparisons {} are slower, {} faster, {} the same, {} inconclusive",
-                  comparisons.size(), slower, faster, same, comparisons.size() - slower - faster - same),
+      fmt::format("{} comparisons: {} slower, {} faster, {} the same, {} inconclusive", comparisons.size(),
+                  slower, faster, same, comparisons.size() - slower - faster - same),
       slower > 0 ? Tone::kBad : Tone::kPlain);
   if (most != nullptr)
-    sheet.answer("furthest apart: " + title_of(*most->test) + ": " + ratio_line(*most), verdict_tone(*most));
+    sheet.answer("largest difference: " + title_of(*most->test) + ": " + ratio_line(*most),
+                 verdict_tone(*most));
 }
 
 void answer_times(Sheet& sheet, const std::vector<const Record*>& measured) {
@@ -348,9 +349,10 @@ void answer_times(Sheet& sheet, const std::vector<const Record*>& measured) {
   const std::string value = value_text(longest.metric.value, longest.metric.unit, longest.metric.name);
   const std::string spread = longest.interval ? " ±" + spread_text(longest) : ", without an interval";
   const std::string runs = "median of " + counted(sample_count(longest), "run");
-  const std::string lead = measured.size() == 1 ? "" : fmt::format("of {} commands ", measured.size());
-  sheet.answer(fmt::format("{}{} takes {}{}{} ({})", lead, title_of(longest),
-                           measured.size() == 1 ? "" : "longest: ", value, spread, runs));
+  const std::string lead =
+      measured.size() == 1 ? title_of(longest) + " takes"
+                           : fmt::format("longest of {} commands is {}:", measured.size(), title_of(longest));
+  sheet.answer(fmt::format("{} {}{} ({})", lead, value, spread, runs));
 }
 
 }  // namespace
@@ -446,7 +448,7 @@ bool replay(const Json& line, CommandGroup& group) {
   for (const Json& entry : *samples) {
     if (!entry.is_array() || entry.size() != 2) path.expected("pairs of a command and its run", entry);
     const auto index = json_to<std::size_t>(entry[0], path);
-    if (index >= group.commands.size()) path.refuse("there is no such command");
+    if (index >= group.commands.size()) path.refuse("unknown command");
     group.commands[index].samples.push_back(json_to<CommandSample>(entry[1], path));
   }
   return true;

@@ -181,7 +181,7 @@ void CommandRounds::keep(CommandTrack& track, const CommandResult& result,
   if (result.timed_out || (!result.ok() && !settings_.ignore_failure)) {
     track.outcome = {Outcome::Kind::kFailed,
                      fmt::format("{} (in run {}{})", result.failure(), track.samples.size() + 1,
-                                 result.timed_out ? "" : "; --ignore-failure measures runs that fail, too")};
+                                 result.timed_out ? "" : "; --ignore-failure measures failing runs too")};
     return;
   }
   CommandSample sample;

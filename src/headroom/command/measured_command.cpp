@@ -94,7 +94,7 @@ constexpr double kBytesPerMib = 1 << 20;
 
 double number_of(std::string_view text, const std::string& what) {
   const std::optional<double> value = to_number(trimmed(text));
-  if (!value) throw Error(fmt::format("{} is no number: {}", what, in_quotes(text)));
+  if (!value) throw Error(fmt::format("{} is not a number: {}", what, in_quotes(text)));
   return *value;
 }
 
@@ -106,7 +106,7 @@ class Expression {
     if (error == 0) return;
     std::array<char, 256> reason{};
     ::regerror(error, &compiled_, reason.data(), reason.size());
-    throw Error(fmt::format("{} is no regular expression: {}", in_quotes(text), reason.data()));
+    throw Error(fmt::format("{} is not a regular expression: {}", in_quotes(text), reason.data()));
   }
   ~Expression() { ::regfree(&compiled_); }
   Expression(const Expression&) = delete;
@@ -130,7 +130,7 @@ double from_csv(const MetricSource& source, const MetricDocument& document) {
   std::vector<CsvRow> rows = parse_csv(document.text, document.name);
   std::erase_if(
       rows, [](const CsvRow& row) { return row.empty() || (row.size() == 1 && trimmed(row[0]).empty()); });
-  if (rows.empty()) throw Error(document.name + " has no lines; a CSV with a line of names was expected");
+  if (rows.empty()) throw Error(document.name + " is empty; expected a CSV with a header line");
   std::vector<std::string> names;
   for (const std::string& name : rows.front()) names.emplace_back(trimmed(name));
   const auto column = std::ranges::find(names, source.key);
@@ -139,7 +139,7 @@ double from_csv(const MetricSource& source, const MetricDocument& document) {
                             did_you_mean(source.key, names), join(names, ", ")));
   }
   if (rows.size() != 2) {
-    throw Error(fmt::format("{} has {} rows of values; one was expected", document.name, rows.size() - 1));
+    throw Error(fmt::format("{} has {} rows of values; expected one", document.name, rows.size() - 1));
   }
   const auto index = static_cast<std::size_t>(column - names.begin());
   if (index >= rows[1].size()) {
@@ -153,10 +153,10 @@ double from_json(const MetricSource& source, const MetricDocument& document) {
   const Json json = parse_json(document.text, document.name);
   const Json* value = json_at(json, source.key);
   if (value == nullptr) {
-    throw Error(fmt::format("{} has nothing at {}", document.name, in_quotes(source.key)));
+    throw Error(fmt::format("{} has no value at {}", document.name, in_quotes(source.key)));
   }
   if (!value->is_number()) {
-    throw Error(fmt::format("{}: at {} there is no number but {}", document.name, in_quotes(source.key),
+    throw Error(fmt::format("{}: expected a number at {}, found {}", document.name, in_quotes(source.key),
                             in_quotes(dump_json(*value))));
   }
   return value->get<double>();
@@ -173,11 +173,11 @@ double from_output(const MetricSource& source, const CommandResult& result, cons
   look(split(document.text, '\n'));
   if (!found) look(result.error_lines);
   if (!found) {
-    throw Error(fmt::format("nothing in {} or in the last lines of its standard error fits {}{}",
-                            document.name, in_quotes(source.key),
-                            document.is_cut ? "; only the begin of the output was kept" : ""));
+    throw Error(fmt::format("no match in {} or the last lines of standard error for {}{}", document.name,
+                            in_quotes(source.key),
+                            document.is_cut ? "; only the start of the output was kept" : ""));
   }
-  return number_of(*found, "what fits " + in_quotes(source.key));
+  return number_of(*found, "the match of " + in_quotes(source.key));
 }
 
 double value_of(const MetricSource& source, const CommandResult& result, const MetricDocument& document) {
@@ -332,16 +332,16 @@ MetricSource parse_metric(std::string_view text) {
     if (kind == "output") return {From::kOutput, key, "output", ""};
   }
   throw Error("unknown metric " + in_quotes(text) +
-              "; it is wall, cpu, rss, csv:COLUMN, json:/POINTER or output:EXPRESSION");
+              "; expected wall, cpu, rss, csv:COLUMN, json:/POINTER or output:EXPRESSION");
 }
 
 void check_metric(const MetricSource& source) {
   if (source.needs_document() && source.key.empty())
-    throw Error("the metric does not say where its number is");
+    throw Error("the metric names no column, pointer or expression");
   if (source.from == From::kOutput) {
     const Expression expression(source.key);
     if (expression.groups() > 1) {
-      throw Error(in_quotes(source.key) + " has several groups; one, around the number, was expected");
+      throw Error(in_quotes(source.key) + " has several groups; expected one, around the number");
     }
   }
   if (source.from != From::kJson) return;
@@ -351,7 +351,7 @@ void check_metric(const MetricSource& source) {
 double read_metric(const MetricSource& source, const CommandResult& result, const MetricDocument& document) {
   const double value = value_of(source, result, document);
   if (std::isfinite(value) && value >= 0) return value;
-  throw Error(fmt::format("{} is {}; a finite number, not below 0, was expected", source.name, value));
+  throw Error(fmt::format("{} is {}; expected a finite number of at least 0", source.name, value));
 }
 
 }  // namespace headroom

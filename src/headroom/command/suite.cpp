@@ -42,7 +42,7 @@ class SuiteTable {
     for (const auto& [key, value] : table_) {
       if (std::ranges::find(keys, key.str()) != keys.end()) continue;
       refuse(key.source(), "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), keys) +
-                               "; known are " + join(keys, ", "));
+                               "; known: " + join(keys, ", "));
     }
   }
   bool has(const char* key) const { return table_.contains(key); }
@@ -153,8 +153,8 @@ std::string check_failure(const std::vector<std::string>& arguments) {
 void judge_placeholders(const std::string& text, const Texts& known) {
   for (const std::string& name : placeholder_names(text)) {
     if (std::ranges::find(known, name) != known.end()) continue;
-    throw Error("unknown placeholder {" + name + "}" + did_you_mean(name, known) + "; known are " +
-                join(known, ", ") + "; a plain brace is written twice");
+    throw Error("unknown placeholder {" + name + "}" + did_you_mean(name, known) +
+                "; known: " + join(known, ", ") + "; write a literal brace twice");
   }
 }
 
@@ -177,7 +177,7 @@ SuiteOption parse_option(const std::string& name, const SuiteTable& table, const
   }
   if (std::ranges::none_of(option.values,
                            [&](const auto& value) { return value.first == option.fallback; })) {
-    table.refuse("default", in_quotes(option.fallback) + " is none of the values");
+    table.refuse("default", in_quotes(option.fallback) + " is not one of the values");
   }
   return option;
 }
@@ -199,12 +199,11 @@ MetricSource parse_metric_table(const SuiteTable& table) {
   } else if (from == "wall" || from == "cpu" || from == "rss") {
     metric = parse_metric(from);
   } else {
-    table.refuse("from",
-                 "unknown source " + in_quotes(from) + "; known are wall, cpu, rss, csv, json, output");
+    table.refuse("from", "unknown source " + in_quotes(from) + "; known: wall, cpu, rss, csv, json, output");
   }
   for (const char* other : {"column", "pointer", "pattern"}) {
     if (table.has(other) && other != std::string_view(key)) {
-      table.refuse(other, fmt::format("'{}' has no meaning where from = \"{}\"", other, from));
+      table.refuse(other, fmt::format("'{}' cannot be used with from = \"{}\"", other, from));
     }
   }
   table.at(*table.table().get(key), [&] { check_metric(metric); });
@@ -241,7 +240,7 @@ class SuiteReader {
       LayerSpec layer = parse_layer(fill_placeholders(text, {{"here", suite_.here.string()}}));
       if (std::ranges::any_of(suite_.layers,
                               [&](const LayerSpec& other) { return other.name == layer.name; })) {
-        throw Error("the cache layer " + in_quotes(text) + " is there twice");
+        throw Error("the cache layer " + in_quotes(text) + " appears twice");
       }
       suite_.layers.push_back(std::move(layer));
     });
@@ -258,12 +257,11 @@ class SuiteReader {
     suite_.models = file_.texts("models", [](const std::string& model) {
       if (model.empty()) throw Error("the name of a model is empty");
     });
-    if (suite_.models.empty())
-      file_.refuse("models", "no models; models = [\"NAME\", ...] says what is measured");
+    if (suite_.models.empty()) file_.refuse("models", "no models; list them with models = [\"NAME\", ...]");
     Texts sorted = suite_.models;
     std::ranges::sort(sorted);
     if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end()) {
-      file_.refuse("models", "the model " + in_quotes(*twice) + " is there twice");
+      file_.refuse("models", "the model " + in_quotes(*twice) + " appears twice");
     }
   }
 
@@ -290,12 +288,12 @@ class SuiteReader {
       for (const std::string& name : placeholder_names(argument)) {
         const bool is_option = std::ranges::find(known_.all, name) == known_.all.end();
         if (is_option && argument != "{" + name + "}") {
-          throw Error("{" + name + "} stands for whole arguments: it must be one of its own");
+          throw Error("{" + name + "} stands for whole arguments: write it as a separate argument");
         }
       }
     });
     if (suite_.command.empty())
-      file_.refuse("command", "no command; command = [\"PROGRAM\", ...] measures one model");
+      file_.refuse("command", "no command; add command = [\"PROGRAM\", ...], which measures one model");
     suite_.folder = file_.text("folder");
     if (file_.has("folder"))
       file_.at(*file_.table().get("folder"), [&] { judge_placeholders(suite_.folder, known_.at_rest); });

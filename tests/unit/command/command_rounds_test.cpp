@@ -565,7 +565,7 @@ TEST(CommandTable, SaysWhatTheIntervalAllows) {
   EXPECT_THAT(text_of(records), HasSubstr("): inconclusive (slower, perhaps by less than 1.00 %)"));
   records = two_commands(0.0103);
   for (Record& record : records) record.samples[0].values.resize(3), record.samples[0].rounds.resize(3);
-  EXPECT_THAT(text_of(records), HasSubstr("(too few pairs for an interval): inconclusive (too few runs to tell)"));
+  EXPECT_THAT(text_of(records), HasSubstr("(too few pairs for an interval): inconclusive (too few runs)"));
 }
 
 TEST(CommandTable, CountersAndPeaksThatAreOurs) {
@@ -579,7 +579,7 @@ TEST(CommandTable, CountersAndPeaksThatAreOurs) {
   }
   const std::string text = command_table(records, {}).text();
   EXPECT_THAT(text, HasSubstr("≤ 8 MiB"));
-  EXPECT_THAT(text, HasSubstr("3000000 instructions, 2000000 cycles (1.50 instructions a cycle)"));
+  EXPECT_THAT(text, HasSubstr("3000000 instructions, 2000000 cycles (1.50 instructions per cycle)"));
 }
 
 TEST(CommandTable, ShowsWhyACommandHasNoNumbers) {
