@@ -75,7 +75,7 @@ class ScriptedTest(CommandLineTest):
     def test_ranks_that_share_a_core_are_warned_of(self):
         result, records = self.records("--min-bytes", "64", "--max-bytes", "64", which="--collectives=broadcast",
                                        SCRIPTED_CORE="5")
-        self.assertIn("warning: ranks 0, 1 share core 5: they wait for each other", result.stderr)
+        self.assertIn("warning: ranks 0, 1 share core 5: they take turns", result.stderr)
         self.assertIn("ranks 0, 1 share core 5", " ".join(records[0]["notes"]))
         self.assertNotIn("share core", self.records("--min-bytes", "64", "--max-bytes", "64")[0].stderr)
 
@@ -122,7 +122,7 @@ class LibtorchTest(CommandLineTest):
         sizes = ["--ranks", "2", "--min-bytes", "64K", "--max-bytes", "4M", "--factor", "8", "--json", file]
         result = collectives(*sizes, which="--collectives=all_reduce,broadcast")
         self.assert_exit(result, 0)
-        self.assertIn("limit: the bytes that a rank has to send", result.stdout)
+        self.assertIn("limit: sending a rank's bytes", result.stdout)
         latencies = [record for record in records_of(file) if record["metric"]["name"] == "latency"]
         self.assertEqual(sorted((record["model"]["name"], record["axes"]["bytes"]) for record in latencies),
                          [(name, size << 10) for name in ("all_reduce", "broadcast") for size in (64, 512, 4096)])

@@ -148,7 +148,7 @@ class DdpTest(CommandLineTest):
             self.assertIn(f"no rank used the parameters {threads}", result.stdout)
 
     def test_c10ds_reducer_is_for_two_ranks_or_more(self):
-        self.assert_refused(ddp("--ranks", "1", "--reducer", "c10d"), "two ranks or more")
+        self.assert_refused(ddp("--ranks", "1", "--reducer", "c10d"), "at least 2 ranks")
         result = ddp("--ranks", "1,2", "--reducer", "c10d")
         self.assert_exit(result, 0)
         self.assertIn("reduced by c10d", result.stdout)
@@ -206,7 +206,7 @@ class FaultTest(CommandLineTest):
     def test_a_rank_that_does_not_answer_is_named_within_the_time_out(self):
         result, report = self.fault("hang:1:sample#20")
         self.assert_exit(result, 2)
-        self.assertIn("rank 1 of 2 did not give a sample of ddp.resnet18", result.stderr)
+        self.assertIn("rank 1 of 2 did not report a sample of ddp.resnet18", result.stderr)
         self.assertIn("within 2 s", result.stderr)
         self.assertGreaterEqual(len(report[0]["result"]), 2)
 
@@ -284,9 +284,9 @@ class LauncherTest(CommandLineTest):
     def test_ranks_that_were_asked_for_different_things_are_named(self):
         first, _ = self.launch([], ["--batch-size", "16"])
         self.assertEqual(first[0], 2)
-        self.assertRegex(first[2], r"rank 1 was asked for .*--batch-size 16.*, rank 0 for .*--batch-size 32")
+        self.assertRegex(first[2], r"rank 1 was started with .*--batch-size 16.*, rank 0 with .*--batch-size 32")
         first, _ = self.launch([], ["--model", "mlp"])
-        self.assertRegex(first[2], r"rank 1 was asked for --model mlp")
+        self.assertRegex(first[2], r"rank 1 was started with --model mlp")
 
 
 if __name__ == "__main__":

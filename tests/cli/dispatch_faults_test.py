@@ -31,10 +31,10 @@ class FaultTest(CommandLineTest):
         self.assertIn("rank 1 of 4 was killed by signal 9", self.fault("kill:1:sample", "--op", "add").stderr)
 
     def test_a_rank_that_says_nothing_is_named_within_the_time_out(self):
-        said = {"hang:3:sample": ("rank 3 of 4 did not give a sample of dispatch.add",
-                                  "its last words: rank 3 hangs at sample"),
+        said = {"hang:3:sample": ("rank 3 of 4 did not report a sample of dispatch.add",
+                                  "its last output: rank 3 hangs at sample"),
                 "stop:0:sample": ("rank 0 is stopped by a signal",),
-                "hang:2:start": ("rank 2 of 4 did not give a sign of having started within 6 s",)}
+                "hang:2:start": ("rank 2 of 4 did not report its start within 6 s",)}
         began = time.monotonic()
         with ThreadPoolExecutor() as together:  # each takes a time-out
             results = list(together.map(lambda fault: dispatch("--op", "add", "--timeout", "6s", SCRIPTED_RANK=fault), said))
@@ -63,9 +63,9 @@ class FaultTest(CommandLineTest):
         self.assertIn("the answer of rank 1", result.stderr)
 
     def test_an_answer_that_is_given_twice_or_late_is_never_anothers(self):
-        said = {"twice:1:sample#20": "it said something that it was not asked|an answer to request [0-9]+ where [0-9]+ was asked",
-                "twice:2:describe": "it said something that it was not asked|an answer to request 2 where 3 was asked",
-                "late:3:sample#20": "an answer to request [0-9]+ where [0-9]+ was asked", "late:0:prepare": "an answer to request 2 where 3 was asked",
+        said = {"twice:1:sample#20": "it sent a message without a request|it answered request [0-9]+ instead of [0-9]+",
+                "twice:2:describe": "it sent a message without a request|it answered request 2 instead of 3",
+                "late:3:sample#20": "it answered request [0-9]+ instead of [0-9]+", "late:0:prepare": "it answered request 2 instead of 3",
                 "nameless:2:sample": "id"}
         for fault, words in said.items():
             with self.subTest(fault=fault):

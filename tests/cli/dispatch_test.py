@@ -181,7 +181,7 @@ class LauncherTest(CommandLineTest):
         done = self.under_variables(2, "--op", "add", SCRIPTED_RANK="die:1:sample",
                                     TORCHELASTIC_RUN_ID=f"die{os.getpid()}")
         self.assertEqual(done[0][0].returncode, 2)
-        self.assertIn("rank 1 of 2 ended with exit code 7; its last words: rank 1 dies at sample", done[0][2])
+        self.assertIn("rank 1 of 2 ended with exit code 7; its last output: rank 1 dies at sample", done[0][2])
         self.assertEqual(ranks_left(), [])
 
     @unittest.skipUnless(shutil.which("mpirun"), "no mpirun here")

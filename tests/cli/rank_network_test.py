@@ -55,9 +55,9 @@ class RankNetworkTest(CommandLineTest):
         # What the kernels round up to whole seconds, and the processes of the ranks to end.
         self.assertLess(time.monotonic() - began, TIMEOUT + 5)
         self.assertEqual(leader.returncode, 2, outputs[0])
-        self.assertRegex(outputs[0][1], "rank 1 of 2 (did not give|is gone: its connection broke)")
+        self.assertRegex(outputs[0][1], "rank 1 of 2 (did not report|is gone: its connection broke)")
         self.assertEqual(follower.returncode, 2, outputs[1])
-        self.assertRegex(outputs[1][1], r"the connection to rank 0 broke: .*; see whether rank 0's machine and the network run")
+        self.assertRegex(outputs[1][1], r"lost the connection to rank 0: .*; check rank 0's machine and the network")
         left = subprocess.run(["ip", "netns", "pids", HOSTS[1]], capture_output=True, text=True).stdout
         self.assertEqual(left, "", "processes were left")
 
@@ -116,7 +116,7 @@ class RanksAmongOtherPrograms(Job):
         for place in ({}, {"LOCAL_WORLD_SIZE": "2"}):
             stderr = self.end_of(self.start(1, timeout="300ms", **place), 2, "rank 1 found no rank 0 at ", "within 0.3 s")
             self.assertEqual(stderr.count("\n"), 1)
-        self.end_of(self.start(0, timeout="300ms"), 2, "rank 1 of 2 did not come within 0.3 s")
+        self.end_of(self.start(0, timeout="300ms"), 2, "rank 1 of 2 did not connect within 0.3 s")
 
     def test_a_rank_whose_leader_is_killed_ends_with_2(self):
         self.taken.close()
@@ -137,14 +137,14 @@ class RanksAmongOtherPrograms(Job):
         connection, _ = self.taken.accept()
         self.addCleanup(connection.close)
         began = time.monotonic()
-        self.end_of(rank, 2, f"127.0.0.1:{self.variables['MASTER_PORT']}: who listens there says nothing",
+        self.end_of(rank, 2, f"127.0.0.1:{self.variables['MASTER_PORT']}: the listener sends nothing",
                     "choose another MASTER_PORT")
         self.assertLess(time.monotonic() - began, 15, "long before the time-out")
         self.assertEqual(connection.recv(1), b"", "said something")
         self.end_of(self.start(0), 2, "rank 0 cannot listen at 127.0.0.1", "choose another MASTER_PORT")
 
     def test_a_program_that_greets_otherwise_is_told_and_hears_nothing(self):
-        for says, word in ((b"220 mail ESMTP\n", "does not greet as rank 0 does"), (b"", "closes the connection")):
+        for says, word in ((b"220 mail ESMTP\n", "does not answer like rank 0"), (b"", "closes the connection")):
             rank = self.start(1, timeout="2s")
             heard = b""
             self.taken.settimeout(0.2)
@@ -192,8 +192,8 @@ class RanksAmongOtherPrograms(Job):
     def test_a_token_that_differs_is_told(self):
         self.taken.close()
         ranks = [self.start(0, timeout="6s", HEADROOM_RANK_TOKEN="a"), self.start(1, HEADROOM_RANK_TOKEN="b")]
-        self.end_of(ranks[1], 2, "does not prove that it has the HEADROOM_RANK_TOKEN of this rank")
-        self.end_of(ranks[0], 2, "rank 1 of 2 did not come within 6 s", "refused")
+        self.end_of(ranks[1], 2, "does not prove that it has this rank's HEADROOM_RANK_TOKEN")
+        self.end_of(ranks[0], 2, "rank 1 of 2 did not connect within 6 s", "refused")
 
     def test_the_environment_does_not_part_the_ranks_of_one_machine(self):
         self.variables["LOCAL_WORLD_SIZE"] = "2"
@@ -310,7 +310,7 @@ class RanksAmongOtherUsers(Job):
         path = f"{self.meeting}{self.socket_of_job()}"
         with contextlib.closing(listener(socket.AF_UNIX, path)) as planted:
             os.chmod(path, 0o777)
-            self.end_of(self.start(1), 2, f"it is user 0, not this one ({USER})", path)
+            self.end_of(self.start(1), 2, f"it belongs to user 0, not to this one ({USER})", path)
             connection, _ = planted.accept()
             self.addCleanup(connection.close)
             connection.settimeout(5)

@@ -150,10 +150,10 @@ std::vector<GroupView> views_of(const RankHistories& histories) {
 std::string absent_text(const GroupView& view, int rank) {
   const Latest& last = view.latest.at(rank);
   std::string text = fmt::format("; rank {} did not arrive", rank);
-  if (last.entry == nullptr) return text + ": it began none";
+  if (last.entry == nullptr) return text + ": it started no collective";
   const CollectiveEntry& entry = *last.entry;
   text += ": its last was " + call_text(entry);
-  if (is_under_way(entry)) return text + ", where it is since " + ago(*last.history, entry.created_ns);
+  if (is_under_way(entry)) return text + ", running for " + ago(*last.history, entry.created_ns);
   return text + fmt::format(", {} {} ago", collective_state_name(entry.state),
                             ago(*last.history, entry.completed_ns));
 }
@@ -163,7 +163,7 @@ std::string odd_text(const CollectiveEntry& first, int rank, const CollectiveEnt
   const bool same = entry.op == first.op && entry.dtype == first.dtype &&
                     entry.elements_in == first.elements_in && entry.elements_out == first.elements_out;
   if (same) return "";
-  return fmt::format("; but rank {} calls {} ({}) there", rank, call_text(entry), size_text(entry));
+  return fmt::format("; but rank {} calls {} ({}) instead", rank, call_text(entry), size_text(entry));
 }
 
 std::string waiting_in(const GroupView& view, std::uint64_t sequence) {
@@ -180,10 +180,10 @@ std::string waiting_in(const GroupView& view, std::uint64_t sequence) {
     }
   }
   if (first == nullptr) return "";
-  std::string text =
-      fmt::format("{} {} since {} in {} of '{}' ({})", ranks_text(waiting),
-                  waiting.size() == 1 ? "waits" : "wait", ago(*first->history, first->entry->created_ns),
-                  call_text(*first->entry), view.group.name, size_text(*first->entry));
+  std::string text = fmt::format("{} {} for {} in {} of '{}' ({})", ranks_text(waiting),
+                                 waiting.size() == 1 ? "has waited" : "have waited",
+                                 ago(*first->history, first->entry->created_ns), call_text(*first->entry),
+                                 view.group.name, size_text(*first->entry));
   for (const int rank : absent) text += absent_text(view, rank);
   return text + odd;
 }
@@ -228,7 +228,7 @@ void CollectiveRing::Unmap::operator()(Shared* shared) const {
 CollectiveRing::CollectiveRing(Descriptor file) : file_(std::move(file)) {
   void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
   if (memory == MAP_FAILED) {
-    throw Error(fmt::format("cannot map the ring of collectives: {}", std::strerror(errno)));
+    throw Error(fmt::format("cannot map the ring buffer of collectives: {}", std::strerror(errno)));
   }
   shared_.reset(static_cast<Shared*>(memory));
 }
@@ -236,7 +236,7 @@ CollectiveRing::CollectiveRing(Descriptor file) : file_(std::move(file)) {
 CollectiveRing CollectiveRing::create() {
   Descriptor file(::memfd_create("headroom-collectives", MFD_CLOEXEC));
   if (!file.is_open() || ::ftruncate(file.get(), sizeof(Shared)) != 0) {
-    throw Error(fmt::format("cannot make memory for the ring of collectives: {}", std::strerror(errno)));
+    throw Error(fmt::format("cannot allocate the ring buffer of collectives: {}", std::strerror(errno)));
   }
   CollectiveRing ring(std::move(file));
   new (ring.shared_.get()) Shared;
@@ -250,15 +250,17 @@ CollectiveRing CollectiveRing::inherited() {
   struct stat status {};
   if (!number || *number < 0 || *number > 1 << 20 || ::fstat(static_cast<int>(*number), &status) != 0 ||
       std::cmp_less(status.st_size, sizeof(Shared))) {
-    throw Error(fmt::format("{}={} is no ring of collectives: it is set by the program that starts ranks",
-                            kVariable, in_quotes(text)));
+    throw Error(fmt::format(
+        "{}={} is not a ring buffer of collectives: only the program that starts the ranks sets it",
+        kVariable, in_quotes(text)));
   }
   // Child programs must not inherit it.
   ::fcntl(static_cast<int>(*number), F_SETFD, FD_CLOEXEC);
   CollectiveRing ring{Descriptor(static_cast<int>(*number))};
   ::unsetenv(kVariable);
   if (ring.shared_->layout != kLayout) {
-    throw Error(fmt::format("the ring of collectives in {} is of another version of headroom", kVariable));
+    throw Error(
+        fmt::format("the ring buffer of collectives in {} is from another version of headroom", kVariable));
   }
   return ring;
 }
@@ -409,7 +411,8 @@ CollectiveHistory collective_history_from_json(const Json& json) {
     for (const Json& call : json.at("calls")) {
       const auto group = call.at(0).get<std::size_t>();
       const auto state = call.at(9).get<int>();
-      if (group >= history.groups.size() || state < 0 || state > 3) throw Error("a collective of no group");
+      if (group >= history.groups.size() || state < 0 || state > 3)
+        throw Error("a collective without a group");
       history.calls.push_back({static_cast<int>(group), call.at(1).get<std::uint64_t>(),
                                call.at(2).get<std::string>(), call.at(3).get<std::string>(),
                                call.at(4).get<std::int64_t>(), call.at(5).get<std::int64_t>(),

@@ -50,7 +50,7 @@ constexpr std::array<Launcher, 4> kLaunchers{{
 }};
 
 constexpr const char* kNoRank =
-    "; a launcher (torchrun, mpirun, srun) sets both, and without one neither may be set";
+    "; a launcher (torchrun, mpirun, srun) sets both; without a launcher, unset both";
 
 int integer_of(const char* name, const std::string& text, std::int64_t least, std::int64_t most) {
   const auto value = to_integer(text);
@@ -72,7 +72,7 @@ std::optional<Meeting> meeting_of(const VariableSource& variable) {
   const auto address = variable("MASTER_ADDR"), port = variable("MASTER_PORT");
   if (!address && !port) return std::nullopt;
   if (!address || !port) {
-    throw Error(fmt::format("{} is set but {} is not: set both, to where rank 0 can be reached, or neither",
+    throw Error(fmt::format("{} is set but {} is not: set both to the address and port of rank 0, or neither",
                             address ? "MASTER_ADDR" : "MASTER_PORT",
                             address ? "MASTER_PORT" : "MASTER_ADDR"));
   }
@@ -102,7 +102,7 @@ RankPlace place_of(const Launcher& launcher, const VariableSource& variable) {
   place.size = integer_of(launcher.size, *variable(launcher.size), 1, std::numeric_limits<int>::max());
   place.rank = integer_of(launcher.rank, *variable(launcher.rank), 0, std::numeric_limits<int>::max());
   if (place.rank >= place.size) {
-    throw Error(fmt::format("{}={} is no rank of {}={}: ranks count from 0{}", launcher.rank, place.rank,
+    throw Error(fmt::format("{}={} is not a rank of {}={}: ranks start at 0{}", launcher.rank, place.rank,
                             launcher.size, place.size, kNoRank));
   }
   place.local_rank = integer_variable(variable, launcher.local_rank, 0, place.size - 1).value_or(place.rank);

@@ -57,12 +57,12 @@ bool holds(const std::uint8_t* data, std::size_t bytes, std::size_t rank) {
 }
 
 [[noreturn]] void fail(const char* what) {
-  throw Error(fmt::format("ranks cannot exchange: {}: {}", what, std::strerror(errno)));
+  throw Error(fmt::format("ranks cannot exchange data: {}: {}", what, std::strerror(errno)));
 }
 
 [[noreturn]] void fail_late(const ExchangeRing& ring) {
   throw Error(
-      fmt::format("rank {} heard nothing of its neighbours for {} ms", ring.rank, ring.timeout.count()));
+      fmt::format("rank {} received nothing from its neighbours for {} ms", ring.rank, ring.timeout.count()));
 }
 
 // ------------------------------------------------------------------------------------------------ loopback
@@ -166,7 +166,7 @@ class LoopbackExchange final : public Exchange {
     const std::size_t size = std::min(kPiece, received_.size() - received);
     if (size == 0) return 0;
     const auto count = ::recv(previous_.get(), received_.data() + received, size, MSG_DONTWAIT);
-    if (count == 0) throw Error("the rank before has closed its connection");
+    if (count == 0) throw Error("the previous rank closed its connection");
     return moved(count, received);
   }
   static std::size_t moved(ssize_t count, std::size_t& total) {
@@ -296,7 +296,7 @@ class SharedMemoryExchange final : public Exchange {
 std::unique_ptr<Exchange> make_exchange(const std::string& way, std::size_t bytes, const ExchangeRing& ring) {
   if (way == "loopback") return std::make_unique<LoopbackExchange>(bytes, ring);
   if (way == "shared_memory") return std::make_unique<SharedMemoryExchange>(bytes, ring);
-  throw Error("no exchange by " + in_quotes(way) + ": there are loopback and shared_memory");
+  throw Error("unknown exchange " + in_quotes(way) + ": expected loopback or shared_memory");
 }
 
 }  // namespace headroom

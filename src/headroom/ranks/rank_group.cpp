@@ -87,7 +87,7 @@ void require_same_arguments(const std::vector<RankHello>& hellos) {
   for (const RankHello& hello : hellos) {
     if (hello.arguments == hellos.front().arguments) continue;
     throw Error(
-        fmt::format("rank {} was asked for {}, rank 0 for {}: start all ranks with the same arguments",
+        fmt::format("rank {} was started with {}, rank 0 with {}: start all ranks with the same arguments",
                     hello.rank, hello.arguments, hellos.front().arguments));
   }
 }
@@ -96,7 +96,7 @@ void require_same_arguments(const std::vector<RankHello>& hellos) {
 
 ReservedPort::ReservedPort(std::uint16_t wanted) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   if (!socket_.is_open() || !(bind_to(socket_, wanted) || bind_to(socket_, 0))) {
-    throw Error(fmt::format("no TCP port is free for the ranks to meet: {}", std::strerror(errno)));
+    throw Error(fmt::format("no free TCP port for the ranks to meet: {}", std::strerror(errno)));
   }
   // Set after the bind, which proved the port free; lets rank 0 listen there.
   constexpr int kYes = 1;
@@ -161,7 +161,7 @@ RankMember start_rank(const RankCommand& command, const RankPlace& place) {
 std::string last_words(const Child& child) {
   std::vector<std::string> lines = child.stderr_lines().lines();
   if (lines.size() > kLastWords) lines.erase(lines.begin(), lines.end() - kLastWords);
-  return lines.empty() ? "" : "; its last words: " + join(lines, " | ");
+  return lines.empty() ? "" : "; its last output: " + join(lines, " | ");
 }
 
 RankGroup::RankGroup(const RankCommand& command) : port_(command.port) {
@@ -190,7 +190,7 @@ void RankGroup::require_quiet() {
     if (channel.is_quiet()) continue;
     std::string line;
     if (channel.buffered_line(line)) require_answer(rank, line);
-    lose(rank, "it said something that it was not asked");
+    lose(rank, "it sent a message without a request");
   }
 }
 
@@ -217,7 +217,7 @@ std::optional<std::vector<std::string>> RankGroup::gather(milliseconds timeout, 
     }
     if (missing.empty()) break;
     if (give_up && give_up()) return std::nullopt;
-    if (deadline.over()) report_missing(missing, "did not give " + awaited, timeout);
+    if (deadline.over()) report_missing(missing, "did not report " + awaited, timeout);
     wait_for_news(kLook);
   }
   std::vector<std::string> lines;
@@ -335,7 +335,7 @@ void RankGroup::report_missing(const std::vector<std::size_t>& ranks, const std:
     members_[rank].child->drain();
     if (members_[rank].child->is_stopped()) message += fmt::format("; rank {} is stopped by a signal", rank);
     const std::string words = last_words(*members_[rank].child);
-    message += fmt::format("; rank {}{}", rank,
+    message += fmt::format("; rank {}:{}", rank,
                            words.empty() ? " wrote nothing to standard error" : words.substr(1));
   }
   end_all();
@@ -385,7 +385,7 @@ std::string refusal(const std::vector<Json>& replies) {
 
 RankConversation::RankConversation(RankGroup& ranks, RankPatience patience, std::function<bool()> give_up)
     : ranks_(ranks), patience_(patience), give_up_(std::move(give_up)) {
-  const auto lines = ranks_.gather(patience_.start, "a sign of having started", give_up_);
+  const auto lines = ranks_.gather(patience_.start, "its start", give_up_);
   if (!lines) throw Interrupted{};
   for (std::size_t rank = 0; rank < lines->size(); ++rank) {
     with_context(fmt::format("rank {}", rank), [&] {
@@ -397,7 +397,7 @@ RankConversation::RankConversation(RankGroup& ranks, RankPatience patience, std:
   require_same_arguments(hellos_);
   // Longer than our timeout, so that we can name the missing rank.
   const double patience_s = std::chrono::duration<double>(patience_.reply + patience_.start).count();
-  const auto replies = ask({{"do", "meet"}, {"timeout_s", patience_s}}, "a sign of having met the others");
+  const auto replies = ask({{"do", "meet"}, {"timeout_s", patience_s}}, "meeting the others");
   if (const std::string why = refusal(replies); !why.empty()) throw Error("the ranks did not meet: " + why);
 }
 
@@ -435,7 +435,7 @@ void RankConversation::require_id(std::size_t rank, const Json& reply) {
   } catch (const Error& error) {
     ranks_.lose(rank, error.what());
   }
-  if (id != asked_) ranks_.lose(rank, fmt::format("an answer to request {} where {} was asked", id, asked_));
+  if (id != asked_) ranks_.lose(rank, fmt::format("it answered request {} instead of {}", id, asked_));
 }
 
 std::string core_sharing(const std::vector<RankHello>& hellos, int threads, std::size_t cpus) {
@@ -457,8 +457,7 @@ std::string core_sharing(const std::vector<RankHello>& hellos, int threads, std:
                                  counted(static_cast<std::size_t>(threads), "thread"), counted(cpus, "CPU")));
   }
   if (shared.empty()) return "";
-  return join(shared, " and ") +
-         ": they wait for each other to compute, which takes longer than with a core each";
+  return join(shared, " and ") + ": they take turns to compute, which is slower than with one core per rank";
 }
 
 }  // namespace headroom

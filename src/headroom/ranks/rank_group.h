@@ -153,7 +153,7 @@ class RankGroup {
 /// Throws Error.
 RankMember start_rank(const RankCommand& command, const RankPlace& place);
 
-/// "; its last words: a | b" from standard error, or "".
+/// "; its last output: a | b" from standard error, or "".
 std::string last_words(const Child& child);
 
 struct RankPatience {

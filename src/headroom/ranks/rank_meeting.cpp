@@ -57,10 +57,11 @@ bool is_private(const fs::path& path) {
 std::string fault_of(const struct stat& info) {
   if (!S_ISDIR(info.st_mode)) return "it is not a folder; remove it";
   if (info.st_uid != ::geteuid()) {
-    return fmt::format("it belongs to user {}, who could lead the ranks; have its owner or root remove it",
-                       info.st_uid);
+    return fmt::format(
+        "it belongs to user {}, who could control the ranks; ask that user or root to remove it",
+        info.st_uid);
   }
-  return fmt::format("its mode {:04o} lets other users in; see what is in it, then chmod 700 it",
+  return fmt::format("its mode {:04o} lets other users in; check its content, then chmod 700 it",
                      info.st_mode & 07777U);
 }
 
@@ -108,7 +109,8 @@ std::vector<SocketAddress> tcp_addresses(const std::string& host, std::uint16_t 
   const int failure =
       ::getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (failure != 0) {
-    throw Error(fmt::format("MASTER_ADDR={} is no address: {}", in_quotes(host), ::gai_strerror(failure)));
+    throw Error(
+        fmt::format("MASTER_ADDR={} is not an address: {}", in_quotes(host), ::gai_strerror(failure)));
   }
   std::vector<SocketAddress> addresses;
   for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
@@ -147,10 +149,10 @@ std::vector<SocketAddress> addresses_to_listen_at(const RankPlace& place) {
 
 void require_meeting(const RankPlace& place) {
   if (place.on_one_machine() || place.meeting) return;
-  throw Error(fmt::format(
-      "{} started {} ranks, not all on this machine: set MASTER_ADDR and MASTER_PORT to where rank 0 "
-      "can be reached",
-      place.launcher, place.size));
+  throw Error(
+      fmt::format("{} started {} ranks, not all on this machine: set MASTER_ADDR and MASTER_PORT to the "
+                  "address and port of rank 0",
+                  place.launcher, place.size));
 }
 
 std::vector<SocketAddress> addresses_to_try(const RankPlace& place) {
@@ -173,7 +175,7 @@ std::optional<uid_t> user_of_peer(const Descriptor& socket) {
   ::getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &family, &family_size);
   if (family == AF_INET || family == AF_INET6) return std::nullopt;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &other, &size) != 0)
-    throw Error(fmt::format("cannot see whose a socket is: {}", std::strerror(errno)));
+    throw Error(fmt::format("cannot get the user of a connection: {}", std::strerror(errno)));
   return other.uid;
 }
 
@@ -207,7 +209,7 @@ Channel channel_of(Descriptor socket, milliseconds silence) {
   set_tcp(socket, TCP_NODELAY, 1);
   break_after(socket, silence);
   const int number = ::dup(socket.get());
-  if (number < 0) throw Error(fmt::format("cannot keep a connection: {}", std::strerror(errno)));
+  if (number < 0) throw Error(fmt::format("cannot duplicate a connection: {}", std::strerror(errno)));
   return Channel(number);
 }
 
@@ -305,9 +307,8 @@ std::optional<Channel> connect_to_meeting(const RankPlace& place, const Deadline
       if (::connect(socket.get(), address.get(), address.size) == 0) {
         if (const auto user = user_of_peer(socket); user.value_or(::geteuid()) != ::geteuid()) {
           throw Error(
-              fmt::format("rank {} did not speak to who listens at {}: it is user {}, not this one ({}); "
-                          "have that user or "
-                          "root end the program, then start the job again",
+              fmt::format("rank {} refused the listener at {}: it belongs to user {}, not to this one ({}); "
+                          "ask that user or root to end the program, then start the job again",
                           place.rank, meeting_name(place), *user, ::geteuid()));
         }
         limit_connecting(socket, 0);
@@ -320,7 +321,7 @@ std::optional<Channel> connect_to_meeting(const RankPlace& place, const Deadline
       throw Error(fmt::format("rank {} found no rank 0 at {} within {:g} s: {}; is it running{}?", place.rank,
                               meeting_name(place), std::chrono::duration<double>(silence).count(),
                               std::strerror(error),
-                              place.on_one_machine() ? ", as this user and of this version" : ""));
+                              place.on_one_machine() ? ", as this user and in this version" : ""));
     }
     std::this_thread::sleep_for(kRetry);
   }

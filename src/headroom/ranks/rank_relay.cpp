@@ -99,9 +99,10 @@ class Door {
   /// "; 3 connections were refused", or empty.
   std::string refusals() const {
     if (refused_ == 0) return "";
-    return fmt::format("; {} connection{} refused that {} not of this job{}", refused_,
-                       refused_ == 1 ? " was" : "s were", refused_ == 1 ? "was" : "were",
-                       older_ ? ", or of a rank of an older headroom: start all ranks with one version" : "");
+    return fmt::format(
+        "; {} connection{} refused that {} not from this job{}", refused_, refused_ == 1 ? " was" : "s were",
+        refused_ == 1 ? "was" : "were",
+        older_ ? ", or from a rank with an older headroom: start all ranks with one version" : "");
   }
 
  private:
@@ -150,13 +151,13 @@ class Door {
     if (!equal_secrets(json_string(told, "proof", ""), proof)) return refuse(index);
     if (size != place_.size) {
       if (!is_sure()) return refuse(index);
-      throw RankLost(fmt::format("rank {} was told of {} ranks, rank 0 of {}: start all with one launcher",
+      throw RankLost(fmt::format("rank {} expects {} ranks, rank 0 expects {}: start all with one launcher",
                                  number, size, place_.size));
     }
     const auto rank = static_cast<std::size_t>(number);
     if (number < 1 || rank >= ranks_.size() || ranks_[rank]) {
       if (!is_sure()) return refuse(index);
-      throw RankLost(fmt::format("two processes say that they are rank {} of {}", number, size));
+      throw RankLost(fmt::format("two processes claim to be rank {} of {}", number, size));
     }
     visitors_[index].channel.limit_lines(std::nullopt);
     ranks_[rank] = std::move(visitors_[index].channel);
@@ -179,7 +180,7 @@ std::optional<Ranks> await_followers(const RankPlace& place, milliseconds timeou
   for (std::vector<std::string> missing = door.missing(); !missing.empty(); missing = door.missing()) {
     if (give_up && give_up()) return std::nullopt;
     if (deadline.over()) {
-      throw RankLost(fmt::format("{} {} of {} did not come within {:g} s{}",
+      throw RankLost(fmt::format("{} {} of {} did not connect within {:g} s{}",
                                  missing.size() == 1 ? "rank" : "ranks", join(missing, ", "), place.size,
                                  std::chrono::duration<double>(timeout).count(), door.refusals()));
     }
@@ -244,14 +245,14 @@ class Relay {
     if (leader_.failure() != 0) {
       rank_.child->terminate();
       throw Error(
-          fmt::format("the connection to rank 0 broke: {}; the process of this rank was ended; see "
-                      "whether rank 0's machine and the network run",
+          fmt::format("lost the connection to rank 0: {}; the process of this rank was ended; check rank 0's "
+                      "machine and the network",
                       std::strerror(leader_.failure())));
     }
     if (!rank_.child->wait(kEnd)) rank_.child->terminate();
     if (!is_dismissed_) {
       throw Error(
-          "rank 0 ended in the middle of the job; the process of this rank was ended; see what rank 0 said");
+          "rank 0 ended during the job; the process of this rank was ended; see the output of rank 0");
     }
   }
 
@@ -271,9 +272,8 @@ class Relay {
 
 Error not_rank_0(const RankPlace& place, const std::string& why) {
   return Error(
-      fmt::format("rank {} found no rank 0 of its job at {}: who listens there {}; another program may have "
-                  "the place, or "
-                  "rank 0 be of another version of headroom: {}, and start all ranks with one version",
+      fmt::format("rank {} found no rank 0 of its job at {}: the listener {}; it may be another program, or "
+                  "another version of headroom: {}, and start all ranks with one version",
                   place.rank, meeting_name(place), why,
                   place.on_one_machine() ? "end that program" : "choose another MASTER_PORT"));
 }
@@ -285,9 +285,9 @@ std::optional<std::string> line_of(Channel& listener, const RankPlace& place, co
   while (true) {
     const Channel::Status status = listener.read_line(line, kRelayLook);
     if (status == Channel::Status::kLine) return line;
-    if (status == Channel::Status::kTooLong) throw not_rank_0(place, "does not greet as rank 0 does");
+    if (status == Channel::Status::kTooLong) throw not_rank_0(place, "does not answer like rank 0");
     if (status == Channel::Status::kClosed || (give_up && give_up())) return std::nullopt;
-    if (deadline.over()) throw not_rank_0(place, "says nothing");
+    if (deadline.over()) throw not_rank_0(place, "sends nothing");
   }
 }
 
@@ -296,7 +296,7 @@ std::string told_in(const std::string& line, const RankPlace& place, Read read) 
   try {
     return read(parse_json(line, "an introduction"));
   } catch (const Error&) {
-    throw not_rank_0(place, "does not greet as rank 0 does");
+    throw not_rank_0(place, "does not answer like rank 0");
   }
 }
 
@@ -320,12 +320,11 @@ bool meet_leader(Channel& listener, const RankPlace& place, const Deadline& dead
       told_in(*answer, place, [](const Json& told) { return json_string(told, "proof", ""); });
   if (!equal_secrets(proof, nonces.leader_proof(place.token))) {
     throw Error(
-        fmt::format("rank {} found no rank 0 of its job at {}: who listens there {}; give all ranks the same "
-                    "one, or choose "
-                    "another MASTER_PORT if another job has this one",
+        fmt::format("rank {} found no rank 0 of its job at {}: the listener {}; give all ranks the same "
+                    "token, or choose another MASTER_PORT if another job uses this one",
                     place.rank, meeting_name(place),
                     place.token.empty() ? "has a HEADROOM_RANK_TOKEN, this rank has none"
-                                        : "does not prove that it has the HEADROOM_RANK_TOKEN of this rank"));
+                                        : "does not prove that it has this rank's HEADROOM_RANK_TOKEN"));
   }
   listener.write_line(dump_json(Json{{"rank", place.rank},
                                      {"size", place.size},
@@ -380,10 +379,10 @@ bool follow_leader(const RankPlace& place, const RankCommand& command, milliseco
   if (!leader) return false;
   std::string line;
   if (leader->read_line(line, timeout) != Channel::Status::kLine) {
-    throw RankLost(fmt::format("rank 0 ended before all {} ranks had come", place.size));
+    throw RankLost(fmt::format("rank 0 ended before all {} ranks had connected", place.size));
   }
   RankPlace told = place;
-  const Json meeting = parse_json(line, "what rank 0 said");
+  const Json meeting = parse_json(line, "the message of rank 0");
   told.meeting =
       Meeting{json_string(meeting, "address", ""), json_member_as<std::uint16_t>(meeting, "port", "")};
   Relay(std::move(*leader), start_rank(command, told)).run();

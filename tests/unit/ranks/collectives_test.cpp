@@ -42,17 +42,18 @@ RankHistories one_missing() {
 }
 
 TEST(Waiting, NamesWhoWaitsAndWhoDidNotArrive) {
-  EXPECT_EQ(waiting_text(one_missing()),
-            "ranks 0, 1 wait since 5.00 s in all_reduce 57 of 'world' (1024 f32); rank 2 did not arrive: its "
-            "last was broadcast 56, completed 6.00 s ago");
+  EXPECT_EQ(
+      waiting_text(one_missing()),
+      "ranks 0, 1 have waited for 5.00 s in all_reduce 57 of 'world' (1024 f32); rank 2 did not arrive: its "
+      "last was broadcast 56, completed 6.00 s ago");
 }
 
 TEST(Waiting, ARankThatBeganNothingDidNotArrive) {
   RankHistories histories = one_missing();
   histories[2].calls.clear();
-  EXPECT_THAT(waiting_text(histories), HasSubstr("rank 2 did not arrive: it began none"));
+  EXPECT_THAT(waiting_text(histories), HasSubstr("rank 2 did not arrive: it started no collective"));
   histories[2].groups.clear();
-  EXPECT_THAT(waiting_text(histories), HasSubstr("rank 2 did not arrive: it began none"));
+  EXPECT_THAT(waiting_text(histories), HasSubstr("rank 2 did not arrive: it started no collective"));
 }
 
 TEST(Waiting, ARankThatIsNotOfTheGroupIsNotMissed) {
@@ -66,14 +67,14 @@ TEST(Waiting, ARankBehindTheOthersIsNamedWhereItIs) {
   RankHistories histories = one_missing();
   histories[2].calls.back() = entry(56, "broadcast", CollectiveState::kStarted, 7);
   EXPECT_THAT(waiting_text(histories),
-              HasSubstr("rank 2 did not arrive: its last was broadcast 56, where it is since 7.00 s"));
+              HasSubstr("rank 2 did not arrive: its last was broadcast 56, running for 7.00 s"));
 }
 
 TEST(Waiting, RanksThatCallDifferentThingsAreToldApart) {
   RankHistories histories = one_missing();
   histories[2].calls.push_back(entry(57, "barrier", CollectiveState::kStarted, 5));
-  EXPECT_THAT(waiting_text(histories), HasSubstr("ranks 0, 1, 2 wait"));
-  EXPECT_THAT(waiting_text(histories), HasSubstr("but rank 2 calls barrier 57 (1024 f32) there"));
+  EXPECT_THAT(waiting_text(histories), HasSubstr("ranks 0, 1, 2 have waited"));
+  EXPECT_THAT(waiting_text(histories), HasSubstr("but rank 2 calls barrier 57 (1024 f32) instead"));
   histories[2].calls.back() = entry(57, "all_reduce", CollectiveState::kStarted, 5);
   EXPECT_THAT(waiting_text(histories), Not(HasSubstr("but")));
 }

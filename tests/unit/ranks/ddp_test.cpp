@@ -147,10 +147,10 @@ TEST_F(DdpDiffText, RefusesWhatTheOriginalStopsAt) {
   EXPECT_THAT(same(report(R"({"measurements": [1]})")),
               HasSubstr("/benchmark_results/0/result/1/ranks: missing"));
   EXPECT_THAT(same(report(R"({"ranks": [0], "measurements": [0]})")),
-              HasSubstr("a time of zero has no rate"));
+              HasSubstr("a rate from a time of zero"));
   EXPECT_THAT(same(R"({"benchmark_results": [{"batch_size": 1}]})"),
               HasSubstr("/benchmark_results/0/model: missing"));
-  EXPECT_THAT(same("{}"), HasSubstr("/benchmark_results: missing: this is no DDP report"));
+  EXPECT_THAT(same("{}"), HasSubstr("/benchmark_results: missing: this is not a DDP report"));
 }
 
 TEST_F(DdpDiffText, RefusesBrokenTextWithThePlace) {
@@ -159,13 +159,13 @@ TEST_F(DdpDiffText, RefusesBrokenTextWithThePlace) {
   EXPECT_THAT(same(report(R"({"ranks": [0], "measurements": [0.1, 0.2)").substr(0, 100)),
               HasSubstr("at byte 100"));
   EXPECT_THAT(same(report(R"({"ranks": [0], "measurements": [0.1, NaN]})")),
-              HasSubstr("/benchmark_results/0: a time of nan has no rate"));
+              HasSubstr("/benchmark_results/0: cannot compute a rate from a time of nan"));
   EXPECT_THAT(same(report(R"({"ranks": [0], "measurements": ["0.1"]})")), HasSubstr("expected a number"));
   EXPECT_THAT(same(report(R"({"ranks": [0], "measurements": [0.1,]})")), HasSubstr("at byte"));
   EXPECT_THAT(same(report(R"({"ranks": [0], "measurements": 3})")),
               HasSubstr("/result/1/measurements: expected a list"));
   EXPECT_THAT(same("[1]"), HasSubstr("the report: expected an object"));
-  EXPECT_THAT(same(R"({"benchmark_results": []} x)"), HasSubstr("text behind the end"));
+  EXPECT_THAT(same(R"({"benchmark_results": []} x)"), HasSubstr("text after the end"));
   EXPECT_THAT(same(R"({"a": )" + std::string(2000, '[')), HasSubstr("nested too deep"));
 }
 

@@ -90,7 +90,7 @@ TEST_F(RankGroupTest, ARankThatDiesIsNamedWithItsLastWordsAndTheOthersEnd) {
   const auto begin = Clock::now();
   const std::string loss =
       loss_of(ranks(3, "if [ $RANK = 1 ]; then echo no disk >&2; exit 3; fi; sleep 100"), kLong);
-  EXPECT_THAT(loss, HasSubstr("rank 1 of 3 ended with exit code 3; its last words: no disk; the others"));
+  EXPECT_THAT(loss, HasSubstr("rank 1 of 3 ended with exit code 3; its last output: no disk; the others"));
   EXPECT_LT(Clock::now() - begin, milliseconds(5000));
 }
 
@@ -103,7 +103,7 @@ TEST_F(RankGroupTest, TheFirstOfThoseThatDiedIsNamedFirst) {
   const std::string loss =
       loss_of(ranks(2, "[ $RANK = 0 ] && sleep 0.05; echo down $RANK >&2; exit 4"), kLong);
   EXPECT_THAT(loss,
-              HasSubstr("rank 1 of 2 ended with exit code 4; its last words: down 1; then rank 0 of 2"));
+              HasSubstr("rank 1 of 2 ended with exit code 4; its last output: down 1; then rank 0 of 2"));
   EXPECT_THAT(loss, Not(HasSubstr("others")));
 }
 
@@ -113,15 +113,15 @@ TEST_F(RankGroupTest, RanksThatHangAreNamedWithinTheTimeOut) {
       ranks(4, "[ $RANK != 1 ] && [ $RANK != 3 ] && echo up >&$LINES_FD; echo waiting >&2; sleep 100"),
       kShort);
   EXPECT_THAT(loss,
-              HasSubstr("ranks 1, 3 of 4 did not give its greeting within 0.3 s; rank 1 its last words: "
-                        "waiting; rank 3 its last words: waiting; all ranks were ended"));
+              HasSubstr("ranks 1, 3 of 4 did not report its greeting within 0.3 s; rank 1: its last output: "
+                        "waiting; rank 3: its last output: waiting; all ranks were ended"));
   EXPECT_LT(Clock::now() - begin, milliseconds(5000));
 }
 
 TEST_F(RankGroupTest, ARankThatIsStoppedIsSaidToBe) {
   const std::string loss =
       loss_of(ranks(2, "[ $RANK = 1 ] && kill -STOP $$; echo up >&$LINES_FD; sleep 100"), kShort);
-  EXPECT_THAT(loss, HasSubstr("rank 1 of 2 did not give"));
+  EXPECT_THAT(loss, HasSubstr("rank 1 of 2 did not report"));
   EXPECT_THAT(loss, HasSubstr("rank 1 is stopped by a signal"));
 }
 
@@ -359,7 +359,8 @@ TEST(RankPlace, NonsenseIsAnError) {
   EXPECT_THAT(error_in({{"RANK", "x"}, {"WORLD_SIZE", "2"}}), HasSubstr("RANK='x' is not an integer"));
   EXPECT_THAT(error_in({{"RANK", "-1"}, {"WORLD_SIZE", "2"}}), HasSubstr("RANK='-1'"));
   EXPECT_THAT(error_in({{"RANK", "0"}, {"WORLD_SIZE", "0"}}), HasSubstr("WORLD_SIZE='0'"));
-  EXPECT_THAT(error_in({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), HasSubstr("RANK=2 is no rank of WORLD_SIZE=2"));
+  EXPECT_THAT(error_in({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
+              HasSubstr("RANK=2 is not a rank of WORLD_SIZE=2"));
   EXPECT_THAT(error_in({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "2"}}), HasSubstr("LOCAL_RANK"));
   EXPECT_THAT(error_in({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "70000"}}),
               HasSubstr("MASTER_PORT='70000' is not an integer from 1 to 65535"));
@@ -471,12 +472,12 @@ TEST(CoreSharing, RanksWithACoreEachShareNone) {
 TEST(CoreSharing, ThoseThatDoAreNamed) {
   EXPECT_THAT(
       core_sharing({rank(0, "a", {0}), rank(1, "a", {1}), rank(2, "a", {0}), rank(3, "a", {1})}, 1, 64),
-      StartsWith("ranks 0, 2 share core 0 and ranks 1, 3 share core 1: they wait"));
+      StartsWith("ranks 0, 2 share core 0 and ranks 1, 3 share core 1: they take turns"));
 }
 
 TEST(CoreSharing, WhereTheyKeepToNoneTheCpusAreCounted) {
   const std::vector<RankHello> ranks{rank(0, "a", {}), rank(1, "a", {}), rank(2, "b", {})};
-  EXPECT_THAT(core_sharing(ranks, 2, 3), StartsWith("2 ranks of 2 threads share 3 CPUs: they wait"));
+  EXPECT_THAT(core_sharing(ranks, 2, 3), StartsWith("2 ranks of 2 threads share 3 CPUs: they take turns"));
   EXPECT_EQ(core_sharing(ranks, 1, 2), "");
 }
 

@@ -120,7 +120,7 @@ TEST_F(RankRelay, ARankThatDiesElsewhereIsNamedWithItsLastWords) {
       group->gather(kRelayLong, "an answer");
       FAIL();
     } catch (const RankLost& lost) {
-      EXPECT_THAT(lost.what(), HasSubstr("rank 1 of 2 ended with exit code 3; its last words: no disk"));
+      EXPECT_THAT(lost.what(), HasSubstr("rank 1 of 2 ended with exit code 3; its last output: no disk"));
     }
   }
   EXPECT_THAT(other.get(), HasSubstr("exit code 3"));
@@ -132,9 +132,9 @@ TEST_F(RankRelay, RanksThatDoNotComeAreNamed) {
     lead_ranks(place_of(0, 4), command_of(kEcho), kRelayShort);
     FAIL();
   } catch (const RankLost& lost) {
-    EXPECT_THAT(lost.what(), HasSubstr("ranks 2, 3 of 4 did not come within 0.4 s"));
+    EXPECT_THAT(lost.what(), HasSubstr("ranks 2, 3 of 4 did not connect within 0.4 s"));
   }
-  EXPECT_THAT(other.get(), HasSubstr("rank 0 ended before all 4 ranks had come"));
+  EXPECT_THAT(other.get(), HasSubstr("rank 0 ended before all 4 ranks had connected"));
 }
 
 TEST_F(RankRelay, WithoutALeaderAFollowerEnds) {
@@ -223,11 +223,9 @@ TEST_F(RankRelay, WithoutATokenAWorldThatDiffersIsRefusedAndCounted) {
     lead_ranks(place_over_tcp(0, {"127.0.0.1", number}), command_of(kEcho), kRelayWhile);
     FAIL();
   } catch (const RankLost& lost) {
-    EXPECT_THAT(
-        lost.what(),
-        HasSubstr("rank 1 of 2 did not come within 2 s; 1 connection was refused that was not of this job"));
+    EXPECT_THAT(lost.what(), HasSubstr("rank 1 of 2 did not connect within 2 s; 1 connection was refused"));
   }
-  EXPECT_THAT(other.get(), HasSubstr("rank 0 ended before all 99 ranks had come"));
+  EXPECT_THAT(other.get(), HasSubstr("rank 0 ended before all 99 ranks had connected"));
 }
 
 TEST_F(RankRelay, ARankOfAnOlderVersionIsNamedAsThat) {
@@ -275,7 +273,7 @@ TEST_F(RankRelay, RanksOfOtherTokensDoNotMeet) {
            has_none.wait_for(0s) == std::future_status::ready;
   };
   EXPECT_FALSE(lead_ranks(first, command_of(kEcho), kRelayLong, are_refused));
-  EXPECT_THAT(guesses.get(), HasSubstr("does not prove that it has the HEADROOM_RANK_TOKEN"));
+  EXPECT_THAT(guesses.get(), HasSubstr("does not prove that it has this rank's HEADROOM_RANK_TOKEN"));
   EXPECT_THAT(has_none.get(), HasSubstr("has a HEADROOM_RANK_TOKEN, this rank has none"));
 }
 
@@ -334,22 +332,22 @@ std::pair<std::string, std::string> meet(Impostor& impostor) {
 
 TEST_F(RankRelay, ListenersThatDoNotSpeakAsRank0AreToldApart) {
   const std::pair<std::string, std::string> kFaults[] = {
-      {"HTTP/1.1 400 Bad Request", "does not greet as rank 0 does"},
-      {std::string(100'000, '['), "does not greet as rank 0 does"},
-      {R"({"address":"127.0.0.1","port":1})", "does not greet as rank 0 does"},  // of an older version
-      {R"({"greeting":1e300,"nonce":"0123456789abcdef0123456789abcdef"})", "does not greet as rank 0 does"},
-      {R"({"greeting":3,"nonce":"0123456789abcdef0123456789abcdef"})", "does not greet as rank 0 does"},
-      {R"({"greeting":2,"nonce":""})", "does not greet as rank 0 does"}};
+      {"HTTP/1.1 400 Bad Request", "does not answer like rank 0"},
+      {std::string(100'000, '['), "does not answer like rank 0"},
+      {R"({"address":"127.0.0.1","port":1})", "does not answer like rank 0"},  // of an older version
+      {R"({"greeting":1e300,"nonce":"0123456789abcdef0123456789abcdef"})", "does not answer like rank 0"},
+      {R"({"greeting":3,"nonce":"0123456789abcdef0123456789abcdef"})", "does not answer like rank 0"},
+      {R"({"greeting":2,"nonce":""})", "does not answer like rank 0"}};
   for (const auto& [says, fault] : kFaults) {
     Impostor impostor({says});
     const auto [message, heard] = meet(impostor);
     EXPECT_THAT(message, HasSubstr("127.0.0.1:" + std::to_string(impostor.meeting().port) +
-                                   ": who listens there " + fault));
+                                   ": the listener " + fault));
     EXPECT_THAT(message, HasSubstr("choose another MASTER_PORT"));
     EXPECT_EQ(heard, "") << says;
   }
   Impostor silent({}), closing({}, true);
-  EXPECT_THAT(meet(silent).first, HasSubstr("says nothing"));
+  EXPECT_THAT(meet(silent).first, HasSubstr("sends nothing"));
   EXPECT_THAT(meet(closing).first, HasSubstr("closes the connection"));
 }
 
@@ -359,7 +357,7 @@ TEST_F(RankRelay, WhoDoesNotProveTheTokenHearsARandomNumberOnly) {
        {std::string(R"({"proof":""})"), R"({"proof":")" + std::string(64, '0') + R"("})"}) {
     Impostor impostor({greeting, proof});
     const auto [message, heard] = meet(impostor);
-    EXPECT_THAT(message, HasSubstr("does not prove that it has the HEADROOM_RANK_TOKEN of this rank"));
+    EXPECT_THAT(message, HasSubstr("does not prove that it has this rank's HEADROOM_RANK_TOKEN"));
     EXPECT_THAT(heard, testing::MatchesRegex("\\{\"nonce\":\"[0-9a-f]+\"\\}\n")) << heard;
   }
 }
@@ -424,7 +422,7 @@ TEST_F(RankRelay, AFollowerWhoseLeaderIsKilledSaysSo) {
     group->gather(kRelayLong, "an answer");
     ::kill(::getpid(), SIGKILL);
   });
-  EXPECT_THAT(follower(second, kEcho).get(), HasSubstr("rank 0 ended in the middle of the job"));
+  EXPECT_THAT(follower(second, kEcho).get(), HasSubstr("rank 0 ended during the job"));
   EXPECT_EQ(::waitpid(child, nullptr, 0), child);
 }
 

@@ -26,7 +26,7 @@ std::int64_t bytes_of_element(const std::string& dtype) {
   if (dtype == "f16") return 2;
   if (dtype == "f32" || dtype == "i32") return 4;
   if (dtype == "f64" || dtype == "i64") return 8;
-  throw Error("no collectives of " + in_quotes(dtype) + ": there are f32, f64, f16, i32 and i64");
+  throw Error("no collectives for dtype " + in_quotes(dtype) + ": expected f32, f64, f16, i32 or i64");
 }
 
 void add_percentiles(const Record& latency, std::vector<Record>& records) {
@@ -177,7 +177,7 @@ std::string notes_of(const std::vector<MeasuredCase>& rows) {
     const auto how = row.first->model.extra_info.find("composed of");
     if (how == row.first->model.extra_info.end()) continue;
     if (composed.insert(row.first->model.name).second) {
-      text += fmt::format("  * {} has no {}: measured is {}\n", row.first->model.backend,
+      text += fmt::format("  * {} has no {}: measured as {}\n", row.first->model.backend,
                           row.first->model.name, how->second);
     }
   }
@@ -198,7 +198,7 @@ void answer_bandwidth(Sheet& sheet, const std::vector<MeasuredCase>& rows) {
       fastest = busbw;
   }
   const auto name = [](const Record& record) {
-    return fmt::format("{} of {} by {} ranks", record.model.name, message_size(record),
+    return fmt::format("{} of {} on {} ranks", record.model.name, message_size(record),
                        axis_text(record, "ranks"));
   };
   if (furthest != nullptr) {
@@ -208,7 +208,7 @@ void answer_bandwidth(Sheet& sheet, const std::vector<MeasuredCase>& rows) {
                      : fmt::format("{} is furthest from its limit: {}", name(*furthest), share));
   }
   if (fastest != nullptr) {
-    sheet.answer(fmt::format("{} moves most: {} GB/s of bus bandwidth", name(*fastest),
+    sheet.answer(fmt::format("{} is fastest: {} GB/s of bus bandwidth", name(*fastest),
                              metric_number_with_interval(fastest)));
   }
   answer_doubts(sheet, timed, "cases");
@@ -268,7 +268,7 @@ std::string collective_lines_text(const std::vector<Record>& records) {
   for (const Record& record : records) {
     if (record.metric.name == "alpha") alpha = &record;
     if (record.metric.name != "beta" || alpha == nullptr) continue;
-    text += fmt::format("  {} ranks: {} alone takes {} + {} a MiB (medians of {} sizes, within {})",
+    text += fmt::format("  {} ranks: {} alone takes {} + {} per MiB (medians of {} sizes, within {})",
                         axis_text(record, "ranks"), name_with_runner(record, records),
                         time(alpha->metric.value), time(record.metric.value), info(record, "sizes"),
                         info(record, "worst error of the line"));
@@ -289,12 +289,12 @@ Sheet collectives_sheet(const std::vector<Record>& records) {
   if (sheet.has_tables()) {
     sheet.notes(notes_of(rows), Tone::kPlain).notes(collective_lines_text(records), Tone::kPlain);
     sheet.notes(
-        "  time: of one call, from a barrier until the slowest rank has it; bandwidths by nccl-tests' "
+        "  time: one call, from a barrier until the slowest rank ends; bandwidths use nccl-tests' "
         "formulas\n");
     if (std::ranges::any_of(records, [](const Record& one) { return one.limit.has_value(); })) {
       sheet.notes(
-          "  limit: the bytes that a rank has to send, from each rank to the next without a library, by "
-          "shared memory or loopback, whichever is faster, in the same rounds\n");
+          "  limit: sending a rank's bytes to the next rank without a library, over shared memory or "
+          "loopback (the faster), in the same rounds\n");
     }
   }
   return sheet.notes(

@@ -61,8 +61,8 @@ std::vector<RankCount> rank_counts(const DdpSweep& sweep) {
   std::vector<RankCount> counts;
   for (const int ranks : sweep.ranks) {
     if (ranks < 1 || ranks > sweep.world) {
-      throw Error(fmt::format("{} ranks in a world of {}: ask for fewer with --ranks, or start more", ranks,
-                              sweep.world));
+      throw Error(
+          fmt::format("{} ranks in a world of {}: lower --ranks, or start more ranks", ranks, sweep.world));
     }
     counts.push_back({ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks), ranks});
   }
@@ -314,7 +314,7 @@ void answer_series(Sheet& sheet, const DdpSeries& series, const std::string& fir
   const std::string share = is_compared ? "" : efficiency(series, step);
   if (!share.empty()) text += fmt::format(", {} of the speed without DDP", share);
   if (const Record* exposed = step.find("exposed communication"))
-    text += fmt::format("; communication that nothing hides: {}", metric_time_with_interval(exposed));
+    text += fmt::format("; exposed communication: {}", metric_time_with_interval(exposed));
   if (share.empty() && latency->limit) text += fmt::format("; {} of its limit", limit_text(*latency));
   sheet.answer(text);
   if (const std::string ratio = ratio_text(*latency); is_compared && !ratio.empty())
@@ -322,13 +322,11 @@ void answer_series(Sheet& sheet, const DdpSeries& series, const std::string& fir
 }
 
 constexpr const char* kReading =
-    "  times are medians over the iterations of all ranks; ex/sec beside a percentile is of one rank; "
-    "exposed "
-    "is an iteration less the same without reduction; efficiency is the time without DDP over the time with "
-    "it\n";
+    "  times are medians over the iterations of all ranks; ex/sec next to a percentile is per rank; exposed: "
+    "an iteration minus the same without reduction; efficiency: time without DDP / time with DDP\n";
 constexpr const char* kLimits =
-    "  limit: what this machine needs for the FLOPs of an iteration, its parameters or what its ranks "
-    "exchange, in the same rounds, whichever takes longest\n";
+    "  limit: the time of this machine for an iteration's FLOPs, its parameters or the exchange between "
+    "ranks, whichever is longest, in the same rounds\n";
 
 /// Returns the case without its rank count.
 std::string series_of(const Comparison& comparison) {
@@ -455,7 +453,7 @@ std::vector<DdpStep> ddp_steps(const DdpSweep& sweep, const std::string& model) 
   std::ranges::stable_sort(counts, {}, &RankCount::ranks);
   if (sweep.reducer == kNeedsTwo) {
     std::erase_if(counts, [](const RankCount& count) { return count.ranks == 1; });
-    if (counts.empty()) throw Error("c10d's reducer needs two ranks or more: ask for them with --ranks");
+    if (counts.empty()) throw Error("c10d's reducer needs at least 2 ranks: raise --ranks");
   }
   std::vector<DdpStep> steps{{"no ddp", 1, false, sweep.bucket_bytes.front()}};
   for (const std::int64_t bytes : sweep.bucket_bytes) {

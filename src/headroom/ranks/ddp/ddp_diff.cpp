@@ -558,8 +558,8 @@ std::string head(const DdpReport& a, const DdpReport& b) {
 std::string measurement(int percentile, double before, double after, double batch_size, const Place& test) {
   const double rate = std::trunc(batch_size / after);
   if (!std::isfinite(rate)) {
-    throw Error(fmt::format("{}: /benchmark_results/{}: a time of {} has no rate", test.report.source,
-                            test.model, after == 0 ? "zero" : python_float(after)));
+    throw Error(fmt::format("{}: /benchmark_results/{}: cannot compute a rate from a time of {}",
+                            test.report.source, test.model, after == 0 ? "zero" : python_float(after)));
   }
   const double delta = -100 * ((after - before) / before);
   // Adding zero removes the sign of a zero.

@@ -214,12 +214,12 @@ void answer_extra(Sheet& sheet, const std::vector<MeasuredCase>& ops, const std:
   if (most != nullptr) {
     const std::string name = name_with_runner(*most->first, records);
     const std::string hit = metric_time_with_interval(most->find("hit over local"));
-    std::string text =
-        count == 1 ? fmt::format("distribution adds {} to a call of {}", hit, name)
-                   : fmt::format("of {} operators distribution adds most to {}: {} a call", count, name, hit);
-    text += " whose layout is cached";
+    std::string text = count == 1 ? fmt::format("distribution adds {} to a call of {}", hit, name)
+                                  : fmt::format("of {} operators, distribution adds most to {}: {} per call",
+                                                count, name, hit);
+    text += " on a cache hit";
     if (const Record* miss = most->find("miss over local"))
-      text += fmt::format(", {} to one whose is not", metric_time_with_interval(miss));
+      text += fmt::format(", {} on a miss", metric_time_with_interval(miss));
     sheet.answer(text);
   }
   answer_doubts(sheet, hits, "operators");
@@ -243,7 +243,7 @@ PlacementText parse_placement(std::string_view text) {
     }
   }
   throw Error("a placement is S(dim), R or P, not " + in_quotes(text) +
-              "; S(0) cuts the rows of a tensor among the ranks, R gives all of it to each");
+              "; S(0) shards the rows of a tensor over the ranks, R replicates the tensor");
 }
 
 std::string placement_text(const PlacementText& placement) {
@@ -256,7 +256,8 @@ void require_fit(const DispatchSetup& setup, int ranks) {
   const auto product = std::accumulate(setup.mesh.begin(), setup.mesh.end(), 1LL, std::multiplies<>());
   if (product != ranks) {
     throw Error(fmt::format("a mesh of {} has {} ranks, but there {} {}: change --mesh or --ranks",
-                            fmt::join(setup.mesh, "x"), product, is_or_are(static_cast<std::size_t>(ranks)), ranks));
+                            fmt::join(setup.mesh, "x"), product, is_or_are(static_cast<std::size_t>(ranks)),
+                            ranks));
   }
   if (setup.placements.size() != setup.mesh.size()) {
     throw Error(fmt::format("{} placement(s) ({}) for a mesh of {} dimension(s): give one for each",
@@ -294,7 +295,7 @@ DispatchSetup dispatch_setup_of(const std::function<std::string(const char* axis
   constexpr std::int64_t kMostRepeats = 100'000;
   const auto repeats = to_integer(axis("repeats"));
   if (!repeats || *repeats < 1 || *repeats > kMostRepeats)
-    throw Error("repeats " + in_quotes(axis("repeats")) + ": a number from 1 to 100000");
+    throw Error("repeats " + in_quotes(axis("repeats")) + ": expected a number from 1 to 100000");
   setup.repeats = static_cast<int>(*repeats);
   return setup;
 }
@@ -304,7 +305,7 @@ std::vector<std::int64_t> parse_grid(std::string_view text, std::string_view wha
   for (const std::string& part : split(std::string(text), 'x')) {
     const auto size = to_integer(trimmed(part));
     if (!size || *size < least || *size > 1'000'000'000) {
-      throw Error(fmt::format("{} {}: sizes of at least {} with x between them, for example 2x2", what,
+      throw Error(fmt::format("{} {}: expected sizes of at least {}, joined by x, such as 2x2", what,
                               in_quotes(text), least));
     }
     sizes.push_back(*size);
@@ -384,8 +385,8 @@ Sheet dispatch_sheet(const std::vector<Record>& records, const std::vector<Expec
     sheet.table(table);
   if (sheet.has_tables()) {
     sheet.notes(
-        "  times are of one call: medians over the cycles of all ranks; steps of a miss have the propagation "
-        "in look-up\n");
+        "  times are per call: medians over the cycles of all ranks; on a miss, look-up includes "
+        "propagation\n");
   }
   for (const Record& record : records) {
     const auto why = record.model.extra_info.find(kNoInstructionsKey);
