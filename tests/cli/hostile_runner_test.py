@@ -104,7 +104,7 @@ class HostileRunnerTest(CommandLineTest):
 
     def test_an_answer_to_another_request_is_not_believed(self):
         result = headroom("run", "e", "--runner", self.wrapper("bad", "sample:other_id"), *OPTIONS)
-        self.assertIn("an answer to request 1 where", result.stdout + result.stderr)
+        self.assertIn("it answered request 1 instead", result.stdout + result.stderr)
 
     def test_a_runner_without_ids_is_heard(self):
         path = self.wrapper("old", "none")

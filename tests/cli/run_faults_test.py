@@ -114,7 +114,7 @@ class PrecisionTest(CommandLineTest):
     def test_strictly_they_are_refused(self):
         result, records = self.run_one("--strict")
         self.assert_exit(result, 1)
-        self.assertRegex(result.stdout, r"failed\n    sums in bf16, error 0\.\d+ \(bound 0\.25\), where --strict asks for f32\n")
+        self.assertRegex(result.stdout, r"failed\n    sums in bf16, error 0\.\d+ \(bound 0\.25\), but --strict requires f32\n")
         self.assertEqual([record["outcome"]["kind"] for record in records], ["failed"])
         self.assertEqual(records[0]["samples"], [])
 
@@ -216,7 +216,7 @@ class FailingCaseTest(CommandLineTest):
         self.measured_beside("throws_bad_alloc", "out of memory")
 
     def test_killed(self):
-        self.measured_beside("is_killed", "signal 9", "perhaps for want of memory")
+        self.measured_beside("is_killed", "signal 9", "perhaps out of memory")
 
     def test_nan(self):
         self.measured_beside("returns_nan", "index 1", "nan", "reference is 2")

@@ -207,7 +207,7 @@ class TracesTest(CommandLineTest):
         self.assertEqual({file.name for file in self.traces.iterdir()},
                          {"gemv_D=1024_dtype=bf16.aten@torch.json", "gemv_D=1024_dtype=bf16.aten_out@torch.json"})
         self.assertIn("2 traces", result.stderr)
-        self.assertIn("by native [native]: this runner cannot record what a case does", result.stderr)
+        self.assertIn("by native [native]: this runner cannot record traces", result.stderr)
         names = {event["name"] for event in self.events(self.traces / "gemv_D=1024_dtype=bf16.aten@torch.json")}
         self.assertIn("aten::mv", names)
 

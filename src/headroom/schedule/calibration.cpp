@@ -138,7 +138,7 @@ Calibration::Calibration(double target_ns) : target_ns_(target_ns) {
 }
 
 void Calibration::add(std::uint64_t iterations, double elapsed_ns, double waited_ns) {
-  if (iterations == 0) throw std::invalid_argument("a reading of no iterations");
+  if (iterations == 0) throw std::invalid_argument("a reading needs at least one iteration");
   if (done_) return;
   if (!(elapsed_ns > 0)) elapsed_ns = 0;
   const double ns = elapsed_ns / static_cast<double>(iterations);

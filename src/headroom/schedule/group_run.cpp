@@ -79,12 +79,12 @@ constexpr double kFreshShare = 0.5;
 /// Share of the grace for restarting a late runner.
 constexpr double kRestartShare = 0.25;
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr const char* kTimeIsOver = "the time of the run was over";
+constexpr const char* kTimeIsOver = "the run's time limit was reached";
 constexpr const char* kAllOverhead =
-    "takes no longer than measuring it does: nothing is left when that is taken off";
-constexpr const char* kOtherColumns = "a sample has more or fewer columns than the case declared";
+    "overhead exceeds the measured time: nothing is left after subtracting it";
+constexpr const char* kOtherColumns = "a sample has a different number of columns than the case declared";
 constexpr const char* kNoTime =
-    "a sample took no time at all: its work was optimised away, or its clock stands still";
+    "a sample took no time: its work was optimised away, or its clock does not advance";
 
 /// Per iteration, as the case reports it.
 double overhead_ns(const CaseInfo& info, const std::vector<double>& columns) {
@@ -481,7 +481,7 @@ void GroupRun::refuse_coarse_sums() {
   for (Track& track : result_.cases) {
     if (!track.alive() || !track.info.sums_in || !is_below_f32(*track.info.sums_in)) continue;
     const std::string reason = sums_text(*track.info.sums_in, track.info.max_error, track.info.tolerance) +
-                               ", where --strict asks for f32";
+                               ", but --strict requires f32";
     tracks_.fail(track, reason);
   }
 }
@@ -732,7 +732,7 @@ bool GroupRun::trace_cases() {
     if (!track.alive() || track.readings.empty() || (own.empty() && settings_.traces.empty())) continue;
     announce("tracing");
     if (!offers_.at(track.planned.runner).traces) {
-      track.untraced = "this runner cannot record what a case does";
+      track.untraced = "this runner cannot record traces";
       continue;
     }
     const std::string file =

@@ -264,8 +264,8 @@ std::vector<Group> plan(const std::vector<RunnerOffer>& offers, const Selection&
   if (names.empty()) throw Error("nothing to measure: no runner has an experiment");
   if (groups.empty()) {
     throw Error(
-        "nothing to measure: no selected experiment has all the axis values and backends asked for "
-        "(headroom run --list shows what each has)");
+        "nothing to measure: no selected experiment has all requested axis values and backends (headroom run "
+        "--list shows them)");
   }
   return groups;
 }

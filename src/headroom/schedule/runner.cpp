@@ -65,8 +65,8 @@ std::string library_text(const RankLibrary& library) {
 }
 constexpr std::size_t kLastWords = 3;
 constexpr const char* kEnded = "closed its socket";
-constexpr const char* kUnasked = "broke the protocol: it said something that it was not asked";
-constexpr const char* kTooLong = "broke the protocol: it sent a line that does not end";
+constexpr const char* kUnasked = "broke the protocol: it sent a message without a request";
+constexpr const char* kTooLong = "broke the protocol: it sent a line that is too long";
 /// Its exit status says why it closed its socket.
 constexpr milliseconds kProcessEndPatience{2000};
 
@@ -115,7 +115,7 @@ RunnerProcess::RunnerProcess(RunnerCommand command, const std::atomic<bool>& int
       interrupted_(interrupted),
       channel_(std::move(ends.first)) {
   if (command_.socket) {
-    if (channel_.fd() < 0) throw Error("the program that it is part of cannot be started anew");
+    if (channel_.fd() < 0) throw Error("it is part of a program that cannot be restarted");
     pid_ = process_at_other_end(channel_.fd());
   } else {
     child_.emplace(spawn_options(command_, ends.second.fd()));
@@ -161,10 +161,9 @@ void RunnerProcess::greet() {
 
 void RunnerProcess::tell_no_runner(const std::string& what) const {
   if (command_.interpreter.empty()) {
-    throw RunnerUnfit(
-        in_quotes(command_.path) + " is not a headroom runner: it " + what +
-        "; a runner is a program that links headroom::runner (one whose libraries take longer to load: "
-        "--timeout)");
+    throw RunnerUnfit(in_quotes(command_.path) + " is not a headroom runner: it " + what +
+                      "; a runner is a program that links headroom::runner (if its libraries load slowly, "
+                      "raise --timeout)");
   }
   const std::string& python = command_.interpreter.front();
   throw RunnerUnfit(python + " cannot serve " + in_quotes(command_.path) + ": it " + what +
@@ -208,7 +207,7 @@ SampleReply RunnerProcess::sample(int id, const SampleRequest& request) {
   return understood([&] {
     SampleReply sampled = sample_reply_from_json(reply);
     if (sampled.failure.empty() && sampled.sample.iterations != request.iterations) {
-      throw Error(fmt::format("a sample of {} iterations where {} were asked for", sampled.sample.iterations,
+      throw Error(fmt::format("it sent a sample of {} iterations instead of {}", sampled.sample.iterations,
                               request.iterations));
     }
     return sampled;
@@ -254,7 +253,7 @@ Json RunnerProcess::ask(Json request) {
       lose("refused " + json_string(request, "do", "") + ": " + json_string(reply, "error", ""));
     if (!hello_.ids) return reply;
     const auto id = json_member_as<std::uint64_t>(reply, "id", "");
-    if (id != asked_) throw Error(fmt::format("an answer to request {} where {} was asked", id, asked_));
+    if (id != asked_) throw Error(fmt::format("it answered request {} instead of {}", id, asked_));
     return reply;
   });
 }
@@ -291,14 +290,14 @@ void RunnerProcess::lose(const std::string& what) {
   // Its own message says more than the exit code.
   if (status && (status->signalled || what == kEnded))
     reason = (status->signalled ? "was " : "ended with ") + status->text();
-  if (status && status->signalled && status->code == SIGKILL) reason += ", perhaps for want of memory";
+  if (status && status->signalled && status->code == SIGKILL) reason += ", perhaps out of memory";
   throw RunnerLost{reason + last_words()};
 }
 
 std::string RunnerProcess::last_words() const {
   std::vector<std::string> lines = child_->stderr_lines().lines();
   if (lines.size() > kLastWords) lines.erase(lines.begin(), lines.end() - kLastWords);
-  return lines.empty() ? "" : "; its last words: " + join(lines, " | ");
+  return lines.empty() ? "" : "; its last output: " + join(lines, " | ");
 }
 
 RankRunner::RankRunner(RankGroup ranks, RankPatience patience, const std::atomic<bool>& interrupted,
@@ -330,7 +329,7 @@ auto RankRunner::understood(Decode&& decode) {
 }
 
 RunnerDescription RankRunner::describe() {
-  const std::vector<Json> replies = ask({{"do", "describe"}}, "what it can measure");
+  const std::vector<Json> replies = ask({{"do", "describe"}}, "its list of experiments");
   return understood([&] {
     RunnerDescription found;
     found.experiments = descriptions_from_json(replies.front());
@@ -351,7 +350,7 @@ void RankRunner::finish() {
 PrepareReply RankRunner::prepare(int id, const CaseSpec& spec) {
   titles_[id] = title_of(spec);
   const std::vector<Json> replies =
-      ask({{"do", "prepare"}, {"case", id}, {"spec", to_json(spec)}}, titles_[id] + " to be prepared");
+      ask({{"do", "prepare"}, {"case", id}, {"spec", to_json(spec)}}, titles_[id] + " as ready");
   PrepareReply merged;
   if (const std::string why = refusal(replies); !why.empty()) {
     merged.outcome = {Outcome::Kind::kFailed, why};
@@ -393,7 +392,7 @@ SampleReply RankRunner::sample(int id, const SampleRequest& request) {
 }
 
 CountReply RankRunner::count(int, const SampleRequest&) {
-  return {{}, "what ranks do is not counted"};
+  return {{}, "hardware counters are not available for ranks"};
 }
 
 std::string RankRunner::trace(int id, const std::string& file) {
@@ -415,7 +414,7 @@ void RankRunner::release(int id) {
 
 std::vector<Conclusion> RankRunner::conclude(int id) {
   const std::vector<Json> replies =
-      ask({{"do", "release"}, {"case", id}, {"conclude", true}}, "what it has to say of " + titles_[id]);
+      ask({{"do", "release"}, {"case", id}, {"conclude", true}}, "its conclusions about " + titles_[id]);
   titles_.erase(id);
   if (const std::string why = refusal(replies); !why.empty()) return {{why}};
   return understood([&] {
@@ -469,7 +468,7 @@ void RunnerFleet::add(RunnerCommand command, bool only_limits) {
   try {
     member.description = member.process->describe();
   } catch (const RunnerLost& lost) {
-    throw RunnerUnfit("runner " + member.command.path + " cannot say what it offers: it " + lost.reason);
+    throw RunnerUnfit("runner " + member.command.path + " did not list its experiments: it " + lost.reason);
   }
   members_.push_back(std::move(member));
 }
@@ -506,7 +505,7 @@ Worker& RunnerFleet::at(std::size_t runner) {
     try {
       start(member);
     } catch (const Error& error) {
-      throw RunnerLost{std::string("could not be started again: ") + error.what()};
+      throw RunnerLost{std::string("could not be restarted: ") + error.what()};
     }
   }
   member.is_used = true;

@@ -161,7 +161,7 @@ struct JsonCodec<Resource> {
   static Json write(Resource resource) { return static_cast<int>(resource); }
   static Resource read(const Json& json, const JsonPath& path) {
     const auto number = json_whole<std::size_t>(json, path);
-    if (number >= kResources.size()) path.refuse("no resource has this number");
+    if (number >= kResources.size()) path.refuse("unknown resource");
     return kResources.at(number);
   }
 };
@@ -214,9 +214,9 @@ bool replay(const Json& line, GroupResult& result) {
   for (const Json& entry : *readings) {
     if (!entry.is_array() || entry.size() != 2) path.expected("pairs of a track and its reading", entry);
     const auto index = json_to<std::size_t>(entry[0], path);
-    if (index >= tracks.size()) path.refuse("there is no such track");
+    if (index >= tracks.size()) path.refuse("unknown track");
     auto reading = json_to<Reading>(entry[1], path);
-    if (reading.epoch >= tracks[index]->pids.size()) path.refuse("it is of a process that is not there");
+    if (reading.epoch >= tracks[index]->pids.size()) path.refuse("unknown process");
     tracks[index]->readings.push_back(std::move(reading));
   }
   return true;
