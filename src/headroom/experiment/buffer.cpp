@@ -48,7 +48,7 @@ PageWish page_wish() {
   if (text == "no") return PageWish::kSmall;
   if (text == "default") return PageWish::kNone;
   throw Error(std::string(kHugePagesVariable) + " is " + in_quotes(text) +
-              "; it must be yes, no or default, or not be set");
+              "; it must be yes, no or default, or unset");
 }
 
 BufferPages buffer_pages() {

@@ -37,7 +37,7 @@ bool is_forbidden(int error) {
 
 std::string controller_absence(int error) {
   if (!is_forbidden(error)) return perf_event_absence(error);
-  return "not permitted, for they count all programs; lower /proc/sys/kernel/perf_event_paranoid to 0 or "
+  return "not permitted, because they count all programs; lower /proc/sys/kernel/perf_event_paranoid to 0 or "
          "less, or give the program CAP_PERFMON";
 }
 
@@ -146,10 +146,10 @@ class ProcessCounters::Opened {
     if (counter >= 0) all_.push_back(counter);
     if (counter >= 0 || counter == -ESRCH) return counter;
     if (counter == -EMFILE) {
-      throw Error(
-          fmt::format("{} counters are open, and there may be no more files; raise ulimit -n", all_.size()));
+      throw Error(fmt::format("{} counters are open, and the limit on open files is reached; raise ulimit -n",
+                              all_.size()));
     }
-    throw Error("the counters that were there are not any more: " + perf_event_absence(-counter));
+    throw Error("the counters are no longer available: " + perf_event_absence(-counter));
   }
 
   void open_thread(int thread) {

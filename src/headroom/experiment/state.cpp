@@ -85,13 +85,13 @@ std::size_t State::rotate(std::size_t bytes) {
 
 void State::require_memory(std::size_t bytes) const {
   if (spec_.most_bytes > 0 && bytes > spec_.most_bytes) {
-    skip(fmt::format("needs {} of memory, more than the {} of a first look",
+    skip(fmt::format("needs {} of memory, more than the {} of a quick first run",
                      format_bytes(static_cast<double>(bytes)),
                      format_bytes(static_cast<double>(spec_.most_bytes))));
   }
   const std::int64_t available = available_memory_bytes();
   if (static_cast<std::int64_t>(bytes) <= available) return;
-  skip(fmt::format("needs {} of memory, {} are available", format_bytes(static_cast<double>(bytes)),
+  skip(fmt::format("needs {} of memory, only {} are available", format_bytes(static_cast<double>(bytes)),
                    format_bytes(static_cast<double>(available))));
 }
 
@@ -132,11 +132,11 @@ void State::judge(const Errors& errors, std::size_t values, const Tolerance& tol
   }
   if (!errors.first.empty()) return wrong_answer(errors.first);
   if (together > tolerance.root_mean_square) {
-    return wrong_answer(fmt::format(
-        "wrong answer: the errors of all {} values have a root mean square of {:.2g} of that of the float64 "
-        "reference (tolerance {:.2g} for sums in {}); no single one is too large for such sums",
-        values, together, tolerance.root_mean_square,
-        to_string(tolerance.sums_in.value_or(Precision::kF32))));
+    return wrong_answer(
+        fmt::format("wrong answer: the root mean square error of all {} values is {:.2g} of the float64 "
+                    "reference (tolerance {:.2g} for sums in {}); no single error is too large",
+                    values, together, tolerance.root_mean_square,
+                    to_string(tolerance.sums_in.value_or(Precision::kF32))));
   }
   info_.verified = info_.wrong.empty();
 }
@@ -241,7 +241,7 @@ std::string unsound(const CaseInfo& info) {
   for (const auto& [number, unit] :
        {Amount{work.flops, "FLOPs"}, Amount{work.bytes, "bytes"}, Amount{work.bytes_written, "bytes written"},
         Amount{work.exchanged, "bytes exchanged"}}) {
-    if (!is_within(number, 0, kMostOfAnything)) return fmt::format("says a work of {} {}", number, unit);
+    if (!is_within(number, 0, kMostOfAnything)) return fmt::format("reports work of {} {}", number, unit);
   }
   if (work.bytes_written > work.bytes) {
     return fmt::format("writes {} bytes of {} bytes in all; bytes counts both reads and writes",
@@ -254,7 +254,7 @@ std::string unsound(const CaseInfo& info) {
   if (!is_within(info.max_error, 0, kMostOfAnything) || !is_within(info.tolerance, 0, kMostOfAnything))
     return fmt::format("has an error of {} (tolerance {})", info.max_error, info.tolerance);
   if (info.verified && info.max_error > info.tolerance)
-    return fmt::format("says that it is verified, with an error of {} (tolerance {})", info.max_error,
+    return fmt::format("reports a verified result with an error of {} (tolerance {})", info.max_error,
                        info.tolerance);
   if (!is_within(static_cast<double>(info.copies), 1, 1e12))
     return fmt::format("rotates through {} copies of its inputs", info.copies);
@@ -273,10 +273,11 @@ std::string unsound(const Sample& sample) {
   for (const auto& [number, unit] :
        {Amount{noise.steal_ms, "ms stolen"}, Amount{noise.frequency_mhz, "MHz"}, Amount{device.sm_mhz, "MHz"},
         Amount{device.memory_mhz, "MHz of memory"}, Amount{device.power_w, "W"}}) {
-    if (!is_within(number, 0, kMostNanoseconds)) return fmt::format("noted {} {} in a sample", number, unit);
+    if (!is_within(number, 0, kMostNanoseconds))
+      return fmt::format("reported {} {} in a sample", number, unit);
   }
   if (!is_within(device.temperature_c, -300, kMostNanoseconds))
-    return fmt::format("noted {} °C in a sample", device.temperature_c);
+    return fmt::format("reported {} °C in a sample", device.temperature_c);
   return {};
 }
 

@@ -572,7 +572,7 @@ std::vector<SpreadChange> spread_changes(std::span<const double> values, std::sp
 }
 
 std::optional<LineFit> fit_line(std::span<const double> x, std::span<const double> y) {
-  if (x.size() != y.size()) throw std::invalid_argument("fit_line: as many x as y are needed");
+  if (x.size() != y.size()) throw std::invalid_argument("fit_line: x and y differ in size");
   // Weights 1 / y^2, around the weighted means to avoid cancellation.
   double weights = 0, mean_x = 0, mean_y = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {

@@ -66,7 +66,8 @@ RatioSeries::RatioSeries(SeriesLocation above, std::optional<SeriesLocation> bel
 
 RatioSeries RatioSeries::paired(std::span<const double> a, std::span<const double> b,
                                 std::span<const std::size_t> group_sizes) {
-  if (a.size() != b.size() || a.empty()) throw std::invalid_argument("paired ratio needs as many of each");
+  if (a.size() != b.size() || a.empty())
+    throw std::invalid_argument("a paired ratio needs two samples of one size, not empty");
   std::vector<double> differences = logarithms(a);
   const std::vector<double> base = logarithms(b);
   for (std::size_t i = 0; i < differences.size(); ++i) differences[i] -= base[i];

@@ -308,7 +308,7 @@ SeriesShare::SeriesShare(std::vector<double> values, std::span<const std::size_t
   const bool fits = std::ranges::all_of(values, [](double value) { return value >= 0 && value <= 1; });
   const std::size_t grouped = std::accumulate(group_sizes.begin(), group_sizes.end(), std::size_t{0});
   if (values.empty() || !fits || (!group_sizes.empty() && grouped != values.size()))
-    throw std::invalid_argument("a share is of values from 0 to 1");
+    throw std::invalid_argument("a share needs values from 0 to 1");
   share_ = mean(values);
   count_ = static_cast<double>(values.size());
   std::vector<std::size_t> sizes;

@@ -152,7 +152,8 @@ std::optional<Interval> Bets::interval(double tail) const {
 
 PairedRanks::PairedRanks(std::span<const double> a, std::span<const double> b, double inflation)
     : a_(a.begin(), a.end()), b_(b.begin(), b.end()), inflation_(inflation) {
-  if (a.size() != b.size() || a.empty()) throw std::invalid_argument("paired ranks need as many of each");
+  if (a.size() != b.size() || a.empty())
+    throw std::invalid_argument("paired ranks need two samples of one size, not empty");
   const auto finite = [](double value) { return std::isfinite(value); };
   if (!std::ranges::all_of(a, finite) || !std::ranges::all_of(b, finite)) {
     throw std::invalid_argument("ranks of a value that is not finite");

@@ -204,7 +204,7 @@ TEST(ProcessCounters, CountUserSpaceWhereTheKernelsWorkIsNotToBeSeen) {
   EXPECT_EQ(
       counters.text(),
       "instructions, cycles (user space only); not the others: this machine does not offer them (virtual "
-      "machines often do not); memory controllers: not permitted, for they count all programs; lower "
+      "machines often do not); memory controllers: not permitted, because they count all programs; lower "
       "/proc/sys/kernel/perf_event_paranoid to 0 or less, or give the program CAP_PERFMON");
   EXPECT_EQ(counters.scope(), CounterScope::kUserSpace);
   EXPECT_EQ(counters.absence(), "") << "some are";

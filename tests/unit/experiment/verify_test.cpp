@@ -312,7 +312,7 @@ TEST(SumTolerance, ManyErrorsThatHideOneByOneAreFoundTogether) {
   const Tolerance tolerance = tolerance_of_sums(kExact, Precision::kBf16, {16384}, expected.size());
   EXPECT_GT(tolerance.relative, 1);
   const std::string reason = verdict(y, expected, tolerance);
-  EXPECT_THAT(reason, testing::HasSubstr("the errors of all 4096 values have a root mean square of 0.5"));
+  EXPECT_THAT(reason, testing::HasSubstr("the root mean square error of all 4096 values is 0.5"));
   EXPECT_THAT(reason, testing::HasSubstr("for sums in bf16"));
 }
 
