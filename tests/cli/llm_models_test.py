@@ -110,11 +110,11 @@ class LlmModelsTest(CommandLineTest):
             wrong.write_bytes(content)
             self.assert_refused(headroom("run", "llm", "--model", wrong, *RUN), *words)
 
-        assert_refused(whole[:-1000], "tensor 'output.weight' [300,128] of BF16", "it is cut or damaged")
-        assert_refused(whole[:100], "11 metadata entries, for which its 100 bytes have no room")
-        assert_refused(whole[:400], "the file is cut: it ends after 400 bytes")
-        assert_refused(b"PK" + whole[2:], "this is no GGUF file")
-        assert_refused(whole.replace(b"llama", b"gemma"), "the architecture is 'gemma'")
+        assert_refused(whole[:-1000], "tensor 'output.weight' [300,128] of BF16", "it is truncated or damaged")
+        assert_refused(whole[:100], "11 metadata entries, which do not fit in its 100 bytes")
+        assert_refused(whole[:400], "the file is truncated: it ends after 400 bytes")
+        assert_refused(b"PK" + whole[2:], "this is not a GGUF file")
+        assert_refused(whole.replace(b"llama", b"gemma"), "unsupported architecture 'gemma'")
         hidden = gguf_file.text("llama.feed_forward_length") + struct.pack("<II", gguf_file.UINT32, 160)
         assert_refused(whole.replace(hidden, hidden[:-4] + struct.pack("<I", 192)),
                        "tensor 'blk.0.ffn_gate.weight' [160,128] of BF16 at byte", "want [192,128]")
@@ -129,7 +129,7 @@ class LlmModelsTest(CommandLineTest):
         self.assert_refused(headroom("run", "llm", "--model", self.model, "--tokens", "1,300"), "300 is no token of 'small', which has 300")
         result = headroom("run", "llm.decode", "--model", self.model, "--layers", "3", *RUN)
         self.assert_exit(result, 1)
-        self.assertIn("has 2 layers: --layers 3 is more", result.stdout)
+        self.assertIn("has 2 layers, fewer than --layers 3", result.stdout)
         self.assert_refused(headroom("run", "llm.decode", "--model", self.model, "--batch", "0"), "batch")
 
 

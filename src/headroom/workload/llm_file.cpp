@@ -26,8 +26,8 @@ constexpr std::uint64_t kMostSize = std::uint64_t{1} << 20;
 
 void require_family(const std::string& name, const std::string& source) {
   if (std::ranges::find(kFamilies, name) != kFamilies.end()) return;
-  throw Error(source + ": the architecture is " + in_quotes(name) +
-              ", which is not read; llama, mistral, mixtral, qwen2 and qwen2_moe are");
+  throw Error(source + ": unsupported architecture " + in_quotes(name) +
+              "; supported: llama, mistral, mixtral, qwen2 and qwen2_moe");
 }
 
 std::size_t size_from(double value, const std::string& what) {
@@ -46,9 +46,9 @@ void require_shape(const LlmConfig& config, const std::string& source) {
 
 void require_rope(double base, double epsilon, const std::string& source) {
   if (!(base > 1) || !std::isfinite(base))
-    throw Error(source + ": the base of the rotation is no number above 1");
+    throw Error(source + ": the base of the rotation must be a number above 1");
   if (!(epsilon > 0) || epsilon > 1)
-    throw Error(source + ": the epsilon of the norms is not between 0 and 1");
+    throw Error(source + ": the epsilon of the norms must be between 0 and 1");
 }
 
 class Metadata {
@@ -62,7 +62,7 @@ class Metadata {
   std::string text(const std::string& key) const {
     const auto found = model_.metadata.find(key);
     const auto* value = found == model_.metadata.end() ? nullptr : std::get_if<std::string>(&found->second);
-    if (value == nullptr) throw Error(source_ + ": the metadata has no text " + in_quotes(key));
+    if (value == nullptr) throw Error(source_ + ": the metadata has no string " + in_quotes(key));
     return *value;
   }
 
@@ -72,7 +72,7 @@ class Metadata {
     if (const auto* whole = std::get_if<std::uint64_t>(&found->second)) return static_cast<double>(*whole);
     if (const auto* integer = std::get_if<std::int64_t>(&found->second)) return static_cast<double>(*integer);
     if (const auto* real = std::get_if<double>(&found->second)) return *real;
-    throw Error(source_ + ": the metadata entry " + in_quotes(found->first) + " is no number");
+    throw Error(source_ + ": the metadata entry " + in_quotes(found->first) + " is not a number");
   }
 
   std::size_t size(const std::string& name) const {
@@ -94,13 +94,12 @@ void refuse_what_is_not_computed(const Metadata& metadata, const LlmConfig& conf
   const auto rotated = metadata.number("rope.dimension_count");
   if (rotated && *rotated != width)
     throw Error(fmt::format(
-        "{}: {:g} of the {:g} numbers of each head are rotated, which is not computed here: all are", source,
-        *rotated, width));
+        "{}: {:g} of the {:g} numbers of each head are rotated; only the rotation of all is supported",
+        source, *rotated, width));
   const auto values = metadata.number("attention.value_length");
   if (values && *values != width)
-    throw Error(
-        fmt::format("{}: heads have keys of {:g} numbers and values of {:g}, which is not computed here",
-                    source, width, *values));
+    throw Error(fmt::format("{}: heads have keys of {:g} numbers and values of {:g}, which is not supported",
+                            source, width, *values));
 }
 
 /// Mixtral's architecture is llama; Qwen has a separate expert size and a shared expert.
@@ -109,7 +108,7 @@ void read_experts(const Metadata& metadata, const StoredModel& model, LlmConfig&
   if (metadata.number("expert_count").value_or(0) == 0) return;
   config.experts = metadata.size("expert_count");
   config.chosen = metadata.size("expert_used_count");
-  if (config.experts == 1) throw Error(source + ": the model has one expert, which is not read");
+  if (config.experts == 1) throw Error(source + ": the model has one expert, which is not supported");
   if (metadata.architecture() != "qwen2moe") return;
   config.hidden = metadata.size("expert_feed_forward_length");
   config.has_shares_of_all = true;
@@ -168,7 +167,7 @@ const Json* rope_of(const Json& json, const std::string& source) {
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* rope = json_optional(json, key, source);
     if (rope == nullptr) continue;
-    if (!rope->is_object()) throw Error(source + ": " + in_quotes(key) + " is no object");
+    if (!rope->is_object()) throw Error(source + ": " + in_quotes(key) + " is not an object");
     return rope;
   }
   return nullptr;
@@ -191,7 +190,7 @@ RotaryScaling scaling_of(const Json& json, const std::string& source) {
     scaling.magnitude = json_number(*rope, "attention_factor", source);
   for (const char* key : {"mscale", "mscale_all_dim"}) {
     if (json_optional(*rope, key, source) != nullptr)
-      throw Error(source + ": the rotation's " + in_quotes(key) + " is not computed here");
+      throw Error(source + ": the rotation's " + in_quotes(key) + " is not supported");
   }
   return scaling;
 }
@@ -208,17 +207,17 @@ void read_experts(const Json& json, const std::string& family, LlmConfig& config
     const Json* plain = json_optional(json, "mlp_only_layers", source);
     if (json_number_or(json, "decoder_sparse_step", 1, source) != 1 ||
         (plain != nullptr && !(plain->is_array() && plain->size() == 0)))
-      throw Error(source + ": some layers have no experts, which is not computed here");
+      throw Error(source + ": some layers have no experts, which is not supported");
   } else {
     return;
   }
   config.chosen = json_size(json, "num_experts_per_tok", source);
-  if (config.experts == 1) throw Error(source + ": the model has one expert, which is not read");
+  if (config.experts == 1) throw Error(source + ": the model has one expert, which is not supported");
 }
 
 void refuse_what_is_not_computed(const Json& json, const std::string& source) {
   const auto refuse = [&](bool is_so, const std::string& what) {
-    if (is_so) throw Error(source + ": " + what + ", which is not computed here");
+    if (is_so) throw Error(source + ": " + what + ", which is not supported");
   };
   refuse(json_optional(json, "quantization_config", source) != nullptr,
          "the weights are quantised (quantization_config)");
@@ -273,11 +272,11 @@ const StoredTensor& tensor_of(const LlmFile& file, const std::string& name,
   const StoredTensor* found = file.model.find(name);
   if (found == nullptr) {
     throw Error(file.path + ": tensor " + in_quotes(name) +
-                " is missing: the file is incomplete, or of a model that is not read");
+                " is missing: the file is incomplete, or its model is not supported");
   }
   if (found->shape != shape) {
-    throw Error(fmt::format("{}: tensor {}: the model's other sizes want [{}]", file.path, found->describe(),
-                            fmt::join(shape, ",")));
+    throw Error(fmt::format("{}: tensor {}: the model's other sizes require [{}]", file.path,
+                            found->describe(), fmt::join(shape, ",")));
   }
   return *found;
 }
@@ -435,11 +434,11 @@ std::set<std::string> shards_of(const fs::path& index) {
   const std::string source = index.string();
   const Json json = parse_json(read_file(index), source);
   const Json& map = json_member(json, "weight_map", source);
-  if (!map.is_object()) throw Error(source + ": weight_map is no object");
+  if (!map.is_object()) throw Error(source + ": weight_map is not an object");
   std::set<std::string> names;
   for (const auto& [tensor, shard] : map.items()) {
     if (!shard.is_string() || shard.string().empty() || contains(shard.string(), "/"))
-      throw Error(source + ": tensor " + in_quotes(tensor) + " lies in no file of this folder");
+      throw Error(source + ": tensor " + in_quotes(tensor) + " is in no file of this folder");
     names.insert(shard.string());
   }
   return names;
@@ -451,7 +450,7 @@ void open_safetensors(LlmFile& file, const fs::path& folder, const std::set<std:
     StoredModel part = parse_safetensors(file.files.emplace_back(path).bytes(), path.string());
     for (auto& [tensor, stored] : part.tensors) {
       if (!file.model.tensors.emplace(tensor, std::move(stored)).second)
-        throw Error(path.string() + ": tensor " + in_quotes(tensor) + " is in another file, too");
+        throw Error(path.string() + ": tensor " + in_quotes(tensor) + " is also in another file");
     }
   }
 }
@@ -462,8 +461,7 @@ LlmDescription open_folder(LlmFile& file, const fs::path& path) {
   const fs::path config = folder / "config.json", index = folder / "model.safetensors.index.json";
   if (!fs::exists(config)) {
     throw Error(in_quotes(path.string()) +
-                ": there is no config.json beside the weights, and without it nobody "
-                "knows the model's shape");
+                ": there is no config.json in this folder, which gives the model's shape");
   }
   LlmDescription description = describe_llm_json(read_file(config), config.string());
   if (!is_folder) {
@@ -507,8 +505,7 @@ std::uint64_t split_number(const StoredModel& model, const char* key, std::uint6
   return integer != nullptr && *integer >= 0 ? static_cast<std::uint64_t>(*integer) : fallback;
 }
 
-constexpr const char* kMergeShards =
-    "put all of them beside each other, or merge them: llama-gguf-split --merge";
+constexpr const char* kMergeShards = "put all of them in one folder, or merge them: llama-gguf-split --merge";
 
 /// Reads the file, or all shards of a split model given any of them.
 void open_gguf(LlmFile& file, const fs::path& path) {
@@ -529,10 +526,10 @@ void open_gguf(LlmFile& file, const fs::path& path) {
     const fs::path shard = path.parent_path() / fmt::format("{}-{:05}-of-{:05}{}", name->model, number, count,
                                                             path.extension().string());
     if (!fs::exists(shard))
-      throw Error(fmt::format("{}, and {} is missing: {}", which, in_quotes(shard.string()), kMergeShards));
+      throw Error(fmt::format("{}, but {} is missing: {}", which, in_quotes(shard.string()), kMergeShards));
     StoredModel part = parse_gguf(file.files.emplace_back(shard).bytes(), shard.string());
     if (split_number(part, "split.no", 0) + 1 != number || split_number(part, "split.count", 1) != count) {
-      throw Error(fmt::format("{}: it says that it is shard {} of {}, and its name that it is {} of {}",
+      throw Error(fmt::format("{}: its metadata says shard {} of {}, but its name says {} of {}",
                               in_quotes(shard.string()), split_number(part, "split.no", 0) + 1,
                               split_number(part, "split.count", 1), number, count));
     }
@@ -540,12 +537,12 @@ void open_gguf(LlmFile& file, const fs::path& path) {
     whole.metadata.merge(part.metadata);
     for (auto& [tensor, stored] : part.tensors) {
       if (!whole.tensors.emplace(tensor, std::move(stored)).second)
-        throw Error(shard.string() + ": tensor " + in_quotes(tensor) + " is in another shard, too");
+        throw Error(shard.string() + ": tensor " + in_quotes(tensor) + " is also in another shard");
     }
   }
   if (tensors != 0 && tensors != whole.tensors.size()) {
-    throw Error(fmt::format("{} of {} tensors, and the shards have {}: one of them is of another model",
-                            which, tensors, whole.tensors.size()));
+    throw Error(fmt::format("{} of {} tensors, but the shards have {}: one belongs to another model", which,
+                            tensors, whole.tensors.size()));
   }
   file.model = std::move(whole);
 }
@@ -654,7 +651,7 @@ LlmDescription describe_llm_gguf(const StoredModel& model, const std::string& so
 
 LlmDescription describe_llm_json(const std::string& text, const std::string& source) {
   const Json json = parse_json(text, source);
-  if (!json.is_object()) throw Error(source + ": it is no JSON object");
+  if (!json.is_object()) throw Error(source + ": it is not a JSON object");
   require_family(json_string(json, "model_type", source), source);
   LlmConfig config;
   config.model = source;
@@ -714,8 +711,8 @@ LlmFile open_llm_file(const fs::path& path) {
 
 LlmConfig config_of_layers(const LlmFile& file, std::size_t layers) {
   if (layers > file.config.layers) {
-    throw Error(fmt::format("{} has {} layers: --layers {} is more", in_quotes(file.path), file.config.layers,
-                            layers));
+    throw Error(fmt::format("{} has {} layers, fewer than --layers {}", in_quotes(file.path),
+                            file.config.layers, layers));
   }
   LlmConfig config = file.config;
   config.layers = layers;

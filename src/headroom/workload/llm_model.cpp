@@ -322,7 +322,7 @@ LlmFormat llm_format(std::string_view dtype) {
   for (const LlmFormat format : kLlmFormats) {
     if (dtype == name_of(format)) return format;
   }
-  throw std::invalid_argument("no weights of " + std::string(dtype));
+  throw std::invalid_argument("unsupported dtype of weights " + std::string(dtype));
 }
 
 std::size_t block_bytes(LlmFormat format) {
@@ -377,13 +377,14 @@ void require_sound(const LlmConfig& config) {
           "the heads do not divide dim");
   require(config.head_dim() % 2 == 0, "a head of odd size cannot be rotated");
   require(config.kv_heads > 0 && config.heads % config.kv_heads == 0, "kv_heads do not divide the heads");
-  require(config.chosen > 0 && config.chosen <= config.experts, "more experts are chosen than there are");
+  require(config.chosen > 0 && config.chosen <= config.experts, "more experts are chosen than the model has");
   require(std::ranges::any_of(kLlmFormats, [&](LlmFormat format) { return config.dtype == name_of(format); }),
-          "the dtype is none of bf16, int8, int8_g32, int4, q4_k, q5_k and q6_k");
-  require(config.formats.empty() || config.formats.size() == config.layers, "formats of other layers");
+          "the dtype must be bf16, int8, int8_g32, int4, q4_k, q5_k or q6_k");
+  require(config.formats.empty() || config.formats.size() == config.layers,
+          "the number of formats is not the number of layers");
   const auto require_blocks = [&](LlmFormat format, std::size_t columns) {
     require(columns % block_columns(format) == 0,
-            block_columns(format) == 256 ? "rows are no multiples of 256" : "rows are no multiples of 32");
+            block_columns(format) == 256 ? "rows are not multiples of 256" : "rows are not multiples of 32");
   };
   // Without separate formats all layers are alike; do not loop over a million requested ones.
   const std::size_t different = std::max<std::size_t>(config.formats.size(), 1);
@@ -404,23 +405,23 @@ void scale_rotation(LlmConfig& config, const RotaryScaling& scaling) {
   const bool is_llama3 = scaling.kind == "llama3", is_yarn = scaling.kind == "yarn";
   require(scaling.kind == "linear" || is_llama3 || is_yarn,
           "the rotation is scaled as '" + scaling.kind +
-              "', which is not computed here; linear, llama3 and yarn are");
+              "', which is not supported; linear, llama3 and yarn are");
   require(scaling.factor >= 1 && scaling.factor < 1e6,
-          "the factor of the rotation's scaling is no number from 1 on");
+          "the factor of the rotation's scaling must be at least 1");
   if (is_llama3 || is_yarn) {
     require(scaling.original >= 1 && scaling.original < 1e9,
             "the rotation is scaled as '" + scaling.kind +
-                "', but the positions that the model was trained with are not given");
+                "', but the number of positions in training is missing");
   }
   if (is_llama3) {
     require(scaling.low_factor > 0 && scaling.high_factor > scaling.low_factor && scaling.high_factor < 1e9,
-            "the rotation's high_freq_factor is not above its low_freq_factor");
+            "the rotation's high_freq_factor must be above its low_freq_factor");
   }
   if (is_yarn) {
     require(scaling.slow_turns > 0 && scaling.fast_turns >= scaling.slow_turns && scaling.fast_turns < 1e9,
-            "the rotation's beta_fast is below its beta_slow");
+            "the rotation's beta_fast must be at least its beta_slow");
     const double magnitude = scaling.magnitude.value_or(0.1 * std::log(scaling.factor) + 1);
-    require(magnitude > 0 && magnitude < 1e3, "the rotation's attention_factor is no number above 0");
+    require(magnitude > 0 && magnitude < 1e3, "the rotation's attention_factor must be above 0");
     config.rope_magnitude = static_cast<float>(magnitude);
   }
   std::vector<double> kept(config.head_dim() / 2);

@@ -248,7 +248,7 @@ void add_llm(Registry& registry, const std::string& name, const LlmConfig& confi
              std::initializer_list<const char*> backends, const std::string& device) {
   const std::string iteration = device == "cpu" ? "token" : "generation";
   registry.add(name, [decode, config](State& state) { decode(state, config); })
-      .summary("decoding of " + config.model + ", one sequence, one " + iteration + " an iteration")
+      .summary("decoding of " + config.model + ", one sequence, one " + iteration + " per iteration")
       .axis("layers", {static_cast<long long>(config.layers)})
       .axis("prompt_len", {6})
       .axis("max_new_tokens", {200})
@@ -327,9 +327,8 @@ void require_llm_memory(const State& state, const LlmConfig& config, std::size_t
   } catch (const SkipCase& skipped) {
     const auto text = [](std::size_t bytes) { return format_bytes(static_cast<double>(bytes)); };
     throw SkipCase{fmt::format(
-        "{}, with a margin of 5 %: weights {} (a layer takes {}, the rest {}), keys and values {}; --layers "
-        "N "
-        "makes it smaller",
+        "{}, with a margin of 5 %: weights {} (a layer takes {}, the rest {}), keys and values {}; use fewer "
+        "layers: --layers N",
         skipped.reason, text(weights), text((weights - beside) / config.layers), text(beside), text(cache))};
   }
 }
@@ -371,10 +370,10 @@ std::vector<double> verified_logits(const LlmWorkload& workload, const LlmRoutin
   const ExactLogits exact = exact_logits(team, workload.weights, workload.verified_tokens(), routing);
   const bool coarse = std::isfinite(tolerance.root_mean_square);
   if (exact.routing_gap > LlmWorkload::kRoutingSlack + (coarse ? tolerance.root_mean_square : 0)) {
-    throw WrongAnswer{fmt::format(
-        "a token went to an expert whose score is {:.3g} below that of one that was not chosen (float64; "
-        "scores have a standard deviation of 1)",
-        exact.routing_gap)};
+    throw WrongAnswer{
+        fmt::format("a token was routed to an expert whose score is {:.3g} below that of an expert not "
+                    "chosen (float64; scores have a standard deviation of 1)",
+                    exact.routing_gap)};
   }
   return exact.logits;
 }

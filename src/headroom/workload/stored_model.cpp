@@ -232,8 +232,8 @@ class GgufReader {
   [[noreturn]] void fail(const std::string& what) const { throw Error(source_ + ": " + what); }
   [[noreturn]] void fail_cut(const std::string& what) const {
     fail(
-        fmt::format("the file is cut: it ends after {} bytes, within {} that begins at byte {}; copy or "
-                    "download it again",
+        fmt::format("the file is truncated: it ends after {} bytes, within {} that begins at byte {}; copy "
+                    "or download it again",
                     bytes_.size(), what, at_));
   }
 
@@ -256,25 +256,25 @@ class GgufReader {
 
   void require_count(std::uint64_t count, std::size_t least_bytes, const char* what) const {
     if (count <= (bytes_.size() - at_) / least_bytes) return;
-    fail(fmt::format("it says that it has {} {}, for which its {} bytes have no room: it is cut or damaged",
-                     count, what, bytes_.size()));
+    fail(fmt::format("it declares {} {}, which do not fit in its {} bytes: it is truncated or damaged", count,
+                     what, bytes_.size()));
   }
 
   void read_version() {
-    if (!is_gguf(bytes_)) fail("this is no GGUF file: it does not begin with the bytes 'GGUF'");
+    if (!is_gguf(bytes_)) fail("this is not a GGUF file: it does not begin with the bytes 'GGUF'");
     at_ = kMagic.size();
     const auto version = take<std::uint32_t>("the version");
     if (version == 2 || version == 3) return;
     if (std::uint32_t swapped = __builtin_bswap32(version); swapped == 2 || swapped == 3)
-      fail("the file is big-endian GGUF; only little-endian files are read");
-    fail(fmt::format("GGUF version {} is not read, 2 and 3 are: convert the model again", version));
+      fail("the file is big-endian GGUF; only little-endian files are supported");
+    fail(fmt::format("GGUF version {} is not supported, only 2 and 3: convert the model again", version));
   }
 
   Kind take_kind(const std::string& what) {
     const std::size_t start = at_;
     const auto number = take<std::uint32_t>("the kind of " + what);
     if (number > static_cast<std::uint32_t>(Kind::kFloat64))
-      fail(fmt::format("{} is of the unknown kind {} at byte {}", what, number, start));
+      fail(fmt::format("{} has the unknown kind {} at byte {}", what, number, start));
     return static_cast<Kind>(number);
   }
 
@@ -282,7 +282,7 @@ class GgufReader {
     const std::string key = take_string("a metadata key");
     const std::string what = "the metadata entry " + in_quotes(key);
     ModelValue value = take_value(take_kind(what), what);
-    if (!model_.metadata.emplace(key, std::move(value)).second) fail(what + " is there twice");
+    if (!model_.metadata.emplace(key, std::move(value)).second) fail(what + " appears twice");
   }
 
   ModelValue take_value(Kind kind, const std::string& what) {
@@ -319,7 +319,7 @@ class GgufReader {
 
   ModelArray pass_array(const std::string& what) {
     const Kind kind = take_kind(what);
-    if (kind == Kind::kArray) fail(what + " is an array of arrays, which is not read");
+    if (kind == Kind::kArray) fail(what + " is an array of arrays, which is not supported");
     const auto count = take<std::uint64_t>("the length of " + what);
     if (kind == Kind::kString) {
       require_count(count, 8, ("elements in " + what).c_str());
@@ -341,7 +341,7 @@ class GgufReader {
     const std::string what = "tensor " + in_quotes(tensor.name);
     const auto dimensions = take<std::uint32_t>("the shape of " + what);
     if (dimensions == 0 || dimensions > kMostDimensions)
-      fail(fmt::format("{} has {} dimensions at byte {}; 1 to {} can be", what, dimensions, at_ - 4,
+      fail(fmt::format("{} has {} dimensions at byte {}; expected 1 to {}", what, dimensions, at_ - 4,
                        kMostDimensions));
     for (std::uint32_t i = 0; i < dimensions; ++i)
       tensor.shape.push_back(take<std::uint64_t>("the shape of " + what));
@@ -349,16 +349,15 @@ class GgufReader {
     const auto number = take<std::uint32_t>("the type of " + what);
     const auto type = type_of(number);
     if (!type) {
-      fail(
-          fmt::format("{} [{}] (described at byte {}) has numbers of {}, which is not read; F32, F16, BF16, "
-                      "Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K are: quantise the model as one of "
-                      "these",
-                      what, fmt::join(tensor.shape, ","), at_ - 4, name_of_unread(number)));
+      fail(fmt::format(
+          "{} [{}] (described at byte {}) has type {}, which is not supported; F32, F16, BF16, Q8_0, Q4_0, "
+          "Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K are: quantise the model as one of these",
+          what, fmt::join(tensor.shape, ","), at_ - 4, name_of_unread(number)));
     }
     tensor.type = *type;
-    tensor.offset = take<std::uint64_t>("the place of " + what);
+    tensor.offset = take<std::uint64_t>("the offset of " + what);
     order_.push_back(tensor.name);
-    if (!model_.tensors.emplace(tensor.name, std::move(tensor)).second) fail(what + " is there twice");
+    if (!model_.tensors.emplace(tensor.name, std::move(tensor)).second) fail(what + " appears twice");
   }
 
   std::size_t alignment() const {
@@ -366,7 +365,7 @@ class GgufReader {
     if (found == model_.metadata.end()) return 32;
     const auto* value = std::get_if<std::uint64_t>(&found->second);
     if (value == nullptr || !std::has_single_bit(*value) || *value > (1U << 20U))
-      fail("general.alignment is no power of two up to 1 MiB");
+      fail("general.alignment is not a power of two up to 1 MiB");
     return *value;
   }
 
@@ -380,19 +379,18 @@ class GgufReader {
       const std::string what = fmt::format("tensor {} [{}] of {}", in_quotes(name),
                                            fmt::join(tensor.shape, ","), name_of(tensor.type));
       if (!size) {
-        fail(fmt::format(
-            "{} cannot be: a size is 0, a row is no whole number of blocks of {}, or it is larger "
-            "than any file",
-            what, block_size(tensor.type)));
+        fail(
+            fmt::format("{} is impossible: a size is 0, a row is not a whole number of blocks of {}, or it "
+                        "is larger than any file",
+                        what, block_size(tensor.type)));
       }
       if (offset % unit != 0)
-        fail(fmt::format("{} lies at offset {}, no multiple of the alignment {}", what, offset, unit));
+        fail(fmt::format("{} has offset {}, not a multiple of the alignment {}", what, offset, unit));
       const std::size_t room = start > bytes_.size() ? 0 : bytes_.size() - start;
       if (offset > room || *size > room - offset) {
-        fail(
-            fmt::format("{} takes {} bytes from byte {} + {} on, and the file ends at byte {}: it is cut or "
-                        "damaged",
-                        what, *size, start, offset, bytes_.size()));
+        fail(fmt::format(
+            "{} takes {} bytes from byte {} + {}, but the file ends at byte {}: it is truncated or damaged",
+            what, *size, start, offset, bytes_.size()));
       }
       tensor.offset = start + offset;
       tensor.bytes = bytes_.subspan(tensor.offset, *size);
@@ -435,21 +433,21 @@ StoredTensor tensor_of(const std::string& name, const Json& entry, std::span<con
   const std::string type = json_string(entry, "dtype", what);
   const auto known = type_of(type);
   if (!known) {
-    throw Error(what + " has numbers of " + in_quotes(type) +
-                ", which is not read; F32, F16 and BF16 are: convert the model to one of these");
+    throw Error(what + " has type " + in_quotes(type) +
+                ", which is not supported; F32, F16 and BF16 are: convert the model to one of these");
   }
   tensor.type = *known;
   tensor.shape = sizes_of(entry, "shape", what);
   const std::vector<std::size_t> ends = sizes_of(entry, "data_offsets", what);
-  if (ends.size() != 2 || ends[0] > ends[1]) throw Error(what + ": data_offsets are no beginning and end");
+  if (ends.size() != 2 || ends[0] > ends[1]) throw Error(what + ": data_offsets must be a start and an end");
   const auto size = stored_bytes(tensor.type, tensor.shape);
   if (!size || *size != ends[1] - ends[0]) {
-    throw Error(fmt::format("{} [{}] of {} at byte {} does not take the {} bytes that it says", what,
+    throw Error(fmt::format("{} [{}] of {} at byte {} does not take its declared {} bytes", what,
                             fmt::join(tensor.shape, ","), type, start + ends[0], ends[1] - ends[0]));
   }
   if (ends[1] > data.size()) {
-    throw Error(fmt::format("{} ends at byte {} + {}, and the file at byte {}: it is cut or damaged", what,
-                            start, ends[1], start + data.size()));
+    throw Error(fmt::format("{} ends at byte {} + {}, but the file at byte {}: it is truncated or damaged",
+                            what, start, ends[1], start + data.size()));
   }
   tensor.offset = start + ends[0];
   tensor.bytes = data.subspan(ends[0], *size);
@@ -578,26 +576,26 @@ StoredModel parse_gguf(std::span<const std::byte> bytes, const std::string& sour
 StoredModel parse_safetensors(std::span<const std::byte> bytes, const std::string& source) {
   std::uint64_t length = 0;
   if (bytes.size() < kLengthBytes)
-    throw Error(fmt::format("{}: this is no safetensors file: it has {} bytes", source, bytes.size()));
+    throw Error(fmt::format("{}: this is not a safetensors file: it has {} bytes", source, bytes.size()));
   std::memcpy(&length, bytes.data(), sizeof length);
   if (length > kMostHeader || length > bytes.size() - kLengthBytes) {
     throw Error(
-        fmt::format("{}: its header is said to take {} bytes, and the file has {}: it is cut, or no "
+        fmt::format("{}: its header should take {} bytes, but the file has {}: it is truncated, or not a "
                     "safetensors file",
                     source, length, bytes.size()));
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length);
   const Json header = parse_json(text, source + " (header)");
-  if (!header.is_object()) throw Error(source + ": its header is no JSON object");
+  if (!header.is_object()) throw Error(source + ": its header is not a JSON object");
   const std::size_t start = kLengthBytes + length;
   StoredModel model;
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") continue;
     if (!entry.is_object())
-      throw Error(source + ": tensor " + in_quotes(name) + " is described by no object");
+      throw Error(source + ": tensor " + in_quotes(name) + " is not described by an object");
     StoredTensor tensor = tensor_of(name, entry, bytes.subspan(start), start, source);
     if (!model.tensors.emplace(name, std::move(tensor)).second)
-      throw Error(source + ": tensor " + in_quotes(name) + " is there twice");
+      throw Error(source + ": tensor " + in_quotes(name) + " appears twice");
   }
   return model;
 }
