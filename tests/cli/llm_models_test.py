@@ -117,7 +117,7 @@ class LlmModelsTest(CommandLineTest):
         assert_refused(whole.replace(b"llama", b"gemma"), "unsupported architecture 'gemma'")
         hidden = gguf_file.text("llama.feed_forward_length") + struct.pack("<II", gguf_file.UINT32, 160)
         assert_refused(whole.replace(hidden, hidden[:-4] + struct.pack("<I", 192)),
-                       "tensor 'blk.0.ffn_gate.weight' [160,128] of BF16 at byte", "want [192,128]")
+                       "tensor 'blk.0.ffn_gate.weight' [160,128] of BF16 at byte", "require [192,128]")
         self.assert_refused(headroom("run", "llm", "--model", self.folder / "none.gguf"), "no such file or folder")
         self.assert_refused(headroom("run", "llm", "--model", self.folder), "there is no config.json")
 
