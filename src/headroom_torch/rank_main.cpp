@@ -89,7 +89,7 @@ class RankService {
       context_.world = connect(context_.place, json_number(request, "timeout_s", "request"));
       return {{"met", context_.place.size}};
     }
-    if (!context_.world) throw Error("the ranks have not met");
+    if (!context_.world) throw Error("the ranks are not connected");
     if (what == "backend") return has_backend(json_string(request, "backend", "request"));
     return server_.answer(request);
   }
@@ -98,7 +98,7 @@ class RankService {
   Json has_backend(const std::string& backend) const {
     if (backend == "nccl") dtensor::nccl_device(context_.place.local_rank);
     if (backend != "nccl" && backend != "gloo")
-      throw Error("no backend " + in_quotes(backend) + ": there are gloo and nccl");
+      throw Error("unknown backend " + in_quotes(backend) + ": expected gloo or nccl");
     return {{"backend", backend}};
   }
 
@@ -152,8 +152,7 @@ int main(int, char** argv) {
     const auto place = headroom::rank_place();
     if (!channel || !place) {
       throw headroom::Error(
-          "this is the process of a rank, which `headroom dispatch` and `headroom ddp` start; see headroom "
-          "ddp --help");
+          "this program is started by `headroom dispatch` and `headroom ddp`; see headroom ddp --help");
     }
     headroom::torch_runner::serve_rank(std::move(*channel), *place);
     return 0;

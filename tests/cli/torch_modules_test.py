@@ -149,8 +149,8 @@ class ModulesTest(CommandLineTest):
     # Found while measuring: a failed row, exit code 1.
 
     def test_a_module_that_cannot_be_measured_is_a_failed_row_beside_the_others(self):
-        for name, spec, word in [("throws", ROWS, "is invalid for input of size 64"), ("nan", ROWS, "answers NaN"),
-                                 ("random", ROWS, "answers otherwise than run 1")]:
+        for name, spec, word in [("throws", ROWS, "is invalid for input of size 64"), ("nan", ROWS, "returns NaN"),
+                                 ("random", ROWS, "differs from run 1")]:
             with self.subTest(module=name):
                 result = run("--module", self.module(name), "--module", self.module("layers"), "--input", spec)
                 self.assert_exit(result, 1)

@@ -78,9 +78,9 @@ class PackagesTest(CommandLineTest):
     def test_another_number_of_inputs_is_refused(self):
         one = ["--input", "f32[3,4,5]"]
         self.assert_refused(run("--module", self.package("product"), *one),
-                            "product.pt2", "takes 2 inputs and was given 1", "--input")
-        self.assert_refused(run("--module", self.package("product"), *one, *one, *one), "was given 3")
-        self.assert_refused(run("--module", self.package("layers")), "layers.pt2", "takes 1 input and was given 0")
+                            "product.pt2", "takes 2 inputs, not 1", "--input")
+        self.assert_refused(run("--module", self.package("product"), *one, *one, *one), "not 3")
+        self.assert_refused(run("--module", self.package("layers")), "layers.pt2", "takes 1 input, not 0")
 
     def test_inputs_that_it_was_not_compiled_for_are_a_failed_row(self):
         """Its code would read 1024 values in any case."""

@@ -253,7 +253,7 @@ TEST(Reducer, RefusesAParameterThatIsUsedLater) {
     branches.backward(true);
     ADD_FAILURE() << "nothing was thrown";
   } catch (const std::exception& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("sometimes got a gradient, but no rank had one"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("sometimes got a gradient but"));
   }
   reducer->finish();  // the other ranks wait for this one
 }

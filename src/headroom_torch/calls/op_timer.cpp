@@ -37,8 +37,8 @@ void register_mode() {
           kModeKey, c10::KernelFunction::makeFromBoxedFunction<&time_op>(), "headroom op timer");
     } catch (const c10::Error& error) {
       throw Error(
-          fmt::format("timing operators needs the dispatch key {}, which another library of this process has "
-                      "taken: load only one of them ({})",
+          fmt::format("cannot time operators: another library of this process uses the dispatch key {}; load "
+                      "only one of them ({})",
                       c10::toString(kModeKey), error.what_without_backtrace()));
     }
   }();

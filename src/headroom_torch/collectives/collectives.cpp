@@ -103,7 +103,7 @@ void with_type(at::ScalarType type, Body&& body) {
     case at::kLong:
       return body(static_cast<std::int64_t*>(nullptr));
     default:
-      throw Error(fmt::format("collectives are not measured with elements of {}", at::toString(type)));
+      throw Error(fmt::format("cannot measure collectives of {}", at::toString(type)));
   }
 }
 
@@ -221,12 +221,12 @@ using Traits = std::map<int, CollectiveBackendTraits>;
 CollectiveSetup setup_of(const std::string& op, const State& state, int world) {
   CollectiveSetup setup{op, state.integer("bytes"), state.text("dtype"), 0, state.seed()};
   const std::int64_t ranks = state.integer("ranks");
-  if (ranks < 2) state.skip(fmt::format("{} of {} rank: nobody to talk to", op, ranks));
-  if (ranks > world) throw Error(fmt::format("{} of {} ranks in a world of {}", op, ranks, world));
+  if (ranks < 2) state.skip(fmt::format("{} on {} rank: needs at least 2 ranks", op, ranks));
+  if (ranks > world) throw Error(fmt::format("cannot run {} on {} ranks in a world of {}", op, ranks, world));
   setup.ranks = static_cast<int>(ranks);
   const std::int64_t whole = collective_bytes(op, setup.bytes, setup.dtype, setup.ranks);
   if (whole != setup.bytes) {
-    throw Error(fmt::format("{} bytes are no whole number of {} for each of {} ranks: take {}", setup.bytes,
+    throw Error(fmt::format("{} bytes do not split into whole {} for each of {} ranks: use {}", setup.bytes,
                             setup.dtype, setup.ranks, whole));
   }
   return setup;
@@ -237,7 +237,7 @@ void require_memory(const RankContext& context, const CollectiveSetup& setup, co
   const auto need = static_cast<double>(collective_footprint(setup.bytes)) * here;
   const auto available = static_cast<double>(available_memory_bytes());
   if (need <= available) return;
-  state.skip(fmt::format("takes {} on {} {} of a machine that has {} left: lower --max-bytes",
+  state.skip(fmt::format("needs {} on {} {} of a machine with {} available: lower --max-bytes",
                          format_bytes(need), here, here == 1 ? "rank" : "ranks", format_bytes(available)));
 }
 
@@ -261,7 +261,8 @@ void measure_exchange(RankContext& context, State& state) {
   const std::size_t bytes = static_cast<std::size_t>(state.integer("bytes"));
   const auto ranks = static_cast<int>(state.integer("ranks"));
   if (context.place.rank >= ranks) return state.measure_batches([](std::uint64_t) { return 0.0; });
-  if (context.ranks_here(ranks) < ranks) state.skip("ranks on several machines: exchanged is within one");
+  if (context.ranks_here(ranks) < ranks)
+    state.skip("ranks on several machines: measured within one machine only");
   const dtensor::Group& group = context.first(ranks, "collectives", dtensor::Transport::kGloo);
   keep_to_cpus_of_rank(context.place, 1);
   state.work({.dtype = {}, .exchanged = static_cast<double>(bytes)});
@@ -271,7 +272,7 @@ void measure_exchange(RankContext& context, State& state) {
       const auto tell = [&](std::int64_t number) { return gather(group, number); };
       exchange = make_exchange(state.text("pattern"), bytes, {group.index, ranks, tell, group.timeout});
       exchange->run(1);
-      if (!exchange->is_right()) throw Error("an exchange brought other bytes than were sent");
+      if (!exchange->is_right()) throw Error("an exchange delivered wrong bytes");
     }
     dtensor::barrier(group);
     const auto begin = std::chrono::steady_clock::now();
@@ -311,7 +312,7 @@ at::ScalarType collective_scalar_type(const std::string& dtype) {
   if (dtype == "f16") return at::kHalf;
   if (dtype == "i32") return at::kInt;
   if (dtype == "i64") return at::kLong;
-  throw Error("no dtype " + in_quotes(dtype) + " here: f32, f64, f16, i32 or i64");
+  throw Error("unknown dtype " + in_quotes(dtype) + ": expected f32, f64, f16, i32 or i64");
 }
 
 void fill_with(at::Tensor& tensor, const ExpectedValue& expected) {
@@ -373,7 +374,7 @@ std::unique_ptr<CollectiveCase> make_collective(const CollectiveSetup& setup, co
   if (op == "all_gather") return all_gather(parts);
   if (op == "broadcast") return broadcast(parts);
   if (op == "all_to_all") return all_to_all(parts);
-  if (op != "reduce_scatter") throw Error("no collective " + in_quotes(op));
+  if (op != "reduce_scatter") throw Error("unknown collective " + in_quotes(op));
   return traits.has_reduce_scatter ? reduce_scatter(parts) : composed_reduce_scatter(parts);
 }
 
@@ -382,7 +383,7 @@ void add_collectives(Registry& registry, RankContext& context) {
   for (const std::string op : kCollectives) {
     registry
         .add(op, in_few_words([op, traits, &context](State& state) { measure(op, context, *traits, state); }))
-        .summary("a collective of c10d, from a barrier until the slowest rank has it")
+        .summary("time of a c10d collective, from a barrier until the slowest rank ends")
         .axis("bytes", {1024, 65536, 1048576, 16777216})
         .axis("ranks", {2})
         .axis({"dtype", Axis::Kind::kFree, {"f32"}})
@@ -391,7 +392,7 @@ void add_collectives(Registry& registry, RankContext& context) {
         .places_itself();
   }
   registry.add("limit.exchange", in_few_words([&context](State& state) { measure_exchange(context, state); }))
-      .summary("what each rank of a machine sends to the next while it receives as much, without a library")
+      .summary("time to send to the next rank of a machine while receiving as much, without a library")
       .axis("bytes", {1024, 65536, 1048576, 16777216})
       .axis("ranks", {2})
       .axis("pattern", {"loopback", "shared_memory"})

@@ -63,7 +63,7 @@ class C10dReducer final : public GradientReducer {
 
 std::unique_ptr<GradientReducer> c10d_reducer(const std::vector<Parameter>& parameters, dtensor::Group group,
                                               std::int64_t bucket_bytes) {
-  if (group.size() == 1) throw Error("c10d's reducer needs two ranks or more: leave --reducer out for one");
+  if (group.size() == 1) throw Error("c10d's reducer needs at least 2 ranks: leave --reducer out");
   return std::make_unique<C10dReducer>(parameters, std::move(group), bucket_bytes);
 }
 
@@ -71,10 +71,9 @@ std::unique_ptr<GradientReducer> c10d_reducer(const std::vector<Parameter>& para
 
 std::unique_ptr<GradientReducer> c10d_reducer(const std::vector<Parameter>& /*parameters*/,
                                               dtensor::Group /*group*/, std::int64_t /*bucket_bytes*/) {
-  throw Error(
-      fmt::format("c10d's reducer is not built against libtorch {}, only against 1.13 with gloo: leave "
-                  "--reducer out",
-                  kTorchVersion));
+  throw Error(fmt::format(
+      "c10d's reducer is not available with libtorch {}, only with 1.13 and gloo: leave --reducer out",
+      kTorchVersion));
 }
 
 #endif

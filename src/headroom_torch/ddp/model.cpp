@@ -356,7 +356,7 @@ const std::vector<ModelEntry>& model_table() {
       {"resnet101", "44.5 million parameters, bottlenecks", resnet101, true},
       {"resnext50_32x4d", "25.0 million parameters, 32 groups of 4 channels", resnext50_32x4d, true},
       {"resnext101_32x8d", "88.8 million parameters, 32 groups of 8 channels", resnext101_32x8d, true},
-      {"mlp", "5.2 million parameters: five layers of 1024, little to compute for what is to reduce", mlp},
+      {"mlp", "5.2 million parameters: five layers of 1024, few FLOPs for each gradient", mlp},
       {"transformer", "3.7 million parameters: four layers of 256, 64 tokens", transformer},
   };
   return kModels;
@@ -368,7 +368,8 @@ std::unique_ptr<Model> make_model(std::string_view name, std::uint64_t seed) {
   if (found != table.end()) return found->make(seed);
   std::vector<std::string> names;
   for (const ModelEntry& entry : table) names.emplace_back(entry.name);
-  throw Error("no model " + in_quotes(name) + did_you_mean(name, names) + "; there are " + join(names, ", "));
+  throw Error("unknown model " + in_quotes(name) + did_you_mean(name, names) +
+              "; known: " + join(names, ", "));
 }
 
 void Model::move_to(c10::Device device) {

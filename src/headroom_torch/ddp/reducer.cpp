@@ -26,7 +26,7 @@ namespace {
 using WorkPointer = c10::intrusive_ptr<c10d::Work>;
 
 [[noreturn]] void refuse(const dtensor::Group& group, const char* what, const std::exception& error) {
-  throw Error(fmt::format("{} over the ranks {} failed, or took more than {} ms, on rank {}: {}", what,
+  throw Error(fmt::format("{} over the ranks {} failed or took more than {} ms on rank {}: {}", what,
                           fmt::join(group.ranks, ", "), group.timeout.count(),
                           group.ranks[static_cast<std::size_t>(group.index)], failure_text(error)));
 }
@@ -143,8 +143,8 @@ class BucketReducer final : public GradientReducer {
     }
     if (!slot.view.defined()) {
       throw Error(
-          fmt::format("{} got a gradient, but no rank had one for it in the first pass, by which the "
-                      "buckets were made: let the first pass use every parameter that is used later",
+          fmt::format("{} got a gradient but is in no bucket, because no rank had a gradient for it in the "
+                      "first pass: use every parameter in the first pass",
                       parameters_[index].name));
     }
     slot.ready = true;
@@ -303,7 +303,7 @@ void PendingCall::wait(const dtensor::Group& group, const char* what) {
 }
 
 Moment PendingCall::completed() {
-  if (!state_) throw std::logic_error("a collective that was not started has no end");
+  if (!state_) throw std::logic_error("completed() without a started collective");
   const auto state = std::move(state_);
   state_.reset();
   if (!state->completed) return {state->account->completed_ns.load()};

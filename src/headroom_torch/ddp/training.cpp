@@ -128,11 +128,11 @@ void require_memory(const State& state, const RankPlace& place, double reserved,
   const auto available = static_cast<double>(
       on_gpu ? dtensor::free_device_bytes(dtensor::nccl_device(place.local_rank)) : available_memory_bytes());
   if (need <= available) return;
-  state.skip(fmt::format(
-      "a batch of {} on {} rank{} of one {} takes about {}, and {} are available there: ask for a smaller "
-      "--batch-size or --image-size, or fewer ranks",
-      state.integer("batch_size"), ranks, ranks == 1 ? "" : "s", on_gpu ? "GPU" : "machine",
-      format_bytes(need), format_bytes(available)));
+  state.skip(
+      fmt::format("a batch of {} on {} rank{} of one {} needs about {}, {} available: use a smaller "
+                  "--batch-size or --image-size, or fewer ranks",
+                  state.integer("batch_size"), ranks, ranks == 1 ? "" : "s", on_gpu ? "GPU" : "machine",
+                  format_bytes(need), format_bytes(available)));
 }
 
 class RoundColumns {
@@ -214,14 +214,14 @@ void measure(const ModelEntry& entry, RankContext& context, double& reserved, St
   const TrainingSetup setup = setup_of(entry, state);
   const std::int64_t asked = state.integer("ranks");
   if (asked > context.place.size)
-    throw Error(fmt::format("{} ranks in a world of {}", asked, context.place.size));
+    throw Error(fmt::format("cannot train on {} ranks in a world of {}", asked, context.place.size));
   const auto ranks = static_cast<int>(asked);
   if (context.place.rank >= ranks) return state.measure_batches([](std::uint64_t) { return 0.0; });
   if (!setup.ddp && ranks > 1)
-    state.skip("without ddp the ranks would train models of their own: it is measured on one");
+    state.skip("without DDP each rank trains a separate model: measured on one rank only");
   const std::string transport = state.text("transport");
   if (transport != "gloo" && transport != "nccl")
-    throw Error("no transport " + in_quotes(transport) + ": there are gloo and nccl");
+    throw Error("unknown transport " + in_quotes(transport) + ": expected gloo or nccl");
   const bool on_gpu = transport == "nccl";
   at::set_num_threads(state.threads());
   keep_to_cpus_of_rank(context.place, state.threads());

@@ -267,7 +267,7 @@ at::ScalarType scalar_type(const std::string& dtype) {
   if (dtype == "f32") return at::kFloat;
   if (dtype == "f64") return at::kDouble;
   if (dtype == "bf16") return at::kBFloat16;
-  throw Error("no dtype " + in_quotes(dtype) + " here: f32, f64 or bf16");
+  throw Error("unknown dtype " + in_quotes(dtype) + ": expected f32, f64 or bf16");
 }
 
 at::Tensor random_tensor(const DispatchContext& context, at::IntArrayRef sizes) {
@@ -306,7 +306,7 @@ Operands subject(const DispatchContext& context) {
 
 void require_matrix(const DispatchContext& context, const char* op) {
   if (context.setup.shape.size() == 2) return;
-  throw Error(fmt::format("{} takes a matrix, not a tensor of {}: give --shape ROWSxCOLUMNS", op,
+  throw Error(fmt::format("{} needs a matrix, not a tensor of {}: use --shape ROWSxCOLUMNS", op,
                           fmt::join(context.setup.shape, "x")));
 }
 
@@ -483,24 +483,24 @@ void measure(const PanelOp& op, const RankContext& rank, Meshes& meshes, State& 
 const std::vector<PanelOp>& dispatch_panel() {
   static const std::vector<PanelOp> panel{
       {"add", "a + a", true, add},
-      {"detach", "a view of a without its gradient", true, unary<detach>},
+      {"detach", "a view of a, detached from its gradient", true, unary<detach>},
       {"mm", "a times a replicated square matrix", true, mm},
-      {"addmm", "the same and a replicated row", true, addmm},
-      {"sum", "over all elements", true, unary<sum>},
-      {"view", "as a vector", true, view},
+      {"addmm", "mm plus a replicated row", true, addmm},
+      {"sum", "sum of all elements", true, unary<sum>},
+      {"view", "a viewed as a vector", true, view},
       {"add_", "zeros added in place", true, add_in_place},
-      {"redistribute", "replicated from as it was placed; communicates", true, redistribute},
-      {"from_local", "a distributed tensor of each rank's part", true, from_local},
-      {"full", "the whole on every rank; communicates", true, full},
+      {"redistribute", "from its placement to replicated; communicates", true, redistribute},
+      {"from_local", "makes a distributed tensor from each rank's part", true, from_local},
+      {"full", "gathers a on every rank; communicates", true, full},
       {"layer_norm", "over the last dimension, replicated weight and bias", true, layer_norm},
       {"softmax", "over the last dimension", true, softmax},
       {"mul", "a * a", false, mul},
-      {"relu", "of each element", false, unary<relu>},
+      {"relu", "ReLU of each element", false, unary<relu>},
       {"matmul", "mm as at::matmul decomposes it", false, matmul},
-      {"mean", "over all elements", false, unary<mean>},
-      {"t", "transposed", false, transpose},
-      {"clone", "a copy", false, unary<clone>},
-      {"cat", "a beside itself", false, cat},
+      {"mean", "mean of all elements", false, unary<mean>},
+      {"t", "a transposed", false, transpose},
+      {"clone", "a copy of a", false, unary<clone>},
+      {"cat", "a concatenated with itself", false, cat},
   };
   return panel;
 }

@@ -29,8 +29,9 @@ void check(const World& world, const std::vector<int>& shape, const std::vector<
   std::vector<std::string> sorted = names;
   std::sort(sorted.begin(), sorted.end());
   if (names.size() != shape.size() || std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
-    throw Error(fmt::format("a mesh of {} with the names ({}): give each dimension one name, all different",
-                            fmt::join(shape, "x"), fmt::join(names, ", ")));
+    throw Error(
+        fmt::format("a mesh of {} cannot have the names ({}): give each dimension one name, all different",
+                    fmt::join(shape, "x"), fmt::join(names, ", ")));
   }
 }
 
@@ -70,7 +71,7 @@ MeshPtr DeviceMesh::submesh(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const auto place = std::find(names_.begin(), names_.end(), name);
     if (place == names_.end() || std::count(names.begin(), names.end(), name) > 1) {
-      throw Error(fmt::format("sub-mesh ({}) of the mesh {}: name some of its dimensions, each once",
+      throw Error(fmt::format("no sub-mesh ({}) in the mesh {}: name some of its dimensions, each once",
                               fmt::join(names, ", "), text()));
     }
     const auto dim = static_cast<std::size_t>(place - names_.begin());

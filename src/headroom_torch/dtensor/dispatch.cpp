@@ -191,11 +191,11 @@ const Spec* result_spec(const OpTraits& op, const Draft& draft, const DeviceMesh
   const Sizes sizes =
       place < draft.sizes.size() ? draft.sizes[place] : Sizes(part.sizes().begin(), part.sizes().end());
   if (part.sizes() != c10::IntArrayRef(local_sizes(mesh, placements, sizes))) {
-    throw Error(fmt::format(
-        "the sharding rule of {} expects a part of {} of the result {} ({}), the operator gave {}: "
-        "mend the rule, or the sizes that the call was given",
-        op.name, fmt::join(local_sizes(mesh, placements, sizes), "x"), fmt::join(sizes, "x"),
-        text(placements), fmt::join(part.sizes(), "x")));
+    throw Error(
+        fmt::format("the sharding rule of {} expects a part of {} of the result {} ({}), the operator "
+                    "returned {}: correct the rule, or the sizes passed to the call",
+                    op.name, fmt::join(local_sizes(mesh, placements, sizes), "x"), fmt::join(sizes, "x"),
+                    text(placements), fmt::join(part.sizes(), "x")));
   }
   return mesh.intern({&mesh, placements, sizes, part.scalar_type()});
 }
@@ -265,7 +265,7 @@ at::Tensor gradient_of_selection(Arguments arguments) {
 at::Tensor gradient_of_gather(Arguments arguments) {
   const at::Tensor& gradient = arguments[0].toTensor();
   if (arguments[4].toBool())
-    throw Error("gather of a distributed tensor with sparse_grad: leave it out, its gradient is dense");
+    throw Error("gather of a distributed tensor has a dense gradient only: leave sparse_grad out");
   return gradient.new_zeros(arguments[1].toTensor().sizes())
       .scatter_add(arguments[2].toInt(), arguments[3].toTensor(), gradient);
 }
@@ -357,8 +357,8 @@ c10::DispatchKey take_first_free(Registrations& registrations) {
     names.emplace_back(c10::toString(key));
   }
   throw Error(
-      fmt::format("distributed tensors need one of the dispatch keys {}, and other libraries of this process "
-                  "have taken them all: load fewer of them",
+      fmt::format("distributed tensors need one of the dispatch keys {}, all used by other libraries of this "
+                  "process: load fewer of them",
                   join(names, ", ")));
 }
 

@@ -21,8 +21,7 @@ using torch::autograd::variable_list;
 
 const Wrapper& expect_wrapper(const at::Tensor& tensor, const char* what) {
   if (const Wrapper* wrapper = wrapper_of(tensor)) return *wrapper;
-  throw Error(
-      fmt::format("{} of a plain tensor: make it a distributed one with distribute or from_local", what));
+  throw Error(fmt::format("{} needs a distributed tensor: make one with distribute or from_local", what));
 }
 
 Placements replicated(const DeviceMesh& mesh) {
@@ -36,7 +35,7 @@ const Spec* spec_for(const at::Tensor& part, const DeviceMesh& mesh, const Place
 
 void check_values(const at::Tensor& values, const DeviceMesh& mesh, const Placements& placements,
                   const char* what) {
-  if (wrapper_of(values)) throw Error(fmt::format("{} of a distributed tensor: give it a plain one", what));
+  if (wrapper_of(values)) throw Error(fmt::format("{} needs a plain tensor, not a distributed one", what));
   check_placements(mesh, placements, static_cast<std::size_t>(values.dim()), what);
   for (const Placement placement : placements) {
     if (placement.is_partial(ReduceOp::kAvg) && !values.is_floating_point()) {
@@ -71,11 +70,11 @@ std::int64_t whole_of(const Group& group, const at::Tensor& shards, int dim) {
                                        shards.data_ptr<std::int64_t>() + shards.numel());
   for (int rank = 0; rank < group.size(); ++rank) {
     if (held[static_cast<std::size_t>(rank)] == chunk(whole, group.size(), rank).size) continue;
-    throw Error(fmt::format(
-        "from_local: the shards of dimension {} over {} have the sizes {}: a dimension of {} is cut "
-        "into {} on rank {}; cut it as at::chunk does",
-        dim, group.name, fmt::join(held, ", "), whole, chunk(whole, group.size(), rank).size,
-        group.ranks[static_cast<std::size_t>(rank)]));
+    throw Error(
+        fmt::format("from_local: the shards of dimension {} over {} have the sizes {}, but at::chunk splits "
+                    "{} into {} on rank {}: split like at::chunk",
+                    dim, group.name, fmt::join(held, ", "), whole, chunk(whole, group.size(), rank).size,
+                    group.ranks[static_cast<std::size_t>(rank)]));
   }
   return whole;
 }
@@ -88,8 +87,8 @@ Sizes gathered_sizes(const at::Tensor& part, const DeviceMesh& mesh, const Place
     // Checked before the sizes, because gathered rows must be equally long.
     if (!rows_of_all(group, {part.dim()}).eq(part.dim()).all().item<bool>()) {
       throw Error(
-          fmt::format("from_local: over {} the parts do not have one number of dimensions: give every rank a "
-                      "part of one whole",
+          fmt::format("from_local: the ranks of {} have parts of different numbers of dimensions: pass parts "
+                      "of one tensor",
                       group.name));
     }
     const at::Tensor all = rows_of_all(group, sizes);
@@ -99,8 +98,8 @@ Sizes gathered_sizes(const at::Tensor& part, const DeviceMesh& mesh, const Place
         sizes[static_cast<std::size_t>(dim)] = whole_of(group, held, dim);
       } else if (!held.eq(sizes[static_cast<std::size_t>(dim)]).all().item<bool>()) {
         throw Error(
-            fmt::format("from_local: dimension {}, which {} does not shard, has unequal sizes over {}: give "
-                        "every rank the same",
+            fmt::format("from_local: dimension {}, which {} does not shard, has unequal sizes over {}: use "
+                        "the same size on every rank",
                         dim, text(placements), group.name));
       }
     }

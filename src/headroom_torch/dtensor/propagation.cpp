@@ -23,8 +23,8 @@ void require_rows(const at::Tensor& indices, std::int64_t whole) {
   const auto [least, most] = indices.aminmax();
   const auto low = least.item<std::int64_t>(), high = most.item<std::int64_t>();
   if (low >= 0 && high < whole) return;
-  throw Error(fmt::format("embedding: index {} of a table of {} rows: give one from 0 to {}",
-                          low < 0 ? low : high, whole, whole - 1));
+  throw Error(fmt::format("embedding: no index {} in a table of {} rows: use 0 to {}", low < 0 ? low : high,
+                          whole, whole - 1));
 }
 
 /// `own` is relative to this rank's first row.
@@ -67,7 +67,7 @@ void add_operand(Call& call, const at::Tensor& tensor, std::size_t argument, con
   const Wrapper* wrapper = wrapper_of(tensor);
   if (wrapper != nullptr && wrapper->spec()->mesh != &mesh) {
     throw Error(
-        fmt::format("{}: operands on two meshes, {} and {}: bring them onto one with full and distribute",
+        fmt::format("{}: operands on two meshes, {} and {}: move them to one with full and distribute",
                     op.name, mesh.text(), wrapper->mesh()->text()));
   }
   call.operands.push_back(
@@ -115,8 +115,8 @@ class Chooser {
     consider(replicate_, mesh_dim, best, least);
     if (best == nullptr) {
       throw Error(
-          fmt::format("{} writes to a tensor that would have to be redistributed first (placements {}): "
-                      "redistribute it before, or use the operator that does not write",
+          fmt::format("{} cannot write in place to a tensor that needs redistribution (placements {}): "
+                      "redistribute it first, or use the out-of-place operator",
                       op_.name, placements_of(call_)));
     }
     chosen_.push_back(best);

@@ -216,7 +216,7 @@ Sizes broadcast_sizes(const Call& call) {
       std::int64_t& size = sizes[dim + shift];
       if (size == 1) size = operand.sizes[dim];
       if (operand.sizes[dim] != 1 && operand.sizes[dim] != size) {
-        throw Error("operands of sizes that do not broadcast, " + std::to_string(size) + " and " +
+        throw Error("cannot broadcast the sizes " + std::to_string(size) + " and " +
                     std::to_string(operand.sizes[dim]) +
                     " in one dimension: make them equal, or one of them 1");
       }
@@ -285,8 +285,8 @@ int Call::dim(std::size_t argument, int dims) const {
 int wrapped_dim(std::int64_t dim, int dims) {
   const std::int64_t count = std::max(1, dims);
   if (dim < -count || dim >= count) {
-    throw Error(
-        fmt::format("dimension {} of a tensor of {}: give one from {} to {}", dim, dims, -count, count - 1));
+    throw Error(fmt::format("no dimension {} in a tensor of {} dimensions: use {} to {}", dim, dims, -count,
+                            count - 1));
   }
   return static_cast<int>(dim < 0 ? dim + count : dim);
 }

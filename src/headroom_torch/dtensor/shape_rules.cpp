@@ -24,7 +24,7 @@ Sizes with_inferred(Sizes sizes, std::int64_t elements) {
     *open = others == 0 ? 0 : elements / others;
   }
   if (product(sizes) != elements) {
-    throw Error(fmt::format("a view as {} of a tensor of {} elements: give sizes whose product is that",
+    throw Error(fmt::format("cannot view as {} a tensor of {} elements: use sizes with that product",
                             fmt::join(sizes, "x"), elements));
   }
   return sizes;
@@ -161,7 +161,7 @@ void expand(const Call& call, Sharding& sharding) {
   const int added = static_cast<int>(sizes.size()) - self.dims();
   if (added < 0)
     throw Error(
-        fmt::format("expand of {} dimensions to {}: give as many or more", self.dims(), sizes.size()));
+        fmt::format("cannot expand {} dimensions to {}: use as many or more", self.dims(), sizes.size()));
   c10::SmallVector<int, 5> places;
   for (int dim = 0; dim < self.dims(); ++dim) {
     std::int64_t& size = sizes[static_cast<std::size_t>(dim + added)];
@@ -274,8 +274,8 @@ void cat(const Call& call, Sharding& sharding) {
   for (std::size_t i = 1; i < call.operands.size(); ++i) {
     const Operand& operand = call.operand(i);
     if (operand.dims() != first.dims()) {
-      throw Error(fmt::format("cat of tensors of {} and {} dimensions: give all as many", first.dims(),
-                              operand.dims()));
+      throw Error(fmt::format("cannot concatenate tensors of {} and {} dimensions: use equal numbers",
+                              first.dims(), operand.dims()));
     }
     sizes[static_cast<std::size_t>(along)] += operand.sizes[static_cast<std::size_t>(along)];
   }

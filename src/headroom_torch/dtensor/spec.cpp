@@ -54,14 +54,14 @@ Sizes local_sizes(const DeviceMesh& mesh, const Placements& placements, c10::Int
 void check_placements(const DeviceMesh& mesh, const Placements& placements, std::size_t dims,
                       const char* what) {
   if (placements.size() != static_cast<std::size_t>(mesh.dims())) {
-    throw Error(fmt::format("{}: {} placements {} on the mesh {} of {} dimensions: give one for each", what,
-                            placements.size(), text(placements), mesh.text(), mesh.dims()));
+    throw Error(fmt::format("{}: {} placements {} on the mesh {} of {} dimensions: use one per dimension",
+                            what, placements.size(), text(placements), mesh.text(), mesh.dims()));
   }
   for (const Placement placement : placements) {
     if (placement.is_shard() && (placement.dim() < 0 || static_cast<std::size_t>(placement.dim()) >= dims)) {
-      throw Error(
-          fmt::format("{}: {} of a tensor of {} dimensions: shard one of its dimensions, counted from 0",
-                      what, text(placement), dims));
+      throw Error(fmt::format(
+          "{}: cannot use {} on a tensor of {} dimensions: shard one of its dimensions, counted from 0", what,
+          text(placement), dims));
     }
   }
 }

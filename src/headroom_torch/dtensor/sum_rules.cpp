@@ -52,14 +52,14 @@ class ProductRule {
 
   void take_sizes(std::string_view letters, const Operand& operand) {
     if (operand.sizes.size() != letters.size()) {
-      throw Error(fmt::format("a factor of {} dimensions where one of {} is due", operand.sizes.size(),
-                              letters.size()));
+      throw Error(
+          fmt::format("a factor has {} dimensions, expected {}", operand.sizes.size(), letters.size()));
     }
     for (std::size_t dim = 0; dim < letters.size(); ++dim) {
       std::int64_t& size = sizes_[kLetters.find(letters[dim])];
       if (size >= 0 && size != operand.sizes[dim]) {
-        throw Error(fmt::format("factors whose sizes do not fit: {} and {} in one dimension", size,
-                                operand.sizes[dim]));
+        throw Error(
+            fmt::format("factors have the sizes {} and {} in one dimension", size, operand.sizes[dim]));
       }
       size = operand.sizes[dim];
     }

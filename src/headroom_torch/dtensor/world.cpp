@@ -26,11 +26,10 @@ namespace {
 
 void check(const WorldOptions& options) {
   if (options.size < 1 || options.rank < 0 || options.rank >= options.size) {
-    throw Error(fmt::format("rank {} of a world of {}: ranks count from 0 to the size less one", options.rank,
-                            options.size));
+    throw Error(fmt::format("no rank {} in a world of {}: ranks count from 0", options.rank, options.size));
   }
   if (options.timeout.count() <= 0) {
-    throw Error(fmt::format("time-out of {} ms for the world: give a positive one", options.timeout.count()));
+    throw Error(fmt::format("time-out of {} ms: expected a positive time", options.timeout.count()));
   }
 }
 
@@ -62,7 +61,7 @@ c10::intrusive_ptr<c10d::Store> meet(const WorldOptions& options) {
     return c10::make_intrusive<c10d::TCPStore>(options.address, store);
   } catch (const std::exception& error) {
     throw Error(fmt::format(
-        "rank {} of {} could not meet the others at {}:{} within {} ms: {}; start every rank with "
+        "rank {} of {} could not connect to the others at {}:{} within {} ms: {}; start every rank with "
         "the same address, a free port and its own rank",
         options.rank, options.size, options.address, options.port, options.timeout.count(),
         first_line(error.what())));
@@ -103,8 +102,8 @@ void NotedCall::completed() {
 void refuse_call(const Group& group, std::string_view what, const std::exception& error) {
   const std::string text = error.what();
   throw Error(fmt::format(
-      "{} over {} (ranks {}; this is rank {}) failed or took more than {} ms: {}; see whether "
-      "each of these ranks runs and calls the same operators in the same order",
+      "{} over {} (ranks {}; this is rank {}) failed or took more than {} ms: {}; check that each of these "
+      "ranks runs and calls the same operators in the same order",
       what, group.name, fmt::join(group.ranks, ", "), group.ranks[static_cast<std::size_t>(group.index)],
       group.timeout.count(), text.substr(0, text.find('\n'))));
 }
@@ -134,7 +133,7 @@ WorldPtr World::connect(const WorldOptions& options) {
 #else
     throw Error(fmt::format(
         "a world of {} ranks needs gloo: install its headers (Debian: libgloo-dev; for a libtorch 2.x "
-        "-DHEADROOM_TORCH_GLOO=DIR, docs/torch.md), build again",
+        "-DHEADROOM_TORCH_GLOO=DIR, docs/torch.md), then build again",
         options.size));
 #endif
   }

@@ -121,8 +121,8 @@ PackagedModule::PackagedModule(const std::string& path, std::size_t inputs)
   results_ = spec(1);
   const std::optional<CallSpec> arguments = spec(0);
   if (!arguments || arguments->size() == inputs) return;
-  throw Error(fmt::format("{} takes {} input{} and was given {}: write an --input for each, in their order",
-                          in_quotes(path), arguments->size(), arguments->size() == 1 ? "" : "s", inputs));
+  throw Error(fmt::format("{} takes {} input{}, not {}: use one --input for each, in order", in_quotes(path),
+                          arguments->size(), arguments->size() == 1 ? "" : "s", inputs));
 }
 
 c10::IValue PackagedModule::value_of(const Results& results) const {
@@ -169,15 +169,15 @@ LoadedModule load_package(const std::string& path, [[maybe_unused]] std::size_t 
   }
 #else
   throw Error(
-      fmt::format("{} is an AOTInductor package: it needs libtorch 2.5 or newer, and this headroom-torch was "
-                  "built with {} (docs/torch.md says how to build it with another)",
+      fmt::format("{} is an AOTInductor package: it needs libtorch 2.5 or newer, this headroom-torch was "
+                  "built with {} (docs/torch.md: how to build it with another)",
                   in_quotes(path), kTorchVersion));
 #endif
 }
 
 void require_inputs(const std::string& path, const torch::jit::Module& module, std::size_t inputs) {
   const auto forward = module.find_method("forward");
-  if (!forward) throw Error(in_quotes(path) + " has no method forward(): there is nothing to call");
+  if (!forward) throw Error(in_quotes(path) + " has no method forward() to call");
   std::vector<std::string> wanted;
   std::size_t least = 0;
   for (const c10::Argument& argument : forward->function().getSchema().arguments()) {
@@ -186,7 +186,7 @@ void require_inputs(const std::string& path, const torch::jit::Module& module, s
     if (!argument.default_value()) ++least;
   }
   if (inputs >= least && inputs <= wanted.size()) return;
-  throw Error(fmt::format("{}: forward({}) was given {} input{}: write an --input for each, in this order",
+  throw Error(fmt::format("{}: forward({}) got {} input{}: use one --input for each, in this order",
                           in_quotes(path), join(wanted, ", "), inputs, inputs == 1 ? "" : "s"));
 }
 
@@ -307,19 +307,18 @@ auto understandable(const Call& call) {
 
 void verify(State& state, const Answer& first, const std::function<Answer()>& again) {
   if (const auto index = first_nan(first)) {
-    state.wrong_answer(fmt::format("the module answers NaN at index {} of {} for inputs that have none",
-                                   *index, first.values.size()));
+    state.wrong_answer(fmt::format("the module returns NaN at index {} of {} for inputs without NaN", *index,
+                                   first.values.size()));
   }
   Answer last;
   for (int run = 2; run <= 3; ++run) {
     last = again();
     const double difference = largest_difference(last, first);
     if (difference <= first.tolerance.relative) continue;
-    return state.wrong_answer(
-        fmt::format("run {} answers otherwise than run 1 on the same inputs: {} and {}, largest difference "
-                    "{:.2g} (tolerance {:.2g}); "
-                    "a module that is random, or changes its inputs or itself, cannot be checked",
-                    run, last.shapes, first.shapes, difference, first.tolerance.relative));
+    return state.wrong_answer(fmt::format(
+        "run {} differs from run 1 on the same inputs: {} and {}, largest difference {:.2g} (tolerance "
+        "{:.2g}); a module that is random, or changes its inputs or itself, cannot be verified",
+        run, last.shapes, first.shapes, difference, first.tolerance.relative));
   }
   std::vector<double> output(first.values.size());
   state.verify([&] { output = last.values; }, std::span(output), first.values, first.tolerance);
@@ -405,7 +404,7 @@ Request parse(const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < arguments.size(); i += 2) {
     const std::string& option = arguments[i];
     if (option != "--module" && option != "--input") {
-      throw Error("headroom-torch takes --module FILE and --input SPEC, and was given " + in_quotes(option));
+      throw Error("headroom-torch takes --module FILE and --input SPEC, not " + in_quotes(option));
     }
     if (i + 1 == arguments.size()) throw Error(option + " needs a value");
     if (option == "--module") {
@@ -414,8 +413,7 @@ Request parse(const std::vector<std::string>& arguments) {
       request.inputs.push_back(parse_tensor_spec(arguments[i + 1]));
     }
   }
-  if (request.files.empty())
-    throw Error("--input is what a module is called with: name one with --module FILE");
+  if (request.files.empty()) throw Error("--input needs a module to call: name one with --module FILE");
   return request;
 }
 

@@ -45,8 +45,7 @@ class NcclGroup : public c10d::ProcessGroupNCCL {
 
 [[noreturn]] void refuse_nccl() {
   throw Error(
-      "no nccl in this headroom-torch-rank, which was built for the CPU: leave --backend out, or build it "
-      "with "
+      "this headroom-torch-rank has no nccl, it was built for the CPU: leave --backend out, or build it with "
       "HEADROOM_TORCH_NCCL=ON against a libtorch with CUDA (docs/torch.md)");
 }
 
@@ -109,7 +108,7 @@ std::int64_t free_device_bytes(c10::Device device) {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw Error("no GPU can be used by this headroom-torch-rank, which was built for the CPU (docs/torch.md)");
+  throw Error("this headroom-torch-rank cannot use a GPU, it was built for the CPU (docs/torch.md)");
 }
 
 }  // namespace
@@ -141,8 +140,8 @@ c10::Device nccl_device(int local_rank) {
   const int count = c10::cuda::device_count();
   if (local_rank >= count) {
     throw Error(
-        fmt::format("nccl needs a GPU for each rank, and the rank {} of this machine finds {}: start at most "
-                    "as many ranks as there are GPUs, or leave --backend out",
+        fmt::format("nccl needs a GPU for each rank, rank {} of this machine finds {}: start at most as many "
+                    "ranks as there are GPUs, or leave --backend out",
                     local_rank, count));
   }
   const auto index = static_cast<c10::DeviceIndex>(local_rank);

@@ -55,7 +55,7 @@ std::string failure_text(const std::exception& error) {
     if (begins_a_backtrace(line)) break;
     if (!trimmed(line).empty()) lines.emplace_back(trimmed(line));
   }
-  if (lines.empty()) return "an error that says nothing";
+  if (lines.empty()) return "an error without a message";
   const auto named = std::find_if(lines.rbegin(), lines.rend(), names_an_error);
   return named == lines.rend() ? lines.front() : *named;
 }

@@ -30,7 +30,7 @@ at::ScalarType scalar_type(const std::string& dtype) {
   for (const auto& [name, type] : kTypes) {
     if (dtype == name) return type;
   }
-  throw Error("headroom-torch has no dtype " + in_quotes(dtype));
+  throw Error("headroom-torch does not support dtype " + in_quotes(dtype));
 }
 
 /// The smallest number that bf16 cannot add 1 to.
@@ -111,7 +111,7 @@ at::Tensor zeros_at(const Place& place, at::IntArrayRef sizes, at::ScalarType ty
 
 void copy_values(const at::Tensor& from, std::span<Bf16> to) {
   if (from.scalar_type() != at::kBFloat16 || from.numel() != static_cast<std::int64_t>(to.size())) {
-    throw Error(fmt::format("the operator gave {} values of {}, expected {} of bf16", from.numel(),
+    throw Error(fmt::format("the operator returned {} values of {}, expected {} of bf16", from.numel(),
                             at::toString(from.scalar_type()), to.size()));
   }
   const at::Tensor here = from.to(at::kCPU).contiguous();

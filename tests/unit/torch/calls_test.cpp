@@ -316,7 +316,7 @@ TEST(FailureText, OfTorchScriptIsTheLineWithTheError) {
 
 TEST(FailureText, OfAnythingElseIsItsFirstLine) {
   EXPECT_EQ(failure_text(std::runtime_error("\n  first: line\nsecond")), "first: line");
-  EXPECT_EQ(failure_text(std::runtime_error("")), "an error that says nothing");
+  EXPECT_EQ(failure_text(std::runtime_error("")), "an error without a message");
 }
 
 }  // namespace
