@@ -43,7 +43,7 @@ void add_limits(Registry& registry) {
       .metric(kBandwidth)
       .limit();
   registry.add("limit.zero_fill", limit_zero_fill)
-      .summary("bandwidth of clearing a working set by the instruction for that")
+      .summary("bandwidth of clearing a working set by the CPU's zeroing instruction")
       .axis(working_sets())
       .metric(kBandwidth)
       .limit();
@@ -59,7 +59,7 @@ void add_limits(Registry& registry) {
       .axis("pattern", {"fma", "dot", "amx"})
       .limit();
   registry.add("limit.pingpong", limit_pingpong)
-      .summary("time of a cache line from one CPU to another")
+      .summary("time to pass a cache line from one CPU to another")
       .metric("latency")
       .limit();
 }
@@ -86,7 +86,7 @@ void add_peer(Registry& registry, Peers& peers, const std::string& text) {
     for (const char* name : {"gemv", "gather_gemv", "layer_norm", "mlp_layer_norm_gelu"}) {
       for (const std::string& backend : registry.find(name)->backends()) {
         if (backend == request.name)
-          throw Error("there is a backend " + in_quotes(backend) + " already: say name=NAME");
+          throw Error("backend " + in_quotes(backend) + " exists already: choose another with name=NAME");
       }
     }
     std::string name = request.name;

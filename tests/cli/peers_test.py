@@ -41,7 +41,7 @@ class PeersTest(CommandLineTest):
             self.assertEqual(found["gemv", "int8", name][0], "measured", found["gemv", "int8", name][1])
         self.assertIn("dtype=bf16", found["gemv", "int8", "two"][1])
         self.assertEqual(found["gemv", "int8", "bf16_only"][:2],
-                         ("skipped", "peer_functions.so:bf16_only says that it cannot do this operation, dtype or shape"))
+                         ("skipped", "peer_functions.so:bf16_only does not support this operation, dtype or shape"))
         self.assertIn("prepared ahead", str(found["gemv", "bf16", "packed"][2]["model"]["extra_info"]))
 
     def test_what_cannot_be_prepared_is_skipped(self):
@@ -56,9 +56,9 @@ class PeersTest(CommandLineTest):
         for name in ("native", "good"):
             self.assertEqual(found["gemv", "bf16", name][0], "measured", found["gemv", "bf16", name][1])
         said = {"crashes": "Segmentation fault|SIGSEGV", "lies": "wrong answer", "fails": "it returned 42",
-                "writes_behind": "writes outside of y: 4 bytes .* 0 bytes behind its end",
+                "writes_behind": "writes outside of y: 4 bytes .* 0 bytes after its end",
                 "writes_before": "writes outside of y: 2 bytes .* 16 bytes before its start",
-                "writes_later": "writes outside of y: 2 bytes .* 6 bytes behind its end"}
+                "writes_later": "writes outside of y: 2 bytes .* 6 bytes after its end"}
         for name, words in said.items():
             kind, reason, _ = found["gemv", "bf16", name]
             self.assertEqual(kind, "failed", f"{name}: {reason}")
@@ -79,19 +79,19 @@ class PeersTest(CommandLineTest):
         self.refused(f"{LIBRARY}:", "expected PATH:SYMBOL")
         self.refused(f"{self.folder}/none.so:f", "no file")
         self.refused(f"{LIBRARY}:god", "exports no function 'god'", "did you mean 'good'")
-        self.refused(f"{LIBRARY}:good,dtype=f64", "'dtype=f64' is no option of a peer")
-        self.refused(f"{LIBRARY}:good,name=native", "there is a backend 'native' already")
-        self.refused(f"{LIBRARY}:good,name=a b", "cannot be the name of a backend")
+        self.refused(f"{LIBRARY}:good,dtype=f64", "'dtype=f64' is not an option")
+        self.refused(f"{LIBRARY}:good,name=native", "backend 'native' exists already")
+        self.refused(f"{LIBRARY}:good,name=a b", "cannot name a backend")
 
     def test_what_is_no_library_is_refused(self):
         text = self.folder / "text.so"
         text.write_text("no library\n")
-        self.refused(f"{text}:f", "is no shared library")
+        self.refused(f"{text}:f", "is not a shared library")
         self.refused(f"{self.folder}:f", str(self.folder))
         whole = LIBRARY.read_bytes()
         damaged = self.folder / "damaged.so"
         damaged.write_bytes(whole[:40])
-        self.refused(f"{damaged}:f", "is cut off")
+        self.refused(f"{damaged}:f", "is truncated")
         foreign = 243 if whole[18:20] != b"\xf3\x00" else 62
         damaged.write_bytes(whole[:18] + foreign.to_bytes(2, "little") + whole[20:])
         self.refused(f"{damaged}:good", "is for ", "build the library for the machine that runs it")
@@ -99,7 +99,7 @@ class PeersTest(CommandLineTest):
         self.refused(f"{damaged}:good", "damaged.so")
 
     def test_one_that_crashes_when_it_is_loaded_is_refused(self):
-        self.refused(f"{BIN}/crashing_peer.so:good", "crashes when it is loaded (Segmentation fault)")
+        self.refused(f"{BIN}/crashing_peer.so:good", "crashes while loading (Segmentation fault)")
 
     def test_the_page_shows_what_is_compiled(self):
         page = (ROOT / "docs/peers.md").read_text()

@@ -362,7 +362,7 @@ void mlp_layer_norm_gelu(State& state) {
   const std::size_t share = inputs->weight_bytes() / static_cast<std::size_t>(pool->workers());
   const Isa isa = chosen_isa();
   const GemvChoice choice = gemv_choice(state, share, "bf16", isa);
-  if (choice.one_thread) state.skip("two layers of weights are worth all threads");
+  if (choice.one_thread) state.skip("this variant has one thread, two layers of weights need all");
   NativeMlp mlp(*inputs, *pool, isa, choice.walk);
   state.note("isa", mlp.isa());
   measure(state, *inputs, mlp);

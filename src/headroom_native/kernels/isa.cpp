@@ -158,12 +158,11 @@ Isa chosen_isa() {
     throw Error("HEADROOM_ISA is '" + std::string(wanted) +
                 "'; it must be baseline, avx2, avx_vnni, avx512, avx512_vnni, avx512_bf16, amx, neon_dot, "
                 "neon_bf16, sve or "
-                "sve_bf16, or not be set");
+                "sve_bf16, or unset");
   }
   if (!cpu_has(*isa)) {
     throw Error("HEADROOM_ISA asks for " + std::string(wanted) +
-                ", which this CPU does not have; name another "
-                "or unset it");
+                ", which this CPU lacks; choose another or unset it");
   }
   return *isa;
 }

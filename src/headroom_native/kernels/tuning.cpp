@@ -108,10 +108,10 @@ GemvChoice gemv_choice(State& state, std::size_t bytes_per_thread, std::string_v
   }
   const GemvChoice& choice = named(all_gemv_choices(), name);
   if (!has_gemv_form(dtype, isa, choice.form)) {
-    state.skip("the variant " + in_quotes(name) + " is for weights of int8 and a CPU with AVX512-VBMI");
+    state.skip("the variant " + in_quotes(name) + " needs int8 weights and a CPU with AVX512-VBMI");
   }
   if (choice.one_thread && state.threads() == 1) {
-    state.skip("the variant " + in_quotes(name) + " is that of 4 rows where the case has one thread");
+    state.skip("the variant " + in_quotes(name) + " equals 4 rows in a case with one thread");
   }
   state.note("variant", name);
   return choice;

@@ -218,11 +218,10 @@ constexpr double kTiles = 6;
 PeakKernel amx_peak_kernel(std::string_view dtype, Isa isa) {
   const bool is_bf16 = dtype == "bf16";
   if (!is_bf16 && dtype != "int8") return {};
-  if (isa < Isa::kAvx512)
-    return {nullptr, 0, {}, "HEADROOM_ISA or this CPU allows no AVX-512, and so no AMX"};
+  if (isa < Isa::kAvx512) return {nullptr, 0, {}, "HEADROOM_ISA or this CPU has no AVX-512, which AMX needs"};
   if (!cpu_has_tiles(dtype)) return {nullptr, 0, {}, "no AMX for " + std::string(dtype)};
   if (!permits_tiles())
-    return {nullptr, 0, {}, "the kernel does not permit AMX tiles (arch_prctl ARCH_REQ_XCOMP_PERM)"};
+    return {nullptr, 0, {}, "the Linux kernel does not permit AMX tiles (arch_prctl ARCH_REQ_XCOMP_PERM)"};
   // 16 x 16 results, each a sum of 32 (bf16) or 64 (int8) products.
   if (is_bf16) return {bf16_tiles, kTiles * 16 * 16 * 32 * 2, "tdpbf16ps", {}};
   return {int8_tiles, kTiles * 16 * 16 * 64 * 2, "tdpbusd", {}};
@@ -248,7 +247,7 @@ PeakKernel peak_kernel(std::string_view dtype, std::string_view pattern, Isa isa
   }
   PeakKernel kernel = pattern == "amx" ? amx_peak_kernel(dtype, isa) : vector_kernel(dtype, pattern, isa);
   if (kernel.run == nullptr && kernel.why_not.empty()) {
-    kernel.why_not = "there is no " + std::string(pattern) + " instruction for " + std::string(dtype);
+    kernel.why_not = "no " + std::string(pattern) + " instruction for " + std::string(dtype);
   }
   return kernel;
 }

@@ -233,7 +233,7 @@ void LlmDecoder::rewind(std::size_t positions) {
 }
 
 void LlmDecoder::pretend(std::size_t positions, std::uint64_t seed) {
-  if (positions > positions_) throw std::length_error("more positions than there is room for");
+  if (positions > positions_) throw std::length_error("more positions than allocated");
   // Uniform with variance 1. Repeats one block from a random offset per head; its length is prime, so that
   // positions differ.
   constexpr std::size_t kValues = (std::size_t{1} << 16) - 15;
@@ -264,8 +264,8 @@ void LlmDecoder::pretend(std::size_t positions, std::uint64_t seed) {
 
 std::span<const float> LlmDecoder::forward(std::span<const std::int32_t> tokens, LlmLogits wanted) {
   if (tokens.empty() || tokens.size() % sequences_ != 0 || tokens.size() / sequences_ > positions_ - used_) {
-    throw std::length_error(fmt::format("{} tokens for {} sequences, behind {} in room for {}", tokens.size(),
-                                        sequences_, used_, positions_));
+    throw std::length_error(fmt::format("cannot append {} tokens for {} sequences after position {} of {}",
+                                        tokens.size(), sequences_, used_, positions_));
   }
   each_ = tokens.size() / sequences_;
   logits_.resize((wanted == LlmLogits::kAll ? tokens.size() : sequences_) * config_.vocab);

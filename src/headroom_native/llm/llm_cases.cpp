@@ -108,7 +108,7 @@ void describe(State& state, const LlmSubject& subject, const LlmConfig& config, 
                                      subject.stored.empty() ? config.dtype + ", random" : subject.stored,
                                      format_bytes(static_cast<double>(llm_bytes(config)))));
   state.input("keys and values",
-              fmt::format("bf16, {} for each position: {} are read", format_bytes(position),
+              fmt::format("bf16, {} per position, {} read", format_bytes(position),
                           format_bytes(position * static_cast<double>(shape.context * shape.sequences))));
   state.note("model", subject.name);
 }
@@ -235,7 +235,7 @@ class Verification {
                                          tokens_[sequence * shape_.tokens + token], decoder.routing());
     if (exact.routing_gap > LlmWorkload::kRoutingSlack)
       state_.wrong_answer(
-          fmt::format("a token went to an expert whose score is {:.3g} too low", exact.routing_gap));
+          fmt::format("a token was routed to an expert whose score is {:.3g} too low", exact.routing_gap));
     if (has_logits(token)) {
       places_.push_back({sequence, token});
       expected_.insert(expected_.end(), exact.logits.begin(), exact.logits.end());
@@ -332,7 +332,7 @@ std::vector<std::int32_t> parse_tokens(const std::string& text) {
   for (const std::string& word : split(text, ',')) {
     const auto id = to_integer(word);
     if (!id || *id < 0 || *id >= std::int64_t{1} << 31)
-      throw Error("--tokens: " + in_quotes(word) + " is no id of a token, as in 1,15043,29892");
+      throw Error("--tokens: " + in_quotes(word) + " is not a token id, as in 1,15043,29892");
     tokens.push_back(static_cast<std::int32_t>(*id));
   }
   return tokens;
@@ -343,7 +343,7 @@ Request parse(const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < arguments.size(); i += 2) {
     const std::string& option = arguments[i];
     if (option != "--model" && option != "--tokens")
-      throw Error("headroom-native takes --peer PATH:SYMBOL, --model FILE and --tokens IDS, and was given " +
+      throw Error("headroom-native takes --peer PATH:SYMBOL, --model FILE and --tokens IDS, not " +
                   in_quotes(option));
     if (i + 1 == arguments.size()) throw Error(option + " needs a value");
     if (option == "--model") {
@@ -352,7 +352,7 @@ Request parse(const std::vector<std::string>& arguments) {
       request.tokens = parse_tokens(arguments[i + 1]);
     }
   }
-  if (request.model.empty()) throw Error("--tokens is the prompt of a model: name it with --model FILE");
+  if (request.model.empty()) throw Error("--tokens needs a model: name one with --model FILE");
   return request;
 }
 
@@ -432,7 +432,7 @@ void offer_llm(Registry& registry, const std::vector<std::string>& arguments) {
       is_known_shape(request.model) ? random_model(request.model) : model_of_file(request.model));
   for (const std::int32_t id : request.tokens) {
     if (static_cast<std::size_t>(id) >= offered->vocab)
-      throw Error(fmt::format("--tokens: {} is no token of {}, which has {}", id,
+      throw Error(fmt::format("--tokens: {} is outside the vocabulary of {}, which has {} tokens", id,
                               in_quotes(offered->subject.name), offered->vocab));
   }
   offered->subject.tokens = std::move(request.tokens);
@@ -448,15 +448,15 @@ void offer_llm(Registry& registry, const std::vector<std::string>& arguments) {
         .on_request();
   };
   const std::size_t given = offered->subject.tokens.size();
-  add("llm.decode", "one more token of each of some sequences", llm_decode_batch)
+  add("llm.decode", "decoding one token of each sequence", llm_decode_batch)
       .axis("batch", {1})
       .axis("context", {512})
       .also_metrics({"memory_bandwidth(GB/s)"});
-  add("llm.prefill", "prompts, up to the logits behind them", llm_prefill)
+  add("llm.prefill", "prefill of prompts, up to the logits after the last token", llm_prefill)
       .axis("batch", {1})
       .axis("prompt_len", {given > 0 ? static_cast<long long>(given) : 512})
       .also_metrics({"flops_utilization"});
-  add("llm.verify", "tokens of a draft, and the logits behind each", llm_verify)
+  add("llm.verify", "verification of draft tokens, with the logits after each", llm_verify)
       .axis("draft", {4})
       .axis("context", {512})
       .also_metrics({"memory_bandwidth(GB/s)"});

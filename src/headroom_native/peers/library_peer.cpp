@@ -83,16 +83,16 @@ std::string text_at(std::span<const std::byte> file, std::size_t offset) {
 Elf64_Ehdr checked_header(std::span<const std::byte> file, const std::string& path) {
   const auto header = at<Elf64_Ehdr>(file, 0);
   const bool is_elf = file.size() >= EI_NIDENT && std::memcmp(file.data(), ELFMAG, SELFMAG) == 0;
-  if (!is_elf) throw Error(in_quotes(path) + " is no shared library: its first bytes are not those of ELF");
-  if (!header) throw Error(in_quotes(path) + " is cut off: it ends within the header of ELF");
+  if (!is_elf) throw Error(in_quotes(path) + " is not a shared library: it has no ELF header");
+  if (!header) throw Error(in_quotes(path) + " is truncated within the ELF header");
   constexpr auto kOrder = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
   if (header->e_machine != kMachine || header->e_ident[EI_CLASS] != ELFCLASS64 ||
       header->e_ident[EI_DATA] != kOrder) {
-    throw Error(in_quotes(path) + " is for " + machine_name(header->e_machine) + ", and this program for " +
+    throw Error(in_quotes(path) + " is for " + machine_name(header->e_machine) + ", this program is for " +
                 machine_name(kMachine) + ": build the library for the machine that runs it");
   }
   if (header->e_type != ET_DYN)
-    throw Error(in_quotes(path) + " is ELF but no shared library: link it with -shared");
+    throw Error(in_quotes(path) + " is ELF but not a shared library: link it with -shared");
   return *header;
 }
 
@@ -142,7 +142,7 @@ void take_option(PeerRequest& request, const std::string& option) {
   } else if (option == "threads=own") {
     request.own_threads = true;
   } else {
-    throw Error(in_quotes(option) + " is no option of a peer; " + kForm);
+    throw Error(in_quotes(option) + " is not an option of --peer; " + kForm);
   }
 }
 
@@ -156,8 +156,8 @@ void require_loadable(const std::string& path) {
   }
   int status = 0;
   if (::waitpid(child, &status, 0) == child && WIFSIGNALED(status)) {
-    throw Error(in_quotes(path) + " crashes when it is loaded (" + ::strsignal(WTERMSIG(status)) +
-                "): it cannot be measured before that is mended");
+    throw Error(in_quotes(path) + " crashes while loading (" + ::strsignal(WTERMSIG(status)) +
+                "): fix its initialisation first");
   }
 }
 
@@ -208,16 +208,16 @@ std::string GuardedOutput::damage() const {
   const auto before = all.first(kZone);
   if (const auto count = std::ranges::count_if(before, is_changed); count > 0) {
     const auto first = std::ranges::find_if(before, is_changed) - before.begin();
-    return fmt::format("writes outside of y: {} bytes of those before it, from {} bytes before its start on",
-                       count, kZone - static_cast<std::size_t>(first));
+    return fmt::format("writes outside of y: {} bytes before it, the first {} bytes before its start", count,
+                       kZone - static_cast<std::size_t>(first));
   }
   for (std::size_t index = 0; index < copies_; ++index) {
     const auto behind = all.subspan(kZone + index * stride_ + bytes, stride_ - bytes);
     const auto count = std::ranges::count_if(behind, is_changed);
     if (count == 0) continue;
     const auto first = std::ranges::find_if(behind, is_changed) - behind.begin();
-    return fmt::format("writes outside of y: {} bytes of those behind it, from {} bytes behind its end on",
-                       count, first);
+    return fmt::format("writes outside of y: {} bytes after it, the first {} bytes after its end", count,
+                       first);
   }
   return {};
 }
@@ -342,21 +342,20 @@ std::string label(const Peer& peer) {
 
 void describe(const Peer& peer, State& state) {
   state.note("isa", label(peer));
-  state.note("peer",
-             peer.request.own_threads ? "one call, with threads of its own" : "a call of each thread");
+  state.note("peer", peer.request.own_threads ? "one call, library threads" : "one call per thread");
   if (peer.prepare != nullptr) state.note("weights", "prepared ahead");
 }
 
 void require_dtype(const Peer& peer, State& state, const std::string& dtype) {
   if (!peer.request.dtype.empty() && peer.request.dtype != dtype)
-    state.skip(fmt::format("{} is asked for {} only (dtype={})", state.backend(), peer.request.dtype,
+    state.skip(fmt::format("{} is declared for {} only (dtype={})", state.backend(), peer.request.dtype,
                            peer.request.dtype));
 }
 
 void expect_done(State& state, const Peer& peer, int answer) {
   if (answer == HEADROOM_PEER_DONE) return;
   if (answer == HEADROOM_PEER_CANNOT) {
-    state.skip(label(peer) + " says that it cannot do this operation, dtype or shape");
+    state.skip(label(peer) + " does not support this operation, dtype or shape");
   }
   throw WrongAnswer{fmt::format("{} failed: it returned {}", label(peer), answer)};
 }
@@ -406,15 +405,14 @@ PeerRequest parse_peer(const std::string& text) {
   return with_context("--peer " + in_quotes(text), [&] {
     // A path may contain commas and colons, a symbol cannot.
     const std::size_t colon = text.rfind(':');
-    if (colon == std::string::npos || colon == 0) throw Error(std::string("no symbol is named; ") + kForm);
+    if (colon == std::string::npos || colon == 0) throw Error(std::string("no symbol given; ") + kForm);
     std::vector<std::string> words = split(text.substr(colon + 1), ',');
     PeerRequest request{text.substr(0, colon), words.front(), words.front(), {}, false};
-    if (request.symbol.empty()) throw Error(std::string("no symbol is named; ") + kForm);
+    if (request.symbol.empty()) throw Error(std::string("no symbol given; ") + kForm);
     for (std::size_t i = 1; i < words.size(); ++i) take_option(request, words[i]);
     if (!is_name(request.name))
       throw Error(in_quotes(request.name) +
-                  " cannot be the name of a backend: letters, digits, _ . - can; "
-                  "say name=NAME");
+                  " cannot name a backend, which has letters, digits, _ . - only; use name=NAME");
     return request;
   });
 }
@@ -424,7 +422,7 @@ Peer load_peer(PeerRequest request) {
   if (std::ranges::find(functions, request.symbol) == functions.end()) {
     const std::string near = did_you_mean(request.symbol, functions);
     throw Error(in_quotes(request.path) + " exports no function " + in_quotes(request.symbol) +
-                (near.empty() ? "; see nm -D --defined-only for those that it has" : near));
+                (near.empty() ? "; nm -D --defined-only lists its functions" : near));
   }
   require_loadable(request.path);
   Peer peer;

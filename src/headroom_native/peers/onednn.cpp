@@ -75,7 +75,7 @@ void use_one_onednn_thread() {
 
 /// A primitive that oneDNN lacks on this CPU (bf16 without AVX-512) is not a failure.
 [[noreturn]] void skip_without_onednn(State& state, const dnnl::error& error) {
-  state.skip(std::string("oneDNN does not do this here: ") + error.what());
+  state.skip(std::string("oneDNN does not support this case: ") + error.what());
 }
 
 /// x[columns] of bf16 times bf16 matrices [rows, columns], plus an optional f32 bias, to y of bf16 or f32.
@@ -300,7 +300,7 @@ class OnednnMlp {
 
 void measure_onednn(State& state, ThreadPool& pool, const MatrixCase& matrices, bool packed) try {
   if (matrices.rows < static_cast<std::size_t>(pool.workers())) {
-    state.skip("fewer rows than threads: a thread would ask oneDNN for a matrix without rows");
+    state.skip("fewer rows than threads: some threads would have no rows for oneDNN");
   }
   std::map<const Bf16*, std::size_t> distinct;
   for (const auto& of_copy : matrices.matrices) {
@@ -331,7 +331,7 @@ void measure_onednn(State& state, ThreadPool& pool, const MatrixCase& matrices, 
 
 void measure_onednn_layer_norm(State& state, ThreadPool& pool, LayerNormWorkload& inputs) try {
   if (inputs.rows < static_cast<std::size_t>(pool.workers())) {
-    state.skip("fewer rows than threads: a thread would ask oneDNN for a matrix without rows");
+    state.skip("fewer rows than threads: some threads would have no rows for oneDNN");
   }
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   // Reported here, because a worker must not throw.
@@ -369,7 +369,7 @@ void measure_onednn_layer_norm(State& state, ThreadPool& pool, LayerNormWorkload
 
 void measure_onednn_mlp(State& state, ThreadPool& pool, const MlpWorkload& inputs, bool packed) try {
   if (std::min(inputs.x.size(), inputs.up.outputs()) < static_cast<std::size_t>(pool.workers())) {
-    state.skip("fewer rows than threads: a thread would ask oneDNN for a matrix without rows");
+    state.skip("fewer rows than threads: some threads would have no rows for oneDNN");
   }
   if (packed) state.require_memory(inputs.weight_bytes() * inputs.up.weights.copies());
   std::vector<Bf16> y(inputs.x.size());

@@ -65,7 +65,7 @@ void describe(State& state, const MatrixCase& matrices) {
   const auto bytes = static_cast<double>(float_bytes(matrices)) * count;
   state.work({.flops = bytes / 2, .bytes = bytes, .dtype = "f32"});
   state.note("isa", "OpenBLAS sgemv");
-  state.note("weights", "f32, converted ahead: twice the bytes of bf16, which the GB/s count");
+  state.note("weights", "f32, converted ahead: GB/s count twice the bytes of bf16");
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ void describe(State& state, const MatrixCase& matrices) {
 void measure_openblas(State& state, ThreadPool& pool, const MatrixCase& matrices) {
   std::string problem;
   const Sgemv sgemv = load_sgemv(problem);
-  if (sgemv == nullptr) state.skip("OpenBLAS cannot be loaded: " + problem);
+  if (sgemv == nullptr) state.skip("cannot load OpenBLAS: " + problem);
   std::size_t most = 0;
   for (const auto& of_copy : matrices.matrices) most += of_copy.size();
   state.require_memory(std::min(most, std::size_t{8} * matrices.matrices.size()) * float_bytes(matrices));

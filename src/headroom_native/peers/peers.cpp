@@ -17,7 +17,7 @@ bool is_peer(const std::string& backend) {
 void measure(State& state, [[maybe_unused]] ThreadPool& pool, [[maybe_unused]] const MatrixCase& matrices,
              const std::string& dtype) {
   if (dtype != "bf16") {
-    state.skip(state.backend() + " has no product of weights of int8 with an x of bf16");
+    state.skip(state.backend() + " does not support int8 weights with a bf16 x");
   }
 #ifdef HEADROOM_HAS_ONEDNN
   if (state.backend() != "openblas") {
