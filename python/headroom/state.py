@@ -65,7 +65,7 @@ class State:
         self._case.require_memory(bytes)
         free = _cuda.free_memory() if self._is_on_cuda() else None
         if free is not None and bytes > free:
-            self.skip(f"needs {bytes / 2**30:.1f} GiB of the device's memory, {free / 2**30:.1f} GiB are available")
+            self.skip(f"needs {bytes / 2**30:.1f} GiB of device memory, {free / 2**30:.1f} GiB available")
 
     def rotate(self, bytes: int) -> int:
         """Returns the number of copies to make of inputs of `bytes` (touched by one iteration): 1 when hot, else enough to exceed twice the

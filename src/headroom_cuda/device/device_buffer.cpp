@@ -28,8 +28,7 @@ DeviceBuffer::DeviceBuffer(const State& state, std::size_t bytes) : bytes_(bytes
   cudaGetLastError();  // resets the error state
   std::size_t available = 0, total = 0;
   check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
-  state.skip(fmt::format("needs {} of the device's memory, {} are available",
-                         format_bytes(static_cast<double>(bytes)),
+  state.skip(fmt::format("needs {} of device memory, {} available", format_bytes(static_cast<double>(bytes)),
                          format_bytes(static_cast<double>(available))));
 }
 
@@ -82,8 +81,7 @@ std::shared_ptr<const DeviceCopies> shared_copies(State& state, const std::strin
 
 std::uint32_t device_size(const State& state, std::size_t size, const char* what) {
   constexpr std::size_t kMost = std::size_t{1} << 31;
-  if (size > kMost)
-    state.skip(fmt::format("{} {} are more than the 2^31 that the kernel counts", size, what));
+  if (size > kMost) state.skip(fmt::format("{} {} exceed the kernel's limit of 2^31", size, what));
   return static_cast<std::uint32_t>(size);
 }
 

@@ -29,7 +29,7 @@ void verify_on_device(State& state, Device& device, const Launch& launch, Device
 
 inline void require_start(const State& state, const Device& device, Start start) {
   if (start == Start::kBehindOther || device.compute_capability() >= 90) return;
-  state.skip("a launch starts early on devices of compute capability 9.0 and later only");
+  state.skip("early launches need compute capability 9.0 or newer");
 }
 
 /// Notes the plan's variant. Skips the case if the device does not support it or if another one was
@@ -37,7 +37,7 @@ inline void require_start(const State& state, const Device& device, Start start)
 template <typename Plan>
 const Plan& noted(State& state, const Device& device, const Plan& plan) {
   if (!state.variant().empty() && state.variant() != plan.name()) {
-    state.skip("the variant " + in_quotes(state.variant()) + " does not hold such rows; " +
+    state.skip("the variant " + in_quotes(state.variant()) + " does not support rows this long; " +
                in_quotes(plan.name()) + " does");
   }
   require_start(state, device, plan.start);

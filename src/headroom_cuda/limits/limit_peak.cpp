@@ -183,7 +183,7 @@ void mma_peak(State& state) {
 void wgmma_peak(State& state) {
   const auto device = device_of(state);
   if (device->compute_capability() != 90) {
-    state.skip("wgmma needs compute capability 9.0, " + device->name() + " has another");
+    state.skip("wgmma needs compute capability 9.0, which " + device->name() + " lacks");
   }
   const MatrixType type = matrix_type(state.text("dtype"));
   const unsigned elements = elements_per_row(type);

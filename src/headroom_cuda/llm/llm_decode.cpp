@@ -120,17 +120,17 @@ namespace {
 
 void require_streamable(const State& state, const LlmConfig& config) {
   const auto require = [&](bool can, const std::string& what) {
-    if (!can) state.skip("the kernels for a GPU do not decode " + config.model + ": " + what);
+    if (!can) state.skip("the GPU kernels cannot decode " + config.model + ": " + what);
   };
-  require(config.dtype == "int8" || config.dtype == "bf16", "weights are int8 or bf16 there");
-  require(config.formats.empty() && config.output_dtype.empty(), "all matrices have one format there");
+  require(config.dtype == "int8" || config.dtype == "bf16", "weights must be int8 or bf16");
+  require(config.formats.empty() && config.output_dtype.empty(), "all matrices must have one format");
   require(!config.has_bias && config.shared_hidden == 0 && !config.has_shares_of_all,
           "it has biases, or experts of another kind");
   require(config.experts <= kMostExperts, fmt::format("more than {} experts", kMostExperts));
   require(has_attention(config.head_dim()), fmt::format("heads of {} values", config.head_dim()));
   for (const std::size_t columns : {config.dim, config.q_dim(), config.hidden}) {
     require(columns % kStreamUnit == 0,
-            fmt::format("{} columns, which are no multiple of {}", columns, kStreamUnit));
+            fmt::format("{} columns, not a multiple of {}", columns, kStreamUnit));
   }
   require(config.vocab % kStreamGroup == 0 && config.vocab < std::size_t{1} << 24U,
           fmt::format("a vocabulary of {}", config.vocab));
@@ -358,7 +358,7 @@ void DeviceDecoder::tune(const State& state) {
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     const auto first =
         std::ranges::find_if(offered, [&](const StreamPlan& plan) { return fits(plan, kind); });
-    if (first == offered.end()) state.skip("no kernel holds rows as long as those of " + config_.model);
+    if (first == offered.end()) state.skip("no kernel supports rows as long as those of " + config_.model);
     plans_[kind] = *first;
   }
   double best = std::numeric_limits<double>::infinity();
@@ -417,7 +417,7 @@ void DeviceDecoder::rewind() {
 
 std::span<const float> DeviceDecoder::forward(std::span<const std::int32_t> tokens) {
   if (tokens.empty() || used_ + tokens.size() > positions_)
-    throw std::length_error("no room for so many tokens");
+    throw std::length_error("more tokens than allocated");
   device_.synchronize();
   tokens_.upload(tokens, used_ * sizeof(std::int32_t));
   for (std::size_t i = 0; i + 1 < tokens.size(); ++i) run(without_logits_);

@@ -34,8 +34,8 @@ SharedLibrary::SharedLibrary(const std::vector<std::string>& names) {
     }
   }
   throw Error(
-      fmt::format("none of {} could be loaded, from where the loader looks or from {} ({}): install "
-                  "it, or name its folder in LD_LIBRARY_PATH",
+      fmt::format("cannot load any of {} from the loader's path or from {} ({}): install it, or add its "
+                  "folder to LD_LIBRARY_PATH",
                   fmt::join(names, ", "), folders().back(), refusal));
 }
 

@@ -115,7 +115,7 @@ std::uint32_t alignment_of(const PeerMatrices& matrices) {
 
 void require_int(const State& state, std::size_t size) {
   if (size > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-    state.skip(std::to_string(size) + " rows or columns are more than the libraries count");
+    state.skip(std::to_string(size) + " rows or columns exceed the limit of the libraries");
   }
 }
 
@@ -135,7 +135,7 @@ Launch launch_of_int8(State& state, Device& device, const PeerMatrices& matrices
   of_bf16.first.assign(1, converted->data());
   of_bf16.apart.assign(matrices.apart.empty() ? 0 : 1, 1);
   const Launch multiply = launch_of_bf16(state, device, of_bf16);
-  state.note("weights", "converted to bf16 in each iteration by a kernel of ours");
+  state.note("weights", "converted to bf16 by our kernel in each iteration");
   const auto processors = static_cast<unsigned>(device.multiprocessors());
   return [=](std::size_t turn, cudaStream_t stream) {
     for (std::size_t i = 0; i < matrices.count; ++i) {
@@ -337,7 +337,7 @@ Launch peer_launch(State& state, Device& device, const PeerMatrices& matrices) {
 Launch peer_launch(State& state, Device& device, const PeerChain& chain) {
   for (const PeerLayer* layer : {&chain.up, &chain.down}) require_int(state, layer->outputs);
   const auto made = std::make_shared<const Chain>(state, device, chain);
-  state.note("LayerNorm", "a kernel of ours");
+  state.note("LayerNorm", "our kernel");
   return [made](std::size_t copy, cudaStream_t stream) {
     made->up.launch(copy, stream);
     made->down.launch(copy, stream);
