@@ -41,13 +41,13 @@ std::string version_text(int version) {
 }
 
 std::string no_visible_device(const std::optional<std::string>& visible) {
-  if (!visible) return "no CUDA device: the driver finds none; see what nvidia-smi says";
+  if (!visible) return "no CUDA device: the driver finds none; run nvidia-smi for the reason";
   if (visible->empty()) {
     return "no CUDA device is visible: CUDA_VISIBLE_DEVICES is empty; unset it, or name a device (0)";
   }
   return fmt::format(
-      "no CUDA device is visible: CUDA_VISIBLE_DEVICES={} selects none; unset it, or name one that "
-      "nvidia-smi -L shows",
+      "no CUDA device is visible: CUDA_VISIBLE_DEVICES={} selects no device; unset it, or name one of "
+      "nvidia-smi -L",
       *visible);
 }
 
@@ -126,7 +126,8 @@ std::string device_problem(const DriverAnswers& driver, int built_with) {
   }
   if (driver.init_status == CUDA_ERROR_NO_DEVICE) return no_visible_device(driver.visible);
   if (driver.init_status != CUDA_SUCCESS) {
-    return fmt::format("no CUDA device: cuInit failed with {}; see what nvidia-smi says", driver.init_error);
+    return fmt::format("no CUDA device: cuInit failed with {}; run nvidia-smi for the reason",
+                       driver.init_error);
   }
   if (driver.devices == 0) return no_visible_device(driver.visible);
   if (driver.compute_capability < kLeastComputeCapability) {
@@ -180,7 +181,7 @@ void Device::synchronize() const {
 std::string lost_context() {
   const cudaError_t status = cudaDeviceSynchronize();
   if (status == cudaSuccess) return {};
-  return std::string("CUDA can do nothing more in this process (") + cudaGetErrorName(status) + ")";
+  return std::string("CUDA is unusable in this process after an error (") + cudaGetErrorName(status) + ")";
 }
 
 std::shared_ptr<Device> device_of(State& state) {

@@ -110,7 +110,7 @@ Library::Library() {
   const Result result = call(functions_.init);
   if (result == Result::kSuccess) return;
   const char* text = functions_.error_string != nullptr ? functions_.error_string(result) : "no NVML";
-  throw Error(fmt::format("NVML cannot be used: {} (error {} of {})", text, static_cast<int>(result), path_));
+  throw Error(fmt::format("cannot use NVML: {} (error {} of {})", text, static_cast<int>(result), path_));
 }
 
 Library::~Library() {
@@ -166,7 +166,7 @@ GpuMeter::GpuMeter(std::shared_ptr<const Library> library, const std::string& pc
     : library_(std::move(library)), functions_(library_->functions()), memory_clock_(functions_.clock_mhz) {
   const Result result = call(functions_.handle_by_bus, pci_bus_id.c_str(), &device_);
   if (result != Result::kSuccess) {
-    throw Error(fmt::format("NVML knows no GPU at {} (error {})", pci_bus_id, static_cast<int>(result)));
+    throw Error(fmt::format("NVML finds no GPU at {} (error {})", pci_bus_id, static_cast<int>(result)));
   }
 }
 

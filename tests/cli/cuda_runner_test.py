@@ -34,7 +34,7 @@ class CudaRunnerTest(CommandLineTest):
     def test_devices_that_are_hidden_are_told_with_what_hides_them(self):
         self.assert_said(with_driver(FAKE_CUDA_DEVICES=0, CUDA_VISIBLE_DEVICES=""), "no CUDA device is visible",
                          "CUDA_VISIBLE_DEVICES is empty")
-        self.assert_said(with_driver(FAKE_CUDA_INIT=100, CUDA_VISIBLE_DEVICES="7"), "CUDA_VISIBLE_DEVICES=7 selects none")
+        self.assert_said(with_driver(FAKE_CUDA_INIT=100, CUDA_VISIBLE_DEVICES="7"), "CUDA_VISIBLE_DEVICES=7 selects no")
         self.assert_said(with_driver(FAKE_CUDA_DEVICES=0), "the driver finds none", "nvidia-smi")
 
     def test_a_driver_that_does_not_start_is_told_with_its_error(self):

@@ -77,9 +77,8 @@ CuptiLibrary load_cupti(const std::vector<std::string>& candidates) {
     }
   }
   throw Error(
-      "CUPTI, which records what a GPU does, was not found; it comes with the CUDA toolkit: install it, or "
-      "set "
-      "HEADROOM_CUPTI to the path of its libcupti.so (" +
+      "cannot record GPU work: CUPTI was not found; install the CUDA toolkit, or set HEADROOM_CUPTI to the "
+      "path of its libcupti.so (" +
       join(reasons, "; ") + ")");
 }
 

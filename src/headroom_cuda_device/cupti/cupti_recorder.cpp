@@ -343,7 +343,7 @@ ActivityBuffers::ActivityBuffers(TakeRecord take) {
   {
     Receiver& to = receiver();
     const std::lock_guard lock(to.mutex);
-    if (to.take) throw Error("a trace of this process's CUDA work is being recorded already");
+    if (to.take) throw Error("the CUDA work of this process is being recorded already");
     to.take = std::move(take);
     to.dropped = 0;
   }

@@ -100,9 +100,9 @@ TEST(DeviceProblem, WhatHidesTheDevicesIsNamed) {
   driver.visible = "";
   EXPECT_THAT(device_problem(driver, 13000), HasSubstr("CUDA_VISIBLE_DEVICES is empty"));
   driver.visible = "7";
-  EXPECT_THAT(device_problem(driver, 13000), HasSubstr("CUDA_VISIBLE_DEVICES=7 selects none"));
+  EXPECT_THAT(device_problem(driver, 13000), HasSubstr("CUDA_VISIBLE_DEVICES=7 selects no"));
   driver.init_status = CUDA_ERROR_NO_DEVICE;
-  EXPECT_THAT(device_problem(driver, 13000), HasSubstr("CUDA_VISIBLE_DEVICES=7 selects none"));
+  EXPECT_THAT(device_problem(driver, 13000), HasSubstr("CUDA_VISIBLE_DEVICES=7 selects no"));
 }
 
 TEST(DeviceProblem, AFailedStartIsTold) {

@@ -114,13 +114,13 @@ TEST_F(FakeNvml, NoNvmlAndNoDriverAndNoGpuSayWhatIsMissing) {
   const auto failure = [](const char* bus) {
     return message_of([&] { GpuMeter(std::make_shared<const Library>(), bus); });
   };
-  EXPECT_THAT(failure("0000:03:00.0"), HasSubstr("NVML knows no GPU at 0000:03:00.0"));
+  EXPECT_THAT(failure("0000:03:00.0"), HasSubstr("NVML finds no GPU at 0000:03:00.0"));
   use(FAKE_NVML_NEW, "no_driver");
-  EXPECT_THAT(failure(kSecond), HasSubstr("NVML cannot be used: Driver Not Loaded (error 9"));
+  EXPECT_THAT(failure(kSecond), HasSubstr("cannot use NVML: Driver Not Loaded (error 9"));
   use("/nowhere/libnvidia-ml.so.1");
   EXPECT_THAT(failure(kSecond), HasSubstr("NVML was not found (/nowhere/libnvidia-ml.so.1"));
   use("libm.so.6");
-  EXPECT_THAT(failure(kSecond), HasSubstr("NVML cannot be used: no NVML (error 13 of libm.so.6)"));
+  EXPECT_THAT(failure(kSecond), HasSubstr("cannot use NVML: no NVML (error 13 of libm.so.6)"));
 }
 
 TEST_F(FakeNvml, WatchingIsEmptyWhereThereIsNothingToWatch) {
