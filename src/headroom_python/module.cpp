@@ -314,7 +314,7 @@ struct Case {
 Case& self_of(PyObject* self) {
   Case& made = *reinterpret_cast<Case*>(self);
   if (made.state == nullptr) {
-    PyErr_SetString(PyExc_RuntimeError, "the case has ended: its state is of no use any more");
+    PyErr_SetString(PyExc_RuntimeError, "the case has ended: its state cannot be used any more");
     throw PythonError{};
   }
   return made;
@@ -501,7 +501,7 @@ Ref check(Case& made, PyObject* arguments) {
     for (const Precision known : kPrecisions) {
       if (precision == to_string(known)) tolerance.sums_in = known;
     }
-    if (!tolerance.sums_in) throw Error("no precision is called " + precision);
+    if (!tolerance.sums_in) throw Error("unknown precision " + precision);
   }
   const std::span<const double> expected = values_at<double>(items[3], items[4]);
   const std::string dtype = to_text(items[2]);
@@ -607,7 +607,7 @@ std::string taken_error() {
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
   if (value != nullptr && traceback != nullptr) PyException_SetTraceback(value, traceback);
-  std::string said = "an exception of Python";
+  std::string said = "a Python exception";
   try {
     const Ref errors = Ref::owned(PyImport_ImportModule("headroom._errors"));
     said = to_text(Ref::owned(PyObject_CallMethod(errors.get(), "describe", "O", value)).get());
@@ -879,7 +879,7 @@ PyObject* set_threads(PyObject*, PyObject* arguments) {
     int count = 0;
     if (PyArg_ParseTuple(arguments, "Osi", &capsule, &name, &count) == 0) throw PythonError{};
     Experiment* found = registry_of(capsule).find(name);
-    if (found == nullptr) throw Error("no experiment is called " + std::string(name));
+    if (found == nullptr) throw Error("unknown experiment " + std::string(name));
     found->threads({count});
     return none();
   });
@@ -1063,7 +1063,7 @@ PyObject* make_case_type() {
 /// Returns the exception that ends a skipped, wrong or released case; no `except Exception` catches it. A new
 /// reference, or null with an exception set.
 PyObject* make_ended_type() {
-  ended_type = PyErr_NewExceptionWithDoc("headroom._door.Ended", "A case has ended; let it pass.",
+  ended_type = PyErr_NewExceptionWithDoc("headroom._door.Ended", "Ends a case; do not catch it.",
                                          PyExc_BaseException, nullptr);
   return ended_type;
 }
