@@ -149,7 +149,7 @@ void add_machine(Facts& facts, const Environment::Runner& machine) {
   facts.add("memory", machine.mem_info);
   facts.add("GPU", machine.gpu_info);
   facts.add("GPUs", machine.gpu_count);
-  facts.add("memory of a GPU", machine.gpu_mem_info);
+  facts.add("GPU memory", machine.gpu_mem_info);
   for (const auto& [key, value] : machine.extra_info) facts.add(key, value);
 }
 

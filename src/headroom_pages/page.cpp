@@ -51,8 +51,8 @@ std::string head(const Page& page, const std::string& policy, const std::string&
 
 std::string body(const Page& page, const std::string& script, const std::string& up) {
   std::string html = fmt::format(
-      "<body>\n<noscript><h1>{}</h1><p>This page is drawn by a script that comes with it: open it in a "
-      "browser that runs scripts.</p></noscript>\n",
+      "<body>\n<noscript><h1>{}</h1><p>This page needs JavaScript: open it in a browser that runs "
+      "scripts.</p></noscript>\n",
       html_text(page.title));
   Json about{
       {"title", page.title}, {"note", page.note}, {"version", HEADROOM_VERSION}, {"links", Json::array()}};

@@ -160,7 +160,7 @@ class HistorySiteTest(CommandLineTest):
         self.site.mkdir()
         (self.site / ".headroom-7-0.tmp").write_text("{")  # of one that was killed
         (self.site / "index.html").write_text("mine")
-        self.assert_refused(self.make(), "no site of headroom", "left as it was")
+        self.assert_refused(self.make(), "not a headroom site", "unchanged")
         self.assertEqual(set(self.stamps()), {"index.html", ".headroom-7-0.tmp"})
         (self.site / "index.html").unlink()
         (self.site / ".git").write_text("gitdir: elsewhere")  # a branch without files yet
@@ -170,12 +170,12 @@ class HistorySiteTest(CommandLineTest):
             (self.site / name).write_text("mine")
         self.made(written=0)
         self.add(3, [record("third", 1)])
-        self.assert_refused(self.make(), "series/3.html", "not headroom's")
+        self.assert_refused(self.make(), "series/3.html", "not written by headroom")
         (self.site / "series" / "3.html").unlink()
         target = self.folder / "target"
         target.write_text("mine")
         (self.site / "series" / "3.html").symlink_to(target)
-        self.assert_refused(self.make(), "series/3.html", "not headroom's")
+        self.assert_refused(self.make(), "series/3.html", "not written by headroom")
         (self.site / "series" / "3.html").unlink()
         self.made(written=1)
         for path in (target, self.site / "CNAME", self.site / "series" / "mine.html"):
@@ -191,7 +191,7 @@ class HistorySiteTest(CommandLineTest):
         state = self.site / ".headroom-site.json"
         for text in ("{", '{"headroom_site": 2}', '{"headroom_site": 1}', "[]"):
             state.write_text(text)
-            self.assert_refused(self.make(), ".headroom-site.json", "left as it was")
+            self.assert_refused(self.make(), ".headroom-site.json", "unchanged")
             self.assertEqual(state.read_text(), text)
         if os.getuid() != 0:
             self.site.chmod(0o500)

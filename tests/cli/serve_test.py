@@ -232,7 +232,7 @@ class ServeTest(CommandLineTest):
         self.assert_refused(headroom("serve", "--store", self.store), "there is no history")
         fill(self.folder, self.store, runs=2)
         served = self.serve()
-        self.assert_refused(headroom("serve", "--store", self.store, "--port", served.port), f"127.0.0.1:{served.port}", "another program has it")
+        self.assert_refused(headroom("serve", "--store", self.store, "--port", served.port), f"127.0.0.1:{served.port}", "another program uses it")
         self.assert_refused(headroom("serve", "--store", self.store, "--port", "70000"), "--port")
         self.assert_refused(headroom("serve", "--store", self.store, "--min-magnitude", "much"), "much")
         self.assertEqual(served.interrupt(signal.SIGTERM), (0, ("", "")))

@@ -36,7 +36,7 @@ class InstrumentsTest(PageTest):
         scaling = page.value(MARKS % "curves")[0]
         self.assertEqual([mark.split(":")[0] for mark in scaling], [f"buckets of 25 MiB, {ranks}" for ranks in (1, 2, 4)])
         alone = self.values(steps, "throughput")[0]
-        self.assertIn(f"as many alone {float(f'{4 * alone:.3g}'):.0f}", scaling[2])
+        self.assertIn(f"without DDP {float(f'{4 * alone:.3g}'):.0f}", scaling[2])
         phases = page.value(MARKS % "phases")[0]
         self.assertEqual(len(phases), 16)
         self.assertIn("4 ranks, 25 MiB: forward 25.0 ms of 90.0 ms", phases)
@@ -61,7 +61,7 @@ class InstrumentsTest(PageTest):
         self.assertEqual(page.value(COLUMN % "hit"), self.values(records, "hit"))
         added, steps = page.value(MARKS % "phases")
         self.assertEqual([mark.split(":")[1].split(" of ")[0].rstrip("0123456789. nµs") for mark in added],
-                         [" the operator itself", " distribution, layout cached", " more where it is not"])
+                         [" local operator", " distribution, cache hit", " extra for a cache miss"])
         self.assertIn("add, miss: wrap 500 ns of 1.50 µs", steps)
         page.value("document.querySelector('.row-key').click()")
         page.settle()

@@ -55,7 +55,7 @@ class ReportTest(PageTest):
         self.assertEqual(page.value("document.querySelectorAll('tr.opened .mark').length"), 60)
         self.assertEqual(page.value("document.querySelectorAll('tr.opened .mark.hollow').length"), 6)
         told = page.value("document.querySelector('tr.opened').textContent")
-        for words in ("hollow: warm-up (6 samples)", "cross: the hypervisor gave time to others", "the same by native", "2.51 ms, 46 %"):
+        for words in ("hollow: warm-up (6 samples)", "cross: time stolen by the hypervisor", "same case: native", "2.51 ms, 46 %"):
             self.assertIn(words, told)
         page.value("document.querySelector('tr.opened .link').click()")
         self.assertEqual(page.value("document.activeElement.textContent + document.activeElement.ariaExpanded"), "layer_norm N=2048true")
@@ -68,7 +68,7 @@ class ReportTest(PageTest):
         rows = self.open_row(page, 0)
         self.assertLess(len(rows), 250)
         told = page.value("document.querySelector('tr.opened').textContent")
-        self.assertIn("4500 samples, too many for a dot each: a mark is 19 neighbours", told)
+        self.assertIn("4500 samples: a mark is 19 neighbours", told)
         values = content["records"][0]["samples"][0]["values"][2:21]
         # Process, round, median, minimum, quartiles, maximum; after the warm-up flag.
         self.assertEqual(rows[1][:4] + rows[1][6:7], [1, 2, float(f"{sorted(values)[9]:.7g}"), float(f"{min(values):.7g}"),
@@ -234,7 +234,7 @@ class CommandTest(PageTest):
     def test_a_page_that_cannot_be_written_is_told_at_once_and_nothing_is_lost(self):
         records = self.write(made_run(cases=2))
         before = records.read_bytes()
-        self.assert_refused(headroom("report", records, "-o", records), str(records), "no page of headroom", "--force")
+        self.assert_refused(headroom("report", records, "-o", records), str(records), "not a headroom page", "--force")
         self.assertEqual(records.read_bytes(), before)
         self.assert_refused(headroom("report", records, "-o", self.folder), str(self.folder))
         self.assert_refused(headroom("report", records, "-o", "/proc/none/page.html"), "/proc/none")

@@ -51,7 +51,7 @@ class ServeTest(PageTest):
             self.wait_for(page, "document.querySelector('.live').textContent === '' || null")
             served.interrupt()
             self.wait_for(page, "document.querySelector('.live').textContent.includes('does not answer')")
-            self.assertIn("told from noise", page.value(LEAD))
+            self.assertIn("beyond noise", page.value(LEAD))
 
 
 if __name__ == "__main__":

@@ -173,9 +173,9 @@ class TraceTest(PageTest):
         page.value(pick % "by module")
         page.settle()
         self.assertEqual(page.value(labels)[1:], ["Net_0: host 35.0 ms, devices 30.0 ms, 100 % of all, 1 call"])
-        page.value(pick % "time of the devices")
+        page.value(pick % "device time")
         page.settle()
-        self.assertIn("90.0 ms of the devices was launched elsewhere", page.value("document.querySelector('.flames .note').textContent"))
+        self.assertIn("90.0 ms of device time was launched elsewhere", page.value("document.querySelector('.flames .note').textContent"))
 
     def test_ranks_stand_under_each_other_and_close(self):
         for rank in (0, 1):
@@ -235,7 +235,7 @@ class TraceTest(PageTest):
         out = self.folder / "page.html"
         self.assert_refused(headroom("report", good, broken, "-o", out), "broken.json")
         self.assertFalse(out.exists())
-        self.assert_refused(headroom("report", good, "-o", good), "good.json", "no page of headroom")
+        self.assert_refused(headroom("report", good, "-o", good), "good.json", "not a headroom page")
         self.assertEqual(len(json.loads(good.read_text())["traceEvents"]), 7)
 
     def test_the_same_traces_give_the_same_page(self):

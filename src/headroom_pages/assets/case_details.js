@@ -40,7 +40,7 @@
     others.sort((a, b) => (a.time === undefined || a.time === null) - (b.time === undefined || b.time === null) || a.time - b.time);
     const link = (other) => element("li", {}, element("button", { type: "button", class: "link", click: () => table.reveal(other) }, other.backend || other.case),
       typeof other.time === "number" ? " " + numbers.value(other.time, other.time_unit) : " " + other.outcome);
-    return element("div", { class: "peers" }, "the same by ", element("ul", {}, others.map(link)));
+    return element("div", { class: "peers" }, "same case: ", element("ul", {}, others.map(link)));
   }
 
   headroom.case_details = ({ row, rows, table, texts, palette }) =>
@@ -63,7 +63,7 @@
     const alike = environments[0].filter((pair) => environments.every((other) => other.some((one) => key(one) === key(pair))));
     const known = new Set(alike.map(key));
     const own = environments.map((pairs) => pairs.filter((pair) => !known.has(key(pair))));
-    return element("details", { class: "environment" }, element("summary", {}, "the machine and the environment"), list(alike),
+    return element("details", { class: "environment" }, element("summary", {}, "machine and environment"), list(alike),
       environments.length > 1 && own.map((pairs, i) => pairs.length > 0 && [element("h3", {}, `environment ${i + 1}`), list(pairs)]));
   };
 })();

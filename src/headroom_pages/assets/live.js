@@ -44,12 +44,12 @@
           const answer = await fetch(live.href, { cache: "no-store" });
           if (!answer.ok) throw new Error(String(answer.status));
           const now = await answer.json();
-          say(now.problem && `The history cannot be read now; what stands here is what it was. ${now.problem}`);
+          say(now.problem && `Cannot read the history; showing its last state. ${now.problem}`);
           take_running(now.running);
           if (now.tag !== tag && await fetch_page()) tag = now.tag;
         }
       } catch (error) {
-        say("headroom serve does not answer; what stands here is what it said last.");
+        say("headroom serve does not answer; showing its last state.");
       }
       waiting = setTimeout(poll, kEvery);
     }

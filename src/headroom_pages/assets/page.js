@@ -20,7 +20,7 @@
       document.documentElement.dataset.theme = theme;
       button.textContent = theme === "system" ? "colours: system" : "colours: " + theme;
     };
-    const button = element("button", { type: "button", class: "theme", title: "light, dark, or as the system is", click: () => {
+    const button = element("button", { type: "button", class: "theme", title: "light, dark or system colours", click: () => {
       const next = kThemes[(kThemes.indexOf(document.documentElement.dataset.theme) + 1) % kThemes.length];
       set(next);
       stored(next);
@@ -35,7 +35,7 @@
       element("h2", { id: `title-${i + 1}` }, title));
     const draw = headroom.sections[kind];
     if (draw) draw(box, data);
-    else box.append(element("p", {}, `Nothing here draws a section of the kind ${kind}.`));
+    else box.append(element("p", {}, `Cannot draw a section of kind ${kind}.`));
     return box;
   }
 

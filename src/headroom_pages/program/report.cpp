@@ -110,8 +110,8 @@ void note_large(const TraceReport& report, trace::JobTimeline& timeline) {
   if (report.files.size() > 1 || !is_large(report.files.front().source, report.files.front().file_bytes))
     return;
   timeline.notes.emplace_back(
-      "of a file as large as this the arguments of operators are not read: `headroom trace findings` finds "
-      "more with them, `headroom trace modules` tells what is of the backward pass");
+      "operator arguments are not read from a file this large: `headroom trace findings` finds more with "
+      "them, `headroom trace modules` shows the backward pass");
 }
 
 PageSection section_of(const std::vector<std::string>& operands, const TraceReading& reading) {
@@ -134,16 +134,14 @@ PageSection section_of(const std::vector<std::string>& operands, const TraceRead
 }
 
 constexpr const char* kReportFooter =
-    "Each WHAT is a file of results of any format that headroom reads, a folder of them, or a run of the\n"
-    "history: @last, @ID (headroom history lists them), @git:REV; each is a section of the page. Traces, "
-    "folders\n"
-    "and patterns of them are the ranks of one job, and one section. The page is one file that loads "
-    "nothing, and\n"
-    "can be sent, archived and printed.\n"
+    "Each WHAT is a results file in any format that headroom reads, a folder of them, or a run of the\n"
+    "history: @last, @ID (headroom history lists them) or @git:REV. Each becomes a section of the page.\n"
+    "Traces (files, folders, patterns) are the ranks of one job and share a section. The page is one\n"
+    "self-contained file.\n"
     "examples:\n"
     "  headroom report @last -o report.html              the last run\n"
     "  headroom report a.json b.json -o report.html      two files, one below the other\n"
-    "  headroom report --diff base.json new.json -o diff.html    what got slower, what faster\n"
+    "  headroom report --diff base.json new.json -o diff.html    slower and faster cases\n"
     "  headroom report --diff --margin 3% @19 @20 -o diff.html   two runs of the history\n"
     "  headroom report 'job/rank*.json.gz' -o job.html   traces: what to fix first, and the timeline\n"
     "  headroom report nightly/ --title nightly -o -     a folder, to standard output\n";
@@ -172,14 +170,14 @@ void require_page_path(const ReportOptions& options) {
   if (options.out == "-") return;
   if (!options.force && !may_be_replaced(options.out)) {
     throw Error(options.out +
-                " is there and is no page of headroom: name another file, or give --force to write over it");
+                " exists and is not a headroom page: name another file, or overwrite it with --force");
   }
   require_writable(options.out);
 }
 
 PageSection comparison_of(const ReportOptions& options) {
   if (options.operands.size() < 2)
-    throw Error("--diff compares two or more: give the baseline and then what is held against it");
+    throw Error("--diff needs two inputs or more: the baseline, then the candidates");
   DiffOptions diff;
   diff.store = options.store;
   diff.max_memory = options.reading.max_memory;
@@ -193,7 +191,7 @@ PageSection comparison_of(const ReportOptions& options) {
     tests.push_back(read_side(options.operands[i], diff));
   const DiffReport report = compare_sides(baseline, tests, diff);
   if (report.comparisons.empty())
-    throw Error("no case of " + report.baseline + " is in what it is compared with: nothing was compared");
+    throw Error("nothing to compare: no case of " + report.baseline + " is in a candidate");
   Sheet sheet;
   answer_diff(sheet, report);
   return diff_section(report, sheet.answers());
@@ -256,32 +254,30 @@ Page page_of(const ReportOptions& options) {
 
 ExitCode report(const Arguments& arguments) {
   ReportOptions options;
-  OptionTable table(
-      "Makes a page of results: the answer first, then charts and tables to search, sort and print.",
-      "headroom report");
+  OptionTable table("Write results as one HTML page: the answer, charts and searchable tables.",
+                    "headroom report");
   table.footer(kReportFooter);
   table.add_option("WHAT", options.operands, "a file, a folder, or a run of the history")
       .completed_by(Completes::kFileOrRun)
       .required();
-  table.add_option("-o,--output", options.out, "the page ('-': to standard output)")
+  table.add_option("-o,--output", options.out, "HTML file to write ('-': standard output)")
       .completed_by(Completes::kFile)
       .required();
-  table.add_flag("--diff", options.is_diff,
-                 "the first WHAT is the baseline that the others are held against");
-  table.add_option("--margin", options.margin, "of --diff: how much is the same (default: 1%)");
+  table.add_flag("--diff", options.is_diff, "compare the first WHAT (baseline) with the others (candidates)");
+  table.add_option("--margin", options.margin,
+                   "with --diff: changes up to this count as the same (default: 1%)");
   table.add_flag("--across-machines", options.across_machines,
-                 "of --diff: compare what two machines measured all the same");
-  table.add_option("--title", options.title, "what stands above it (default: each WHAT)");
-  table.add_flag("--force", options.force, "write over a file that is no page of headroom");
+                 "with --diff: compare results of different machines");
+  table.add_option("--title", options.title, "title of the page (default: each WHAT)");
+  table.add_flag("--force", options.force, "overwrite a file that is not a headroom page");
   table.add_no_follow();
-  table.add_option("--store", options.store, "history that runs are taken from")
-      .completed_by(Completes::kFile);
+  table.add_option("--store", options.store, "history with the runs").completed_by(Completes::kFile);
   declare_from(table, options.from);
   declare_reading(table, options.reading);
   declare_communication(table, options.reading);
   if (const auto done = parse_arguments(table, arguments)) return *done;
   if (!options.is_diff && (!options.margin.empty() || options.across_machines))
-    throw Error("--margin and --across-machines are of --diff: give it, too, or leave them out");
+    throw Error("--margin and --across-machines need --diff: add it, or leave them out");
   static_cast<void>(interrupt_flag());  // from here on Ctrl-C sets a flag
   require_page_path(options);
   try {

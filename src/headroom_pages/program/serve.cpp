@@ -228,9 +228,8 @@ std::unique_ptr<Functions> load() {
 [[noreturn]] void cannot_listen(std::uint16_t port) {
   const int reason = errno;
   const char* advice = "";
-  if (reason == EADDRINUSE)
-    advice = "; another program has it: choose one with --port, or let --port 0 find one";
-  if (reason == EACCES) advice = "; ports below 1024 are the system's: choose another one with --port";
+  if (reason == EADDRINUSE) advice = "; another program uses it: choose another with --port, or use --port 0";
+  if (reason == EACCES) advice = "; ports below 1024 are reserved: choose another with --port";
   throw Error(fmt::format("cannot listen on 127.0.0.1:{}: {}{}", port,
                           std::generic_category().message(reason), advice));
 }
@@ -355,7 +354,7 @@ class HttpServer::Daemon {
         MHD_OPTION_NOTIFY_CONNECTION, &Daemon::on_connection, this, MHD_OPTION_NOTIFY_COMPLETED,
         &Daemon::on_completed, this, MHD_OPTION_END);
     if (daemon_ == nullptr)
-      throw Error("the server on 127.0.0.1 cannot be started; are there threads and memory left?");
+      throw Error("cannot start the server on 127.0.0.1; check free memory and the limit of threads");
   }
   ~Daemon() { functions_->stop(daemon_); }
   Daemon(const Daemon&) = delete;
@@ -394,7 +393,7 @@ class HttpServer::Daemon {
       *request = &seen;
       if (asked == "GET" || asked == "HEAD") return MHD_YES;
       // At once: what it sends is not waited for.
-      HttpResponse refusal = plain(405, "only GET and HEAD are answered here");
+      HttpResponse refusal = plain(405, "only GET and HEAD are supported");
       refusal.headers.emplace_back("Allow", "GET, HEAD");
       return daemon.send(connection, refusal);
     }
@@ -409,7 +408,7 @@ class HttpServer::Daemon {
     std::vector<std::string> hosts;
     functions_->values(connection, MHD_HEADER_KIND, &Daemon::collect_hosts, &hosts);
     if (hosts.size() != 1 || std::ranges::find(hosts_, hosts.front()) == hosts_.end())
-      return plain(421, "this server answers to " + hosts_.front() + " alone");
+      return plain(421, "this server answers requests for " + hosts_.front() + " only");
     try {
       return handler_(url);
     } catch (const std::exception& error) {
@@ -538,18 +537,16 @@ std::optional<std::string> series_of(std::string_view path) {
 }
 
 HttpResponse not_found() {
-  return {404, kText, "there is nothing here; the first page is at /\n"};
+  return {404, kText, "no such page; the first page is at /\n"};
 }
 
 constexpr const char* kServeFooter =
-    "Pages of `headroom history --site`, made when they are asked for, and what is being measured just now. "
-    "They\n"
-    "follow the history while they are looked at. Only browsers of this machine are answered, of any of its "
-    "users;\n"
-    "from elsewhere: ssh -L 8425:127.0.0.1:8425 HOST. Ctrl-C ends it.\n"
+    "Serves the pages of `headroom history --site` and running measurements; open pages stay up to date.\n"
+    "Answers browsers of all users on this machine only; from elsewhere: ssh -L 8425:127.0.0.1:8425 HOST.\n"
+    "Ctrl-C ends it.\n"
     "examples:\n"
     "  headroom serve                                  http://127.0.0.1:8425/\n"
-    "  headroom serve --port 0                         on a port that is free\n"
+    "  headroom serve --port 0                         on any free port\n"
     "  headroom serve --store postgresql://ci@db/perf  the history of a team";
 
 /// A page that waits for a locked history says so before whoever asked has gone.
@@ -568,7 +565,7 @@ void ServedHistory::take_snapshot() {
       fmt::format("{:x}-{}", std::chrono::system_clock::now().time_since_epoch().count(), ++refreshes_);
   Page page = site_.index();
   page.live = made->tag;
-  page.sections.insert(page.sections.begin(), {"running", "Being measured", {{"runs", Json::array()}}});
+  page.sections.insert(page.sections.begin(), {"running", "Running measurements", {{"runs", Json::array()}}});
   made->index = linked_page_html(page, "");
   made->feed = site_.feed();
   const std::lock_guard lock(told_mutex_);
@@ -615,14 +612,14 @@ HttpResponse ServedHistory::series(const std::string& number) {
   const std::optional<std::int64_t> id = to_integer(number);
   if (!id || number != fmt::format("{}", *id)) return not_found();
   const std::unique_lock lock(site_mutex_, kHistoryPatience);
-  if (!lock) return {503, kText, "the history does not answer just now; try again\n"};
+  if (!lock) return {503, kText, "the history is busy; try again\n"};
   try {
     std::optional<Page> page = site_.series_page(*id);
     if (!page) return not_found();
     page->live = snapshot()->tag;
     return {200, kHtml, linked_page_html(*page, "../")};
   } catch (const Error& error) {
-    return {503, kText, fmt::format("the history cannot be read now: {}\n", visible(error.what()))};
+    return {503, kText, fmt::format("cannot read the history: {}\n", visible(error.what()))};
   }
 }
 
@@ -645,13 +642,12 @@ HttpResponse ServedHistory::answer(const std::string& path) {
 ExitCode serve(const Arguments& arguments) {
   std::string store, min_magnitude = "0";
   std::uint16_t port = 8425;
-  OptionTable table("Shows the history in a browser, as it is now, and what is being measured.",
-                    "headroom serve");
+  OptionTable table("Show the history and running measurements in a browser.", "headroom serve");
   table.footer(kServeFooter);
-  table.add_option("--port", port, "port on 127.0.0.1; 0: one that is free (default 8425)");
+  table.add_option("--port", port, "port on 127.0.0.1; 0: any free port (default 8425)");
   table
       .add_option("--min-magnitude", min_magnitude,
-                  "leave out changes of less than this share of the level before (default 0)")
+                  "omit changes smaller than this share of the level before (default 0)")
       .type_name("SHARE");
   table.add_option("--store", store,
                    "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
@@ -672,11 +668,10 @@ ExitCode serve(const Arguments& arguments) {
 
 ExitCode site(const Arguments& arguments) {
   std::string folder, json, store, min_magnitude = "0";
-  OptionTable table("Writes the history as pages for a browser.", "headroom-pages site");
-  table.add_option("FOLDER", folder, "a new folder, or one that holds such a site").required();
-  table.add_option("--min-magnitude", min_magnitude, "leave out changes of less than this share");
-  table.add_option("--json", json,
-                   "also write what was done to this file ('-': to standard output, and nothing else)");
+  OptionTable table("Write the history as HTML pages.", "headroom-pages site");
+  table.add_option("FOLDER", folder, "a new folder, or one with such a site").required();
+  table.add_option("--min-magnitude", min_magnitude, "omit changes smaller than this share");
+  table.add_option("--json", json, "also write a JSON summary to this file ('-': standard output only)");
   table.add_option("--store", store, "file, or postgresql://USER@HOST/NAME");
   table.add_no_follow();
   if (const auto done = parse_arguments(table, arguments)) return *done;

@@ -588,14 +588,14 @@ void SiteFolder::announce(const SiteState& state) {
     const fs::file_status folder = fs::symlink_status(path_ / name, error);
     if (!fs::exists(folder) || fs::is_directory(folder)) continue;
     throw Error(in_quotes((path_ / name).string()) +
-                " is no folder, and pages are to go there; move it away, or name another folder");
+                " is not a folder, but pages are written there; move it away, or name another folder");
   }
   for (const std::string& page : announced_) {
     const fs::file_status status = fs::symlink_status(path_ / page, error);
     if (!fs::exists(status) || (ours.contains(page) && fs::is_regular_file(status))) continue;
     throw Error(
         in_quotes((path_ / page).string()) +
-        " is not headroom's, and a page of that name is to be written; move it away, or name another folder");
+        " was not written by headroom, and a page has that name; move it away, or name another folder");
   }
   write_site_state(path_, state);
 }

@@ -212,17 +212,17 @@ std::optional<SiteState> read_site_state(const std::filesystem::path& folder) {
       const std::string name = entry.path().filename().string();
       if (name == ".git" || (name.starts_with(".headroom-") && name.ends_with(".tmp"))) continue;
       throw Error(in_quotes(folder.string()) +
-                  " is not empty and no site of headroom; it was left as it was: name a new or empty folder");
+                  " is not empty and not a headroom site; it is unchanged: name a new or empty folder");
     }
     if (error) throw Error("cannot read the folder " + in_quotes(folder.string()) + ": " + error.message());
     return std::nullopt;
   }
   const std::string name = file.string();
-  const std::string advice = "; the folder was left as it was: name a new or empty one with --site";
+  const std::string advice = "; the folder is unchanged: name a new or empty one with --site";
   try {
     const Json json = parse_json(read_file(file), name);
     if (!json.is_object() || json_to<int>(json_member(json, kMarker, name), JsonPath(name)) != kVersion)
-      throw Error(in_quotes(name) + " is of another version of headroom");
+      throw Error(in_quotes(name) + " was written by another version of headroom");
     return json_to<SiteState>(json, JsonPath(name));
   } catch (const Error& problem) {
     throw Error(problem.what() + advice);

@@ -89,8 +89,8 @@
   }
 
   headroom.charts.flame = {
-    label: (data) => `calls by what they were called from, as wide as their time on the ${data.measure === "host" ? "host" : "devices"}`,
-    hint: "A click or Enter shows what is below a call across the whole width; the same once more goes back.",
+    label: (data) => `flame graph: calls above their callees, as wide as their time on the ${data.measure === "host" ? "host" : "devices"}`,
+    hint: "Click a call or press Enter to zoom in; again to go back.",
     height(width, data) {
       const { root } = tree_of(data);
       return Math.min(deepest(placed(root, data.measure, width)) + 1, kDeepest) * kRow;

@@ -26,7 +26,7 @@
   }
 
   headroom.charts.forest = {
-    hint: "Grey: what counts as the same. Point at a ratio, or go through them with Tab and the arrow keys.",
+    hint: "Grey: the margin, within which cases are the same. Point at a ratio, or use Tab and the arrow keys.",
     label: (data) => `Ratios of ${data.rows.length} cases to their baseline, with their 95 % intervals`,
     height: (width, data) => kTop + data.rows.length * row_height(width) + kBottom,
     draw(svg, data, size) {
@@ -38,7 +38,7 @@
       svg.insert("line", ".mark").attr("class", "one").attr("x1", x(1)).attr("x2", x(1)).attr("y1", kTop).attr("y2", bottom);
       svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`).call(ratios.axis(d3.axisBottom(x), x, size.width / 110));
       svg.append("text").attr("class", "axis-title").attr("x", size.width - 10).attr("y", bottom + 33).attr("text-anchor", "end")
-        .text("new over baseline");
+        .text("candidate / baseline");
     },
     table: (data) => ({ columns: ["case", "ratio", "from", "to", "margin", "verdict"],
       rows: data.rows.map((row) => [row.name, row.ratio, row.low, row.high, row.margin, row.verdict]) }),

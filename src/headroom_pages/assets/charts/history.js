@@ -14,7 +14,7 @@
 
   function sentence(data, points, i) {
     const commit = data.commits[points.commit[i]].slice(0, 12);
-    const what = points.values[i] === 1 ? "" : `, median of ${points.values[i]} values, least and most`;
+    const what = points.values[i] === 1 ? "" : `, median of ${points.values[i]} values, min and max`;
     const range = points.low[i] === null ? "" : ` (${value(data, points.low[i])} to ${value(data, points.high[i])}${what})`;
     return `@${points.run[i]}, ${minute(points.time[i])}${commit && ", commit " + commit}: ${value(data, points.value[i])}${range}`;
   }
@@ -38,9 +38,9 @@
       .call(d3.axisBottom(x).tickValues(places).tickFormat((i) => date(data.points.time[i]) || "@" + data.points.run[i]).tickSizeOuter(0))
       .selectAll("text").attr("text-anchor", (_, i) => i === 0 ? "start" : i === places.length - 1 ? "end" : "middle");
     svg.append("g").attr("class", "axis").attr("transform", `translate(${kMargin.left},0)`).call(d3.axisLeft(y).ticks(6).tickSizeOuter(0));
-    const zero = y.domain()[0] > 0 ? ", the axis does not begin at 0" : "";
+    const zero = y.domain()[0] > 0 ? "; the axis does not start at 0" : "";
     svg.append("text").attr("class", "axis-title").attr("x", kMargin.left).attr("y", size.height - 6)
-      .text(`${data.unit || "value"} by run, in the order of time${zero}`);
+      .text(`${data.unit || "value"} by run, in order of time${zero}`);
   }
 
   // A drift has no level: it is drawn through its median.
@@ -90,8 +90,8 @@
   const label_rows = (data, width) => Math.min(data.levels.length - 1, width < 600 ? 4 : 3);
 
   headroom.charts.history = {
-    hint: "Point at a value, or go through them with Tab and the arrow keys.",
-    label: (data) => `${data.values} values over time, ${data.levels.length - 1} changes of their level`,
+    hint: "Point at a value, or use Tab and the arrow keys.",
+    label: (data) => `${data.values} values over time, ${data.levels.length - 1} level changes`,
     height: (width, data) => Math.round(Math.max(240, Math.min(360, width * 0.42))) + label_rows(data, width) * kLabelRow,
     draw(svg, data, size) {
       const rows = label_rows(data, size.width), bottom = size.height - kMargin.bottom;

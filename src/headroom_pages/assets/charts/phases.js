@@ -36,7 +36,7 @@
 
   headroom.charts.phases = {
     hint: "",
-    label: (data) => `What ${data.rows.map((row) => row.name).slice(0, 6).join(", ")} are made of: ${names(data).join(", ")}`,
+    label: (data) => `Parts of ${data.rows.map((row) => row.name).slice(0, 6).join(", ")}: ${names(data).join(", ")}`,
     // With a second line of legend.
     height: (width, data) => kTop + 14 + data.rows.length * layout(data, width).height + kBottom,
     draw(svg, data, size) {

@@ -31,7 +31,7 @@
       .call(axes.log_ticks(d3.axisBottom(x), x));
     svg.append("g").attr("class", "axis").attr("transform", `translate(${kMargin.left},0)`).call(axes.log_ticks(d3.axisLeft(y), y));
     svg.append("text").attr("class", "axis-title").attr("x", size.width - kMargin.right).attr("y", size.height - 6)
-      .attr("text-anchor", "end").text("operations for each byte (FLOP/byte)");
+      .attr("text-anchor", "end").text("arithmetic intensity (FLOP/byte)");
     svg.append("text").attr("class", "axis-title").attr("x", kMargin.left + 6).attr("y", kMargin.top - 3).text(units(data));
   }
 
@@ -120,7 +120,7 @@
   }
 
   headroom.charts.roofline = {
-    hint: "Point at a case, or go through them with Tab and the arrow keys.",
+    hint: "Point at a case, or use Tab and the arrow keys.",
     label: (data) => `Roofline: ${data.cases.length} cases under ${data.roofs.length} roofs of the machine`,
     height: (width) => Math.round(Math.max(300, Math.min(460, width * 0.52))),
     draw(svg, data, size) {

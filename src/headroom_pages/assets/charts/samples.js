@@ -5,7 +5,7 @@
   "use strict";
   const { axes, numbers } = headroom;
   const kMargin = { top: 16, right: 8, bottom: 36, left: 64 };
-  const kHeld = { stolen: "the hypervisor gave time to others", preempted: "the kernel took the CPU away", throttled: "the device was throttled" };
+  const kHeld = { stolen: "time stolen by the hypervisor", preempted: "preempted by the kernel", throttled: "device throttled" };
 
   const is_number = (value) => typeof value === "number";
   const text = (data, value) => numbers.value(value, data.unit);
@@ -143,7 +143,7 @@
       draw_line(svg, data, "target", data.target, y, box);
     },
     table: (data) => ({
-      columns: ["process", "round", data.unit || "value", ...(data.samples.each > 1 ? ["least", "quartile", "quartile", "largest"] : []), ""],
+      columns: ["process", "round", data.unit || "value", ...(data.samples.each > 1 ? ["min", "quartile", "quartile", "max"] : []), ""],
       rows: marks_of(data).marks.map((mark) => [mark.p + 1, mark.round, mark.value,
         ...(data.samples.each > 1 ? [mark.low, mark.quarter, mark.upper, mark.high] : []),
         [mark.is_warmup && "warm-up", mark.held].filter(Boolean).join(", ")]),
@@ -153,7 +153,7 @@
       for (const mark of marks) if (mark.held) held[mark.held] = (held[mark.held] || 0) + 1;
       const off = marks.filter((mark) => mark.value > high || mark.value < low).length;
       const lines = [];
-      if (data.samples.each > 1) lines.push(`${data.samples.n} samples, too many for a dot each: a mark is ${data.samples.each} neighbours, their median, quartiles and ends`);
+      if (data.samples.each > 1) lines.push(`${data.samples.n} samples: a mark is ${data.samples.each} neighbours, with their median, quartiles, min and max`);
       if (is_number(data.low)) lines.push("band: 95 % interval of the median");
       if (data.samples.warmup > 0) lines.push(`hollow: warm-up (${data.samples.warmup} samples), not in the estimate`);
       for (const [what, count] of Object.entries(held)) lines.push(`cross: ${kHeld[what]} (${count})`);

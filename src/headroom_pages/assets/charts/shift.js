@@ -12,13 +12,13 @@
   function sentence(data, row) {
     const way = row.value < row.baseline ? "less" : "more";
     const difference = numbers.value(Math.abs(row.value - row.baseline), data.unit);
-    return `${row.percentile} % of the samples are below ${numbers.value(row.baseline, data.unit)} and now below ` +
-      `${numbers.value(row.value, data.unit)}: ${difference} ${way}, ${ratios.text(row.ratio)} (${ratios.interval(row)})`;
+    return `${row.percentile} % of the samples: below ${numbers.value(row.baseline, data.unit)} in the baseline, below ` +
+      `${numbers.value(row.value, data.unit)} in the candidate: ${difference} ${way}, ${ratios.text(row.ratio)} (${ratios.interval(row)})`;
   }
 
   headroom.charts.shift = {
-    hint: "Each tenth of the samples against the same of the baseline: level where all moved alike, steep where one end did.",
-    label: () => "The shift function: ratios of deciles with intervals that hold together at 95 %",
+    hint: "Each decile against that of the baseline: flat if all samples changed alike, steep if one end did.",
+    label: () => "Shift function: ratios of deciles with simultaneous 95 % intervals",
     height: () => 230,
     draw(svg, data, size) {
       const rows = rows_of(data), bottom = size.height - kMargin.bottom;
@@ -31,7 +31,7 @@
       svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`)
         .call(d3.axisBottom(x).tickValues(rows.map((row) => row.percentile)).tickFormat((value) => value + " %").tickSizeOuter(0));
       svg.append("text").attr("class", "axis-title").attr("x", size.width - kMargin.right).attr("y", size.height - 5).attr("text-anchor", "end")
-        .text("of the samples are below");
+        .text("decile of the samples");
       svg.append("path").attr("class", "guide").attr("d", d3.line()((rows.map((row) => [x(row.percentile), y.within(row.ratio)]))));
       for (const row of rows) {
         const tone = ratios.tone(row.verdict), at = x(row.percentile);
@@ -43,7 +43,7 @@
           .attr("d", d3.symbol().type(d3.symbolCircle).size(48)());
       }
     },
-    table: (data) => ({ columns: ["decile", `baseline (${data.unit})`, `new (${data.unit})`, "difference", "ratio", "from", "to", "verdict"],
+    table: (data) => ({ columns: ["decile", `baseline (${data.unit})`, `candidate (${data.unit})`, "difference", "ratio", "from", "to", "verdict"],
       rows: rows_of(data).map((row) => [row.percentile, row.baseline, row.value, row.value - row.baseline, row.ratio, row.low, row.high, row.verdict]) }),
   };
 })();

@@ -19,7 +19,7 @@
       .map(([name, metric]) => ({ name: phase_of(name).toLowerCase(), value: metric.value, low: metric.low, high: metric.high, unit: metric.unit }))
       .sort((a, b) => ["cold", "warm", "second warm"].indexOf(a.name) - ["cold", "warm", "second warm"].indexOf(b.name)) })).filter((row) => row.ends.length > 0);
     if (shown.length === 0) return null;
-    return headroom.figure("ends", { rows: shown, unit: shown[0].ends[0].unit }, { title: "Cold against warm" });
+    return headroom.figure("ends", { rows: shown, unit: shown[0].ends[0].unit }, { title: "Cold and warm" });
   }
 
   // After a command's last warm run.
@@ -30,7 +30,7 @@
     const rows = run.models.filter((model) => model.pairs.length > 0).map((model) => ({ name: model.model,
       parts: names.map((name, i) => ({ name, value: last(model)[i][2][1] })) })).filter((row) => row.parts.some((part) => part.value > 0));
     if (rows.length === 0) return null;
-    return headroom.figure("phases", { rows, unit: "B" }, { title: "What the caches held after the warm run" });
+    return headroom.figure("phases", { rows, unit: "B" }, { title: "Cache contents after the warm run" });
   }
 
   function layer_table(run) {
@@ -38,7 +38,7 @@
     const cells = (model) => model.pairs.flatMap((pair) => pair.layers.map(([before, cold, warm, warmth], i) => [model.model, pair.round, run.request.layers[i][0],
       ...[before, cold, warm].map(([, bytes]) => axes.bytes(bytes)), warmth]));
     const rows = run.models.flatMap(cells);
-    return element("details", { class: "environment" }, element("summary", {}, "every layer of every pair"),
+    return element("details", { class: "environment" }, element("summary", {}, "all layers of all pairs"),
       element("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": "layers" }, element("table", { class: "plain" },
         element("thead", {}, element("tr", {}, ["command", "pair", "layer", "before", "after cold", "after warm", "not cold"].map((title) => element("th", { scope: "col" }, title)))),
         element("tbody", {}, rows.map((row) => element("tr", {}, row.map((cell) => element("td", {}, String(cell ?? "")))))))));
@@ -59,6 +59,6 @@
       instrument.outcome_column,
     ];
     headroom.append(box, [instrument.head(data), instrument.multiples([ends(rows), layers(data.cache_run)].filter(Boolean)),
-      element("h3", {}, "every command"), instrument.table("commands", rows, columns), layer_table(data.cache_run), headroom.environments(data.environments)]);
+      element("h3", {}, "all commands"), instrument.table("commands", rows, columns), layer_table(data.cache_run), headroom.environments(data.environments)]);
   };
 })();

@@ -19,7 +19,7 @@
     if (data.series === 0) return "No series has a value yet.";
     const when = data.up_to > 0 ? ` in the week up to ${headroom.when(data.up_to)}` : "";
     const touched = new Set(data.recent.map((change) => change.href)).size;
-    if (touched === 0) return `Nothing changed that can be told from noise${when}.`;
+    if (touched === 0) return `No change beyond noise${when}.`;
     const worse = data.recent.filter((change) => change.ratio !== null && change.worse).length;
     const unknown = data.recent.filter((change) => change.worse === null).length, better = data.recent.length - worse - unknown;
     const parts = [worse && `${worse} worse`, better && `${better} better`, unknown && `${unknown} changed`].filter(Boolean);
@@ -39,7 +39,7 @@
         { title: "changed by", number: true, first: -1, show: (row) => numbers.element(row.ratio ?? "", headroom.change_words(row) + verdict(row)),
           sort: (row) => row.ratio === null ? null : Math.abs(Math.log(row.ratio)), tone: headroom.change_tone },
         { title: "at run", number: true, first: -1, show: (row) => `@${row.run}`, sort: (row) => row.time },
-        { title: "of", show: (row) => headroom.when(row.time), sort: (row) => row.time },
+        { title: "time", show: (row) => headroom.when(row.time), sort: (row) => row.time },
         { title: "commit", name: "commit", show: (row) => row.commit && element("code", {}, row.commit.slice(0, 12)) },
         { title: "values since", number: true, show: (row) => String(row.since), sort: (row) => row.since, tone: () => "faint" },
       ].filter(Boolean),
@@ -49,9 +49,9 @@
   headroom.sections.changes = function (box, data) {
     headroom.append(box, [
       element("div", { class: "answers" }, element("p", { class: "lead" }, answer(data))),
-      data.recent.length > 0 && changes_table("what changed lately", data.recent),
+      data.recent.length > 0 && changes_table("recent changes", data.recent),
       data.suspected.length > 0 && element("details", { class: "more" },
-        element("summary", {}, `${counted(data.suspected.length, "series").replace("seriess", "series")} perhaps changed, too early to tell`),
+        element("summary", {}, `${counted(data.suspected.length, "series").replace("seriess", "series")} possibly changed, too few values yet`),
         element("ul", {}, data.suspected.map((one) => element("li", {}, element("a", { href: one.href }, one.series), ` at @${one.run}, ${one.machine}`)))),
       data.earlier_count > 0 && element("details", { class: "more" },
         element("summary", {}, counted(data.earlier_count, "earlier change") +

@@ -35,7 +35,7 @@
       instrument.column("time", "latency", { wide: true }), instrument.column("p99", "latency p99"), instrument.column("algbw", "algbw"),
       instrument.column("busbw", "busbw"), instrument.limit_column, instrument.column("skew", "skew"), instrument.outcome_column,
     ];
-    headroom.append(box, [instrument.head(data), headroom.collective_figures(rows), element("h3", {}, "every size"),
+    headroom.append(box, [instrument.head(data), headroom.collective_figures(rows), element("h3", {}, "all sizes"),
       instrument.table("collectives", rows, columns), headroom.environments(data.environments)]);
   };
 })();

@@ -19,15 +19,15 @@
       points: own.map((row) => { const { value, low, high } = row.metrics.throughput; return { x: row.axes.ranks, y: value, low, high, reference: base ? base * row.axes.ranks : null }; })
         .sort((a, b) => a.x - b.x) }));
     if (base) series[0].reference = series[0].points.map((point) => ({ x: point.x, y: point.reference }));
-    return headroom.figure("curves", { series, x: { title: "ranks" }, y: { title: "examples a second, of all ranks", unit: "" }, reference: "as many alone" },
-      { title: "How it scales", note: base ? "Dashed: as many ranks without DDP." : null });
+    return headroom.figure("curves", { series, x: { title: "ranks" }, y: { title: "examples/s of all ranks", unit: "" }, reference: "without DDP" },
+      { title: "Scaling", note: base ? "Dashed: the same number of ranks without DDP." : null });
   }
 
   function phases(steps) {
     const rows = steps.filter((row) => row.metrics.forward).map((row) => ({ name: label(row) + (row.axes.bucket_size === undefined ? "" : `, ${row.axes.bucket_size} MiB`),
       parts: Object.entries(kPhases).map(([name, title]) => ({ name: title, value: instrument.value(row, name) })) }));
     if (rows.length === 0) return null;
-    return headroom.figure("phases", { rows, unit: steps.find((row) => row.metrics.forward).metrics.forward.unit }, { title: "What an iteration is made of" });
+    return headroom.figure("phases", { rows, unit: steps.find((row) => row.metrics.forward).metrics.forward.unit }, { title: "Parts of an iteration" });
   }
 
   function buckets(steps) {
@@ -40,8 +40,8 @@
       rows.push({ name: `bucket ${i}, ${axes.bytes(bytes)}`, from: launched.value, to: step.metrics[`bucket ${i} completed`].value,
         detail: tensors && `${tensors} gradients` });
     }
-    return headroom.figure("spans", { rows, unit: step.metrics["bucket 0 launched"].unit, title: "since the backward pass began" },
-      { title: `When buckets travel, ${label(step)}` });
+    return headroom.figure("spans", { rows, unit: step.metrics["bucket 0 launched"].unit, title: "time since the start of the backward pass" },
+      { title: `Reduction of buckets, ${label(step)}` });
   }
 
   headroom.sections.ddp = function (box, data) {
@@ -58,7 +58,7 @@
       instrument.column("without reduction", "without reduction"), instrument.column("exposed", "exposed communication"),
       instrument.column("communication", "communication"), instrument.column("overlap", "overlap", { percent: true }), instrument.outcome_column,
     ];
-    headroom.append(box, [element("h3", {}, "every step"), instrument.table("steps", steps, columns)]);
+    headroom.append(box, [element("h3", {}, "all steps"), instrument.table("steps", steps, columns)]);
     const collectives = headroom.collective_figures(all);
     headroom.append(box, [collectives && element("h3", {}, "collectives alone"), collectives, headroom.environments(data.environments)]);
   };

@@ -11,10 +11,10 @@
   const worsening = (row) => typeof row.ratio === "number" ? Math.log(row.ratio) * (row.lower_is_better === false ? -1 : 1) : null;
 
   function differences(test) {
-    if (test.differences.length === 0) return element("p", { class: "facts" }, "Nothing that is known of the environment changed.");
+    if (test.differences.length === 0) return element("p", { class: "facts" }, "No known change of the environment.");
     const cells = (one) => [one.what, one.baseline, one.test].map((text) => element("td", {}, text));
-    return element("div", { class: "changed" }, element("h3", {}, "what changed in the environment"),
-      element("table", { class: "plain" }, element("thead", {}, element("tr", {}, ["", "baseline", "new"].map((title) => element("th", { scope: "col" }, title)))),
+    return element("div", { class: "changed" }, element("h3", {}, "changes of the environment"),
+      element("table", { class: "plain" }, element("thead", {}, element("tr", {}, ["", "baseline", "candidate"].map((title) => element("th", { scope: "col" }, title)))),
         element("tbody", {}, test.differences.map((one) => element("tr", {}, cells(one))))));
   }
 
@@ -27,7 +27,7 @@
     if (!test.mean) return null;
     const interval = typeof test.mean.low === "number" ? ` (95 % interval ${test.mean.low.toFixed(3)} to ${test.mean.high.toFixed(3)})` : "";
     return element("p", { class: "facts" }, `geometric mean of ${test.mean.cases} cases: `,
-      numbers.element(test.mean.ratio, test.mean.ratio.toFixed(3)), ` times as costly${interval}`);
+      numbers.element(test.mean.ratio, test.mean.ratio.toFixed(3)), ` x the baseline${interval}`);
   }
 
   function picture(row, scale) {
@@ -52,11 +52,11 @@
       { title: "case", name: "case", show: (row) => row.case, sort: (row) => row.case },
       { title: "backend", show: (row) => row.backend, sort: (row) => row.backend, same: true },
       { title: "metric", show: (row) => row.metric, sort: (row) => row.metric, same: true },
-      { title: "new", show: (row) => data.tests[row.test].label, sort: (row) => row.test, same: true },
+      { title: "source", show: (row) => data.tests[row.test].label, sort: (row) => row.test, same: true },
       { title: "baseline", number: true, first: -1, show: value("baseline"), sort: (row) => row.baseline },
-      { title: "new value", number: true, first: -1, show: value("value"), sort: (row) => row.value },
+      { title: "candidate", number: true, first: -1, show: value("value"), sort: (row) => row.value },
       { title: "ratio", number: true, first: -1, show: (row) => typeof row.ratio === "number" ? numbers.element(row.ratio, ratios.text(row.ratio)) : "",
-        sort: worsening, help: "the worst first" },
+        sort: worsening, help: "worst first" },
       { title: "95 %", number: true, show: (row) => typeof row.ratio === "number" ? ratios.interval(row) : "", tone: () => "faint" },
       { title: "", name: "picture", show: (row) => picture(row, scale) },
       { title: "verdict", show: (row) => row.verdict, sort: (row) => kVerdicts.indexOf(row.verdict), tone: (row) => ratios.text_tone(row.verdict) },
@@ -66,7 +66,7 @@
     const columns = all.filter((column) => {
       if (!column.same) return true;
       const values = new Set(rows.map(column.show)), [first] = values;
-      if (values.size === 1 && first && column.title !== "new" && rows.length > 1) told.push(first);
+      if (values.size === 1 && first && column.title !== "source" && rows.length > 1) told.push(first);
       return values.size > 1;
     });
     return { columns, told };
@@ -76,11 +76,11 @@
     const pairs = [];
     const add = (title, text) => { if (text) pairs.push(element("dt", {}, title), element("dd", {}, text)); };
     add("not compared", row.problem);
-    add("verdict", `${row.verdict}, by a margin of ${numbers.percent(row.margin)}`);
+    add("verdict", `${row.verdict}, with a margin of ${numbers.percent(row.margin)}`);
     add("inconclusive", typeof row.reason === "number" && data.texts[row.reason]);
     add("compared", row.estimator);
-    add("doubts", row.doubts && row.doubts.map((i) => element("p", {}, data.texts[i])));
-    const shift = row.shift && headroom.figure("shift", { deciles: row.shift, unit: row.unit, margin: row.margin }, { title: "Which part of the samples moved" });
+    add("warnings", row.doubts && row.doubts.map((i) => element("p", {}, data.texts[i])));
+    const shift = row.shift && headroom.figure("shift", { deciles: row.shift, unit: row.unit, margin: row.margin }, { title: "Where the samples changed" });
     return element("div", {}, shift, element("dl", { class: "details" }, pairs));
   }
 
@@ -95,13 +95,13 @@
     const shown = seen.filter((row) => changed.includes(row));
     if (shown.length > 0) {
       box.append(headroom.figure("forest", { rows: shown.map((row) => ({ name: name_of(row) + (data.tests.length > 1 ? ` (${data.tests[row.test].label})` : ""),
-        ratio: row.ratio, low: row.low, high: row.high, margin: row.margin, verdict: row.verdict })) }, { title: "Ratios, the worst first",
+        ratio: row.ratio, low: row.low, high: row.high, margin: row.margin, verdict: row.verdict })) }, { title: "Ratios, worst first",
         note: seen.length > shown.length ? `The ${shown.length} of ${seen.length} that changed most.` : null }));
     }
     headroom.append(box, [told.length > 0 && element("p", { class: "told" }, told.join(" \u00b7 ")),
       headroom.table({ label: "comparisons", columns, rows, facets, text: (row) => [row.case, row.backend, row.metric, row.verdict].filter(Boolean).join(" "),
         open: (row) => details(row, data) }),
-      data.shifts_of !== undefined && element("p", { class: "note" }, `Of so many cases the shift functions of ${data.shifts_of} that changed are here; headroom diff --shift --filter has the others.`),
+      data.shifts_of !== undefined && element("p", { class: "note" }, `Shift functions of ${data.shifts_of} changed cases only; headroom diff --shift --filter shows others.`),
       data.tests.map((test) => [left_over(data.baseline, test.only_baseline), left_over(test.label, test.only_test)])]);
   };
 })();

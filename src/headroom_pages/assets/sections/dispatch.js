@@ -11,9 +11,9 @@
     const with_local = rows.filter((row) => row.metrics["hit over local"]);
     if (with_local.length === 0) return null;
     return headroom.figure("phases", { unit: unit_of(rows), rows: with_local.map((row) => ({ name: instrument.name(row, rows), parts: [
-      { name: "the operator itself", value: instrument.value(row, "local") },
-      { name: "distribution, layout cached", value: instrument.value(row, "hit over local") },
-      { name: "more where it is not", value: instrument.value(row, "propagation") }] })) }, { title: "What distribution adds to a call" });
+      { name: "local operator", value: instrument.value(row, "local") },
+      { name: "distribution, cache hit", value: instrument.value(row, "hit over local") },
+      { name: "extra for a cache miss", value: instrument.value(row, "propagation") }] })) }, { title: "Cost of distribution per call" });
   }
 
   function steps(rows) {
@@ -21,8 +21,8 @@
     if (with_steps.length === 0) return null;
     const bars = with_steps.flatMap((row) => ["hit", "miss"].map((way) => ({ name: `${instrument.name(row, rows)}, ${way}`,
       parts: kSteps.map((step) => ({ name: step, value: instrument.value(row, `${way} ${step}`) })) })));
-    return headroom.figure("phases", { unit: unit_of(rows), rows: bars }, { title: "The steps of a call",
-      note: "Steps of a miss have the propagation in look-up." });
+    return headroom.figure("phases", { unit: unit_of(rows), rows: bars }, { title: "Steps of a call",
+      note: "The look-up of a miss includes propagation." });
   }
 
   headroom.sections.dispatch = function (box, data) {
@@ -36,6 +36,6 @@
     ];
     const is_measured = rows.some((row) => row.metrics.hit);
     headroom.append(box, [instrument.head(data), is_measured && instrument.multiples([added(rows), steps(rows)].filter(Boolean)),
-      element("h3", {}, "every operator"), instrument.table("operators", rows, columns), headroom.environments(data.environments)]);
+      element("h3", {}, "all operators"), instrument.table("operators", rows, columns), headroom.environments(data.environments)]);
   };
 })();

@@ -107,8 +107,8 @@
         open: (row, table) => headroom.case_details({ row, rows, table, texts: data.texts, palette }) }),
       data.marks.length > 0 && element("ul", { class: "legend" }, data.marks.map((line) => element("li", {}, line)))]);
     if (data.roofline) {
-      box.append(headroom.figure("roofline", data.roofline, { title: "Under the roofs of this machine", palette,
-        note: "Operations and bytes are as declared by the cases; no hardware counters were read." }));
+      box.append(headroom.figure("roofline", data.roofline, { title: "Roofline of this machine", palette,
+        note: "Operations and bytes as declared by the cases, not from CPU counters." }));
     }
     headroom.append(box, [headroom.environments(data.environments)]);
   };

@@ -12,7 +12,7 @@
       element("p", { class: "lead" }, element("code", {}, run.command)),
       element("p", { class: "facts" }, run.problem || `since ${headroom.when(run.time)}: ${state}`),
       rows.length > 0 && headroom.table({
-        label: "what is measured so far", rows, text: (row) => row.case,
+        label: "results so far", rows, text: (row) => row.case,
         columns: [
           { title: "case", name: "case", show: (row) => row.case, sort: (row) => row.case },
           { title: "metric", show: (row) => row.metric, sort: (row) => row.metric },

@@ -25,8 +25,8 @@
         { title: "median", number: true, show: (row) => number(row.median, data.unit) },
         { title: "95 %", number: true, show: (row) => range(row, data.unit), tone: () => "faint", help: "interval of the median" },
         { title: "changed by", number: true, show: level_change, tone: (row) => level_change(row) && row.worse !== null && (row.worse ? "bad" : "good") },
-        { title: "what else changed", name: "else", show: (row) => row.changes.length > 0 ? row.changes.map((line) => element("div", {}, line))
-          : row.index > 0 && "nothing that the environment tells" },
+        { title: "other changes", name: "else", show: (row) => row.changes.length > 0 ? row.changes.map((line) => element("div", {}, line))
+          : row.index > 0 && "none known" },
       ],
     });
   }
@@ -50,7 +50,7 @@
   function samples_text(row, unit) {
     if (row.problem) return element("p", { class: "bad" }, row.problem);
     const shown = row.processes.reduce((sum, values) => sum + values.length, 0);
-    const thinned = shown < row.count ? `, of each process quantiles` : "";
+    const thinned = shown < row.count ? `, quantiles` : "";
     return element("dl", { class: "details" }, row.processes.map((values, i) => [
       element("dt", {}, `process ${i + 1}${thinned}`),
       element("dd", { class: "samples" }, values.flatMap((value) => [number(value, ""), " "]), unit)]));
@@ -72,16 +72,16 @@
   }
 
   headroom.sections.series = function (box, data) {
-    const better = data.lower_is_better === null ? "the better direction is unknown" : data.lower_is_better ? "lower is better" : "higher is better";
+    const better = data.lower_is_better === null ? "better direction unknown" : data.lower_is_better ? "lower is better" : "higher is better";
     headroom.append(box, [
       element("div", { class: "answers" }, data.answers.map((line, i) => element("p", { class: i === 0 ? "lead" : null }, line))),
       element("p", { class: "facts" }, [data.machine || "unknown machine", `${data.values} values`, better].join(" · ")),
       data.points.run.length > 0 && headroom.figure("history", data, { title: `${data.metric}, ${data.unit || "no unit"}`,
-        note: data.singles !== null && `The newest ${data.singles} values are points of their own; of those before, a point is the median ` +
-          "of neighbours, its line from the least to the most." }),
+        note: data.singles !== null && `The newest ${data.singles} values have a point each; an older point is the median of neighbours, ` +
+          "with a line from their min to their max." }),
       element("h3", {}, "Levels"), levels_table(data),
-      element("h3", {}, "Samples behind the newest values and those beside changes"), samples_table(data),
-      element("p", { class: "note" }, "headroom show @RUN has those of every other run."),
+      element("h3", {}, "Samples of the newest values and of those around changes"), samples_table(data),
+      element("p", { class: "note" }, "headroom show @RUN shows the samples of other runs."),
     ]);
   };
 })();

@@ -30,7 +30,7 @@
 
   function findings_list(findings, go) {
     const item = (finding, i) => element("li", {}, element("p", { class: i === 0 ? "lead" : "finding" },
-      finding.mark ? element("button", { type: "button", class: "go", title: "show where in the timeline",
+      finding.mark ? element("button", { type: "button", class: "go", title: "show in the timeline",
         click: () => go(finding.mark) }, `${finding.kind}: ${gain_text(finding)}`) : `${finding.kind}: ${gain_text(finding)}`),
       finding.where && element("p", {}, finding.where), element("p", { class: "note" }, finding.evidence),
       element("p", { class: "fix" }, finding.fix));
@@ -105,8 +105,8 @@
     const show = () => {
       const flame = chosen.rank.flames.find((one) => one.by === chosen.by) || chosen.rank.flames[0];
       const told = [];
-      if (flame.left_out > 0) told.push(`${flame.left_out.toLocaleString("en")} smaller places are in those around them`);
-      if (flame.elsewhere > 0 && chosen.measure === "device") told.push(`${numbers.time_ns(flame.elsewhere)} of the devices was launched elsewhere`);
+      if (flame.left_out > 0) told.push(`${flame.left_out.toLocaleString("en")} smaller calls are merged into their callers`);
+      if (flame.elsewhere > 0 && chosen.measure === "device") told.push(`${numbers.time_ns(flame.elsewhere)} of device time was launched elsewhere`);
       box.replaceChildren(headroom.figure("flame", { ...flame, kinds: model.kinds, measure: chosen.measure }, { note: told.join("; ") || null }));
     };
     const set = (key) => (value) => { chosen[key] = value; show(); };
@@ -114,7 +114,7 @@
     const controls = element("div", { class: "controls" },
       choice("rank", ranks.map((rank) => [`rank ${rank.rank}`, rank]), set("rank")),
       choice("by", [has("stack") && ["by call", "stack"], has("module") && ["by module", "module"]].filter(Boolean), set("by")),
-      choice("time", [["time of the host", "host"], has_device && ["time of the devices", "device"]].filter(Boolean), set("measure")));
+      choice("time", [["host time", "host"], has_device && ["device time", "device"]].filter(Boolean), set("measure")));
     show();
     return element("div", { class: "flames" }, element("h3", {}, "Where the time is spent"), controls, box);
   }
@@ -122,10 +122,10 @@
   function told_of(model) {
     return model.ranks.flatMap((rank) => {
       const of = model.ranks.length > 1 ? `rank ${rank.rank}: ` : "", told = [];
-      if (rank.shortest_ns > 0) told.push(`${of}${rank.events.toLocaleString("en")} events in ${rank.slices.toLocaleString("en")} slices: those of ` +
-        `under ${numbers.time_ns(rank.shortest_ns)} stand together in blocks, which are paler`);
+      if (rank.shortest_ns > 0) told.push(`${of}${rank.events.toLocaleString("en")} events in ${rank.slices.toLocaleString("en")} slices: those ` +
+        `under ${numbers.time_ns(rank.shortest_ns)} are grouped in paler blocks`);
       if (rank.tracks_left_out > 0) told.push(`${of}${rank.tracks_left_out} tracks with ${rank.events_left_out.toLocaleString("en")} events are not ` +
-        "drawn, those with the least time in them");
+        "drawn, the tracks with the least time");
       return told;
     });
   }

@@ -54,7 +54,7 @@
   headroom.timeline_search = function (timeline) {
     const status = element("span", { class: "status", "aria-live": "polite" });
     const field = element("input", { type: "search", placeholder: "find a name", "aria-label": "find slices by name",
-      title: "Enter goes to the next, with Shift to the one before", input: () => {
+      title: "Enter: next, Shift+Enter: previous", input: () => {
         timeline.found = names_with(field.value.toLowerCase().split(/\s+/).filter(Boolean), timeline.model.names);
         status.textContent = timeline.found ? status_of(timeline) : "";
         timeline.redraw();

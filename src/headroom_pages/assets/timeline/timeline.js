@@ -4,9 +4,9 @@
   const { element, numbers } = headroom;
   const kNarrow = 700, kLabels = 184, kLeastHeight = 120;
   const kAxis = headroom.TimelinePainter.axis_height;
-  const kHint = "Wheel or W and S zoom, dragging or A and D move; arrows go from slice to slice, 0 shows all.";
-  const kKinds = { compute: "compute", communication: "communication", memory: "copies and sets", operator: "operators",
-    call: "calls of the runtime", python: "Python", annotation: "annotations", wait: "waits", other: "other" };
+  const kHint = "Zoom: wheel, W, S. Move: drag, A, D. Arrow keys step between slices, 0 shows all.";
+  const kKinds = { compute: "compute", communication: "communication", memory: "memcpy and memset", operator: "operators",
+    call: "runtime calls", python: "Python", annotation: "annotations", wait: "waits", other: "other" };
 
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
   const events_text = (count) => `${count.toLocaleString("en")} event${count === 1 ? "" : "s"}`;
@@ -51,7 +51,7 @@
     }
 
     label(row) {
-      const told = row.track ? `${row.title}: ${events_text(row.track.events)}, ${numbers.time_ns(row.track.busy_ns)} in all`
+      const told = row.track ? `${row.title}: ${events_text(row.track.events)}, ${numbers.time_ns(row.track.busy_ns)} in total`
         : row.counter ? `${row.title}: up to ${this.value_text(row.counter, row.counter.top)}` : `${row.title}: ${row.rank.file}`;
       row.label = element("button", { type: "button", class: row.header ? "timeline-rank" : "timeline-label", title: told,
         "aria-expanded": "true", click: () => this.toggle(row) }, element("span", {}, row.title),
@@ -207,7 +207,7 @@
       const column = row.track.lanes[lane], name = this.model.names[column.name[index]], count = column.count[index];
       const start = numbers.time_ns(column.start[index]), duration = numbers.time_ns(column.duration(index));
       if (count === 1) return `${name}: ${duration}, from ${start}`;
-      return `${events_text(count)}, most of the time ${name}: busy ${numbers.time_ns(column.busy(index))} of ${duration}, from ${start}`;
+      return `${events_text(count)}, mostly ${name}: busy ${numbers.time_ns(column.busy(index))} of ${duration}, from ${start}`;
     }
 
     select(slice, reveal) {
