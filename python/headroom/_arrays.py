@@ -94,7 +94,7 @@ def random(shape: int | Sequence[int], dtype: str = "f32", seed: int = 1, like: 
     Raises ValueError for another dtype or `like`, and for bf16 without torch.
     """
     if dtype not in (*_ITEM, "bf16"):
-        raise ValueError(f"random: dtype {dtype!r} is none of f32, f64, bf16, int8")
+        raise ValueError(f"random: unknown dtype {dtype!r}: expected f32, f64, bf16 or int8")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     count = prod(sizes)
     like = like or next((name for name in ("torch", "numpy") if name in sys.modules), "array")
@@ -105,14 +105,14 @@ def random(shape: int | Sequence[int], dtype: str = "f32", seed: int = 1, like: 
         _door.fill_random(tensor.data_ptr(), count, dtype, seed)
         return tensor
     if dtype == "bf16":
-        raise ValueError(f"random: {like} has no bf16; like='torch' has")
+        raise ValueError(f"random: {like} has no bf16; use like='torch'")
     if like == "numpy":
         numpy: Any = importlib.import_module("numpy")
         made = numpy.empty(sizes, dtype={"f32": "float32", "f64": "float64", "int8": "int8"}[dtype])
         _door.fill_random(made.__array_interface__["data"][0], count, dtype, seed)
         return made
     if like != "array":
-        raise ValueError(f"random: like={like!r} is none of 'torch', 'numpy', 'array'")
+        raise ValueError(f"random: unknown like={like!r}: expected 'torch', 'numpy' or 'array'")
     flat = array.array(_ITEM[dtype], bytes(count * array.array(_ITEM[dtype]).itemsize))
     _door.fill_random(flat.buffer_info()[0], count, dtype, seed)
     return flat

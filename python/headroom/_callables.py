@@ -23,16 +23,15 @@ def takes_argument(function: Callable[..., Any]) -> bool:
 def require_body(function: Callable[..., Any]) -> None:
     """Raises TypeError for non-callables, coroutine functions and generator functions."""
     if not callable(function):
-        raise TypeError(f"{function!r} is not a function: hand over what is to be called, not its result")
+        raise TypeError(f"{function!r} is not a function: pass the function, not its result")
     for made in (function, getattr(type(function), "__call__", None)):
         if inspect.iscoroutinefunction(made):
-            raise TypeError(f"{_name(function)} is a coroutine function: a call only makes the coroutine and runs nothing of it; "
-                            "measure lambda: asyncio.run(f())")
+            raise TypeError(f"{_name(function)} is a coroutine function: a call runs none of its code; measure lambda: asyncio.run(f())")
         if inspect.isasyncgenfunction(made):
-            raise TypeError(f"{_name(function)} is an asynchronous generator function: a call runs nothing of it; measure a function "
-                            "that goes through what it yields")
+            raise TypeError(f"{_name(function)} is an asynchronous generator function: a call runs none of its code; measure a function "
+                            "that iterates over it")
         if inspect.isgeneratorfunction(made):
-            raise TypeError(f"{_name(function)} is a generator function: a call runs nothing of it; measure lambda: list(f())")
+            raise TypeError(f"{_name(function)} is a generator function: a call runs none of its code; measure lambda: list(f())")
 
 
 def require_call(function: Callable[..., Any], *args: Any) -> None:
@@ -45,14 +44,14 @@ def require_call(function: Callable[..., Any], *args: Any) -> None:
     try:
         signature.bind(*args)
     except TypeError as error:
-        raise TypeError(f"{_name(function)}{signature} cannot be called with {len(args)} arguments: {error}; pass them behind the "
-                        "function, or measure a lambda that has them") from None
+        raise TypeError(f"{_name(function)}{signature} cannot be called with {len(args)} arguments: {error}; pass them after the "
+                        "function, or measure a lambda") from None
 
 
 def check_result(result: object) -> None:
     """Raises TypeError if the result is an unstarted coroutine or generator."""
     if inspect.iscoroutine(result):
         result.close()
-        raise TypeError("a call returned a coroutine, of which nothing has run: measure lambda: asyncio.run(f())")
+        raise TypeError("a call returned a coroutine that has not run: measure lambda: asyncio.run(f())")
     if inspect.isgenerator(result) or inspect.isasyncgen(result):
-        raise TypeError("a call returned a generator, of which nothing has run: measure lambda: list(f())")
+        raise TypeError("a call returned a generator that has not run: measure lambda: list(f())")

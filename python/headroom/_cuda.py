@@ -10,10 +10,10 @@ from typing import Any, Callable
 from .timers import Timer
 
 _MOST_LAUNCHES = 256
-"""In a graph, as headroom-cuda has it: more gain nothing, and take longer to capture."""
+"""Launches in a graph, as in headroom-cuda: more gain nothing, and take longer to capture."""
 _MOST_GRAPHS = 8
 _HELD_CYCLES = 400_000
-"""For which the device spins, some 200 µs, while the host puts the first graphs behind the event that begins a sample."""
+"""Cycles, some 200 µs, that the device spins while the host enqueues the first graphs after the start event of a sample."""
 
 
 def _used_cuda() -> Any:

@@ -14,7 +14,7 @@ _DTYPES = {"f32": "float32", "f64": "float64", "bf16": "bfloat16"}
 _KINDS = ("plain", "local", "placed")
 _FEWEST, _ENOUGH_NS = 3, 2_000_000
 AXES = {"mesh": ["4"], "placements": ["S(0)"], "shape": ["512x512"], "dtype": ["f32"], "repeats": ["9"]}
-"""As headroom's own operators have them."""
+"""As for headroom's operators."""
 
 
 def clear_propagation() -> None:
@@ -124,23 +124,23 @@ def _of(call: Call) -> Maker:
 
 PANEL: dict[str, tuple[str, bool, Maker]] = {
     "add": ("a + a", True, _of(lambda x: x[0] + x[0])),
-    "detach": ("a view of a without its gradient", True, _of(lambda x: x[0].detach())),
+    "detach": ("a view of a, detached from its gradient", True, _of(lambda x: x[0].detach())),
     "mm": ("a times a replicated square matrix", True, _product("mm")),
-    "addmm": ("the same and a replicated row", True, _product("addmm")),
-    "sum": ("over all elements", True, _of(lambda x: x[0].sum())),
-    "view": ("as a vector", True, _of(lambda x: x[0].view(-1))),
+    "addmm": ("mm plus a replicated row", True, _product("addmm")),
+    "sum": ("sum of all elements", True, _of(lambda x: x[0].sum())),
+    "view": ("a viewed as a vector", True, _of(lambda x: x[0].view(-1))),
     "add_": ("zeros added in place", True, _add_in_place),
-    "redistribute": ("replicated from as it was placed; communicates", True, _redistribute),
-    "from_local": ("a distributed tensor of each rank's part", True, _from_local),
-    "full": ("the whole on every rank; communicates", True, _full),
+    "redistribute": ("from its placement to replicated; communicates", True, _redistribute),
+    "from_local": ("makes a distributed tensor from each rank's part", True, _from_local),
+    "full": ("gathers a on every rank; communicates", True, _full),
     "layer_norm": ("over the last dimension, replicated weight and bias", True, _layer_norm),
     "softmax": ("over the last dimension", True, _of(lambda x: x[0].softmax(-1))),
     "mul": ("a * a", False, _of(lambda x: x[0] * x[0])),
-    "relu": ("of each element", False, _of(lambda x: x[0].relu())),
+    "relu": ("ReLU of each element", False, _of(lambda x: x[0].relu())),
     "matmul": ("mm as matmul decomposes it", False, _product("matmul")),
-    "mean": ("over all elements", False, _of(lambda x: x[0].mean())),
-    "t": ("transposed", False, _of(lambda x: x[0].t())),
-    "clone": ("a copy", False, _of(lambda x: x[0].clone())),
+    "mean": ("mean of all elements", False, _of(lambda x: x[0].mean())),
+    "t": ("a transposed", False, _of(lambda x: x[0].t())),
+    "clone": ("a copy of a", False, _of(lambda x: x[0].clone())),
 }
 
 

@@ -14,9 +14,9 @@ _SIZES = (1024, 4096, 8192, 16384)
 _PAIRS = ((3, 5), (0, 1), (2, 4), (6, 7))
 _EXPERTS = 8
 _ROUNDED = 1.25 * 2**-8
-"""Of rounding a result to bf16."""
+"""Relative error of rounding a result to bf16."""
 _SPLIT = 4 * 2**-8
-"""On a GPU cuBLAS may add the parts of a sum that it has split as bf16 (allow_bf16_reduced_precision_reduction)."""
+"""The same on a GPU, where cuBLAS may add partial sums in bf16 (allow_bf16_reduced_precision_reduction)."""
 
 
 def _is_compiled(state: State) -> bool:
@@ -32,7 +32,7 @@ def _torch(state: State) -> Any:
         state.skip(f"torch {torch.__version__} has no torch.compile: pip install --upgrade torch")
     if state.device == "cuda":
         if not torch.cuda.is_available():
-            state.skip(f"torch {torch.__version__} sees no GPU: it has to be a build for CUDA, and nvidia-smi has to show one here")
+            state.skip(f"torch {torch.__version__} sees no GPU: install a build for CUDA, and check nvidia-smi")
         device = torch.cuda.get_device_properties(0)
         state.last_level_cache(device.L2_cache_size)
         state.note("gpu", device.name)

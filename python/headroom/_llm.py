@@ -15,7 +15,7 @@ _PROMPT = (1, 15043, 29892, 590, 1024, 338)  # "Hello, my name is"
 _TOP_K, _TEMPERATURE = 200, 0.8
 _VERIFIED = 3
 _TOLERANCE = 0.1
-"""Of logits from bf16 activations against those of f32, as a share of the root mean square of all."""
+"""Difference of logits from bf16 activations to those from f32, relative to their root mean square."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Decoder:
 
 
 def _right_logits(torch: Any, decoder: Decoder, tokens: Any, at: Any) -> Any:
-    """In float32, with the experts chosen in bf16."""
+    """Returns the logits in float32, with the experts chosen in bf16."""
     with torch.no_grad():
         _, routing = decoder.forward(tokens, at, decoder.new_cache(torch.bfloat16))
         return decoder.forward(tokens, at, decoder.new_cache(torch.float32), routing, torch.float32)[0]
@@ -227,7 +227,7 @@ def measure_decoding(torch: Any, state: State, config: Config, is_compiled: bool
             decoder.forward(prompt[:verified - 1], first[:verified - 1])
         state.verify(lambda: step(prompt[verified - 1:verified], first[verified - 1:verified])[1], expected, rtol=_TOLERANCE)
         if is_on_cuda:
-            state.note("launches", "a token's captured into a graph" if is_compiled else "one by one, from Python")
+            state.note("launches", "captured into one graph per token" if is_compiled else "one by one, from Python")
             if is_compiled:
                 captured = Capturing()
                 next_pass = captured(go_on)  # at the first positions, valid for any cache

@@ -15,7 +15,7 @@ from typing import Any, Sequence
 
 
 class CommandFailed(RuntimeError):
-    """The program `headroom` failed; the message is its own."""
+    """The program `headroom` failed with this message."""
 
     def __init__(self, sentence: str, exit_code: int) -> None:
         super().__init__(sentence)
@@ -29,7 +29,7 @@ def program() -> str:
     if named:
         found = shutil.which(named)
         if found is None:
-            raise FileNotFoundError(f"HEADROOM={named} is no program: set it to the path of the program headroom, or unset it")
+            raise FileNotFoundError(f"HEADROOM={named} is not a program: set it to the path of headroom, or unset it")
         return found
     try:
         for file in metadata.files("headroom") or []:
@@ -40,7 +40,7 @@ def program() -> str:
     built = Path(__file__).parent.parent.parent / "bin" / "headroom"
     found = str(built) if built.is_file() else shutil.which("headroom")
     if found is None:
-        raise FileNotFoundError("the program headroom is not installed with this package, and not in PATH: "
+        raise FileNotFoundError("the program headroom is neither installed with this package nor in PATH: "
                                 "pip install --force-reinstall headroom, or set HEADROOM=/path/to/headroom")
     return found
 
@@ -71,9 +71,9 @@ def await_end(process: subprocess.Popen[str]) -> tuple[str, str]:
 def failure(said: str, exit_code: int) -> CommandFailed:
     """The message is the last line."""
     if exit_code < 0:
-        return CommandFailed(f"headroom was ended by signal {-exit_code}", exit_code)
+        return CommandFailed(f"headroom was killed by signal {-exit_code}", exit_code)
     lines = [line for line in said.splitlines() if line.strip()]
-    return CommandFailed(lines[-1] if lines else f"headroom ended with {exit_code}", exit_code)
+    return CommandFailed(lines[-1] if lines else f"headroom failed with exit code {exit_code}", exit_code)
 
 
 def run_command(arguments: Sequence[str], accepted: Sequence[int] = (0,), is_json: bool = True) -> Any:

@@ -25,14 +25,14 @@ def plugin(manager: pytest.PytestPluginManager) -> Any:
 
 def add_options(parser: pytest.Parser) -> None:
     """Accepts pytest-benchmark's options."""
-    group = parser.getgroup("benchmark", "options of pytest-benchmark: headroom follows skip, only, disable and enable")
+    group = parser.getgroup("benchmark", "options of pytest-benchmark: headroom honours skip, only, disable and enable")
     for name in _FLAGS:
-        group.addoption(f"--benchmark-{name}", action="store_true", default=False, help="as pytest-benchmark has it")
+        group.addoption(f"--benchmark-{name}", action="store_true", default=False, help="as in pytest-benchmark")
     for name in _OPTIONAL:
-        group.addoption(f"--benchmark-{name}", nargs="?", default=None, const="", help="as pytest-benchmark has it")
+        group.addoption(f"--benchmark-{name}", nargs="?", default=None, const="", help="as in pytest-benchmark")
     for name in _VALUES:
-        group.addoption(f"--benchmark-{name}", default=None, help="as pytest-benchmark has it")
-    group.addoption("--benchmark-compare-fail", nargs="+", default=None, help="as pytest-benchmark has it")
+        group.addoption(f"--benchmark-{name}", default=None, help="as in pytest-benchmark")
+    group.addoption("--benchmark-compare-fail", nargs="+", default=None, help="as in pytest-benchmark")
 
 
 # pylint: disable=multiple-statements
@@ -75,7 +75,7 @@ def not_followed(config: pytest.Config, items: Sequence[pytest.Item]) -> str:
             ignored.append(f"pytest_benchmark_{name}")
     marks = {name for item in items for mark in item.iter_markers("benchmark") for name in mark.kwargs} - _FOLLOWED_MARKS
     ignored += [f"{name}= of the mark" for name in sorted(marks)]
-    return f"accepted and ignored, of pytest-benchmark: {', '.join(ignored)}" if ignored else ""
+    return f"ignored options of pytest-benchmark: {', '.join(ignored)}" if ignored else ""
 
 
 def _first_quartile(data: Sequence[float]) -> float:

@@ -44,7 +44,7 @@ class Gate:
     def judge(self, session: pytest.Session, file: str, has_records: bool) -> list[str]:
         """Fails tests of `file`. Returns remarks on undecided cases."""
         if not has_records:
-            self._fail("headroom gate", f"nothing was measured that {self._baseline} could be compared with")
+            self._fail("headroom gate", f"nothing was measured to compare with {self._baseline}")
             return []
         try:
             told = self._diff(file)
@@ -87,20 +87,20 @@ class Gate:
                 if any(case == one or case.startswith(f"{one} ") for one in deselected) or not self._is_asked(case):
                     unasked += 1
                 else:
-                    self._fail(case if backend == "python" else f"{case} {backend}", f"is in {self._baseline}, and there is no such test in "
-                               "this run: it was removed or renamed, or was not collected")
+                    self._fail(case if backend == "python" else f"{case} {backend}", f"is in {self._baseline}, but not in this "
+                               "run: it was removed, renamed or not collected")
             elif nodeid not in selected:
                 unasked += 1
             elif nodeid in self._failed:
                 continue  # reported by its own failure
             elif nodeid in self._skipped:
-                self._fail(nodeid, f"is in {self._baseline}, and was skipped in this run: {self._skipped[nodeid]}")
+                self._fail(nodeid, f"is in {self._baseline}, but was skipped in this run: {self._skipped[nodeid]}")
             elif is_cut:
                 unreached += 1
             else:
-                self._fail(nodeid, f"is in {self._baseline}, and this run did not measure it: the test measures nothing any more")
-        return [f"gate: {count} cases of {self._baseline} were not {why}, and not compared"
-                for count, why in ((unasked, "asked for"), (unreached, "reached")) if count]
+                self._fail(nodeid, f"is in {self._baseline}, but was not measured in this run: the test measures nothing any more")
+        return [f"gate: {count} cases of {self._baseline} were not {why}, so not compared"
+                for count, why in ((unasked, "selected"), (unreached, "reached")) if count]
 
     def _is_asked(self, case: str) -> bool:
         """Whether pytest's paths include an uncollected test."""
@@ -140,17 +140,17 @@ class Gate:
                 if node not in left:
                     continue
                 if one["verdict"] == "inconclusive":
-                    doubted[node] = f"but when it was measured again it was inconclusive: {one['reason']}"
+                    doubted[node] = f"but was inconclusive when measured again: {one['reason']}"
                 elif one["verdict"] != "regression":
-                    doubted[node] = "but not when it was measured again"
+                    doubted[node] = "but not when measured again"
                 elif one["ratio"] / max(1.0, machine.get(node, 1.0)) <= 1 + one["margin"]:
-                    doubted[node] = (f"but calls of a function that does nothing were {100 * (machine[node] - 1):.0f} % slower, too: the "
-                                     "machine was, and the test is inconclusive")
+                    doubted[node] = (f"but calls of an empty function were {100 * (machine[node] - 1):.0f} % slower, too: the machine "
+                                     "was slower, the test is inconclusive")
         return doubted
 
 
 def _sentence(one: Mapping[str, Any], baseline: str) -> str:
     share = 100 * (one["ratio"] - 1)
     ends = "" if one["low"] is None else f" (95 % interval {100 * (one['low'] - 1):+.1f} to {100 * (one['high'] - 1):+.1f} %)"
-    return (f"slower than {baseline}: {one['metric']} {one['test_value']:.4g} {one['unit']} for {one['baseline']:.4g}, {share:+.1f} %{ends}"
-            f", beyond the margin of {100 * one['margin']:g} %")
+    return (f"slower than {baseline}: {one['metric']} {one['test_value']:.4g} {one['unit']} instead of {one['baseline']:.4g}, "
+            f"{share:+.1f} %{ends}, beyond the margin of {100 * one['margin']:g} %")

@@ -60,7 +60,7 @@ def _pairs(actual: Any, expected: Any, where: str) -> Iterator[tuple[Any, Any]]:
                 raise Different(f"the result{where} has no {key!r}, which the reference has")
         for key in actual:
             if key not in expected:
-                raise Different(f"the result{where} has {key!r}, which the reference has not")
+                raise Different(f"the result{where} has {key!r}, which the reference lacks")
             yield from _pairs(actual[key], expected[key], f"{where}[{key!r}]")
     elif isinstance(actual, (list, tuple)) and isinstance(expected, (list, tuple)) and (_is_exact(actual) or _is_exact(expected)):
         if len(actual) != len(expected):

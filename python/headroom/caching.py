@@ -47,12 +47,12 @@ def _target(function: Callable[[], Any]) -> str:
     """Returns "module:function" for another process. Raises ValueError if it cannot be found there."""
     name, module = getattr(function, "__qualname__", ""), inspect.getmodule(function)
     if module is None or not name or "<" in name:
-        raise ValueError(f"{function!r} cannot be found by another process: give a function of a module or a script, not one within another")
+        raise ValueError(f"another process cannot find {function!r}: use a function at the top level of a module or script")
     if module.__name__ != "__main__":
         return f"{module.__name__}:{name}"
     file = getattr(module, "__file__", None)
     if file is None:
-        raise ValueError(f"{name} was written at a prompt, and another process cannot find it: put it into a file")
+        raise ValueError(f"another process cannot find {name}, which was defined at a prompt: put it into a file")
     return f"{os.path.abspath(file)}:{name}"
 
 
@@ -76,7 +76,7 @@ def cache(what: Callable[[], Any] | str | Sequence[str], layers: Sequence[str] =
     if max_time is not None:
         options += ["--max-time", time_option(max_time)]
     if isinstance(what, str) and not all(what.rpartition(":")):
-        raise ValueError(f"{what!r} is no \"module:function\"; a command is a list of words")
+        raise ValueError(f"{what!r} is not \"module:function\"; a command is a list of words")
     if callable(what) or isinstance(what, str):
         target = what if isinstance(what, str) else _target(what)
         command = [sys.executable, _COMPILE_ONCE, target, os.getcwd(), *filter(None, sys.path)]

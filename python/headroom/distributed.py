@@ -70,7 +70,7 @@ def _torch_distributed() -> tuple[Any, Any]:
     except ImportError:
         raise RuntimeError("distributed code needs torch in this Python: pip install torch") from None
     if not torch.distributed.is_available() or not torch.distributed.is_initialized():
-        raise RuntimeError("no process group: start the script by torchrun and call torch.distributed.init_process_group() first")
+        raise RuntimeError("no process group: start the script with torchrun and call torch.distributed.init_process_group() first")
     return torch, torch.distributed
 
 
@@ -260,7 +260,7 @@ def _quiet(module: Any) -> Callable[[], contextlib.AbstractContextManager[Any]]:
             finally:
                 module.set_requires_gradient_sync(True)
         return without
-    raise TypeError(f"{type(module).__name__} reduces no gradients: wrap it by DistributedDataParallel or fully_shard")
+    raise TypeError(f"{type(module).__name__} reduces no gradients: wrap it with DistributedDataParallel or fully_shard")
 
 
 class _Kept:
@@ -306,7 +306,7 @@ class _Kept:
                     optimizer.state[one] = {key: self._restored(value, kept) for key, (value, kept) in state.items()}
 
 
-_STATIC = "not measured: with static_graph=True DistributedDataParallel has no no_sync()"
+_STATIC = "not measured: DistributedDataParallel has no no_sync() with static_graph=True"
 
 
 def ddp(module: Any, step: Callable[[], object], name: str | None = None, precision: str | None = None, max_time: str | float | None = None,

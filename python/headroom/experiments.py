@@ -39,7 +39,7 @@ class Declarations:
         place = _place(function)
         problem = None
         if name in self._places:
-            problem = f"two experiments are called {name} ({self._places[name]} and {place}): name= tells them apart"
+            problem = f"two experiments have the name {name} ({self._places[name]} and {place}): rename one with name="
             number = 2
             while f"{name}#{number}" in self._places:
                 number += 1
@@ -100,7 +100,7 @@ def _place(function: Callable[..., Any]) -> str:
 
 def _axis(name: object, values: object) -> tuple[str, str, list[str], list[str]]:
     if not isinstance(name, str) or not name or "=" in name:
-        raise TypeError(f"an axis is called {name!r}: expected a name without '='")
+        raise TypeError(f"invalid axis name {name!r}: expected a name without '='")
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise TypeError(f"the axis {name} is {values!r}: expected a list of values")
     listed = list(values)
@@ -113,7 +113,7 @@ def _axis(name: object, values: object) -> tuple[str, str, list[str], list[str]]
             raise (TypeError if problem == _NO_VALUE else ValueError)(f"the axis {name} has the value {value!r}: {problem}")
         other = texts.setdefault(text_of(value), value)
         if type(other) is not type(value) or other != value:
-            raise ValueError(f"the axis {name} has {other!r} and {value!r}, which -a {name}={text_of(value)} cannot tell apart")
+            raise ValueError(f"the axis {name} has {other!r} and {value!r}, which -a {name}={text_of(value)} cannot distinguish")
     plain = [_plain(value) for value in listed]
     kind = "text"
     if all(type(value) is int for value in plain):
@@ -150,11 +150,11 @@ def unrecordable(value: object) -> str:
     if not isinstance(plain, (str, int, float)):
         return _NO_VALUE
     if isinstance(plain, int) and not -_LARGEST <= plain < _LARGEST:
-        return "expected integers of 64 bits; a text can have more digits"
+        return "expected 64-bit integers; use a text for more digits"
     if isinstance(plain, float) and not math.isfinite(plain):
-        return "expected finite numbers; a text can say what is none"
+        return "expected finite numbers; use a text for others"
     if isinstance(plain, str) and plain.encode("utf-8", "replace") != plain.encode("utf-8", "surrogatepass"):
-        return "expected texts of Unicode"
+        return "expected valid Unicode text"
     return ""
 
 
@@ -191,12 +191,12 @@ def _about(axes: Mapping[str, Sequence[object]], about: Mapping[str, Any]) -> di
     told["variants"] = {backend: _texts("variants", names) for backend, names in (about.get("variants") or {}).items()}
     for count in about.get("threads") or ():
         if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-            raise TypeError(f"threads has {count!r}: expected numbers from 1 on")
+            raise TypeError(f"threads has {count!r}: expected integers of at least 1")
     return told
 
 
 declared = Declarations(has_own_threads=True)
-"""What experiment() declares, and main() and `headroom run FILE.py` measure."""
+"""Experiments declared by experiment(), measured by main() and `headroom run FILE.py`."""
 _is_served = False
 
 

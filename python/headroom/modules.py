@@ -127,7 +127,7 @@ def _load(path: str) -> tuple[Callable[..., Any], Callable[..., Any] | None, str
     try:
         names = zipfile.ZipFile(path).namelist()
     except zipfile.BadZipFile:
-        raise ValueError(f"{path} is no program of PyTorch: it is no archive of torch.export, AOTInductor or TorchScript") from None
+        raise ValueError(f"{path} is not a PyTorch program: expected an archive of torch.export, AOTInductor or TorchScript") from None
     if any("/aotinductor/" in name for name in names):
         # Packages linked with --as-needed require torch's symbols.
         for library in ("libtorch_cpu.so", "libtorch.so"):

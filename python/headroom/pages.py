@@ -36,7 +36,7 @@ def report(*results: str | os.PathLike[str], baseline: str | os.PathLike[str] | 
     or database of the history (default: HEADROOM_STORE, or the user's). Raises ValueError without results, headroom.CommandFailed if one
     cannot be read."""
     if not results:
-        raise ValueError('report() was given nothing to show: a file, a folder, or "@last"')
+        raise ValueError('report() needs something to show: a file, a folder, or "@last"')
     words = [os.fspath(result) for result in results]
     shown = title if title is not None else ", ".join(words)
     options = [] if title is None else ["--title", title]

@@ -42,22 +42,22 @@ _first: Callable[[Hook], Hook] = pytest.hookimpl(tryfirst=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("headroom", "measuring by headroom")
+    group = parser.getgroup("headroom", "measurements by headroom")
     group.addoption("--headroom", action="store_true", help="measure the tests that use the fixture headroom or benchmark")
     group.addoption("--headroom-benchmark", action="store_true",
-                    help="measure the fixture benchmark, too, where pytest-benchmark is installed and would")
+                    help="measure the fixture benchmark instead of an installed pytest-benchmark")
     group.addoption("--headroom-gate", metavar="MARGIN",
-                    help="fail where a test became slower by more than this: 3%%, or '3%%,p95 10%%' (docs/gate.md)")
+                    help="fail tests that became slower by more than this: 3%%, or '3%%,p95 10%%' (docs/gate.md)")
     group.addoption("--headroom-baseline", metavar="RESULT",
-                    help="what the gate compares with: a file, a folder of several runs, @git:main, @last")
+                    help="baseline of the gate: a file, a folder of runs, @git:main or @last")
     group.addoption("--headroom-run-spread", metavar="SHARE",
-                    help="how far runs of one test lie apart here (default: learned from the baseline's runs and the history)")
+                    help="run-to-run spread (default: from the baseline's runs and the history)")
     group.addoption("--headroom-precision", metavar="SHARE", help="goal for the half-width of the 95%% interval (default 1%%)")
-    group.addoption("--headroom-max-time", metavar="TIME", default="1s", help="most time of sampling for a test or a group (default 1s); "
-                    "from 5s on of all that it takes")
-    group.addoption("--headroom-quick", action="store_true", help="a first look: precision 5%%, at most 2 s for a test")
+    group.addoption("--headroom-max-time", metavar="TIME", default="1s", help="maximum sampling time of a test or group (default 1s); "
+                    "from 5s on its maximum total time")
+    group.addoption("--headroom-quick", action="store_true", help="measure quickly: precision 5%%, at most 2 s per test")
     group.addoption("--headroom-json", metavar="FILE", help="write the records to FILE")
-    group.addoption("--headroom-no-store", action="store_true", help="keep no history of this run")
+    group.addoption("--headroom-no-store", action="store_true", help="do not store this run in the history")
 
 
 @_wrapper
@@ -88,13 +88,13 @@ def pytest_cmdline_main(config: pytest.Config) -> Any:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "headroom(group=None, bytes=0, flops=0, dtype=''): measured together with the tests of "
-                                       "its group; what one call does, for the share of this machine's limit")
+    config.addinivalue_line("markers", "headroom(group=None, bytes=0, flops=0, dtype=''): measure together with the tests of "
+                                       "its group; bytes and flops of a call, for its share of this machine's limit")
     measuring = _Measuring(config)
     config.pluginmanager.register(measuring, "headroom-measuring")
     config.pluginmanager.register(measuring.gate, "headroom-gate")
     if _pytest_benchmark.plugin(config.pluginmanager) is None:
-        config.addinivalue_line("markers", "benchmark(group=None): as pytest-benchmark has it")
+        config.addinivalue_line("markers", "benchmark(group=None): as in pytest-benchmark")
         config.pluginmanager.register(_Habits(), "headroom-benchmark-fixture")
 
 
@@ -127,7 +127,7 @@ class _Habits:
                 if is_skip:
                     item.add_marker(pytest.mark.skip(reason="a benchmark (--benchmark-skip)"))
             elif is_only:
-                item.add_marker(pytest.mark.skip(reason="no benchmark (--benchmark-only)"))
+                item.add_marker(pytest.mark.skip(reason="not a benchmark (--benchmark-only)"))
 
 
 class _Surroundings:
@@ -293,14 +293,14 @@ class Fixture:
         self._use()
         for name, number, least in (("rounds", rounds, 1), ("warmup_rounds", warmup_rounds, 0), ("iterations", iterations, 1)):
             if not isinstance(number, int) or number < least:
-                raise ValueError(f"pedantic: {name} is {number!r}: expected a number from {least} on")
+                raise ValueError(f"pedantic: {name} is {number!r}: expected an integer of at least {least}")
         if setup is not None and iterations > 1:
-            raise ValueError("pedantic: with setup there is one iteration in a round, not " + str(iterations))
+            raise ValueError("pedantic: setup allows one iteration per round, not " + str(iterations))
 
         def prepare() -> tuple[Any, Any]:
             told = setup() if setup is not None else None
             if told and (args or kwargs):
-                raise TypeError("pedantic: setup returned arguments, and args or kwargs were given, too: give one of both")
+                raise TypeError("pedantic: setup returned arguments, but args or kwargs were given, too: use only one")
             return told or (tuple(args), dict(kwargs or {}))
 
         calls = _Rounds(target, prepare, teardown, rounds, warmup_rounds if self.enabled else 0, iterations)
@@ -318,8 +318,7 @@ class Fixture:
         try:
             weave = importlib.import_module("aspectlib").weave
         except ImportError:
-            raise ImportError(f"weave puts the measuring around {target!r} by aspectlib, which is not installed: pip install aspectlib, "
-                              "or call it by the fixture") from None
+            raise ImportError(f"weave needs aspectlib to measure {target!r}: pip install aspectlib, or call it with the fixture") from None
 
         def measured(function: Callable[..., Any]) -> Callable[..., Any]:
             return lambda *args, **kwargs: self(function, *args, **kwargs)
@@ -331,7 +330,7 @@ class Fixture:
     def _use(self) -> None:
         if self._used:
             self.has_error = True
-            raise RuntimeError("the fixture measures one call in each test: another test, or headroom.compare, has another")
+            raise RuntimeError("the fixture measures one call per test: use another test, or headroom.compare")
         self._used = True
 
     def _take(self, body: Callable[[], Any], rounds: _Rounds | None = None) -> None:
@@ -365,15 +364,14 @@ class _Measuring:
         if not option("headroom") and (option("headroom_gate") or option("headroom_baseline")):
             raise pytest.UsageError("--headroom-gate needs --headroom: nothing is measured without it")
         if bool(option("headroom_gate")) != bool(option("headroom_baseline")):
-            raise pytest.UsageError("--headroom-gate 3% and --headroom-baseline @git:main go together: the margin, and what to compare "
-                                    "with")
+            raise pytest.UsageError("--headroom-gate 3% and --headroom-baseline @git:main need each other: the margin and the baseline")
         if not self.is_on and option("headroom_gate"):
-            raise pytest.UsageError("--headroom-gate measures, and --benchmark-disable does not: leave out one of both")
+            raise pytest.UsageError("--headroom-gate and --benchmark-disable exclude each other: leave out one")
         if not self.is_on:
             return
         if option("numprocesses", None) or option("dist", "no") != "no" or hasattr(config, "workerinput"):
-            raise pytest.UsageError("--headroom measures one test at a time, and pytest-xdist runs several beside each other, which would "
-                                    "be measured, too: leave out -n, or add -n 0")
+            raise pytest.UsageError("--headroom measures one test at a time, but pytest-xdist runs several at once: leave out -n, or "
+                                    "add -n 0")
         try:
             program()
         except FileNotFoundError as error:
@@ -419,12 +417,12 @@ class _Measuring:
     def _reason_apart(self, case: _Case) -> str:
         """Returns why a test cannot wait for its group, or ""."""
         if case.rounds is not None:
-            return "pedantic() says how many calls"
+            return "pedantic() sets the number of calls"
         if isinstance(case.fixture.item.getparent(pytest.Class), UnitTestCase):
             return "a unittest.TestCase ends with its test"
         ending = [one for one in case.fixture.definitions() if _ends(one) and (one.scope == "function" or one.params)]
         if ending:
-            return f"{', '.join(sorted(one.argname for one in ending))} of the fixtures would have ended"
+            return f"{', '.join(sorted(one.argname for one in ending))} (fixtures) would have ended"
         if self._before is not None and not _Surroundings().is_as(self._before):
             return "the call is within a `with`, or the test has set a mode, which would have ended"
         return ""
@@ -596,13 +594,12 @@ class _Measuring:
 
     def _remarks(self) -> list[str]:
         """Returns remarks on requests that were not followed."""
-        remarks = [f"measured apart from their groups, as {reason}: {', '.join(dict.fromkeys(tests))}"
+        remarks = [f"measured separately from their groups, because {reason}: {', '.join(dict.fromkeys(tests))}"
                    for reason, tests in self._apart.items()]
         items = list(self._items.values())
         if _pytest_benchmark.plugin(self._config.pluginmanager) is None:
             ignored = _pytest_benchmark.not_followed(self._config, items)
             remarks += [ignored] if ignored else []
         elif self.is_on and any("benchmark" in getattr(item, "fixturenames", ()) for item in items):
-            remarks.append("warning: pytest-benchmark is installed and measured the fixture benchmark: with --headroom-benchmark headroom "
-                           "does")
+            remarks.append("warning: pytest-benchmark measured the fixture benchmark; for headroom use --headroom-benchmark")
         return remarks

@@ -46,7 +46,7 @@ class Rank:
             for size in sizes:
                 count *= size
             if count != self.size:
-                raise ValueError(f"a mesh of {shape} holds {count} ranks, and there are {self.size}")
+                raise ValueError(f"a mesh of {shape} needs {count} ranks, there are {self.size}")
             device_mesh: Any = importlib.import_module("torch.distributed.device_mesh")
             self._meshes[shape] = device_mesh.init_device_mesh("cpu", sizes)
         return self._meshes[shape]
@@ -83,15 +83,15 @@ def _declare_training(declarations: Declarations, rank: Rank) -> None:
 def _train(state: State, name: str, rank: Rank) -> None:
     ranks = state["ranks"]
     if ranks > rank.size:
-        raise ValueError(f"{ranks} ranks in a world of {rank.size}")
+        raise ValueError(f"cannot train on {ranks} ranks in a world of {rank.size}")
     if state["transport"] != "gloo":
-        state.skip(f"PyTorch's ranks of headroom use gloo, not {state['transport']}")
+        state.skip(f"headroom's PyTorch ranks use gloo, not {state['transport']}")
     group = rank.first(ranks)
     if rank.rank >= ranks:
         state.measure_batches(lambda rounds: 0.0)
         return
     if state["ddp"] == "no" and ranks > 1:
-        state.skip("without ddp the ranks would train models of their own: it is measured on one")
+        state.skip("without DDP each rank trains a separate model: measured on one rank only")
     rank.keep_to_cpus(state.threads)
     training = _ddp.Training(rank.torch, name, state, ranks, group)
     state.note("library", f"PyTorch {rank.torch.__version__}")
@@ -116,9 +116,9 @@ def _declare_collectives(declarations: Declarations, rank: Rank) -> None:
         def measure(state: State, name: str = name) -> None:
             ranks = state["ranks"]
             if ranks < 2:
-                state.skip(f"{name} of {ranks} rank: nobody to talk to")
+                state.skip(f"{name} on {ranks} rank: needs at least 2 ranks")
             if ranks > rank.size:
-                raise ValueError(f"{name} of {ranks} ranks in a world of {rank.size}")
+                raise ValueError(f"cannot run {name} on {ranks} ranks in a world of {rank.size}")
             group = rank.first(ranks)
             if rank.rank >= ranks:
                 state.measure_batches(lambda calls: 0.0)
@@ -126,7 +126,7 @@ def _declare_collectives(declarations: Declarations, rank: Rank) -> None:
             rank.keep_to_cpus(1)
             _collectives.measure(rank.torch, name, state, group)
         declarations.add(measure, name, _collectives.AXES, {
-            "summary": "a collective of torch.distributed, from a barrier until the slowest rank has it", "backends": ["gloo"],
+            "summary": "time of a torch.distributed collective, from a barrier until the slowest rank ends", "backends": ["gloo"],
             "metric": "latency", "places_itself": True, "free_axes": {"dtype": ["f32"]}})
 
 
@@ -137,7 +137,7 @@ def _answer(request: dict[str, Any], text: str, rank: Rank, conversation: _door.
         return json.dumps({"met": rank.size})
     if what == "backend":
         if request.get("backend") != "gloo":
-            raise ValueError(f"PyTorch's ranks of headroom use gloo, not {request.get('backend')}")
+            raise ValueError(f"headroom's PyTorch ranks use gloo, not {request.get('backend')}")
         return json.dumps({"backend": "gloo"})
     return _door.answer(conversation, text)
 
@@ -145,7 +145,7 @@ def _answer(request: dict[str, Any], text: str, rank: Rank, conversation: _door.
 def main() -> None:
     text = os.environ.pop("HEADROOM_FD", None)
     if text is None or "RANK" not in os.environ:
-        sys.exit("this is the process of a rank, which `headroom dispatch --runner pytorch` and `headroom ddp` start")
+        sys.exit("this program is started by `headroom dispatch --runner pytorch` and `headroom ddp`")
     line = socket.socket(fileno=int(text))
     os.set_inheritable(line.fileno(), False)
     lines = line.makefile("rw", encoding="utf-8", newline="\n")
@@ -170,7 +170,7 @@ def main() -> None:
     _declare_collectives(declarations, rank)
     conversation = _door.conversation(declarations.registry)
     say(json.dumps({"rank": rank.rank, "size": rank.size, "pid": os.getpid(), "library": {"name": "PyTorch", "version": str(torch.__version__)},
-                    "no_counters": "PyTorch's ranks count none", "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", ""),
+                    "no_counters": "PyTorch ranks have no counters", "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", ""),
                     "host": socket.gethostname(), "cores": [], "ids": True}))
     for text in lines:
         request: dict[str, Any] = {}

@@ -65,7 +65,7 @@ def read(*results: str | os.PathLike[str]) -> Records:
     """Reads result files of any supported tool, folders of them, or runs of the history ("@last", "@git:main"). Raises ValueError without
     results, headroom.CommandFailed if one cannot be read."""
     if not results:
-        raise ValueError('read() was given nothing to read: a file, a folder, or "@last"')
+        raise ValueError('read() needs something to read: a file, a folder, or "@last"')
     told = run_command(["show", "--json", "-", *[os.fspath(result) for result in results]])
     return Records(told["records"], told["environments"])
 
@@ -164,5 +164,5 @@ def _trace_table(columns: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[st
 def trace(*files: str | os.PathLike[str]) -> Trace:
     """Opens profiler traces (Chrome JSON, plain or compressed). They are read by each analysis. Raises ValueError without files."""
     if not files:
-        raise ValueError("trace() was given no file")
+        raise ValueError("trace() needs a file")
     return Trace(files)

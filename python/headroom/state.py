@@ -161,8 +161,8 @@ class State:
         _callables.require_body(body)
         takes_copy = _callables.takes_argument(body)
         if takes_copy and not self._rotates:
-            raise TypeError("measure: the body needs an argument, which is the index of a copy of the inputs: state.rotate(bytes) says "
-                            "how many to make")
+            raise TypeError("measure: the body takes an argument, the index of a copy of the inputs: call state.rotate(bytes) first, "
+                            "which returns their number")
         self._measure(body, setup, timer, captured, takes_copy)
 
     def measure_call(self, function: Callable[..., Any], setup: Callable[..., Any] | None = None) -> None:
@@ -177,7 +177,7 @@ class State:
         self._say_where()
         compiles = self._say_compiled()
         if captured and (setup is not None or timer is not None or not self._is_on_cuda()):
-            raise ValueError("measure: calls are captured on the device cuda, without a setup between them or a timer of one's own")
+            raise ValueError("measure: captured calls need the device cuda, without setup or timer")
         if timer is None:
             timer = timers.of_device(self.device)
         before = _torch_threads(self.threads)
@@ -252,7 +252,7 @@ class State:
 
     def _say_disturbances(self, compiles: _compilation.Watch | None) -> None:
         if self._case.collections() > 0:
-            self.note("garbage collector", f"ran {self._case.collections()} times in samples: the body asked for it")
+            self.note("garbage collector", f"ran {self._case.collections()} times in samples, called by the body")
         if compiles is not None and compiles.frames > 0:
             why = f": {compiles.reasons[0]}" if compiles.reasons else ""
             self.note("recompiled", f"{compiles.frames} times while it was sampled{why}")

@@ -24,7 +24,7 @@ class Table:
         """Raises ValueError for columns of different lengths."""
         lengths = {len(values) for values in columns.values()}
         if len(lengths) > 1:
-            raise ValueError(f"a table of columns of different lengths: {sorted(lengths)}")
+            raise ValueError(f"columns of different lengths: {sorted(lengths)}")
         self._columns = {name: list(values) for name, values in columns.items()}
         self.units = dict(units or {})
         self.metadata = dict(metadata or {})

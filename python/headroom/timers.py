@@ -51,12 +51,12 @@ def of_device(device: str) -> Timer | None:
         try:
             torch: Any = importlib.import_module("torch")
         except ImportError:
-            raise RuntimeError(f"work on {kind} is timed by torch's events, and torch is not installed: pip install torch") from None
+            raise RuntimeError(f"timing work on {kind} needs torch: pip install torch") from None
         module = getattr(torch, kind, None)
         if module is None or not hasattr(module, "Event") or not module.is_available():
-            raise RuntimeError(f"torch {torch.__version__} sees no device of {kind} here")
+            raise RuntimeError(f"torch {torch.__version__} sees no {kind} device")
         return _torch_events(kind)
-    raise RuntimeError(f"no timer for the device {device!r}: it is one of cpu, cuda, xpu, mps")
+    raise RuntimeError(f"no timer for device {device!r}: expected cpu, cuda, xpu or mps")
 
 
 def jax_synchronizer(result: object) -> Callable[[object], object] | None:

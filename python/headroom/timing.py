@@ -103,7 +103,7 @@ class Comparison(Sequence[Measurement]):
         try:
             pyplot: Any = importlib.import_module("matplotlib.pyplot")
         except ImportError:
-            raise ImportError("plot() draws with matplotlib, which is not installed: pip install matplotlib") from None
+            raise ImportError("plot() needs matplotlib: pip install matplotlib") from None
         figure, axes = pyplot.subplots()
         for place, one in enumerate(self._measurements):
             axes.plot(list(one.samples_ns), [place] * len(one.samples_ns), ".", alpha=0.3)
@@ -278,10 +278,10 @@ def compare(functions: Mapping[str, Callable[..., Any]] | Sequence[Callable[...,
         for function in functions:
             called = getattr(function, "__name__", repr(function))
             if called in named:
-                raise ValueError(f"two functions are called {called}: compare({{name: function, ...}}) tells them apart")
+                raise ValueError(f"two functions have the name {called}: use compare({{name: function, ...}})")
             named[called] = function
     if not named:
-        raise ValueError("compare() was given no functions")
+        raise ValueError("compare() needs a function")
     for function in named.values():
         _callables.require_call(function, *args)
     if setup is not None:

@@ -100,7 +100,7 @@ class Cache(ScratchTest):
             hr.cache("compiler:bild", layers=["inductor"], repeat=1)
 
     def test_functions_that_cannot_be_found(self):
-        with self.assertRaisesRegex(ValueError, "cannot be found by another process"):
+        with self.assertRaisesRegex(ValueError, "another process cannot find"):
             hr.cache(lambda: 1)
 
         def inner():

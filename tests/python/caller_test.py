@@ -185,7 +185,7 @@ class Interrupted(unittest.TestCase):
                 os.kill(child, signal.SIGKILL)
         timer = threading.Timer(1.5, kill_it)
         timer.start()
-        with self.assertRaisesRegex(hr.CommandFailed, "ended by signal 9"):
+        with self.assertRaisesRegex(hr.CommandFailed, "killed by signal 9"):
             hr.time(lambda: time.sleep(.001), precision="0.0001%", max_time="60s", threads=1)
         timer.join()
         self.assertEqual(len(children), 1)

@@ -212,8 +212,8 @@ def case(state):
         self.assertIn("a generator function", self.reason("def body():\n    yield 1\nstate.measure(body)"))
         self.assertIn("a coroutine function", self.reason("async def body():\n    pass\nstate.measure(body)"))
         self.assertIn("returned a coroutine", self.reason("async def body():\n    pass\nstate.measure(lambda: body())"))
-        self.assertIn("state.rotate(bytes) says how many", self.reason("import math\nstate.measure(math.sqrt)"))
-        self.assertIn("state.rotate(bytes) says how many", self.reason("state.measure(lambda copy: copy)"))
+        self.assertIn("call state.rotate(bytes)", self.reason("import math\nstate.measure(math.sqrt)"))
+        self.assertIn("call state.rotate(bytes)", self.reason("state.measure(lambda copy: copy)"))
         self.assertEqual(self.reason("state.rotate(64)\nstate.measure(lambda copy: copy)"), "")
 
     def test_dicts_texts_and_shapes_in_verify(self):
@@ -253,10 +253,10 @@ def case(state):
             self.assertIn(words, said)
 
     def test_axis_values_that_no_record_can_hold(self):
-        for values, words in (("[2**70, 3]", "integers of 64 bits"), ("[-2**63 - 1]", "integers of 64 bits"), ("[float('nan')]", "finite"),
-                              ("['\\ud800']", "texts of Unicode"), ("[None]", "expected numbers or texts"), ("[1, '1']", "1 and '1', which -a n=1 cannot tell apart"),
-                              ("[True, 'True']", "which -a n=True cannot tell apart"),
-                              ("[1, True, 1.0]", "1 and 1.0, which -a n=1 cannot tell apart")):
+        for values, words in (("[2**70, 3]", "64-bit integers"), ("[-2**63 - 1]", "64-bit integers"), ("[float('nan')]", "finite"),
+                              ("['\\ud800']", "valid Unicode"), ("[None]", "expected numbers or texts"), ("[1, '1']", "1 and '1', which -a n=1 cannot distinguish"),
+                              ("[True, 'True']", "which -a n=True cannot distinguish"),
+                              ("[1, True, 1.0]", "1 and 1.0, which -a n=1 cannot distinguish")):
             self.write("bench.py", f"{HEAD}@hr.experiment(axes={{'n': {values}}})\ndef case(state):\n    state.measure(lambda: None)\n")
             code, records, said = self.measure("bench.py")
             self.assertEqual(code, 1, said)
@@ -302,7 +302,7 @@ def case(state):
         told = {record["model"]["name"]: record["outcome"]["reason"] for record in records}
         self.assertEqual(code, 1)
         self.assertEqual(told["case"], "")
-        self.assertEqual(told["case#2"], "two experiments are called case (bench.py:3 and bench.py:5): name= tells them apart")
+        self.assertEqual(told["case#2"], "two experiments have the name case (bench.py:3 and bench.py:5): rename one with name=")
         self.assertIn("expected a list of values (bench.py:7)", told["odd"])
         self.assertIn("has no values", told["empty"])
         self.assertIn("expected numbers or texts", told["strange"])

@@ -130,7 +130,7 @@ class Plugin(ScratchTest):
         self.assertEqual(result.returncode, 1, result.stdout)
         self.assertIn("headroom: ValueError: gone (test_bad.py:6)", result.stdout)
         self.assertIn("ZeroDivisionError", result.stdout)
-        self.assertIn("measures one call in each test", result.stdout)
+        self.assertIn("measures one call per test", result.stdout)
         self.assertIn("FAILED test_bad.py::test_fades", result.stdout)
         self.assertIn("headroom: ValueError: gone later", result.stdout)
         self.assertIn("FAILED test_bad.py::test_one", result.stdout)
@@ -160,7 +160,7 @@ class Plugin(ScratchTest):
 
     def test_options_that_do_not_go_together(self):
         for options, words in ((("--headroom-gate", "3%"), "needs --headroom"),
-                               (("--headroom", "--headroom-gate", "3%"), "go together")):
+                               (("--headroom", "--headroom-gate", "3%"), "need each other")):
             result = self.pytest(*options)
             self.assertEqual(result.returncode, 4, result.stdout)
             self.assertIn(words, result.stderr + result.stdout)
@@ -197,14 +197,14 @@ class Plugin(ScratchTest):
         gate = ("-m", "pytest", "-q", "-p", "headroom.pytest_plugin", "-p", "no:cacheprovider", "--headroom", "--headroom-no-store",
                 "--headroom-max-time", "50ms", "--headroom-gate", "99%", "--headroom-run-spread", "50%", "--headroom-baseline", "base.json")
         for variable, selection, failures, words in (
-                ("GONE", (), ["test_it.py::test_gone"], "there is no such test in this run"),
+                ("GONE", (), ["test_it.py::test_gone"], "but not in this run"),
                 ("QUIET", (), ["test_it.py::test_quiet"], "the test measures nothing any more"),
                 ("SKIPPED", (), ["test_it.py::test_quiet"], "was skipped in this run: no such machine"),
                 ("NOTHING", (), [], ""),
-                ("NOTHING", ("-k", "kept"), [], "6 cases of base.json were not asked for"),
-                ("GONE", ("test_more.py",), [], "6 cases of base.json were not asked for"),
-                ("GONE", ("test_it.py",), ["test_it.py::test_gone"], "1 cases of base.json were not asked for"),
-                ("NOTHING", ("test_it.py::test_sized[1]",), [], "were not asked for")):
+                ("NOTHING", ("-k", "kept"), [], "6 cases of base.json were not selected"),
+                ("GONE", ("test_more.py",), [], "6 cases of base.json were not selected"),
+                ("GONE", ("test_it.py",), ["test_it.py::test_gone"], "1 cases of base.json were not selected"),
+                ("NOTHING", ("test_it.py::test_sized[1]",), [], "were not selected")):
             result = self.call(sys.executable, *gate, *selection, environment={variable: "1"})
             failed = [line.partition(" ")[2].partition(" - ")[0] for line in result.stdout.splitlines() if line.startswith("FAILED ")]
             self.assertEqual(failed, failures, f"{variable} {selection}: {result.stdout}{result.stderr}")
@@ -242,22 +242,22 @@ class Plugin(ScratchTest):
         self.assert_passes(self.measure("--headroom-json", "base.json"))
         failed, said = self.gated("-m", "not slow")
         self.assertEqual(failed, [])
-        self.assertIn("gate: 2 cases of base.json were not asked for", said)
+        self.assertIn("gate: 2 cases of base.json were not selected", said)
         failed, said = self.gated("-m", "slow", QUIET="1")
         self.assertEqual(failed, [])
-        self.assertIn("gate: 7 cases of base.json were not asked for", said)
+        self.assertIn("gate: 7 cases of base.json were not selected", said)
         failed, said = self.gated("-m", "not slow", QUIET="1")
         self.assertEqual(failed, [f"test_it.py::{name}" for name in ("test_typed[1.0]", "test_typed[2.5]", "test_typed[True]",
                                                                      "test_typed[0]", "test_broken")], said)
-        self.assertIn("this run did not measure it: the test measures nothing any more", said)
+        self.assertIn("the test measures nothing any more", said)
         self.assertEqual(self.gated(BROKEN="1")[0], ["test_it.py::test_broken"])
         failed, said = self.gated("--lf")
         self.assertEqual(failed, [], said)
-        self.assertIn("gate: 8 cases of base.json were not asked for", said)
+        self.assertIn("gate: 8 cases of base.json were not selected", said)
         self.assertEqual(self.gated(BROKEN="1")[0], ["test_it.py::test_broken"])
         failed, said = self.gated("--lf", QUIET="1")
         self.assertEqual(failed, ["headroom gate"])
-        self.assertIn("nothing was measured that base.json could be compared with", said)
+        self.assertIn("nothing was measured to compare with base.json", said)
 
     ASPECTLIB = """
         # As much of aspectlib as a function of a module needs.
@@ -292,7 +292,7 @@ class Plugin(ScratchTest):
             def test_twice(benchmark):
                 benchmark.weave("theirs.work")
                 theirs.use(1)
-                with pytest.raises(RuntimeError, match="one call in each test"): theirs.use(2)
+                with pytest.raises(RuntimeError, match="one call per test"): theirs.use(2)
             def test_taken_back_after_a_failure():
                 assert theirs.use(7) == theirs.use(7) == 15
             """)
@@ -330,7 +330,7 @@ class Plugin(ScratchTest):
         self.write("test_it.py", "def test_it(): pass\n")
         result = self.measure("--headroom-gate", "3%", "--headroom-baseline", "base.json")
         self.assertEqual(result.returncode, 1, result.stdout)
-        self.assertIn("nothing was measured that base.json could be compared with", result.stdout)
+        self.assertIn("nothing was measured to compare with base.json", result.stdout)
 
     def test_names_hold_no_address(self):
         self.write("test_it.py", """
@@ -428,8 +428,8 @@ class Plugin(ScratchTest):
             def test_last(headroom): headroom(int)
             """)
         result = self.measure("--headroom-json", "r.json")
-        self.assert_passes(result, "9 passed", "as resource of the fixtures would have ended: test_it.py::test_resource",
-                           "as added of the fixtures", "a unittest.TestCase ends with its test: test_it.py::TestCase::test_unit",
+        self.assert_passes(result, "9 passed", "resource (fixtures) would have ended: test_it.py::test_resource",
+                           "because added (fixtures)", "a unittest.TestCase ends with its test: test_it.py::TestCase::test_unit",
                            "is within a `with`, or the test has set a mode, which would have ended: test_it.py::test_context",
                            "fixtures of their module or class ended before the others ran")
         latencies = {one["model"]["backend"]: one for one in self.records() if one["metric"]["name"] == "latency"}
@@ -493,7 +493,7 @@ class Plugin(ScratchTest):
         self.assert_passes(self.pytest())
         # pedantic() fixes the rounds, whatever --headroom-max-time says.
         self.assert_passes(self.measure("--headroom-json", "r.json", "--headroom-max-time", "1ms"),
-                           "as pedantic() says how many calls: test_it.py::test_grouped")
+                           "pedantic() sets the number of calls: test_it.py::test_grouped")
         counted = next(one for one in self.records() if one["axes"].get("iterations") == 4)
         self.assertEqual((len(counted["samples"][0]["values"]), counted["samples"][0]["iterations"]), (3, 4))
 
@@ -602,10 +602,10 @@ class Plugin(ScratchTest):
         self.write("test_it.py", "def test_theirs(benchmark): benchmark(int)\ndef test_ours(headroom): headroom(int)\n")
         peer = ("-p", "pytest_benchmark.plugin", "--benchmark-sort", "name")
         warned = self.measure(*peer, "--headroom-json", "r.json")
-        self.assert_passes(warned, "warning: pytest-benchmark is installed and measured the fixture benchmark", "2 passed")
+        self.assert_passes(warned, "warning: pytest-benchmark measured the fixture benchmark", "2 passed")
         self.assertEqual({one["model"]["name"] for one in self.records()}, {"test_it.py::test_ours"})
         replaced = self.measure(*peer, "--headroom-benchmark", "--headroom-json", "r.json")
-        self.assert_passes(replaced, "accepted and ignored, of pytest-benchmark: --benchmark-sort, pytest_benchmark_update_json", "2 passed")
+        self.assert_passes(replaced, "ignored options of pytest-benchmark: --benchmark-sort, pytest_benchmark_update_json", "2 passed")
         self.assertNotIn("warning", replaced.stdout)
         self.assertEqual({one["model"]["name"] for one in self.records()}, {"test_it.py::test_ours", "test_it.py::test_theirs"})
         unmeasured = self.pytest(*peer, "--headroom-benchmark")
@@ -631,7 +631,7 @@ class Plugin(ScratchTest):
             def test_it(benchmark): benchmark(int)
             def test_other(): pass
             """)
-        line = ("accepted and ignored, of pytest-benchmark: --benchmark-sort, --benchmark-warmup, --benchmark-warmup-iterations, "
+        line = ("ignored options of pytest-benchmark: --benchmark-sort, --benchmark-warmup, --benchmark-warmup-iterations, "
                 "--benchmark-columns, pytest_benchmark_update_machine_info, pytest_benchmark_group_stats, max_time= of the mark, "
                 "min_rounds= of the mark\n")
         for arguments in ((), ("--headroom", "--headroom-no-store", "--headroom-max-time", "50ms")):

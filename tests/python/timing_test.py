@@ -174,7 +174,7 @@ class Timing(unittest.TestCase):
     def test_what_cannot_be_measured(self):
         with self.assertRaisesRegex(ValueError, "no functions"):
             hr.compare({})
-        with self.assertRaisesRegex(ValueError, "two functions are called slow"):
+        with self.assertRaisesRegex(ValueError, "two functions have the name slow"):
             hr.compare([slow, slow])
         with self.assertRaisesRegex(hr.CommandFailed, "--precision"):
             hr.time(slow, precision="often")
@@ -216,7 +216,7 @@ class Timing(unittest.TestCase):
         for first, same, other, words in (
                 ({1: 2.0}, {1: 2.0 + 1e-9}, {1: 3.0}, "wrong answer at index 0 of 1"),
                 ({1: 2.0}, {1: 2.0}, {2: 2.0}, "has no 1, which the reference has"),
-                ({1: 2.0}, {1: 2.0}, {1: 2.0, "x": 1.0}, "has 'x', which the reference has not"),
+                ({1: 2.0}, {1: 2.0}, {1: 2.0, "x": 1.0}, "has 'x', which the reference lacks"),
                 ({"a": [1, {"b": "x"}]}, {"a": [1, {"b": "x"}]}, {"a": [1, {"b": "y"}]}, r"the result\['a'\]\[1\]\['b'\] is 'y', the reference 'x'"),
                 ("text", "text", "texts", "the result is 'texts', the reference 'text'"),
                 (["a", 1.0], ["a", 1.0 + 1e-9], ["a"], "has 1 values, the reference 2"),

@@ -124,7 +124,7 @@ class WithTorch(ScratchTest):
         code, records, said = self.measure("bench.py", "llama2_7b_int8", "--all-backends", "--layers", "1", "-a", "max_new_tokens=4",
                                            "--timeout", "250s")
         self.assertEqual(code, 0, said)
-        for backend, launches in (("torch_cuda", "one by one, from Python"), ("torch_compile_cuda", "a token's captured into a graph")):
+        for backend, launches in (("torch_cuda", "one by one, from Python"), ("torch_compile_cuda", "captured into one graph per token")):
             tokens = self.one(records, backend, "token_per_sec")
             self.assertEqual(tokens["model"]["extra_info"]["launches"], launches)
             self.assertEqual(round(tokens["metric"]["value"]), 4_000_000, "an iteration is a generation")
@@ -177,7 +177,7 @@ class WithTorch(ScratchTest):
         self.assertEqual(code, 1)
         self.write("no.pt2", "nothing")
         code, records, _ = self.measure("--python", "modules", "--module", "no.pt2", "--input", "f32[2,8]")
-        self.assertIn("is no program of PyTorch", records[0]["outcome"]["reason"])
+        self.assertIn("is not a PyTorch program", records[0]["outcome"]["reason"])
 
 
 class WithoutTorch(ScratchTest):
