@@ -130,9 +130,8 @@ void report(const Model& model, std::size_t rounds, std::size_t sessions) {
 
 int main(int argc, char** argv) {
   const std::size_t sessions = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 1000;
-  std::printf(
-      "%zu sessions each, %% of them; M-W: Mann and Whitney, held to 5 %% of false claims where it finds\n\n",
-      sessions);
+  std::printf("%zu sessions each, in %%; M-W: Mann and Whitney, its power at 5 %% false claims\n\n",
+              sessions);
   std::printf("rounds                                     false claims    3 %% found    5 %% found\n");
   std::printf("      noise                                     ab   M-W      ab   M-W      ab   M-W\n");
   for (const std::size_t rounds : {6, 10, 20, 30, 60, 120}) {

@@ -82,8 +82,7 @@ std::vector<Scenario> scenarios() {
 
 bool false_changes(int repetitions) {
   bool good = true;
-  std::printf("series without a change that get one (goal for *: at most 1 %%), of %d each\n%-26s",
-              repetitions, "");
+  std::printf("false changes (goal for *: at most 1 %%), of %d series each\n%-26s", repetitions, "");
   const std::vector<std::size_t> counts{20, 50, 100, 200, 500};
   for (const std::size_t count : counts) std::printf("  n=%-6zu", count);
   std::printf("\n");
@@ -133,7 +132,7 @@ bool reaches_goal(std::size_t delay, const Found& found) {
 }
 
 void excursions(int repetitions) {
-  std::printf("\na third of the series lies 3 sd higher, then all is as before: both changes found\n");
+  std::printf("\na third of the series is 3 sd higher: both changes found\n");
   for (const std::size_t count : {30, 60, 120, 300}) {
     Noise noise;
     int found = 0;
@@ -172,7 +171,7 @@ void drifts_and_spreads(int repetitions) {
   const auto print = [](const char* what, std::size_t count, const Told& shares) {
     std::printf("%-34s n=%-4zu drift %5.1f %%  spread %5.1f %%\n", what, count, shares.drift, shares.spread);
   };
-  std::printf("\nsaid to drift, and to change the spread\n");
+  std::printf("\nreported as drift, and as a change of the spread\n");
   for (const std::size_t count : {40, 100, 200}) {
     const auto as_it_is = [](std::size_t, double value) { return value; };
     print("steady", count, told(count, 0, repetitions, as_it_is));
@@ -196,7 +195,7 @@ void drifts_and_spreads(int repetitions) {
 bool true_changes(int repetitions) {
   bool good = true;
   std::printf(
-      "\nsteps found within 4 values of their place, and (at it), by the value after them, of %d each\n%-26s",
+      "\nsteps found within 4 values, and (exactly), by the number of values after them, of %d each\n%-26s",
       repetitions, "");
   const std::vector<std::size_t> delays{5, 6, 8, 10, 20};
   for (const std::size_t delay : delays) std::printf("  +%-13zu", delay);

@@ -33,18 +33,18 @@ def correlated(count, noise, rho=0.5):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--series", type=int, default=500, help="of each kind; a quarter of them where they are long")
+    parser.add_argument("--series", type=int, default=500, help="series of each kind; a quarter as many long ones")
     arguments = parser.parse_args()
     try:
         from otava.analysis import compute_change_points
     except ImportError:
-        raise SystemExit("changepoints_otava: needs Apache Otava: pip install apache-otava, in an environment of its own")
+        raise SystemExit("changepoints_otava: needs Apache Otava: pip install apache-otava, in a separate environment")
     noise = random.Random(1)
 
     def found(values):
         return [int(change.index) for change in compute_change_points(values)[0]]
 
-    print("series without a change that get one")
+    print("false changes")
     for series in (independent, heavy_tails, correlated):
         for count in (20, 50, 100, 200):
             of = max(20, arguments.series * 50 // max(count, 50))
@@ -59,8 +59,7 @@ def main():
                 changes = found([value + 3 * (i >= before) for i, value in enumerate(values)])
                 near += any(abs(change - before) <= PATIENCE for change in changes)
                 exact += before in changes
-            print(f"  after {before}, {after} values of it: {100 * near / arguments.series:.1f} %, at its place "
-                  f"{100 * exact / arguments.series:.1f} % of {arguments.series}", flush=True)
+            print(f"  after {before}, {after} values: {100 * near / arguments.series:.1f} %, exactly {100 * exact / arguments.series:.1f} % of {arguments.series}", flush=True)
 
 
 if __name__ == "__main__":

@@ -233,7 +233,7 @@ void runs_apart(Table& table) {
           model.run_noise = run_noise;
           model.earlier_runs = 12;
           char name[64];
-          std::snprintf(name, sizeof name, "runs apart, off by %.1f %%%s", 100 * run_noise,
+          std::snprintf(name, sizeof name, "separate runs, off by %.1f %%%s", 100 * run_noise,
                         spikes > 0 ? ", spikes" : "");
           std::uint64_t seed = 0;
           table.row(with_rho(name, rho), count, rho < 0.6 || (count >= 30 && spikes == 0), 1, [&] {

@@ -111,8 +111,8 @@ def main():
             missed.update({slow} - accused - {None})
             undecided_cases.update(entry["case"] for entry in answer["comparisons"] if entry["verdict"] == "inconclusive")
             undecided += answer["gate"]["exit"] == 3
-    line("suites with a case accused in which nothing changed", alarms, arguments.suites)
-    line("suites that the gate left undecided", undecided, arguments.suites)
+    line("suites with an unchanged case flagged", alarms, arguments.suites)
+    line("suites that are inconclusive", undecided, arguments.suites)
     if arguments.planted:
         line(f"planted slowdowns of {arguments.planted} found", found, arguments.suites)
     for what, cases in (("accused", accusations), ("missed", missed), ("undecided", undecided_cases)):

@@ -215,21 +215,21 @@ def sizes_of(text):
 
 def parsed_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", help="where headroom and its runners are")
-    parser.add_argument("--nvbench", help="the nvbench program; without it headroom is measured alone")
-    parser.add_argument("--backend", default="cuda", help="and runner of headroom's (default cuda)")
+    parser.add_argument("folder", help="folder of headroom and its runners")
+    parser.add_argument("--nvbench", help="the nvbench program (default: only headroom is measured)")
+    parser.add_argument("--backend", default="cuda", help="backend and runner of headroom (default cuda)")
     parser.add_argument("--pattern", default="linear")
-    parser.add_argument("--bytes", type=sizes_of, default=BYTES, help="of the two reads")
-    parser.add_argument("--runs", type=int, default=8, help="of each tool; 0: no ratios")
-    parser.add_argument("--seconds", type=float, default=0.5, help="of sampling, for each size (nvbench's own default)")
+    parser.add_argument("--bytes", type=sizes_of, default=BYTES, help="sizes of the two reads")
+    parser.add_argument("--runs", type=int, default=8, help="runs of each tool; 0: no ratios")
+    parser.add_argument("--seconds", type=float, default=0.5, help="sampling time of each size (nvbench's default)")
     parser.add_argument("--quick", action="store_true", help="measure the ratio with headroom run --quick, too")
-    parser.add_argument("--comparisons", type=int, default=20, help="of the A/A; 0: none")
-    parser.add_argument("--sizes", type=sizes_of, default=SIZES, help="bytes of the A/A, all of them compared in one run")
-    parser.add_argument("--max-time", type=float, default=0.5, help="seconds of sampling a comparison")
+    parser.add_argument("--comparisons", type=int, default=20, help="number of A/A comparisons")
+    parser.add_argument("--sizes", type=sizes_of, default=SIZES, help="sizes of the A/A, all in one run")
+    parser.add_argument("--max-time", type=float, default=0.5, help="sampling time of a comparison, s")
     parser.add_argument("--processes", type=int, default=3,
-                        help="fresh processes of each runner for each comparison (default 3, as headroom ab's; where one process "
-                             "of each is compared, where its memory lies is called a difference)")
-    parser.add_argument("--budget", type=float, default=240, help="seconds: what does not fit is left out")
+                        help="processes of each runner per comparison (default 3, as in headroom ab; "
+                             "with 1 the placement of memory counts as a difference)")
+    parser.add_argument("--budget", type=float, default=240, help="time limit in s; the rest is skipped")
     parser.add_argument("--json", help="file for all ratios")
     arguments = parser.parse_args()
     if arguments.runs == 1 or arguments.runs < 0:

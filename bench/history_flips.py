@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Flips single bits of a history and asks whether anybody notices. Exits 1 where a command shows something else than before and `headroom history verify` finds nothing, where a program crashes or hangs, or where a history that `repair` mended is still refused.
+"""Checks that headroom notices single flipped bits of a history.
+
+Exits with 1 if output changed but `headroom history verify` finds nothing, if a program crashes or hangs, or if a history is
+refused after a successful `repair`.
 
   bench/history_flips.py build/release/bin [--flips 1000] [--seed 1]
 """
@@ -56,7 +59,7 @@ class Flips:
     def make(self):
         (self.folder / "runs.json").write_text(json.dumps(document()))
         if self.call("history", "import", str(self.folder / "runs.json"))[0] != 0:
-            raise SystemExit("the history could not be made")
+            raise SystemExit("cannot make the history")
         self.whole = self.store.read_bytes()
         self.before = [self.call(*command) for command in COMMANDS]
 
@@ -75,12 +78,12 @@ class Flips:
                 self.faults.append(f"bit {bit}: {' '.join(command)} ended with {code}")
         silent = [" ".join(command) for command, was, now in zip(COMMANDS, self.before, after) if was != now and now[0] != REFUSED]
         refused = [code for code, _ in after if code == REFUSED]
-        self.count["refused" if refused else "shown otherwise" if silent else "shown as before"] += 1
+        self.count["refused" if refused else "shown differently" if silent else "shown as before"] += 1
         if not silent and not refused:
             return
         self.place(content)
         if self.call("history", "verify")[0] == 0:
-            self.faults.append(f"bit {bit}: {', '.join(silent) or 'a refusal'}, and verify finds nothing")
+            self.faults.append(f"bit {bit}: {', '.join(silent) or 'refused'}, but verify finds nothing")
         elif self.call("history", "repair")[0] == 0:
             self.count["repaired"] += 1
             if self.call("history", "verify")[0] != 0 or any(self.call(*command)[0] == REFUSED for command in (("history",), ("history", "export", "-"))):

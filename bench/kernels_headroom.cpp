@@ -10,7 +10,7 @@ using headroom::State;
 void empty(State& state) {
   state.measure([] {});
 }
-HEADROOM_EXPERIMENT(empty).summary("what the loop itself costs");
+HEADROOM_EXPERIMENT(empty).summary("cost of the loop itself");
 
 void chain(State& state) {
   double x = 1;

@@ -144,7 +144,7 @@ def compare_with_others(arguments):
         if shutil.which("likwid-bench"):
             memory |= LIKWID
         else:
-            print("likwid-bench is not installed (apt-get install likwid): its loops are left out\n")
+            print("likwid-bench is not installed (apt-get install likwid): its loops are skipped\n")
         headroom = Headroom(arguments, scratch)
         print("| loop | bytes | threads | limit, GB/s or GFLOP/s | loop | loop / limit (95 %) | above by more than its interval |")
         print("|---|---|---|---|---|---|---|", flush=True)
@@ -188,9 +188,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--bytes", default="32768,1048576,16777216,268435456", help="working sets, from L1 to memory")
     parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--loops", help="only these, as read_wide,stream_copy")
-    parser.add_argument("--milliseconds", type=int, default=200, help="of each measurement")
-    parser.add_argument("--kernels", type=int, default=0, metavar="N", help="all native kernels N times instead")
+    parser.add_argument("--loops", help="only these loops, as read_wide,stream_copy")
+    parser.add_argument("--milliseconds", type=int, default=200, help="time of each measurement")
+    parser.add_argument("--kernels", type=int, default=0, metavar="N", help="measure all native kernels N times instead")
     arguments = parser.parse_args()
     sys.exit(bool(run_kernels(arguments) if arguments.kernels else compare_with_others(arguments)))
 

@@ -113,8 +113,8 @@ def compare_speed(arguments, name, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", help="that has headroom and headroom-native")
-    parser.add_argument("llama_passes", help="of bench/peers/build.py --llama")
+    parser.add_argument("folder", help="folder of headroom and headroom-native")
+    parser.add_argument("llama_passes", help="built by bench/peers/build.py --llama")
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--types", default=",".join(TYPES))

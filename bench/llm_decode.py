@@ -64,7 +64,7 @@ def main():
     parser.add_argument("--max-time", default="20s")
     parser.add_argument("--models", default=MODELS)
     parser.add_argument("--backends", default="native,aten_out")
-    parser.add_argument("--json", help="all records, of every model")
+    parser.add_argument("--json", help="file for the records of all models")
     arguments = parser.parse_args()
     everything = []
     with tempfile.TemporaryDirectory() as scratch:

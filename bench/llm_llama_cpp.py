@@ -109,20 +109,19 @@ def compare(arguments, name, scratch):
         for half in halves if index % 2 == 0 else reversed(halves):
             half()
         (decoded, _), (taken, _) = ours[-1]
-        print(f"{name}, round {index + 1}: decode {decoded:.3g} beside {theirs[-1][0]:.3g} tokens/s, prompt {taken:.3g} beside "
-              f"{theirs[-1][1]:.3g}", file=sys.stderr, flush=True)
+        print(f"{name}, round {index + 1}: decode {decoded:.3g} and {theirs[-1][0]:.3g} tokens/s, prompt {taken:.3g} and {theirs[-1][1]:.3g}", file=sys.stderr, flush=True)
     size = model.stat().st_size
     model.unlink()
     print(f"{name}, {size / 1e9:.3g} GB, {arguments.layers} layers of {config['dim']}, {arguments.rounds} rounds, "
           f"{arguments.threads} threads")
-    report(f"decode {arguments.tokens} tokens behind {arguments.context}", [one[0] for one in ours],
+    report(f"decode {arguments.tokens} tokens after {arguments.context}", [one[0] for one in ours],
            [one[0] for one in theirs], gguf_file.activated_bytes(config, arguments.layers, kind))
     report(f"a prompt of {arguments.prompt_len}", [one[1] for one in ours], [one[1] for one in theirs], 0)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", help="that has headroom and headroom-native")
+    parser.add_argument("folder", help="folder of headroom and headroom-native")
     parser.add_argument("llama_bench")
     parser.add_argument("--types", default="Q4_0,Q8_0")
     parser.add_argument("--layers", type=int, default=32)

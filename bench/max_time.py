@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether --max-time holds: every command that has it, with two runners or commands, at several times.
+"""Checks that every command with --max-time keeps it, with two runners or commands and several times.
 
     bench/max_time.py build/release/bin [5 20 60] [--python VENV/bin/python] [--only run,ab,...]
 
-Each command has more to do than the time allows. Shown is how much later than its --max-time it ended, the longest sample that its
-records hold, and how many rows were measured and not reached. Exit code 1 where an end is later than the longest sample and 5 s, or
-a command lost its rows. --python is the Python whose torch and pytest the jobs of Python use (default: this one); what is missing on
-this machine is left out and said.
+Each command has more work than the time allows. Prints how long after its --max-time it ended, the longest sample in its records,
+and the numbers of rows measured and not reached. Exits with 1 if a command ends later than its longest sample plus 5 s, or loses
+its rows. --python: Python with torch and pytest for the Python jobs (default: this one). Jobs that cannot run here are listed.
 """
 import argparse
 import json
@@ -71,7 +70,7 @@ def jobs(bin_folder, python, folder):
 
 
 def longest_sample(records):
-    """In seconds, of the times that one sample of a case took."""
+    """Returns the longest sample, in s."""
     longest = 0
     for record in records:
         unit = {"s": 1, "us": 1e-6}.get(record["metric"].get("unit"), 0)
@@ -81,7 +80,7 @@ def longest_sample(records):
 
 
 def measure(name, arguments, seconds, options, folder):
-    """One row of the table, and what is wrong with it."""
+    """Returns a row of the table, and its faults."""
     output = folder / "records.json"
     output.unlink(missing_ok=True)
     environment = {**os.environ, "HEADROOM_PYTHON": options.python, "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache"),
@@ -97,7 +96,7 @@ def measure(name, arguments, seconds, options, folder):
     try:
         result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=runs * seconds + 300, check=False)
     except subprocess.TimeoutExpired:
-        return (name, f"{seconds:g} s", "more than 300 s", "", "", "", ""), ["it had not ended by then"]
+        return (name, f"{seconds:g} s", "more than 300 s", "", "", "", ""), ["not ended by then"]
     late = time.monotonic() - begin - runs * seconds
     records = json.loads(output.read_text())["records"] if output.exists() else []
     headlines = [record for record in records if record["metric"].get("headline") or record["outcome"]["kind"] != "measured"]
@@ -105,7 +104,7 @@ def measure(name, arguments, seconds, options, folder):
     sample = longest_sample(records)
     wrong = []
     if late > sample + PATIENCE:
-        wrong.append(f"{late - sample - PATIENCE:.1f} s later than a sample and {PATIENCE} s")
+        wrong.append(f"{late - sample - PATIENCE:.1f} s later than a sample plus {PATIENCE} s")
     if not records:
         wrong.append(f"no rows (exit code {result.returncode}): {result.stderr.strip()[-200:]}")
     if result.returncode != (3 if unreached else 0):
@@ -120,12 +119,12 @@ def main():
     parser.add_argument("bin", type=pathlib.Path)
     parser.add_argument("seconds", type=float, nargs="*", default=[5, 20, 60])
     parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--only", default="", help="names of the first column, with commas")
+    parser.add_argument("--only", default="", help="names of the first column, separated by commas")
     options = parser.parse_args()
     options.bin = options.bin.absolute()
     print(f"load before: {os.getloadavg()[0]:.1f}, {len(os.sched_getaffinity(0))} CPUs")
     wide = "{:18} {:>6} {:>16} {:>15} {:>9} {:>12} {:>5}"
-    print(wide.format("command", "time", "end beyond it", "longest sample", "measured", "not reached", "exit"))
+    print(wide.format("command", "time", "ended late by", "longest sample", "measured", "not reached", "exit"))
     faults = 0
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)

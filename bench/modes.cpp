@@ -74,7 +74,7 @@ constexpr std::array<std::size_t, 7> kCounts{10, 20, 30, 50, 100, 300, 1000};
 
 bool false_alarms(int repetitions) {
   bool good = true;
-  std::printf("samples with one mode that fall into groups (goal for *: at most 1 %%), of %d each\n%-34s",
+  std::printf("samples with one mode reported as groups (goal for *: at most 1 %%), of %d each\n%-34s",
               repetitions, "");
   for (const std::size_t count : kCounts) std::printf("  n=%-6zu", count);
   std::printf("\n");
@@ -96,8 +96,7 @@ bool false_alarms(int repetitions) {
 
 /// The upper group has `share` of the values; 2 % are spikes of three times the value.
 void power(int repetitions) {
-  std::printf("\ntwo groups that are found as two with shares within 0.1, of %d each\n%-34s", repetitions,
-              "");
+  std::printf("\ntwo groups reported as two with shares within 0.1, of %d each\n%-34s", repetitions, "");
   for (const std::size_t count : kCounts) std::printf("  n=%-6zu", count);
   std::printf("\n");
   for (const double deviations : {4.0, 6.0, 10.0, 20.0}) {

@@ -47,7 +47,7 @@ def main():
     parser.add_argument("--planted", type=int, default=10)
     parser.add_argument("--base", type=int, default=1)
     parser.add_argument("--max-time", default="1s")
-    parser.add_argument("--run-spread", default="1%", help="how far quiet runs lie apart here")
+    parser.add_argument("--run-spread", default="1%", help="run-to-run spread of quiet runs")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

@@ -110,7 +110,7 @@ def main():
                 results[tool] = [measure(options.python, ["nothing"], options.seconds, folder, environment)[0],
                                  measure(options.python, ["micro"], options.seconds, folder, environment)[0], [], []]
             except RuntimeError as error:
-                print(f"{tool:18}not here: {str(error).strip().splitlines()[-1]}")
+                print(f"{tool:18}not available: {str(error).strip().splitlines()[-1]}")
         # In turn, so that disturbances affect all tools alike.
         for _ in range(options.runs):
             for tool, told in results.items():

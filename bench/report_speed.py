@@ -59,7 +59,7 @@ def main():
             is_fine = size <= most_bytes and (most_s is None or wall <= most_s) and peak <= 4 * records + 100 * MB
             fine = fine and is_fine
             print(f"{name:>27}: {records / MB:7.1f} MB of records, page {size / MB:6.2f} MB in {wall:6.3f} s ({cpu:.3f} s of CPU), "
-                  f"peak {peak / MB:7.1f} MB{'' if is_fine else '   NOT AS PROMISED'}", flush=True)
+                  f"peak {peak / MB:7.1f} MB{'' if is_fine else '   LIMIT MISSED'}", flush=True)
     return 0 if fine else 1
 
 

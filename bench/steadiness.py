@@ -46,7 +46,7 @@ def google_ratio(folder, kernel, seconds, extra):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", help="where bench_kernels_headroom and bench_kernels_google are")
+    parser.add_argument("folder", help="folder of bench_kernels_headroom and bench_kernels_google")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--kernel", choices=["stream", "chains"], default="stream")

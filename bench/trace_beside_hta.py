@@ -7,11 +7,11 @@ Needs an environment with HTA (see hta_golden.py):
   /tmp/hta/bin/python bench/trace_beside_hta.py --headroom build/release/bin/headroom TRACE…
   /tmp/hta/bin/python bench/trace_beside_hta.py --headroom build/release/bin/headroom --planted FOLDER…
 
-The paths of the first three ProfilerSteps of each trace, in us: HTA's; ours, which fills the step; of ours the parts on the host
-(operators, allocations, data loading), on the devices, and of launches; `rest`: Python, gaps and waits, which weigh nothing in HTA's;
-`from`: when HTA's path begins after the step; `launched`: pieces of device work that have an edge from a launch in HTA's graph, of all in it (a launch into a
-queue that is not empty gets none, nor does a graph's); `back`: edges from the device to the host (it makes them of cuda_sync events).
-FOLDER is what ../shared/planted/plant.py wrote: HTA's candidates for the straggler, ours, and the rank that is late.
+Prints the critical paths of the first three ProfilerSteps of each trace, in us: HTA's; ours, which fills the step; the parts of ours
+on the host (operators, allocations, data loading), on devices, and in launches; `rest`: Python, gaps and waits, which have no weight
+in HTA's path; `from`: start of HTA's path after that of the step; `launched`: kernels and copies with an edge from a launch in HTA's
+graph, of all (launches into a busy queue and CUDA graphs have none); `back`: edges from device to host (from cuda_sync events).
+FOLDER: written by ../shared/planted/plant.py; prints HTA's candidates for the straggler, ours, and the late rank.
 """
 import argparse
 import contextlib

@@ -79,7 +79,7 @@ def main():
             print(f"  trace {analysis:.2f} s, findings {findings:.2f} s, page {page:.2f} s: {page / analysis:.2f} x trace, "
                   f"{page / findings:.2f} x findings; {out.stat().st_size / 1e6:.2f} MB")
             if PATH is None:
-                print("  no chromium: frames are not measured")
+                print("  no chromium: frame times not measured")
                 continue
             with Chromium() as browser:
                 drawn, frames, rate = browse(browser, out)

@@ -228,9 +228,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("bin", type=pathlib.Path)
     parser.add_argument("source")
-    parser.add_argument("--base", type=pathlib.Path, help="another headroom, as that of the commit before")
+    parser.add_argument("--base", type=pathlib.Path, help="another build of headroom to compare with")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--scratch", help="where the files, 6.5 GB, are made and removed again (default: the system's)")
+    parser.add_argument("--scratch", help="folder for temporary files, 6.5 GB (default: the system's)")
     parser.add_argument("--seed", help="PyTorch's benchmark_utils.py")
     options = parser.parse_args()
     if not (options.bin / "bench_trace_read").exists():

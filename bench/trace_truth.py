@@ -395,13 +395,13 @@ def single(draw, s, hooks=None):
 
 
 def copy_program(draw):
-    s, way = shape(draw), draw.choice(["pinned", "pageable", "stream of its own"])
+    s, way = shape(draw), draw.choice(["pinned", "pageable", "separate stream"])
     us = busy_time(s) * draw.uniform(0.08, 0.6)
 
     def hooks(script, step, place, layer):
         if place != "batch":
             return
-        if way == "stream of its own":
+        if way == "separate stream":
             script.copy(us, COPIES, without={"us": 2.0})
             script.after_event(COPIES, COMPUTE)
         else:
@@ -721,10 +721,10 @@ def table(results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--headroom", default="build/release/bin/headroom")
-    parser.add_argument("--programs", type=int, default=200, help="programs with a cause, dealt out over the causes")
-    parser.add_argument("--healthy", type=int, help="programs without one (default: as many)")
+    parser.add_argument("--programs", type=int, default=200, help="programs with a cause, spread over the causes")
+    parser.add_argument("--healthy", type=int, help="programs without a cause (default: as many)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", help="the causes whose name contains this")
+    parser.add_argument("--only", help="only causes whose name contains this")
     parser.add_argument("--json", help="write every program's truth and claim to this file; - is standard output")
     parser.add_argument("--keep", help="keep the traces in this folder")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())

@@ -83,7 +83,7 @@ def own_header_breaches(root):
         own = next((stem + ending for ending in HEADERS if os.path.exists(os.path.join(root, stem + ending))), None)
         first = next(includes_of(read(root, path)), (1, ""))
         if own and first[1] != own[len("src/"):]:
-            yield f'{path}:{first[0]}: include: include "{own[len("src/"):]}" first: that shows that it compiles alone'
+            yield f'{path}:{first[0]}: include: include "{own[len("src/"):]}" first, to prove that it compiles alone'
 
 
 def reached(root, path, cache):
@@ -117,7 +117,7 @@ def unknown_header_breaches(root):
     found = re.search(r"set\(HEADROOM_LIBRARY_HEADERS([^)]*)\)", read(root, SETTINGS))
     for header in re.findall(r"<([^>]+)>", found.group(1) if found else ""):
         if header not in NAMES:
-            yield f"{SETTINGS}:1: include: say in NAMES of tools/check_includes.py what needs <{header}>"
+            yield f"{SETTINGS}:1: include: add the names that need <{header}> to NAMES of tools/check_includes.py"
 
 
 def main():

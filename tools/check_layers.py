@@ -171,7 +171,7 @@ def part_breach(path, target):
             own, other = (rest.split("/")[0] if "/" in rest else "."
                           for rest in (path[len(f"src/{folder}/"):], target[len(f"{folder}/"):]))
             if own not in parts:
-                return f"{own} is no part of {folder} yet: say in PARTS of tools/check_layers.py what it may include"
+                return f"{own} is not a known part of {folder}: add its allowed includes to PARTS of tools/check_layers.py"
             if own != other and other not in parts[own].split() and parts[own] != "*":
                 return f"{own} may include only {parts[own] or 'itself'} of {folder}, not {other}: move the code"
     if target.startswith(OTHER_TOOLS) and not path.startswith("src/" + OTHER_TOOLS) and path not in SHOW_OTHER_TOOLS:
@@ -186,7 +186,7 @@ def include_breach(module, path, quote, target, other):
             return None if path.split("/")[1] in folders else (
                 rule, f"{target}: only {' and '.join(folders)} may include it: move this code there")
     if other and other is not module and other.name not in module.uses + module.types_of:
-        return "layer", (f"{module.name} does not use {other.name} ({module.where}): move the code, pass what it needs as a "
+        return "layer", (f"{module.name} does not use {other.name} ({module.where}): move the code, pass the data as a "
                          "parameter, or link it")
     if other and (breach := part_breach(path, target)):
         return "layer", breach
@@ -198,7 +198,7 @@ def include_breach(module, path, quote, target, other):
 
 def check_code(module, path, text, includes):
     if not module:
-        yield 1, "layer", "in no module: add headroom_module() to a CMakeLists.txt, with what it uses"
+        yield 1, "layer", "in no module: add headroom_module() to a CMakeLists.txt, with its uses"
         return
     for number, quote, target, other in includes:
         if breach := include_breach(module, path, quote, target, other):
@@ -222,7 +222,7 @@ def check_name(path):
         if not SNAKE_CASE.match(word):
             yield 1, "name", f"'{word}' is not snake_case: rename it"
         if vague := VAGUE_WORDS.intersection(word.lower().split("_")):
-            yield 1, "name", f"'{word}' does not say what is inside ({', '.join(sorted(vague))}): name the thing"
+            yield 1, "name", f"'{word}' is too vague ({', '.join(sorted(vague))}): use a specific name"
 
 
 def check_licence(text):
@@ -247,14 +247,14 @@ def check_modules(modules, includes):
     for module in modules.values():
         for other in module.uses + ([] if module.is_runner else module.types_of):
             if other not in modules:
-                yield f"{module.where}: layer: {module.name} uses {other}, which is no module"
+                yield f"{module.where}: layer: {module.name} uses {other}, which is not a module"
             elif other not in arrows[module.name]:
-                yield f"{module.where}: layer: {module.name} links {other} and includes nothing of it: take it out"
+                yield f"{module.where}: layer: {module.name} links {other} but includes none of its headers: remove it"
     if circle := in_circles({m.name: [n for n in m.uses + m.types_of if n in modules] for m in modules.values()}):
         yield f"{modules[circle[0]].where}: layer: {', '.join(circle)} use each other in a circle: move the code"
     for folder, count in sorted(collections.Counter(map(os.path.dirname, includes)).items()):
         if count > MOST_FILES:
-            yield f"{folder}:1: folder: {count} C++ files, {MOST_FILES} at most: give what belongs together its own folder"
+            yield f"{folder}:1: folder: {count} C++ files, {MOST_FILES} at most: move related files to a folder"
 
 
 def check(root):
@@ -287,7 +287,7 @@ def summary(root):
             f"lines                  {len(lines)}",
             f"median lines           {statistics.median(map(len, texts)):g}",
             f"ceremony               {sum(bool(CEREMONY.match(line)) for line in lines) / len(lines):.1%} of lines",
-            f"headers with one user  {headers.count(1)} of {len(headers)}, beside their own source",
+            f"headers with one user  {headers.count(1)} of {len(headers)}, besides their source",
             f"modules                {len(modules)}",
             f"arrows                 {sum(map(len, arrows.values()))}",
             f"modules in circles     {len(in_circles(arrows))}"]

@@ -22,7 +22,7 @@ def records_of(path):
     try:
         return json.loads(path.read_text())["records"]
     except (ValueError, KeyError, TypeError) as error:
-        print(f"device_table: {path.name} is left out, it holds no records ({error})", file=sys.stderr)
+        print(f"device_table: {path.name} is left out: no records in it ({error})", file=sys.stderr)
         return []
 
 

@@ -39,7 +39,7 @@ def output_of(*command):
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except FileNotFoundError:
-        raise CannotPack(f"{command[0]} is needed and not in PATH (Debian: binutils, libc-bin)") from None
+        raise CannotPack(f"cannot find {command[0]} in PATH (Debian: binutils, libc-bin)") from None
     except subprocess.CalledProcessError as error:
         raise CannotPack(f"{' '.join(map(str, command))}: {error.stderr.strip()}") from None
 
@@ -60,7 +60,7 @@ def too_new_versions(file):
 def find_library(soname):
     known = re.search(rf"^\s*{re.escape(soname)} \(.*=> (/\S+)$", output_of("/sbin/ldconfig", "-p"), re.MULTILINE)
     if not known:
-        raise CannotPack(f"{soname} is needed and the system does not have it: install the packages of packages/library.txt")
+        raise CannotPack(f"cannot find {soname}: install the packages of packages/library.txt")
     return pathlib.Path(known[1])
 
 

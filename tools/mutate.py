@@ -92,10 +92,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--since", default="HEAD~1")
     parser.add_argument("--build", default="build/release")
-    parser.add_argument("--most", type=int, default=40, help="so many, drawn by chance")
+    parser.add_argument("--most", type=int, default=40, help="number of mutations, drawn at random")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tests", help="regular expression on the names of tests (default: all unit tests)")
-    parser.add_argument("--target", help="what is built for each mutation (default: everything)")
+    parser.add_argument("--target", help="target to build for each mutation (default: all)")
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
     target = ["--target", options.target] if options.target else []

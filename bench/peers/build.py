@@ -33,7 +33,7 @@ PEERS = {
 def found(folder, name):
     files = sorted(folder.rglob(name))
     if not files:
-        sys.exit(f"{folder}: there is no {name} below it; see --help for how it comes there")
+        sys.exit(f"{folder}: no {name} in this folder; see --help for how to install it")
     return files[0]
 
 
@@ -71,8 +71,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=pathlib.Path)
     for name in PEERS:
-        parser.add_argument(f"--{name}", type=pathlib.Path, metavar="DIR", help=f"where {name} is")
-    parser.add_argument("--llama", type=pathlib.Path, metavar="DIR", help="where a whole llama.cpp is, built")
+        parser.add_argument(f"--{name}", type=pathlib.Path, metavar="DIR", help=f"folder of {name}")
+    parser.add_argument("--llama", type=pathlib.Path, metavar="DIR", help="folder of a whole, built llama.cpp")
     arguments = parser.parse_args()
     chosen = [name for name in PEERS if getattr(arguments, name)]
     if not chosen and not arguments.llama:

@@ -306,7 +306,7 @@ headroom_module(stats LEVEL -O2
         lines = [line.split("  ", 1) for line in result.stdout.splitlines()]
         self.assertEqual({name: value.strip() for name, value in lines}, {
             "files": "4", "lines": "15", "median lines": "2.5", "ceremony": "73.3% of lines",
-            "headers with one user": "1 of 1, beside their own source", "modules": "4", "arrows": "3", "modules in circles": "0"})
+            "headers with one user": "1 of 1, besides their source", "modules": "4", "arrows": "3", "modules in circles": "0"})
 
 
 class Types(Tree):
@@ -355,7 +355,7 @@ class Includes(Tree):
 
     def test_a_precompiled_header_of_which_nothing_is_known(self):
         self.write("cmake/HeadroomSettings.cmake", "set(HEADROOM_LIBRARY_HEADERS\n  <vector> <fmt/format.h> <future>)\n")
-        self.assert_breach("check_includes.py", "cmake/HeadroomSettings.cmake:1: include: say in NAMES")
+        self.assert_breach("check_includes.py", "cmake/HeadroomSettings.cmake:1: include: add the names")
 
 
 class Summary(unittest.TestCase):

@@ -107,7 +107,7 @@ class WheelTest(unittest.TestCase):
     def test_a_library_that_is_absent_is_named(self):
         refused = call(sys.executable, ROOT / "tools/make_wheel.py", BUILD / "wheel", WORK, "--load", "libabsent.so.1")
         self.assertEqual(refused.returncode, 2)
-        self.assertIn("libabsent.so.1 is needed and the system does not have it", refused.stderr)
+        self.assertIn("cannot find libabsent.so.1", refused.stderr)
 
 
 if __name__ == "__main__":
