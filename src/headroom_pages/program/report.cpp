@@ -134,7 +134,7 @@ PageSection section_of(const std::vector<std::string>& operands, const TraceRead
 }
 
 constexpr const char* kReportFooter =
-    "Each WHAT is a results file in any format that headroom reads, a folder of them, or a run of the\n"
+    "WHAT: a results file in any format that headroom reads, a folder of them, or a run of the\n"
     "history: @last, @ID (headroom history lists them) or @git:REV. Each becomes a section of the page.\n"
     "Traces (files, folders, patterns) are the ranks of one job and share a section. The page is one\n"
     "self-contained file.\n"

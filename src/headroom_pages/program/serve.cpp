@@ -537,7 +537,7 @@ std::optional<std::string> series_of(std::string_view path) {
 }
 
 HttpResponse not_found() {
-  return {404, kText, "no such page; the first page is at /\n"};
+  return {404, kText, "no such page; start at /\n"};
 }
 
 constexpr const char* kServeFooter =
