@@ -63,7 +63,7 @@ class Watch:
 
     @property
     def seconds(self) -> float:
-        """Of the last 64 compilations, which torch remembers."""
+        """Seconds of the last 64 compilations, which torch remembers."""
         events = _events()
         new = events[self._events:] if len(events) > self._events else events[-self.frames:] if self.frames else []
         return float(sum(event.entire_frame_compile_time_s or 0.0 for event in new))

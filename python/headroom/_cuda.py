@@ -89,7 +89,7 @@ class CapturedCalls:
         return self._timer(launch_all)
 
     def _graph(self, calls: int) -> Callable[[], None]:
-        """Starts at the first copy."""
+        """Returns the graph of `calls` calls, which starts at the first copy."""
         if calls not in self._graphs:
             if len(self._graphs) == _MOST_GRAPHS:
                 del self._graphs[next(iter(self._graphs))]

@@ -25,7 +25,7 @@ def _mlp(nn: Any) -> Any:
 
 
 def _resnet18(nn: Any) -> Any:
-    """Same shapes as torchvision's."""
+    """Returns a ResNet-18 with torchvision's shapes."""
     class Block(nn.Module):  # type: ignore[misc]
         def __init__(self, inputs: int, outputs: int, stride: int) -> None:
             super().__init__()

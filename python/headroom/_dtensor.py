@@ -54,7 +54,7 @@ class Operands:
         self.local.append(placed.to_local())
 
     def only_placed(self) -> None:
-        """For operators that plain tensors lack."""
+        """Drops plain and local operands, for operators that plain tensors lack."""
         self.whole, self.local = [], []
 
     def add_weights(self, *sizes: int) -> None:

@@ -57,7 +57,7 @@ def _random(state: State, shape: int | tuple[int, ...], dtype: str, seed: int | 
 
 
 def _exact_product(torch: Any, weights: Any, x: Any) -> Any:
-    """In float64, in blocks of rows."""
+    """Returns the product in float64, by blocks of rows."""
     exact = x.double()
     return torch.cat([rows.double() @ exact for rows in weights.split(512)])
 
@@ -184,7 +184,7 @@ def _sums(torch: Any, state: State) -> tuple[float, str]:
 
 
 def declare(backends: Sequence[str], device: str) -> None:
-    """Backends that begin with "torch_compile" are compiled."""
+    """Declares the experiments; backends that begin with "torch_compile" are compiled."""
     def add(function: Callable[[State], None], metric: str, **axes: Sequence[object]) -> None:
         experiment(axes=axes, backends=backends, metric=metric, device=device)(function)
 
@@ -194,7 +194,7 @@ def declare(backends: Sequence[str], device: str) -> None:
         def decode(state: State) -> None:
             measure_decoding(_torch(state), state, config, _is_compiled(state))
 
-        decode.__doc__ = f"decoding of {config.model}, one sequence, one {iteration} an iteration"
+        decode.__doc__ = f"decoding of {config.model}, one sequence, one {iteration} per iteration"
         experiment(axes={"layers": (config.layers,), "prompt_len": (6,), "max_new_tokens": (200,), "dtype": (config.dtype,)},
                    backends=backends, metric="token_per_sec", device=device, name=name, model=config.model, on_request=True,
                    also_metrics=("memory_bandwidth(GB/s)", "compilation_time(s)"))(decode)

@@ -185,7 +185,7 @@ def _right_logits(torch: Any, decoder: Decoder, tokens: Any, at: Any) -> Any:
 
 
 def measure_decoding(torch: Any, state: State, config: Config, is_compiled: bool) -> None:
-    """An iteration decodes one token; on a GPU a whole generation, as in headroom-cuda."""
+    """Measures decoding: an iteration is one token, on a GPU a whole generation, as in headroom-cuda."""
     layers, length, new_tokens = state["layers"], state["prompt_len"], state["max_new_tokens"]
     is_on_cuda = state.device == "cuda"
     tokens = new_tokens if is_on_cuda else 1

@@ -46,7 +46,7 @@ def program() -> str:
 
 
 def environment() -> dict[str, str]:
-    """Children use this Python."""
+    """Returns the environment of the program, whose children use this Python."""
     return {**os.environ, "HEADROOM_PYTHON": sys.executable}
 
 
@@ -69,7 +69,7 @@ def await_end(process: subprocess.Popen[str]) -> tuple[str, str]:
 
 
 def failure(said: str, exit_code: int) -> CommandFailed:
-    """The message is the last line."""
+    """Returns the exception for a failed call; its message is the last line."""
     if exit_code < 0:
         return CommandFailed(f"headroom was killed by signal {-exit_code}", exit_code)
     lines = [line for line in said.splitlines() if line.strip()]

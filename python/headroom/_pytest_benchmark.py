@@ -79,7 +79,7 @@ def not_followed(config: pytest.Config, items: Sequence[pytest.Item]) -> str:
 
 
 def _first_quartile(data: Sequence[float]) -> float:
-    """Of sorted data (reversed: the third). Even counts: the median of the half; odd counts: method 3."""
+    """Returns the first quartile of sorted data (reversed: the third). Even counts: the median of the half; odd counts: method 3."""
     count, quarter = len(data), len(data) // 4
     if count == 1:
         return data[0]

@@ -53,7 +53,7 @@ class Name:
 
     @property
     def case(self) -> tuple[str, str]:
-        """(case, backend), as in comparisons."""
+        """Returns (case, backend), as in comparisons."""
         return case_text(self.experiment, self.axes), self.backend
 
     def differ(self, item: pytest.Item, number: int) -> None:

@@ -13,5 +13,5 @@ def visible(text: str) -> str:
 
 
 def markup(text: str) -> str:
-    """For an element or attribute of HTML."""
+    """Escapes text for an element or attribute of HTML."""
     return html.escape(visible(text))

@@ -58,7 +58,7 @@ class ThreadSettings:
 
 
 def torch_threads() -> int | None:
-    """None without torch."""
+    """Returns torch's number of threads; None without torch."""
     count = getattr(sys.modules.get("torch"), "get_num_threads", None)
     return None if count is None else int(count())
 

@@ -39,7 +39,7 @@ def _is_exact(values: Any) -> bool:
 
 
 def _shape(values: Any) -> Any:
-    """(2, 3) for an array or equal lists; a list of shapes if they differ; None without numbers."""
+    """Returns (2, 3) for an array or equal lists; a list of shapes if they differ; None without numbers."""
     if _is_array(values):
         return tuple(int(size) for size in values.shape) if hasattr(values, "shape") else (len(values),)
     if isinstance(values, (list, tuple)):

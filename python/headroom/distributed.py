@@ -100,7 +100,7 @@ def _operators(torch: Any, call: Callable[[], object], synchronize: Callable[[],
 
 def _measure(name: str, columns: Mapping[str, str], batch: Batch, options: Sequence[str],
              notes: Mapping[str, str] | None = None) -> tuple[Mapping[str, Any], str]:
-    """Rank 0 serves headroom's requests and involves the others; all return the result."""
+    """Measures on all ranks: rank 0 serves headroom's requests and involves the others. Returns the result on each."""
     torch, distributed = _torch_distributed()
     group = distributed.new_group(backend="gloo")
     order = torch.zeros(1, dtype=torch.int64)

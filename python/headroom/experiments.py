@@ -71,7 +71,7 @@ class Declarations:
         _door.add(self.registry, name, run if self._has_own_threads else begin, {**told, "on_server": not self._has_own_threads})
 
     def set_threads(self, count: int) -> None:
-        """For experiments declared without `threads`."""
+        """Sets the threads of experiments declared without `threads`."""
         for name in self._without_threads:
             _door.set_threads(self.registry, name, count)
 
@@ -139,7 +139,7 @@ def _plain(value: Any) -> Any:
 
 
 def text_of(value: object) -> str:
-    """Whole floats have no fraction."""
+    """Returns the text of an axis value; whole floats have no fraction."""
     plain = _plain(value)
     return repr(plain).removesuffix(".0") if isinstance(plain, float) else str(plain)
 

@@ -34,7 +34,7 @@ def _torch() -> Any:
 
 
 def _tensors(values: Any) -> list[Any]:
-    """Including those in lists, dicts and outputs."""
+    """Returns the tensors in `values`, including those in lists, dicts and outputs."""
     torch = _torch()
     if isinstance(values, torch.Tensor):
         return [values]

@@ -379,7 +379,7 @@ class _Measuring:
 
     @_first
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Before deselection, on which names must not depend."""
+        """Names the tests before deselection, on which names must not depend."""
         self._names = self.gate.names = names(items)
         self._items = {item.nodeid: item for item in items}
 

@@ -31,7 +31,7 @@ class Rank:
                                                   timeout=datetime.timedelta(seconds=timeout_s))
 
     def keep_to_cpus(self, threads: int) -> None:
-        """If there are enough CPUs for all ranks on the machine."""
+        """Pins this rank to its CPUs if there are enough for all ranks of the machine, and sets torch's threads."""
         allowed = sorted(os.sched_getaffinity(0))
         here = int(os.environ.get("LOCAL_WORLD_SIZE", self.size))
         if len(allowed) >= here * threads:
@@ -39,7 +39,7 @@ class Rank:
         self.torch.set_num_threads(threads)
 
     def mesh(self, shape: str) -> Any:
-        """Made once. Raises ValueError unless it has all ranks."""
+        """Returns the mesh, made once. Raises ValueError unless it has all ranks."""
         if shape not in self._meshes:
             sizes = tuple(int(size) for size in shape.split("x"))
             count = 1

@@ -113,7 +113,7 @@ class State:
 
     @property
     def is_concluding(self) -> bool:
-        """After measure(): whether the case has all its samples, so that reports are kept."""
+        """Whether the case has all its samples, after measure(); only then are reports kept."""
         return self._case.is_concluding()
 
     def shared(self, key: object, make: Callable[[], T]) -> T:
@@ -196,7 +196,7 @@ class State:
             self._say_disturbances(compiles)
 
     def measure_batches(self, batch: Callable[[int], float]) -> None:
-        """For work with its own clock: batch(iterations) runs that many and returns their ns."""
+        """Samples work with its own clock: batch(iterations) runs that many and returns their ns."""
         self._say_where()
         self._case.measure_batches(batch)
 
