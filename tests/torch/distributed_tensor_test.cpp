@@ -425,8 +425,7 @@ TEST(Faults, ASparseGradientOfGather) {
 /// Runs separately with all keys taken (CMakeLists.txt).
 TEST(Keys, AreAllTaken) {
   if (taken_keys().find("PrivateUse1") == std::string::npos) GTEST_SKIP() << "some are free";
-  expect_error([] { line_mesh(); },
-               {"Fake, PrivateUse3, PrivateUse2, PrivateUse1", "load fewer"});
+  expect_error([] { line_mesh(); }, {"Fake, PrivateUse3, PrivateUse2, PrivateUse1", "load fewer"});
 }
 
 TEST(Faults, AFailedCallLeavesNothingInTheCache) {
