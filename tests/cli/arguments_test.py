@@ -12,7 +12,7 @@ class ArgumentsTest(CommandLineTest):
         self.assert_refused(headroom("run", "--presicion", "1%"),
                             "headroom: unknown option '--presicion'; did you mean '--precision'?",
                             "headroom run --help")
-        self.assert_refused(headroom("trace", "kernels", "--thread=3"), "no option '--thread'", "'--threads'")
+        self.assert_refused(headroom("trace", "kernels", "--thread=3"), "unknown option '--thread'", "'--threads'")
         self.assert_refused(headroom("diff", "a", "b", "-z"), "headroom: unknown option '-z' (headroom diff --help")
         self.assert_refused(headroom("machine", "now"), "headroom: unexpected argument: 'now'")
 
@@ -44,7 +44,7 @@ class ArgumentsTest(CommandLineTest):
     def test_bounds_that_exclude_each_other(self):
         self.assert_refused(headroom("time", "true", "--min-time", "10s", "--max-time", "1s"),
                             "--min-time 10s exceeds --max-time 1s")
-        self.assert_refused(headroom("run", "gemv", "--min-time", "10s", "--max-time", "1s"), "--min-time 10s is more")
+        self.assert_refused(headroom("run", "gemv", "--min-time", "10s", "--max-time", "1s"), "--min-time 10s exceeds")
         self.assert_refused(headroom("ab", "true", "echo", "--min-rounds", "20", "--max-rounds", "10"),
                             "--min-rounds 20 exceeds --max-rounds 10")
         self.assert_refused(headroom("time", "true", "--runs", "20", "--max-rounds", "10"), "--runs conflicts with")
@@ -56,8 +56,8 @@ class ArgumentsTest(CommandLineTest):
             with self.subTest(command):
                 self.assert_refused(headroom(*command, "--precision", "3"),
                                     "--precision: '3' is more than 100 %")
-                self.assert_refused(headroom(*command, "--precision", "150%"), "--precision 150%: must be above 0 and")
-                self.assert_refused(headroom(*command, "--precision", "0"), "--precision 0: must be above 0 and below")
+                self.assert_refused(headroom(*command, "--precision", "150%"), "--precision 150% must be above 0 and")
+                self.assert_refused(headroom(*command, "--precision", "0"), "--precision 0 must be above 0 and below")
         self.assert_refused(headroom("diff", "--gate", "3", "a", "b"), "'3' is more than 100 %")
 
     def test_one_file_for_two_outputs(self):

@@ -93,7 +93,7 @@ class DiffBadInputTest(CommandLineTest):
         lone = self.write("lone.json", record(values=""))
         result = headroom("diff", self.good, lone)
         self.assert_exit(result, 0)
-        self.assertIn("no samples: one value each", result.stdout)
+        self.assertIn("two single values may be noise", result.stdout)
 
     def test_numbers_that_json_does_not_have(self):
         for text in ("NaN", "Infinity", "-Infinity", "1e999,2", "+1", "01"):

@@ -239,7 +239,7 @@ class DiffTest(CommandLineTest):
         result = told("--gate", "1%", before, after)
         self.assert_exit(result, 1)
         self.assertRegex(result.stdout, r"gemv D=64 .* 1\.0[23]\d .* regression +100 modes")
-        self.assertRegex(result.stdout, r"modes: 10\.0 µs, now 10\.3 µs \(1\.0(29|30|31)\), in \d+, now \d+ % of the samples")
+        self.assertRegex(result.stdout, r"modes: 10\.0 µs to 10\.3 µs \(1\.0(29|30|31)\), from \d+ to \d+ % of the samples")
 
     def test_a_change_of_the_shares_of_modes_is_a_change(self):
         before, after = self.modes("before.json", 1, 0.2), self.modes("after.json", 1, 0.6, seed=2)
@@ -451,7 +451,7 @@ class DiffTest(CommandLineTest):
 
     def test_bad_options(self):
         before, after = self.sides(1)
-        for options, words in ((["--gate", "none"], "none"), (["--gate", "200%"], "no margin"),
+        for options, words in ((["--gate", "none"], "none"), (["--gate", "200%"], "invalid margin"),
                                (["--percentile", "50,x"], "'x' is not a number from 0 to 100"),
                                (["--format", "ddp", "--gate", "3%"], "--format ddp conflicts with"), (["--sort", "size"], "size"),
                                (["--format", "ddp", str(after)], "two files")):

@@ -322,7 +322,7 @@ class MergedRanks(Case):
                 ops = {row["name"]: row["self_device_ns"] for row in self.ask("ops", name)["tables"]["ops"]}
                 self.assertEqual((ops["rank0_op"], ops["rank1_op"]), (8_000_000, 16_000_000))
                 self.assertAlmostEqual(self.standing(name)[1], 9.95 * MS, delta=0.01 * MS)
-                self.assertRegex(trace("steps", CASES / name).stdout, "^2 ranks: 2 steps, 9.90 ms each")
+                self.assertRegex(trace("steps", CASES / name).stdout, "^2 ranks: 2 steps, median 9.90 ms each")
         self.assertEqual(self.findings("f1_collide.json"), self.findings("f1b_apart.json"))
 
     def test_shares_are_of_the_step_of_the_job(self):
