@@ -253,7 +253,7 @@ class FailingCaseTest(CommandLineTest):
         record = records_of(path)[0]
         notes = " ".join(record["notes"])
         self.assertIn("above its limit", notes)
-        self.assertIn("accounting", result.stdout)
+        self.assertIn("the declared work is wrong", result.stdout)
         self.assert_exit(result, 1)
         self.assertRegex(result.stderr, "[0-9] results? lies? above the limits of this machine|results lie above")
 
