@@ -115,7 +115,7 @@ class LibtorchTest(CommandLineTest):
                 latencies = [record for record in records_of(file) if record["metric"]["name"] == "latency"]
                 self.assertEqual(len(latencies), 3 * len(OPS))
                 self.assertTrue(all(record["verified"] for record in latencies))
-                self.assertIn("measured is all_to_all, then a sum on each rank", result.stdout)
+                self.assertIn("measured as all_to_all, then a sum on each rank", result.stdout)
 
     def test_each_has_the_limit_of_the_transport_in_its_rounds(self):
         file = self.folder / "records.json"

@@ -124,7 +124,7 @@ class ModulesTest(CommandLineTest):
                 ([*layers], ["forward(Tensor x)", "0 inputs", "--input"]),
                 ([*layers, "--input", ROWS, "--input", ROWS], ["forward(Tensor x)", "2 inputs"]),
                 (["--input", ROWS], ["--module"]),
-                (["gemv", *layers, "--input", ROWS], ["gemv", "alone"]),
+                (["gemv", *layers, "--input", ROWS], ["gemv", "only modules"]),
                 ([*layers, "--input", ROWS, "--backend", "aten"], ["aten"]),
                 ([*layers, "--input", ROWS, "--runner", BIN / "headroom-native"], ["not '--module'"])]:
             with self.subTest(arguments=arguments):

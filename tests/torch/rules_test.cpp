@@ -320,7 +320,7 @@ void expect_results(const RuleCase& rule_case, const MeshPtr& mesh, const std::v
     results = rule_case.run(inputs);
   } catch (const Error& error) {
     ASSERT_TRUE(rule_case.writes) << error.what();
-    EXPECT_NE(std::string(error.what()).find("redistribute it before"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("redistribute it first"), std::string::npos) << error.what();
     return;
   }
   ASSERT_EQ(results.size(), expected.size());

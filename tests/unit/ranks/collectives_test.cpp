@@ -170,7 +170,7 @@ TEST(CollectivesTable, SaysOnceOfWhatACollectiveIsComposed) {
   for (Record& made : records) made.model.extra_info["composed of"] = "all_to_all, then a sum";
   EXPECT_THAT(collectives_sheet(records).text(),
               AllOf(HasSubstr("reduce_scatter *"),
-                    HasSubstr("* gloo has no reduce_scatter: measured is all_to_all, then a sum\n")));
+                    HasSubstr("* gloo has no reduce_scatter: measured as all_to_all, then a sum\n")));
 }
 
 TEST(CollectivesTable, WhatFailedIsARowWithItsReason) {
