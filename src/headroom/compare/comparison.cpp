@@ -370,6 +370,7 @@ void judge_tails(std::span<Comparison> comparisons, const std::vector<TailMargin
 Verdict tail_verdict(const Comparison& comparison, double margin, const std::optional<Interval>& shown,
                      const std::optional<Interval>& strict) {
   if (!shown) return Verdict::kUnderpowered;
+  margin = std::max(margin, kRounding);
   if (!comparison.doubts.empty()) return Verdict::kInconclusive;
   const auto worse = [&](const Interval& interval) {
     return worsening({1, interval, 0}, comparison.direction).interval.value();

@@ -81,11 +81,10 @@ bool has_samples(const Comparison& comparison) {
 Verdict claim_of(const Comparison& comparison, const RatioEstimate& ratio) {
   const RatioEstimate worse = worsening(ratio, comparison.direction);
   const bool directed = comparison.direction != Direction::kUnknown;
-  if (worse.interval->low > 1 + comparison.margin) return directed ? Verdict::kRegression : Verdict::kChanged;
-  if (worse.interval->high < 1 - comparison.margin)
-    return directed ? Verdict::kImprovement : Verdict::kChanged;
-  const bool inside =
-      worse.interval->low >= 1 - comparison.margin && worse.interval->high <= 1 + comparison.margin;
+  const double margin = std::max(comparison.margin, kRounding);
+  if (worse.interval->low > 1 + margin) return directed ? Verdict::kRegression : Verdict::kChanged;
+  if (worse.interval->high < 1 - margin) return directed ? Verdict::kImprovement : Verdict::kChanged;
+  const bool inside = worse.interval->low >= 1 - margin && worse.interval->high <= 1 + margin;
   return inside ? Verdict::kSame : Verdict::kInconclusive;
 }
 
@@ -211,7 +210,7 @@ std::vector<double> adjusted(const std::vector<Judged>& suite, double Judged::*p
 
 Verdict verdict_of(const Comparison& comparison, bool apart, bool beyond) {
   const Interval& interval = *comparison.ratio->interval;
-  const double high = 1 + comparison.margin, low = 1 - comparison.margin;
+  const double margin = std::max(comparison.margin, kRounding), high = 1 + margin, low = 1 - margin;
   if (interval.low >= low && interval.high <= high) return Verdict::kSame;
   if (apart && beyond && interval.low > high) return Verdict::kRegression;
   if (apart && beyond && interval.high < low) return Verdict::kImprovement;
@@ -319,8 +318,9 @@ void judge_rounds(std::span<RoundComparison> comparisons, double margin) {
     Comparison& comparison = *suite[i].comparison;
     const bool reachable =
         comparison.ratio->pairs >= fewest_pairs(suite[i].tail / static_cast<double>(suite.size()));
-    const bool told =
-        apart[i] <= kLastTail && comparison.ratio->interval && !comparison.ratio->interval->contains(1);
+    const auto& interval = comparison.ratio->interval;
+    const bool told = apart[i] <= kLastTail && interval &&
+                      (interval->low > 1 + kRounding || interval->high < 1 - kRounding);
     if (comparison.ratio->interval && (told || reachable)) {
       comparison.verdict = verdict_of(comparison, told, beyond[i] <= kLastTail);
     } else {

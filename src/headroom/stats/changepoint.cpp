@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "headroom/stats/autocorrelation.h"
+#include "headroom/stats/compare.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
@@ -253,6 +254,19 @@ void cut(std::span<const double> values, std::size_t offset, std::vector<std::si
   cut(values.subspan(from), offset + from, changes);
 }
 
+/// Makes values equal that differ by rounding alone.
+std::vector<double> without_rounding(std::span<const double> values) {
+  std::vector<double> levels, sorted(values.begin(), values.end());
+  if (std::ranges::any_of(values, [](double value) { return std::isnan(value); })) return sorted;
+  std::ranges::sort(sorted);
+  for (const double value : sorted) {
+    if (levels.empty() || value - levels.back() > kRounding * std::abs(value)) levels.push_back(value);
+  }
+  std::vector<double> result;
+  for (const double value : values) result.push_back(*(std::ranges::upper_bound(levels, value) - 1));
+  return result;
+}
+
 SeriesPart level_part(std::span<const double> values, std::size_t begin, std::size_t end) {
   const double level = median(values.subspan(begin, end - begin));
   return {begin, end, level, false, level, level};
@@ -491,7 +505,9 @@ std::optional<double> change_critical(std::size_t count, ChangeLevel level) {
                       level == ChangeLevel::kCertain ? &Critical::certain : &Critical::suspected);
 }
 
-std::vector<ChangePoint> change_points(std::span<const double> values) {
+std::vector<ChangePoint> change_points(std::span<const double> raw) {
+  const std::vector<double> rounded = without_rounding(raw);
+  const std::span<const double> values(rounded);
   std::vector<std::size_t> found;
   cut(values, 0, found);
   std::vector<ChangePoint> kept;
@@ -508,7 +524,8 @@ std::vector<ChangePoint> change_points(std::span<const double> values) {
 std::optional<ChangePoint> suspected_change(std::span<const double> values,
                                             std::span<const ChangePoint> changes) {
   const std::size_t from = changes.empty() ? 0 : changes.back().index;
-  std::optional<ChangePoint> shift = significant_shift(values.subspan(from), ChangeLevel::kSuspected);
+  std::optional<ChangePoint> shift =
+      significant_shift(without_rounding(values.subspan(from)), ChangeLevel::kSuspected);
   if (shift) shift->index += from;
   return shift;
 }
@@ -527,6 +544,7 @@ std::vector<SeriesPart> parts_that_differ(std::span<const double> values,
   const auto magnitude = [](double before, double after) {
     return before == 0 ? 1 : std::abs(after / before - 1);
   };
+  least = std::max(least, kRounding);
   std::vector<std::size_t> cuts = places_of(changes);
   for (;;) {
     std::vector<SeriesPart> parts = with_drifts(values, level_parts(values, cuts));
@@ -555,7 +573,8 @@ std::vector<SpreadChange> spread_changes(std::span<const double> values, std::sp
     if (part.end - part.begin < kFewest) continue;
     const double unit = part.level == 0 ? 1 : std::abs(part.level);
     for (std::size_t i = part.begin; i < part.end; ++i) {
-      distances.push_back(std::abs(values[i] - part.at(i)) / unit);
+      const double distance = std::abs(values[i] - part.at(i)) / unit;
+      distances.push_back(part.level != 0 && distance < kRounding ? 0 : distance);
       places.push_back(i);
     }
   }

@@ -11,6 +11,9 @@
 
 namespace headroom {
 
+/// Relative differences below this are rounding, never a change.
+inline constexpr double kRounding = 1e-9;
+
 struct RatioEstimate {
   double ratio = 1;
   std::optional<Interval> interval;  ///< nullopt for too few pairs

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -42,6 +43,28 @@ TEST(Judge, SaysWhatTheWholeIntervalSays) {
   EXPECT_EQ(judged_pair(0.90, 0.03).verdict, Verdict::kImprovement);
   EXPECT_EQ(judged_pair(1.00, 0.03).verdict, Verdict::kSame);
   EXPECT_EQ(judged_pair(1.03, 0.03).verdict, Verdict::kInconclusive);
+}
+
+TEST(Judge, AStepOfRoundingIsNoChange) {
+  const auto constant = [](double factor, double margin) {
+    Record before = record_of("a", std::vector<double>(40, 100)),
+           after = record_of("a", std::vector<double>(40, 100 * factor));
+    before.environment = after.environment = environment_of(1, "here");
+    Comparison comparison = compare_records(before, after);
+    JudgeRule rule;
+    rule.margins.overall = margin;
+    judge(std::span(&comparison, 1), rule);
+    RoundComparison round{compare_records(before, after), Look::kLast};
+    judge_rounds(std::span(&round, 1), margin);
+    EXPECT_EQ(round.comparison.verdict, comparison.verdict) << factor;
+    EXPECT_EQ(told_apart(round.comparison), is_change(comparison.verdict)) << factor;
+    return comparison.verdict;
+  };
+  const double ulp = std::numeric_limits<double>::epsilon();
+  for (const double factor : {1.0, 1 + ulp, 1 - ulp, 1 + 1e-12})
+    EXPECT_EQ(constant(factor, 0), Verdict::kSame) << factor;
+  EXPECT_EQ(constant(1 + 1e-6, 0), Verdict::kRegression);
+  EXPECT_EQ(constant(1 - 1e-6, 0), Verdict::kImprovement);
 }
 
 TEST(Judge, GivesClaimsAPValue) {

@@ -287,6 +287,32 @@ TEST(ChangePoints, ConstantAndCoarseSeries) {
   EXPECT_EQ(changes[0].index, 20u);
 }
 
+TEST(ChangePoints, AStepOfRoundingIsNone) {
+  const auto stepped = [](double by) {
+    Values values(20, 5.0);
+    values.resize(40, 5 * (1 + by));
+    return values;
+  };
+  const double ulp = std::numeric_limits<double>::epsilon();
+  for (const double by : {ulp, -ulp, 1e-12, -1e-10}) {
+    EXPECT_TRUE(change_points(stepped(by)).empty()) << by;
+    EXPECT_FALSE(suspected_change(stepped(by), {})) << by;
+    EXPECT_EQ(parts_that_differ(stepped(by), std::vector<ChangePoint>{{20, 9}}, 0).size(), 1u) << by;
+  }
+  for (const double by : {1e-8, -1e-6}) EXPECT_EQ(change_points(stepped(by)).size(), 1u) << by;
+  Values both = stepped(ulp);  // and a change that the steps of rounding must not hide
+  both.resize(60, 6.0);
+  const auto changes = change_points(both);
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].index, 40u);
+}
+
+TEST(ChangePoints, RoundingThatGrowsIsNoSpread) {
+  Values values;
+  for (int i = 0; i < 60; ++i) values.push_back(5 * (1 + (i < 30 ? 1 : 40) * ((i * 7) % 5 - 2) * 1e-15));
+  EXPECT_TRUE(spread_changes(values, series_parts(values, {})).empty());
+}
+
 TEST(ChangePoints, ValuesMustBeFinite) {
   Values values(20, 1.0);
   values[3] = std::numeric_limits<double>::quiet_NaN();
