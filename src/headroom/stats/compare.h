@@ -113,7 +113,9 @@ struct SeriesEstimate {
   std::optional<Interval> interval;
 };
 /// Returns the median and its interval; nullopt for an empty series. For positive values the interval is that
-/// of the logarithms, so that intervals of times and rates are inverse to each other.
+/// of the logarithms, so that intervals of times and rates are inverse to each other; none if an end of it,
+/// or of its inverse, lies more than ten times the range of the values beyond them, which few values with an
+/// outlier give.
 std::optional<SeriesEstimate> estimate(const Series& series);
 
 /// Relative half-width of the median, or of a / b, that more samples from the same processes can narrow.

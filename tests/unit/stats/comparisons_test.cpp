@@ -235,6 +235,42 @@ auto near(double value) {
   return DoubleNear(value, 1e-12);
 }
 
+TEST(Estimate, OfFewValuesWithAnOutlierHasNoIntervalFarBeyondThem) {
+  const auto interval_of = [](const Values& values) { return estimate(Series{values, {}, {}})->interval; };
+  const Values wild{1, 1.02, 4.8, 0.99, 0.5, 1.01};  // 0.07 to 394 by the logarithms
+  EXPECT_FALSE(interval_of(wild));
+  Values rates;
+  for (const double value : wild) rates.push_back(1 / value);
+  EXPECT_FALSE(interval_of(rates)) << "as of the times";
+  Values more = wild;
+  more.push_back(1.03);
+  EXPECT_FALSE(interval_of({wild.begin(), wild.end() - 1})) << "five never have one";
+  const auto of_seven = interval_of(more);
+  EXPECT_TRUE(!of_seven || of_seven->high < 4.8 + 10 * 4.3);
+}
+
+TEST(Estimate, OrdinaryFewValuesKeepTheirInterval) {
+  Noise noise(3);
+  for (const double spread : {0.001, 0.01, 0.03}) {
+    int found = 0, beyond = 0;
+    for (int i = 0; i < 300; ++i) {
+      Values values = noise.series(6);
+      for (double& value : values) value = std::exp(spread * value);
+      const auto logs = series_median_interval([&] {
+        Values in_logs;
+        for (const double value : values) in_logs.push_back(std::log(value));
+        return in_logs;
+      }());
+      const auto interval = estimate(Series{values, {}, {}})->interval;
+      found += logs.has_value();
+      beyond += logs.has_value() && !interval;
+    }
+    EXPECT_GT(found, 250);
+    EXPECT_EQ(beyond, 0) << spread;
+  }
+  EXPECT_TRUE(estimate(Series{Values(6, 1e-3), {}, {}})->interval) << "equal values";
+}
+
 TEST(Holm, StepsDown) {
   // By R: p.adjust(c(.01, .04, .03, .005), "holm")
   EXPECT_THAT(holm_adjusted(Values{0.01, 0.04, 0.03, 0.005}),
