@@ -80,6 +80,13 @@ std::string format_number(double value) {
   return fmt::format("{:.{}f}", rounded, exponent >= 2 ? 0 : 2 - exponent);
 }
 
+std::string format_ratio(double ratio) {
+  constexpr double kLeast = 0.0005, kMost = 1e6;
+  const double size = std::abs(ratio);
+  return size == 0 || (size >= kLeast && size < kMost) ? fmt::format("{:.3f}", ratio)
+                                                       : fmt::format("{:.2e}", ratio);
+}
+
 std::string format_time_ns(double ns) {
   constexpr std::array<std::string_view, 4> kNames{"ns", "µs", "ms", "s"};
   return format_scaled(ns, kNames, 1000);

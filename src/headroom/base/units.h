@@ -15,6 +15,8 @@ std::string format_time_ns(double ns);
 std::string format_bytes(double bytes);
 /// Shows three significant digits: "0.00123", "98.3", "12300".
 std::string format_number(double value);
+/// Returns "1.023"; three significant digits if that has none of them, or too many: "1.00e-05", "2.50e+07".
+std::string format_ratio(double ratio);
 /// Returns "92.3 %" for 0.9234.
 std::string format_percent(double share);
 

@@ -266,11 +266,12 @@ Tone verdict_tone(const Comparison& comparison) {
 std::string ratio_line(const Comparison& comparison) {
   if (!comparison.ratio) return "";
   const RatioEstimate& ratio = *comparison.ratio;
-  const std::string interval = ratio.interval ? fmt::format("95 % interval {:.3f} to {:.3f}",
-                                                            ratio.interval->low, ratio.interval->high)
-                                              : "too few pairs for an interval";
-  return fmt::format("{:.3f} x the time of {} ({}): {}", ratio.ratio, title_of(*comparison.baseline),
-                     interval, verdict_text(comparison));
+  const std::string interval = ratio.interval
+                                   ? fmt::format("95 % interval {} to {}", format_ratio(ratio.interval->low),
+                                                 format_ratio(ratio.interval->high))
+                                   : "too few pairs for an interval";
+  return fmt::format("{} x the time of {} ({}): {}", format_ratio(ratio.ratio),
+                     title_of(*comparison.baseline), interval, verdict_text(comparison));
 }
 
 std::string counter_line(const CommandRow& row) {
@@ -347,7 +348,7 @@ void answer_times(Sheet& sheet, const std::vector<const Record*>& measured) {
   const Record& longest =
       **std::ranges::max_element(measured, {}, [](const Record* record) { return record->metric.value; });
   const std::string value = value_text(longest.metric.value, longest.metric.unit, longest.metric.name);
-  const std::string spread = longest.interval ? " ±" + spread_text(longest) : ", without an interval";
+  const std::string spread = longest.interval ? spread_in_sentence(longest) : ", without an interval";
   const std::string runs = "median of " + counted(sample_count(longest), "run");
   const std::string lead =
       measured.size() == 1 ? title_of(longest) + " takes"

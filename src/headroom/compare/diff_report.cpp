@@ -135,11 +135,11 @@ std::string compared_case(const Record& record, const DiffersIn& differ) {
 }
 
 std::string ratio_interval_text(const std::optional<Interval>& interval) {
-  return interval ? fmt::format("{:.3f} to {:.3f}", interval->low, interval->high) : "?";
+  return interval ? format_ratio(interval->low) + " to " + format_ratio(interval->high) : "?";
 }
 
 std::string ratio_text(const Comparison& comparison) {
-  return comparison.ratio ? fmt::format("{:.3f}", comparison.ratio->ratio) : "-";
+  return comparison.ratio ? format_ratio(comparison.ratio->ratio) : "-";
 }
 
 std::string samples_text(const Comparison& comparison) {
@@ -310,8 +310,9 @@ void append_means(std::string& out, const DiffReport& report) {
     if (!mean || mean->cases < 2) continue;
     const std::string interval =
         mean->interval ? fmt::format(" (95 % interval {})", ratio_interval_text(mean->interval)) : "";
-    out += fmt::format("geometric mean of {} matched cases{}: {:.3f}{}, above 1 is worse\n", mean->cases,
-                       report.tests.size() > 1 ? ", " + report.tests[i].label : "", mean->mean, interval);
+    out += fmt::format("geometric mean of {} matched cases{}: {}{}, above 1 is worse\n", mean->cases,
+                       report.tests.size() > 1 ? ", " + report.tests[i].label : "", format_ratio(mean->mean),
+                       interval);
   }
 }
 
@@ -640,7 +641,7 @@ Table percentile_table(const DiffReport& report) {
       if (!found) continue;
       table.row({compared_pair(report, comparison, differ), comparison.baseline->metric.name,
                  fmt::format("p{}", percentile), value_cell(found->baseline, comparison),
-                 value_cell(found->test, comparison), fmt::format("{:.3f}", found->ratio),
+                 value_cell(found->test, comparison), format_ratio(found->ratio),
                  percentile_interval_text(*found), tail_text(comparison, percentile)});
     }
   }
@@ -663,7 +664,7 @@ Table shift_table(const DiffReport& report) {
                            comparison.baseline->metric.name, shift_sentence(comparison, shifts)));
     for (const auto& [decile, verdict] : shifts) {
       table.row({fmt::format("p{}", decile.percentile), value_cell(decile.baseline, comparison),
-                 value_cell(decile.test, comparison), fmt::format("{:.3f}", decile.ratio),
+                 value_cell(decile.test, comparison), format_ratio(decile.ratio),
                  percentile_interval_text(decile), to_string(verdict)});
     }
   }

@@ -21,12 +21,16 @@ double ns_of_unit(const Record& record) {
 }
 
 /// Whether "±" suits: accurate to the last digit for a narrow interval, to a factor of two for a wide one.
-bool is_even(const Interval& interval, double estimate) {
+bool is_symmetric(const Interval& interval, double estimate) {
   constexpr double kNarrow = 0.01, kFactor = 2;
   const double below = estimate - interval.low, above = interval.high - estimate;
   if (below + above <= 2 * kNarrow * std::abs(estimate)) return true;
-  return below > 0 && above > 0 && below <= kFactor * above && above <= kFactor * below &&
-         below < std::abs(estimate);
+  return below > 0 && above > 0 && below <= kFactor * above && above <= kFactor * below;
+}
+
+/// As a share of the estimate.
+bool is_even(const Interval& interval, double estimate) {
+  return is_symmetric(interval, estimate) && estimate - interval.low < std::abs(estimate);
 }
 
 double half_width(const Record& record) {
@@ -57,13 +61,20 @@ std::string metric_time_with_interval(const Record* record) {
   if (record == nullptr) return "";
   const std::string value = metric_time(record);
   if (!record->interval) return value + " ±?";
-  return value + " ±" + format_time_ns(half_width(*record) * ns_of_unit(*record));
+  const double ns = ns_of_unit(*record);
+  if (!is_symmetric(*record->interval, record->metric.value))
+    return fmt::format("{} ({}–{})", value, signed_time(record->interval->low * ns),
+                       signed_time(record->interval->high * ns));
+  return value + " ±" + format_time_ns(half_width(*record) * ns);
 }
 
 std::string metric_number_with_interval(const Record* record) {
   if (record == nullptr) return "";
   const std::string value = format_number(record->metric.value);
   if (!record->interval) return value + " ±?";
+  if (!is_symmetric(*record->interval, record->metric.value))
+    return fmt::format("{} ({}–{})", value, format_number(record->interval->low),
+                       format_number(record->interval->high));
   return value + " ±" + format_number(half_width(*record));
 }
 
@@ -74,6 +85,12 @@ std::string spread_text(const Record& record) {
   const std::string low = value_text(record.interval->low, record.metric.unit, record.metric.name);
   const std::string high = value_text(record.interval->high, record.metric.unit, record.metric.name);
   return low + "–" + high;
+}
+
+std::string spread_in_sentence(const Record& record) {
+  if (!record.interval) return "";
+  const std::string spread = spread_text(record);
+  return is_even(*record.interval, record.metric.value) ? " ±" + spread : " (" + spread + ")";
 }
 
 std::string share_with_interval(double share, const std::optional<Interval>& interval) {
@@ -113,10 +130,11 @@ std::string modes_text(const Record& record) {
 std::string ratio_text(const Record& record) {
   if (!record.ratio) return "";
   const RatioToOther& ratio = *record.ratio;
-  const std::string interval = ratio.interval ? fmt::format("95 % interval {:.3f} to {:.3f}",
-                                                            ratio.interval->low, ratio.interval->high)
-                                              : "too few pairs for an interval";
-  return fmt::format("    {:.3f} x the time of {} ({})", ratio.ratio, ratio.other, interval);
+  const std::string interval = ratio.interval
+                                   ? fmt::format("95 % interval {} to {}", format_ratio(ratio.interval->low),
+                                                 format_ratio(ratio.interval->high))
+                                   : "too few pairs for an interval";
+  return fmt::format("    {} x the time of {} ({})", format_ratio(ratio.ratio), ratio.other, interval);
 }
 
 std::string name_with_runner(const Record& record, const std::vector<Record>& records) {

@@ -15,13 +15,15 @@ std::string signed_time(double ns);
 
 /// Returns "4.10 µs" for s or us; empty for nullptr.
 std::string metric_time(const Record* record);
-/// Returns "4.10 µs ±90.0 ns", or "4.10 µs ±?".
+/// Returns "4.10 µs ±90.0 ns", "4.10 µs (3.21 µs–14.7 µs)" if asymmetric, or "4.10 µs ±?".
 std::string metric_time_with_interval(const Record* record);
-/// Returns "812 ±9.50"; empty for nullptr.
+/// Returns "812 ±9.50" or "812 (790–1200)"; empty for nullptr.
 std::string metric_number_with_interval(const Record* record);
 
 /// Returns the relative half-width "1.3 %", the ends "3.21 ms–14.7 ms" if asymmetric, or "?".
 std::string spread_text(const Record& record);
+/// Returns " ±1.3 %", " (3.21 ms–14.7 ms)", or an empty text.
+std::string spread_in_sentence(const Record& record);
 /// Returns "92.5 % ±0.8" or "92.5 % (48.6–101 %)".
 std::string share_with_interval(double share, const std::optional<Interval>& interval);
 /// Returns share_with_interval() of the limit; may be empty.

@@ -79,12 +79,11 @@ std::optional<RatioToOther> ratio_between(const Record& next, const Record& near
 
 std::string behind(const Record& next, const Record& nearest) {
   const std::optional<RatioToOther> found = ratio_between(next, nearest);
-  if (!found)
-    return fmt::format("{:.3f} x the time, by the medians", next.metric.value / nearest.metric.value);
-  if (!found->interval) return fmt::format("{:.3f} x the time, too few pairs for an interval", found->ratio);
+  if (!found) return format_ratio(next.metric.value / nearest.metric.value) + " x the time, by the medians";
+  if (!found->interval) return format_ratio(found->ratio) + " x the time, too few pairs for an interval";
   const char* verdict = found->interval->contains(1) ? ": inconclusive" : "";
-  return fmt::format("{:.3f} x the time ({:.3f} to {:.3f}){}", found->ratio, found->interval->low,
-                     found->interval->high, verdict);
+  return fmt::format("{} x the time ({} to {}){}", format_ratio(found->ratio),
+                     format_ratio(found->interval->low), format_ratio(found->interval->high), verdict);
 }
 
 constexpr std::size_t kComparedInAnswer = 2;
@@ -214,7 +213,7 @@ void answer_times(Sheet& sheet, const MeasuredRows& rows) {
   }
   const Record& record = longest->latency != nullptr ? *longest->latency : longest->any();
   const std::string value = value_text(record.metric.value, record.metric.unit, record.metric.name);
-  const std::string spread = record.interval ? " ±" + spread_text(record) : "";
+  const std::string spread = spread_in_sentence(record);
   if (rows.measured().size() == 1) {
     sheet.answer(fmt::format("{} {} {}{}", rows.name(record),
                              longest->latency != nullptr ? "takes" : "has " + record.metric.name, value,
@@ -360,9 +359,9 @@ std::string overhead_text(const CaseRow& row) {
       row.overhead->metric.name == kPythonOverhead ? "calling it from Python" : "reading the clock";
   const auto taken_off =
       row.latency->environment ? row.latency->environment->extra_info.contains(kOverheadTakenOff) : false;
-  return fmt::format(
-      "{} costs {} (±{}) {}", cost, format_time_ns(overhead_ns), spread_text(*row.overhead),
-      taken_off ? "more, already subtracted" : "of that, more than 5 %: --subtract-overhead subtracts it");
+  return fmt::format("{} costs {}{} {}", cost, format_time_ns(overhead_ns), spread_in_sentence(*row.overhead),
+                     taken_off ? "more, already subtracted"
+                               : "of that, more than 5 %: --subtract-overhead subtracts it");
 }
 
 std::string share_text(const Record* record) {

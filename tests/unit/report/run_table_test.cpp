@@ -365,6 +365,23 @@ TEST(RunTable, AnIntervalThatIsNotEvenIsWrittenByItsEnds) {
   EXPECT_THAT(text, HasSubstr("70.0 % (20–71.0 %)"));
 }
 
+TEST(MetricText, AnIntervalThatIsNotEvenHasNoSignInASentence) {
+  Record record;
+  record.metric = {"latency", "us", Direction::kLowerIsBetter, 10, {}, {}};
+  record.interval = Interval{9, 14};
+  EXPECT_EQ(spread_in_sentence(record), " (9.00 µs–14.0 µs)");
+  EXPECT_EQ(metric_time_with_interval(&record), "10.0 µs (9.00 µs–14.0 µs)");
+  EXPECT_EQ(metric_number_with_interval(&record), "10.0 (9.00–14.0)");
+  record.interval = Interval{9, 11};
+  EXPECT_EQ(spread_in_sentence(record), " ±10.0 %");
+  EXPECT_EQ(metric_time_with_interval(&record), "10.0 µs ±1.00 µs");
+  record.interval = Interval{-10, 30};
+  EXPECT_EQ(metric_time_with_interval(&record), "10.0 µs ±20.0 µs") << "a difference may be below zero";
+  record.interval.reset();
+  EXPECT_EQ(spread_in_sentence(record), "");
+  EXPECT_EQ(metric_time_with_interval(&record), "10.0 µs ±?");
+}
+
 TEST(RunTable, WhatEveryRowHasIsSaidOnce) {
   std::vector<Record> records;
   for (const char* shape : {"1", "2", "3"}) records = records + pair_of("gemv", shape, "int8", 100, 20, 0.9);
