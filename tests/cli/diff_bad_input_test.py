@@ -100,9 +100,9 @@ class DiffBadInputTest(CommandLineTest):
             with self.subTest(text):
                 path = self.write("odd.json", record(values=text))
                 result = headroom("diff", self.good, path)
-                if text.startswith("1e999"):  # valid JSON, but without a ratio
+                if text.startswith("1e999"):  # valid JSON, but beyond the bounds
                     self.assert_exit(result, 0)
-                    self.assertIn("1 of 2 values of the candidate are zero, negative or not a number", result.stdout)
+                    self.assertIn("odd.json: /records/0/samples/0/values/0: inf is no measurement", result.stdout)
                 else:
                     self.assert_refused(result, "odd.json", "not JSON at byte")
 

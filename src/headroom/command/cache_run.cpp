@@ -17,6 +17,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/command/measured_command.h"
+#include "headroom/record/number_bounds.h"
 
 namespace headroom {
 namespace {
@@ -342,11 +343,8 @@ CacheRequest request_of(const Json& json) {
   return request;
 }
 
-/// Ratios of values beyond these limits overflow.
 void check_value(double value) {
-  constexpr double kLeast = 1e-100, kMost = 1e100;
-  if (value != 0 && !(value >= kLeast && value <= kMost))
-    throw Error(fmt::format("{:g} is not a possible measurement", value));
+  if (value < 0 || !is_bounded(value)) throw Error(fmt::format("{:g} is not a possible measurement", value));
 }
 
 void check(const ShownCacheRun& shown) {

@@ -12,6 +12,7 @@
 #include "headroom/machine/cpu_folder.h"
 #include "headroom/machine/memory.h"
 #include "headroom/record/noise.h"
+#include "headroom/record/number_bounds.h"
 
 namespace headroom {
 namespace {
@@ -40,6 +41,10 @@ struct Amount {
 /// False for NaN, too.
 bool is_within(double number, double least, double most) {
   return number >= least && number <= most;
+}
+
+bool is_amount(double number) {
+  return number >= 0 && is_bounded(number);
 }
 
 }  // namespace
@@ -241,17 +246,16 @@ std::string unsound(const CaseInfo& info) {
   for (const auto& [number, unit] :
        {Amount{work.flops, "FLOPs"}, Amount{work.bytes, "bytes"}, Amount{work.bytes_written, "bytes written"},
         Amount{work.exchanged, "bytes exchanged"}}) {
-    if (!is_within(number, 0, kMostOfAnything)) return fmt::format("reports work of {} {}", number, unit);
+    if (!is_amount(number)) return fmt::format("reports work of {} {}", number, unit);
   }
   if (work.bytes_written > work.bytes) {
     return fmt::format("writes {} bytes of {} bytes in all; bytes counts both reads and writes",
                        work.bytes_written, work.bytes);
   }
   for (const ReportedMetric& metric : info.metrics) {
-    if (!is_within(metric.amount, -kMostOfAnything, kMostOfAnything))
-      return fmt::format("reports {} = {}", metric.name, metric.amount);
+    if (!is_bounded(metric.amount)) return fmt::format("reports {} = {}", metric.name, metric.amount);
   }
-  if (!is_within(info.max_error, 0, kMostOfAnything) || !is_within(info.tolerance, 0, kMostOfAnything))
+  if (!is_within(info.max_error, 0, kMostMagnitude) || !is_within(info.tolerance, 0, kMostMagnitude))
     return fmt::format("has an error of {} (tolerance {})", info.max_error, info.tolerance);
   if (info.verified && info.max_error > info.tolerance)
     return fmt::format("reports a verified result with an error of {} (tolerance {})", info.max_error,
@@ -262,11 +266,10 @@ std::string unsound(const CaseInfo& info) {
 }
 
 std::string unsound(const Sample& sample) {
-  if (!is_within(sample.elapsed_ns, 0, kMostNanoseconds))
+  if (sample.elapsed_ns != 0 && !is_within(sample.elapsed_ns, 1 / kMostNanoseconds, kMostNanoseconds))
     return fmt::format("measured a time of {} ns", sample.elapsed_ns);
   for (const double column : sample.columns) {
-    if (!is_within(column, -kMostOfAnything, kMostOfAnything))
-      return fmt::format("measured {} in a column", column);
+    if (!is_bounded(column)) return fmt::format("measured {} in a column", column);
   }
   const SampleNoise& noise = sample.noise;
   const DeviceNoise& device = sample.device;
@@ -288,7 +291,7 @@ std::string unsound(const WorkCounts& counts) {
         Amount{counts.memory_bytes.value_or(0), "bytes"},
         Amount{counts.memory_bytes_written.value_or(0), "bytes written"},
         Amount{counts.background_bytes, "bytes of others"}}) {
-    if (!is_within(number, 0, kMostOfAnything)) return fmt::format("counted {} {}", number, unit);
+    if (!is_amount(number)) return fmt::format("counted {} {}", number, unit);
   }
   if (!is_within(counts.share, 0, 1)) return fmt::format("counted in {} of the time", counts.share);
   return {};

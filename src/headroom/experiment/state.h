@@ -223,7 +223,7 @@ class State {
   void require_memory(std::size_t bytes) const;
 
   /// Sets FLOPs and bytes of one iteration. measure() throws std::logic_error for negative, non-finite or
-  /// excessive (above 1e100) numbers, here and in rate() and value(), and for more bytes written than moved.
+  /// unbounded (is_bounded) numbers, here and in rate() and value(), and for more bytes written than moved.
   void work(Work work) { info_.work = std::move(work); }
   /// Describes an input: shape and distribution, such as "bf16[1024,1024] normal(0,1)".
   void input(const std::string& name, const std::string& description) { info_.inputs[name] = description; }
@@ -423,9 +423,7 @@ class State {
   bool measured_ = false;
 };
 
-/// Upper bound of all counts. Sums, squares and ratios of such numbers stay finite.
-inline constexpr double kMostOfAnything = 1e100;
-/// 31 years.
+/// 31 years. A sample that takes any time takes at least the reciprocal.
 inline constexpr double kMostNanoseconds = 1e18;
 
 /// Returns the impossible number of a case as the end of a sentence, "says a work of -1 FLOPs"; empty if all

@@ -21,6 +21,7 @@
 #include "headroom/history/run_text.h"
 #include "headroom/history/stored_rows.h"
 #include "headroom/record/formats.h"
+#include "headroom/record/number_bounds.h"
 #include "headroom/record/record_json.h"
 
 namespace headroom {
@@ -51,13 +52,19 @@ StoredValue read_value(const SqlRow& row) {
   value.time = static_cast<std::uint64_t>(integer(row[3]));
   value.value = std::get<double>(row[4]);
   if (const double* low = std::get_if<double>(&row[5])) {
-    value.interval = Interval{*low, std::get<double>(row[6]), std::get<double>(row[7])};
+    const double high = std::get<double>(row[6]);
+    if (is_bounded(*low) && is_bounded(high)) value.interval = Interval{*low, high, std::get<double>(row[7])};
   }
   value.samples = static_cast<std::size_t>(integer(row[8]));
   value.git_sha = text(row[9]);
   value.git_branch = text(row[10]);
   value.headroom_version = text(row[11]);
   return value;
+}
+
+/// A condition on the rows of records, as is_bounded().
+std::string value_is_bounded() {
+  return fmt::format("(value = 0 OR ABS(value) BETWEEN {} AND {})", kLeastMagnitude, kMostMagnitude);
 }
 
 std::vector<StoredRun> runs_where(Database& database, const std::string& where, const SqlRow& parameters) {
@@ -375,8 +382,11 @@ void find_damage(const StoredContent& content, SeriesRows& series, std::vector<S
     if (!stored.problem.empty()) {
       add(stored.problem);
     } else if (!has_series || (!stored.expected.empty() && !is_row(stored.row, stored.expected))) {
-      add(fmt::format("run {}: record {}: the series shows a different value than the record", run,
-                      integer(stored.row[1])));
+      const auto* value = std::get_if<double>(&stored.row[4]);
+      add(fmt::format("run {}: record {}: {}", run, integer(stored.row[1]),
+                      value != nullptr && !is_bounded(*value)
+                          ? fmt::format("{:g} is no measurement", *value)
+                          : "the series shows a different value than the record"));
     }
   }
   if (!content.environment_problem.empty()) return;
@@ -438,7 +448,8 @@ std::vector<StoredValue> Store::values(std::int64_t series) {
   std::vector<StoredValue> found;
   read_rows(*database_, kRecordRows, "WHERE r.series = $1 ORDER BY r.time, r.run, r.position", {series},
             [&found](const SqlRow& row) {
-              if (!std::holds_alternative<std::monostate>(row[4])) found.push_back(read_value(row));
+              const double* value = std::get_if<double>(&row[4]);
+              if (value != nullptr && is_bounded(*value)) found.push_back(read_value(row));
             });
   return found;
 }
@@ -446,8 +457,9 @@ std::vector<StoredValue> Store::values(std::int64_t series) {
 std::vector<SeriesMark> Store::marks() {
   std::vector<SeriesMark> found;
   database_->execute(
-      "SELECT series, COUNT(*), MIN(run), MAX(run), MIN(value), MAX(value) FROM records "
-      "WHERE value IS NOT NULL GROUP BY series ORDER BY series",
+      fmt::format("SELECT series, COUNT(*), MIN(run), MAX(run), MIN(value), MAX(value) FROM records "
+                  "WHERE {} GROUP BY series ORDER BY series",
+                  value_is_bounded()),
       {}, [&found](const SqlRow& row) {
         found.push_back({integer(row[0]), static_cast<std::size_t>(integer(row[1])), integer(row[2]),
                          integer(row[3]), std::get<double>(row[4]), std::get<double>(row[5])});
@@ -473,8 +485,9 @@ std::vector<StoredSamples> Store::samples(std::int64_t series, const StoredValue
     }
   };
   database_->execute(
-      "SELECT run, content FROM records WHERE series = $1 AND value IS NOT NULL "
-      "AND (time, run) >= ($2, $3) AND (time, run) <= ($4, $5) ORDER BY time, run, position",
+      fmt::format("SELECT run, content FROM records WHERE series = $1 AND {} "
+                  "AND (time, run) >= ($2, $3) AND (time, run) <= ($4, $5) ORDER BY time, run, position",
+                  value_is_bounded()),
       {series, static_cast<std::int64_t>(first.time), first.run, static_cast<std::int64_t>(last.time),
        last.run},
       take);

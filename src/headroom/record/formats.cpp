@@ -16,6 +16,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/record/formats/file_outline.h"
+#include "headroom/record/number_bounds.h"
 #include "headroom/record/older_schemas.h"
 
 namespace headroom {
@@ -87,10 +88,12 @@ void number_equal_cases(std::vector<Record>& records) {
   }
 }
 
-/// Only headroom files name the instrument.
-void name_instruments(std::vector<Record>& records, const Format& format) {
+/// Only headroom files name the instrument, and have their numbers checked record by record.
+void complete(std::vector<Record>& records, const Format& format, const std::string& source) {
   if (format.name == std::string_view("headroom-json")) return;
   for (Record& record : records) {
+    fail_if_unbounded(
+        record, [&] { return fmt::format("{}: {}: {}: ", source, case_name(record), record.metric.name); });
     record.instrument = record_json::instrument_by_names(record);
     if (record.instrument == Instrument::kImport) record.tool = format.name;
   }
@@ -98,7 +101,7 @@ void name_instruments(std::vector<Record>& records, const Format& format) {
 
 std::vector<Record> read_as(const Format& format, const PaddedText& text, const std::string& source) {
   std::vector<Record> records = format.read(text, source);
-  name_instruments(records, format);
+  complete(records, format, source);
   if (format.one_run) number_equal_cases(records);
   return records;
 }
@@ -203,7 +206,7 @@ std::vector<Record> read_records(const std::filesystem::path& path, const Format
   const Format* streamed = format_by_head(path);
   if (streamed != nullptr && (from == nullptr || from == streamed)) {
     std::vector<Record> records = streamed->read_file(path);
-    name_instruments(records, *streamed);
+    complete(records, *streamed, path.string());
     return records;
   }
   return records_from_text(read_compressed_file(path), path.string(), from);

@@ -9,12 +9,14 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/base/wording.h"
 #include "headroom/record/metrics.h"
+#include "headroom/record/number_bounds.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
@@ -328,6 +330,109 @@ std::size_t identity_hash(const Record& record) {
 
 bool same_identity(const Record& a, const Record& b) {
   return (metric_identity(a) == metric_identity(b) && written_alike(a, b)) || identity(a) == identity(b);
+}
+
+namespace {
+
+/// Finds the first number beyond the bounds.
+class BoundsCheck {
+ public:
+  template <typename... Parts>
+  void look(double number, fmt::format_string<Parts...> path, Parts&&... parts) {
+    if (number_ || is_bounded(number) || std::isnan(number)) return;
+    number_ = number;
+    path_ = fmt::format(path, std::forward<Parts>(parts)...);
+  }
+
+  explicit operator bool() const { return number_.has_value(); }
+  std::string text() const {
+    return fmt::format("{}: {:g} is no measurement; a number is 0 or from {:g} to {:g}", path_, *number_,
+                       kLeastMagnitude, kMostMagnitude);
+  }
+
+ private:
+  std::optional<double> number_;
+  std::string path_;
+};
+
+void look_at_samples(BoundsCheck& check, const Record& record) {
+  for (std::size_t p = 0; p < record.samples.size(); ++p) {
+    const ProcessSamples& process = record.samples[p];
+    for (std::size_t i = 0; i < process.values.size(); ++i)
+      check.look(process.values[i], "/samples/{}/values/{}", p, i);
+    for (std::size_t i = 0; i < process.noise.size(); ++i) {
+      const SampleNoise noise = process.noise[i];
+      for (const double number : {noise.steal_ms, noise.frequency_mhz, noise.placement_ns})
+        check.look(number, "/samples/{}/noise: sample {}", p, i);
+    }
+    for (std::size_t i = 0; i < process.device.size(); ++i) {
+      const DeviceNoise& device = process.device[i];
+      for (const double number : {device.sm_mhz, device.memory_mhz, device.power_w, device.temperature_c})
+        check.look(number, "/samples/{}/device: sample {}", p, i);
+    }
+  }
+}
+
+void look_at_derived(BoundsCheck& check, const Record& record) {
+  if (const auto& limit = record.limit) {
+    check.look(limit->value, "/limit/value");
+    check.look(limit->fraction, "/limit/fraction");
+    if (limit->rounds) {
+      check.look(limit->rounds->lower_quartile, "/limit/rounds/lower_quartile");
+      check.look(limit->rounds->upper_quartile, "/limit/rounds/upper_quartile");
+    }
+  }
+  if (record.ratio) check.look(record.ratio->ratio, "/ratio/ratio");
+  for (const Mode& mode : record.modes.groups) {
+    check.look(mode.median, "/modes/groups");
+    check.look(mode.share, "/modes/groups");
+  }
+  for (const Note& note : record.notes) {
+    for (const double number : note.numbers) check.look(number, "/note_values");
+  }
+  check.look(record.busy_cpus, "/busy_cpus");
+  check.look(record.huge_pages.value_or(0), "/huge_pages");
+  if (record.slowest) check.look(record.slowest->share, "/slowest/share");
+  // Errors may be as small as a double.
+  for (const double error : {record.max_error, record.error_bound}) {
+    if (std::abs(error) > kMostMagnitude) check.look(error, "/max_error");
+  }
+}
+
+void drop_unbounded(std::optional<Interval>& interval) {
+  if (interval && !(is_bounded(interval->low) && is_bounded(interval->high))) interval.reset();
+}
+
+}  // namespace
+
+void fail_if_unbounded(Record& record, const std::function<std::string()>& where) {
+  BoundsCheck check;
+  check.look(record.metric.value, "/metric/value");
+  check.look(record.metric.target.value_or(0), "/metric/target");
+  check.look(record.metric.target_share.value_or(0), "/metric/target_share");
+  for (const auto& [name, number] : record.metric.numbers) check.look(number, "/metric/numbers/{}", name);
+  look_at_samples(check, record);
+  look_at_derived(check, record);
+  drop_unbounded(record.interval);
+  if (record.limit) drop_unbounded(record.limit->interval);
+  if (record.ratio) drop_unbounded(record.ratio->interval);
+  if (!check) return;
+  if (record.outcome.kind == Outcome::Kind::kMeasured || record.kept_wrong)
+    record.outcome = {Outcome::Kind::kFailed, where() + check.text()};
+  record.kept_wrong = record.verified = false;
+  record.metric.value = record.max_error = record.error_bound = record.busy_cpus = 0;
+  record.metric.target.reset();
+  record.metric.target_share.reset();
+  record.metric.numbers.clear();
+  record.samples.clear();
+  record.interval.reset();
+  record.limit.reset();
+  record.ratio.reset();
+  record.modes = {};
+  record.huge_pages.reset();
+  record.slowest.reset();
+  record.runs.clear();
+  record.notes.clear();
 }
 
 }  // namespace headroom

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "headroom/base/error.h"
+#include "headroom/record/number_bounds.h"
 #include "headroom/record/older_schemas.h"
 #include "headroom/record/targets.h"
 
@@ -624,6 +625,7 @@ std::optional<std::size_t> read_into(Record& record, JsonStream& stream, const J
   members.finish(rest, path);
   if (const Json* place = rest.find("environment"))
     environment = json_to<std::optional<std::size_t>>(*place, JsonPath(path, "environment"));
+  fail_if_unbounded(record, [&path] { return path.text(); });
   return environment;
 }
 

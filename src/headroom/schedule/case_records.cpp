@@ -12,6 +12,7 @@
 #include "headroom/machine/cpu_folder.h"
 #include "headroom/record/metrics.h"
 #include "headroom/record/noise.h"
+#include "headroom/record/number_bounds.h"
 #include "headroom/schedule/limits.h"
 #include "headroom/stats/quantile.h"
 
@@ -569,6 +570,8 @@ std::vector<Record> case_records(const GroupResult& result, const std::vector<st
     if (&track != &baseline) base.ratio = ratio_to(baseline, track, labels);
     append_records(track, result, std::move(base), records);
   }
+  // A rate of bounded amounts and times may be beyond.
+  for (Record& record : records) fail_if_unbounded(record, [&record] { return record.metric.name + ": "; });
   return records;
 }
 

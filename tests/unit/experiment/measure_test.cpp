@@ -184,8 +184,8 @@ TEST_F(Measure, ASurroundedCallIsNoSample) {
 }
 
 TEST_F(Measure, ABatchWithoutATimeFailsTheCase) {
-  for (const double time :
-       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), -1.0}) {
+  for (const double time : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+                            -1.0, 1.01e18, 1e-310}) {
     ScriptedSource one({{1, 0}});
     State state(spec_of(), one, shared);
     EXPECT_THROW(state.measure_batches([&](std::uint64_t) { return time; }), std::runtime_error) << time;
@@ -263,6 +263,11 @@ TEST_F(Measure, NumbersThatCannotBeAreRefusedBeforeTheFirstSample) {
   State negative(spec_of(), source, shared);
   negative.work({.flops = -1, .dtype = {}});
   EXPECT_THAT(logic_error_of([&] { negative.measure([] {}); }), HasSubstr("a work of -1"));
+  for (const double beyond : {1.01e100, 1e300, 1e-310}) {
+    State state(spec_of(), source, shared);
+    state.work({.flops = beyond, .dtype = {}});
+    EXPECT_THAT(logic_error_of([&] { state.measure([] {}); }), HasSubstr("a work of ")) << beyond;
+  }
   State nan(spec_of(), source, shared);
   nan.value("loss", std::numeric_limits<double>::quiet_NaN(), "1", Direction::kLowerIsBetter);
   EXPECT_THAT(logic_error_of([&] { nan.measure([] {}); }), HasSubstr("loss = nan"));

@@ -132,6 +132,47 @@ TEST_F(DamagedHistory, VerifyTellsOfEachDamageAndRepairLeavesTheRest) {
   EXPECT_THAT(open_store(result.copy)->verify(), SizeIs(3)) << "the copy is as it was before";
 }
 
+TEST_F(DamagedHistory, ANumberBeyondTheBoundsCostsItsRecordAndNothingElse) {
+  for (const double beyond : {1.7e308, -1.01e100, 1e-310}) {
+    std::vector<Record> run = run_at(400, 4);
+    run[1].metric.value = run[1].samples[0].values[2] = beyond;
+    const std::int64_t id = open_store(path)->append(run);
+    const auto store = open_store(path);
+    for (const StoredSeries& one : store->series())
+      EXPECT_THAT(store->values(one.id), SizeIs(one.name.starts_with("experiment1") ? 3 : 4)) << beyond;
+    for (const SeriesMark& mark : store->marks()) EXPECT_LE(mark.most, 6);
+    const std::vector<Record> records = store->records(id);
+    EXPECT_EQ(records[0].metric.value, 4);
+    EXPECT_EQ(records[1].outcome.kind, Outcome::Kind::kFailed);
+    EXPECT_THAT(records[1].outcome.reason, HasSubstr("record 1/metric/value: "));
+    EXPECT_THAT(records[1].samples, IsEmpty());
+    const std::vector<StoreDamage> damages = store->verify();
+    ASSERT_THAT(damages, SizeIs(1)) << beyond;
+    EXPECT_THAT(damages[0].what, HasSubstr("record 1: "));
+    EXPECT_THAT(damages[0].what, HasSubstr("is no measurement"));
+    EXPECT_EQ(store->repair().records_mended, 1U);
+    EXPECT_THAT(store->verify(), IsEmpty());
+    fs::remove(path);
+    SetUp();
+  }
+}
+
+TEST_F(DamagedHistory, NumbersAtTheBoundsAreKept) {
+  for (const double at : {1e100, -1e100, 1e-100, 0.0}) {
+    std::vector<Record> run = run_at(400, 4);
+    run[1].metric.value = at;
+    run[1].samples[0].values = {at, at, at};
+    run[1].interval.reset();
+    const auto store = open_store(path);
+    const std::int64_t id = store->append(run);
+    EXPECT_EQ(store->records(id)[1].metric.value, at);
+    EXPECT_THAT(store->values(2), SizeIs(4)) << at;
+    EXPECT_THAT(store->verify(), IsEmpty()) << at;
+    fs::remove(path);
+    SetUp();
+  }
+}
+
 TEST_F(DamagedHistory, AMissingRecordIsNoticedAndTheOthersKept) {
   change("DELETE FROM records WHERE run = 2 AND position = 0");
   EXPECT_THAT(open_store(path)->verify(), SizeIs(1));
