@@ -17,7 +17,7 @@ COLUMNS = (80, 120, 200)
 ANSWERS = {
     "run": r"\d+ of \d+ cases? (reach|failed)|\S.* (reaches|takes) |longest of \d+ cases ",
     "ab": r"\S.*: \d+\.\d+ x the time of ",
-    "time": r"\S.*( takes|:) \d\S* \S+ ±",
+    "time": r"\S.*( takes|:) \d\S* \S+( ±| \(\d|, without an interval)",
     "cache": r"\S.*: warm is \S+x as fast as cold",
     "dispatch": r"(of \d+ operators, )?distribution adds ",
     "ddp": r"\S.*: an iteration of \d+ ranks? takes ",
