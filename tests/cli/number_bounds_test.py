@@ -69,6 +69,19 @@ class NumberBoundsTest(CommandLineTest):
             result = headroom("show", self.write("odd.json", of_format(SIX[:5] + [1e300])))
             self.assertRegex(result.stdout, r"odd\.json: .*/samples/\d/values/\d: 1e\+300 is no measurement")
 
+    def test_a_unit_or_a_rate_that_overflows(self):
+        content = google_benchmark([1e305] * 6)
+        for benchmark in content["benchmarks"]:
+            benchmark["time_unit"] = "s"
+        lines = [{"model_type": name, "backends": "CPU", "n_prompt": 512, "n_gen": 0, "avg_ns": ns, "samples_ns": [ns] * 3,
+                  "build_commit": "a", "build_number": 1, "n_threads": 2} for name, ns in (("odd", 1e-310), ("even", 1e6))]
+        (self.folder / "b.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        for path in (self.write("a.json", content), self.folder / "b.jsonl"):
+            result = headroom("show", path)
+            self.assert_exit(result, 0)
+            self.assertRegex(result.stdout, r"odd.*: \S+: /metric/value: inf is no measurement")
+            self.assertIn("even", result.stdout)
+
     def test_at_the_bounds(self):
         for of_format in FORMATS:
             for value in AT:

@@ -72,7 +72,7 @@ TEST(MemorySnapshot, ThePeakIsHeldByLinesOfPython) {
     ASSERT_EQ(view.result.answer.size(), 4U);
     EXPECT_EQ(view.result.answer[0],
               "CUDA 0: 16 MiB allocated at the peak, 24 MiB reserved; 6 MiB held at the end");
-    EXPECT_EQ(view.result.answer[2], "of the 16 MiB at the peak 14 MiB (87.5 %): train.py(12): forward");
+    EXPECT_EQ(view.result.answer[2], "of the peak 16 MiB, 14 MiB (87.5 %): train.py(12): forward");
     EXPECT_EQ(view.text("peak_stacks", 0, "stack"),
               std::string(kLinear) + ";train.py(12): forward;train.py(41): main");
     EXPECT_EQ(view.text("peak_stacks", 1, "line"), "model.py(3): __init__");

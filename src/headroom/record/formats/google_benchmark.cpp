@@ -135,8 +135,8 @@ void add_repetition(const Json& object, const std::string& where, Run& run) {
     return;
   }
   const double factor = nanoseconds_per_unit(object, where);
-  run.real_ns.push_back(
-      require_time(factor * finite_number(object, "real_time", where), where + "/real_time"));
+  run.real_ns.push_back(factor *
+                        require_time(finite_number(object, "real_time", where), where + "/real_time"));
   // CPU time of a short run can be 0.
   const double cpu = factor * finite_number(object, "cpu_time", where);
   if (cpu < 0) throw Error(where + "/cpu_time: expected a time of at least zero; measure again");

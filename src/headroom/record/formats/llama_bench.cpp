@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/record/formats.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 
 #include "headroom/base/error.h"
@@ -118,11 +115,8 @@ std::vector<double> read_samples_ns(const Json& object, const std::string& where
   return read_times(json_array(object, "samples_ns", where), where + "/samples_ns");
 }
 
-double rate_of(double tokens, double ns, const std::string& where) {
-  const double rate = 1e9 * tokens / ns;
-  if (!std::isfinite(rate))
-    throw Error(fmt::format("{}: {:g} tokens in {:g} ns give no finite rate", where, tokens, ns));
-  return rate;
+double rate_of(double tokens, double ns) {
+  return 1e9 * tokens / ns;
 }
 
 void add_records(const Json& object, const Settings& settings, const std::string& where,
@@ -140,11 +134,11 @@ void add_records(const Json& object, const Settings& settings, const std::string
   rate.metric = {"token_per_sec", "tokens/s", Direction::kHigherIsBetter, 0, {}, {}, true};
   if (samples_ns.empty()) {
     set_value(latency, average_ns);
-    set_value(rate, rate_of(tokens, average_ns, where));
+    set_value(rate, rate_of(tokens, average_ns));
   } else {
     std::vector<double> rates;
     rates.reserve(samples_ns.size());
-    for (const double ns : samples_ns) rates.push_back(rate_of(tokens, ns, where));
+    for (const double ns : samples_ns) rates.push_back(rate_of(tokens, ns));
     set_samples(latency, samples_ns);
     set_samples(rate, std::move(rates));
   }

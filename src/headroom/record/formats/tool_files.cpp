@@ -286,14 +286,17 @@ void set_samples(Record& record, std::vector<double> values, std::uint64_t itera
     record.outcome = {Outcome::Kind::kFailed, "the file holds no value"};
     return;
   }
-  record.metric.value = median(values);
+  // A unit or a rate may overflow: fail_if_unbounded().
+  const auto is_finite = [](double value) { return std::isfinite(value); };
+  const auto odd = std::ranges::find_if_not(values, is_finite);
+  record.metric.value = odd == values.end() ? median(values) : *odd;
   ProcessSamples process;
   process.iterations = iterations;
   process.values = std::move(values);
   record.samples.push_back(std::move(process));
   const Series series = steady(record);
-  const bool finite = std::ranges::all_of(series.values, [](double value) { return std::isfinite(value); });
-  if (const auto found = finite ? estimate(series) : std::nullopt) record.interval = found->interval;
+  if (const auto found = std::ranges::all_of(series.values, is_finite) ? estimate(series) : std::nullopt)
+    record.interval = found->interval;
 }
 
 double median_in_place(std::vector<double>& values) {
