@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Peer functions: good ones, and one per way to be bad (peers_test.py).
+#define _GNU_SOURCE
+#include <fenv.h>
 #include <math.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "headroom/experiment/peer.h"
 
@@ -133,4 +138,45 @@ int writes_later(const struct headroom_peer_call* call) {
   gemv(call);
   if (++calls > 3) call->y[call->rows + 3] = 0;
   return HEADROOM_PEER_DONE;
+}
+
+int rounds_up(const struct headroom_peer_call* call) {
+  const int answer = good(call);
+  fesetround(FE_UPWARD);
+  return answer;
+}
+
+int flushes_to_zero(const struct headroom_peer_call* call) {
+  const int answer = good(call);
+#if defined(__x86_64__)
+  uint32_t control;
+  __asm__ volatile("stmxcsr %0" : "=m"(control));
+  control |= 0x8040;
+  __asm__ volatile("ldmxcsr %0" : : "m"(control));
+#elif defined(__aarch64__)
+  uint64_t control;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+  __asm__ volatile("msr fpcr, %0" : : "r"(control | 0x1000000));
+#endif
+  return answer;
+}
+
+/// DONE only where rounding and small numbers are those of a new thread.
+int needs_defaults(const struct headroom_peer_call* call) {
+  volatile float smallest = 1.2e-38F;
+  if (fegetround() != FE_TONEAREST || smallest / 2 == 0) return 9;
+  return good(call);
+}
+
+int blocks_signals(const struct headroom_peer_call* call) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &set, NULL);
+  return good(call);
+}
+
+int lowers_its_priority(const struct headroom_peer_call* call) {
+  setpriority(PRIO_PROCESS, 0, 19);
+  return good(call);
 }

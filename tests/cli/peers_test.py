@@ -17,6 +17,7 @@ class PeersTest(CommandLineTest):
         path = self.folder / "records.json"
         path.unlink(missing_ok=True)
         result = headroom("run", *RUN, *BRIEF, *arguments, "--json", path)
+        self.shown = result.stdout
         self.assert_exit(result, code)
         return {(r["model"]["name"], dict(r["axes"])["dtype"], r["model"]["backend"]):
                 (r["outcome"]["kind"], r["outcome"].get("reason", ""), r) for r in records_of(path)
@@ -63,6 +64,29 @@ class PeersTest(CommandLineTest):
             kind, reason, _ = found["gemv", "bf16", name]
             self.assertEqual(kind, "failed", f"{name}: {reason}")
             self.assertRegex(reason, words)
+
+    def test_what_one_changes_of_its_threads_is_restored_and_named(self):
+        changes = {"rounds_up": "the rounding mode", "flushes_to_zero": "flush to zero", "blocks_signals": "the signal mask",
+                   "lowers_its_priority": "the priority"}
+        peers = [word for name in (*changes, "needs_defaults") for word in ("--peer", f"{LIBRARY}:{name}")]
+        for threads in ("1", "2"):
+            found = self.run_with("gemv", "-a", "dtype=bf16", *peers, "--threads", threads)
+            for name in ("native", "needs_defaults", *changes):
+                kind, reason, record = found["gemv", "bf16", name]
+                self.assertEqual((kind, record["verified"]), ("measured", True), f"{name}: {reason}")
+                said = [note for note in record.get("notes", []) if "headroom restored it" in str(note)]
+                if name in changes:
+                    self.assertEqual(len(said), 1, record)
+                    self.assertRegex(said[0], f"^{name} changed {changes[name]}")
+                    self.assertEqual(self.shown.count(said[0]), 1, self.shown)
+                else:
+                    self.assertEqual(said, [], name)
+
+    def test_what_one_changes_when_it_is_loaded_is_restored_and_named(self):
+        found = self.run_with("gemv", "-a", "dtype=bf16", "--peer", f"{BIN}/rounding_peer.so:needs_defaults", "--peer", f"{LIBRARY}:good")
+        for name in ("native", "needs_defaults", "good"):
+            self.assertEqual(found["gemv", "bf16", name][0], "measured", found["gemv", "bf16", name][1])
+        self.assertEqual(re.findall(r"(\w+) changed the rounding mode", self.shown), ["needs_defaults"])
 
     def test_one_that_hangs_is_ended(self):
         found = self.run_with("gemv", "-a", "dtype=bf16", "--timeout", "2s", "--peer", f"{LIBRARY}:hangs", code=1)

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <mutex>
 #include <stdexcept>
 
 #include "headroom/base/text.h"
@@ -63,6 +64,10 @@ void SharedObjects::put(const std::string& key, const std::shared_ptr<void>& obj
 
 State::State(CaseSpec spec, SampleSource& source, SharedObjects& shared)
     : spec_(std::move(spec)), source_(source), shared_(shared) {}
+
+State::~State() {
+  restore_threads();
+}
 
 const std::string& State::text(std::string_view axis) const {
   for (const auto& [name, value] : spec_.axes) {
@@ -206,6 +211,7 @@ void State::check(std::span<const Bf16> actual, std::span<const double> expected
 void State::begin() {
   if (measured_) throw std::logic_error("experiment " + spec_.experiment + " measures twice");
   measured_ = true;
+  restore_threads();
   const BufferPages pages = buffer_pages();
   info_.huge_pages = huge_share(pages);
   if (info_.huge_pages) info_.notes.emplace(kHugePagesKey, text_of(pages));
@@ -214,8 +220,25 @@ void State::begin() {
   source_.ready(info_);
 }
 
+void State::restore_threads() {
+  std::mutex mutex;
+  on_threads_([&] {
+    const std::vector<std::string> changed = before_.restore();
+    const std::lock_guard lock(mutex);
+    restored(changed);
+  });
+}
+
+void State::restored(const std::vector<std::string>& settings) {
+  for (const std::string& setting : settings) {
+    if (std::ranges::find(conclusion_.changed, setting) == conclusion_.changed.end())
+      conclusion_.changed.push_back(setting);
+  }
+}
+
 void State::surrounded(const SampleRequest& request, const std::function<void()>& run) {
   (*request.surround)(run);
+  restore_threads();
   source_.deliver({0, request.iterations, {}, {}, {}});
 }
 
@@ -236,6 +259,7 @@ std::vector<double> State::columns_of(std::uint64_t iterations) const {
 }
 
 void State::deliver(const Sample& sample) {
+  restore_threads();
   if (const std::string what = unsound(sample); !what.empty())
     throw std::runtime_error("experiment " + spec_.experiment + " " + what);
   source_.deliver(sample);

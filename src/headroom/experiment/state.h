@@ -20,6 +20,7 @@
 #include "headroom/experiment/bf16.h"
 #include "headroom/experiment/sum_tolerance.h"
 #include "headroom/machine/noise.h"
+#include "headroom/process/thread_state.h"
 #include "headroom/record/metrics.h"
 #include "headroom/record/record.h"
 
@@ -123,6 +124,7 @@ struct Conclusion {
   std::string failure;  ///< reason to discard its samples; empty: keep them
   StringMap notes{};    ///< added to those of CaseInfo
   std::vector<ToldSeries> series{};
+  std::vector<std::string> changed{};  ///< settings that the case changed and State restored (ThreadState)
 };
 
 /// Thrown by State::skip. The runner reports the case as skipped.
@@ -194,6 +196,8 @@ class SharedObjects {
 class State {
  public:
   State(CaseSpec spec, SampleSource& source, SharedObjects& shared);
+  /// Restores what the case changed of its threads.
+  ~State();
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
@@ -265,6 +269,16 @@ class State {
   /// After measure(): reports numbers by iteration whose names were not known before.
   void series(ToldSeries series) { conclusion_.series.push_back(std::move(series)); }
   const Conclusion& conclusion() const { return conclusion_; }
+
+  /// Declares the threads that run the body: `each(f)` calls f on all of them. Default: the thread that
+  /// measures. After each sample, the settings of these threads (ThreadState) are restored to those before
+  /// the case, and changes are reported.
+  void threads_of_body(std::function<void(const std::function<void()>& f)> each) {
+    on_threads_ = std::move(each);
+  }
+
+  /// Reports settings that the case's code changed and somebody restored (ThreadState::restore).
+  void restored(const std::vector<std::string>& settings);
 
   /// Declares that results are checked in every sample, untimed; wrong_answer() then ends the case.
   void verifies_samples() { info_.verified = true; }
@@ -397,6 +411,7 @@ class State {
 
   void begin();
   std::optional<SampleRequest> next() { return source_.next(); }
+  void restore_threads();
   void deliver(const Sample& sample);
   void clear_columns();
   std::vector<double> columns_of(std::uint64_t iterations) const;
@@ -420,6 +435,8 @@ class State {
   std::optional<std::size_t> cache_bytes_;
   std::function<DeviceNoise()> read_device_;
   std::deque<double> column_sums_;  ///< a deque: Columns hold addresses
+  const ThreadState before_;
+  std::function<void(const std::function<void()>&)> on_threads_ = [](const auto& f) { f(); };
   bool measured_ = false;
 };
 

@@ -408,12 +408,15 @@ void add_row(Table& table, const CaseRow& row, const CaseDifferences& differ, bo
   if (!modes.empty()) table.line("    " + modes);
 }
 
-std::string imported_notes(const std::vector<Record>& records) {
+/// Returns notes that no mark stands for.
+std::string unmarked_notes(const std::vector<Record>& records) {
   constexpr std::size_t kNamed = 3;
   std::map<std::string, std::set<std::string>> cases_of;
   for (const Record& record : records) {
-    if (record.instrument != Instrument::kImport) continue;
-    for (const Note& note : record.notes) cases_of[sentence(note)].insert(case_text(record));
+    const bool is_imported = record.instrument == Instrument::kImport;
+    for (const Note& note : record.notes) {
+      if (is_imported || note.kind == NoteKind::kText) cases_of[sentence(note)].insert(case_text(record));
+    }
   }
   std::string text;
   for (const auto& [note, cases] : cases_of) {
@@ -531,7 +534,7 @@ Sheet run_sheet(const std::vector<Record>& records) {
     timed.push_back(row->latency != nullptr ? row->latency : &row->any());
   answer_doubts(sheet, timed, "cases");
   sheet.table(run_table(records)).notes(run_legend(records)).notes(reference_blas_text(records), Tone::kBad);
-  sheet.notes(imported_notes(records), Tone::kBad);
+  sheet.notes(unmarked_notes(records), Tone::kBad);
   if (!in_answer) sheet.notes(nearest, Tone::kPlain);
   if (!counted.empty()) sheet.table(counted_table(counted)).notes(counted_legend(counted));
   for (std::size_t i = 1; i < findings.size(); ++i) sheet.notes(findings[i] + "\n", Tone::kBad);

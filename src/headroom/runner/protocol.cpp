@@ -109,7 +109,8 @@ struct JsonMembers<ToldSeries> {
 template <>
 struct JsonMembers<Conclusion> {
   static constexpr std::tuple kTable{required("notes", &Conclusion::notes),
-                                     required("series", &Conclusion::series)};
+                                     required("series", &Conclusion::series),
+                                     sparse("changed", &Conclusion::changed)};
 };
 
 namespace {

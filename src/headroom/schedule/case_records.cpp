@@ -554,6 +554,10 @@ Notes noise_notes(const Track& track, const std::optional<Limit>& limit, StopRea
         {limit->unstable ? NoteKind::kAboveUnstableLimit : NoteKind::kAboveLimit, {limit->fraction}});
   }
   if (stop == StopReason::kMaxTime) notes.push_back({NoteKind::kTimeCap});
+  for (const std::string& setting : track.changed) {
+    notes.push_back(Note(track.planned.spec.backend + " changed " + setting +
+                         " of a thread that runs it; headroom restored it"));
+  }
   return notes;
 }
 

@@ -21,6 +21,7 @@ void mark_failed(Track& track, const std::string& reason) {
 void hear(Track& track, std::vector<Conclusion> told) {
   for (const Conclusion& conclusion : told) {
     for (const auto& [name, text] : conclusion.notes) track.info.notes.emplace(name, text);
+    track.changed.insert(conclusion.changed.begin(), conclusion.changed.end());
     if (!conclusion.failure.empty() && track.alive()) mark_failed(track, conclusion.failure);
   }
   track.told = std::move(told);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -47,14 +48,15 @@ struct Track {
   std::vector<Reading> readings;
   std::vector<std::int64_t> pids;  ///< by epoch
   std::vector<CountedPass> counted{};
-  std::string uncounted{};         ///< why a requested count failed
-  std::uint64_t calls_after = 0;   ///< iterations after the last sample
+  std::string uncounted{};        ///< why a requested count failed
+  std::uint64_t calls_after = 0;  ///< iterations after the last sample
   std::string trace;
-  std::string untraced;            ///< why a requested trace failed
-  std::vector<Conclusion> told{};  ///< from the last process, one per rank
+  std::string untraced;             ///< why a requested trace failed
+  std::vector<Conclusion> told{};   ///< from the last process, one per rank
+  std::set<std::string> changed{};  ///< Conclusion::changed of all processes
 
   bool out_of_time = false;  ///< before the first reading
-  bool rests = false;  ///< a limit that a faster one replaced
+  bool rests = false;        ///< a limit that a faster one replaced
 
   bool alive() const { return outcome.kind == Outcome::Kind::kMeasured; }
   bool is_sampled() const { return alive() && !rests; }

@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -22,6 +24,7 @@
 #include "headroom/experiment/bf16.h"
 #include "headroom/experiment/buffer.h"
 #include "headroom/process/affinity.h"
+#include "headroom/process/thread_state.h"
 #include "headroom/workload/gpt_fast_workloads.h"
 #include "headroom/workload/oracle.h"
 #include "headroom/workload/stored_model.h"
@@ -344,6 +347,7 @@ void describe(const Peer& peer, State& state) {
   state.note("isa", label(peer));
   state.note("peer", peer.request.own_threads ? "one call, library threads" : "one call per thread");
   if (peer.prepare != nullptr) state.note("weights", "prepared ahead");
+  state.restored(peer.changed_by_loading);
 }
 
 void require_dtype(const Peer& peer, State& state, const std::string& dtype) {
@@ -383,6 +387,13 @@ void measure(const Peer& peer, State& state, ThreadPool& pool, std::vector<std::
     if (const int answer = calls.run(copy); answer != 0) expect_done(state, peer, answer);
   });
   if (state.is_concluding()) expect_undamaged(state, peer, y);
+}
+
+std::shared_ptr<ThreadPool> watched_pool(const Peer& peer, State& state) {
+  auto pool = shared_pool(state);
+  if (peer.request.own_threads) return pool;
+  state.threads_of_body([pool](const std::function<void()>& f) { pool->run([&](int, int) { f(); }); });
+  return pool;
 }
 
 const std::uint16_t* bits_of(const Bf16* values) {
@@ -426,7 +437,10 @@ Peer load_peer(PeerRequest request) {
   }
   require_loadable(request.path);
   Peer peer;
+  // -ffast-math may link a constructor that turns on flush to zero.
+  const ThreadState before;
   peer.library = std::make_unique<LoadedLibrary>(request.path);
+  peer.changed_by_loading = before.restore();
   // Its threads may still run when the runner ends.
   peer.library->keep();
   peer.call = peer.library->function<headroom_peer_function>(request.symbol.c_str());
@@ -439,7 +453,7 @@ Peer load_peer(PeerRequest request) {
 }
 
 void measure_gemv_by(const Peer& peer, State& state) {
-  const auto pool = shared_pool(state);
+  const auto pool = watched_pool(peer, state);
   require_dtype(peer, state, state.text("dtype"));
   const auto inputs = gemv_workload(state, team_of(*pool));
   GuardedOutput y(inputs->size, 1);
@@ -452,7 +466,7 @@ void measure_gemv_by(const Peer& peer, State& state) {
 }
 
 void measure_gather_gemv_by(const Peer& peer, State& state) {
-  const auto pool = shared_pool(state);
+  const auto pool = watched_pool(peer, state);
   require_dtype(peer, state, state.text("dtype"));
   const auto inputs = gather_gemv_workload(state, team_of(*pool));
   GuardedOutput y(GatherGemvWorkload::kChosen * inputs->size, 1);
@@ -470,7 +484,7 @@ void measure_gather_gemv_by(const Peer& peer, State& state) {
 }
 
 void measure_layer_norm_by(const Peer& peer, State& state) {
-  const auto pool = shared_pool(state);
+  const auto pool = watched_pool(peer, state);
   require_dtype(peer, state, state.text("dtype"));
   const auto inputs = layer_norm_workload(state, team_of(*pool));
   const std::size_t values = inputs->rows * inputs->columns, copies = inputs->x.copies();

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "headroom/experiment/peer.h"
 #include "headroom/experiment/state.h"
@@ -28,6 +29,7 @@ struct Peer {
   headroom_peer_function* call = nullptr;
   headroom_peer_prepare_function* prepare = nullptr;  ///< null: nothing to prepare
   headroom_peer_release_function* release = nullptr;
+  std::vector<std::string> changed_by_loading;  ///< settings of the loading thread, restored
 };
 
 /// By backend name.

@@ -3,14 +3,18 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <cfenv>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "../error_message.h"
 #include "headroom/experiment/buffer.h"
@@ -50,6 +54,57 @@ class Measure : public testing::Test {
   ScriptedSource source{{{3, 2}, {5, 0}}};
   SharedObjects shared;
 };
+
+TEST_F(Measure, SettingsThatTheBodyChangesAreRestoredAfterEachSampleAndTold) {
+  State state(spec_of(), source, shared);
+  std::vector<int> modes;
+  state.measure([&] {
+    modes.push_back(std::fegetround());
+    std::fesetround(FE_UPWARD);
+  });
+  EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+  // A lead-in and its sample, then another sample.
+  EXPECT_THAT(modes, ElementsAre(FE_TONEAREST, FE_UPWARD, FE_UPWARD, FE_UPWARD, FE_UPWARD, FE_TONEAREST,
+                                 FE_UPWARD, FE_UPWARD, FE_UPWARD, FE_UPWARD));
+  EXPECT_THAT(state.conclusion().changed, ElementsAre("the rounding mode"));
+}
+
+TEST_F(Measure, SettingsThatACaseChangedBeforeItsSamplesAreRestoredBeforeThem) {
+  State state(spec_of(), source, shared);
+  std::fesetround(FE_DOWNWARD);
+  int mode = -1;
+  state.measure([&] { mode = std::fegetround(); });
+  EXPECT_EQ(mode, FE_TONEAREST);
+  EXPECT_THAT(state.conclusion().changed, ElementsAre("the rounding mode"));
+}
+
+TEST_F(Measure, WhatACaseThatNeverMeasuresChangedIsRestored) {
+  {
+    const State state(spec_of(), source, shared);
+    std::fesetround(FE_DOWNWARD);
+  }
+  EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+}
+
+TEST_F(Measure, SettingsOfOtherThreadsOfTheBodyAreRestored) {
+  State state(spec_of(), source, shared);
+  state.threads_of_body([](const std::function<void()>& f) {
+    f();
+    std::thread([&] {
+      std::fesetround(FE_TOWARDZERO);
+      f();
+      EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+    }).join();
+  });
+  state.measure([] {});
+  EXPECT_THAT(state.conclusion().changed, ElementsAre("the rounding mode"));
+}
+
+TEST_F(Measure, ACaseThatChangesNothingTellsNothing) {
+  State state(spec_of(), source, shared);
+  state.measure([] { keep(std::sqrt(2.0)); });
+  EXPECT_TRUE(state.conclusion().changed.empty());
+}
 
 TEST_F(Measure, AxesAreReadByName) {
   const State state(spec_of({{"D", "1024"}, {"dtype", "bf16"}}), source, shared);

@@ -318,8 +318,10 @@ void expect_members_named(const Json& message, const std::function<void(const Js
 }
 
 TEST(Protocol, ConclusionComesBack) {
-  const Conclusion told{
-      "", {{"loss", "6.9"}}, {{"bucket 0 launched", "us", {1.5, 2}, {{"of", "it"}}, {{"bytes", 4096}}}}};
+  const Conclusion told{"",
+                        {{"loss", "6.9"}},
+                        {{"bucket 0 launched", "us", {1.5, 2}, {{"of", "it"}}, {{"bytes", 4096}}}},
+                        {"the signal mask"}};
   const Conclusion back = conclusion_from_json({{"released", 1}, {"conclusion", to_json(told)}});
   EXPECT_EQ(back.notes, told.notes);
   ASSERT_EQ(back.series.size(), 1U);
@@ -327,6 +329,7 @@ TEST(Protocol, ConclusionComesBack) {
   EXPECT_EQ(back.series[0].values, told.series[0].values);
   EXPECT_EQ(back.series[0].info, told.series[0].info);
   EXPECT_EQ(back.series[0].numbers, told.series[0].numbers);
+  EXPECT_THAT(back.changed, testing::ElementsAre("the signal mask"));
   EXPECT_EQ(conclusion_from_json({{"conclusion", to_json(Conclusion{"boom"})}}).failure, "boom");
   EXPECT_TRUE(conclusion_from_json({{"released", 1}}).series.empty());
 }

@@ -77,6 +77,19 @@ TEST(GroupRun, ACaseThatFailsInTheEndHasFailed) {
   EXPECT_TRUE(result.cases[1].alive());
 }
 
+TEST(GroupRun, SettingsThatACaseChangedAreInItsNotes) {
+  GroupFixture fixture(1);
+  fixture.workers.cases["dot/a@0"].told = {{"", {}, {}, {"the signal mask"}},
+                                           {"", {}, {}, {"the signal mask"}}};
+  const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
+  const auto notes_of = [&](std::size_t index) {
+    return sentences(noise_notes(result.cases.at(index), std::nullopt, StopReason::kPrecision));
+  };
+  EXPECT_THAT(notes_of(0),
+              testing::Contains(testing::HasSubstr("a changed the signal mask of a thread")).Times(1));
+  EXPECT_THAT(notes_of(1), testing::Not(testing::Contains(testing::HasSubstr("changed"))));
+}
+
 TEST(GroupRun, ACaseMayHaveATraceOfItsOwn) {
   GroupFixture fixture(1);
   PlannedCase traced = planned_case("a");
