@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "headroom/experiment/peer.h"
 
@@ -138,6 +139,35 @@ int writes_later(const struct headroom_peer_call* call) {
   gemv(call);
   if (++calls > 3) call->y[call->rows + 3] = 0;
   return HEADROOM_PEER_DONE;
+}
+
+static _Thread_local int calls_of_thread = 0;
+
+/// Computes only when verified before the samples.
+int stops(const struct headroom_peer_call* call) {
+  return calls_of_thread++ == 0 ? good(call) : HEADROOM_PEER_DONE;
+}
+
+int stops_later(const struct headroom_peer_call* call) {
+  return calls_of_thread++ < 20 ? good(call) : HEADROOM_PEER_DONE;
+}
+
+/// Stops in every process but the first, which makes the folder PEER_MARK.
+int stops_in_the_second_process(const struct headroom_peer_call* call) {
+  static int process = 0;
+  if (process == 0) process = mkdir(getenv("PEER_MARK"), 0700) == 0 ? 1 : 2;
+  return process == 1 ? good(call) : stops(call);
+}
+
+/// Right within the tolerance, never the same twice.
+int noisy(const struct headroom_peer_call* call) {
+  static _Thread_local uint32_t random = 1;
+  const int answer = good(call);
+  for (size_t row = 0; row < call->rows; ++row) {
+    random = random * 1664525 + 1013904223;
+    if (fabsf(to_float(call->y[row])) < 4) call->y[row] ^= (uint16_t)(random >> 31);
+  }
+  return answer;
 }
 
 int rounds_up(const struct headroom_peer_call* call) {

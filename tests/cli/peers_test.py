@@ -4,7 +4,7 @@ import pathlib
 import re
 import unittest
 
-from command_line import BIN, BRIEF, CommandLineTest, headroom, records_of
+from command_line import BIN, BRIEF, CommandLineTest, clean_environment, headroom, records_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = BIN / "peer_functions.so"
@@ -12,11 +12,11 @@ RUN = ["--hot", "--no-limits", "--no-store", "--processes", "1", "-a", "D=64"]
 
 
 class PeersTest(CommandLineTest):
-    def run_with(self, *arguments, code=0):
+    def run_with(self, *arguments, code=0, **options):
         """Returns (outcome, reason, record) by (experiment, dtype, backend)."""
         path = self.folder / "records.json"
         path.unlink(missing_ok=True)
-        result = headroom("run", *RUN, *BRIEF, *arguments, "--json", path)
+        result = headroom("run", *RUN, *BRIEF, *arguments, "--json", path, **options)
         self.shown = result.stdout
         self.assert_exit(result, code)
         return {(r["model"]["name"], dict(r["axes"])["dtype"], r["model"]["backend"]):
@@ -64,6 +64,35 @@ class PeersTest(CommandLineTest):
             kind, reason, _ = found["gemv", "bf16", name]
             self.assertEqual(kind, "failed", f"{name}: {reason}")
             self.assertRegex(reason, words)
+
+    def test_one_that_stops_computing_is_found_after_its_samples(self):
+        names = ["stops", "stops_later", "noisy", "good"]
+        peers = [word for name in names for word in ("--peer", f"{LIBRARY}:{name}")]
+        for threads in ("1", "2"):
+            found = self.run_with("gemv", "-a", "dtype=bf16", *peers, "--threads", threads, code=1)
+            for name in ("native", "noisy", "good"):
+                kind, reason, record = found["gemv", "bf16", name]
+                self.assertEqual((kind, record["verified"]), ("measured", True), f"{name}: {reason}")
+            for name in ("stops", "stops_later"):
+                kind, reason, record = found["gemv", "bf16", name]
+                self.assertEqual((kind, record["verified"]), ("failed", False), name)
+                self.assertRegex(reason, "after its samples: wrong answer at index 0 of 64: -?nan")
+
+    def test_one_that_stops_computing_in_the_second_process_is_found(self):
+        mark = self.folder / "mark"
+        found = self.run_with("gemv", "-a", "dtype=bf16", "--processes", "2", "--peer", f"{LIBRARY}:stops_in_the_second_process",
+                              code=1, env=clean_environment(PEER_MARK=str(mark)))
+        self.assertTrue(mark.is_dir())
+        self.assertEqual(found["gemv", "bf16", "native"][0], "measured")
+        kind, reason, _ = found["gemv", "bf16", "stops_in_the_second_process"]
+        self.assertEqual(kind, "failed", reason)
+        self.assertIn("after its samples: wrong answer", reason)
+
+    def test_one_that_stops_computing_is_flagged_where_wrong_answers_are_kept(self):
+        _, reason, record = self.run_with("gemv", "-a", "dtype=bf16", "--keep-wrong", "--peer", f"{LIBRARY}:stops", code=1)["gemv", "bf16", "stops"]
+        self.assertTrue(record["kept_wrong"])
+        self.assertFalse(record["verified"])
+        self.assertIn("after its samples: wrong answer", reason)
 
     def test_what_one_changes_of_its_threads_is_restored_and_named(self):
         changes = {"rounds_up": "the rounding mode", "flushes_to_zero": "flush to zero", "blocks_signals": "the signal mask",

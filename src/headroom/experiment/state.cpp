@@ -34,6 +34,9 @@ void poison(std::span<T> output) {
   std::fill(bytes.begin(), bytes.end(), std::byte{0xff});
 }
 
+/// Of a verification that is repeated.
+constexpr std::size_t kMostKept = std::size_t{1} << 20;
+
 struct Amount {
   double number;
   const char* unit;
@@ -119,10 +122,19 @@ Column State::column(const std::string& name, const std::string& unit, Direction
 }
 
 void State::wrong_answer(const std::string& reason) {
-  if (!spec_.keep_wrong) throw WrongAnswer{reason};
-  if (info_.wrong.empty()) info_.wrong = reason;
+  const std::string said = (is_after_samples_ ? "after its samples: " : "") + reason;
+  if (!spec_.keep_wrong) throw WrongAnswer{said};
+  std::string& wrong = measured_ ? conclusion_.wrong : info_.wrong;
+  if (wrong.empty()) wrong = said;
   info_.verified = false;
 }
+
+/// Every `stride`-th expected value, and the root mean square of all.
+struct State::Reference {
+  std::span<const double> values;
+  std::size_t stride = 1;
+  double rms = root_mean_square(values);
+};
 
 struct State::Errors {
   double largest = 0;   ///< of the finite scaled_error()
@@ -157,20 +169,26 @@ void State::verify_values(const std::function<void()>& run, std::span<T> output,
   poison(output);
   run();
   check(std::span<const T>(output), expected, tolerance);
+  // Odd, to meet all columns of a matrix.
+  const std::size_t stride = (expected.size() + kMostKept - 1) / kMostKept | 1;
+  std::vector<double> kept;
+  for (std::size_t i = 0; i < expected.size(); i += stride) kept.push_back(expected[i]);
+  after_samples([=, this, kept = std::move(kept), rms = root_mean_square(expected)] {
+    poison(output);
+    run();
+    check_values<T>(output, {kept, stride, rms}, tolerance);
+  });
 }
 
 template <typename T>
-void State::check_values(std::span<const T> output, std::span<const double> expected, Tolerance tolerance) {
-  if (output.size() != expected.size()) {
-    throw WrongAnswer{
-        fmt::format("the result has {} values, the reference {}", output.size(), expected.size())};
-  }
+void State::check_values(std::span<const T> output, const Reference& reference, Tolerance tolerance) {
   Errors errors;
-  errors.rms = root_mean_square(expected);
-  for (std::size_t i = 0; i < output.size(); ++i) {
-    const double actual = as_double(output[i]);
-    const double difference = std::fabs(actual - expected[i]);
-    const double error = scaled_error(actual, expected[i], errors.rms);
+  errors.rms = reference.rms;
+  for (std::size_t k = 0; k < reference.values.size(); ++k) {
+    const std::size_t i = k * reference.stride;
+    const double actual = as_double(output[i]), expected = reference.values[k];
+    const double difference = std::fabs(actual - expected);
+    const double error = scaled_error(actual, expected, errors.rms);
     if (std::isfinite(error) && difference > tolerance.absolute)
       errors.largest = std::max(errors.largest, error);
     if (std::isfinite(difference)) errors.squares += difference * difference;
@@ -179,10 +197,19 @@ void State::check_values(std::span<const T> output, std::span<const double> expe
     errors.first = fmt::format(
         "wrong answer at index {} of {}: {:.7g}, the float64 reference is {:.7g} (error {:.2g}, tolerance "
         "{:.2g}{})",
-        i, output.size(), actual, expected[i], error, tolerance.relative,
+        i, output.size(), actual, expected, error, tolerance.relative,
         tolerance.sums_in ? fmt::format(" for sums in {}", to_string(*tolerance.sums_in)) : "");
   }
-  judge(errors, output.size(), tolerance);
+  judge(errors, reference.values.size(), tolerance);
+}
+
+template <typename T>
+void State::check_all(std::span<const T> actual, std::span<const double> expected, Tolerance tolerance) {
+  if (actual.size() != expected.size()) {
+    throw WrongAnswer{
+        fmt::format("the result has {} values, the reference {}", actual.size(), expected.size())};
+  }
+  check_values(actual, Reference{expected}, tolerance);
 }
 
 void State::verify(const std::function<void()>& run, std::span<float> output,
@@ -199,13 +226,13 @@ void State::verify(const std::function<void()>& run, std::span<Bf16> output, std
 }
 
 void State::check(std::span<const float> actual, std::span<const double> expected, Tolerance tolerance) {
-  check_values(actual, expected, tolerance);
+  check_all(actual, expected, tolerance);
 }
 void State::check(std::span<const double> actual, std::span<const double> expected, Tolerance tolerance) {
-  check_values(actual, expected, tolerance);
+  check_all(actual, expected, tolerance);
 }
 void State::check(std::span<const Bf16> actual, std::span<const double> expected, Tolerance tolerance) {
-  check_values(actual, expected, tolerance);
+  check_all(actual, expected, tolerance);
 }
 
 void State::begin() {
@@ -218,6 +245,16 @@ void State::begin() {
   if (const std::string what = unsound(info_); !what.empty())
     throw std::logic_error("experiment " + spec_.experiment + " " + what);
   source_.ready(info_);
+}
+
+std::optional<SampleRequest> State::next() {
+  std::optional<SampleRequest> request = source_.next();
+  if (request || !source_.is_concluding()) return request;
+  is_after_samples_ = true;
+  for (const std::function<void()>& check : after_samples_) check();
+  is_after_samples_ = false;
+  restore_threads();
+  return request;
 }
 
 void State::restore_threads() {

@@ -124,6 +124,7 @@ struct Conclusion {
   std::string failure;  ///< reason to discard its samples; empty: keep them
   StringMap notes{};    ///< added to those of CaseInfo
   std::vector<ToldSeries> series{};
+  std::string wrong{};                 ///< as CaseInfo::wrong, found after ready()
   std::vector<std::string> changed{};  ///< settings that the case changed and State restored (ThreadState)
 };
 
@@ -248,6 +249,10 @@ class State {
   /// Poisons `output`, calls `run` once, and compares with `expected` (float64, same length). Records the
   /// largest error, the tolerance and its precision. A wrong answer fails the case with the index and both
   /// values. NaN only matches NaN.
+  ///
+  /// Does it again after the last sample of each process, before measure() returns: `output` and all that
+  /// `run` refers to must live until then. A copy of `expected` is kept, of a million evenly spaced values if
+  /// there are more.
   void verify(const std::function<void()>& run, std::span<float> output, std::span<const double> expected,
               Tolerance tolerance);
   void verify(const std::function<void()>& run, std::span<double> output, std::span<const double> expected,
@@ -269,6 +274,10 @@ class State {
   /// After measure(): reports numbers by iteration whose names were not known before.
   void series(ToldSeries series) { conclusion_.series.push_back(std::move(series)); }
   const Conclusion& conclusion() const { return conclusion_; }
+
+  /// Calls `check` after the last sample of each process, before measure() returns. note(), series() and
+  /// wrong_answer() still count.
+  void after_samples(std::function<void()> check) { after_samples_.push_back(std::move(check)); }
 
   /// Declares the threads that run the body: `each(f)` calls f on all of them. Default: the thread that
   /// measures. After each sample, the settings of these threads (ThreadState) are restored to those before
@@ -410,7 +419,7 @@ class State {
   }
 
   void begin();
-  std::optional<SampleRequest> next() { return source_.next(); }
+  std::optional<SampleRequest> next();
   void restore_threads();
   void deliver(const Sample& sample);
   void clear_columns();
@@ -423,8 +432,11 @@ class State {
   template <typename T>
   void verify_values(const std::function<void()>& run, std::span<T> output, std::span<const double> expected,
                      Tolerance tolerance);
+  struct Reference;
   template <typename T>
-  void check_values(std::span<const T> actual, std::span<const double> expected, Tolerance tolerance);
+  void check_values(std::span<const T> actual, const Reference& reference, Tolerance tolerance);
+  template <typename T>
+  void check_all(std::span<const T> actual, std::span<const double> expected, Tolerance tolerance);
 
   CaseSpec spec_;
   SampleSource& source_;
@@ -437,7 +449,9 @@ class State {
   std::deque<double> column_sums_;  ///< a deque: Columns hold addresses
   const ThreadState before_;
   std::function<void(const std::function<void()>&)> on_threads_ = [](const auto& f) { f(); };
+  std::vector<std::function<void()>> after_samples_;
   bool measured_ = false;
+  bool is_after_samples_ = false;
 };
 
 /// 31 years. A sample that takes any time takes at least the reciprocal.

@@ -108,9 +108,9 @@ struct JsonMembers<ToldSeries> {
 
 template <>
 struct JsonMembers<Conclusion> {
-  static constexpr std::tuple kTable{required("notes", &Conclusion::notes),
-                                     required("series", &Conclusion::series),
-                                     sparse("changed", &Conclusion::changed)};
+  static constexpr std::tuple kTable{
+      required("notes", &Conclusion::notes), required("series", &Conclusion::series),
+      sparse("wrong", &Conclusion::wrong), sparse("changed", &Conclusion::changed)};
 };
 
 namespace {

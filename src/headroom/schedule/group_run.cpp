@@ -22,6 +22,10 @@ void hear(Track& track, std::vector<Conclusion> told) {
   for (const Conclusion& conclusion : told) {
     for (const auto& [name, text] : conclusion.notes) track.info.notes.emplace(name, text);
     track.changed.insert(conclusion.changed.begin(), conclusion.changed.end());
+    if (!conclusion.wrong.empty() && track.info.wrong.empty()) {
+      track.info.wrong = conclusion.wrong;
+      track.info.verified = false;
+    }
     if (!conclusion.failure.empty() && track.alive()) mark_failed(track, conclusion.failure);
   }
   track.told = std::move(told);
@@ -197,11 +201,17 @@ void PreparedTracks::prepare_again(std::size_t runner) {
 
 void PreparedTracks::conclude_all() {
   std::set<std::size_t> lost_runners;
-  for (Track* track : all()) {
+  const std::vector<Track*> tracks = all();
+  for (auto next = tracks.begin(); next != tracks.end(); ++next) {
+    Track* track = *next;
     const std::size_t runner = track->planned.runner;
     if (!track->is_sampled() || lost_runners.contains(runner)) continue;
     try {
       hear(*track, workers_->at(runner).conclude(track->id));
+    } catch (const OutOfTime&) {
+      // They may have stopped computing.
+      std::for_each(next, tracks.end(), [](Track* late) { late->info.verified = false; });
+      throw;
     } catch (const RunnerLost& lost) {
       // Not prepared again: its samples are complete.
       mark_lost(*track, lost);

@@ -172,7 +172,7 @@ std::vector<double> verified_logits(const LlmWorkload& workload, const LlmRoutin
                                     const Tolerance& tolerance);
 
 /// Verifies to `tolerance`, and reports token_per_sec and compilation_time(s). `made_in`: time to make the
-/// model, tuning included.
+/// model, tuning included. `workload` and `model` must live until the measurement ends.
 template <LlmModel Model>
 void verify_llm(State& state, const LlmWorkload& workload, Model& model, const Team& team,
                 Tolerance tolerance, std::chrono::duration<double> made_in,
@@ -181,15 +181,15 @@ void verify_llm(State& state, const LlmWorkload& workload, Model& model, const T
   const auto start = std::chrono::steady_clock::now();
   generation.step();
   const std::chrono::duration<double> first_pass = std::chrono::steady_clock::now() - start;
-  std::vector<float> logits(workload.weights.config().vocab);
-  const auto run = [&] {
+  const auto logits = std::make_shared<std::vector<float>>(workload.weights.config().vocab);
+  const auto run = [&workload, &model, logits] {
     const std::span<const float> found = run_verified_tokens(workload, model);
-    std::copy(found.begin(), found.end(), logits.begin());
+    std::copy(found.begin(), found.end(), logits->begin());
   };
   run();
   try {
     const std::vector<double> expected = verified_logits(workload, model.routing(), team, tolerance);
-    state.verify(run, std::span(logits), expected, tolerance);
+    state.verify(run, std::span(*logits), expected, tolerance);
   } catch (const WrongAnswer& wrong) {
     state.wrong_answer(wrong.reason);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,18 +14,19 @@
 
 namespace headroom::cuda {
 
-/// Poisons `y`, launches once on copy 0, and verifies the start of `y` (State::verify).
+/// Poisons `y`, launches once on copy 0, and verifies the start of `y` (State::verify). `device`, `y` and
+/// what `launch` refers to must live until the measurement ends.
 template <typename T>
 void verify_on_device(State& state, Device& device, const Launch& launch, DeviceBuffer& y,
                       std::span<const double> expected, Tolerance tolerance) {
-  std::vector<T> actual(expected.size());
-  const auto run = [&] {
+  const auto actual = std::make_shared<std::vector<T>>(expected.size());
+  const auto run = [&device, &y, launch, actual] {
     y.poison();
     launch(0, device.stream());
     device.synchronize();
-    y.download(std::span(actual));
+    y.download(std::span(*actual));
   };
-  state.verify(run, std::span(actual), expected, tolerance);
+  state.verify(run, std::span(*actual), expected, tolerance);
 }
 
 inline void require_start(const State& state, const Device& device, Start start) {

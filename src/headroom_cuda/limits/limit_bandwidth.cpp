@@ -62,21 +62,22 @@ std::shared_ptr<DeviceBuffer> arena(State& state, std::size_t bytes) {
 void verify_sum(State& state, const Device& device, const LimitPlan& plan, const Launch& launch,
                 const DeviceBuffer& sums) {
   const std::size_t words = plan.bytes / sizeof(std::uint32_t);
-  fill_words(reinterpret_cast<std::uint32_t*>(plan.start(0)), words * (plan.stride > 0 ? plan.passes : 1),
-             device.stream());
   std::uint32_t expected = 0;
   for (std::size_t pass = 0; pass < plan.passes; ++pass) {
     expected += sum_of_words(plan.stride > 0 ? pass * words : 0, words);
   }
-  std::vector<double> sum(1);
-  const auto run = [&] {
+  const auto sum = std::make_shared<std::vector<double>>(1);
+  const auto run = [&plan, &launch, &device, &sums, words, sum] {
+    // Other limits write to the same memory.
+    fill_words(reinterpret_cast<std::uint32_t*>(plan.start(0)), words * (plan.stride > 0 ? plan.passes : 1),
+               device.stream());
     launch(0, device.stream());
     device.synchronize();
     std::vector<std::uint32_t> values(sums.bytes() / sizeof(std::uint32_t));
     sums.download(std::span(values));
-    sum[0] = std::accumulate(values.begin(), values.end(), std::uint32_t{0});
+    sum->front() = std::accumulate(values.begin(), values.end(), std::uint32_t{0});
   };
-  state.verify(run, sum, std::vector<double>{static_cast<double>(expected)}, {0, 0});
+  state.verify(run, *sum, std::vector<double>{static_cast<double>(expected)}, {0, 0});
 }
 
 constexpr std::uint32_t kWord = 0x3f9d70a5;  // 1.23 as a float: mixed bits

@@ -161,11 +161,11 @@ std::string likeliest(std::span<const float> logits) {
   return text;
 }
 
-/// Verifies a pass over `tokens` against float64 at some positions.
+/// Verifies a pass over `tokens` against float64 at some positions. Must outlive the measurement.
 class Verification {
  public:
-  Verification(State& state, Running& running, const LlmShape& shape, const std::vector<std::int32_t>& tokens)
-      : state_(state), running_(running), shape_(shape), tokens_(tokens) {}
+  Verification(State& state, Running& running, const LlmShape& shape, std::vector<std::int32_t> tokens)
+      : state_(state), running_(running), shape_(shape), tokens_(std::move(tokens)) {}
 
   /// Checks keys and values of the first, middle and last token, and the last token's logits of the first and
   /// last sequence (all tokens of the first for kAll).
@@ -179,14 +179,14 @@ class Verification {
     if (shape_.sequences > 1 && !running_.config().is_gated())
       verify(shape_.sequences - 1, shape_.tokens - 1);
     const Tolerance tolerance = llm_tolerance(running_.config(), rounds_weights());
-    std::vector<float> found(expected_.size());
+    found_.resize(expected_.size());
     try {
       state_.verify(
           [&] {
             pass();
-            std::ranges::copy(found_now(), found.begin());
+            std::ranges::copy(found_now(), found_.begin());
           },
-          std::span(found), expected_, tolerance);
+          std::span(found_), expected_, tolerance);
     } catch (const WrongAnswer& wrong) {
       state_.wrong_answer(wrong.reason);
     }
@@ -261,8 +261,8 @@ class Verification {
   State& state_;
   Running& running_;
   LlmShape shape_;
-  const std::vector<std::int32_t>& tokens_;
-  std::vector<float> logits_, kept_;
+  const std::vector<std::int32_t> tokens_;
+  std::vector<float> logits_, kept_, found_;
   std::vector<Place> places_;
   std::vector<double> expected_, kept_expected_;
 };
@@ -281,7 +281,8 @@ void llm_decode_batch(State& state, const LlmSubject& subject) {
   const LlmShape shape{axis(state, "batch"), axis(state, "context"), 1};
   Running running = start(state, subject, shape);
   std::vector<std::int32_t> next = tokens_for(subject, shape, running.config().vocab);
-  Verification(state, running, shape, next).run();
+  Verification verification(state, running, shape, next);
+  verification.run();
   report(state, running, shape);
   const std::size_t vocab = running.config().vocab;
   state.measure([&] {
@@ -296,7 +297,8 @@ void llm_prefill(State& state, const LlmSubject& subject) {
   const LlmShape shape{axis(state, "batch"), 0, axis(state, "prompt_len")};
   Running running = start(state, subject, shape);
   const std::vector<std::int32_t> prompts = tokens_for(subject, shape, running.config().vocab);
-  Verification(state, running, shape, prompts).run();
+  Verification verification(state, running, shape, prompts);
+  verification.run();
   report(state, running, shape);
   state.measure([&] {
     running.decoder->rewind();
@@ -309,7 +311,8 @@ void llm_verify(State& state, const LlmSubject& subject) {
   const LlmShape shape{1, axis(state, "context"), axis(state, "draft"), LlmLogits::kAll};
   Running running = start(state, subject, shape);
   const std::vector<std::int32_t> draft = tokens_for(subject, shape, running.config().vocab);
-  Verification(state, running, shape, draft).run();
+  Verification verification(state, running, shape, draft);
+  verification.run();
   report(state, running, shape);
   const std::size_t vocab = running.config().vocab;
   std::size_t agreed = 0;

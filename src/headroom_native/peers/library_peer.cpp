@@ -386,7 +386,6 @@ void measure(const Peer& peer, State& state, ThreadPool& pool, std::vector<std::
   state.measure([&](std::size_t copy) {
     if (const int answer = calls.run(copy); answer != 0) expect_done(state, peer, answer);
   });
-  if (state.is_concluding()) expect_undamaged(state, peer, y);
 }
 
 std::shared_ptr<ThreadPool> watched_pool(const Peer& peer, State& state) {

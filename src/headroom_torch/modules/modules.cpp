@@ -305,6 +305,7 @@ auto understandable(const Call& call) {
   }
 }
 
+/// `first` must live until the measurement ends.
 void verify(State& state, const Answer& first, const std::function<Answer()>& again) {
   if (const auto index = first_nan(first)) {
     state.wrong_answer(fmt::format("the module returns NaN at index {} of {} for inputs without NaN", *index,
@@ -320,8 +321,11 @@ void verify(State& state, const Answer& first, const std::function<Answer()>& ag
         "{:.2g}); a module that is random, or changes its inputs or itself, cannot be verified",
         run, last.shapes, first.shapes, difference, first.tolerance.relative));
   }
-  std::vector<double> output(first.values.size());
-  state.verify([&] { output = last.values; }, std::span(output), first.values, first.tolerance);
+  const auto check = [&state, &first](const Answer& answer) {
+    state.check(std::span<const double>(answer.values), first.values, first.tolerance);
+  };
+  check(last);
+  state.after_samples([check, again] { check(again()); });
 }
 
 void describe(State& state, const OfferedModules& offered, const OfferedModule& module, const char* kind) {

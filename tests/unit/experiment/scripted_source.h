@@ -19,7 +19,9 @@ class ScriptedSource final : public SampleSource {
     return requests_[asked_++];
   }
   void deliver(const Sample& sample) override { samples.push_back(sample); }
+  bool is_concluding() const override { return concludes; }
 
+  bool concludes = false;
   std::vector<CaseInfo> infos;
   std::vector<Sample> samples;
 

@@ -130,6 +130,84 @@ TEST_F(Verify, AnOutputThatIsNotWrittenFailsEvenIfItHeldTheAnswer) {
   refuses(std::vector<Bf16>{to_bf16(1.0F), to_bf16(2.0F)});
 }
 
+/// Returns what is said of an output that `run(call, output)` writes, counting calls from 1, after samples.
+std::string verdict_after_samples(std::size_t values,
+                                  const std::function<void(int, std::vector<float>&)>& run,
+                                  bool concludes = true) {
+  ScriptedSource source{{{10, 0}}};
+  source.concludes = concludes;
+  SharedObjects shared;
+  State state{CaseSpec{}, source, shared};
+  std::vector<float> output(values);
+  int calls = 0;
+  const auto body = [&] { run(++calls, output); };
+  // Temporary: `expected` need not live on.
+  state.verify(body, std::span(output), std::vector<double>(values, 3), {.relative = 0.1});
+  try {
+    state.measure(body);
+  } catch (const WrongAnswer& wrong) {
+    return wrong.reason;
+  }
+  EXPECT_EQ(source.samples.size(), 1U);
+  EXPECT_EQ(calls, concludes ? 12 : 11);
+  return "right";
+}
+
+TEST(VerifyAfterSamples, AnOutputThatIsNotWrittenAnyMoreIsWrong) {
+  const auto writes_until = [](int last) {
+    return [last](int call, std::vector<float>& output) {
+      if (call <= last) std::ranges::fill(output, 3.0F);
+    };
+  };
+  EXPECT_THAT(verdict_after_samples(4, writes_until(1)),
+              AllOf(HasSubstr("after its samples: wrong answer at index 0 of 4"), HasSubstr("nan")));
+  EXPECT_THAT(verdict_after_samples(4, writes_until(11)), HasSubstr("after its samples"));
+  EXPECT_EQ(verdict_after_samples(4, writes_until(12)), "right");
+}
+
+TEST(VerifyAfterSamples, NoiseWithinTheToleranceIsRight) {
+  const auto drifts = [](int call, auto& output) { output.assign(4, 3 + 0.02F * static_cast<float>(call)); };
+  EXPECT_EQ(verdict_after_samples(4, drifts), "right");
+}
+
+TEST(VerifyAfterSamples, ACaseThatIsReleasedEarlyIsNotCalledAgain) {
+  const auto stops = [](int call, auto& output) { output.assign(4, call == 1 ? 3.0F : 0.0F); };
+  EXPECT_EQ(verdict_after_samples(4, stops, false), "right");
+  EXPECT_NE(verdict_after_samples(4, stops), "right");
+}
+
+TEST(VerifyAfterSamples, OneRowOfManyThatIsLeftOutIsFound) {
+  constexpr std::size_t kColumns = 16, kRows = std::size_t{3} << 16;
+  EXPECT_EQ(
+      verdict_after_samples(kRows * kColumns, [](int, auto& output) { std::ranges::fill(output, 3.0F); }),
+      "right");
+  for (const std::size_t left_out : {std::size_t{0}, kRows / 2, kRows - 1}) {
+    EXPECT_THAT(verdict_after_samples(kRows * kColumns,
+                                      [&](int call, auto& output) {
+                                        for (std::size_t i = 0; i < output.size(); ++i) {
+                                          if (call == 1 || i / kColumns != left_out) output[i] = 3.0F;
+                                        }
+                                      }),
+                AllOf(HasSubstr("of 3145728:"), HasSubstr("nan")));
+  }
+}
+
+TEST(VerifyAfterSamples, AWrongAnswerThatIsKeptIsToldAtTheEnd) {
+  ScriptedSource source{{{1, 0}}};
+  source.concludes = true;
+  SharedObjects shared;
+  CaseSpec spec;
+  spec.keep_wrong = true;
+  State state{spec, source, shared};
+  std::vector<float> output(1);
+  int calls = 0;
+  state.verify([&] { output[0] = static_cast<float>(++calls); }, std::span(output), std::vector<double>{1},
+               {});
+  state.measure([] {});
+  EXPECT_EQ(source.infos.at(0).wrong, "");
+  EXPECT_THAT(state.conclusion().wrong, HasSubstr("after its samples: wrong answer at index 0 of 1: 2"));
+}
+
 TEST_F(Verify, ValuesThatWereComputedAlreadyAreHeldToTheSame) {
   const std::vector<float> actual{1, 2};
   const std::vector<double> right{1, 2}, wrong{1, 3};

@@ -321,6 +321,7 @@ TEST(Protocol, ConclusionComesBack) {
   const Conclusion told{"",
                         {{"loss", "6.9"}},
                         {{"bucket 0 launched", "us", {1.5, 2}, {{"of", "it"}}, {{"bytes", 4096}}}},
+                        "a wrong answer",
                         {"the signal mask"}};
   const Conclusion back = conclusion_from_json({{"released", 1}, {"conclusion", to_json(told)}});
   EXPECT_EQ(back.notes, told.notes);
@@ -329,6 +330,7 @@ TEST(Protocol, ConclusionComesBack) {
   EXPECT_EQ(back.series[0].values, told.series[0].values);
   EXPECT_EQ(back.series[0].info, told.series[0].info);
   EXPECT_EQ(back.series[0].numbers, told.series[0].numbers);
+  EXPECT_EQ(back.wrong, "a wrong answer");
   EXPECT_THAT(back.changed, testing::ElementsAre("the signal mask"));
   EXPECT_EQ(conclusion_from_json({{"conclusion", to_json(Conclusion{"boom"})}}).failure, "boom");
   EXPECT_TRUE(conclusion_from_json({{"released", 1}}).series.empty());

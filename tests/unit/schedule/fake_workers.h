@@ -34,9 +34,11 @@ struct FakeCase {
   std::vector<double> columns{};  ///< per sample
   std::vector<std::string> column_names{};
   std::vector<Conclusion> told{};  ///< sent after the last sample
-  CountReply counts{};             ///< per iteration
-  bool lost_in_count = false;      ///< counting kills the runner
-  bool wrong = false;              ///< gives a wrong result, which is timed only on request
+  double conclude_ns = 0;          ///< how long that takes
+  bool verified = false;
+  CountReply counts{};         ///< per iteration
+  bool lost_in_count = false;  ///< counting kills the runner
+  bool wrong = false;          ///< gives a wrong result, which is timed only on request
 };
 
 struct FakeEvent {
@@ -106,6 +108,7 @@ class FakeWorkers final : public Workers {
       names[id] = name;
       PrepareReply reply;
       reply.info.sums_in = fake.sums_in;
+      reply.info.verified = fake.verified;
       if (fake.wrong) reply.info.wrong = "wrong answer";
       reply.info.work = fake.work;
       for (const std::string& column : fake.column_names)
@@ -155,6 +158,7 @@ class FakeWorkers final : public Workers {
     std::vector<Conclusion> conclude(int id) override {
       const std::string name = names.at(id);
       release(id);
+      all.take(all.cases[name].conclude_ns);
       return all.cases[name].told;
     }
 

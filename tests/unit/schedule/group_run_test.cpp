@@ -77,10 +77,35 @@ TEST(GroupRun, ACaseThatFailsInTheEndHasFailed) {
   EXPECT_TRUE(result.cases[1].alive());
 }
 
+TEST(GroupRun, AWrongAnswerInTheEndThatIsKeptFlagsItsRecord) {
+  GroupFixture fixture(1);
+  fixture.workers.cases["dot/a@0"].told = {{"", {}, {}, "after its samples: wrong"}};
+  const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
+  const auto records = case_records(result, {"fake"}, nullptr);
+  EXPECT_TRUE(records.front().kept_wrong);
+  EXPECT_FALSE(records.front().verified);
+  EXPECT_EQ(records.front().outcome.reason, "after its samples: wrong");
+  EXPECT_FALSE(records.back().kept_wrong);
+}
+
+TEST(GroupRun, ACaseThatTheTimeEndsBeforeItsLastCheckIsNotVerified) {
+  for (const double conclude_ns : {1e6, 1e12}) {
+    GroupFixture fixture(1);
+    fixture.settings.end_ns = 1e10;
+    for (const char* name : {"dot/a@0", "dot/b@0", "dot/c@0"}) fixture.workers.cases[name].verified = true;
+    fixture.workers.cases["dot/b@0"].conclude_ns = conclude_ns;
+    const GroupResult result = fixture.run({planned_case("a"), planned_case("b"), planned_case("c")});
+    for (const Track& track : result.cases) EXPECT_FALSE(track.readings.empty());
+    EXPECT_TRUE(result.cases[0].info.verified);
+    EXPECT_EQ(result.cases[1].info.verified, conclude_ns < 1e9);
+    EXPECT_EQ(result.cases[2].info.verified, conclude_ns < 1e9);
+  }
+}
+
 TEST(GroupRun, SettingsThatACaseChangedAreInItsNotes) {
   GroupFixture fixture(1);
-  fixture.workers.cases["dot/a@0"].told = {{"", {}, {}, {"the signal mask"}},
-                                           {"", {}, {}, {"the signal mask"}}};
+  fixture.workers.cases["dot/a@0"].told = {{"", {}, {}, "", {"the signal mask"}},
+                                           {"", {}, {}, "", {"the signal mask"}}};
   const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
   const auto notes_of = [&](std::size_t index) {
     return sentences(noise_notes(result.cases.at(index), std::nullopt, StopReason::kPrecision));
