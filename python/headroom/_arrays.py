@@ -83,6 +83,23 @@ def of(values: Any, as_double: bool = False) -> Values:
     raise TypeError(f"expected numbers to compare (a tensor, an array, a list), not {type(values).__name__}")
 
 
+def poison(values: Any) -> None:
+    """Fills a tensor or array (torch, numpy, cupy, array.array), or a list of these, with NaN, integers with 77. Raises TypeError for anything else."""
+    if hasattr(values, "detach"):
+        values.detach().fill_(float("nan") if values.is_floating_point() or values.is_complex() else 77)
+    elif isinstance(values, array.array):
+        poisoned: Any = float("nan") if values.typecode in "fd" else 77
+        for index in range(len(values)):
+            values[index] = poisoned
+    elif hasattr(values, "fill") and hasattr(values, "dtype"):
+        values.fill(float("nan") if values.dtype.kind in "fcV" else 77)
+    elif isinstance(values, (list, tuple)):
+        for part in values:
+            poison(part)
+    else:
+        raise TypeError(f"expected an array that is written to, not {type(values).__name__}")
+
+
 _ITEM = {"f32": "f", "f64": "d", "int8": "b"}
 
 

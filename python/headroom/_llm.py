@@ -221,11 +221,16 @@ def measure_decoding(torch: Any, state: State, config: Config, is_compiled: bool
         position.add_(1)
 
     passes = begin, go_on
+
+    def last_logits() -> Any:
+        with torch.no_grad():
+            if verified > 1:
+                decoder.forward(prompt[:verified - 1], first[:verified - 1])
+            return step(prompt[verified - 1:verified], first[verified - 1:verified])[1]
+
     started = time.perf_counter()
+    state.verify(last_logits, expected, rtol=_TOLERANCE)
     with torch.no_grad():
-        if verified > 1:
-            decoder.forward(prompt[:verified - 1], first[:verified - 1])
-        state.verify(lambda: step(prompt[verified - 1:verified], first[verified - 1:verified])[1], expected, rtol=_TOLERANCE)
         if is_on_cuda:
             state.note("launches", "captured into one graph per token" if is_compiled else "one by one, from Python")
             if is_compiled:

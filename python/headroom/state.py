@@ -131,15 +131,26 @@ class State:
         return _arrays.random(shape, dtype, self.seed if seed is None else seed, like)
 
     def verify(self, run: Callable[[], Any] | Any, reference: Any, rtol: float | None = None, atol: float = 0,
-               sums_in: str | None = None) -> None:
+               sums_in: str | None = None, output: Any = ()) -> None:
         """Compares the result of `run` (or the values that it is) with `reference`: values, or a function that returns them.
 
         Dicts are compared by key; texts, sets and shapes must be equal. Errors up to atol, or rtol times the larger of the expected value
         and the root mean square of all, are accepted. Default rtol: 1e-5 for f32 and f64, 1e-3 for f16, 1.6e-2 for bf16. sums_in: the
         accumulation dtype, if known ("bf16"). A wrong result fails the case, with the index and both values.
+        A `run` that can be called is called and compared again after the last sample of each process, with `reference`, if that is a
+        function. output: an array that `run` writes into, or a list of them: poisoned before each call.
         """
+        def check() -> None:
+            _arrays.poison(output)
+            self._compare(run() if callable(run) else run, reference() if callable(reference) else reference, rtol, atol, sums_in)
+
+        check()
+        if callable(run):
+            self._case.after_samples(check)
+
+    def _compare(self, result: Any, reference: Any, rtol: float | None, atol: float, sums_in: str | None) -> None:
         try:
-            numbers = _values.numbers_to_compare(run() if callable(run) else run, reference() if callable(reference) else reference)
+            numbers = _values.numbers_to_compare(result, reference)
         except _values.Different as different:
             self.wrong_answer(f"wrong answer: {different}")
             return

@@ -293,9 +293,12 @@ def compare(functions: Mapping[str, Callable[..., Any]] | Sequence[Callable[...,
         if bytes or flops:
             state.work(bytes=bytes, flops=flops, dtype=dtype)
         if rtol is not None:
-            if setup is not None:
-                setup()
-            state.verify(lambda: function(*args), reference=lambda: first(*args), rtol=rtol)
+            def answer() -> Any:
+                if setup is not None:
+                    setup()
+                return function(*args)
+
+            state.verify(answer, reference=lambda: first(*args), rtol=rtol)
         if args:
             state.measure_call(lambda: function(*args), setup=setup)
         else:

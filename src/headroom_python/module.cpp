@@ -309,6 +309,7 @@ struct Case {
   std::vector<Column>* columns;
   std::uint64_t* collections;  ///< collections within samples
   Batch* kept;  ///< receives the batch of measure(), to be sampled later; null: measure() samples
+  std::vector<Ref>* checks;  ///< called after the samples
 };
 
 Case& self_of(PyObject* self) {
@@ -480,6 +481,12 @@ Ref verifies_samples(Case& made, PyObject*) {
   return none();
 }
 
+/// after_samples(check): `check()` is called after the last sample
+Ref after_samples(Case& made, PyObject* arguments) {
+  made.checks->push_back(Ref::borrowed(taken(arguments, 1)[0]));
+  return none();
+}
+
 Ref is_concluding(Case& made, PyObject*) {
   return Ref::borrowed(made.state->is_concluding() ? Py_True : Py_False);
 }
@@ -594,6 +601,7 @@ PyMethodDef kMethods[] = {named<spec>("spec"),
                           named<wrong_answer>("wrong_answer"),
                           named<fail>("fail"),
                           named<verifies_samples>("verifies_samples"),
+                          named<after_samples>("after_samples"),
                           named<is_concluding>("is_concluding"),
                           named<check>("check"),
                           named<measure>("measure"),
@@ -724,6 +732,7 @@ class RunningCase {
       made.columns = &columns_;
       made.collections = &collections_;
       made.kept = kept;
+      made.checks = &checks_;
       PyObject* result = PyObject_CallFunctionObjArgs(function, object_.get(), nullptr);
       end_where_forked(process);
       if (result != nullptr && pending_) Py_CLEAR(result);
@@ -738,8 +747,22 @@ class RunningCase {
     }
   }
 
+  /// Calls what after_samples() was given. Throws as call() with `kept`. Needs the interpreter lock.
+  void check() {
+    for (const Ref& check : checks_) {
+      PyObject* result = PyObject_CallNoArgs(check.get());
+      if (pending_) {
+        PyErr_Clear();
+        Py_XDECREF(result);
+        std::rethrow_exception(std::exchange(pending_, nullptr));
+      }
+      Ref::owned(result);
+    }
+  }
+
   /// Python may keep the Case. Needs the interpreter lock.
   void end() {
+    checks_.clear();
     if (object_.get() != nullptr) as_case().state = nullptr;
     object_ = Ref();
   }
@@ -752,12 +775,17 @@ class RunningCase {
   std::exception_ptr pending_;
   std::vector<Column> columns_;
   std::uint64_t collections_ = 0;
+  std::vector<Ref> checks_;
 };
 
 /// Runs the case on its own thread. Call without the interpreter lock.
 void run_in_python(PyObject* function, State& state) {
   const LockHeld lock;
   RunningCase running(state);
+  state.after_samples([&] {
+    const LockHeld held;  // measure() has released it
+    running.check();
+  });
   try {
     running.call(function, nullptr);
   } catch (...) {
@@ -802,6 +830,7 @@ void run_on_server(PyObject* function, State& state, Caller& caller) {
       });
     });
   };
+  state.after_samples([&] { state.on_server([&] { in_python([&] { running.check(); }); }); });
   try {
     state.on_server([&] { in_python([&] { end = running.call(function, &batch); }); });
     if (batch) {

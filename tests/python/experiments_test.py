@@ -222,6 +222,23 @@ def case(state):
         self.assertIn("the shape (1, 2), the reference (2, 1)", self.reason("state.verify([[1, 2]], [[1], [2]])"))
         self.assertIn("expected numbers to compare", self.reason("state.verify([object()], [1.0])"))
 
+    def test_a_result_is_compared_again_after_the_samples(self):
+        stops = "calls = []\ndef run():\n    calls.append(1)\n    return [1.0 if len(calls) == 1 else 2.0]\n"
+        self.assertIn("after its samples: wrong answer at index 0 of 1: 2", self.reason(stops + "state.verify(run, [1.0])\nstate.measure(run)"))
+        noisy = "import random\ndef run():\n    return [1.0 + 1e-7 * random.random()]\n"
+        self.assertEqual(self.reason(noisy + "state.verify(run, lambda: [1.0])\nstate.measure(run)"), "")
+        raises = "calls = []\ndef run():\n    calls.append(1)\n    return [1.0 / (2 - len(calls))]\n"
+        self.assertIn("ZeroDivisionError", self.reason(raises + "state.verify(run, [1.0])\nstate.measure(lambda: None)"))
+        self.assertEqual(self.reason("state.verify([1.0], [1.0])\nstate.measure(print, lambda: 1)"), "")
+
+    def test_an_output_is_poisoned_before_it_is_compared(self):
+        output = "import array\ny, calls = array.array('d', [0.0, 0.0]), []\ndef run():\n    calls.append(1)\n    if LAST:\n        y[:] = array.array('d', [1.0, 2.0])\n    return y\n"
+        verify = "state.verify(run, [1.0, 2.0], output=y)\nstate.measure(run)"
+        self.assertEqual(self.reason(output.replace("LAST", "True") + verify), "")
+        self.assertIn("after its samples: wrong answer at index 0 of 2: nan", self.reason(output.replace("LAST", "len(calls) == 1") + verify))
+        self.assertIn("wrong answer at index 0 of 2: nan", self.reason(output.replace("LAST", "False") + verify))
+        self.assertIn("expected an array that is written to, not str", self.reason("state.verify(lambda: [1.0], [1.0], output='y')"))
+
     def test_axes_keep_their_types(self):
         self.write("bench.py", """
             import headroom as hr
