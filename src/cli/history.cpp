@@ -38,7 +38,7 @@ void add_store_option(OptionTable& table, std::string& store) {
                    "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
 }
 
-/// Runs have one environment each; a file may hold several.
+/// Splits records by environment.
 std::vector<std::vector<Record>> runs_of(std::vector<Record> records) {
   std::vector<std::vector<Record>> runs;
   for (Record& record : records) {
@@ -60,8 +60,7 @@ std::uint64_t time_of_file(const std::string& path) {
       std::chrono::duration_cast<std::chrono::seconds>(changed.time_since_epoch()).count());
 }
 
-/// Other tools' files need not tell when they were made: then the file itself does. Returns whether it had
-/// to.
+/// Uses the file's modification time if the records have none. Returns whether it did.
 bool give_time(std::vector<Record>& run, const std::string& path) {
   const auto& known = run.front().environment;
   if (known && known->timestamp != 0) return false;
@@ -72,7 +71,7 @@ bool give_time(std::vector<Record>& run, const std::string& path) {
   return true;
 }
 
-/// Those of a file; of a folder those of each file in it that holds results, and a warning for each other.
+/// Reads a file, or each file with results in a folder; warns of the others.
 std::vector<FileResults> results_of(const std::string& operand, const std::string& from) {
   std::error_code error;
   if (!std::filesystem::is_directory(operand, error)) return {results_of_file(operand, from)};
@@ -81,7 +80,7 @@ std::vector<FileResults> results_of(const std::string& operand, const std::strin
   return std::move(results.files);
 }
 
-/// What says which runs are of one series, in place of what their file says of the machine.
+/// Replaces the machine of the file, which selects the series.
 void give_machine(std::vector<Record>& run, const std::string& machine) {
   const auto& known = run.front().environment;
   Environment environment = known ? *known : Environment{};
@@ -100,7 +99,7 @@ void append_runs(FileResults file, const std::string& machine, std::vector<std::
   }
 }
 
-/// "90d", "12w", or what parse_time_ns knows ("36h" it does not): seconds.
+/// Returns seconds.
 std::uint64_t parse_age(const std::string& text) {
   const std::optional<double> number =
       text.empty() ? std::nullopt : to_number(std::string_view(text).substr(0, text.size() - 1));
@@ -150,14 +149,14 @@ struct HistoryOptions {
   bool all = false, no_follow = false;
 };
 
-/// What the words of a pattern are looked for in.
+/// The words matched by plain words of a query.
 std::vector<std::string> words_of(const StoredSeries& series) {
   std::vector<std::string> words = split(series.name, ' ');
   words.insert(words.end(), {series.metric, series.unit, series.fingerprint});
   return words;
 }
 
-/// The texts of its identity, whatever blanks they have: "make -j 4", "D=64", "native".
+/// Texts of the identity, which may contain blanks: "make -j 4", "D=64", "native".
 std::vector<std::string> parts_of(const StoredSeries& series) {
   std::vector<std::string> parts;
   const auto add = [&](const Json& part) {
@@ -171,9 +170,8 @@ std::vector<std::string> parts_of(const StoredSeries& series) {
   return parts;
 }
 
-/// Every word has to be found: as a whole word of the name, the metric, the unit or the machine (latency is
-/// not in latency_p99), or as a part of the identity; with '*' or '?' in it, as a pattern for the whole of
-/// name and metric, for one word, or for one part.
+/// Every wanted word must match: a plain word a whole word of name, metric, unit or machine, or a part of the
+/// identity; a pattern ('*', '?') all of name and metric, a word, or a part.
 bool matches(const StoredSeries& series, const std::vector<std::string>& wanted) {
   std::vector<std::string> words = words_of(series);
   std::ranges::move(parts_of(series), std::back_inserter(words));
@@ -192,7 +190,7 @@ std::vector<StoredSeries> select(std::vector<StoredSeries> all, const HistoryOpt
   }
   std::vector<std::string> wanted;
   for (const std::string& word : options.words) {
-    // Blanks in a pattern, or in a name, are part of it; in plain words they part them.
+    // Blanks separate plain words, but belong to a pattern or a part.
     const bool is_whole = word.find_first_of("*?") != std::string::npos || parts.contains(word);
     for (const std::string& part : is_whole ? std::vector{word} : split(word, ' ')) {
       if (!part.empty()) wanted.push_back(part);
@@ -224,7 +222,7 @@ void write_json(const std::string& file, const Json& json) {
   write_file_atomically(file == "-" ? "/dev/stdout" : file, dump_json_pretty(json) + "\n");
 }
 
-/// The stories of those series; `with_environments` says at changes what else changed.
+/// `with_environments`: report other changes at each change.
 std::vector<SeriesStory> stories_of(Store& store, const std::vector<StoredSeries>& chosen,
                                     const HistoryOptions& options, bool with_environments) {
   std::function<Environment(std::int64_t)> environment_of;
@@ -236,7 +234,7 @@ std::vector<SeriesStory> stories_of(Store& store, const std::vector<StoredSeries
   return stories;
 }
 
-/// The answer of the gate, where one was asked for: its sentence goes to `stream`.
+/// The answer of --fail-on-regression, printed to `stream`.
 ExitCode answer(const std::vector<SeriesStory>& stories, const HistoryOptions& options, std::FILE* stream) {
   if (!options.newest) return ExitCode::kFine;
   const RegressionAnswer answer = regression_answer(stories, static_cast<std::size_t>(*options.newest));
@@ -338,7 +336,7 @@ ExitCode show_history(const Arguments& arguments) {
   table.add_no_follow();
   if (const auto done = parse_arguments(table, arguments)) return *done;
   options.no_follow = table.count("--no-follow") > 0;
-  parse_margin(options.min_magnitude);  // refused before anything is read
+  parse_margin(options.min_magnitude);  // validates early
   if (!options.site.empty() && (!options.words.empty() || options.series || options.newest || options.all))
     throw Error("--site shows all series: leave out WORD, --series, --all and --fail-on-regression");
   if (!options.json.empty() && options.json != "-") require_writable(options.json);
@@ -348,7 +346,7 @@ ExitCode show_history(const Arguments& arguments) {
                                                   : show_series(*store, options);
 }
 
-/// `headroom history export|import|prune|repair|verify`: `arguments` is what follows the word.
+/// `arguments`: without the word export.
 ExitCode history_export(const Arguments& arguments) {
   std::string place = default_store(), file;
   std::vector<std::string> references;
@@ -421,7 +419,7 @@ ExitCode history_import(const Arguments& arguments) {
   if (machine_option.count > 0 &&
       (trimmed(machine).empty() || visible(machine) != machine || contains(machine, "\n")))
     throw Error("--machine " + in_quotes(machine) + " is not a name: it must be printable and not empty");
-  // All are read before anything is stored: a mistake in the last file leaves nothing half done.
+  // Read all before storing any: an error in the last file leaves nothing half done.
   std::vector<std::vector<Record>> runs;
   for (const std::string& operand : files) {
     auto read = within_memory(max_memory, operand, [&] { return results_of(operand, from); });
@@ -462,7 +460,7 @@ ExitCode history_prune(const Arguments& arguments) {
     const std::uint64_t seconds = parse_age(age), present = now();
     rule.older_than = present > seconds ? present - seconds : 0;
   }
-  // An existing history only: pruning must not make one.
+  // Pruning must not create a history.
   open_store(place, StoreAccess::kRead);
   const auto store = open_store(place);
   const PruneResult result = store->prune(rule);

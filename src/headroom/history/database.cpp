@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kRowCheck = "row_check BIGINT NOT NULL DEFAULT 0";
 
-/// Covers everything a series shows, with its rows adjacent, however many runs lie between them.
+/// Covers all columns of a series, so that its rows are adjacent.
 std::string index_of_series(std::int64_t version) {
   return fmt::format(
       "CREATE INDEX records_of_series ON records "
@@ -27,7 +27,6 @@ std::string index_of_series(std::int64_t version) {
       version > 1 ? ", row_check" : "");
 }
 
-/// Gives all rows their check, as they are.
 void fill_checks(Database& database) {
   std::vector<SqlRow> checks;
   const auto keep = [&checks](std::size_t key_columns) {
@@ -76,13 +75,13 @@ std::vector<std::string> schema_statements(const SqlDialect& dialect, std::int64
   return {
       "CREATE TABLE headroom_store (schema_version BIGINT NOT NULL, headroom_version TEXT NOT NULL)",
       fmt::format("INSERT INTO headroom_store VALUES ({}, '{}')", version, HEADROOM_VERSION),
-      // content: the whole environment, packed; the other columns duplicate frequently read parts.
+      // content: the packed environment; the other columns duplicate frequently read parts.
       fmt::format("CREATE TABLE runs (id {}, time BIGINT NOT NULL, fingerprint TEXT NOT NULL, "
                   "git_sha TEXT NOT NULL, git_branch TEXT NOT NULL, git_repo TEXT NOT NULL, "
                   "headroom_version TEXT NOT NULL, command TEXT NOT NULL, records BIGINT NOT NULL, "
                   "digest TEXT NOT NULL{})",
                   dialect.new_id, check),
-      // Apart from the runs, so that reading a series reads small rows only.
+      // Separate, so that reading a series reads only small rows.
       fmt::format("CREATE TABLE environments (run BIGINT PRIMARY KEY REFERENCES runs (id), "
                   "content {} NOT NULL)",
                   dialect.blob),
@@ -91,7 +90,7 @@ std::vector<std::string> schema_statements(const SqlDialect& dialect, std::int64
                   "unit TEXT NOT NULL, name TEXT NOT NULL, metric TEXT NOT NULL, "
                   "lower_is_better BIGINT NOT NULL{}, UNIQUE (identity, fingerprint, unit))",
                   dialect.new_id, check),
-      // value: NULL if not measured. content: the whole record, packed.
+      // value: NULL if not measured. content: the packed record.
       fmt::format("CREATE TABLE records (run BIGINT NOT NULL REFERENCES runs (id), "
                   "position BIGINT NOT NULL, series BIGINT NOT NULL REFERENCES series (id), "
                   "time BIGINT NOT NULL, value DOUBLE PRECISION, low DOUBLE PRECISION, "

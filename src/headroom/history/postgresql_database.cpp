@@ -22,8 +22,7 @@
 namespace headroom {
 namespace {
 
-/// Functions of PostgreSQL's client library. It depends on some thirty other libraries, so it is loaded when
-/// the first database is opened, not at program start.
+/// Functions of libpq, which depends on some thirty other libraries and so is loaded with the first database.
 struct Libpq {
   decltype(&PQconnectStartParams) start_connecting;
   decltype(&PQconnectPoll) go_on_connecting;
@@ -98,10 +97,10 @@ Libpq load() {
 
 constexpr SqlDialect kPostgresqlDialect{"BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "BYTEA"};
 
-/// Fixed ids of built-in types in PostgreSQL's catalog pg_type.
+/// Fixed ids in PostgreSQL's catalog pg_type.
 constexpr Oid kBytea = 17, kInt8 = 20, kText = 25, kFloat8 = 701;
 constexpr int kTextFormat = 0, kBinaryFormat = 1;
-/// Key of our advisory lock, unlikely to be used by other programs: "HDRM".
+/// Key of our advisory lock: "HDRM".
 constexpr std::int64_t kLockOfSchema = 0x4844524d;
 
 std::string without_trailing_newline(const char* message) {
@@ -119,7 +118,7 @@ Blob from_hex(std::string_view shown) {
   return blob;
 }
 
-/// Parameters of a statement for libpq; points into `values`.
+/// Points into `values`.
 class Parameters {
  public:
   explicit Parameters(const SqlRow& values) : texts_(values.size()) {
@@ -158,7 +157,7 @@ class Parameters {
 
 using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
 
-/// Longest silence of a server during a request.
+/// Longest silence of the server during a request.
 std::chrono::milliseconds patience() {
   constexpr std::chrono::milliseconds kPatience{30'000};
   const char* text = std::getenv("HEADROOM_STORE_TIMEOUT");
@@ -166,7 +165,7 @@ std::chrono::milliseconds patience() {
   return std::chrono::milliseconds(std::llround(parse_time_ns(text) / 1e6));
 }
 
-/// Throws Error if the library is not installed.
+/// Throws Error if the library is missing.
 const Libpq& libpq() {
   static const Libpq functions = load();
   return functions;
@@ -211,12 +210,11 @@ class PostgresqlDatabase final : public Database {
 
   void begin(Transaction transaction) override {
     execute(transaction == Transaction::kRead ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" : "BEGIN");
-    // Blocks appends, which all insert into runs; readers continue.
+    // Blocks appends, which all insert into runs, but not readers.
     if (transaction == Transaction::kAlone) execute("LOCK TABLE runs IN EXCLUSIVE MODE");
   }
   void commit() override { execute("COMMIT"); }
   void rollback() noexcept override {
-    // A lost server rolls back when the connection ends.
     if (is_lost_) return;
     try {
       execute("ROLLBACK");
@@ -224,13 +222,13 @@ class PostgresqlDatabase final : public Database {
       is_lost_ = true;
     }
   }
-  /// Done by the server's autovacuum.
+  /// Done by autovacuum.
   void compact() override {}
   const std::string& name() const override { return name_; }
 
  private:
-  /// Waits for the server, for at most patience_ of silence. A signal handled by this program (Ctrl-C) ends
-  /// the wait. Throws Error; the connection is then unusable.
+  /// Waits for the server, for at most patience_; a handled signal (Ctrl-C) ends the wait. Throws Error; the
+  /// connection is then unusable.
   void await(short events) {
     pollfd file{pq_.socket(connection_), events, 0};
     const auto longest = waiting_.is_interrupted() ? std::min(patience_, waiting_.interrupted) : patience_;
@@ -254,7 +252,6 @@ class PostgresqlDatabase final : public Database {
       throw Error(without_trailing_newline(pq_.error_message(connection_)));
   }
 
-  /// Returns the result of what was just sent.
   Result answer(int was_sent) {
     try {
       if (was_sent == 0) throw Error(without_trailing_newline(pq_.error_message(connection_)));
@@ -264,7 +261,7 @@ class PostgresqlDatabase final : public Database {
         consume();
       }
       Result last(nullptr, pq_.clear);
-      // A statement has one result, followed by none.
+      // A null result ends the results of a statement.
       for (;;) {
         while (pq_.is_busy(connection_) != 0) {
           await(POLLIN);
@@ -285,7 +282,7 @@ class PostgresqlDatabase final : public Database {
     throw Error(without_trailing_newline(pq_.error_message(connection_)));
   }
 
-  /// Types are explicit, as the database would guess some of them wrong; NULL fits any type.
+  /// Explicit types, as the database would guess some of them wrong; NULL fits any type.
   const std::string& prepared(const std::string& sql, const Parameters& parameters) {
     std::string key = sql;
     for (int i = 0; i < parameters.count(); ++i) key += fmt::format(" {}", parameters.types()[i]);
@@ -344,7 +341,7 @@ Contents contents(Database& database) {
   return ours ? Contents::kOurs : Contents::kOther;
 }
 
-/// Serialises processes that both find an empty database.
+/// Serialises processes that find an empty database.
 void make_tables(Database& database) {
   database.execute("BEGIN");
   try {
@@ -361,8 +358,7 @@ void make_tables(Database& database) {
   }
 }
 
-/// Throws Error if the schema has a view, a trigger or a rule: none is ours, and any would take part in
-/// statements of ours.
+/// Throws Error for a view, trigger or rule, which would take part in our statements.
 void require_own_schema(Database& database) {
   constexpr const char* kStrange =
       "SELECT 'relation ' || relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "

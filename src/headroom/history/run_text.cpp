@@ -29,8 +29,7 @@ const Environment& environment_of(const Record& record) {
   return record.environment ? *record.environment : kNone;
 }
 
-/// Returns the ids of the series of all records. Makes them in the order of their keys, so that two processes
-/// making the same ones cannot deadlock.
+/// Creates missing series in the order of their keys, to avoid a deadlock of two processes.
 std::vector<std::int64_t> series_ids(Database& database, const std::vector<Record>& records) {
   const std::vector<SqlRow> rows = series_rows(records);
   std::map<std::array<std::string, 3>, std::int64_t> ids;
@@ -63,10 +62,10 @@ std::string pack_text(std::string_view text) {
 
 std::string unpack_text(std::string_view packed, const std::string& source) {
   const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
-  // The markers of an unknown size and of an error exceed every allowed size.
+  // Includes the markers of an unknown size and of an error.
   if (size > kLargestText) throw Error(source + ": damaged: not a compressed text");
   std::string text(static_cast<std::size_t>(size), '\0');
-  // Reused: creating one takes longer than decompressing a few kilobytes.
+  // Creating one takes longer than decompressing a few kilobytes.
   thread_local const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
                                                                                   ZSTD_freeDCtx);
   if (!context) throw std::bad_alloc();
@@ -80,7 +79,7 @@ std::string unpack_text(std::string_view packed, const std::string& source) {
 }
 
 std::string digest_of(std::string_view text) {
-  // The 128 bits as two words: prime 2^88 + 2^8 + 0x3b, offset basis as in draft-eastlake-fnv.
+  // 128 bits as two words: prime 2^88 + 2^8 + 0x3b, offset basis as in draft-eastlake-fnv.
   std::uint64_t high = 0x6c62272e07bb0142, low = 0x62b821756295c58d;
   for (const char c : text) {
     low ^= static_cast<unsigned char>(c);
@@ -146,7 +145,7 @@ std::int64_t series_id(Database& database, const SqlRow& columns) {
       "VALUES ($1, $2, $3, $4, $5, $6, 0) ON CONFLICT (identity, fingerprint, unit) DO NOTHING RETURNING id",
       columns, take);
   if (!id) {
-    // Another process made it meanwhile.
+    // Another process created it meanwhile.
     database.execute(look_up, key, take);
     return id.value();
   }

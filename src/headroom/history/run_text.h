@@ -11,40 +11,38 @@
 
 namespace headroom {
 
-/// Compresses `text` to one Zstandard frame (RFC 8878) with a checksum.
+/// Returns one Zstandard frame (RFC 8878) with a checksum.
 std::string pack_text(std::string_view text);
 
-/// Decompresses the result of pack_text. `source` names it in errors. Throws Error if the frame is damaged.
+/// Reverses pack_text. `source` names the frame in errors. Throws Error if it is damaged.
 std::string unpack_text(std::string_view packed, const std::string& source);
 
-/// Returns 32 hexadecimal digits: 128-bit FNV-1a. Not safe against deliberate collisions.
+/// Returns the 128-bit FNV-1a hash, 32 hexadecimal digits. Not collision-resistant.
 std::string digest_of(std::string_view text);
 
-/// A run as stored, prepared before the database is locked.
 struct RunText {
   std::string environment;
   std::vector<std::string> records;
 };
 
-/// Throws std::invalid_argument if there are no records, or they have different environments.
+/// Throws std::invalid_argument if there are no records or their environments differ.
 RunText run_text(const std::vector<Record>& records);
 
-/// Returns the text that insert_run stored; empty if there is no such run. Throws Error if it does not
-/// decompress or its digest is wrong.
+/// Returns the text that insert_run stored; empty if the run does not exist. Throws Error if it is damaged or
+/// its digest is wrong.
 RunText stored_run_text(Database& database, std::int64_t run);
-/// Returns the text without checking its digest, which is wrong after prune.
+/// As stored_run_text, without checking the digest, which prune invalidates.
 RunText shortened_run_text(Database& database, std::int64_t run);
 
-/// Equal for equal runs.
 std::string digest_of(const RunText& run);
 
-/// Returns the id of the series of these columns (series_rows()), which is made if there is none.
+/// Returns the id of the series of these columns (series_rows()); creates a missing one.
 std::int64_t series_id(Database& database, const SqlRow& columns);
 
-/// Writes the row of a run anew, within the caller's transaction, for its content as it is now.
+/// Rewrites the row of a run from its content, within the caller's transaction.
 void update_run(Database& database, std::int64_t run, const Environment& environment, const RunText& text);
 
-/// Inserts a run and its series within the caller's transaction, and returns the run's id.
+/// Inserts a run and its series within the caller's transaction. Returns the run's id.
 std::int64_t insert_run(Database& database, const std::vector<Record>& records, const RunText& text);
 
 }  // namespace headroom

@@ -26,7 +26,7 @@ std::vector<double> numbers_of(const std::vector<StoredValue>& values) {
   return numbers;
 }
 
-/// Returns a line for each change: "git revision: c0ffee -> 0ddba11".
+/// "git revision: c0ffee -> 0ddba11".
 std::vector<std::string> environment_changes(Environment before, Environment after) {
   Record old_record, new_record;
   old_record.environment = std::make_shared<const Environment>(std::move(before));
@@ -50,7 +50,6 @@ void compare_with_previous(std::span<const double> before, std::span<const doubl
   }
 }
 
-/// Most series that a sentence names.
 constexpr std::size_t kNamed = 3;
 
 /// "a; b; c; and 4 more".
@@ -96,7 +95,7 @@ std::string machine_text(const std::string& fingerprint) {
   return fingerprint.empty() ? "(unknown)" : fingerprint;
 }
 
-/// Five digits, so that a change of a few tenths of a per cent stays visible.
+/// Shows a change of a few tenths of a per cent.
 std::string level_text(double value) {
   return fmt::format("{:.5g}", value);
 }
@@ -106,7 +105,6 @@ std::string interval_text(const std::optional<Interval>& interval) {
   return fmt::format("{} .. {}", level_text(interval->low), level_text(interval->high));
 }
 
-/// Whether the change that starts the segment is an improvement.
 std::string verdict(const SeriesSegment& segment, Direction direction) {
   if (!segment.ratio) return "";
   return change_word(*segment.ratio, direction);
@@ -176,7 +174,6 @@ Json segment_json(const SeriesStory& story, const SeriesSegment& segment) {
   return json;
 }
 
-/// States whether the values changed, if there are enough to tell.
 std::string changes_answer(const SeriesStory& story) {
   if (!change_critical(story.values.size(), ChangeLevel::kCertain)) {
     return fmt::format("{} value{} too few to tell a change from noise (14 are needed)", story.values.size(),

@@ -18,53 +18,52 @@ namespace headroom {
 
 /// The values between two changes of a series.
 struct SeriesSegment {
-  std::size_t first = 0, last = 0;  ///< indices of the values, both included
+  std::size_t first = 0, last = 0;  ///< inclusive indices of the values
   double median = 0;
-  std::optional<Interval> interval;  ///< of the median; nothing if there are too few values
-  std::optional<double> ratio;       ///< to the median of the previous segment
+  std::optional<Interval> interval;  ///< of the median; nothing for too few values
+  std::optional<double> ratio;       ///< to the previous segment's median
   std::optional<Interval> ratio_interval;
-  std::optional<double> drift;  ///< if the segment drifts instead of having a level: its end over its start
-  std::vector<std::string> changes;  ///< in the environment, since the last run of the previous segment
+  std::optional<double> drift;       ///< if the segment drifts: its end over its start
+  std::vector<std::string> changes;  ///< in the environment, since the previous segment
 };
 
-/// A series with its changes.
 struct SeriesStory {
   StoredSeries series;
   std::vector<StoredValue> values;
-  std::vector<SeriesSegment> segments;  ///< at least one if there are values
+  std::vector<SeriesSegment> segments;
   std::vector<SpreadChange> spreads;
   std::optional<ChangePoint> suspected;
 };
 
-/// Finds the changes of at least `least`, a share of the level before. `environment_of` returns the
-/// environment of a run, and is called only for changes; without it, environments are not compared.
+/// Finds the changes of at least `least`, a share of the level before. Calls `environment_of` only for runs
+/// next to changes; it may be empty.
 SeriesStory series_story(StoredSeries series, std::vector<StoredValue> values,
                          const std::function<Environment(std::int64_t)>& environment_of, double least = 0);
 
-/// Whether a change by `ratio` is for the worse; false if nobody knows.
+/// False if the direction is unknown.
 bool is_worse(double ratio, Direction direction);
-/// Returns "worse", "better", or "changed" if the direction is unknown.
+/// "worse", "better", or "changed" if the direction is unknown.
 const char* change_word(double ratio, Direction direction);
 
-/// The last change of the level: a step, or a drift that continues.
+/// The last step of the level, or a drift that continues.
 struct LastChange {
   std::int64_t run = 0;  ///< of the first value after the change
   std::uint64_t time = 0;
-  std::size_t values_since = 0;  ///< in the series, including that of `run`; 1 for a drift
+  std::size_t values_since = 0;  ///< including that of `run`; 1 for a drift
   bool drifts = false;
   std::optional<double> ratio;  ///< after to before; for a drift, its end over its start
   std::optional<Interval> interval;
   bool worse = false;
 };
 
-/// Returns nothing if the level never changed.
+/// Nothing if the level never changed.
 std::optional<LastChange> last_change(const SeriesStory& story);
 
 /// "+10.0 % (+9.6 .. +10.4) worse", "drifts by +5.3 % over 40 values, worse".
 std::string last_change_text(const SeriesStory& story, const LastChange& change);
 
-/// Returns "2 of 14 series changed: gemv D=64 native cpu 2t latency at @21, +10.0 % (+9.6 .. +10.4) worse;
-/// ...", with the newest few.
+/// "2 of 14 series changed: gemv D=64 native cpu 2t latency at @21, +10.0 % (+9.6 .. +10.4) worse; ...", with
+/// the newest few.
 std::string changes_sentence(std::span<const SeriesStory> stories);
 
 /// Answer of `headroom history --fail-on-regression`.
@@ -73,30 +72,27 @@ struct RegressionAnswer {
   std::string sentence;
 };
 
-/// Answers kNo if a series became worse within its last `newest` values, or drifts to the worse;
-/// kInconclusive if not, and no series has enough values to detect a change.
+/// Answers kNo if a series became worse within its last `newest` values or drifts to the worse; otherwise
+/// kInconclusive if no series has enough values to detect a change.
 RegressionAnswer regression_answer(std::span<const SeriesStory> stories, std::size_t newest);
 
-/// A row for each run.
 Table runs_table(const std::vector<StoredRun>& runs);
 Json runs_json(const std::vector<StoredRun>& runs);
 
-/// A row for each series, with its last change.
 Table series_table(std::span<const SeriesStory> stories);
 Json series_list_json(std::span<const SeriesStory> stories);
 
-/// Formats seconds since 1970 as "2026-09-21 14:13" in UTC; "(unknown)" for 0.
+/// "2026-09-21 14:13" from seconds since 1970; "(unknown)" for 0.
 std::string format_utc(std::uint64_t seconds);
 
-/// Returns whether the series changed, its plot, its segments and the changes between them.
 Sheet series_sheet(const SeriesStory& story);
-/// Returns the first sentences: whether the series changed, and whether it may have changed just now.
+/// Returns sentences: whether the series changed, and whether it may have changed just now.
 std::vector<std::string> series_answers(const SeriesStory& story);
 Json series_json(const SeriesStory& story);
 
 /// "+10.0 % (+9.6 .. +10.4)"; empty without a ratio.
 std::string change_text(const std::optional<double>& ratio, const std::optional<Interval>& interval);
-/// Returns "drifts by +5.3 % over 40 values" for a drifting segment.
+/// "drifts by +5.3 % over 40 values" for a drifting segment.
 std::string drift_text(const SeriesSegment& segment);
 
 }  // namespace headroom

@@ -25,10 +25,10 @@
 
 namespace headroom {
 
-/// A connection to any SQLite file; open_sqlite opens those with a history.
+/// A connection to any SQLite file.
 class SqliteConnection final : public Database {
  public:
-  /// `uri` and `flags` as for sqlite3_open_v2; `path` names the file in messages. Throws Error.
+  /// `uri` and `flags` as for sqlite3_open_v2; `path` is for messages. Throws Error.
   SqliteConnection(const std::filesystem::path& path, const std::string& uri, int flags,
                    const StoreWaiting& waiting);
   SqliteConnection(const SqliteConnection&) = delete;
@@ -54,14 +54,13 @@ class SqliteConnection final : public Database {
   std::string copy_beside() override;
   const std::string& name() const override { return name_; }
 
-  /// Runs a statement whose result is one text.
   std::string text(const std::string& sql);
 
-  /// Returns SQLite's extended code of the last failure.
+  /// SQLite's extended code of the last failure.
   int code() const { return sqlite3_extended_errcode(handle_); }
 
-  /// Sleeps for a moment while another process holds the file, `tries` times before; returns false if that
-  /// was long enough.
+  /// Sleeps before retry `tries` while another process holds the file; returns false when it is time to give
+  /// up.
   bool wait_a_moment(int tries);
 
  private:
@@ -144,7 +143,6 @@ SqlValue column(sqlite3_stmt* statement, int index) {
   }
 }
 
-/// Resets a statement for its next use.
 struct Reset {
   sqlite3_stmt* statement;
   ~Reset() {
@@ -155,11 +153,11 @@ struct Reset {
 
 namespace fs = std::filesystem;
 
-/// Marks the file as ours in its header, for us and for `file`: "HDRM".
+/// "HDRM", in the file's header.
 constexpr std::uint32_t kApplicationId = 0x4844524d;
 constexpr SqlDialect kSqliteDialect{"INTEGER PRIMARY KEY AUTOINCREMENT", "BLOB"};
 
-/// What SQLite itself adds to the tables of a file: keys, and what ANALYZE learned.
+/// Whether SQLite itself created it.
 bool is_sqlites_own(const std::string& type, const std::string& name, const std::string& sql) {
   if (type == "index") return name.starts_with("sqlite_autoindex_") && sql.empty();
   return type == "table" && (sql == "CREATE TABLE sqlite_sequence(name,seq)" ||
@@ -172,15 +170,14 @@ std::string text_or_nothing(const SqlValue& value) {
   return text == nullptr ? "" : *text;
 }
 
-/// The header of a file.
 struct FileHeader {
   enum class Kind { kEmpty, kSqlite, kOther } kind = Kind::kEmpty;
   std::uint32_t application_id = 0;
   std::uint32_t user_version = 0;
 };
 
-/// SQLite's file format, section 1.3: the magic text, user version at 60, application id at 68. Reads without
-/// SQLite, which may change a foreign file by opening it (it replays a leftover log).
+/// SQLite's file format, section 1.3. Reads without SQLite, which may change a foreign file by opening it (it
+/// replays a leftover log).
 FileHeader read_header(const fs::path& path) {
   std::array<unsigned char, 100> bytes{};
   std::ifstream file(path, std::ios::binary);
@@ -204,8 +201,7 @@ bool holds_tables(SqliteConnection& database) {
   return database.number("SELECT COUNT(*) FROM sqlite_master") > 0;
 }
 
-/// Runs in a transaction: another process may have made the tables since the header was read. All tables and
-/// the marks in the header appear at once.
+/// In a transaction, as another process may create the tables at the same time.
 void make_tables(SqliteConnection& database) {
   TransactionScope transaction(database, Database::Transaction::kAlone);
   if (holds_tables(database)) return;
@@ -215,8 +211,8 @@ void make_tables(SqliteConnection& database) {
   transaction.commit();
 }
 
-/// Reads the schema version. Throws Error if this program does not know it, or unless the definitions are
-/// those of that version, and nothing else: a trigger or a view would take part in statements of ours.
+/// Reads the schema version. Throws Error unless it is known and the definitions are exactly those of that
+/// version: a trigger or a view would take part in our statements.
 void require_own_schema(SqliteConnection& database) {
   const TransactionScope moment(database, Database::Transaction::kRead);
   const std::int64_t version = database.number("PRAGMA user_version");
@@ -244,7 +240,7 @@ void require_own_schema(SqliteConnection& database) {
     }
   });
   if (!missing.empty()) refuse_strange_schema(database.name(), "it lacks the " + missing.begin()->first);
-  // A newer program may have changed the schema in a log that is not yet in the file.
+  // A newer program may have changed the schema in the log.
   const std::int64_t stored = database.number("SELECT schema_version FROM headroom_store");
   require_known_schema(stored, database.name());
   if (stored != version)
@@ -252,8 +248,8 @@ void require_own_schema(SqliteConnection& database) {
   database.set_schema(version);
 }
 
-/// The log lets readers and a writer work concurrently. The file keeps the mode, so only the first process
-/// switches. SQLite does not wait here while others open the file.
+/// Readers and a writer then work concurrently. The file keeps the mode. SQLite does not wait here for other
+/// processes.
 void use_write_ahead_log(SqliteConnection& database) {
   for (int tries = 0;; ++tries) {
     try {
@@ -291,8 +287,8 @@ std::string percent_encoded(const std::string& path) {
   return encoded;
 }
 
-/// Readers must write beside the file to join its locking and to recover from a killed writer. If they may
-/// not, and no writer left anything, the file alone is complete.
+/// Readers need write access for the locks and to recover from a killed writer. Without it, the file is
+/// complete if no writer left a log.
 std::unique_ptr<SqliteConnection> open_for_reading(const fs::path& path, const std::string& uri,
                                                    const StoreWaiting& waiting) {
   try {
@@ -310,8 +306,7 @@ std::unique_ptr<SqliteConnection> open_for_reading(const fs::path& path, const s
   }
 }
 
-/// A history is private to its user. SQLite would create a world-readable file, and gives the log the mode of
-/// the file. An existing file keeps its mode.
+/// Creates a new file readable by its user only; SQLite gives the log the same mode.
 void make_private(const fs::path& path) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (file >= 0) ::close(file);
@@ -354,7 +349,6 @@ bool SqliteConnection::wait_a_moment(int tries) {
   const auto waited = now - waits_since_;
   if (waited >= waiting_.longest || (waiting_.is_interrupted() && waited >= waiting_.interrupted))
     return false;
-  // A signal ends the sleep.
   ::usleep(static_cast<useconds_t>(std::min(tries + 1, 20)) * 1000);
   return true;
 }
@@ -398,7 +392,6 @@ std::string SqliteConnection::copy_beside() {
   std::string copy;
   for (int number = 1; copy.empty() || std::filesystem::exists(copy); ++number)
     copy = fmt::format("{}.before-repair-{}", name_, number);
-  // As private as the history itself.
   const mode_t before = ::umask(0077);
   try {
     execute("VACUUM INTO $1", {copy});
@@ -446,7 +439,7 @@ std::unique_ptr<Database> open_sqlite(const fs::path& asked, StoreAccess access,
   require_ours(header, path.string());
   const std::string uri = "file:" + percent_encoded(fs::absolute(path).string());
   std::unique_ptr<SqliteConnection> database;
-  // A writer killed while making the tables leaves a file that proves empty when opened.
+  // A killed writer may leave a file without tables.
   if (access == StoreAccess::kRead) {
     if (header.kind == FileHeader::Kind::kEmpty) refuse_missing(path);
     database = open_for_reading(path, uri, waiting);

@@ -96,7 +96,7 @@ std::int64_t newest_run_of_revision(Database& database, const std::string& revis
   }
   std::set<std::string> revisions;
   std::optional<std::int64_t> newest;
-  // All rows are read: one whose revision is damaged is not passed over.
+  // Reads all rows, so that one with a damaged revision is not skipped.
   read_rows(database, kRunRows, "ORDER BY time DESC, id DESC", {}, [&](const SqlRow& row) {
     const StoredRun run = read_run(row);
     if (!run.git_sha.starts_with(revision)) return;
@@ -118,8 +118,7 @@ std::int64_t count(Database& database, const std::string& table) {
   return database.number("SELECT COUNT(*) FROM " + table);
 }
 
-/// Updates counts and digests of runs that lost records to match an export of them, so that importing it
-/// finds them equal.
+/// Updates counts and digests of runs that lost records, so that an export of them still matches on import.
 void refresh_shortened_runs(Database& database) {
   std::vector<std::int64_t> shortened;
   database.execute(
@@ -133,43 +132,40 @@ void refresh_shortened_runs(Database& database) {
 
 namespace fs = std::filesystem;
 
-/// The file of a history, from its name on the command line.
 std::string path_of(const std::string& store) {
   constexpr std::string_view kSqlite = "sqlite:";
   return store.starts_with(kSqlite) ? store.substr(kSqlite.size()) : store;
 }
 
-/// Returns the outbox of one history: by its name without a password, or its file wherever we are.
+/// Keyed by the name without a password, or by the absolute path.
 fs::path outbox_of(const std::string& store) {
   const std::string name =
       is_remote(store) ? without_secrets(store) : fs::weakly_canonical(path_of(store)).string();
   return user_data_folder() / "outbox" / digest_of(name).substr(0, 16);
 }
 
-/// A record as stored.
 struct StoredRecord {
   SqlRow row;           ///< of kRecordRows
-  std::string problem;  ///< why it cannot be read; empty if it can
+  std::string problem;  ///< why it cannot be read, or empty
   std::string text;
-  // If it and the environment can be read, what its content makes of
-  SqlRow expected;  ///< `row`, without the check; in its series
+  // Computed from the content if it and the environment can be read:
+  SqlRow expected;  ///< `row`, without the check
   SqlRow series;    ///< the row of its series, without the id
 };
 
-/// A run as stored in the database.
 struct StoredContent {
   SqlRow row;  ///< of kRunRows
   bool row_holds = true;
-  std::string environment_problem;  ///< why it cannot be read; empty if it can
+  std::string environment_problem;  ///< why it cannot be read, or empty
   std::string environment_text;
   Environment environment;
   std::vector<StoredRecord> records;
-  std::size_t unreadable = 0;  ///< of them
+  std::size_t unreadable = 0;
 
   std::int64_t run() const { return integer(row.front()); }
 };
 
-/// `columns`: the content, then those of kRecordRows. Adds the record to `records` if it can be read.
+/// `columns`: the content, then those of kRecordRows. Adds a readable record to `records`.
 StoredRecord stored_record(const SqlRow& columns, const std::string& where, std::vector<Record>& records) {
   StoredRecord stored{SqlRow(columns.begin() + 1, columns.end()), {}, {}, {}, {}};
   try {
@@ -225,7 +221,7 @@ StoredContent read_content(Database& database, std::int64_t run) {
     if (!stored.problem.empty()) continue;
     stored.expected = record_row(records[at], *environment, run, stored.row[1], 0);
     stored.expected[2] = stored.row[2];
-    // What the run shows beside it is told of the run.
+    // Damage in the run's columns is reported for the run.
     std::copy(stored.expected.begin() + kOwnRecordColumns, stored.expected.end(),
               stored.row.begin() + kOwnRecordColumns);
     stored.series = std::move(series[at++]);
@@ -233,7 +229,6 @@ StoredContent read_content(Database& database, std::int64_t run) {
   return content;
 }
 
-/// What can be read of it.
 RunText readable_text(const StoredContent& content) {
   RunText text{content.environment_text, {}};
   for (const StoredRecord& stored : content.records) {
@@ -242,13 +237,12 @@ RunText readable_text(const StoredContent& content) {
   return text;
 }
 
-/// The row of a run that holds just this, with a readable environment.
+/// The row of a run with this text and a readable environment.
 SqlRow row_for(const StoredContent& content, const RunText& text) {
   return run_row(content.run(), content.environment, text.records.size(), digest_of(text));
 }
 
-/// Whether all of it is what was stored: the digest says so, or, where the digest is damaged, the check of
-/// the row.
+/// Whether the content is intact, by the digest or, if that is damaged, by the check of the row.
 bool is_as_stored(const StoredContent& content, const SqlRow& expected) {
   if (content.unreadable > 0) return false;
   const auto* digest = std::get_if<std::string>(&content.row[9]);
@@ -257,7 +251,7 @@ bool is_as_stored(const StoredContent& content, const SqlRow& expected) {
          (check != nullptr && *check == row_check(expected));
 }
 
-/// The rows of all series, and whether the records of each are its own.
+/// The rows of all series, and whether they agree with their records.
 class SeriesRows {
  public:
   explicit SeriesRows(Database& database) {
@@ -266,7 +260,7 @@ class SeriesRows {
     });
   }
 
-  /// Whether the series of the record is there and can be its own: of one machine, unit and metric.
+  /// Returns whether the record's series exists and matches its machine, unit and metric.
   bool take(const StoredRecord& stored) {
     const auto* id = std::get_if<std::int64_t>(&stored.row[2]);
     const auto found = id == nullptr ? rows_.end() : rows_.find(*id);
@@ -278,14 +272,14 @@ class SeriesRows {
       const auto* stored_text = std::get_if<std::string>(&known.row[column + 1]);
       return stored_text != nullptr && *stored_text == text(stored.series[column]);
     };
-    // The direction is that of the first record, which may be gone, and records may not know it.
+    // The direction is that of the first record, which may be gone; records may not know it.
     const auto* lower = std::get_if<std::int64_t>(&known.row[6]);
     const std::int64_t own = integer(stored.series[5]);
     (lower != nullptr && (*lower == own || *lower < 0 || own < 0) ? known.agrees : known.disagrees) = true;
     return is_own(1) && is_own(2) && is_own(4);
   }
 
-  /// Those whose row is not as it was written, or not as any of their records has it.
+  /// Series without records, or whose row fails its check or matches no record.
   std::vector<std::int64_t> damaged() const {
     std::vector<std::int64_t> ids;
     for (const auto& [id, known] : rows_) {
@@ -320,8 +314,8 @@ std::string of_no_run(const std::string& table) {
   return fmt::format(" FROM {0} WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = {0}.run)", table);
 }
 
-/// Writes damaged rows of series anew, each as the first of its records has it; returns how many. Removes
-/// those without records.
+/// Rewrites damaged rows of series from their first records and returns their number. Removes series without
+/// records.
 std::size_t mend_series(Database& database) {
   SeriesRows series(database);
   std::map<std::int64_t, SqlRow> first;
@@ -346,7 +340,7 @@ std::size_t mend_series(Database& database) {
         "SELECT id FROM series WHERE identity = $2 AND fingerprint = $3 AND unit = $4 AND id <> $1",
         {row[0], row[1], row[2], row[3]}, [&other](const SqlRow& found) { other = integer(found[0]); });
     if (other) {
-      // Its records' rows no longer have their check, and are written anew.
+      // The rows of its records then fail their check and are rewritten.
       database.execute("UPDATE records SET series = $2 WHERE series = $1", {id, *other});
       continue;
     }
@@ -359,7 +353,6 @@ std::size_t mend_series(Database& database) {
   return damaged.size();
 }
 
-/// Writes the row of a record anew, in the series `id`.
 void mend_record(Database& database, const StoredRecord& stored, std::int64_t id) {
   SqlRow row = stored.expected;
   row[2] = id;
@@ -556,7 +549,7 @@ std::int64_t Store::find_run(const std::string& reference) {
 
 PruneResult Store::prune(const PruneRule& rule) {
   TransactionScope transaction(*database_, Database::Transaction::kAlone);
-  // What goes is chosen by the rows.
+  // Verifies the rows that select the records to remove.
   read_rows(*database_, kRecordRows, "", {}, [](const SqlRow&) {});
   const std::int64_t runs_before = count(*database_, "runs"), records_before = count(*database_, "records");
   if (rule.older_than) {
@@ -613,7 +606,7 @@ std::string put_into_outbox(const std::vector<Record>& records, const std::strin
   fs::create_directories(folder, error);
   fs::permissions(folder, fs::perms::owner_all, error);
   if (error) throw Error("cannot make " + in_quotes(folder.string()) + ": " + error.message());
-  // The same run is stored only once.
+  // Storing a run twice yields one file.
   const fs::path file = folder / (digest_of(run_text(records)) + ".json");
   write_file_atomically(file.string(), to_json_text(records));
   fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write, error);
@@ -646,9 +639,9 @@ std::vector<std::string> deliver_outbox(Store& store) {
 
 std::vector<StoreDamage> Store::verify() {
   std::vector<StoreDamage> damages;
-  // Others may add runs and series meanwhile.
+  // Others may write meanwhile.
   const TransactionScope moment(*database_, Database::Transaction::kRead);
-  // What cannot be read at all hides none of the rest.
+  // An unreadable part must not hide the rest.
   const auto note = [&damages](std::optional<std::int64_t> run, const auto& look) {
     try {
       look();
@@ -691,7 +684,7 @@ RepairResult Store::repair() {
     const auto* records = std::get_if<std::int64_t>(&content.row[8]);
     const bool is_short = records != nullptr && *records > static_cast<std::int64_t>(content.records.size());
     bool is_lost = !content.environment_problem.empty() || readable.records.empty();
-    // If all records are there and readable, the altered one cannot be identified.
+    // If all records are readable, the altered one is unknown.
     if (!is_lost && content.unreadable == 0 && !is_short)
       is_lost = !is_as_stored(content, row_for(content, readable));
     if (is_lost) {
@@ -708,7 +701,7 @@ RepairResult Store::repair() {
       }
       const bool has_series = series.take(stored);
       if (has_series && is_row(stored.row, stored.expected)) continue;
-      // The check of a row whose series is damaged is that of another series.
+      // A record of a damaged series has the check of another series.
       const bool is_of_series =
           has_series && std::get<std::int64_t>(stored.row.back()) == row_check(stored.expected);
       mend_record(*database_, stored,

@@ -21,22 +21,20 @@ enum class StoreAccess { kRead, kReadWrite };
 
 /// How long to wait for a history that another process holds.
 struct StoreWaiting {
-  std::chrono::milliseconds longest{60'000};  ///< of a file; a server has HEADROOM_STORE_TIMEOUT
-  /// Once it is true, whoever has waited for `interrupted` waits no longer: others may be about to end.
+  std::chrono::milliseconds longest{60'000};  ///< of a file; HEADROOM_STORE_TIMEOUT applies to a server
+  /// When true, waiting ends after `interrupted`.
   std::function<bool()> is_interrupted = [] { return false; };
   std::chrono::milliseconds interrupted{1'000};
 };
 
-/// Thrown when another process held the history for too long.
 class StoreBusy : public Error {
  public:
   using Error::Error;
 };
 
-/// A run in the list of runs.
 struct StoredRun {
   std::int64_t id = 0;
-  std::uint64_t time = 0;  ///< seconds since 1970
+  std::uint64_t time = 0;  ///< in s since 1970
   std::string fingerprint;
   std::string git_sha, git_branch, git_repo;
   std::string headroom_version;
@@ -47,12 +45,11 @@ struct StoredRun {
 /// One quantity on one machine in one unit, over time.
 struct StoredSeries {
   std::int64_t id = 0;
-  /// identity() of the record. Includes the runner if two runners of one run measured the same quantity
-  /// (`headroom run --runner A --runner B`), so that each has its own series.
+  /// identity() of the record, with the runner if two runners of one run measured the same quantity.
   std::string identity;
   std::string fingerprint;
   std::string unit;
-  std::string name;  ///< for display: case, backend, device, caches, threads, and the runner if needed
+  std::string name;  ///< for display
   std::string metric;
   Direction direction = Direction::kLowerIsBetter;
 };
@@ -67,47 +64,46 @@ struct StoredValue {
   std::string headroom_version;
 };
 
-/// Summary of a series' values that shows whether they changed, without reading them.
+/// Summary of a series' values that shows whether they changed.
 struct SeriesMark {
   std::int64_t series = 0;
   std::size_t values = 0;
   std::int64_t first_run = 0, last_run = 0;
-  double least = 0, most = 0;  ///< of the values
+  double least = 0, most = 0;
 
   bool operator==(const SeriesMark&) const = default;
 };
 
-/// The samples behind a value.
 struct StoredSamples {
   std::int64_t run = 0;
-  std::vector<std::vector<double>> processes;  ///< of each process after warm-up, in the series' unit
-  std::string problem;                         ///< why they cannot be read; empty if they can
+  std::vector<std::vector<double>> processes;  ///< of each process, without warm-up, in the series' unit
+  std::string problem;                         ///< why they cannot be read, or empty
 };
 
-/// Records to remove; a record goes if either rule matches.
+/// A record matching either rule is removed.
 struct PruneRule {
   std::optional<std::size_t> keep_last;     ///< of each series
-  std::optional<std::uint64_t> older_than;  ///< seconds since 1970
+  std::optional<std::uint64_t> older_than;  ///< in s since 1970
 };
 
-/// Stored data that is not as it was written.
+/// Stored data that differs from the data written.
 struct StoreDamage {
-  std::optional<std::int64_t> run;  ///< nothing: the database as a whole
+  std::optional<std::int64_t> run;  ///< nothing: the whole database
   std::string what;
 };
 
 struct RepairResult {
   std::string copy;  ///< the old database; empty if it is not a file
   std::size_t runs_removed = 0, records_removed = 0;
-  std::size_t runs_mended = 0, records_mended = 0, series_mended = 0;  ///< whose rows were written anew
+  std::size_t runs_mended = 0, records_mended = 0, series_mended = 0;  ///< rows rewritten
 };
 
 struct PruneResult {
-  std::size_t runs = 0;  ///< removed completely
+  std::size_t runs = 0;
   std::size_t records = 0;
 };
 
-/// The history of measurements: runs, and the series of their records. Several processes may use it at once.
+/// The history of measurements: runs, and the series of their records. Safe to use from several processes.
 /// Runs are stored atomically. All functions throw Error naming the store.
 class Store {
  public:
@@ -117,38 +113,37 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   /// Stores the records of a run and returns its id. Throws std::invalid_argument if there are no records or
-  /// they have different environments. Records need an environment: without one they are stored for an
-  /// unknown machine at time 0.
+  /// their environments differ. Without an environment they are stored for an unknown machine at time 0.
   std::int64_t append(const std::vector<Record>& records);
-  /// Stores the run unless an equal one is stored; then returns nothing.
+  /// Stores the run, or returns nothing if an equal one is stored.
   std::optional<std::int64_t> append_if_new(const std::vector<Record>& records);
 
-  /// Returns the runs, the newest last; with a limit, only the newest.
+  /// Oldest first; with a limit, only the newest.
   std::vector<StoredRun> runs(std::optional<std::size_t> newest = std::nullopt);
-  /// Returns the series by name, metric and machine.
+  /// Sorted by name, metric and machine.
   std::vector<StoredSeries> series();
-  /// Returns the values by time, without runs that gave no number.
+  /// Sorted by time, without runs that gave no number.
   std::vector<StoredValue> values(std::int64_t series);
 
-  /// Returns a mark for every series with a value, by id.
+  /// One for every series with a value, sorted by id.
   std::vector<SeriesMark> marks();
   /// Returns the samples of the values from `first` to `last`, in the order of values().
   std::vector<StoredSamples> samples(std::int64_t series, const StoredValue& first, const StoredValue& last);
-  /// Returns a text that changes when runs are added, shortened or removed. Cheap to poll.
+  /// Changes when runs are added, shortened or removed. Cheap to poll.
   std::string stamp();
-  /// Runs `body` so that all its reads see one snapshot.
+  /// All reads of `body` see one snapshot.
   void at_one_moment(const std::function<void()>& body);
 
-  /// Returns the run named "@last", "@ID" ("@12") or "@git:REV" (a prefix of the revision; its newest run).
+  /// Finds "@last", "@ID" ("@12") or "@git:REV" (the newest run whose revision has this prefix).
   std::int64_t find_run(const std::string& reference);
   std::vector<Record> records(std::int64_t run);
-  /// Returns the numbers of all runs, the newest last.
+  /// Oldest first.
   std::vector<std::int64_t> run_ids();
   Environment environment(std::int64_t run);
 
   PruneResult prune(const PruneRule& rule);
 
-  /// Reads everything, and checks it against the digests of runs and the checks of rows.
+  /// Checks all data against the digests of runs and the checks of rows.
   std::vector<StoreDamage> verify();
   /// Copies the database, removes unreadable records (or the run, if the damaged part is unknown), and
   /// rewrites rows from the packed runs. Afterwards verify() finds no damage in runs and series.
@@ -160,24 +155,23 @@ class Store {
   std::unique_ptr<Database> database_;
 };
 
-/// Opens a history: a path or sqlite:PATH is a file, postgresql://... a database. See open_sqlite and
-/// open_postgresql. kRead throws if the history does not exist.
+/// Opens a history: a path or sqlite:PATH is a file, postgresql://... a database. kRead throws if it does not
+/// exist. See open_sqlite and open_postgresql.
 std::unique_ptr<Store> open_store(const std::string& url_or_path,
                                   StoreAccess access = StoreAccess::kReadWrite,
                                   const StoreWaiting& waiting = {});
 
-/// Returns HEADROOM_STORE if set, otherwise history.sqlite in the user's data directory.
+/// HEADROOM_STORE, or history.sqlite in the user's data directory.
 std::string default_store();
 
-/// Whether the history is on a server, which may be unreachable.
 bool is_remote(const std::string& store);
 
-/// Saves a run for later delivery in a file in the user's data directory (mode 0600), and returns the file.
-/// Throws Error.
+/// Saves a run for later delivery (mode 0600, in the user's data directory) and returns the file. Throws
+/// Error.
 std::string put_into_outbox(const std::vector<Record>& records, const std::string& store);
 
 /// Appends the waiting runs of this history, each once, and removes their files. Returns a sentence for each
-/// that could not be delivered. Throws Error if the history cannot be written.
+/// that failed. Throws Error if the history cannot be written.
 std::vector<std::string> deliver_outbox(Store& store);
 
 }  // namespace headroom

@@ -17,7 +17,7 @@
 namespace headroom {
 namespace {
 
-/// Each step is a bijection of the state and of the word: one changed word always changes the result.
+/// Each step is a bijection of state and word: one changed word always changes the result.
 class RowSum {
  public:
   void add(std::uint64_t word) {
@@ -43,7 +43,7 @@ SqlValue whole(std::uint64_t number) {
   return static_cast<std::int64_t>(number);
 }
 
-/// Makes text valid for every database: UTF-8 without NUL. The packed record keeps the original.
+/// Makes text valid for every database: UTF-8 without NUL.
 std::string storable(const std::string& raw) {
   std::string clean = parse_json(dump_json(raw), "text").string();
   std::erase(clean, '\0');
@@ -90,7 +90,7 @@ std::int64_t row_check(std::span<const SqlValue> columns) {
     if (const auto* blob = std::get_if<Blob>(&value)) sum.add(blob->bytes);
     if (const auto* integer = std::get_if<std::int64_t>(&value))
       sum.add(static_cast<std::uint64_t>(*integer));
-    // SQLite keeps -0 as 0.
+    // SQLite stores -0 as 0.
     if (const auto* number = std::get_if<double>(&value))
       sum.add(std::bit_cast<std::uint64_t>(*number + 0.0));
   }
@@ -160,8 +160,8 @@ SqlRow record_row(const Record& record, const Environment& environment, std::int
           storable(environment.headroom_version)};
 }
 
-/// Marks quantities that two runners of one run measured, such as two builds. Otherwise the runner is left
-/// out, so that a program keeps its history when it moves to another directory.
+/// The runner is part of the identity only if several runners of one run measured the quantity, so that a
+/// program keeps its history when it moves.
 std::vector<SqlRow> series_rows(const std::vector<Record>& records) {
   static const Environment kNone;
   std::map<std::string, std::set<std::string>> runners;

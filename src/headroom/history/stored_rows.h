@@ -13,10 +13,10 @@
 
 namespace headroom {
 
-/// Rows of a table that are read with their check, which follows the columns: what runs and series show
-/// repeats parts of the packed runs, and the check tells without unpacking that it still is what was written.
+/// A query for rows with their check. The columns repeat parts of the packed runs; the check validates them
+/// without unpacking.
 struct CheckedRows {
-  const char* what;  ///< in messages, before the first column
+  const char* what;  ///< for messages, before the first column
   const char* columns;
   const char* check;
   const char* tables;
@@ -27,41 +27,39 @@ inline constexpr CheckedRows kRunRows{
     "row_check", "runs"};
 inline constexpr CheckedRows kSeriesRows{
     "series", "id, identity, fingerprint, unit, name, metric, lower_is_better", "row_check", "series"};
-/// With what a series shows of the run of each value.
+/// Includes columns of the value's run.
 inline constexpr CheckedRows kRecordRows{"a result of run",
                                          "r.run, r.position, r.series, r.time, r.value, r.low, r.high, "
                                          "r.confidence, r.samples, runs.git_sha, runs.git_branch, "
                                          "runs.headroom_version",
                                          "r.row_check", "records r LEFT JOIN runs ON runs.id = r.run"};
-/// Columns of kRecordRows that are in the table records.
+/// Columns of kRecordRows in the table records.
 inline constexpr std::size_t kOwnRecordColumns = 9;
 
-/// Returns the check of a row of these columns. Notices every change of one column.
+/// Differs for every change of a single column.
 std::int64_t row_check(std::span<const SqlValue> columns);
 
-/// Calls `reader` with each row, its check last, and whether the check holds. Databases of schema 1 have no
-/// checks: NULL, which holds. `where`: the rest of the statement.
+/// Calls `reader` with each row, its check last, and whether the check matches; the NULL of schema 1 does.
+/// `where`: the rest of the statement.
 void look_at_rows(Database& database, const CheckedRows& rows, const std::string& where,
                   const SqlRow& parameters, const std::function<void(const SqlRow&, bool)>& reader);
 
-/// Calls `reader` with each row. Throws Error if one is not as it was written.
+/// Throws Error for a row whose check does not match.
 void read_rows(Database& database, const CheckedRows& rows, const std::string& where,
                const SqlRow& parameters, const std::function<void(const SqlRow&)>& reader);
 
-/// The rows that follow from the content of a run, without checks.
+/// Rows computed from the content of a run, without checks.
 SqlRow run_row(std::int64_t id, const Environment& environment, std::size_t records,
                const std::string& digest);
 SqlRow record_row(const Record& record, const Environment& environment, std::int64_t run,
                   const SqlValue& position, std::int64_t series);
-/// Without the id: identity, fingerprint, unit, name, metric, lower_is_better. Of each record of a run, which
-/// all have one environment.
+/// identity, fingerprint, unit, name, metric, lower_is_better of each record of a run with one environment.
 std::vector<SqlRow> series_rows(const std::vector<Record>& records);
 
-/// Returns whether a stored row and its check are what follows from the content; the check of schema 1 is not
-/// compared.
+/// Whether a stored row and its check match the content; ignores the check of schema 1.
 bool is_row(const SqlRow& stored, SqlRow expected);
 
-/// The column "lower_is_better" of a series: 1, 0, or -1 if nobody knows.
+/// 1, 0, or -1 if unknown.
 std::int64_t lower_column(Direction direction);
 Direction direction_of_column(std::int64_t lower);
 
