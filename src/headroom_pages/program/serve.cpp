@@ -48,14 +48,13 @@
 namespace headroom::cli {
 namespace {
 
-/// What commands of this user are measuring now, from their journals. A journal is read again once it grew,
-/// and so rarely that reading it takes a twentieth of a CPU at most: looking must not disturb what is
-/// measured. Not for several threads at once.
+/// The user's running measurements, from their journals. Reading a grown journal takes at most a twentieth of
+/// a CPU, to not disturb the measurement. Not thread-safe.
 class LiveRuns {
  public:
-  /// [{"command", "time": seconds since 1970, "finished": groups, "title": of the group at work,
-  ///   "cases": [{"case", "metric", "unit", "value", "low", "high", "samples"}], "left_out": how many more,
-  ///   "problem": why it cannot be read, or empty}]
+  /// [{"command", "time": seconds since 1970, "finished": groups, "title": of the running group,
+  ///     "cases": [{"case", "metric", "unit", "value", "low", "high", "samples"}], "left_out": count,
+  ///     "problem": why it cannot be read, or empty}]
   Json now();
 
  private:
@@ -74,16 +73,16 @@ struct HttpResponse {
   std::vector<std::pair<std::string, std::string>> headers{};
 };
 
-/// Answers browsers of this machine alone: listens on 127.0.0.1, answers GET and HEAD (others: 405) to names
-/// of this machine (others: 421, so that no page of a stranger reads it by a name of his own), in threads of
-/// its own. Headers, connections and times are bounded (OpenConnections). Loads libmicrohttpd when it is made.
+/// Serves browsers of this machine: listens on 127.0.0.1 with several threads, answers GET and HEAD (others:
+/// 405) to names of this machine (others: 421, against DNS rebinding). Limits headers, connections and times
+/// (OpenConnections).
 class HttpServer {
  public:
-  /// What is at `path` ("/series/7.html", without what follows a '?'). Called by several threads at once.
-  /// What it throws becomes an answer 500.
+  /// `path`: "/series/7.html", without the query. Called by several threads at once. An exception becomes
+  /// status 500.
   using Handler = std::function<HttpResponse(const std::string& path)>;
 
-  /// Port 0 takes one that is free. Throws Error: the port is in use or not allowed, the library is missing.
+  /// Port 0: any free port. Throws Error if the port is in use or not allowed, or the library is missing.
   HttpServer(std::uint16_t port, Handler handler);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
@@ -91,7 +90,7 @@ class HttpServer {
 
   std::uint16_t port() const { return port_; }
 
-  /// Ends connections that take too long. To be called every fraction of a second.
+  /// Call several times per second.
   void end_slow_connections();
 
  private:
@@ -111,7 +110,7 @@ std::string case_of(const Record& record) {
   return name;
 }
 
-/// Of each case the metric that tables show, or all where none is marked so.
+/// Returns the headline metric of each case, or all if there is no headline.
 std::vector<const Record*> shown_of(const std::vector<Record>& records) {
   std::set<std::string> with_headline;
   for (const Record& record : records) {
@@ -128,7 +127,7 @@ std::vector<const Record*> shown_of(const std::vector<Record>& records) {
 Json run_json(const UnfinishedRun& run) {
   const std::vector<Record> records = run.records();
   const std::vector<const Record*> shown = shown_of(records);
-  // The newest are those at work.
+  // The newest belong to the running group.
   const std::size_t first = shown.size() - std::min(shown.size(), kCases);
   Json cases = Json::array();
   for (std::size_t i = first; i < shown.size(); ++i) {
@@ -165,23 +164,22 @@ Json told_of(const fs::path& path) {
 }
 
 constexpr const char* kLibrary = "libmicrohttpd.so.12";
-/// A browser opens six at once for a page.
+/// A browser opens six per page.
 constexpr unsigned kConnections = 256;
-/// In seconds, of a connection on which nothing comes.
+/// Limit on silence of a connection, in s.
 constexpr unsigned kIdleSeconds = 10;
-/// Between the opening of a connection, or the answer before, and the end of the headers.
+/// From opening the connection, or the previous answer, to the end of the headers.
 constexpr std::chrono::seconds kHeaderTime{10};
-/// The same where half of the connections are taken: a browser of this machine sends its headers at once.
+/// The same if half of the connections are in use.
 constexpr std::chrono::seconds kHeaderTimeInACrowd{1};
-/// Between the headers and the end of the answer.
+/// From the headers to the end of the answer.
 constexpr std::chrono::seconds kAnswerTime{60};
-/// Of a connection: what it asks, with its headers.
+/// Bytes per connection, for its request and headers.
 constexpr std::size_t kMemory = std::size_t{16} << 10;
-/// A history that does not answer holds one of them.
+/// An unresponsive history blocks one of them.
 constexpr unsigned kThreads = 4;
 
-/// The functions of libmicrohttpd. It brings a dozen other libraries along, so it is loaded when a server
-/// starts and not when the program does.
+/// Functions of libmicrohttpd, which depends on a dozen other libraries and so is loaded by the server only.
 struct Functions {
   LoadedLibrary library;
   decltype(&MHD_start_daemon) start;
@@ -203,7 +201,7 @@ struct Functions {
         queue(find<decltype(MHD_queue_response)>("MHD_queue_response")),
         destroy(find<decltype(MHD_destroy_response)>("MHD_destroy_response")),
         connection_info(find<decltype(MHD_get_connection_info)>("MHD_get_connection_info")) {
-    library.keep();  // what it brings along is not made to be unloaded
+    library.keep();  // its dependencies do not support unloading
   }
 
  private:
@@ -234,11 +232,10 @@ std::unique_ptr<Functions> load() {
                           std::generic_category().message(reason), advice));
 }
 
-/// A socket that listens on this machine alone.
 int listening_socket(std::uint16_t port) {
   const int file = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (file < 0) cannot_listen(port);
-  // Else the port of a server that ended stays taken for a minute.
+  // Otherwise the port stays in use for a minute after a server ended.
   const int yes = 1;
   ::setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   sockaddr_in address{};
@@ -266,7 +263,7 @@ HttpResponse plain(int status, const std::string& text) {
   return {status, "text/plain; charset=utf-8", text + "\n"};
 }
 
-/// Signals go to the thread that waits for them, not to those that are made meanwhile.
+/// Keeps signals from threads created meanwhile.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -304,8 +301,8 @@ Json LiveRuns::now() {
   return runs;
 }
 
-/// Since when each connection has been at what it is doing. One that sends or reads a byte now and then is
-/// never idle, and would keep its place for ever. Called by several threads at once.
+/// When the state of each open connection began. A client that sends or reads a byte now and then is never
+/// idle, so the library does not close it. Thread-safe.
 class OpenConnections {
  public:
   void waits_for_headers(int socket) { note(socket, false); }
@@ -319,7 +316,7 @@ class OpenConnections {
     const auto now = std::chrono::steady_clock::now();
     const auto header_time = open_.size() > kConnections / 2 ? kHeaderTimeInACrowd : kHeaderTime;
     for (const auto& [socket, state] : open_) {
-      // The library closes it, and removes it from here before it does.
+      // The library then closes it and removes it from open_.
       if (now - state.since > (state.has_headers ? kAnswerTime : header_time)) ::shutdown(socket, SHUT_RDWR);
     }
   }
@@ -346,13 +343,13 @@ class HttpServer::Daemon {
         hosts_{fmt::format("127.0.0.1:{}", port), fmt::format("localhost:{}", port)} {
     if (port == 80) hosts_.insert(hosts_.end(), {"127.0.0.1", "localhost"});
     const SignalsBlocked blocked;
-    daemon_ = functions_->start(
-        MHD_USE_AUTO_INTERNAL_THREAD, 0, nullptr, nullptr, &Daemon::on_request, this,
-        MHD_OPTION_LISTEN_SOCKET, file, MHD_OPTION_THREAD_POOL_SIZE, kThreads, MHD_OPTION_CONNECTION_LIMIT,
-        kConnections, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        kMemory, MHD_OPTION_UNESCAPE_CALLBACK, &Daemon::leave_escaped, nullptr,
-        MHD_OPTION_NOTIFY_CONNECTION, &Daemon::on_connection, this, MHD_OPTION_NOTIFY_COMPLETED,
-        &Daemon::on_completed, this, MHD_OPTION_END);
+    daemon_ = functions_->start(MHD_USE_AUTO_INTERNAL_THREAD, 0, nullptr, nullptr, &Daemon::on_request, this,
+                                MHD_OPTION_LISTEN_SOCKET, file, MHD_OPTION_THREAD_POOL_SIZE, kThreads,
+                                MHD_OPTION_CONNECTION_LIMIT, kConnections, MHD_OPTION_CONNECTION_TIMEOUT,
+                                kIdleSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMemory,
+                                MHD_OPTION_UNESCAPE_CALLBACK, &Daemon::leave_escaped, nullptr,
+                                MHD_OPTION_NOTIFY_CONNECTION, &Daemon::on_connection, this,
+                                MHD_OPTION_NOTIFY_COMPLETED, &Daemon::on_completed, this, MHD_OPTION_END);
     if (daemon_ == nullptr)
       throw Error("cannot start the server on 127.0.0.1; check free memory and the limit of threads");
   }
@@ -379,10 +376,10 @@ class HttpServer::Daemon {
     daemon.connections_.waits_for_headers(daemon.socket_of(connection));
   }
 
-  /// No path here needs an escape: with one it is another path, and nothing is there.
+  /// Leaves the URL escaped: no valid path has escapes.
   static std::size_t leave_escaped(void*, MHD_Connection*, char* text) { return std::strlen(text); }
 
-  /// Called once with the headers, then for what is sent with them, then to answer.
+  /// Called with the headers, then with the body, then for the answer.
   static MHD_Result on_request(void* self, MHD_Connection* connection, const char* url, const char* method,
                                const char*, const char*, std::size_t* upload_size, void** request) {
     static char seen;
@@ -392,7 +389,7 @@ class HttpServer::Daemon {
       daemon.connections_.waits_for_answer(daemon.socket_of(connection));
       *request = &seen;
       if (asked == "GET" || asked == "HEAD") return MHD_YES;
-      // At once: what it sends is not waited for.
+      // Without waiting for the body.
       HttpResponse refusal = plain(405, "only GET and HEAD are supported");
       refusal.headers.emplace_back("Allow", "GET, HEAD");
       return daemon.send(connection, refusal);
@@ -426,7 +423,7 @@ class HttpServer::Daemon {
   }
 
   MHD_Result send(MHD_Connection* connection, const HttpResponse& answer) const {
-    // The library asks for bytes that may be written to and, told to copy, writes none.
+    // The library takes a mutable pointer but only copies.
     MHD_Response* response = functions_->response(answer.body.size(), const_cast<char*>(answer.body.data()),
                                                   MHD_RESPMEM_MUST_COPY);
     if (response == nullptr) return MHD_NO;
@@ -473,14 +470,14 @@ void HttpServer::end_slow_connections() {
   daemon_->end_slow_connections();
 }
 
-/// What `headroom serve` answers: pages of a history, its feed, and what is being measured.
+/// The answers of `headroom serve`: pages of a history, its feed, and running measurements.
 class ServedHistory {
  public:
-  /// Throws Error where the history cannot be read: a server of nothing is not started.
+  /// Throws Error if the history cannot be read.
   ServedHistory(const std::string& store, double least);
 
-  /// By several threads at once. A history that does not answer keeps one of them waiting: the others tell
-  /// what it was, and that it cannot be read now.
+  /// Thread-safe. An unresponsive history blocks one thread; the others answer with the last snapshot and the
+  /// problem.
   HttpResponse answer(const std::string& path);
 
  private:
@@ -495,12 +492,12 @@ class ServedHistory {
   HttpResponse live();
   HttpResponse series(const std::string& number);
 
-  std::timed_mutex site_mutex_;  ///< of what reads the history
+  std::timed_mutex site_mutex_;  ///< guards reading the history
   LiveSite site_;
   std::chrono::steady_clock::time_point next_refresh_;
   std::size_t refreshes_ = 0;
 
-  std::mutex told_mutex_;  ///< of what is told of it; never held while the history is read
+  std::mutex told_mutex_;  ///< guards snapshot_ and problem_; never held while reading the history
   std::shared_ptr<const Snapshot> snapshot_;
   std::string problem_;
 
@@ -510,7 +507,7 @@ class ServedHistory {
 
 constexpr const char* kHtml = "text/html; charset=utf-8";
 constexpr const char* kText = "text/plain; charset=utf-8";
-/// The history is looked at so often at most, and for a twentieth of the time.
+/// Limits reading the history to once per interval, and to a twentieth of the time.
 constexpr std::chrono::seconds kBetweenRefreshes{1};
 constexpr int kShareOfTime = 20;
 constexpr std::chrono::seconds kHistoryPatience{5};
@@ -519,7 +516,7 @@ std::optional<HttpResponse> asset(std::string_view path) {
   for (const PageFile& file : page_files()) {
     if (path != "/" + file.name) continue;
     const bool is_style = file.name.ends_with(".css");
-    // Another content has another name.
+    // The name contains a hash of the content.
     return HttpResponse{200,
                         is_style ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8",
                         std::string(file.content),
@@ -528,7 +525,7 @@ std::optional<HttpResponse> asset(std::string_view path) {
   return std::nullopt;
 }
 
-/// The number in "/series/7.html"; nothing where the path is another one.
+/// Returns the number in "/series/7.html".
 std::optional<std::string> series_of(std::string_view path) {
   constexpr std::string_view kBefore = "/series/", kAfter = ".html";
   if (!path.starts_with(kBefore) || !path.ends_with(kAfter)) return std::nullopt;
@@ -549,7 +546,7 @@ constexpr const char* kServeFooter =
     "  headroom serve --port 0                         on any free port\n"
     "  headroom serve --store postgresql://ci@db/perf  the history of a team";
 
-/// A page that waits for a locked history says so before whoever asked has gone.
+/// Reports a locked history before the browser gives up.
 constexpr std::chrono::seconds kLockPatience{3};
 
 ServedHistory::ServedHistory(const std::string& store, double least)
@@ -558,7 +555,7 @@ ServedHistory::ServedHistory(const std::string& store, double least)
   take_snapshot();
 }
 
-/// What pages show now, under a tag that no other state had, nor one of a server before this one.
+/// The tag is unique, across restarts too.
 void ServedHistory::take_snapshot() {
   auto made = std::make_shared<Snapshot>();
   made->tag =
@@ -584,7 +581,7 @@ void ServedHistory::refresh_if_due() {
   }
   const auto end = std::chrono::steady_clock::now();
   next_refresh_ = end + kBetweenRefreshes;
-  // A history that does not answer was waited for, which is no load on it.
+  // Waiting for an unresponsive history puts no load on it.
   if (problem.empty()) next_refresh_ = std::max(next_refresh_, end + kShareOfTime * (end - start));
   const std::lock_guard told(told_mutex_);
   problem_ = std::move(problem);
@@ -657,7 +654,7 @@ ExitCode serve(const Arguments& arguments) {
   HttpServer server(port, [&history](const std::string& path) { return history.answer(path); });
   print_text(fmt::format("http://127.0.0.1:{}/ until Ctrl-C\n", server.port()), stdout);
   std::fflush(stdout);
-  // A signal ends the wait at once.
+  // A signal ends the wait.
   constexpr int kLookEvery_ms = 200;
   while (!is_interrupted) {
     ::poll(nullptr, 0, kLookEvery_ms);

@@ -155,7 +155,6 @@ Json number_or_null(const std::optional<double>& number) {
   return number ? Json(*number) : Json(nullptr);
 }
 
-/// Each point belongs to one level only.
 Json levels_json(const SeriesStory& story, const std::vector<SitePoint>& points) {
   Json levels = Json::array();
   std::size_t at = 0;
@@ -220,7 +219,7 @@ Json samples_json(const SeriesStory& story, const SamplesOfValues& samples) {
   return list;
 }
 
-/// Escapes untrusted text for XML, and makes control characters visible.
+/// Escapes untrusted text for XML.
 std::string feed_text(const std::string& text) {
   std::string shown = markup_text(visible(text), " ");
   // XML forbids U+FFFE and U+FFFF.
@@ -272,7 +271,7 @@ std::string entry(const ChangeOfSeries& one) {
       id, title, feed_time(change.time), one.series->page(), text);
 }
 
-/// Returns the first page: recent changes, then all series by machine. Data of its sections:
+/// The first page: recent changes, then all series by machine. Data of its sections:
 ///
 /// changes (assets/sections/changes.js)
 ///     {"up_to": seconds since 1970 of the newest value, "series": count, "recent", "earlier": [change,
@@ -296,7 +295,7 @@ Page site_index(const SiteState& state) {
   return page;
 }
 
-/// Returns the page of a series. Data of its section (assets/sections/series.js):
+/// The page of a series. Data of its section (assets/sections/series.js):
 ///
 ///     {"answers": [sentence], "name", "metric", "unit", "machine", "lower_is_better", "values": count,
 ///      "singles": number of newest values with a point each, or null if all have one,
@@ -360,7 +359,7 @@ class SeriesReader {
   SeriesReader(Store& store, double least) : store_(store), least_(least) {}
 
   SeriesStory story(const StoredSeries& series);
-  /// Returns the samples of the newest values and of those around changes.
+  /// Of the newest values and of those around changes.
   SamplesOfValues samples(const SeriesStory& story);
 
  private:
@@ -377,7 +376,7 @@ class SeriesReader {
 /// Error naming the file.
 class SiteFolder {
  public:
-  /// Creates a missing directory; waits up to a minute for another process that writes it.
+  /// Creates a missing directory; waits up to a minute for another writer.
   explicit SiteFolder(const std::filesystem::path& path);
   ~SiteFolder();
   SiteFolder(const SiteFolder&) = delete;
@@ -387,12 +386,11 @@ class SiteFolder {
   /// `page`: path below the directory ("series/7.html").
   bool has(const std::string& page) const;
 
-  /// Call before the first page, with all old and new pages. Throws Error if a foreign file has the name of a
-  /// new page.
+  /// Call first, with all old and new pages. Throws Error if a foreign file has the name of a new page.
   void announce(const SiteState& state);
-  /// Writes an announced page and returns whether it changed.
+  /// Returns whether the page changed.
   bool write(const std::string& page, const std::string& content);
-  /// Call after the last page: removes announced pages that are no longer of the site.
+  /// Call last: removes announced pages that left the site.
   void finish(const SiteState& state);
 
  private:
@@ -413,7 +411,7 @@ bool is_same(const StoredSeries& a, const StoredSeries& b) {
 
 namespace fs = std::filesystem;
 
-/// Until the process ends. Returns -1 and sets errno on failure.
+/// Locks until the process ends. Returns -1 and sets errno on failure.
 int lock_folder(const fs::path& folder, std::chrono::seconds patience) {
   const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file < 0) return -1;
@@ -443,7 +441,7 @@ std::set<std::string> pages_of(const SiteState& state) {
   return pages;
 }
 
-/// During writing the site owns old and new pages, none of them up to date.
+/// While writing, the site owns old and new pages, all outdated.
 SiteState announced(const SiteState& state, const SitePlan& plan,
                     const std::vector<std::string>& assets_before) {
   SiteState all = state;
@@ -477,7 +475,7 @@ bool is_by_the_same_rules(const SiteState& before, const SiteState& now) {
          before.least_change == now.least_change;
 }
 
-/// `is_current` tells whether the page of an unchanged series is up to date.
+/// `is_current`: whether the page of an unchanged series is up to date.
 SitePlan site_plan(Store& store, std::vector<SiteSeries> known,
                    const std::function<bool(const SiteSeries&)>& is_current) {
   std::map<std::int64_t, SeriesMark> marks;
@@ -526,7 +524,6 @@ Environment SeriesReader::environment(std::int64_t run) {
 
 void SeriesReader::add_samples(const SeriesStory& story, std::size_t first, std::size_t end,
                                SamplesOfValues& samples) {
-  // Includes all values of a run that has several.
   const auto is_of_run = [&](std::size_t at, std::size_t like) {
     return story.values[at].run == story.values[like].run && story.values[at].time == story.values[like].time;
   };
@@ -624,7 +621,7 @@ SiteResult write_site(Store& store, const std::filesystem::path& path, double le
   SiteFolder folder(path);
   const auto has = [&folder](const std::string& file) { return folder.has(file); };
   const SiteState before = folder.state().value_or(SiteState{});
-  // A published page does not reveal the location of the history.
+  // Hides the location of the history.
   const std::string name = digest_of(store.name());
   SiteState state{HEADROOM_VERSION, name, before.feed.empty() ? name : before.feed, least, {}, {}};
   for (const PageFile& file : page_files()) state.assets.push_back(file.name);
@@ -692,7 +689,7 @@ std::optional<Page> LiveSite::series_page(std::int64_t series) const {
   store->at_one_moment([&] {
     SeriesReader reader(*store, state_->least_change);
     const SeriesStory story = reader.story(one->series);
-    // A value may arrive after its summary was read and before the index is written.
+    // A value may have arrived since the summary was read.
     SeriesMark mark = one->mark;
     mark.values = story.values.size();
     page = site_series_page(story, site_summary(story, mark, one->changes), reader.samples(story));

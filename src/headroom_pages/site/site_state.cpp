@@ -20,7 +20,7 @@ namespace headroom {
 namespace {
 
 constexpr std::size_t kSparkParts = 60;
-/// Values needed to tell a change from noise (change_points).
+/// Needed to tell a change from noise (change_points).
 constexpr std::size_t kValuesToTell = 14;
 constexpr std::uint64_t kWeek = 7ULL * 24 * 3600;
 
@@ -30,7 +30,7 @@ std::vector<double> numbers_of(const SeriesStory& story, std::size_t first, std:
   return numbers;
 }
 
-/// Four digits are enough for a line of twenty pixels.
+/// Keeps four digits.
 double rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return value;
   const double scale = std::pow(10, 3 - std::floor(std::log10(std::abs(value))));
@@ -66,7 +66,7 @@ SiteChange change_of(const SeriesStory& story, const SeriesSegment& segment) {
     change.run_before = story.values[segment.first - 1].run;
     change.commit_before = story.values[segment.first - 1].git_sha;
   }
-  // The time survives an export and import; the run's number does not.
+  // Unlike the run's number, the time survives export and import.
   change.key = first.time != 0 ? fmt::format("{}", first.time) : fmt::format("@{}", first.run);
   return change;
 }
@@ -77,7 +77,7 @@ std::optional<std::size_t> place_of(const SeriesStory& story, std::int64_t run) 
   return static_cast<std::size_t>(found - story.values.begin());
 }
 
-/// Each known change passes its key to at most one new change: the nearest of the same kind and direction.
+/// Each old change passes its key to the nearest new change of the same kind and direction.
 void keep_keys(const SeriesStory& story, const std::vector<SiteChange>& before,
                std::vector<SiteChange>& changes) {
   constexpr std::size_t kFewRuns = 7;
@@ -206,8 +206,7 @@ std::optional<SiteState> read_site_state(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / kStateFile;
   std::error_code error;
   if (!std::filesystem::exists(file, error)) {
-    // A killed first write leaves a temporary file (write_file_atomically); a branch for publishing pages has
-    // only .git.
+    // A killed first write leaves a temporary file (write_file_atomically); a branch for pages has only .git.
     for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
       const std::string name = entry.path().filename().string();
       if (name == ".git" || (name.starts_with(".headroom-") && name.ends_with(".tmp"))) continue;

@@ -19,8 +19,8 @@ struct SiteRange {
 
 struct SiteChange {
   std::int64_t run = 0;    ///< of the first value after the change
-  std::uint64_t time = 0;  ///< of that run, in seconds since 1970
-  std::string commit;      ///< of that run; empty if unknown
+  std::uint64_t time = 0;  ///< of that run, in s since 1970
+  std::string commit;      ///< of that run, or empty
   std::int64_t run_before = 0;
   std::string commit_before;
   std::size_t values_since = 0;  ///< including that of `run`
@@ -28,44 +28,44 @@ struct SiteChange {
   std::optional<double> ratio;  ///< after to before; for a drift, its end over its start
   std::optional<SiteRange> range;
   bool worse = false;  ///< false if the direction is unknown
-  /// Unchanged if later values move the change by a few runs, so that the feed reports it once.
+  /// Stable if later values move the change by a few runs, so that the feed reports it once.
   std::string key;
 };
 
-/// Stored, so that an unchanged series is not read again.
+/// Stored, so that unchanged series need not be read.
 struct SiteSeries {
   StoredSeries series;
   SeriesMark mark;
-  std::uint64_t last_time = 0;  ///< of the newest value, in seconds since 1970
+  std::uint64_t last_time = 0;  ///< of the newest value, in s since 1970
   double level = 0;             ///< median since the last change, in the series' unit
   std::optional<SiteRange> level_range;
-  std::vector<double> spark;  ///< medians of equal parts of the series, in order
+  std::vector<double> spark;  ///< medians of equal parts of the series
   std::vector<SiteChange> changes;
-  std::optional<std::int64_t> suspected;  ///< run of a possible change, too early to tell
+  std::optional<std::int64_t> suspected;  ///< run of a possible change
 
   std::string page() const;
 };
 
-/// Contents of a site, stored in a file that marks its directory as a site.
+/// Contents of a site; its file marks a directory as a site.
 struct SiteState {
   std::string headroom;  ///< version of the program that wrote it
   std::string store;     ///< digest of the store's name
   std::string feed;      ///< permanent ID of the feed
   double least_change = 0;
-  std::vector<std::string> assets;  ///< files used by all pages (page_files)
+  std::vector<std::string> assets;  ///< files used by all pages
   std::vector<SiteSeries> series;
 };
 
-/// Returns nothing for an empty directory. Throws Error if it holds anything that is not a site.
+/// Nothing for an empty directory. Throws Error if it holds anything but a site.
 std::optional<SiteState> read_site_state(const std::filesystem::path& folder);
 void write_site_state(const std::filesystem::path& folder, const SiteState& state);
 
-/// Returns the stored data of a series. A change that `before` has at about the same run keeps its key.
+/// A change that `before` has at about the same run keeps its key.
 SiteSeries site_summary(const SeriesStory& story, const SeriesMark& mark,
                         const std::vector<SiteChange>& before);
 
-/// Returns whether a change is recent: within a week of `newest` (seconds since 1970), or with too few values
-/// since to have been detected earlier. The series must still be measured.
+/// Whether the series is still measured and the change is within a week of `newest` (seconds since 1970), or
+/// too recent to have been detected earlier.
 bool is_recent(const SiteSeries& one, const SiteChange& change, std::uint64_t newest);
 
 struct ChangeOfSeries {
@@ -76,22 +76,22 @@ struct ChangeOfSeries {
 /// Newest first.
 std::vector<ChangeOfSeries> changes_of(const SiteState& state);
 
-/// In seconds since 1970.
+/// In s since 1970.
 std::uint64_t newest_time(const SiteState& state);
 
-/// Returns "+10.0 % (+9.6 .. +10.4) worse", "drifts by +5.3 % over 40 values, worse".
+/// "+10.0 % (+9.6 .. +10.4) worse", "drifts by +5.3 % over 40 values, worse".
 std::string change_words(const SiteChange& change, Direction direction);
 
-/// One value, or the summary of several consecutive values.
+/// One value, or several consecutive ones.
 struct SitePoint {
-  std::size_t first = 0, last = 0;  ///< indices of the values, both included
-  double value = 0;                 ///< the median of several
-  /// Interval of one value, or minimum and maximum of several.
+  std::size_t first = 0, last = 0;  ///< inclusive indices of the values
+  double value = 0;                 ///< median of several
+  /// Interval of one value; minimum and maximum of several.
   std::optional<SiteRange> range;
 };
 
-/// Returns all values if there are at most `most`. Else returns the newest `single` values, and medians of
-/// consecutive older ones, never across a change; about `most` points.
+/// Returns all values if there are at most `most`; else the newest `single`, and medians of consecutive older
+/// ones, never across a change; about `most` points.
 std::vector<SitePoint> site_points(const SeriesStory& story, std::size_t most, std::size_t single);
 
 }  // namespace headroom
