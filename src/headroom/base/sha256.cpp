@@ -64,7 +64,7 @@ std::string big_endian_bytes(std::uint64_t value, std::size_t bytes) {
   return text;
 }
 
-/// 32 bytes.
+/// Returns 32 bytes.
 std::string digest_of(std::string text) {
   const std::uint64_t bits = text.size() * 8;
   text.push_back('\x80');

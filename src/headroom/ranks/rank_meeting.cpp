@@ -30,12 +30,11 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kRetry{50};
-/// Limit for one address, before asking `give_up` again.
+/// Limit per address, before asking `give_up` again.
 constexpr milliseconds kLongestConnecting{2000};
-/// Wait for another leader that uses the folder.
+/// Limit on waiting for another leader's lock.
 constexpr milliseconds kLongestLook{5000};
 
-/// Address of any family.
 struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t size = 0;
@@ -46,14 +45,13 @@ std::uint16_t port_of(const RankPlace& place) {
   return static_cast<std::uint16_t>(place.meeting->port + (place.launcher_listens ? 1 : 0));
 }
 
-/// Whether only this user can enter. Links do not count.
+/// False for a symbolic link.
 bool is_private(const fs::path& path) {
   struct stat info {};
   return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() &&
          (info.st_mode & 0077U) == 0;
 }
 
-/// Returns the fault and the remedy.
 std::string fault_of(const struct stat& info) {
   if (!S_ISDIR(info.st_mode)) return "it is not a folder; remove it";
   if (info.st_uid != ::geteuid()) {
@@ -65,14 +63,12 @@ std::string fault_of(const struct stat& info) {
                      info.st_mode & 07777U);
 }
 
-/// Another user could listen in it.
 void require_private(const fs::path& folder) {
   struct stat info {};
   if (::lstat(folder.c_str(), &info) != 0 || is_private(folder)) return;
   throw Error(fmt::format("the ranks cannot meet in {}: {}", in_quotes(folder.string()), fault_of(info)));
 }
 
-/// See rank_meeting.h.
 std::vector<fs::path> meeting_folders() {
   std::vector<fs::path> folders;
   const fs::path session = fmt::format("/run/user/{}", ::geteuid());
@@ -81,7 +77,7 @@ std::vector<fs::path> meeting_folders() {
   return folders;
 }
 
-/// While a socket is probed and replaced.
+/// For probing and replacing a socket.
 Descriptor locked(const fs::path& folder) {
   Descriptor lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   for (const Deadline deadline(kLongestLook); ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0;) {
@@ -137,7 +133,7 @@ bool says_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
-/// The announced address if it is local, else all addresses (behind address translation).
+/// The announced address if it is local, else all (behind address translation).
 std::vector<SocketAddress> addresses_to_listen_at(const RankPlace& place) {
   const std::string& host = place.meeting->address;
   std::vector<SocketAddress> addresses = tcp_addresses(host, port_of(place));
@@ -183,12 +179,12 @@ Descriptor make_socket(int family) {
   return Descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
-/// Fails on Unix sockets, which do not need it.
+/// Fails on Unix sockets, harmlessly.
 void set_tcp(const Descriptor& socket, int option, int value) {
   ::setsockopt(socket.get(), IPPROTO_TCP, option, &value, sizeof value);
 }
 
-/// Breaks the connection after `silence` without a sign of the other machine. Whole seconds, as TCP requires.
+/// Breaks the connection after `silence` of the other machine, in whole seconds, as TCP requires.
 void break_after(const Descriptor& socket, milliseconds silence) {
   const auto ms = static_cast<int>(std::clamp<std::int64_t>(silence.count(), 1000, 1'000'000'000));
   constexpr int kYes = 1;
@@ -196,7 +192,7 @@ void break_after(const Descriptor& socket, milliseconds silence) {
   set_tcp(socket, TCP_KEEPIDLE, std::max(1, ms / 2000));
   set_tcp(socket, TCP_KEEPINTVL, std::max(1, ms / 6000));
   set_tcp(socket, TCP_KEEPCNT, 3);
-  set_tcp(socket, TCP_USER_TIMEOUT, ms);  // for unacknowledged data
+  set_tcp(socket, TCP_USER_TIMEOUT, ms);
 }
 
 /// connect() may take minutes for a dead address. 0: no limit.
@@ -253,7 +249,6 @@ MeetingListener::MeetingListener(const RankPlace& place, milliseconds silence) :
 }
 
 MeetingListener::~MeetingListener() {
-  // Still ours: nobody replaces a socket in use.
   if (!path_.empty()) ::unlink(path_.c_str());
 }
 

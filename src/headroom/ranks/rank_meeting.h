@@ -14,28 +14,26 @@
 
 namespace headroom {
 
-// Where the programs of a job's ranks connect. On one machine: a socket named by a hash of the job in a
-// folder private to the user, whatever address was announced: /run/user/UID/headroom if systemd made
-// /run/user/UID, else /tmp/headroom-UID. Environment variables do not matter, as ssh, srun, cron and
-// containers change them. /run/user/UID may come and go with a login, so connecting ranks try both. On
-// several machines: MASTER_ADDR:MASTER_PORT, one port higher if torchrun listens there.
+// Where the programs of a job's ranks connect. On one machine: a socket named by a hash of the job, in
+// /run/user/UID/headroom if systemd made /run/user/UID, else in /tmp/headroom-UID; independent of environment
+// variables, which ssh, srun, cron and containers change. /run/user/UID may come and go with a login, so
+// ranks try both. On several machines: MASTER_ADDR:MASTER_PORT, one port higher if torchrun listens there.
 
 /// Rank 0 listens at the first.
 std::vector<std::filesystem::path> meeting_sockets(const RankPlace& place);
 
-/// For messages: "10.0.0.1:29500", "/tmp/headroom-0/ranks-52fd…".
+/// "10.0.0.1:29500", "/tmp/headroom-0/ranks-52fd…".
 std::string meeting_name(const RankPlace& place);
 
 class MeetingListener {
  public:
-  /// Replaces the socket of a dead leader only. Connections break after `silence` without a sign of the other
-  /// machine. Throws Error if the place is taken, the folder is another user's or open to others, or several
-  /// machines have no address.
+  /// Replaces only a dead leader's socket. Connections break after `silence` of the other machine. Throws
+  /// Error if the place is taken, the folder is another user's or open to others, or several machines have no
+  /// address.
   MeetingListener(const RankPlace& place, std::chrono::milliseconds silence);
-  /// Removes the socket's file.
   ~MeetingListener();
 
-  /// Refuses other users on one machine. Nothing if none waits.
+  /// Refuses other users on one machine. Nothing if no connection waits.
   std::optional<Channel> accept();
   int fd() const { return socket_.get(); }
 
@@ -44,12 +42,12 @@ class MeetingListener {
   void listen_on_network(const RankPlace& place);
 
   Descriptor socket_;
-  std::filesystem::path path_;  ///< socket file; empty on the network
+  std::filesystem::path path_;  ///< empty on the network
   std::chrono::milliseconds silence_;
 };
 
-/// Rank 0 may start later. Nothing if `give_up` returns true. Throws Error if nobody listens until
-/// `deadline`, or, before sending a byte, if the listener on this machine is another user's.
+/// Waits for rank 0. Nothing if `give_up` returns true. Throws Error if nobody listens until `deadline`, or,
+/// before sending a byte, if the listener on this machine is another user's.
 std::optional<Channel> connect_to_meeting(const RankPlace& place, const Deadline& deadline,
                                           std::chrono::milliseconds silence,
                                           const std::function<bool()>& give_up);

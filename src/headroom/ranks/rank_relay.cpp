@@ -25,16 +25,15 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kRelayLook{200};
-/// Wait for an unknown peer to introduce itself.
+/// Limit for an unknown peer to introduce itself.
 constexpr milliseconds kIntroduction{5000};
-/// Pause between attempts to meet the leader.
 constexpr milliseconds kAgain{50};
-/// Wait for a rank's process to end once asked.
+/// Limit for a rank's process to end once asked.
 constexpr milliseconds kEnd{5000};
 
-using Ranks = std::vector<std::optional<Channel>>;  ///< by rank; rank 0 stays empty
+using Ranks = std::vector<std::optional<Channel>>;  ///< by rank; rank 0 is empty
 
-/// Line limit of an unknown peer.
+/// Limit for an unknown peer.
 constexpr std::size_t kLongestIntroduction = 4 << 10;
 
 // Leader and rank authenticate each other first:
@@ -44,7 +43,7 @@ constexpr std::size_t kLongestIntroduction = 4 << 10;
 //   leader: {"proof": P}
 //   rank:   {"rank": 1, "size": 2, "proof": Q}
 //
-// A proof shows knowledge of the token without revealing it. Ranks of older versions speak first.
+// Ranks of older versions speak first.
 constexpr int kGreeting = 2;
 
 /// 32 hexadecimal digits each.
@@ -67,13 +66,12 @@ std::string nonce_of(const Json& json) {
   return nonce;
 }
 
-/// Unidentified connections to rank 0. None blocks another, or ends the job unless it provably belongs to it.
+/// Unidentified connections to rank 0. None blocks another, or ends the job unless it proves membership.
 class Door {
  public:
   Door(const RankPlace& place, milliseconds timeout)
       : place_(place), listener_(place, timeout), ranks_(static_cast<std::size_t>(place.size)) {}
 
-  /// Waits briefly for a connection or an introduction.
   void wait() {
     std::vector<pollfd> files{{listener_.fd(), POLLIN, 0}};
     for (const Visitor& visitor : visitors_) files.push_back({visitor.channel.fd(), POLLIN, 0});
@@ -82,7 +80,7 @@ class Door {
       channel->limit_lines(kLongestIntroduction);
       visitors_.push_back({std::move(*channel), Deadline(kIntroduction), {random_nonce()}});
       say(visitors_.back(), {{"greeting", kGreeting}, {"nonce", visitors_.back().nonces.leader}});
-      // Too many: drop the oldest.
+      // Drop the oldest.
       if (visitors_.size() > ranks_.size() + kMostStrangers) refuse(0);
     }
     for (std::size_t i = visitors_.size(); i-- > 0;) hear(i);
@@ -96,7 +94,6 @@ class Door {
     return missing;
   }
   Ranks take() { return std::move(ranks_); }
-  /// "; 3 connections were refused", or empty.
   std::string refusals() const {
     if (refused_ == 0) return "";
     return fmt::format(
@@ -113,7 +110,7 @@ class Door {
     Nonces nonces;
   };
 
-  /// Whether the token proves membership: same user, or a secret token.
+  /// Whether the token proves membership.
   bool is_sure() const { return place_.on_one_machine() || !place_.token.empty(); }
 
   void refuse(std::size_t visitor) {
@@ -121,7 +118,7 @@ class Door {
     ++refused_;
   }
 
-  /// Never blocks on a peer that does not read.
+  /// Never blocks.
   static void say(Visitor& visitor, const Json& message) {
     visitor.channel.write_line(dump_json(message), milliseconds(0));
   }
@@ -169,7 +166,7 @@ class Door {
   Ranks ranks_;
   std::vector<Visitor> visitors_;
   std::size_t refused_ = 0;
-  bool older_ = false;  ///< whether one spoke like an older version
+  bool older_ = false;  ///< whether a peer spoke like an older version
 };
 
 std::optional<Ranks> await_followers(const RankPlace& place, milliseconds timeout,
@@ -189,7 +186,6 @@ std::optional<Ranks> await_followers(const RankPlace& place, milliseconds timeou
   return door.take();
 }
 
-/// Relays lines until one side closes.
 class Relay {
  public:
   Relay(Channel leader, RankMember rank) : leader_(std::move(leader)), rank_(std::move(rank)) {}
@@ -267,7 +263,7 @@ class Relay {
 
   Channel leader_;
   RankMember rank_;
-  bool is_dismissed_ = false;  ///< by the leader
+  bool is_dismissed_ = false;
 };
 
 Error not_rank_0(const RankPlace& place, const std::string& why) {
@@ -305,8 +301,8 @@ std::string nonce_in_greeting(const Json& told) {
   return nonce_of(told);
 }
 
-/// Authenticates `listener` and introduces this rank; sends only a nonce before. Returns false if the
-/// connection closed or `give_up` returns true. Throws Error if it is not the leader.
+/// Authenticates `listener`, then introduces this rank. Returns false if the connection closed or `give_up`
+/// returns true. Throws Error if it is not the leader.
 bool meet_leader(Channel& listener, const RankPlace& place, const Deadline& deadline,
                  const std::function<bool()>& give_up) {
   listener.limit_lines(kLongestIntroduction);
@@ -334,7 +330,7 @@ bool meet_leader(Channel& listener, const RankPlace& place, const Deadline& dead
   return true;
 }
 
-/// The leader may start later. Nothing if `give_up` returns true. Throws Error if it does not come or another
+/// Waits for the leader. Nothing if `give_up` returns true. Throws Error if it does not come or another
 /// program listens.
 std::optional<Channel> find_leader(const RankPlace& place, milliseconds timeout,
                                    const std::function<bool()>& give_up) {

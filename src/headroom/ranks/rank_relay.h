@@ -9,10 +9,9 @@
 
 namespace headroom {
 
-// Under torchrun, mpirun or srun one of our programs runs per rank and starts the process of its rank. Rank
-// 0's program leads; the others connect to it (rank_meeting.h) and relay lines. Leader and rank prove to each
-// other that they have HEADROOM_RANK_TOKEN, the leader first; a rank sends nothing to a listener that does
-// not. Untrusted input never ends a job.
+// Under torchrun, mpirun or srun one of our programs runs per rank and starts its rank's process. Rank 0's
+// program leads; the others connect to it (rank_meeting.h) and relay lines. Both sides prove that they know
+// HEADROOM_RANK_TOKEN, the leader first. Untrusted input never ends a job.
 
 /// Waits for the other ranks and starts its own. Ignores command.ranks. Nothing if `give_up` returns true.
 /// Throws RankLost naming late ranks, Error if they cannot meet.
@@ -21,8 +20,7 @@ std::optional<RankGroup> lead_ranks(const RankPlace& place, const RankCommand& c
                                     const std::function<bool()>& give_up = {});
 
 /// Runs a rank's process until the leader ends it; false if `give_up` returns true before. Throws RankLost if
-/// the process ends early, Error if the leader is absent or unreachable for `timeout`, is killed, or is
-/// another program.
+/// the process ends early, Error if the leader is unreachable for `timeout`, ends, or is another program.
 bool follow_leader(const RankPlace& place, const RankCommand& command, std::chrono::milliseconds timeout,
                    const std::function<bool()>& give_up = {});
 
