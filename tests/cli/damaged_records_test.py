@@ -13,7 +13,7 @@ DATA = pathlib.Path(__file__).parent.parent / "data"
 GONE = object()
 # Python writes these as NaN and Infinity, which JSON does not have.
 NAN, INFINITY = float("nan"), float("inf")
-# Written as 1e999: JSON, but beyond the doubles.
+# Written as 1e999: valid JSON beyond doubles.
 BEYOND = "<beyond>"
 INTERVAL = {"low": 0.9, "high": 1.1, "confidence": 0.95}
 
@@ -22,7 +22,7 @@ COUNTS = [*NUMBERS, -1, 1.5]
 TEXTS = [1, [], {}, True]
 FLAGS = [1, "yes", [], {}]
 OBJECTS = [1, "x", True, []]
-# Members of the first record that schemas 3 and 4 brought, with what each of them cannot be.
+# New members of schemas 3 and 4, with invalid values.
 NEW_MEMBERS = [
     ("metric/headline", FLAGS),
     ("metric/target_share", NUMBERS),

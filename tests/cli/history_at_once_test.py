@@ -9,7 +9,6 @@ from history_crowd import check_crowd
 
 class HistoryAtOnceTest(CommandLineTest):
     def test_writers_and_readers_of_a_file(self):
-        # There is none yet: they make it at once, too.
         check_crowd(self, self.folder / "data" / "history.sqlite", {**os.environ, "XDG_STATE_HOME": str(self.folder / "state")})
 
 

@@ -12,7 +12,6 @@ from command_line import headroom
 
 WRITERS = READERS = 8
 RUNS = int(os.environ.get("HEADROOM_CROWD", "3"))
-# A command takes tenths of a second; a writer waits while others write.
 MOST_SECONDS = 60
 COMMANDS, SAMPLES = ("a", "b"), 3
 READING = (("history", "export", "-"), ("history", "verify"), ("history",), ("show", "@last"))
@@ -46,7 +45,7 @@ class Crowd:
             result = self.call(*words)
             self.reads[words] += 1
             if result.returncode != 0:
-                # Until a run is acknowledged there may be no history, or nothing in it.
+                # Before a run is acknowledged the history may be missing or empty.
                 if before or " yet; " not in result.stderr:
                     self.problems.append(f"{words}: {result.stderr}")
             elif words[:2] == ("history", "export"):
@@ -68,7 +67,7 @@ class Crowd:
         def guarded(work, number):
             try:
                 work(number)
-            except Exception as error:  # one that hangs is told, and ends nothing else
+            except Exception as error:  # record a hang and continue
                 self.problems.append(repr(error))
         writers = [threading.Thread(target=guarded, args=(self.write, number)) for number in range(WRITERS)]
         readers = [threading.Thread(target=guarded, args=(self.read, number)) for number in range(READERS)]

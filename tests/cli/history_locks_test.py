@@ -16,7 +16,7 @@ import urllib.request
 from command_line import BRIEF, FAULTY, HEADROOM, CommandLineTest, headroom
 
 LOCKS = int(os.environ.get("HEADROOM_LOCKS", "1"))
-# Of a busy machine; the promise is two.
+# Limit on ending after Ctrl-C.
 SECONDS = 2
 COMMANDS = {
     "time": ("time", "--runs", "3", "true"),

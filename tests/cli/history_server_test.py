@@ -118,7 +118,7 @@ class HistoryServerTest(CommandLineTest):
                 self.assertEqual(self.outbox()[-1].stat().st_mode & 0o777, 0o600)
             proxy.listener.close()
         self.assertGreater(failed, 0)
-        # They wait for a history that is called as the proxy was: as they would for a server that moved back.
+        # The files name the proxy's history, as if the server had moved back.
         for file in self.outbox():
             self.assert_exit(headroom("history", "import", file, "--store", URL, env=self.environment), 0)
         self.assertEqual(len(self.runs() - before), OUTAGES)

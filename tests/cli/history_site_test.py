@@ -127,7 +127,7 @@ class HistorySiteTest(CommandLineTest):
         self.assertIn("worse", entries[0].find(ATOM + "title").text)
         self.assertEqual(entries[0].find(ATOM + "updated").text, "2026-09-22T10:13:20Z")
         self.assertTrue((self.site / entries[0].find(ATOM + "link").get("href")).exists())
-        # With more values it is found a run earlier.
+        # More values find it a run earlier.
         self.add(19.5, [record("gemv", 12.0)], sha="b" * 40)
         self.made(written=1)
         entries = self.feed().findall(ATOM + "entry")
@@ -158,12 +158,12 @@ class HistorySiteTest(CommandLineTest):
     def test_files_of_others_are_left_alone(self):
         fill(self.folder, self.store, runs=2)
         self.site.mkdir()
-        (self.site / ".headroom-7-0.tmp").write_text("{")  # of one that was killed
+        (self.site / ".headroom-7-0.tmp").write_text("{")  # left by a killed writer
         (self.site / "index.html").write_text("mine")
         self.assert_refused(self.make(), "not a headroom site", "unchanged")
         self.assertEqual(set(self.stamps()), {"index.html", ".headroom-7-0.tmp"})
         (self.site / "index.html").unlink()
-        (self.site / ".git").write_text("gitdir: elsewhere")  # a branch without files yet
+        (self.site / ".git").write_text("gitdir: elsewhere")  # a branch without files
         self.made(written=2)
         self.assertEqual((self.site / ".git").read_text(), "gitdir: elsewhere")
         for name in ("CNAME", "series/mine.html", "series/3.html"):

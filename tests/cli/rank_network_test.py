@@ -43,7 +43,7 @@ class RankNetworkTest(CommandLineTest):
         report = self.folder / "report.json"
         leader, follower = [self.start(rank, "--iters", "1000000", "--json", str(report)) for rank in range(2)]
         for _ in range(400):
-            if report.exists():  # a step is done: the other is in its middle
+            if report.exists():  # a step is done, the other is running
                 break
             time.sleep(0.05)
         time.sleep(0.5)
@@ -52,7 +52,7 @@ class RankNetworkTest(CommandLineTest):
         cut_cable()
         began = time.monotonic()
         outputs = [program.communicate(timeout=60) for program in (leader, follower)]
-        # What the kernels round up to whole seconds, and the processes of the ranks to end.
+        # Allows for rounding to whole seconds and for the ranks' processes to end.
         self.assertLess(time.monotonic() - began, TIMEOUT + 5)
         self.assertEqual(leader.returncode, 2, outputs[0])
         self.assertRegex(outputs[0][1], "rank 1 of 2 (did not report|is gone: its connection broke)")
@@ -186,7 +186,7 @@ class RanksAmongOtherPrograms(Job):
         for program in (leader, rank):
             self.end_of(program, 0)
         self.assertIn(b'"proof"', wire)
-        self.assertIn(b"released", wire)  # to the end of the job
+        self.assertIn(b"released", wire)  # at the end of the job
         self.assertNotIn(b"secret", wire)
 
     def test_a_token_that_differs_is_told(self):
@@ -262,7 +262,7 @@ class RanksAmongOtherUsers(Job):
 
     def test_they_meet_in_the_folder_of_their_session_where_there_is_one(self):
         session = self.make_session()
-        self.meeting.mkdir(mode=0o777)  # another user's, which blocks nobody now
+        self.meeting.mkdir(mode=0o777)  # another user's
         self.assert_they_meet()
         self.assertEqual((session / "headroom").stat().st_mode & 0o7777, 0o700)
         self.remove_meeting()

@@ -41,7 +41,6 @@ std::string exported(Store& store) {
   return all;
 }
 
-/// A history file modified externally.
 class DamagedHistory : public testing::Test {
  protected:
   void SetUp() override {
@@ -216,14 +215,14 @@ TEST_F(DamagedHistory, NoChangedColumnIsBelieved) {
       for (const StoredSeries& one : store->series()) store->values(one.id);
       for (const StoredRun& run : store->runs()) store->records(run.id);
     };
-    // A run or a series that is elsewhere is missed by verify alone.
+    // Only verify detects a moved run or series.
     if (change_of.find("series = 77") == std::string::npos) {
       EXPECT_THAT(message_of(read_all), HasSubstr("headroom history")) << change_of;
     }
     open_store(path)->repair();
     EXPECT_THAT(open_store(path)->verify(), IsEmpty()) << change_of;
     EXPECT_EQ(message_of(read_all), "nothing was thrown") << change_of;
-    // All that the packed runs say is back.
+    // Data stored in the packed runs is restored.
     if (change_of.find("id = 8") != std::string::npos ||
         change_of.find("'x' WHERE run = 1") != std::string::npos)
       continue;
@@ -238,7 +237,7 @@ TEST_F(DamagedHistory, NoChangedColumnIsBelieved) {
   }
 }
 
-/// The tables as the first version of headroom made them, with what is in this history.
+/// Converts the tables to schema 1.
 void make_schema_1(const fs::path& path) {
   for (const char* sql :
        {"DROP INDEX records_of_series", "ALTER TABLE records DROP COLUMN row_check",
@@ -367,7 +366,6 @@ TEST_P(StoreCrashTest, ProcessesThatWriteAtOnceLoseNothing) {
   const int runs = from_environment("HEADROOM_STORE_RUNS", 20);
   std::vector<pid_t> children;
   for (int process = 0; process < kProcesses; ++process) {
-    // All processes create the store.
     children.push_back(child_process([&, process] {
       const auto store = open();
       for (int run = 0; run < runs; ++run) {
@@ -561,7 +559,7 @@ TEST(SqliteFile, ReadOnlyFileInAReadOnlyFolderCanBeRead) {
   EXPECT_EQ(open_store(place, StoreAccess::kRead)->runs().size(), 1u);
 }
 
-/// The log has the newest runs; without it the file alone would be incomplete.
+/// The log has the newest runs.
 TEST(SqliteFile, AReaderThatCannotUseTheLogDoesNotLeaveItOut) {
   const TemporaryFolder folder;
   const std::string place = (folder / "h").string(), copy = (folder / "copy").string();
@@ -586,7 +584,7 @@ TEST(SqliteFile, FullDiskLosesTheRunAndNothingElse) {
   open_store(place)->append(run_at(1, 1));
   const pid_t child = ::fork();
   if (child == 0) {
-    // A file size limit simulates a full disk.
+    // Simulates a full disk.
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{200000, 200000};
     ::setrlimit(RLIMIT_FSIZE, &limit);

@@ -125,7 +125,7 @@ TEST_F(RankGroupTest, ARankThatIsStoppedIsSaidToBe) {
   EXPECT_THAT(loss, HasSubstr("rank 1 is stopped by a signal"));
 }
 
-/// Never answers, in the last of `calls` collectives.
+/// Does not answer in the last of `calls` collectives.
 RankMember silent_rank(std::vector<Channel>& other_ends, int calls) {
   auto [ours, theirs] = Channel::pair();
   other_ends.push_back(std::move(theirs));
@@ -403,7 +403,7 @@ class FourCores : public testing::Test {
   }
 
   FileTree tree_;
-  const std::vector<int> all_{0, 4, 1, 5, 2, 6, 3, 7};  // an order that does not give cores by chance
+  const std::vector<int> all_{0, 4, 1, 5, 2, 6, 3, 7};  // deliberately not sorted by core
 };
 
 TEST_F(FourCores, RanksDoNotShareACoreWhileCoresLast) {

@@ -38,7 +38,7 @@ using testing::IsEmpty;
 
 constexpr milliseconds kRelayLong(20000);
 constexpr milliseconds kRelayShort(400);
-/// Enough for a stranger to come and be refused.
+/// Enough to connect and be refused.
 constexpr milliseconds kRelayWhile(2000);
 
 RankCommand command_of(const std::string& script) {
@@ -176,7 +176,7 @@ RankPlace place_over_tcp(int rank, const Meeting& meeting) {
   return place;
 }
 
-/// What a rank of no job may say, too.
+/// An untrusted peer may send this too.
 const std::string kNonce = "{\"nonce\":\"0123456789abcdef0123456789abcdef\"}\n";
 
 TEST_F(RankRelay, StrangersEndNothing) {
@@ -242,7 +242,7 @@ TEST_F(RankRelay, ARankOfAnOlderVersionIsNamedAsThat) {
   }
 }
 
-/// Who repeats to the leader what the leader said, or says what an earlier rank said, has no token.
+/// Replays of the leader's or an earlier rank's messages do not prove the token.
 TEST_F(RankRelay, AProofThatIsRepeatedIsRefused) {
   const std::uint16_t number = free_port();
   RankPlace first = place_over_tcp(0, {"127.0.0.1", number});
@@ -277,7 +277,7 @@ TEST_F(RankRelay, RanksOfOtherTokensDoNotMeet) {
   EXPECT_THAT(has_none.get(), HasSubstr("has a HEADROOM_RANK_TOKEN, this rank has none"));
 }
 
-/// Listens where rank 0 should, says `says` to the first rank that comes, and hears it for a moment.
+/// Listens in place of rank 0, sends `says` to the first rank, and records its answers for a moment.
 class Impostor {
  public:
   explicit Impostor(std::vector<std::string> says, bool closes = false) {
@@ -303,7 +303,6 @@ class Impostor {
     });
     listener_ = fd;
   }
-  /// What the ranks said.
   std::string heard() {
     ::shutdown(listener_, SHUT_RDWR);
     return heard_.get();
@@ -316,7 +315,7 @@ class Impostor {
   std::future<std::string> heard_;
 };
 
-/// What a rank with a token says, and says to an impostor.
+/// Returns the rank's exception and what it sent to the impostor.
 std::pair<std::string, std::string> meet(Impostor& impostor) {
   RankPlace place = place_over_tcp(1, impostor.meeting());
   place.token = "secret";
@@ -334,7 +333,7 @@ TEST_F(RankRelay, ListenersThatDoNotSpeakAsRank0AreToldApart) {
   const std::pair<std::string, std::string> kFaults[] = {
       {"HTTP/1.1 400 Bad Request", "does not answer like rank 0"},
       {std::string(100'000, '['), "does not answer like rank 0"},
-      {R"({"address":"127.0.0.1","port":1})", "does not answer like rank 0"},  // of an older version
+      {R"({"address":"127.0.0.1","port":1})", "does not answer like rank 0"},  // from an older version
       {R"({"greeting":1e300,"nonce":"0123456789abcdef0123456789abcdef"})", "does not answer like rank 0"},
       {R"({"greeting":3,"nonce":"0123456789abcdef0123456789abcdef"})", "does not answer like rank 0"},
       {R"({"greeting":2,"nonce":""})", "does not answer like rank 0"}};
@@ -368,7 +367,6 @@ void wait_for_file(const std::filesystem::path& file) {
   EXPECT_TRUE(std::filesystem::exists(file));
 }
 
-/// A process of its own for `body`, which is killed.
 template <typename Body>
 pid_t process_of(Body body) {
   const pid_t child = ::fork();
@@ -508,7 +506,6 @@ TEST(RankExchangeFaults, ARankThatNeverComesIsNamedInTime) {
       hasty.timeout = 50ms;
       const auto exchange = make_exchange(way, 8, hasty);
       if (ring.rank == 1) {
-        // Rank 0 waits in vain.
         std::this_thread::sleep_for(300ms);
         return;
       }
