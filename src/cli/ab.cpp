@@ -100,7 +100,6 @@ constexpr const char* kExamplesOfTiming = R"(examples:
 Warm-up needs no option: slower first runs are detected by their trend, kept, and flagged (W).
 )";
 
-/// Options before they are parsed.
 struct RawCommandOptions {
   std::vector<std::pair<std::string, std::string>> lists;
   std::vector<std::string> steps;
@@ -202,7 +201,6 @@ void settle_rounds(const RawCommandOptions& raw, CommandOptions& options) {
   if (raw.max_rounds > 0) options.stop.max_samples = raw.max_rounds;
 }
 
-/// Throws Error if there is no such program.
 std::vector<std::string> shell_named(const std::string& text) {
   if (text == "none") return {};
   if (text == "default") return {"/bin/sh"};
@@ -220,8 +218,7 @@ bool is_shell_name(const std::string& program) {
   return std::ranges::find(kNames, std::filesystem::path(program).filename().string()) != std::end(kNames);
 }
 
-/// Joins "--shell NAME" to "--shell=NAME", as the value is optional. Throws Error if the word could be a
-/// command.
+/// Joins "--shell NAME" to "--shell=NAME", as the value is optional. Throws Error if NAME could be a command.
 Arguments with_shell_joined(const Arguments& arguments) {
   const auto is_option = [](const std::string& word) { return word.empty() || word.front() == '-'; };
   Arguments joined;
@@ -402,7 +399,7 @@ PlannedCommand planned_command(const GivenCommand& given, const AxisTexts& point
   return command;
 }
 
-/// Records are identified by name, so equal commands get a number.
+/// Numbers equal commands, as records are identified by name.
 void tell_apart(std::vector<PlannedCommand>& group) {
   std::set<std::pair<std::string, AxisTexts>> taken;
   for (PlannedCommand& command : group) {
@@ -470,7 +467,6 @@ class CommandFiles {
   std::vector<Export> exports_;
 };
 
-/// Shows progress, also during a long run.
 class CommandWatch {
  public:
   CommandWatch(TerminalProgress& terminal, const CommandOptions& options, std::size_t groups)
@@ -580,14 +576,13 @@ CommandOptions parse_command_options(const Arguments& arguments, bool compares) 
 }
 
 /// Groups compared commands: several commands at one point of their parameters, or one command at all points.
-/// Throws Error for unclosed quotes, unmatched hooks or names, an unused parameter, or a missing program.
+/// Throws Error for an invalid plan.
 std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& options) {
   const std::vector<GivenCommand> commands = given_commands(options);
   require_mentioned(options.parameters, commands);
   const std::vector<AxisTexts> points = parameter_points(options.parameters);
   std::vector<std::vector<PlannedCommand>> groups;
   for (const AxisTexts& point : points) {
-    // A single command is compared across points; several commands are compared at each point.
     if (groups.empty() || commands.size() > 1) groups.emplace_back();
     for (const GivenCommand& command : commands)
       groups.back().push_back(planned_command(command, point, options));
@@ -596,7 +591,7 @@ std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& opt
   return groups;
 }
 
-/// `command`: as typed by the user, for the record.
+/// `command`: as typed by the user.
 ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups,
                           const CommandOptions& options, const std::vector<std::string>& command) {
   const CommandFiles files(options);

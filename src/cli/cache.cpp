@@ -225,7 +225,6 @@ Suite find_suite(const std::string& name) {
               join(names, ", ") + "; the name of a suite file ends in .toml");
 }
 
-/// Throws Error.
 Suite suite_of_command(const CacheOptions& options) {
   Suite suite;
   suite.name = "command";
@@ -253,7 +252,6 @@ Suite suite_of_command(const CacheOptions& options) {
   return suite;
 }
 
-/// python, bin, here, and suite_dir if given.
 Placeholders suite_places(const Suite& suite, const std::string& pytorch) {
   Placeholders places{{"python", environment_or("HEADROOM_PYTHON", "python3")},
                       {"bin", this_executable().parent_path().string()},
@@ -277,7 +275,7 @@ CacheRequest request_of(const CacheOptions& options) {
   request.options = option_values(suite, options.set);
   request.places = suite_places(suite, options.pytorch);
   request.repeat = options.repeat > 0 ? static_cast<std::size_t>(options.repeat) : suite.repeat;
-  // A second warm run is the baseline of runs without one cache.
+  // The baseline of runs without one cache.
   request.warm_twice = options.warm_twice || options.each_layer;
   request.each_layer = options.each_layer;
   request.seed = options.seed;
@@ -386,7 +384,6 @@ CacheOptions parse_cache_options(const Arguments& arguments) {
   return options;
 }
 
-/// Lists the suites and their missing requirements.
 ExitCode list_suites(const CacheOptions& options) {
   Table table({{"suite"}, {"models", Align::kRight}, {"cache layers"}, {"description"}});
   Json list = Json::array();

@@ -15,7 +15,7 @@
 
 namespace headroom::cli {
 
-// To add a command: define it in NAME.cpp, declare it here and add a line to kCommands.
+// To add a command: define it in NAME.cpp, declare it here, add it to kCommands.
 ExitCode ab(const Arguments&), cache(const Arguments&), completion(const Arguments&), ddp(const Arguments&),
     diff(const Arguments&), dispatch(const Arguments&), history(const Arguments&), machine(const Arguments&),
     roofline(const Arguments&), show(const Arguments&), time(const Arguments&);

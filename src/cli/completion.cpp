@@ -19,7 +19,7 @@
 namespace headroom::cli {
 namespace {
 
-// bash splits words at =, : and @, and replaces only the part after the last of them, including an @.
+// bash splits words at =, : and @, and replaces only the last part, including an @.
 constexpr const char* kBash = R"(# bash completion of headroom: source <(headroom completion bash)
 _headroom() {
   local line word typed kept files=

@@ -50,7 +50,7 @@ of a rank for all_gather, the input of a rank for the others. See docs/collectiv
 )";
 
 constexpr int kMostByDefault = 8;
-/// Limit of a sweep, as a factor close to 1 has no bound.
+/// A factor close to 1 gives no other bound.
 constexpr std::size_t kMostSizes = 200;
 
 struct RawCollectivesOptions : RawRankOptions {
@@ -377,7 +377,7 @@ std::string sweep_text(const RawDdpOptions& raw, const DdpOptions& options) {
       options.sweep.reducer, options.start.threads, options.seed, raw.iterations, options.warmup);
 }
 
-/// Sizes at which an all-reduce alone is timed, in addition to the bucket sizes, which are capped.
+/// Sizes of all-reduces timed alone, besides the bucket sizes.
 constexpr std::int64_t kReducedBytes[] = {4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
 constexpr std::int64_t kMostReducedBytes = 64 << 20;
 constexpr std::size_t kReductions = 12;
@@ -401,8 +401,7 @@ class DdpMeasurement final : public RankMeasurement {
 
   static RankExperiments models(const RunnerOffer& ranks) { return {ranks, kDdpPrefix, "model"}; }
 
-  /// All steps of a model share their rounds, so that efficiency is a ratio within rounds: each step to the
-  /// one without DDP, other runners to the first.
+  /// All steps of a model share their rounds: ratios are to the step without DDP, or to the first runner.
   std::vector<Group> groups(const SessionRequest& request, const std::vector<RunnerOffer>& offers) override {
     models(offers.front()).require(options_.sweep.models);
     std::vector<Group> groups;
@@ -504,7 +503,7 @@ DdpOptions parse_ddp_options(const Arguments& arguments) {
   read_bucket_sizes(raw, options.sweep);
   find_ranks(raw, options);
   if (!options.sweep.trace.empty()) options.sweep.trace = std::filesystem::absolute(options.sweep.trace);
-  // Throws before anything starts if the world is too small.
+  // Throws early if the world is too small.
   ddp_steps(options.sweep, options.sweep.models.front());
   options.stop = stop_rule(raw);
   options.start.arguments = sweep_text(raw, options);

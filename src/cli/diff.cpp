@@ -37,7 +37,6 @@ constexpr const char* kDiffFooter =
     "  headroom diff --format ddp a.json b.json             in the form of PyTorch's DDP diff.py\n"
     "exit codes with a gate: 0 the same or better, 1 a regression, 2 error, 3 inconclusive";
 
-/// The command line before it is parsed.
 struct Texts {
   std::vector<std::string> operands;
   std::string format = "table", sort, percentiles, gate, gate_file, run_spread;
@@ -64,7 +63,7 @@ DiffOptions::Sort sort_of(const std::string& name) {
   return kSorts.at(name);
 }
 
-/// "p95 5%".
+/// Parses "p95 5%".
 TailMargin parse_tail(const std::string& text) {
   const std::size_t blank = text.find(' ');
   const auto percentile = to_number(text.substr(1, blank == std::string::npos ? blank : blank - 1));

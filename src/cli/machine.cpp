@@ -41,7 +41,6 @@
 namespace headroom::cli {
 namespace {
 
-/// GPUs as reported by a runner.
 struct MachineDevices {
   std::string runner;  ///< path; empty if missing or unusable
   std::vector<DeviceDescription> devices;
@@ -171,7 +170,7 @@ std::string rate_of(const SweepPoint& point, const char* unit) {
                      point.spread ? format_percent(*point.spread) : "?");
 }
 
-/// Answers with the read bandwidth of the largest working set and the highest peak.
+/// Adds the read bandwidth of the largest working set and the highest peak.
 void answer_device(Sheet& sheet, const std::vector<SweepPoint>& points, const std::string& device) {
   const SweepPoint *memory = nullptr, *peak = nullptr;
   for (const SweepPoint& point : points) {
@@ -280,7 +279,6 @@ MachineOptions parse(const Arguments& arguments, std::optional<ExitCode>& done) 
   return options;
 }
 
-/// Asks headroom-cuda, if present.
 MachineDevices find_devices(const std::atomic<bool>& interrupted) {
   MachineDevices found;
   const std::string path = find_program_of_ours("headroom-cuda");
@@ -302,7 +300,7 @@ MachineDevices find_devices(const std::atomic<bool>& interrupted) {
   return found;
 }
 
-/// Falls back to the system's files and the runner's problem. Empty without a GPU.
+/// Falls back to the system's files. Empty without a GPU.
 std::string devices_text(const MachineDevices& found) {
   std::string text;
   for (std::size_t index = 0; index < found.devices.size(); ++index)
@@ -316,7 +314,7 @@ std::string devices_text(const MachineDevices& found) {
   return text;
 }
 
-/// `gpu` names the device that is not the CPU; empty: "cuda".
+/// `gpu`: the device that is not the CPU; empty: "cuda".
 Sheet sweep_sheet(const std::vector<SweepPoint>& points, const std::string& gpu) {
   std::vector<std::string> devices;
   for (const SweepPoint& point : points) {

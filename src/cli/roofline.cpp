@@ -36,7 +36,6 @@ struct RooflineOptions {
   std::string limits, svg, json, store;
 };
 
-/// Returns the machine of the records, or "".
 std::string fingerprint_of(const std::vector<Record>& records, const std::string& operand) {
   std::set<std::string> found;
   for (const Record& record : records) {

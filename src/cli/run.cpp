@@ -65,8 +65,8 @@
 namespace headroom::cli {
 namespace {
 
-/// `headroom run --live`: draws the table and sample distributions on the terminal's alternate screen. Draws
-/// only between rounds, at most ten times a second and in 5 % of the time. Restores the terminal at the end.
+/// `headroom run --live`: draws the table and sample distributions on the terminal's alternate screen,
+/// between rounds, at most ten times a second and in 5 % of the time. Restores the terminal at the end.
 class LiveRun final : public Observer {
  public:
   LiveRun(std::vector<std::string> labels, std::shared_ptr<const Environment> environment,
@@ -80,7 +80,6 @@ class LiveRun final : public Observer {
   void sampled(const GroupResult& so_far) override;
   void finished(const std::vector<Record>& records) override;
 
-  /// Whether there is a terminal.
   static bool is_possible();
 
  private:
@@ -104,7 +103,6 @@ constexpr std::chrono::milliseconds kBetweenFrames{100};
 constexpr int kShareOfTime = 20;
 constexpr std::size_t kBins = 24;
 
-// Alternate screen without a cursor, and back.
 constexpr const char* kEnter = "\033[?1049h\033[?25l";
 constexpr const char* kLeave = "\033[?25h\033[?1049l";
 constexpr const char* kClear = "\033[H\033[J";
@@ -121,7 +119,6 @@ bool has_utf8() {
   return false;
 }
 
-/// The terminal may have been resized.
 std::size_t terminal_rows() {
   winsize size{};
   constexpr std::size_t kUsual = 24;
@@ -159,7 +156,6 @@ std::string where_text(const Progress& at) {
                              : text;
 }
 
-/// Returns the first lines that fit.
 std::string fitting(const std::string& text, std::size_t rows) {
   std::size_t end = 0, lines = 0;
   while (lines + 1 < rows && end < text.size()) {
@@ -171,7 +167,6 @@ std::string fitting(const std::string& text, std::size_t rows) {
   return text.substr(0, end);
 }
 
-/// The answer of `headroom-trace --recorded-utilization`.
 struct BusyTime {
   double utilization_us = 0, mm_conv_us = 0;
   std::string problem;
@@ -182,7 +177,6 @@ BusyTime busy_time(const Json& answer) {
   return {answer.at("utilization").get<double>(), answer.at("mm_conv_utilization").get<double>(), ""};
 }
 
-/// Busy µs of the GPUs in one iteration, by trace.
 std::map<std::string, BusyTime> busy_times(const std::set<std::string>& files) {
   std::map<std::string, BusyTime> found;
   const auto fail = [&](const std::string& problem) {
@@ -284,7 +278,7 @@ void LiveRun::leave() {
   is_drawn_ = false;
 }
 
-/// Call before measuring. Throws Error if no runner can trace its cases or `folder` is not writable.
+/// Throws Error if no runner can trace its cases or `folder` is not writable.
 void require_traces(const std::string& folder, const std::vector<Group>& groups,
                     const std::vector<RunnerOffer>& offers) {
   std::set<std::string> runners;
@@ -299,7 +293,6 @@ void require_traces(const std::string& folder, const std::vector<Group>& groups,
               "(--backend cuda)");
 }
 
-/// Prints where the traces are, and why cases have none.
 void report_traces(const std::string& folder, const std::vector<Record>& records) {
   std::set<std::string> files, said;
   std::string of_gpu;
@@ -320,9 +313,8 @@ void report_traces(const std::string& folder, const std::vector<Record>& records
       of_gpu.empty() ? "ops" : "kernels", in_quotes(of_gpu.empty() ? *files.begin() : of_gpu));
 }
 
-/// Appends "gpu_utilization" and "mm_conv_utilization", as PyTorch's benchmark_utilization defines them, for
-/// each case whose trace has GPU work: shares of the time of untraced iterations. Returns a line for each
-/// unreadable trace.
+/// Appends "gpu_utilization" and "mm_conv_utilization", as PyTorch's benchmark_utilization defines them,
+/// relative to the time of untraced iterations. Returns a line for each unreadable trace.
 std::vector<std::string> append_utilization(std::vector<Record>& records) {
   std::set<std::string> files;
   const auto trace_of = [](const Record& record) -> std::string {
@@ -355,9 +347,8 @@ class RunOutputs {
   /// Throws Error if a file cannot be written.
   explicit RunOutputs(const RunOptions& options);
 
-  /// Call after each group, so that a killed run leaves its results.
+  /// Call after each group.
   void write_records_so_far(const std::vector<Record>& records) const { files_.write_so_far(records); }
-  /// Call once, at the end.
   void write_means(const std::vector<Record>& records) const;
 
   bool uses_stdout() const { return files_.uses_stdout(); }
@@ -367,15 +358,15 @@ class RunOutputs {
   std::string csv_, json_lines_;
 };
 
-/// The fastest variants on this machine, in tuning/FINGERPRINT.json of the user's cache folder. Choices
-/// depend on HEADROOM_ISA.
+/// The fastest variants on this machine, in tuning/FINGERPRINT.json of the user's cache folder. They depend
+/// on HEADROOM_ISA.
 class TunedVariants final : public TuningStore {
  public:
-  /// `anew`: ignores stored choices. Unreadable files are replaced.
+  /// `anew`: ignore stored choices.
   TunedVariants(const std::string& fingerprint, bool anew);
 
   std::optional<std::string> chosen(const std::string& key) override;
-  /// Writes the file. Failures are ignored: it is a cache.
+  /// Ignores failures: it is a cache.
   void choose(const std::string& key, const std::string& variant) override;
 
  private:
@@ -480,7 +471,6 @@ void print_list(const std::vector<RunnerOffer>& offers) {
   print_table(table, stdout);
 }
 
-/// An array of {"runner", "experiments"}.
 std::string list_json(const std::vector<RunnerOffer>& offers) {
   Json list = Json::array();
   for (const RunnerOffer& offer : offers) {
@@ -498,7 +488,7 @@ void list(const std::vector<RunnerOffer>& offers, const std::string& json) {
   if (!json.empty()) write_file_atomically(json == "-" ? "/dev/stdout" : json, list_json(offers));
 }
 
-/// Reports results above the machine's limits. Returns whether there are any.
+/// Returns whether results exceed the machine's limits, after reporting them.
 bool tell_miscounted(const std::vector<Record>& records) {
   const auto count = std::ranges::count_if(
       records, [](const Record& record) { return record.metric.headline && is_miscounted(record); });
@@ -539,7 +529,6 @@ ExitCode store_run_spreads(const std::vector<Record>& records) {
   return ExitCode::kFine;
 }
 
-/// Explains an empty column "of limit".
 void tell_missing_limits(const SessionRequest& request) {
   if (!request.limits) return;
   std::vector<std::string> runners;
@@ -547,7 +536,7 @@ void tell_missing_limits(const SessionRequest& request) {
   for (const std::string& sentence : missing_limits_of(runners)) say_sentence(sentence);
 }
 
-/// Lists the backends that a comparison of runners leaves out: only the first of each experiment is measured.
+/// Only the first backend of each experiment is compared.
 void tell_left_out_backends(const SessionRequest& request, const std::vector<Group>& groups,
                             const std::vector<RunnerOffer>& offers) {
   if (request.runners.size() < 2 || !request.selection.backends.empty()) return;
@@ -566,7 +555,7 @@ void tell_left_out_backends(const SessionRequest& request, const std::vector<Gro
       join(std::vector<std::string>(left_out.begin(), left_out.end()), ", "));
 }
 
-/// The whole run several times, each with fresh runners.
+/// Repeats the run with fresh runners.
 ExitCode calibrate(const Arguments& arguments, const RunOptions& options,
                    const std::atomic<bool>& interrupted) {
   constexpr int kRuns = 5;
@@ -602,14 +591,14 @@ std::unique_ptr<Observer> observer_of(const RunOptions& options, const Session& 
   return std::make_unique<TerminalProgress>(std::move(on_records), std::move(on_round));
 }
 
-/// Moves the groups that `before` finished from `groups` and its journal to `journal`. Returns their records.
+/// Moves the groups that `before` finished to `journal`. Returns their records.
 std::vector<Record> take_finished(const UnfinishedRun& before, std::vector<Group>& groups,
                                   const std::shared_ptr<const Environment>& environment,
                                   RunJournal& journal) {
   std::vector<Record> taken;
   for (const FinishedGroup& finished : before.finished) {
     const auto group = std::ranges::find(groups, finished.title, &Group::title);
-    // Groups without samples have no title and are run again.
+    // Groups without samples run again.
     if (group == groups.end()) continue;
     groups.erase(group);
     std::vector<Record> records = finished.records;
@@ -716,7 +705,7 @@ void RunOutputs::write_means(const std::vector<Record>& records) const {
   write_each({[&] { files_.finish(records); }, append(csv_, "seed-csv"), append(json_lines_, "seed-jsonl")});
 }
 
-/// Enters the folder of the newest killed `headroom run`. Throws Error if no run can be resumed: none was
+/// Enters the folder of the newest killed `headroom run`. Throws Error if none can be resumed: none was
 /// killed, or it has another machine, functions of a dead process, or a secret in its command line.
 UnfinishedRun run_to_resume() {
   UnfinishedRun run = newest_unfinished("run");

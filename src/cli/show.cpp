@@ -53,7 +53,6 @@ struct Shown {
   const std::string& from;
 };
 
-/// A form other than text.
 struct ShownForm {
   const char* option;
   const char* help;
@@ -61,7 +60,6 @@ struct ShownForm {
   ExitCode (*print)(const Shown& shown);
 };
 
-/// One below the other.
 void print_sheets(const Shown& shown, bool markdown) {
   for (const auto& [title, sheet] : shown.sheets) {
     if (&sheet != &shown.sheets.front().second) std::fputs("\n", stdout);
@@ -118,7 +116,6 @@ ExitCode show_traces(Arguments arguments, const std::vector<std::string>& traces
   return run_program("headroom-trace", arguments);
 }
 
-/// Asks headroom-trace, if installed.
 bool is_trace_file(const std::string& operand) {
   std::error_code ignored;
   if (operand.starts_with("@") || !std::filesystem::is_regular_file(operand, ignored)) return false;
@@ -126,8 +123,7 @@ bool is_trace_file(const std::string& operand) {
   return run_program("headroom-trace", {"--is-trace", operand}) == ExitCode::kFine;
 }
 
-/// Reads the traces of a stored run again, as the history keeps summaries only. Nothing if they are gone or
-/// the analysis wrote a file.
+/// Reads the traces of a stored run again. Nothing if they are gone or the analysis wrote a file.
 std::optional<ExitCode> show_traces_again(const std::vector<Record>& records, const ShowOptions& options) {
   const auto& environment = records.front().environment;
   if (!environment || environment->command.size() < 3) return std::nullopt;
@@ -141,7 +137,6 @@ std::optional<ExitCode> show_traces_again(const std::vector<Record>& records, co
   return show_traces({environment->command.begin() + 2, environment->command.end()}, traces, options);
 }
 
-/// The records of an analysis have summaries only.
 Sheet headlines_sheet(const std::vector<Record>& records) {
   Table table({{"metric"}, {"of", Align::kLeft, ""}, {"rank"}, {"device"}, {"value", Align::kRight}});
   for (const Record& record : records) {

@@ -23,7 +23,6 @@ std::string point_of(const CaseSpec& spec) {
   return title + " threads=" + std::to_string(spec.threads);
 }
 
-/// Keeps the limits of `device` only.
 std::vector<RunnerOffer> limits_of(std::vector<RunnerOffer> offers, const std::string& device) {
   for (RunnerOffer& offer : offers) {
     std::erase_if(offer.experiments, [&](const ExperimentDescription& experiment) {

@@ -100,7 +100,7 @@ void note_busy(std::vector<Record>& records, const std::optional<LoadWarning>& w
 }
 
 std::optional<LoadWarning> load_beside(const std::function<void()>& measure) {
-  // The kernel counts ticks of up to 10 ms, so short runs are extended.
+  // Longer than the kernel's ticks of up to 10 ms.
   constexpr double kLeast_s = 0.2;
   double seconds = 0, own = 0;
   CpuLoad load = measure_cpu_load(allowed_cpus(), [&] {

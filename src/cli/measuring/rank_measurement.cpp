@@ -42,7 +42,6 @@ RankCommand command_of(const RankStart& start, const std::string& runner) {
     command.arguments = std::move(python.words);
     command.environment = std::move(python.environment);
   } else {
-    // Our program of that name, next to this one.
     const std::string ours = runner.find('/') == std::string::npos ? find_program_of_ours(runner) : "";
     command.arguments = {ours.empty() ? runner : ours};
   }
@@ -56,7 +55,7 @@ RankCommand command_of(const RankStart& start, const std::string& runner) {
   return command;
 }
 
-/// Variation between jobs would look like a difference of programs.
+/// Hides variation between jobs.
 constexpr int kJobsWhereCompared = 8;
 
 Environment environment_of(const char* command, const Arguments& arguments, const RankOptions& options) {

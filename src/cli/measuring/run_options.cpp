@@ -33,7 +33,7 @@
 namespace headroom::cli {
 namespace {
 
-/// Axes of models under gpt-fast's names (0: not given), and the user's model.
+/// Options of models, under gpt-fast's names; 0: not given.
 struct ModelOptions {
   std::int64_t layers = 0, prompt_len = 0, max_new_tokens = 0;
   std::string model, tokens;
@@ -46,7 +46,6 @@ struct ModuleOptions {
 };
 
 constexpr std::array<const char*, 3> kExperiments{"llm.decode", "llm.prefill", "llm.verify"};
-/// Models that the runner knows by name.
 constexpr std::array<std::string_view, 2> kShapes{"llama2_7b", "mixtral_8x7b"};
 /// They must fit one argument.
 constexpr std::size_t kMostTokens = 10'000;
@@ -154,8 +153,7 @@ std::vector<AxisRequest> axis_requests(const ModelOptions& options) {
   return requests;
 }
 
-/// Returns the full path and the token ids. Throws Error for a missing file, or ids that are invalid or
-/// without a model.
+/// Returns the full path and the token ids. Throws Error for a missing file or invalid ids.
 std::vector<std::string> runner_arguments(const ModelOptions& options) {
   if (options.model.empty()) {
     if (!options.tokens.empty()) throw Error("--tokens needs a model: give --model FILE");
@@ -167,8 +165,7 @@ std::vector<std::string> runner_arguments(const ModelOptions& options) {
   return arguments;
 }
 
-/// Replaces "llm", or no name, by the model's experiments. Throws Error for one of them without a model, or a
-/// model with other experiments.
+/// Replaces "llm", or no name, by the model's experiments. Throws Error if names and model do not match.
 void select_model(const ModelOptions& options, Selection& selection) {
   std::vector<std::string>& names = selection.names;
   const auto is_of_models = [](const std::string& name) { return name == "llm" || name.starts_with("llm."); };
@@ -216,7 +213,7 @@ std::vector<std::string> runner_arguments(const ModuleOptions& options) {
   return arguments;
 }
 
-/// Selects the experiment "module", whose backends are the modules. Throws Error if an experiment was named.
+/// Selects the experiment "module". Throws Error if an experiment was named.
 void select_modules(Selection& selection) {
   if (!selection.names.empty()) {
     throw Error("--module measures only modules: leave out " + in_quotes(selection.names.front()) +
@@ -226,7 +223,6 @@ void select_modules(Selection& selection) {
   if (selection.backends.empty()) selection.backends = {"all"};
 }
 
-/// Functions of shared libraries as backends of headroom-native.
 void declare_peer_options(OptionTable& table, std::vector<std::string>& peers) {
   table
       .add_option("--peer", peers,
@@ -236,7 +232,7 @@ void declare_peer_options(OptionTable& table, std::vector<std::string>& peers) {
       .repeated();
 }
 
-/// Adds the peers to the requested backends, "native" if none. Throws Error for an invalid peer or a missing
+/// Adds the peers to the requested backends, "native" if none. Throws Error for an invalid peer or missing
 /// file.
 void select_peers(const std::vector<std::string>& peers, Selection& selection) {
   if (peers.empty()) return;
@@ -253,7 +249,6 @@ void select_peers(const std::vector<std::string>& peers, Selection& selection) {
   }
 }
 
-/// Replaces peers by "native", as headroom-native has them.
 std::vector<std::string> backends_of_runners(const std::vector<std::string>& peers,
                                              std::vector<std::string> backends) {
   for (const std::string& peer : peers) {
@@ -263,12 +258,11 @@ std::vector<std::string> backends_of_runners(const std::vector<std::string>& pee
   return backends;
 }
 
-/// Whether this is a headroom-native of any build.
+/// True for headroom-native of any build.
 bool takes_peers(const std::string& path) {
   return std::filesystem::path(path).filename() == "headroom-native";
 }
 
-/// Adds full paths.
 void add_peer_arguments(const std::vector<std::string>& peers, std::vector<std::string>& arguments) {
   for (const std::string& peer : peers) {
     const PeerText text = parse(peer);
@@ -326,7 +320,6 @@ constexpr const char* kRunExamples = R"(examples:
   headroom run --output results.csv --fail-below-target
 )";
 
-/// Options before they are parsed.
 struct RawRunOptions {
   std::vector<std::string> names, only, axes, backends, runners, modules_of_python;
   std::string socket, threads;
@@ -520,7 +513,7 @@ std::vector<RunnerCommand> runner_commands(const RawRunOptions& raw, const Selec
     command.is_company = names_python(raw) && raw.runners.empty();
     command.arguments = arguments;
     if (takes_peers(runner.path)) add_peer_arguments(raw.peers, command.arguments);
-    // Known runners may take long to load libraries: half a minute for libtorch with CUDA.
+    // Known runners may load libraries for long: half a minute for libtorch with CUDA.
     if (raw.runners.empty()) command.hello_timeout = command.reply_timeout;
     commands.push_back(std::move(command));
   }
@@ -548,7 +541,7 @@ std::vector<std::string> paths_of(const std::vector<RunnerCommand>& commands) {
   return paths;
 }
 
-/// Returns the job of a launcher, or one with as many ranks as the axes "ranks" and "mesh" need. Throws like
+/// Returns the launcher's job, or one with as many ranks as the axes "ranks" and "mesh" need. Throws like
 /// settle_rank_programs().
 RankStart ranks_of_run(const std::vector<std::string>& names, const std::vector<AxisRequest>& axes,
                        std::vector<std::string> runners, int threads) {
@@ -650,7 +643,7 @@ RunOptions parse_run_options(const Arguments& arguments) {
   OptionTable table("Measure experiments, interleaved with each other and with this machine's limits.",
                     "headroom run");
   table.footer(kRunExamples);
-  // The last value of a repeated option wins, so that a script's defaults can be overridden.
+  // The last value of a repeated option wins: it overrides a script's defaults.
   declare_selection(table, raw, options);
   declare_measuring(table, raw, options);
   declare_output(table, raw, options);

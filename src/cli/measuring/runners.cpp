@@ -18,7 +18,7 @@
 namespace headroom::cli {
 namespace {
 
-/// Known contents of our runners: asking one can cost half a second.
+/// Known contents of our runners, which take up to half a second to ask.
 struct KnownRunner {
   const char* name;
   std::vector<std::string> backends;
@@ -69,11 +69,9 @@ bool takes_part(const std::vector<std::string>& runners, const std::string& name
       runners, [&](const std::string& path) { return std::filesystem::path(path).filename() == name; });
 }
 
-/// headroom-native and the runners with the devices' limits.
 std::vector<std::string> limit_names_of(const std::vector<std::string>& runners) {
   std::vector<std::string> names{"headroom-native"};
   for (const KnownRunner& known : known_runners()) {
-    // A runner that takes part brings its limits.
     if (!takes_part(runners, known.name) || takes_part(runners, known.limits)) continue;
     if (std::ranges::find(names, known.limits) == names.end()) names.emplace_back(known.limits);
   }
@@ -116,7 +114,6 @@ std::vector<std::string> limit_runners_of(const std::vector<std::string>& runner
 std::vector<std::string> missing_limits_of(const std::vector<std::string>& runners) {
   std::vector<std::string> sentences;
   for (const std::string& name : limit_names_of(runners)) {
-    // A runner that takes part has its limits.
     if (takes_part(runners, name) || !find_program_of_ours(name).empty()) continue;
     sentences.push_back("no limits: " + name + " not found next to this program (" +
                         this_executable().parent_path().string() +

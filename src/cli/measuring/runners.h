@@ -12,11 +12,11 @@ namespace headroom::cli {
 /// Empty if missing.
 std::string find_native_runner();
 
-/// Returns the runners with the limits of the devices that `runners` use: headroom-native and, for CUDA,
-/// headroom-cuda, if present.
+/// Runners with the limits of the devices that `runners` use: headroom-native and, for CUDA, headroom-cuda,
+/// if present.
 std::vector<std::string> limit_runners_of(const std::vector<std::string>& runners);
 
-/// Returns a sentence for each runner that limit_runners_of() did not find.
+/// A sentence for each runner that limit_runners_of() did not find.
 std::vector<std::string> missing_limits_of(const std::vector<std::string>& runners);
 
 /// Returns headroom-torch. Throws Error if it is missing.
@@ -29,15 +29,15 @@ struct FoundRunner {
   bool operator==(const FoundRunner&) const = default;
 };
 
-/// Only runners known to have one of these backends. Throws like runners_of_backends().
+/// Throws like runners_of_backends().
 std::vector<FoundRunner> known_runners_of_backends(const std::vector<std::string>& backends);
 
-/// Returns the runners of these backends, in their order; headroom-native if none is given. "all" and unknown
-/// names take every runner present. Throws Error if a backend's runner is missing.
+/// The runners of these backends, in their order; headroom-native for none. "all" and unknown names take
+/// every runner present. Throws Error if a backend's runner is missing.
 std::vector<FoundRunner> runners_of_backends(const std::vector<std::string>& backends);
 
-/// Returns HEADROOM_PYTHON, VIRTUAL_ENV's Python, the one next to this program, or python3 in PATH. Throws
-/// Error without a Python.
+/// HEADROOM_PYTHON, VIRTUAL_ENV's Python, the one next to this program, or python3 in PATH. Throws Error
+/// without a Python.
 std::string find_python();
 
 /// A program in one of our modules; `environment` is added to ours.
@@ -48,12 +48,12 @@ struct PythonProgram {
 /// `python3 -m headroom.NAME`. Throws Error without a Python.
 PythonProgram python_program(const std::string& module);
 
-/// Returns a runner of a Python file or module ("gpt_fast": headroom's, else Python's). Throws Error without
-/// the file or a Python.
+/// The runner of a Python file or module ("gpt_fast": headroom's, else Python's). Throws Error without the
+/// file or a Python.
 RunnerCommand python_file_runner(const std::string& file);
 RunnerCommand python_module_runner(const std::string& module);
 
-/// Returns the runner at the other end of an inherited socket. Throws Error for an invalid descriptor.
+/// At the other end of an inherited socket. Throws Error for an invalid descriptor.
 RunnerCommand socket_runner(const std::string& descriptor);
 
 }  // namespace headroom::cli

@@ -20,7 +20,7 @@ double time_of(const char* option, const std::string& text) {
   return with_context(option, [&] { return parse_time_ns(text); });
 }
 
-/// Time limit for a number of samples.
+/// Default time limit if only a number of samples is given.
 constexpr double kDayNs = 24 * 3600e9;
 
 }  // namespace
