@@ -17,7 +17,7 @@ struct KnownBlas {
   std::string_view in_path, name;
 };
 
-/// By preference: a reference BLAS loaded with an optimised one is idle.
+/// By preference: a reference BLAS beside an optimised one is idle.
 constexpr std::array<KnownBlas, 7> kKnown{{{"openblas", "OpenBLAS"},
                                            {"libmkl", "MKL"},
                                            {"blis", "BLIS"},

@@ -54,8 +54,7 @@ std::string advice(int error) {
   cannot_write(path, reason(error) + advice(error));
 }
 
-/// Returns N of /dev/stdout, /dev/fd/N, /proc/self/fd/N. Reopening would start at offset 0, and renaming
-/// would detach the file.
+/// Returns N of /dev/stdout, /dev/fd/N, /proc/self/fd/N, which must not be reopened (offset 0) or renamed.
 std::optional<int> own_descriptor(const fs::path& path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
@@ -72,8 +71,8 @@ struct Target {
   std::optional<struct stat> info;  ///< nullopt: no file yet
 };
 
-/// Applies fs.protected_symlinks, even if it is off: in a sticky world-writable folder follow only our links
-/// or the folder owner's.
+/// fs.protected_symlinks, even if off: in a sticky world-writable folder follow only our or the folder
+/// owner's links.
 bool is_planted(const fs::path& link, const struct stat& info) {
   struct stat folder {};
   const fs::path parent = link.parent_path();
@@ -118,7 +117,7 @@ fs::path folder_of(const fs::path& file) {
   return parent.empty() ? fs::path(".") : parent;
 }
 
-/// Returns false with errno set on failure.
+/// Sets errno on failure.
 bool write_all(int fd, std::string_view content) {
   while (!content.empty()) {
     const ssize_t written = ::write(fd, content.data(), content.size());
@@ -137,7 +136,6 @@ void write_directly(const fs::path& asked, const Target& target, std::string_vie
   if (file.get() < 0 || !write_all(file.get(), content) || !file.close()) cannot_write(asked, errno);
 }
 
-/// Removed unless renamed.
 class TemporaryFile {
  public:
   /// Mode 0666: the kernel applies the umask.
@@ -193,7 +191,7 @@ void require_new_files_in(const fs::path& folder, const fs::path& asked) {
   if (::access(folder.c_str(), W_OK | X_OK) != 0 || ::statfs(folder.c_str(), &system) != 0) {
     cannot_write(asked, errno);
   }
-  // access() succeeds for root, but files cannot be created here.
+  // Root passes access(), but cannot create files here.
   if (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC) cannot_write(asked, EROFS);
 }
 

@@ -48,7 +48,7 @@ const Json& required(const Json& object, const char* key, const char* expected, 
 
 constexpr std::size_t kDeepest = 500;
 
-/// SAX handler. The last of equal keys counts, at the first's position.
+/// SAX handler. The last of equal keys wins, at the first's position.
 class ValueBuilder {
  public:
   explicit ValueBuilder(const std::string* source) : source_(source) {}

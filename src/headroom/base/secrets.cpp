@@ -84,7 +84,6 @@ std::vector<std::string> words_of_line(std::string_view line) {
   return words;
 }
 
-/// `word` may be a whole command line.
 std::string hidden_in(std::string word) {
   word = without_values(without_url_passwords(std::move(word)));
   if (!contains(word, " ")) return word;

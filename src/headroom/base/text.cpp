@@ -42,13 +42,11 @@ constexpr bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
 
-/// Left unchanged by visible().
 constexpr bool is_plain(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return (byte >= 0x20 && byte < 0x7F) || c == '\n' || c == '\t';
 }
 
-/// `sequence` must be well-formed.
 std::uint32_t code_point(std::string_view sequence) {
   std::uint32_t code = static_cast<unsigned char>(sequence.front()) & (0xFFU >> (sequence.size() + 1));
   for (const char c : sequence.substr(1)) code = code << 6U | (static_cast<unsigned char>(c) & 0x3FU);

@@ -16,7 +16,6 @@
 namespace headroom {
 namespace {
 
-/// Value and exponent.
 std::pair<double, int> rounded_to_three(double value) {
   const std::string text = fmt::format("{:.2e}", value);
   return {std::strtod(text.c_str(), nullptr), std::atoi(text.c_str() + text.find('e') + 1)};

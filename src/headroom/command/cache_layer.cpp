@@ -36,7 +36,7 @@ LayerSpec in_variable(std::string name, std::string variable,
           std::move(settings), std::move(parts),           ""};
 }
 
-/// As in torch/_inductor. Precompiled C++ headers are below TMPDIR whatever the variable says.
+/// As in torch/_inductor. Precompiled C++ headers are always below TMPDIR.
 std::vector<LayerPart> inductor_parts() {
   return {{"inductor.fx_graph", {"fxgraph"}},
           {"inductor.aot_autograd", {"aotautograd"}},
@@ -54,7 +54,7 @@ bool fits_any(const std::vector<std::string>& globs, const fs::path& path) {
 }
 
 /// To add a layer placed by an environment variable, add a line. Settings make the cache keep short
-/// compilations, which its defaults would skip.
+/// compilations.
 const std::vector<LayerSpec>& table() {
   static const std::vector<LayerSpec> layers{
       in_variable("inductor", "TORCHINDUCTOR_CACHE_DIR", {}, inductor_parts()),
@@ -149,7 +149,6 @@ bool lock(const Descriptor& folder) {
   return folder.is_open() && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
-/// Never overwrites.
 void move(const fs::path& from, const fs::path& to) {
   int error = ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0 ? 0 : errno;
   if (error == EINVAL || error == ENOSYS) {  // file system without RENAME_NOREPLACE
@@ -174,12 +173,11 @@ fs::path free_name_beside(const fs::path& folder, const std::string& what) {
   return name;
 }
 
-/// Path of a stand-in while another replaces it.
 fs::path taken_stand_in(const fs::path& folder) {
   return name_beside(folder, "headroom-warm");
 }
 
-/// The caller holds the lock on the content.
+/// Call with the content locked.
 std::string recover(const fs::path& folder, const fs::path& aside) {
   std::string kept;
   std::error_code error;
@@ -566,7 +564,7 @@ void SetAsideFolder::put_back() {
   remove_tree(folder_);
   remove_tree(taken_stand_in(folder_));
   if (!existed_) return;
-  // A process may still be writing to it.
+  // A process may still be writing.
   if (fs::exists(folder_)) move(folder_, free_name_beside(folder_, "headroom-left"));
   with_context("the content of " + in_quotes(folder_.string()) + " is in " + in_quotes(aside_.string()),
                [&] { move(aside_, folder_); });
@@ -586,7 +584,7 @@ std::vector<std::string> recover_set_aside(const fs::path& journal) {
     const Json json = parse_json(read_file(note), source);
     const fs::path folder = json_string(json, "folder", source), aside = json_string(json, "aside", source);
     const Descriptor content = open_folder(aside);
-    // Not moved yet, or restored already. A program that just wrote the note holds the lock.
+    // Not moved yet, or restored already. A live writer of the note holds the lock.
     if (!content.is_open()) {
       const Descriptor in_place = open_folder(folder);
       if (!in_place.is_open() || lock(in_place)) fs::remove(note, error);

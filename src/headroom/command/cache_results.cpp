@@ -264,7 +264,6 @@ std::string half_width(const CacheEstimate& estimate) {
   return format_percent(relative_half_width(*estimate.interval, estimate.value));
 }
 
-/// Names may be whole command lines.
 std::string shown_name(const std::string& name) {
   return shortened(name, 48);
 }

@@ -15,7 +15,6 @@
 
 namespace headroom {
 
-/// A median with its interval.
 struct CacheEstimate {
   double value = 0;
   std::optional<Interval> interval;  ///< 95 %; needs two values, all > 0
@@ -23,17 +22,16 @@ struct CacheEstimate {
 };
 
 /// Estimates the median: from six values on with series_median_interval of the logarithms, below that with
-/// Student's t, because order statistics do not reach far enough. Throws std::invalid_argument if empty.
+/// Student's t, as order statistics do not reach far enough. Throws std::invalid_argument if empty.
 CacheEstimate estimate_of(std::span<const double> values);
 
-/// Returns cold over warm of each pair (inverted if higher is better). Nothing without a pair of positive
-/// values.
+/// Cold over warm of each pair (inverted if higher is better). Nothing without a pair of positive values.
 std::optional<CacheEstimate> speed_up(const ModelRun& model, Direction direction);
 
-/// Returns the first warm run over the second; 1 if stable.
+/// The first warm run over the second; 1 if stable.
 std::optional<CacheEstimate> settling(const ModelRun& model, Direction direction);
 
-/// Returns the slow-down without `part` (index in CacheRun::parts) against CachePair::warm_among_parts().
+/// The slow-down without `part` (index in CacheRun::parts) against CachePair::warm_among_parts().
 std::optional<CacheEstimate> worth_of_part(const ModelRun& model, std::size_t part, Direction direction);
 
 struct PartSamples {
@@ -43,22 +41,22 @@ struct PartSamples {
 };
 PartSamples part_samples(const ModelRun& model, std::size_t part);
 
-/// Returns the median difference, in the metric's unit. Throws std::invalid_argument without pairs.
+/// Median difference, in the metric's unit. Throws std::invalid_argument without pairs.
 double saved_by_part(const PartSamples& samples, Direction direction);
 
-/// Returns the geometric mean, by round. The interval covers repetition, not other models.
+/// Geometric mean, by round. The interval covers repetition, not other models.
 std::optional<CacheEstimate> suite_speed_up(const CacheRun& run, Direction direction);
 
-/// Returns 1 - 1/speed-up; nothing if higher is better.
+/// 1 - 1/speed-up; nothing if higher is better.
 std::optional<double> saved_share(const CacheEstimate& speed_up, Direction direction);
 
-/// Returns (1 - sum of warm / sum of cold) * 100, for the file of PyTorch's cachebench.py only: differs from
-/// the pairwise ratios if runs vary. Nothing if the cold runs sum to 0.
+/// (1 - sum of warm / sum of cold) * 100, for the file of PyTorch's cachebench.py: differs from the pairwise
+/// ratios if runs vary. Nothing if the cold runs sum to 0.
 std::optional<double> cachebench_percent(const ModelRun& model);
 
-/// Returns the first cold run over the median of the later ones, if at least 1.25 times as long and six times
-/// as far from the median (in logarithms) as three quarters of them: a cache outside the layers then
-/// survives. Nothing below three pairs.
+/// The first cold run over the median of the later ones, if at least 1.25 times as long and six times as far
+/// from the median (in logarithms) as three quarters of them: a cache outside the layers then survives.
+/// Nothing below three pairs.
 std::optional<double> first_cold_excess(const ModelRun& model, Direction direction);
 
 std::string unnamed_cache(const ModelRun& model, Direction direction);
@@ -66,19 +64,17 @@ std::string unnamed_cache(const ModelRun& model, Direction direction);
 std::vector<double> cold_values(const ModelRun& model);
 std::vector<double> warm_values(const ModelRun& model);
 
-/// Returns per model cold, warm, second warm and "speedup"; for the suite the geometric mean. Rounds are
-/// pairs. metric.extra_info has the content of every layer. A failed model has one record with the reason.
+/// Per model cold, warm, second warm and "speedup"; for the suite the geometric mean. Rounds are pairs.
+/// metric.extra_info has the content of every layer. A failed model has one record with the reason.
 std::vector<Record> cache_records(const CacheRequest& request, const CacheRun& run,
                                   std::shared_ptr<const Environment> environment);
 
-/// Returns PyTorch's cachebench.py format: cold, warm, speed-up in percent per complete model; empty without
-/// any.
+/// PyTorch's cachebench.py format: cold, warm, speed-up in percent per complete model; empty without any.
 std::string cachebench_json(const CacheRequest& request, const CacheRun& run);
 
-/// Returns "Cold compile time (s)".
+/// "Cold compile time (s)".
 std::string phase_metric(const char* phase, const MetricSource& metric);
 
-/// Returns the view of `headroom cache`.
 Sheet cache_sheet(const CacheRequest& request, const CacheRun& run);
 
 }  // namespace headroom

@@ -41,7 +41,6 @@ double now_ns() {
       .count();
 }
 
-/// Restored in the destructor.
 class Layers {
  public:
   Layers(const CacheRequest& request, const fs::path& folder, const fs::path& temporary) {
@@ -59,7 +58,6 @@ class Layers {
     }
     return all;
   }
-  /// Returns the layer, and the part's index within it.
   std::pair<CacheLayer*, std::size_t> part(std::size_t index) const {
     for (const auto& layer : layers_) {
       const std::size_t own = layer->parts().size();
@@ -383,7 +381,7 @@ std::vector<std::size_t> pair_order(std::size_t models, std::size_t repeat, bool
 
 namespace {
 
-/// Shares the time between models; otherwise the first could use it all.
+/// Shares the time between models.
 double most_ns_of_model(const CacheRequest& request) {
   if (request.suite.random_order) return request.most_ns_of_model;
   return std::min(request.most_ns_of_model, request.run_time_ns / static_cast<double>(request.models.size()));

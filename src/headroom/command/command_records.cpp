@@ -27,7 +27,7 @@
 namespace headroom {
 namespace {
 
-/// Less stolen time is normal in virtual machines.
+/// Less is normal in virtual machines.
 constexpr double kStealShare = 0.01;
 
 constexpr const char* kPeakMemory = "peak_memory";
@@ -118,7 +118,6 @@ Record base_record(const CommandTrack& track, const CommandGroup& group,
   return record;
 }
 
-/// One process, although each run is one, to keep the order.
 void set_values(Record& record, const CommandTrack& track, std::vector<double> values) {
   ProcessSamples samples;
   samples.iterations = 1;
@@ -162,7 +161,7 @@ void append_metrics(const Record& base, const CommandTrack& track, std::vector<R
   }
 }
 
-/// Adds events counted in every run: fewer samples could not be paired.
+/// Adds events counted in every run, so that samples can be paired.
 void append_counters(const Record& base, const CommandTrack& track, std::vector<Record>& records) {
   for (std::size_t event = 0; event < hardware_events().size(); ++event) {
     std::vector<double> values;
@@ -471,7 +470,6 @@ Table command_table(const std::vector<Record>& records, std::span<const Comparis
 }
 
 std::string command_legend(const std::vector<Record>& records) {
-  // The table shows these.
   constexpr std::array kMarked{NoteKind::kSteal, NoteKind::kWarmUp, NoteKind::kTimeCap,
                                NoteKind::kBusy,  NoteKind::kQuota,  NoteKind::kAsManyAsAsked};
   NoiseMarks marks;
@@ -507,7 +505,7 @@ Sheet command_sheet(const std::vector<Record>& records, std::span<const Comparis
   answer_comparisons(sheet, comparisons);
   if (comparisons.empty()) answer_times(sheet, measured);
   answer_doubts(sheet, measured, "commands");
-  // Do not repeat ratios that the answer lists.
+  // Ratios in the answer are not repeated.
   const bool is_told = comparisons.size() <= kToldOneByOne;
   return sheet.table(command_table(records, is_told ? std::span<const Comparison>() : comparisons))
       .notes(command_legend(records));

@@ -123,7 +123,6 @@ void CommandRounds::cleanup_all() {
     if (settings_.is_hurried()) break;
     const std::string& line = track.planned.cleanup;
     if (line.empty() || !done.insert(line).second) continue;
-    // A failing cleanup does not invalidate samples.
     const Outcome measured = std::exchange(track.outcome, {});
     run_hook(track, {"cleanup", line}, settings_.is_hurried);
     if (!track.alive()) track.notes.push_back(track.outcome.reason);
@@ -235,7 +234,7 @@ bool CommandRounds::run_hook(CommandTrack& track, const Hook& hook, const std::f
 bool CommandRounds::should_end() {
   progress_.elapsed_ns = settings_.now_ns() - started_ns_;
   StopState state{round_, progress_.elapsed_ns, std::nullopt};
-  // Estimates cost more as samples add up: renew after every eighth more. A cap needs a last look.
+  // Estimates get slower with the samples: renew after every eighth more, and before a cap.
   if (round_ >= next_look_ || is_late() || should_stop(settings_.stop, state)) {
     next_look_ = round_ + std::max<std::size_t>(1, round_ / 8);
     state.relative_half_width = worst_half_width();

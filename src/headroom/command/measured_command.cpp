@@ -256,7 +256,7 @@ ChildCounters::ChildCounters(std::span<const CounterEvent> events) {
     Descriptor file = open_event(event, user_space_);
     if (!file.is_open() && !user_space_ && (errno == EACCES || errno == EPERM)) {
       file = open_event(event, true);
-      // All or none, so that ratios of counts make sense.
+      // All or none, for ratios of counts.
       user_space_ = file.is_open();
     }
     if (!file.is_open() && absence_.empty()) absence_ = perf_event_absence(errno);
@@ -269,7 +269,7 @@ bool ChildCounters::any() const {
 }
 
 void ChildCounters::start() {
-  // Reopen: a parent's events may move on to its child, and end with it.
+  // A parent's events may move to its child and end with it.
   for (Counter& counter : counters_) {
     if (counter.available) counter.file = open_event(counter.event, user_space_);
   }

@@ -28,7 +28,6 @@ class SuiteTable {
   [[noreturn]] void refuse(const char* key, const std::string& what) const {
     refuse(table_.contains(key) ? table_.get(key)->source() : table_.source(), what);
   }
-  /// Adds the location to an Error.
   template <typename Body>
   auto at(const toml::node& node, Body&& body) const {
     try {
@@ -72,7 +71,6 @@ class SuiteTable {
     if (value < 1) refuse(key, fmt::format("'{}' is not a whole number above 0", key));
     return value;
   }
-  /// Adds the location to an Error of `judge`.
   Texts texts(const char* key, const std::function<void(const std::string&)>& judge = {}) const {
     const toml::node* node = table_.get(key);
     return node == nullptr ? Texts{} : texts_of(*node, in_quotes(key), judge);
@@ -136,7 +134,6 @@ const SuiteOption* option_of_argument(const Suite& suite, std::string_view argum
   return found == suite.options.end() ? nullptr : &*found;
 }
 
-/// Empty if it passes.
 std::string check_failure(const std::vector<std::string>& arguments) {
   CommandSpec spec;
   spec.arguments = arguments;

@@ -98,7 +98,6 @@ OptionTable option_table(const Command& command, const Arguments& words) {
     } catch (const OptionTable& table) {
       return table;
     } catch (const Error&) {
-      // Invalid words: show the command's own options.
     }
   }
   throw std::logic_error(std::string("headroom ") + command.name + " has no table of options");

@@ -15,14 +15,14 @@ const std::atomic<bool>& interrupt_flag();
 /// time, the second to hurry; none ends the program. The first call installs the handlers.
 const std::atomic<int>& interrupt_count();
 
-/// Whether a signal came that one of these handlers took. Installs none.
+/// Whether one of these handlers took a signal.
 bool was_interrupted();
 
 /// What is written to the terminal of standard error where a second signal ends the program at once: what a
 /// command did to it is undone. nullptr: nothing. The text has to stay where it is.
 void restore_terminal_with(const char* sequence);
 
-/// Prints that the user interrupted the command, and where its results are.
+/// Prints that the command was interrupted, and where its results are.
 ExitCode tell_interrupted();
 
 }  // namespace headroom::cli

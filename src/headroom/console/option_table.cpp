@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only file to include CLI11, which takes four seconds to compile.
+// The only file that includes CLI11, which takes four seconds to compile.
 
 #include "headroom/console/option_table.h"
 
@@ -31,7 +31,7 @@ std::string unexpected(const CLI::App& app) {
     if (!argument.starts_with("-")) continue;
     const std::string name = argument.substr(0, argument.find('='));
     std::vector<std::string> names = option_names(app);
-    // Every one-letter option is near any other.
+    // Every one-letter option is similar to any other.
     if (!name.starts_with("--")) names.clear();
     return "unknown option " + in_quotes(name) + did_you_mean(name, names);
   }
@@ -50,7 +50,7 @@ std::string missing_values(const CLI::App& app, const std::string& what) {
   return what;
 }
 
-/// Simplifies placeholders: "N" for "INT:INT in [1 - 4096]", the choices for "TEXT:{gloo,nccl}".
+/// Simplifies placeholders: "N" for "INT:INT in [1 - 4096]", choices for "TEXT:{gloo,nccl}".
 class HelpText : public CLI::Formatter {
  public:
   std::string make_option_name(const CLI::Option* option, bool is_operand) const override {

@@ -97,7 +97,6 @@ void print_table(const Table& table, std::FILE* out) {
 void open_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
-    // Gets the lowest free number, that of the stream.
     const int opened = ::open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
     if (opened == -1) return;
   }
@@ -107,7 +106,6 @@ ExitCode after_output(ExitCode code) {
   const bool failed_before = std::ferror(stdout) != 0;
   errno = 0;
   if (std::fflush(stdout) == 0 && !failed_before) return code;
-  // errno of an earlier failure is lost.
   say("cannot write to standard output{}{}", errno != 0 ? ": " : "", errno != 0 ? std::strerror(errno) : "");
   return ExitCode::kCannot;
 }

@@ -28,12 +28,11 @@
 namespace headroom::cli {
 namespace {
 
-/// Version of the headroom that started this program.
 constexpr const char* kStarter = "HEADROOM_STARTED_BY";
 
 volatile sig_atomic_t running_program = 0;
 
-/// The terminal sends Ctrl-C to the program, too; signals to this process alone have a sender.
+/// The terminal sends Ctrl-C to the program too; other signals have a sender.
 void pass_on(int signal, siginfo_t* information, void*) {
   if (running_program > 0 && information->si_code <= 0) ::kill(running_program, signal);
 }
@@ -141,14 +140,13 @@ ExitCode run_chosen(const char* name, std::span<const Command> commands, const V
   return command.run(arguments);
 }
 
-/// A handler, not SIG_IGN, which measured programs would inherit.
+/// Not SIG_IGN, which measured programs would inherit.
 void survive_file_size_limit() {
   struct sigaction before {};
   if (::sigaction(SIGXFSZ, nullptr, &before) == 0 && before.sa_handler == SIG_DFL)
     std::signal(SIGXFSZ, [](int) {});
 }
 
-/// The limit applies to threads, too.
 void refuse_small_stack() {
   constexpr rlim_t kNeeded = rlim_t{1} << 20U;
   rlimit stack{};

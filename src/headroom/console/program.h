@@ -10,19 +10,19 @@
 
 namespace headroom::cli {
 
-/// Finds a headroom program in this one's folder, the installation, or PATH; may be empty.
+/// In this program's folder, the installation, or PATH; may be empty.
 std::string find_program_of_ours(const std::string& name);
 
-/// Runs a headroom program and returns its exit code. Forwards signals sent to this process; the program dies
-/// with it. Throws Error if it is missing, cannot be started, or is killed by a signal.
+/// Returns its exit code. Forwards signals sent to this process; the program dies with it. Throws Error if it
+/// is missing, cannot be started, or is killed by a signal.
 ExitCode run_program(const std::string& name, const Arguments& arguments);
 
 /// Runs `program` with open standard streams and reports its errors. Writes beyond the file-size limit fail;
-/// a stack limit below 1 MiB is refused.
+/// refuses a stack limit below 1 MiB.
 int exit_code_of(const std::function<ExitCode()>& program);
 
-/// main() of headroom-trace and headroom-pages. With several commands the first argument selects one. Refuses
-/// a headroom of another version.
+/// main() of headroom-trace and headroom-pages. The first argument selects one of several commands. Refuses a
+/// headroom of another version.
 int program_main(const char* name, std::span<const Command> commands, const ValueSource& values, int argc,
                  char** argv);
 

@@ -29,7 +29,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns ".git", or the target of a ".git" file.
 fs::path find_git_folder(fs::path folder) {
   std::error_code error;
   for (; !folder.empty(); folder = folder.parent_path()) {
@@ -51,7 +50,6 @@ bool is_object_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 
-/// Finds a line "<sha> <reference>".
 std::string packed_reference(const std::string& packed, const std::string& reference) {
   for (std::size_t at = packed.find(" " + reference); at != std::string::npos;
        at = packed.find(" " + reference, at + 1)) {
@@ -76,7 +74,7 @@ std::string resolve(const fs::path& git, const fs::path& common, const std::stri
 
 namespace fs = std::filesystem;
 
-/// Sorted; empty if the folder does not exist.
+/// Sorted.
 std::vector<fs::path> entries(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -103,7 +101,6 @@ std::vector<std::string> pci_kinds(const fs::path& root) {
   return kinds;
 }
 
-/// Reads "Model: \t\t NVIDIA H200".
 std::vector<std::string> driver_names(const fs::path& root) {
   std::vector<std::string> names;
   for (const fs::path& gpu : entries(root / "proc/driver/nvidia/gpus")) {
@@ -116,7 +113,7 @@ std::vector<std::string> driver_names(const fs::path& root) {
   return names;
 }
 
-/// Counts /dev/nvidia0, /dev/nvidia1, ..., which is all that some containers show.
+/// Some containers show only these files.
 std::size_t device_files(const fs::path& root) {
   const auto is_gpu = [](const fs::path& path) {
     const std::string name = path.filename().string();
@@ -153,8 +150,8 @@ std::string cache_list(const std::vector<std::int64_t>& bytes) {
   return fmt::format("{}", fmt::join(sizes, ", "));
 }
 
-/// Returns the machine description for the OSS benchmark database. Its dashboard takes the device from `name`
-/// and the architecture from `type`; its uploader fills avail_mem_in_gb with total memory, not free memory.
+/// Returns the machine description for the OSS benchmark database: its dashboard reads the device from `name`
+/// and the architecture from `type`; its uploader puts total memory in avail_mem_in_gb.
 Environment::Runner describe(const MachineFacts& facts) {
   Environment::Runner runner;
   runner.name = "cpu";
@@ -277,7 +274,7 @@ std::string fingerprint_of(const MachineFacts& facts) {
                                  facts.cpu_model, facts.stepping, fmt::join(facts.isa, " "), facts.cores,
                                  facts.processing_units, fmt::join(facts.cache_bytes, " "),
                                  facts.last_level_cache_bytes, to_gibibytes(facts.memory_bytes), facts.host);
-  // Machines without a GPU keep the fingerprint from before GPUs counted.
+  // Keeps the fingerprint of machines without a GPU.
   if (!facts.gpus.empty()) text += fmt::format("\n{}", fmt::join(facts.gpus, " "));
   return fmt::format("{}-{}c-{:08x}", facts.microarchitecture, facts.cores, hash_of(text));
 }

@@ -11,42 +11,39 @@
 
 namespace headroom {
 
-/// State of a git working folder. Fields are empty where git has no value: outside git, before the first
-/// commit, on a detached head (no branch), without a remote.
+/// State of a git working folder. Fields are empty outside git, before the first commit, on a detached head
+/// (no branch), without a remote.
 struct GitState {
   std::string sha;
   std::string branch;
   std::string repo;  ///< "owner/name" of the remote "origin", else its address without secrets
 };
 
-/// Reads git's files from `folder` upwards without starting git. Supports linked working trees, submodules
-/// and packed references. Never throws. Source: gitrepository-layout(5).
+/// Reads git's files from `folder` upwards. Supports linked working trees, submodules and packed references.
+/// Never throws. Source: gitrepository-layout(5).
 GitState read_git_state(const std::filesystem::path& folder);
 
-/// Empty if absent.
 std::string origin_address(std::string_view config);
 
-/// Returns "owner/name" for "https://user:secret@host/owner/name.git" and "git@host:owner/name.git"; for an
-/// address without a host, the name of its last folder.
+/// "owner/name" of "https://user:secret@host/owner/name.git" and "git@host:owner/name.git"; without a host,
+/// the name of the last folder.
 std::string repository_name(std::string_view address);
 
-/// NVIDIA GPUs in system files.
 struct GpuFiles {
-  /// One entry per GPU, sorted: its PCI ids ("10de:2335"), else its name, else "nvidia". Covers the whole
-  /// machine if the kernel shows its PCI bus, else this container.
+  /// One entry per GPU, sorted: its PCI ids ("10de:2335"), else its name, else "nvidia". Covers the machine
+  /// if the kernel shows its PCI bus, else this container.
   std::vector<std::string> kinds;
   std::vector<std::string> names;  ///< "NVIDIA H200", in PCI bus order; empty if unknown
 };
 
 GpuFiles read_gpu_files(const std::filesystem::path& root = "/");
 
-/// Returns a short stable name of this machine ("emerald-rapids-2c-4f1c9a02"), from CPU model and
-/// microarchitecture flags, core count, cache sizes, memory in GiB, NVIDIA GPUs and the host name.
-/// HEADROOM_MACHINE overrides the host name, to pool a fleet of equal machines. Independent of reboots,
-/// kernel updates and the limits of this process.
+/// A short stable name of this machine ("emerald-rapids-2c-4f1c9a02"), from CPU model and microarchitecture
+/// flags, core count, cache sizes, memory in GiB, NVIDIA GPUs and the host name, which HEADROOM_MACHINE
+/// overrides to pool equal machines. Independent of reboots, kernel updates and the limits of this process.
 std::string machine_fingerprint();
 
-/// Inputs of the fingerprint: the whole machine, regardless of the limits of this process.
+/// Inputs of the fingerprint, regardless of the limits of this process.
 struct MachineFacts {
   std::string microarchitecture, cpu_model;
   int stepping = 0;
@@ -63,8 +60,7 @@ struct MachineFacts {
 MachineFacts read_machine_facts();
 std::string fingerprint_of(const MachineFacts& facts);
 
-/// Returns the environment of a run of `command`, which is stored without secrets. Unknown fields stay empty;
-/// never throws for them.
+/// Stores `command` without secrets. Unknown fields stay empty.
 Environment read_environment(const std::vector<std::string>& command);
 
 }  // namespace headroom

@@ -39,7 +39,7 @@ struct Isa {
   std::uint64_t state;
 };
 
-// machine_fingerprint() hashes these names: a new name changes the fingerprint of every machine that has it.
+// machine_fingerprint() hashes these names: a new name changes fingerprints.
 constexpr Isa kIsas[] = {
     {"fma", Word::kLeaf1Ecx, 12, kAvxState},
     {"f16c", Word::kLeaf1Ecx, 29, kAvxState},
@@ -147,8 +147,8 @@ struct Design {
   const char* name;
 };
 
-// Sources: linux/arch/x86/include/asm/intel-family.h, AMD's processor programming references by family, and
-// Arm's main ID registers.
+// Sources: linux/arch/x86/include/asm/intel-family.h, AMD's processor programming references, Arm's main ID
+// registers.
 constexpr Design kDesigns[] = {
     {"GenuineIntel", 6, 0x3C, 0x3C, "haswell"},
     {"GenuineIntel", 6, 0x3F, 0x3F, "haswell"},
@@ -225,7 +225,7 @@ struct FreeBitmap {
 };
 using TopologyHandle = std::unique_ptr<hwloc_topology, DestroyTopology>;
 
-/// hwloc excludes CPUs forbidden by the cgroup; the affinity mask (taskset, Slurm) is applied here.
+/// hwloc excludes CPUs forbidden by the cgroup; apply the affinity mask too.
 TopologyHandle load() {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0)
@@ -245,7 +245,6 @@ int count(hwloc_topology_t topology, hwloc_obj_type_t type) {
   return std::max(hwloc_get_nbobjs_by_type(topology, type), 0);
 }
 
-/// First hardware threads of all cores, then the second ones, ...
 std::vector<int> cpus_by_core(hwloc_topology_t topology) {
   std::vector<int> cpus;
   const auto units = static_cast<std::size_t>(count(topology, HWLOC_OBJ_PU));

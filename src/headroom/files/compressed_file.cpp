@@ -27,7 +27,7 @@
 namespace headroom {
 namespace {
 
-/// Saves page faults: 25,000 for 100 MB of 4 KiB pages.
+/// Saves 25,000 page faults per 100 MB.
 void use_large_pages(char* bytes, std::size_t size) {
   constexpr std::size_t kWorthIt = std::size_t{8} << 20;
   constexpr std::size_t kPage = 4096;
@@ -180,7 +180,7 @@ PaddedText::PaddedText(std::string_view text) {
 char* PaddedText::room_for(std::size_t count) {
   const std::size_t needed = size_ + count + kPadding;
   if (needed > capacity_) {
-    // By half, so that streams of unknown length stay linear.
+    // Geometric growth keeps streams linear.
     const std::size_t capacity = std::max(needed, capacity_ + capacity_ / 2);
     auto* larger = static_cast<char*>(std::realloc(bytes_.get(), capacity));
     if (larger == nullptr) throw std::bad_alloc();

@@ -8,8 +8,8 @@
 namespace headroom {
 namespace {
 
-/// State machine of Python's csv.reader, default dialect: quotes inside unquoted fields are ordinary, text
-/// after a closing quote extends the field, a blank line is an empty row.
+/// Python's csv.reader, default dialect: quotes inside unquoted fields are ordinary, text after a closing
+/// quote extends the field, a blank line is an empty row.
 class CsvReader {
  public:
   CsvReader(std::string_view text, const std::string& source) : text_(text), source_(source) {}

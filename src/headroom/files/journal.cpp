@@ -30,7 +30,6 @@ std::string checksum(std::string_view text) {
   return fmt::format("{:016x}", sum.value());
 }
 
-/// Sorts by time.
 std::string file_name() {
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
   return fmt::format("{:016}-{}{}", std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count(),
@@ -45,13 +44,13 @@ bool is_being_written(const fs::path& path) {
   return is_locked;
 }
 
-/// Whoever may write there may put a pipe there, which would be waited for.
+/// Reading a planted pipe would block.
 bool is_file(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(fs::symlink_status(path, error));
 }
 
-/// Journals that are locked by a writer, or the others.
+/// `are_written`: locked by a writer.
 std::vector<fs::path> journals_in(const fs::path& folder, bool are_written) {
   std::vector<fs::path> found;
   std::error_code error;

@@ -26,7 +26,6 @@ namespace {
 constexpr std::size_t kWindow = std::size_t{1} << 17;
 constexpr std::size_t kDeepest = 900;
 constexpr std::string_view kEscapes = "\"\\/bfnrtu";
-/// First characters of values other than numbers and null.
 constexpr std::string_view kOtherValues = "{[\"tf";
 constexpr std::string_view kGzip = "\x1f\x8b", kZstd = "\x28\xb5\x2f\xfd";
 
@@ -34,7 +33,6 @@ bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/// As in parse_json().
 constexpr std::size_t kDeepestValue = 500;
 
 }  // namespace
@@ -84,7 +82,6 @@ bool JsonStream::refill() {
   if (at_end_) return false;
   const auto kept = static_cast<std::size_t>(end_ - at_);
   std::memmove(window_.data(), at_, kept);
-  // Token longer than the window.
   if (kept + 1 >= window_.size()) window_.resize(2 * window_.size());
   ssize_t got = 0;
   do {
@@ -168,7 +165,7 @@ std::string_view JsonStream::number_token() {
   peek();
   while (true) {
     const char* end = json_number_end(at_);
-    // A token at the end of the window may continue. Refilling moves the text.
+    // A token at the end of the window may continue.
     const bool unclear = end == nullptr ? end_ - at_ < 64 : end == end_;
     if (unclear && !at_end_) {
       refill();
@@ -181,7 +178,6 @@ std::string_view JsonStream::number_token() {
   }
 }
 
-/// Returns NaN or Infinity; empty otherwise.
 std::string_view JsonStream::python_number() {
   if (!takes_python_numbers_) return {};
   const char first = peek();

@@ -37,7 +37,7 @@ bool ends_with_date(std::string_view text) {
   return std::ranges::equal(text, kForm, {}, [](char c) { return is_digit(c) ? '0' : c; });
 }
 
-/// Checks statements. Must stop where toml++ stops, at the first error.
+/// Must stop where toml++ stops, at the first error.
 class TomlWalk {
  public:
   TomlWalk(std::string_view text, const std::string& source) : text_(text), source_(source) {
@@ -53,7 +53,6 @@ class TomlWalk {
   }
 
  private:
-  /// '\0' at the end.
   char here(std::size_t ahead = 0) const {
     return place_ + ahead < text_.size() ? text_[place_ + ahead] : '\0';
   }
@@ -104,7 +103,7 @@ class TomlWalk {
       refuse(fmt::format("{} in the middle of a value", text_[place_]));
   }
 
-  /// Values contain a blank only before a time, which begins with two digits.
+  /// Only a time, which begins with two digits, may follow a blank.
   void require_one_value() const {
     const bool is_within =
         is_value_ && place_ > 0 &&

@@ -26,7 +26,7 @@ struct Mount {
   std::string options;  ///< super block options: the controllers of a v1 hierarchy
 };
 
-/// Decodes \ooo, which mountinfo writes for blanks and backslashes.
+/// Decodes \ooo.
 std::string unescaped(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -56,7 +56,7 @@ bool has_word(std::string_view list, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Returns the path of the group in its hierarchy, from a v2 line "0::/a/b" or a v1 line "4:cpu,memory:/a/b".
+/// Returns the group's path from a v2 line "0::/a/b" or a v1 line "4:cpu,memory:/a/b".
 std::optional<std::string> group_path(std::string_view self_cgroup, int version,
                                       std::string_view controller) {
   for (const std::string& line : split(self_cgroup, '\n')) {
@@ -70,8 +70,8 @@ std::optional<std::string> group_path(std::string_view self_cgroup, int version,
   return std::nullopt;
 }
 
-/// Adds the folders from the group up to the mount point; only the mount point, which is then the container's
-/// group, for a group outside the mount (a container without a cgroup namespace).
+/// Adds the folders from the group up to the mount point; only the mount point for a group outside the mount
+/// (a container without a cgroup namespace).
 void add_folders(const Mount& mount, const std::string& group, int version,
                  std::vector<CgroupFolder>& folders) {
   const std::filesystem::path point = mount.point;
@@ -83,7 +83,6 @@ void add_folders(const Mount& mount, const std::string& group, int version,
   folders.push_back({point, version});
 }
 
-/// Parses the line "name VALUE".
 std::optional<std::int64_t> stat_value(std::string_view stat, std::string_view name) {
   for (const std::string& line : split(stat, '\n')) {
     if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ' ') {
@@ -134,7 +133,6 @@ std::optional<std::size_t> scanned(std::size_t start, std::size_t bytes) {
   scan.mask = kIsHuge;
   scan.returned = kIsHuge;
   std::size_t huge = 0;
-  // A call stops when its regions are full.
   while (scan.start < scan.end) {
     const int found = ::ioctl(pagemap.get(), kPagemapScan, &scan);
     if (found < 0 || scan.walk_end <= scan.start) return std::nullopt;
@@ -147,7 +145,7 @@ std::optional<std::size_t> scanned(std::size_t start, std::size_t bytes) {
   return huge;
 }
 
-/// Parses the range of "7f12a000-7f13b000 rw-p ..."; nullopt for lines that begin no mapping.
+/// Parses the range of "7f12a000-7f13b000 rw-p ...".
 std::optional<std::pair<std::size_t, std::size_t>> mapping_of(std::string_view line) {
   std::size_t first = 0, last = 0;
   const char* const end = line.data() + line.size();
@@ -158,7 +156,6 @@ std::optional<std::pair<std::size_t, std::size_t>> mapping_of(std::string_view l
   return std::pair(first, last);
 }
 
-/// Parses "AnonHugePages:      2048 kB" to bytes.
 std::optional<std::size_t> bytes_of(std::string_view line) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos || !line.ends_with(" kB")) return std::nullopt;

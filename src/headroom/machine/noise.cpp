@@ -24,14 +24,14 @@ std::string cpufreq_path(const char* name) {
   return "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpufreq/" + name;
 }
 
-/// Rereads the start of an open file without allocating; empty if not readable.
+/// Rereads the start of an open file without allocating.
 template <std::size_t size>
 std::string_view reread(const Descriptor& file, std::array<char, size>& buffer) {
   const ssize_t got = file.is_open() ? ::pread(file.get(), buffer.data(), buffer.size(), 0) : 0;
   return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
 }
 
-/// 0 for a counter that stepped back (steal does when a virtual machine migrates).
+/// 0 if the counter stepped back (steal does when a virtual machine migrates).
 std::uint64_t increase(std::uint64_t before, std::uint64_t after) {
   return after > before ? after - before : 0;
 }
@@ -171,7 +171,7 @@ CpuLoad measure_cpu_load(std::span<const int> cpus, const std::function<double()
 }
 
 std::optional<LoadWarning> load_warning(const CpuLoad& load, int threads, std::string_view when) {
-  // Background load of a quiet machine, and the resolution of a reading over 0.1 s.
+  // Background load of a quiet machine, plus the resolution over 0.1 s.
   constexpr double kAlwaysBusy = 0.35;
   if (load.cpus == 0) return std::nullopt;
   const double wanted = std::min(std::max(1, threads), load.cpus);

@@ -81,10 +81,9 @@ struct ControllerKind {
   const char* umask = nullptr;  ///< required content of the unit's format file; nullptr: any
 };
 
-/// Returns the known kinds; the first with all events present counts. Sources: the events that Linux lists in
-/// sysfs (arch/x86/events/intel/uncore_snb.c, uncore_snbep.c); AMD, Processor Programming Reference, as in
-/// tools/perf/pmu-events/arch/x86/amdzen*: UMC CAS commands (0x0a) and the DRAM channels of the data fabric
-/// (0x07, 0x47, ...).
+/// The first kind with all events present counts. Sources: arch/x86/events/intel/uncore_snb.c, uncore_snbep.c
+/// of Linux; AMD, Processor Programming Reference, as in tools/perf/pmu-events/arch/x86/amdzen*: UMC CAS
+/// commands (0x0a) and the DRAM channels of the data fabric (0x07, 0x47, ...).
 const std::vector<ControllerKind>& known_kinds() {
   static const std::vector<ControllerKind> kKinds{
       {"uncore_imc", {{Traffic::kRead, "cas_count_read"}, {Traffic::kWrite, "cas_count_write"}}},
@@ -121,7 +120,7 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
   return value;
 }
 
-/// Places `value`, lowest bit first, at `layout` ("config1:0-7,32"). Returns false if it does not fit.
+/// `layout`: "config1:0-7,32", lowest bit first. Returns false if the value does not fit.
 bool place_bits(std::uint64_t value, std::string_view layout, std::array<std::uint64_t, 3>& config) {
   const std::size_t colon = layout.find(':');
   if (colon == std::string_view::npos) return false;
@@ -143,7 +142,6 @@ bool is_of_kind(std::string_view unit, std::string_view kind) {
   return rest.empty() || (rest.size() > 1 && rest[0] == '_' && std::ranges::all_of(rest.substr(1), is_digit));
 }
 
-/// Nullopt if unknown.
 std::optional<double> bytes_per_count(const std::filesystem::path& file) {
   const auto scale = to_number(value_in_file(file.native() + ".scale"));
   if (!scale || !(*scale > 0) || value_in_file(file.native() + ".unit") != "MiB") return std::nullopt;
@@ -188,7 +186,7 @@ Descriptor open_perf_event(const CounterEvent& event, CountedCode code, bool use
   attributes.type = event.type;
   attributes.config = event.config;
   attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-  // Disabled in this program, enabled in children on exec.
+  // Enabled in children on exec.
   attributes.disabled = of_programs ? 1 : 0;
   attributes.inherit = of_programs ? 1 : 0;
   attributes.enable_on_exec = of_programs ? 1 : 0;

@@ -27,7 +27,6 @@ void require_socket(int fd) {
       "descriptor {} is not an open stream socket; this program must inherit it from its parent", fd));
 }
 
-/// Returns false if the deadline passed.
 bool wait_for(int fd, short event, const Deadline& deadline) {
   while (true) {
     pollfd entry{fd, event, 0};

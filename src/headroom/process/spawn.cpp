@@ -42,7 +42,7 @@ bool is_executable(const fs::path& path) {
   return fs::is_regular_file(path, unknown) && ::access(path.c_str(), X_OK) == 0;
 }
 
-/// npos if there are no more than `count` lines.
+/// npos for at most `count` lines.
 std::size_t start_of_last_lines(std::string_view bytes, std::size_t count) {
   std::size_t end = bytes.size();
   for (std::size_t seen = 0; seen <= count; ++seen) {
@@ -144,7 +144,7 @@ Descriptor copy_above(int fd, int least) {
   throw Error(fmt::format("cannot pass descriptor {} to a child process: {}", fd, std::strerror(errno)));
 }
 
-/// Copies descriptors above every number used in the child, so that placing one never overwrites another.
+/// Copies descriptors above every number used in the child, to avoid overwriting.
 class Placement {
  public:
   Placement(const SpawnOptions& options, const Pipe& output, const Pipe& error) : next_free_(3) {
@@ -341,7 +341,7 @@ LineRing::LineRing(std::size_t max_lines, std::size_t max_line_bytes)
 
 void LineRing::append(std::string_view bytes) {
   total_bytes_ += bytes.size();
-  // Skip lines that would be dropped: a flood costs a search, not a copy.
+  // A flood costs a search, not a copy.
   const std::size_t start = start_of_last_lines(bytes, max_lines_);
   if (start != std::string_view::npos) {
     bytes.remove_prefix(start);
@@ -492,7 +492,7 @@ ExitStatus Child::terminate(std::chrono::milliseconds grace) {
 void Child::kill_and_reap() {
   if (pid_ < 0 || status_) return;
   ended_ = std::chrono::steady_clock::now();
-  // Before reaping: the id may then be reused.
+  // Before the id can be reused.
   ::kill(-pid_, SIGKILL);
   status_ = reap(pid_);
   exit_.reset();

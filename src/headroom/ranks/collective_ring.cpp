@@ -108,7 +108,6 @@ struct Latest {
   const CollectiveEntry* entry = nullptr;  // null: none yet
 };
 
-/// A group as all its ranks see it.
 struct GroupView {
   CollectiveGroup group;
   std::map<int, Latest> latest;  // ranks with a known history
@@ -137,7 +136,7 @@ std::vector<GroupView> views_of(const RankHistories& histories) {
       view_of(history.groups[static_cast<std::size_t>(entry.group)]).latest[rank].entry = &entry;
     }
   }
-  // A rank that does not know its group did not arrive either.
+  // Such a rank did not arrive either.
   for (GroupView& view : views) {
     for (const int rank : view.group.ranks) {
       const auto known = histories.find(rank);
@@ -158,7 +157,6 @@ std::string absent_text(const GroupView& view, int rank) {
                             ago(*last.history, entry.completed_ns));
 }
 
-/// A call that differs from the first rank's.
 std::string odd_text(const CollectiveEntry& first, int rank, const CollectiveEntry& entry) {
   const bool same = entry.op == first.op && entry.dtype == first.dtype &&
                     entry.elements_in == first.elements_in && entry.elements_out == first.elements_out;
@@ -254,7 +252,6 @@ CollectiveRing CollectiveRing::inherited() {
         "{}={} is not a ring buffer of collectives: only the program that starts the ranks sets it",
         kVariable, in_quotes(text)));
   }
-  // Child programs must not inherit it.
   ::fcntl(static_cast<int>(*number), F_SETFD, FD_CLOEXEC);
   CollectiveRing ring{Descriptor(static_cast<int>(*number))};
   ::unsetenv(kVariable);

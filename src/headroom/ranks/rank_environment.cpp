@@ -117,7 +117,6 @@ RankPlace place_of(const Launcher& launcher, const VariableSource& variable) {
   return place;
 }
 
-/// First hardware threads of cores first.
 struct CpusByCore {
   std::vector<int> cpus;
   std::size_t cores = 0;
@@ -136,7 +135,6 @@ CpusByCore by_core(std::span<const int> allowed, const CpuFolder& folder) {
 }
 
 std::string local_end(const addrinfo& there) {
-  // Finds a route, sends nothing.
   const Descriptor socket(::socket(there.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_storage here{};
   socklen_t size = sizeof here;

@@ -19,7 +19,7 @@ struct Meeting {
   std::uint16_t port = 0;
 };
 
-/// The place of this process in a job, from its launcher.
+/// The place of this process in a job.
 struct RankPlace {
   int rank = 0;
   int size = 1;
@@ -34,7 +34,7 @@ struct RankPlace {
   bool on_one_machine() const { return local_size == size; }
 };
 
-/// Returns nothing if unset or empty.
+/// Nothing if unset or empty.
 using VariableSource = std::function<std::optional<std::string>(const char* name)>;
 std::optional<std::string> environment_variable(const char* name);
 
@@ -47,20 +47,19 @@ std::optional<RankPlace> rank_place(const VariableSource& variable = environment
 /// Named as by torchrun.
 std::vector<std::pair<std::string, std::string>> rank_variables(const RankPlace& place);
 
-/// Returns `threads` CPUs on different cores of the rank's share, or one CPU in turn if there are more ranks
-/// than cores. `allowed`: CPUs that the process may use.
+/// `threads` CPUs on different cores of the rank's share, or one CPU in turn if there are more ranks than
+/// cores. `allowed`: CPUs that the process may use.
 std::vector<int> cpus_of_rank(const RankPlace& place, std::span<const int> allowed, int threads,
                               const CpuFolder& cpus = CpuFolder());
 
-/// Returns the first hardware thread of each core, ascending.
 std::vector<int> cores_of(std::span<const int> cpus, const CpuFolder& folder = CpuFolder());
 
-/// Binds the calling thread, and threads started later. Call after a process group has started its threads,
-/// which stay free. Returns the CPUs; none if the kernel refused or there is only one CPU.
+/// Binds the calling thread and threads started later; threads of an existing process group stay free.
+/// Returns the CPUs; none if the kernel refused or there is only one CPU.
 std::vector<int> keep_to_cpus_of_rank(const RankPlace& place, int threads);
 
-/// Returns the numeric source address of packets to `place`, as the host's own name may resolve to an
-/// unreachable one. Empty without a route. Sends nothing.
+/// Numeric source address of packets to `place`, as the host's own name may resolve to an unreachable one.
+/// Empty without a route. Sends nothing.
 std::string local_address_to(const Meeting& place);
 
 }  // namespace headroom

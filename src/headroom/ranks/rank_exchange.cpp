@@ -28,10 +28,10 @@
 namespace headroom {
 namespace {
 
-/// Looks before sleeping: waking up costs more than most messages. Yields in between, as the neighbour may
-/// share the CPU.
+/// Looks before sleeping, as waking up costs more than most messages. Yields, as the neighbour may share the
+/// CPU.
 constexpr int kLooks = 200;
-/// Stays in the cache until it is copied on.
+/// Stays in the cache.
 constexpr std::size_t kPiece = 256 << 10;
 
 std::size_t next_of(const ExchangeRing& ring) {
@@ -141,7 +141,6 @@ class LoopbackExchange final : public Exchange {
     }
   }
 
-  /// Alternates between both directions.
   void round() {
     std::size_t sent = 0, received = 0;
     int looks = 0;
@@ -189,7 +188,6 @@ class LoopbackExchange final : public Exchange {
 
 // ------------------------------------------------------------------------------------------- shared memory
 
-/// Pieces sent to the next rank through shared memory.
 struct Outbox {
   static constexpr std::size_t kPlaces = 8;
   /// Both neighbours' places fit a core's caches.
@@ -247,7 +245,6 @@ class SharedMemoryExchange final : public Exchange {
   bool is_right() const override { return holds(received_.data(), received_.size(), previous_of(ring_)); }
 
  private:
-  /// Alternates between sending and receiving.
   void round() {
     std::size_t sent = 0, received = 0;
     int looks = 0;

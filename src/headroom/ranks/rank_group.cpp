@@ -45,13 +45,13 @@ constexpr std::size_t kLastWords = 3;
 constexpr milliseconds kLook{200};
 /// Wait after SIGTERM.
 constexpr milliseconds kGrace{500};
-/// Its exit status is the better reason.
+/// The exit status is the better reason.
 constexpr milliseconds kEndPatience{1000};
 /// Wait for a remote rank's collectives.
 constexpr milliseconds kTelling{1000};
 /// Per rank.
 constexpr std::size_t kShownCollectives = 8;
-/// Wait to see which other ranks fail.
+/// Wait for other failing ranks.
 constexpr milliseconds kAftermath{300};
 
 std::string names_of(const std::vector<std::size_t>& ranks, int size) {
@@ -74,7 +74,6 @@ double seconds(milliseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
-/// Closing its channel ends a rank.
 void dismiss(RankMember& member) {
   if (!member.child) member.channel.write_line(std::string(1, kEndMark), milliseconds(0));
   member.channel = Channel(-1);
@@ -98,7 +97,7 @@ ReservedPort::ReservedPort(std::uint16_t wanted) : socket_(::socket(AF_INET, SOC
   if (!socket_.is_open() || !(bind_to(socket_, wanted) || bind_to(socket_, 0))) {
     throw Error(fmt::format("no free TCP port for the ranks to meet: {}", std::strerror(errno)));
   }
-  // Set after the bind, which proved the port free; lets rank 0 listen there.
+  // Set after the bind, which proved the port free; rank 0 may then listen there.
   constexpr int kYes = 1;
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &kYes, sizeof kYes);
   number_ = bound_port(socket_);
@@ -305,7 +304,7 @@ RankHistories RankGroup::histories() {
 void RankGroup::report_gone(std::size_t first) {
   const std::string at_work = collective_at_work(members_[first]);
   if (members_[first].child) members_[first].child->wait(kEndPatience);
-  // Other ranks fail with the first one; sort by time.
+  // Other ranks fail with the first one.
   const Deadline aftermath(kAftermath);
   std::vector<std::size_t> gone;
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
@@ -395,7 +394,7 @@ RankConversation::RankConversation(RankGroup& ranks, RankPatience patience, std:
     });
   }
   require_same_arguments(hellos_);
-  // Longer than our timeout, so that we can name the missing rank.
+  // Longer than our timeout, so that we name the missing rank.
   const double patience_s = std::chrono::duration<double>(patience_.reply + patience_.start).count();
   const auto replies = ask({{"do", "meet"}, {"timeout_s", patience_s}}, "meeting the others");
   if (const std::string why = refusal(replies); !why.empty()) throw Error("the ranks did not meet: " + why);

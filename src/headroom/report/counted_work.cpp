@@ -20,7 +20,7 @@ namespace {
 /// Smaller hot working sets are partly in the last-level cache.
 constexpr double kCachesBehind = 4;
 
-/// Returns a CPU's caches by level, or a GPU's shared one; empty if unknown.
+/// Empty if unknown.
 std::vector<std::int64_t> caches_of(const Record& record) {
   if (!record.environment || record.environment->machines.empty()) return {};
   const Environment::Runner& machine = record.environment->machines.front();
@@ -32,7 +32,7 @@ std::string beyond(double bytes, double last_cache) {
   return bytes >= kCachesBehind * last_cache ? "memory" : "";
 }
 
-/// Declared bytes omit some indices and partial lines.
+/// Allows for indices and partial lines.
 constexpr double kTolerance = 0.05;
 constexpr std::size_t kFewestPasses = 3;
 
@@ -70,7 +70,7 @@ std::string count_text(const Record* record) {
   return record == nullptr ? "" : format_number(record->metric.value);
 }
 
-/// Returns the difference relative to the declared bytes; 0 if undecided.
+/// 0 if undecided.
 double difference_of(const CountedWork& work) {
   if (work.volume == nullptr || !work.from_memory || !(work.declared_bytes > 0)) return 0;
   if (sample_count(*work.volume) < kFewestPasses) return 0;

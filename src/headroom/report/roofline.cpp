@@ -52,7 +52,6 @@ std::optional<Roof> measured_roof(const Record& record) {
   return roof;
 }
 
-/// Returns the roof of a sampled limit with a single part.
 std::optional<Roof> attached_roof(const Record& record) {
   if (!record.limit || record.limit->parts.size() != 1) return std::nullopt;
   const LimitPart& part = record.limit->parts.front();
@@ -167,7 +166,6 @@ void take_counted(const std::optional<CountedWork>& work, RooflineCase& point) {
   point.intensity = point.gflops / point.bandwidth;
 }
 
-/// Returns the peak implied by a reported share of it.
 std::optional<Roof> implied_peak(const CaseParts& parts) {
   if (parts.utilization == nullptr || parts.flops == nullptr) return std::nullopt;
   // int8 may be the dtype of the weights only.

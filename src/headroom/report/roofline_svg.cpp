@@ -33,7 +33,6 @@ double width_of(char c) {
   return std::isalnum(byte) != 0 || c == '_' || c == '$' || c == '?' || c == '*' ? kLower : kNarrow;
 }
 
-/// At least one character.
 std::size_t fitting(std::string_view text, double room, double font_size) {
   double width = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -83,7 +82,6 @@ std::string line_of(double x1, double y1, double x2, double y2, const std::strin
 constexpr const char* kInk = "class=\"ink\" fill=\"#222\"";
 constexpr const char* kGrid = "class=\"grid\" stroke=\"#ddd\"";
 
-/// Never aligns by width, which depends on the font.
 std::string text_at(double x, double y, double size, const std::string& attributes, std::string_view text) {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" {}>{}</text>\n", x, y, size,
                      attributes, xml_text(text));
@@ -94,7 +92,6 @@ std::string centred_text(double x, double y, double size, const std::string& att
   return text_at(x, y, size, attributes + " text-anchor=\"middle\"", text);
 }
 
-/// Returns "A", ..., "Z", "A1", ...
 std::string roof_tag(std::size_t index) {
   const std::string letter(1, static_cast<char>('A' + index % 26));
   return index < 26 ? letter : letter + std::to_string(index / 26);
@@ -162,7 +159,7 @@ class Drawing {
                        xml_text(one.name + " " + one.backend + " " + one.dtype));
   }
 
-  /// Places a case's number near its point, or omits it if nothing fits. Call after all points are placed.
+  /// Omits the number if nothing fits. Call after all points are placed.
   std::string number(const RooflineCase& one, std::size_t index, std::size_t colour) {
     const std::string text = std::to_string(index + 1);
     const double width = svg_text_width(text, kTagFont);

@@ -35,7 +35,6 @@ bool is_compared_with(const Record& a, const Record& b) {
          a.caches == b.caches && a.threads == b.threads;
 }
 
-/// Returns the measured rows of cases that have several.
 std::vector<Rows> compared_rows(const std::vector<Record>& records) {
   std::vector<Rows> cases;
   for (const CaseRow& row : case_rows(records)) {
@@ -58,14 +57,12 @@ std::string share(const Record& record) {
   return record.limit ? " (" + share_with_interval(record.limit->fraction, record.limit->interval) + ")" : "";
 }
 
-/// Nothing if `record` was compared with another case.
 std::optional<RatioToOther> ratio_to(const Record& record, const Record& other) {
   const bool is_to_other =
       record.ratio && record.ratio->backend == other.model.backend && record.ratio->runner == other.runner;
   return is_to_other ? record.ratio : std::nullopt;
 }
 
-/// Either may be the reference of the other.
 std::optional<RatioToOther> ratio_between(const Record& next, const Record& nearest) {
   if (const auto ratio = ratio_to(next, nearest)) return ratio;
   std::optional<RatioToOther> turned = ratio_to(nearest, next);
@@ -160,7 +157,6 @@ void answer_targets(Sheet& sheet, const MeasuredRows& rows) {
   sheet.answer(text, missed > 0 ? Tone::kBad : inconclusive > 0 ? Tone::kPlain : Tone::kGood);
 }
 
-/// Counts rows that do not differ significantly from the furthest.
 std::size_t not_told_apart(const std::vector<const Record*>& limited, const Record& furthest) {
   const auto& interval = furthest.limit->interval;
   return static_cast<std::size_t>(std::ranges::count_if(limited, [&](const Record* other) {
@@ -169,7 +165,6 @@ std::size_t not_told_apart(const std::vector<const Record*>& limited, const Reco
   }));
 }
 
-/// Returns whether any case has a limit.
 bool answer_limits(Sheet& sheet, const MeasuredRows& rows) {
   std::vector<const Record*> limited;
   std::size_t above = 0;
@@ -337,7 +332,6 @@ NoiseMarks marks_of(const CaseRow& row) {
   return noise_marks(row.latency != nullptr ? *row.latency : *row.headline);
 }
 
-/// Returns marks common to all of at least three measured rows.
 NoiseMarks common_marks(const std::vector<CaseRow>& rows) {
   NoiseMarks common;
   common.set();
@@ -459,7 +453,6 @@ std::string missing_intervals(const std::vector<CaseRow>& rows) {
   return text;
 }
 
-/// Excludes other tools, whose parameters are not shapes.
 std::set<std::string> experiments_with_shapes(const std::vector<Record>& records) {
   std::map<std::string, std::string> first_shape;
   std::set<std::string> found;

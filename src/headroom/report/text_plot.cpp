@@ -74,7 +74,6 @@ Scale y_scale(const std::vector<std::vector<Point>>& lines, bool log) {
   return {std::floor(low / step + 1e-9) * step, std::ceil(high / step - 1e-9) * step, false};
 }
 
-/// One per line, top first.
 std::vector<std::string> y_labels(const Scale& scale, std::size_t height) {
   std::vector<std::string> labels(height);
   const auto put = [&](double value) {
@@ -98,7 +97,6 @@ std::vector<std::string> y_labels(const Scale& scale, std::size_t height) {
   return labels;
 }
 
-/// Few enough that labels do not touch.
 std::vector<double> x_ticks(const Scale& scale, std::size_t width) {
   constexpr std::size_t kLabelWidth = 9;
   const std::size_t most = std::max<std::size_t>(2, width / kLabelWidth);
@@ -122,7 +120,6 @@ class Canvas {
  public:
   Canvas(std::size_t width, std::size_t height) : cells_(height, std::vector<std::string>(width, " ")) {}
 
-  /// Signs cover only joins, so the first series is in front.
   void draw(const std::vector<Point>& line, const std::string& sign, const Scale& x, const Scale& y) {
     for (std::size_t i = 0; i + 1 < line.size(); ++i) {
       join_columns(x.cell(line[i].first, width()), x.cell(line[i + 1].first, width()),
@@ -139,13 +136,11 @@ class Canvas {
  private:
   std::size_t width() const { return cells_[0].size(); }
 
-  /// Returns the line from the top for a place in [0, 1].
   std::size_t row_of(double place) const {
     const double last = static_cast<double>(cells_.size() - 1);
     return static_cast<std::size_t>(std::lround((1 - std::clamp(place, 0.0, 1.0)) * last));
   }
 
-  /// Draws a line without gaps, even if steep.
   void join_columns(std::size_t from, std::size_t to, double start, double end) {
     std::size_t before = row_of(start);
     const std::size_t steps = std::max<std::size_t>(to - from, 1);

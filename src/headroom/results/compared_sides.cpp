@@ -34,10 +34,10 @@
 namespace headroom::cli {
 namespace {
 
-/// Schema 1 had margins from paired measurements, which do not show the run-to-run spread.
+/// Margins of schema 1 came from paired measurements, without run-to-run spread.
 constexpr int kSpreadsSchema = 2;
 constexpr const char* kCalibrated = "headroom run --calibrate-noise";
-/// Newest runs to scan, and how many of them from this machine to read.
+/// Newest runs to scan, and those of this machine to read.
 constexpr std::size_t kNewestRuns = 200, kReadRuns = 12;
 
 std::filesystem::path spreads_path(const std::string& fingerprint) {
@@ -80,14 +80,13 @@ RunSpreads stated_spreads(const std::vector<Record>& test, double share) {
   return spreads;
 }
 
-/// Returns undisturbed records of this machine. Adds the number of their runs to `runs`.
+/// Adds their number of runs to `runs`.
 std::vector<Record> earlier_records(Store& history, const Environment& now, std::size_t& runs) {
   std::vector<Record> found;
   std::vector<StoredRun> all = history.runs(kNewestRuns);
   for (auto run = all.rbegin(); run != all.rend() && runs < kReadRuns; ++run) {
     if (run->fingerprint != now.fingerprint || run->time >= now.timestamp) continue;
     std::vector<Record> records = history.records(run->id);
-    // Disturbed records would inflate the run-to-run spread.
     std::erase_if(records, [](const Record& record) { return !troubles_of(record).empty(); });
     if (records.empty()) continue;
     std::ranges::move(records, std::back_inserter(found));
@@ -155,7 +154,7 @@ std::vector<Record> rerun(const Record& record, const std::string& command) {
   return read_records(json);
 }
 
-/// Returns the old build's first. Throws Error if not two.
+/// The old build's first. Throws Error if not two.
 std::vector<const Record*> both_of(const std::vector<Record>& records, const Record& record) {
   std::vector<const Record*> found;
   for (const Record& candidate : records) {
@@ -169,7 +168,6 @@ std::vector<const Record*> both_of(const std::vector<Record>& records, const Rec
   return found;
 }
 
-/// Whether it regressed, or is inconclusive but its ratio or mode shares look worse.
 bool is_suspect(const Comparison& comparison) {
   if (comparison.verdict == Verdict::kRegression) return true;
   const auto looks_worse = [&](const std::optional<RatioEstimate>& ratio) {
@@ -261,10 +259,9 @@ std::vector<Record> selected(std::vector<Record> records, const DiffOptions& opt
   return records;
 }
 
-/// Measures each suspected regression again and adopts the new verdict. `command` is a `headroom run` of both
-/// builds, interleaved; the case's name, axes, backend, caches and --json are appended. Returns a sentence
-/// per rerun case. Throws Error if the command cannot be started or yields no records of the case from two
-/// runners.
+/// Measures each suspected regression again and adopts the new verdict. `command`: a `headroom run` of both
+/// builds, interleaved; case, axes, backend, caches and --json are appended. Returns a sentence per case.
+/// Throws Error if it cannot start or yields no records of the case from two runners.
 std::vector<std::string> confirm_regressions(std::span<Comparison> comparisons, const JudgeRule& rule,
                                              const std::string& command) {
   std::vector<std::string> said;
@@ -400,7 +397,7 @@ DiffSide read_side(const std::string& operand, const DiffOptions& options) {
       with_context(operand, [&] { return join_duplicates(selected(std::move(records), options)); });
   for (const std::string& note : joined.notes) say("{}: {}", operand, note);
   side.records = std::move(joined.records);
-  // Noise readings dominate the memory and are rarely needed.
+  // Noise readings dominate the memory.
   for (Record& record : side.records) {
     if (!troubles_of(record).empty()) continue;
     for (ProcessSamples& process : record.samples) {

@@ -144,7 +144,7 @@ void keep_results(const std::vector<Record>& records, const std::string& store, 
                   const std::function<void()>& write_files) {
   std::string unkept;
   bool kept = !store.empty();
-  // Whoever reads the results waits for no history.
+  // Readers of the results do not wait for the history.
   std::fflush(stdout);
   try {
     append_to_history(records, store, Equal::kEach);

@@ -14,13 +14,13 @@ namespace headroom::cli {
 
 class RunJournal;
 
-/// Output of measured records: --json, --oss and the history.
+/// --json, --oss and the history.
 class RecordFiles {
  public:
   /// Empty: no file; "-": standard output. Throws Error if a file cannot be written; call before measuring.
   RecordFiles(const std::string& json, const std::string& oss);
 
-  /// Rewrites the files, so that a killed run leaves its results. Skips standard output.
+  /// Rewrites the files, except standard output.
   void write_so_far(const std::vector<Record>& records) const;
   void finish(const std::vector<Record>& records) const;
 
@@ -42,10 +42,10 @@ void write_each(std::initializer_list<std::function<void()>> writes);
 void keep_results(const std::vector<Record>& records, const std::string& store, RunJournal& journal,
                   const std::function<void()>& write_files);
 
-/// How to treat a run that is already in the history.
+/// For a run that is already in the history.
 enum class Equal { kEach, kOnce };
 
-/// Appends after pending runs (history/store.h); nothing if `store` is empty. Throws Error if the database is
+/// Appends after pending runs (history/store.h); no-op if `store` is empty. Throws Error if the database is
 /// unavailable; the run then waits in a file.
 void append_to_history(const std::vector<Record>& records, const std::string& store, Equal equal);
 
@@ -58,7 +58,7 @@ void declare_store(OptionTable& table, std::string& store, bool& no_store);
 /// Sets `store` to the named one, the default, or empty without a history.
 void settle_store(std::string& store, bool no_store);
 
-/// Returns regular files, unordered. Throws Error if the folder cannot be listed.
+/// Regular files, unordered. Throws Error if the folder cannot be listed.
 std::vector<std::filesystem::path> files_below(
     const std::filesystem::path& folder, const std::function<bool(const std::filesystem::path&)>& is_wanted);
 

@@ -25,11 +25,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Version of the lines; others are rejected.
+/// Other versions are rejected.
 constexpr int kForm = 1;
 constexpr std::chrono::hours kKept{24 * 30};
 
-// Keys of lines, besides those of GroupJournal and CommandJournal.
 constexpr const char* kHeader = "journal";
 constexpr const char* kFinished = "finished";
 constexpr const char* kReplaced = "so_far";
@@ -122,7 +121,7 @@ void RunJournal::begin(const Environment& environment, std::vector<std::string> 
 
 void RunJournal::write(const Json& line) {
   if (is_off_) return;
-  // Stop after a failure: a missing line would corrupt the replay.
+  // A missing line would corrupt the replay.
   is_off_ = true;
   const bool is_new = journal_ == nullptr;
   write_if_possible([&] {

@@ -46,7 +46,6 @@ std::vector<Comparison> comparisons_of(const std::vector<Record>& records) {
   return comparisons;
 }
 
-/// Adds what commands with ranks have in common.
 Sheet as_ranks_show(Sheet sheet, const std::vector<Record>& records,
                     Table (*of_each_rank)(const std::vector<Record>&)) {
   if (options_of(records).per_rank) sheet.table(of_each_rank(records));

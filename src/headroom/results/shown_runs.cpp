@@ -56,7 +56,7 @@ std::vector<ShownRun> runs_of_file(FileResults file) {
   return runs;
 }
 
-/// Drops properties of single runs; the share of the limit becomes the median.
+/// Drops properties of single runs.
 void describe_as_joined(Record& record) {
   if (record.runs.size() < 2) return;
   record.ratio.reset();

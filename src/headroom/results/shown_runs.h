@@ -11,12 +11,12 @@ namespace headroom::cli {
 
 /// Records shown together, each case once.
 struct ShownRun {
-  std::string title{};  ///< file or run of the history; empty if all is one run
+  std::string title{};  ///< file or run; empty if all is one run
   std::vector<Record> records{};
   std::string note{};  ///< which runs were joined
 };
 
-/// Splits files into runs that do not hide each other's results: a file with repeated cases has several.
+/// Splits files into runs that do not hide each other's results; a file with repeated cases has several.
 /// Joins many runs case by case, if their view is a table of cases. Files without a common case are one run.
 std::vector<ShownRun> runs_to_show(std::vector<FileResults> files);
 

@@ -28,7 +28,7 @@ std::uint64_t whole_iterations(double count) {
 
 /// Rounds needed to store a choice; maximum.
 constexpr std::size_t kEnoughRounds = 5, kMostRounds = 40;
-/// Multiple of max_time_ns allowed to settle a choice; an unsettled one is searched again in every run.
+/// An unsettled choice is searched again in every run.
 constexpr double kPatience = 3;
 
 struct Candidate {

@@ -98,7 +98,6 @@ void note_throttling(const Track& track, Notes& notes) {
   notes.push_back(share_note(NoteKind::kThrottled, throttled, track, std::move(reasons)));
 }
 
-/// Disagreeing processes: more samples cannot narrow the interval.
 void note_processes(const Track& track, Notes& notes) {
   const Series series = steady_series(track.readings);
   if (series.group_sizes.size() < 2) return;
@@ -185,7 +184,7 @@ struct MetricForm {
   std::string name, unit;
   Direction direction = Direction::kLowerIsBetter;
   std::function<double(const Reading&)> value;
-  bool follows_time = true;  ///< whether limits of the time apply
+  bool follows_time = true;
 };
 
 constexpr const char* kLatency = "latency";
@@ -204,7 +203,6 @@ bool is_compute_bound(const std::optional<Limit>& limit) {
 
 std::string headline_of(const Track& track, const std::vector<MetricForm>& forms,
                         const std::optional<Limit>& limit = {}) {
-  // flops_utilization needs a sampled peak.
   const auto declared = declared_form(track, forms);
   if (declared != forms.end()) return declared->name;
   const Work& work = track.info.work;
@@ -273,7 +271,6 @@ std::vector<MetricForm> metric_forms(const Track& track, const Series& peak_flop
   if (counts_by_slowest(track)) {
     forms.push_back({"skew", "us", Direction::kLowerIsBetter, skew_us, false});
   }
-  // The declared headline first: tables show the first one.
   const auto declared = declared_form(track, forms);
   if (declared != forms.end() && !track.planned.also_metrics.empty())
     std::rotate(forms.begin() + 1, declared, declared + 1);
@@ -329,7 +326,6 @@ std::vector<ProcessSamples> samples_of_ranks(const Track& track, const MetricFor
   return all;
 }
 
-/// Limited to sampled iterations (no calibration, no warm-up).
 std::vector<ProcessSamples> samples_told(const Track& track, std::size_t index) {
   const std::vector<RankSample>& ranks = track.readings.front().ranks;
   std::vector<std::uint32_t> rounds;
@@ -435,7 +431,6 @@ std::optional<RatioToOther> ratio_to(const Track& baseline, const Track& track,
   return result;
 }
 
-/// The first correct case if the planned baseline is wrong.
 const Track& baseline_of(const Track& track, const GroupResult& result) {
   const Track& planned = result.cases.at(track.planned.baseline);
   if (planned.info.wrong.empty()) return planned;
@@ -487,7 +482,7 @@ void append_records(const Track& track, const GroupResult& result, Record base,
     record.metric.unit = form.unit;
     record.metric.direction = form.direction;
     record.samples = each_counts ? samples_of_ranks(track, form) : samples_of(track, form);
-    // Order statistics survive monotone functions of time.
+    // Order statistics survive monotone functions.
     estimate(record);
     if (limit && form.follows_time) {
       record.limit = limit;

@@ -11,15 +11,15 @@
 
 namespace headroom {
 
-/// Returns a note if only one of the two has huge pages.
+/// A note if only one of the two has huge pages.
 std::optional<Note> page_note(const Track& track, const Limit& limit, const std::vector<LimitTrack>& limits);
 
-/// Returns notes about disturbed or doubtful samples.
+/// Notes about disturbed or doubtful samples.
 Notes noise_notes(const Track& track, const std::optional<Limit>& limit, StopReason stop);
 
-/// Converts the result of a group to records: for each case "latency" (us), the headline and the reported
-/// metrics. Ratios are of times to the baseline, or to the first correct case if the baseline is wrong. A
-/// case without samples has one record with its outcome and no unit. `labels` are runner names by index.
+/// For each case "latency" (us), the headline and the reported metrics. Ratios are of times to the baseline,
+/// or to the first correct case if the baseline is wrong. A case without samples has one record with its
+/// outcome and no unit. `labels`: runner names by index.
 std::vector<Record> case_records(const GroupResult& result, const std::vector<std::string>& labels,
                                  const std::shared_ptr<const Environment>& environment);
 

@@ -17,7 +17,6 @@ void mark_failed(Track& track, const std::string& reason) {
   track.info.verified = false;
 }
 
-/// A failure of one rank fails the case.
 void hear(Track& track, std::vector<Conclusion> told) {
   for (const Conclusion& conclusion : told) {
     for (const auto& [name, text] : conclusion.notes) track.info.notes.emplace(name, text);
@@ -71,17 +70,16 @@ constexpr double kPingPongNs = 2e5;
 constexpr double kLeastLimitNs = 1e6;
 /// All limits of a round together, in samples of a case.
 constexpr double kLimitsShare = 2;
-/// Below this, an untimed iteration before each sample wakes threads, caches and the branch predictor at no
-/// cost.
+/// Below this, an untimed iteration before each sample warms up at no cost.
 constexpr double kLeadInNs = 1e6;
-/// Above the numbers of the cases and their limits.
+/// Above the numbers of cases and limits.
 constexpr int kFirstTuningId = 100'000;
 constexpr double kTuningShare = 0.25;
-/// Share of the time left after which no case is prepared; grace for a case begun before.
+/// Share of the remaining time after which no case is prepared; grace for a case in preparation.
 constexpr double kPreparingShare = 0.75, kGraceNs = 3e9;
-/// Share of the time left for preparing fresh processes.
+/// Of the remaining time, for fresh processes.
 constexpr double kFreshShare = 0.5;
-/// Share of the grace for restarting a late runner.
+/// Of the grace, for restarting a late runner.
 constexpr double kRestartShare = 0.25;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr const char* kTimeIsOver = "the run's time limit was reached";
@@ -91,7 +89,6 @@ constexpr const char* kOtherColumns = "a sample has a different number of column
 constexpr const char* kNoTime =
     "a sample took no time: its work was optimised away, or its clock does not advance";
 
-/// Per iteration, as the case reports it.
 double overhead_ns(const CaseInfo& info, const std::vector<double>& columns) {
   double sum = 0;
   std::size_t column = 0;
@@ -187,7 +184,6 @@ std::string PreparedTracks::spared(const Track& track, const std::function<void(
 void PreparedTracks::prepare_again(std::size_t runner) {
   const std::uint32_t epoch = ++epoch_;
   for (Track* track : all()) {
-    // The loss has prepared the rest.
     if (epoch_ != epoch) return;
     const bool was_prepared = !track->pids.empty();
     if (!track->is_sampled() || !was_prepared) continue;
@@ -213,7 +209,6 @@ void PreparedTracks::conclude_all() {
       std::for_each(next, tracks.end(), [](Track* late) { late->info.verified = false; });
       throw;
     } catch (const RunnerLost& lost) {
-      // Not prepared again: its samples are complete.
       mark_lost(*track, lost);
       workers_->stop(runner);
       if (lost.is_final) throw;
@@ -421,7 +416,7 @@ void GroupRun::run_process(int process) {
   if (is_first) tune_all();
   refuse_coarse_sums();
   if (is_first && settings_.limits && settings_.now_ns() < prepare_by_ns_) add_limits();
-  // The first call of a case may compile it.
+  // It may compile the case.
   if (process == 0) tracks_.prepare_by(settings_.end_ns, grace_ns, settings_.out_of_time);
   if (is_first) calibrate_all();
   warm_up();
@@ -467,7 +462,7 @@ void GroupRun::tune_all() {
 }
 
 void GroupRun::tune(Track& track, int first_id) {
-  // Another build of the same runner may have just chosen.
+  // Another build may have just chosen.
   if (recall_variant(track)) return tracks_.prepare(track);
   TuningRule rule;
   const double left_ns = prepare_by_ns_ - settings_.now_ns();
@@ -581,7 +576,6 @@ void GroupRun::calibrate(Track& track, double target_ns) {
   }
   if (!track.alive()) return;
   if (!(calibration.ns_per_iteration() > 0)) {
-    // Otherwise the shared iteration count would be unbounded.
     tracks_.fail(track, kNoTime);
     return;
   }
@@ -683,10 +677,10 @@ void GroupRun::sample(Track& track) {
 
 bool GroupRun::should_end(const StopRule& rule, Stopping& stopping) {
   const std::size_t rounds = round_ - first_round_;
-  // Settled cases have fewer samples than rounds; the cap counts rounds.
+  // The cap counts rounds; settled cases have fewer samples.
   const std::size_t fewest = fewest_readings(result_.cases, first_round_);
   StopState state{rounds >= rule.max_samples ? rounds : fewest, sampling_ns(), std::nullopt};
-  // Estimates are costly: update them when the rounds grow by an eighth, and before a cap ends sampling.
+  // Estimates are costly: renew after an eighth more rounds, and before a cap.
   if (rounds >= next_look_ || should_stop(rule, state)) {
     next_look_ = rounds + std::max<std::size_t>(1, rounds / 8);
     const std::vector<double> widths = half_widths(result_.cases);

@@ -20,7 +20,6 @@ double known(double first, double second, double third) {
   return second > 0 ? second : std::max(third, 0.0);
 }
 
-/// Two alternating streams of equal size.
 double mixed(double read, double write) {
   return 2 / (1 / read + 1 / write);
 }
@@ -34,9 +33,8 @@ using Floors = std::array<double, 3>;
 constexpr double kPatternSlack = 1.15;
 /// Far below 1: a preempted calibration overstates times severalfold.
 constexpr double kResourceShare = 0.125;
-/// These cost little to keep, and samples of the peak are easily disturbed.
+/// Cheap to keep; samples of the peak are easily disturbed.
 constexpr double kBytesShare = 0.02;
-/// Smaller parts of the traffic do not move the floor.
 constexpr double kNegligibleShare = 0.02;
 
 struct LimitKind {
@@ -63,7 +61,7 @@ double bounded_bytes(Resource resource, const Traffic& traffic) {
   return total > 0 && bytes >= kNegligibleShare * total ? bytes : 0;
 }
 
-/// Beyond four last-level caches bandwidth is constant. Devices' caches are unknown, but far smaller.
+/// Bandwidth is constant beyond four last-level caches; devices' caches are far smaller.
 std::int64_t capped_working_set(double bytes, const std::string& device) {
   const std::int64_t caches = device == "cpu" ? 4 * last_level_cache_bytes() : 0;
   const auto cap = static_cast<double>(std::max(caches, std::int64_t{1} << 30));
@@ -88,7 +86,6 @@ int ranks_here(const PlannedCase& planned, const std::vector<RankHello>& ranks) 
                     [&](const RankHello& one) { return one.host == ranks.front().host; }));
 }
 
-/// Ranks on one machine share its resources.
 std::vector<int> thread_counts(const PlannedCase& planned, Caches caches, Resource resource, const Work& work,
                                int ranks) {
   const int threads = planned.spec.threads;
@@ -162,14 +159,14 @@ Bound bound_of(Resource resource) {
   return resource == Resource::kExchange ? kExchangeBound : kMemoryBound;
 }
 
-/// Returns bytes/s, or FLOP/s for the peak.
+/// Bytes/s, or FLOP/s for the peak.
 double limit_rate(const LimitTrack& limit, double ns) {
   const Work& work = limit.track.info.work;
   const double amounts[] = {work.bytes, work.flops, work.exchanged};
   return amounts[bound_of(limit.resource)] / (ns * 1e-9);
 }
 
-/// Returns seconds per byte or FLOP.
+/// Seconds per byte or FLOP.
 Series costs(const LimitTrack& limit) {
   Series series = steady_series(limit.track.readings);
   for (double& value : series.values) value = 1 / limit_rate(limit, value);
@@ -183,8 +180,8 @@ bool is_clearly_slower(const Series& series, const Series& best) {
   return ratio.interval && ratio.interval->low > kClearly;
 }
 
-/// A resource whose fastest floor is below this share of the largest cannot bind; rounds that suggest it does
-/// are disturbed.
+/// A resource with a fastest floor below this share of the largest cannot bind; rounds that suggest it are
+/// disturbed.
 constexpr double kMayBind = 0.25;
 /// Interquartile range over median.
 constexpr double kUnstableSpread = 0.10;
@@ -196,7 +193,6 @@ BestPatterns best_patterns(const std::vector<LimitTrack>& limits) {
   BestPatterns best;
   std::map<Resource, double> best_rate;
   for (const LimitTrack& limit : limits) {
-    // Its early samples are not comparable.
     if (limit.track.rests) continue;
     const Series series = steady_series(limit.track.readings);
     if (series.values.empty() || limit.resource == Resource::kPingPong) continue;
@@ -271,7 +267,6 @@ Traffic binding_part(Traffic traffic, const BestPatterns& best) {
   return traffic;
 }
 
-/// Only of rounds in which all of `best` were sampled.
 std::map<std::uint32_t, Rates> rates_by_round(const BestPatterns& best) {
   std::map<std::uint32_t, Rates> rates;
   std::map<std::uint32_t, std::size_t> sampled;

@@ -28,20 +28,20 @@ struct Rates {
   double exchange = 0;  ///< per rank, sending and receiving at once
 };
 
-/// Returns the minimum seconds of `traffic`: the maximum of the compute floor (flops / peak), the exchange
-/// floor (exchanged / exchange) and the memory floor, where 2 min(read, write) bytes move at the copy rate
-/// and the rest at the read or write rate. Known rates replace unknown memory rates; a floor without a rate
-/// is 0. Source: Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009.
+/// Minimum seconds of `traffic`: the maximum of the compute floor (flops / peak), the exchange floor
+/// (exchanged / exchange) and the memory floor, where 2 min(read, write) bytes move at the copy rate and the
+/// rest at the read or write rate. Known rates replace unknown memory rates; a floor without a rate is 0.
+/// Source: Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009.
 double floor_seconds(const Traffic& traffic, const Rates& rates);
 
 double memory_floor_seconds(const Traffic& traffic, const Rates& rates);
 double compute_floor_seconds(const Traffic& traffic, const Rates& rates);
 double exchange_floor_seconds(const Traffic& traffic, const Rates& rates);
 
-/// Returns the limit cases that could bound a prepared case, each from the first runner that offers it for
-/// the device: memory limits of its working set and cache state in every access pattern, the peak of its
-/// dtype, and the ping-pong latency that shows thread placement. Hot data in one core's caches is tried with
-/// one thread too; rank jobs use the threads of all ranks on the first machine and add exchanges.
+/// Limit cases that could bound a prepared case, each from the first runner that offers it for the device:
+/// memory limits of its working set and cache state in every access pattern, the peak of its dtype, and the
+/// ping-pong latency. Hot data in one core's caches is tried with one thread too; rank jobs use the threads
+/// of all ranks on the first machine and add exchanges.
 std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers, const Track& bounded);
 
 /// Removes candidates that cannot bind by their calibrated times. Keeps patterns within 15 % of the best; the
@@ -51,12 +51,11 @@ void drop_loose_candidates(std::vector<LimitTrack>& limits, const Work& work, bo
 bool share_limits(const Track& one, const Track& other);
 std::vector<LimitTrack> limits_of(const Track& bounded, const std::vector<LimitTrack>& limits);
 
-/// Returns the indices of limits that bound nothing: another pattern of the same resource, device and ranks
-/// is faster by 3 % beyond the 99 % interval. Patterns within 3 % may change places in later processes.
+/// Indices of limits that bound nothing: another pattern of the same resource, device and ranks is faster by
+/// 3 % beyond the 99 % interval. Patterns within 3 % may change places in later processes.
 std::vector<std::size_t> beaten_limits(const std::vector<LimitTrack>& limits);
 
-/// The floor of `work` in each round, in ns per iteration, from the best pattern (by median) of each
-/// resource.
+/// The floor of `work` per round, in ns per iteration, from the best pattern (by median) of each resource.
 struct Floor {
   Series series;
   Series peak_flops;  ///< FLOP/s; empty if not sampled

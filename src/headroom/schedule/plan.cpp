@@ -57,7 +57,6 @@ std::vector<Offered> offered(const std::vector<RunnerOffer>& offers, const std::
   std::vector<Offered> found;
   for (std::size_t runner = 0; runner < offers.size(); ++runner) {
     for (const ExperimentDescription& experiment : offers[runner].experiments) {
-      // A runner started for limits serves experiments only if no other does.
       if (experiment.name == name && (!offers[runner].only_limits || found.empty())) {
         found.push_back({runner, &experiment});
       }
@@ -66,7 +65,6 @@ std::vector<Offered> offered(const std::vector<RunnerOffer>& offers, const std::
   return found;
 }
 
-/// The last axis varies fastest.
 std::vector<AxisTexts> points(const ExperimentDescription& experiment, const Selection& selection) {
   std::vector<AxisTexts> found{{}};
   for (const Axis& axis : experiment.axes) {
@@ -100,7 +98,6 @@ std::string title_of(const std::string& name, const AxisTexts& point) {
   return title;
 }
 
-/// The runner refuses axes that the experiment lacks.
 bool has_point(const ExperimentDescription& experiment, const AxisTexts& point) {
   return std::ranges::all_of(point, [&](const auto& entry) {
     const auto axis = std::ranges::find(experiment.axes, entry.first, &Axis::name);
@@ -121,7 +118,6 @@ Group group_at(const std::vector<Offered>& sources, const AxisTexts& point, cons
   return group;
 }
 
-/// Later runners add points, such as access patterns of another device.
 void append_groups(const std::vector<Offered>& sources, const Selection& selection,
                    std::vector<Group>& groups) {
   for (auto source = sources.begin(); source != sources.end(); ++source) {

@@ -15,23 +15,21 @@
 
 namespace headroom {
 
-/// The ranks of a job as one runner: all get the same requests (runner/protocol.h) and their replies are
-/// merged. A sample takes the time of the slowest rank; a rank that takes no part reports 0 ns. A case that
-/// fails on one rank fails. Losing a rank ends the job: RunnerLost is final.
+/// The ranks of a job as one runner: all get the same requests (runner/protocol.h); replies are merged. A
+/// sample takes the time of the slowest rank; an idle rank reports 0 ns. A case fails if it fails on any
+/// rank. Losing a rank ends the job: RunnerLost is final.
 class RankRunner final : public Runner {
  public:
   /// Waits until the ranks have met. Throws like RankConversation's constructor.
   RankRunner(RankGroup ranks, RankPatience patience, const std::atomic<bool>& interrupted,
              double deadline_ns);
 
-  /// Throws like RankConversation::require_backend.
   void require_backend(const std::string& backend) { conversation_.require_backend(backend); }
 
   const Hello& hello() const override { return hello_; }
   RunnerDescription describe() override;
   void finish() override;
 
-  /// Rank 0's; -1 if others started it.
   std::int64_t pid() const override { return ranks_.pid(0); }
   PrepareReply prepare(int id, const CaseSpec& spec) override;
   SampleReply sample(int id, const SampleRequest& request) override;
@@ -70,8 +68,8 @@ constexpr const char* kTooLong = "broke the protocol: it sent a line that is too
 /// Its exit status says why it closed its socket.
 constexpr milliseconds kProcessEndPatience{2000};
 
-/// GNU OpenMP's threads spin for milliseconds after a parallel region and would disturb the next runner. This
-/// is enough for back-to-back regions.
+/// GNU OpenMP's threads would spin for milliseconds after a parallel region and disturb the next runner; this
+/// suffices between regions.
 constexpr const char* kSpins = "20000";
 
 SpawnOptions spawn_options(const RunnerCommand& command, int socket) {
@@ -120,7 +118,6 @@ RunnerProcess::RunnerProcess(RunnerCommand command, const std::atomic<bool>& int
   } else {
     child_.emplace(spawn_options(command_, ends.second.fd()));
     pid_ = child_->pid();
-    // Or the child's exit would go unnoticed.
     const Channel childs_end = std::move(ends.second);
   }
   greet();
@@ -287,7 +284,6 @@ void RunnerProcess::lose(const std::string& what) {
   const auto status = child_->wait(what == kEnded ? kProcessEndPatience : milliseconds(0));
   if (!status) child_->terminate(milliseconds(200));
   std::string reason = what;
-  // Its own message says more than the exit code.
   if (status && (status->signalled || what == kEnded))
     reason = (status->signalled ? "was " : "ended with ") + status->text();
   if (status && status->signalled && status->code == SIGKILL) reason += ", perhaps out of memory";
@@ -486,7 +482,6 @@ std::vector<RunnerOffer> RunnerFleet::offers() const {
 
 std::string RunnerFleet::label_of(std::size_t index) const {
   const Member& member = members_[index];
-  // A runner started for limits yields its name.
   const bool is_taken = std::ranges::any_of(members_, [&](const Member& other) {
     return &other != &member && other.name == member.name && (!other.only_limits || member.only_limits);
   });
@@ -500,7 +495,6 @@ std::string RunnerFleet::label_of(std::size_t index) const {
 Worker& RunnerFleet::at(std::size_t runner) {
   Member& member = members_.at(runner);
   if (!member.process) {
-    // It cannot be restarted.
     if (member.ran_out_of_time && member.command.socket) throw OutOfTime{};
     try {
       start(member);
@@ -520,7 +514,6 @@ void RunnerFleet::finish() {
 }
 
 void RunnerFleet::stop(std::size_t runner) {
-  // It cannot be restarted.
   const Member& member = members_.at(runner);
   if (member.command.socket && member.process && !member.process->is_lost()) return;
   members_.at(runner).ran_out_of_time = member.process && member.process->ran_out_of_time();

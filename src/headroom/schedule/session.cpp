@@ -51,7 +51,7 @@ void describe(Environment::Runner& machine, const std::vector<DeviceDescription>
 
 constexpr int kProcesses = 3;
 
-/// Share of the time left for the start of one of several runners.
+/// Of the time left, for starting one of several runners.
 constexpr double kStartingShare = 2.0 / 3;
 
 /// Groups with a stop rule, such as collectives, take little time.
@@ -61,7 +61,6 @@ double weight_of(const Group& group) {
   return group.stop ? kShareOfOwnRule : 1;
 }
 
-/// Adds the ranks' libraries, and the reason if no rank counts instructions.
 std::shared_ptr<const Environment> with_rank_library(std::shared_ptr<const Environment> environment,
                                                      const std::vector<RunnerOffer>& offers) {
   std::vector<const RankHello*> leaders;
@@ -132,7 +131,8 @@ void Session::start_runners() {
       fleet_.add(command, false);
     } catch (const OutOfTime&) {
       const auto here = request_.runners.begin() + static_cast<std::ptrdiff_t>(index);
-      const auto earlier = std::ranges::count(request_.runners.begin(), here, command.path, &RunnerCommand::path);
+      const auto earlier =
+          std::ranges::count(request_.runners.begin(), here, command.path, &RunnerCommand::path);
       late_.push_back(earlier == 0 ? command.path : fmt::format("{}#{}", command.path, earlier + 1));
     } catch (const RunnerUnfit& error) {
       if (request_.runners.size() == 1) throw;
@@ -162,11 +162,12 @@ std::vector<Group> Session::groups() const {
   }
 }
 
-/// One skipped row for each requested experiment, or one for the runner, whose experiments are unknown.
+/// One skipped row per requested experiment, or one for the runner if its experiments are unknown.
 void Session::report_late(Observer& observer) const {
   for (const std::string& label : late_) {
     Group group;
-    for (const std::string& name : request_.selection.names) group.cases.emplace_back().spec.experiment = name;
+    for (const std::string& name : request_.selection.names)
+      group.cases.emplace_back().spec.experiment = name;
     if (group.cases.empty()) {
       group.cases.emplace_back().spec.experiment = std::filesystem::path(label).filename().string();
     }

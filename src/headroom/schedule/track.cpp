@@ -40,7 +40,6 @@ constexpr std::array kResources{Resource::kRead, Resource::kWrite,    Resource::
 constexpr const char* kGroup = "group";
 constexpr const char* kReadings = "readings";
 
-/// Cases first, then limits.
 template <typename Result>
 auto tracks_of(Result& result) {
   std::vector<decltype(&result.cases.front())> tracks;

@@ -52,7 +52,7 @@ constexpr bool is_word(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// Escapes GitHub's Markdown in a cell or a line. An underscore inside a word has no meaning there and stays.
+/// Escapes GitHub's Markdown. An underscore inside a word stays, as it has no meaning.
 std::string markdown_text(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -65,21 +65,18 @@ std::string markdown_text(std::string_view text) {
   return out;
 }
 
-/// No line of `drawing` can end the fence.
 std::string fence_around(std::string_view drawing) {
   std::string fence = "```";
   while (contains(drawing, fence)) fence += '`';
   return fence + "\n";
 }
 
-/// Leaves out an empty line after the last line break.
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines = split(text, '\n');
   if (!lines.empty() && lines.back().empty()) lines.pop_back();
   return lines;
 }
 
-/// Returns "2 threads", "1 sample" or "no samples".
 std::string shared_text(const std::string& value, const std::string& noun) {
   if (noun.empty()) return value;
   if (value == "0") return "no " + noun;
@@ -394,7 +391,7 @@ std::string Sheet::text(const TableForm& form) const {
   }
   const Part* before = nullptr;
   for (const Part& part : parts_) {
-    // A table directly follows its title, and notes their table; Markdown needs empty lines around tables.
+    // Markdown needs empty lines around tables, which follow their titles directly.
     const bool close =
         part.kind == Part::Kind::kNotes || (before != nullptr && before->kind == Part::Kind::kTitle);
     const bool is_apart = !close || (form.markdown && before != nullptr && before->kind != part.kind);

@@ -55,7 +55,7 @@ class Clusters {
     widen();
     return at + count;
   }
-  /// Takes the widest character's width; the others are drawn onto it or joined to it.
+  /// Takes the widest character's width.
   void widen() {
     const bool is_control = code_ < 0x20 || (code_ >= 0x7F && code_ < 0xA0);
     const std::size_t width = is_control ? 1 : static_cast<std::size_t>(utf8proc_charwidth(code_));

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kFamilies{"llama", "mistral",   "mixtral",
                                                     "qwen2", "qwen2_moe", "qwen2moe"};
-/// Upper bound of all sizes; products of three stay exact in a double.
+/// Products of three stay exact in a double.
 constexpr std::uint64_t kMostSize = std::uint64_t{1} << 20;
 
 void require_family(const std::string& name, const std::string& source) {
@@ -228,7 +228,7 @@ void refuse_what_is_not_computed(const Json& json, const std::string& source) {
 
 namespace fs = std::filesystem;
 
-/// Names of tensors in a file; those of layers follow the prefix and the layer number.
+/// Names of tensors in a file; those of layers follow prefix and layer number.
 struct Spelling {
   const char *embedding, *norm, *output, *prefix;
   const char *attention_norm, *query, *key, *value, *out, *ffn_norm, *gate, *up, *down;
@@ -294,7 +294,7 @@ bool is_mixtral(const LlmFile& file) {
   return !file.is_gguf && file.config.is_gated() && file.config.shared_hidden == 0;
 }
 
-/// Returns [rows, columns] of each expert: slices of one tensor in GGUF, else one tensor each.
+/// Returns [rows, columns] per expert: slices of one tensor in GGUF, else separate tensors.
 std::vector<StoredTensor> experts_of(const LlmFile& file, std::size_t layer, const char* part,
                                      const char* of_mixtral, std::size_t rows, std::size_t columns) {
   const std::size_t experts = file.config.experts;
@@ -429,7 +429,6 @@ void settle_formats(LlmFile& file) {
   file.stored = name_of(most->first);
 }
 
-/// Returns each shard of an index once.
 std::set<std::string> shards_of(const fs::path& index) {
   const std::string source = index.string();
   const Json json = parse_json(read_file(index), source);
@@ -533,7 +532,6 @@ void open_gguf(LlmFile& file, const fs::path& path) {
                               in_quotes(shard.string()), split_number(part, "split.no", 0) + 1,
                               split_number(part, "split.count", 1), number, count));
     }
-    // The other shards repeat part of the metadata.
     whole.metadata.merge(part.metadata);
     for (auto& [tensor, stored] : part.tensors) {
       if (!whole.tensors.emplace(tensor, std::move(stored)).second)
@@ -547,8 +545,7 @@ void open_gguf(LlmFile& file, const fs::path& path) {
   file.model = std::move(whole);
 }
 
-/// Copies the rows of `from` to `to`, from row `first` on. If `width` is not 0, interleaves the halves of
-/// heads of `width` rows.
+/// Copies rows to `to`, from row `first` on. `width` > 0: interleaves the halves of heads of `width` rows.
 void copy_rows(const StoredTensor& from, const LlmMatrix& to, std::size_t first, std::size_t width,
                const Team& team) {
   const std::size_t rows = from.shape.size() > 1 ? from.shape.front() : 1;  // a gate of one row is a vector

@@ -17,23 +17,23 @@ struct LlmDescription {
   std::size_t longest = 0;  ///< context length of the model; 0: unknown
 };
 
-/// Reads a config.json; `source` names it in errors. Throws Error for an unsupported architecture,
-/// inconsistent sizes, or unsupported features ("dynamic" rotation scaling, quantised weights).
+/// Reads a config.json; `source` is for errors. Throws Error for an unsupported architecture, inconsistent
+/// sizes, or unsupported features ("dynamic" rotation scaling, quantised weights).
 LlmDescription describe_llm_json(const std::string& text, const std::string& source);
 /// Reads the metadata of a GGUF file, likewise.
 LlmDescription describe_llm_gguf(const StoredModel& model, const std::string& source);
 
-/// A user's model: a GGUF file, or safetensors with config.json, of a Llama, Mistral or Qwen2. Its files stay
+/// A user's model: GGUF, or safetensors with config.json, of a Llama, Mistral or Qwen2. Its files stay
 /// mapped.
 struct LlmFile {
   std::string path;
-  LlmConfig config;         ///< config.model is the name of the file or folder
+  LlmConfig config;         ///< config.model: name of the file or folder
   std::string stored;       ///< type of most matrix bytes: "Q8_0"
-  std::size_t longest = 0;  ///< context length of the model; 0: unknown
+  std::size_t longest = 0;  ///< of the model; 0: unknown
   StoredModel model;
   std::vector<MappedFile> files;
   bool is_gguf = false;
-  /// Whether rotated pairs are half a head apart (Hugging Face files, Qwen2) instead of adjacent.
+  /// Rotated pairs are half a head apart (Hugging Face files, Qwen2) instead of adjacent.
   bool has_halves = false;
 };
 

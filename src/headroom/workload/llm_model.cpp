@@ -36,7 +36,7 @@ double llama3_kept(double turns, const RotaryScaling& scaling) {
   return std::clamp((turns - scaling.low_factor) / (scaling.high_factor - scaling.low_factor), 0.0, 1.0);
 }
 
-/// Returns the fractional index of the pair that makes so many turns.
+/// Returns the fractional index of the pair with so many turns.
 double pair_of(const LlmConfig& config, double turns, double positions) {
   return static_cast<double>(config.head_dim()) * std::log(positions / (turns * 2 * std::numbers::pi)) /
          (2 * std::log(config.rope_base));
@@ -54,7 +54,7 @@ std::vector<double> yarn_kept(const LlmConfig& config, const RotaryScaling& scal
   return kept;
 }
 
-/// Allocator of parts of a memory block, each aligned to 64 bytes. Without memory it only counts.
+/// Allocates parts of a memory block, aligned to 64 bytes. Without memory it only counts.
 class Arena {
  public:
   explicit Arena(std::byte* memory = nullptr) : memory_(memory) {}
@@ -125,7 +125,7 @@ std::size_t ends_bytes(const LlmConfig& config) {
   return counted.used();
 }
 
-/// In [low, low + 65535 step]; four values per hash, because there are billions.
+/// In [low, low + 65535 step].
 void fill_uniform(std::span<Bf16> values, std::uint64_t seed, Slice slice, float low, float step) {
   constexpr std::size_t kBlock = 512;
   std::array<std::uint16_t, kBlock> bits{};
@@ -143,7 +143,7 @@ void fill_uniform(std::span<Bf16> values, std::uint64_t seed, Slice slice, float
   }
 }
 
-/// In [-127, 127]; eight values per hash.
+/// In [-127, 127].
 void fill_uniform(std::span<std::int8_t> values, std::uint64_t seed, Slice slice) {
   for (std::size_t i = slice.begin; i < slice.end;) {
     std::uint64_t hash = random_bits(seed, i / 8) >> (i % 8 * 8);
@@ -153,7 +153,7 @@ void fill_uniform(std::span<std::int8_t> values, std::uint64_t seed, Slice slice
   }
 }
 
-/// Replaces -128 of int8, or 0 of 4-bit numbers, by zero, so that their mean is 0 and long sums do not drift.
+/// Replaces -128 of int8, or 0 of 4 bits, by zero: with mean 0 long sums do not drift.
 std::uint64_t balanced(std::uint64_t bits, LlmFormat format) {
   constexpr std::uint64_t kTops = 0x8080808080808080U, kLows = 0x1111111111111111U;
   if (format == LlmFormat::kInt4Blocks) {
@@ -171,8 +171,8 @@ std::uint16_t half_of(float positive) {
   return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(positive) >> 13U) - (112U << 10U));
 }
 
-/// Fills a block of 256 at random, keeping its mean at 0. For 4 and 5 bits the factors are 32 to 63, and each
-/// minimum is its factor times the mean number.
+/// Random block of 256 with mean 0. For 4 and 5 bits the factors are 32 to 63, each minimum the factor times
+/// the mean number.
 void fill_super_block(std::byte* block, std::size_t bytes, LlmFormat format, std::uint64_t seed,
                       float scale) {
   for (std::size_t i = 0; i < bytes; i += sizeof seed) {
@@ -293,7 +293,7 @@ class Filler {
   const Team& team_;
 };
 
-/// Allocates on all workers: touching the pages takes as long as writing them.
+/// All workers allocate: touching pages takes as long as writing them.
 std::vector<Buffer> make_buffers(const std::vector<std::size_t>& bytes, const Team& team) {
   std::vector<Buffer> buffers(bytes.size());
   std::atomic<bool> complete = true;
@@ -303,7 +303,7 @@ std::vector<Buffer> make_buffers(const std::vector<std::size_t>& bytes, const Te
       try {
         buffers[index] = Buffer(bytes[index]);
       } catch (const std::bad_alloc&) {
-        complete = false;  // a worker must not throw
+        complete = false;
       }
     }
   });
@@ -386,7 +386,7 @@ void require_sound(const LlmConfig& config) {
     require(columns % block_columns(format) == 0,
             block_columns(format) == 256 ? "rows are not multiples of 256" : "rows are not multiples of 32");
   };
-  // Without separate formats all layers are alike; do not loop over a million requested ones.
+  // Layers are alike; do not loop over a million requested ones.
   const std::size_t different = std::max<std::size_t>(config.formats.size(), 1);
   for (std::size_t layer = 0; layer < different; ++layer) {
     const LlmLayerFormats formats = config.formats_of(layer);

@@ -110,10 +110,10 @@ struct RotaryScaling {
   std::optional<double> magnitude{};
 };
 
-/// Sets rope_factors and rope_magnitude of `config` from its heads and rope_base. Throws
-/// std::invalid_argument for unknown or unsound scaling. Sources: Chen et al., "Extending context window of
-/// large language models via positional interpolation", 2023 (linear); Peng et al., "YaRN", 2023, equations
-/// 17 to 22, with the bounds rounded to whole pairs as Hugging Face and ggml do; Llama 3.1's model.py.
+/// Sets rope_factors and rope_magnitude from heads and rope_base. Throws std::invalid_argument for unknown or
+/// unsound scaling. Sources: Chen et al., "Extending context window of large language models via positional
+/// interpolation", 2023 (linear); Peng et al., "YaRN", 2023, equations 17 to 22, with the bounds rounded to
+/// whole pairs as Hugging Face and ggml do; Llama 3.1's model.py.
 void scale_rotation(LlmConfig& config, const RotaryScaling& scaling);
 
 /// Matrix [rows, columns]; for kInt8, row r is multiplied by scales[r]. Does not own its memory.
@@ -145,13 +145,13 @@ struct LlmLayer {
 };
 
 /// Random weights that keep activations near 1 through any number of layers: linear layers are uniform with
-/// variance 1 / columns, norms lie around 1. They depend only on the seed and their position. Written once,
-/// by all workers of the team, into huge pages if the kernel grants them.
+/// variance 1 / columns, norms lie around 1. They depend only on the seed and their position. Written by all
+/// workers, into huge pages if granted.
 class LlmWeights {
  public:
   /// Throws std::invalid_argument (see require_sound), std::bad_alloc.
   LlmWeights(const LlmConfig& config, std::uint64_t seed, const Team& team);
-  /// Returns zeroed weights, to be filled from a file.
+  /// Zeroed weights, to be filled from a file.
   static LlmWeights unfilled(const LlmConfig& config, const Team& team);
 
   const LlmConfig& config() const { return config_; }
@@ -171,7 +171,7 @@ class LlmWeights {
   LlmMatrix output_;
 };
 
-/// Returns the memory that the weights take, saturated as by bytes_of.
+/// Saturated as by bytes_of.
 std::size_t llm_bytes(const LlmConfig& config);
 
 /// Weights that one token reads, as gpt-fast's benchmark counts them: without the embedding and unchosen

@@ -63,7 +63,7 @@ double deviation_of(const Vector& values) {
   return squares > 0 ? std::sqrt(squares) : 1;
 }
 
-/// Float64 model that runs tokens one after the other and keeps their keys and values.
+/// Float64 model that runs tokens one by one and keeps their keys and values.
 class Reference {
  public:
   Reference(const Team& team, const LlmWeights& weights, const LlmRouting& routing)
@@ -144,7 +144,7 @@ class Reference {
     return times(team_, layer.out, y);
   }
 
-  /// Returns the kept keys or values of a head, followed by the reference's.
+  /// Returns a head's kept keys or values, then the reference's.
   Vector behind_kept(std::size_t layer, std::size_t head, const Vector& own,
                      LlmKept::Head LlmKept::*which) const {
     if (kept_ == nullptr) return own;

@@ -33,7 +33,7 @@ double as_double(float value) {
   return value;
 }
 
-/// Eight partial sums: a single chain of additions would take four cycles per column.
+/// Eight partial sums: a single chain would take four cycles per column.
 template <typename Weight>
 double dot(const Weight* row, std::span<const double> x) {
   constexpr std::size_t kSums = 8;

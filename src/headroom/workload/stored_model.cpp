@@ -80,7 +80,7 @@ void read_q4(const std::byte* block, float* values) {
   }
 }
 
-/// Like read_q4, with optional fifth bits in four bytes before, and an optional minimum in place of the zero
+/// Like read_q4, with optional fifth bits in four bytes before, and an optional minimum instead of the zero
 /// point (dequantize_row_q4_1, dequantize_row_q5_0, dequantize_row_q5_1).
 template <bool kHasFifths, bool kHasMinimum>
 void read_block(const std::byte* block, float* values) {
@@ -100,7 +100,7 @@ void read_block(const std::byte* block, float* values) {
   }
 }
 
-/// Returns scale and minimum `index` of eight, 6 bits each in 12 bytes (get_scale_min_k4 of ggml-quants.c).
+/// Eight pairs of 6 bits in 12 bytes (get_scale_min_k4 of ggml-quants.c).
 std::array<unsigned, 2> scale_and_minimum(const std::byte* packed, std::size_t index) {
   if (index < 4) return {byte_at(packed, index) & 63U, byte_at(packed, index + 4) & 63U};
   const unsigned low = byte_at(packed, index + 4);
@@ -164,7 +164,6 @@ enum class Kind : std::uint32_t {
   kFloat64
 };
 
-/// 0 for strings and arrays.
 std::size_t bytes_of_kind(Kind kind) {
   constexpr std::size_t kBytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
   return kBytes[static_cast<std::size_t>(kind)];
@@ -219,7 +218,7 @@ class GgufReader {
     read_version();
     const auto tensors = take<std::uint64_t>("the number of tensors");
     const auto entries = take<std::uint64_t>("the number of metadata entries");
-    // The least bytes per entry: rejects impossible counts before reading.
+    // Least bytes per entry, to reject impossible counts before reading.
     require_count(entries, 8 + 4 + 1, "metadata entries");
     for (std::uint64_t i = 0; i < entries; ++i) read_entry();
     require_count(tensors, 8 + 4 + 8 + 4 + 8, "tensors");
@@ -415,7 +414,6 @@ std::optional<StoredType> type_of(const std::string& name) {
   return std::nullopt;
 }
 
-/// Throws Error unless all are non-negative integers.
 std::vector<std::size_t> sizes_of(const Json& entry, const char* key, const std::string& where) {
   std::vector<std::size_t> sizes;
   for (const Json& one : json_array(entry, key, where)) {

@@ -44,14 +44,12 @@ void add_percentiles(const Record& latency, std::vector<Record>& records) {
   }
 }
 
-/// Times by message size.
 struct Points {
   std::vector<double> mebibytes, us;
 
   std::optional<LineFit> line() const { return fit_line(mebibytes, us); }
 };
 
-/// One collective on one runner and rank count.
 struct Sweep {
   const Record* first = nullptr;
   Points measured, limits;

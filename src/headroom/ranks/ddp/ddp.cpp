@@ -26,7 +26,6 @@
 namespace headroom {
 namespace {
 
-/// "no ddp", "1M/2G".
 std::string ddp_step_label(const Record& record) {
   const auto found = record.model.extra_info.find("step");
   return found == record.model.extra_info.end() ? "" : found->second;
@@ -37,7 +36,7 @@ struct DdpStepRecords : MeasuredCase {
   std::string label() const { return ddp_step_label(*first); }
 };
 
-/// A model's steps at one bucket size; the step without DDP, shared by all sizes, comes first.
+/// Steps of a model at one bucket size, after the shared step without DDP.
 struct DdpSeries {
   std::string model, batch_size, image_size, bucket, runner;
   std::vector<DdpStepRecords> steps;
@@ -45,7 +44,6 @@ struct DdpSeries {
   bool has_images() const { return !image_size.empty(); }
   /// The step with the most ranks; it has all axes.
   const Record& record() const { return *steps.back().first; }
-  /// Null if not measured.
   const DdpStepRecords* without_ddp() const;
 };
 
@@ -86,7 +84,7 @@ std::string trace_folder(const DdpSweep& sweep, const std::string& model, std::i
 
 constexpr double kMebibyte = 1 << 20;
 
-/// Returns MiB, like --bucket-size and PyTorch's benchmark, with the fewest digits that give the same bytes.
+/// Returns MiB, with the fewest digits that give the same bytes.
 std::string bucket_mebibytes(std::int64_t bytes) {
   constexpr int kAllDigits = 17;
   std::string text;
@@ -188,7 +186,7 @@ Table percentile_table(const DdpSeries& series) {
   return table;
 }
 
-/// Each rank does the same work, so 100 % is perfect.
+/// 100 % is perfect, as each rank does the same work.
 std::string efficiency(const DdpSeries& series, const DdpStepRecords& step) {
   const DdpStepRecords* base = series.without_ddp();
   const std::optional<RatioToOther>& ratio = step.find("latency")->ratio;
@@ -347,7 +345,6 @@ std::string skew_text(const Record& record, std::int64_t ranks) {
   return format_percent(slowest / fastest - 1);
 }
 
-/// By rank count.
 using RanksSeries = std::map<std::int64_t, const Comparison*>;
 
 void append_series(Table& table, const std::string& name, const RanksSeries& series) {
@@ -399,7 +396,6 @@ Json result_of(const DdpSeries& series, const std::set<std::string>& buckets,
   return result;
 }
 
-/// Leaves out collectives.
 std::vector<MeasuredCase> ddp_cases(const std::vector<Record>& records) {
   std::vector<MeasuredCase> cases = measured_cases(records);
   std::erase_if(cases, [](const MeasuredCase& one) { return one.first->benchmark.name != "ddp"; });
@@ -416,7 +412,7 @@ const DdpStepRecords* DdpSeries::without_ddp() const {
   return &steps.front();
 }
 
-/// A model with only the step without DDP has a series without a bucket size.
+/// A model with only the step without DDP gives a series without a bucket size.
 std::vector<DdpSeries> ddp_series(const std::vector<Record>& records) {
   std::vector<DdpSeries> all;
   std::vector<DdpStepRecords> alone;

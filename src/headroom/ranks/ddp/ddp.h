@@ -32,11 +32,9 @@ struct DdpStep {
 /// the multiples of 8 up to the world. Throws Error for a rank count beyond the world.
 std::vector<DdpStep> ddp_steps(const DdpSweep& sweep, const std::string& model);
 
-/// Prefix of the experiments: "ddp.resnet18".
 inline constexpr const char* kDdpPrefix = "ddp.";
 
-/// Converts case_records() to the metrics of training, with the iterations of each rank as the samples of a
-/// process.
+/// Converts case_records() to the metrics of training; the samples of a process are the iterations of a rank.
 ///
 /// In s: "latency" (the headline), its parts "forward", "backward", "wait", "step"; for several ranks
 /// "without reduction", "exposed communication" (the difference in the same round) and "communication" (while
@@ -47,17 +45,16 @@ std::vector<Record> ddp_records(std::vector<Record> records, const std::vector<D
 
 Sheet ddp_sheet(const std::vector<Record>& records);
 
-/// One row per step and rank.
 Table ddp_rank_table(const std::vector<Record>& records);
 
-/// Returns a row per rank count of each case with several. Efficiency is the time with the fewest ranks over
-/// this time, skew the excess of the slowest rank's median over the fastest's, "-" if the samples do not
-/// identify ranks.
+/// One row per rank count of each case with several. Efficiency is the time with the fewest ranks over this
+/// time, skew the excess of the slowest rank's median over the fastest's, "-" if the samples do not identify
+/// ranks.
 Table scaling_table(const DiffReport& report);
 
-/// Returns the JSON format of PyTorch's DDP benchmark (--json, read by its diff.py): for each model the
-/// iterations of every rank in s, first the step without DDP; models without that step are left out.
-/// Additional members: "image_size" if not 224, "bucket_size" (MB) if there are several.
+/// The JSON format of PyTorch's DDP benchmark (--json, read by its diff.py): for each model the iterations of
+/// every rank in s, first the step without DDP; models without that step are left out. Additional members:
+/// "image_size" if not 224, "bucket_size" (MB) if there are several.
 std::string ddp_seed_report(const std::vector<Record>& records, const std::string& pytorch_version,
                             const std::string& backend);
 

@@ -32,7 +32,6 @@ struct CodePointRange {
 /// Code points that Python's repr() escapes, ascending.
 std::span<const CodePointRange> unprintable_ranges();
 
-/// A report of PyTorch's DDP benchmark. Users of missing members throw.
 struct DdpReport {
   static constexpr std::array<int, 2> kPercentiles{75, 95};
 
@@ -201,7 +200,7 @@ struct Node {
   std::string key = {};  ///< in a dict
 };
 
-/// As in Python, the last of equal keys wins in the place of the first, and integers keep all digits.
+/// The last of equal keys wins in the place of the first; integers keep all digits.
 Node node_of(JsonStream& stream);
 
 Node dict_of(JsonStream& stream) {
@@ -264,7 +263,7 @@ void append_repr(const Node& node, std::string& out) {
   out += dict ? '}' : ']';
 }
 
-/// Decodes valid UTF-8 at `at` and advances `at`.
+/// Advances `at`; the text must be valid UTF-8.
 char32_t next_character(std::string_view text, std::size_t& at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(at);
@@ -326,8 +325,7 @@ std::pair<Number, Number> neighbours(std::span<Number> values, std::size_t rank)
   return {*place, next == values.end() ? *place : *next};
 }
 
-/// Counts the numbers in each part of the range, then looks only into the parts with the ranks. No branch
-/// depends on the data.
+/// Counts the numbers in each part of the range, then searches the parts with the ranks. Branch-free.
 class BucketSelection {
  public:
   explicit BucketSelection(std::span<const std::uint64_t> values) : values_(values) {
@@ -378,7 +376,7 @@ std::vector<double> interpolate(std::size_t count, std::span<const int> percenti
   return result;
 }
 
-/// Nothing if a character is not a digit. Adds pairs, then pairs of pairs, in the lanes of one word.
+/// Adds pairs, then pairs of pairs, in the lanes of one word.
 std::optional<std::uint64_t> eight_digits(const char* at) {
   static_assert(std::endian::native == std::endian::little);
   std::uint64_t word = 0;
@@ -425,7 +423,6 @@ std::optional<PlainDecimal> plain_decimal(const char* at) {
   return PlainDecimal{decimals, digit};
 }
 
-/// Stops at unusual numbers and near the end.
 const char* take_plain_decimals(const char* at, const char* end, DecimalSample& sample) {
   constexpr std::ptrdiff_t kLongest = 32;
   while (end - at > kLongest) {
@@ -522,7 +519,6 @@ class Reader : DdpReportWalk {
   DecimalSample sample_;
 };
 
-/// Position of a value, for messages.
 struct Place {
   const DdpReport& report;
   std::size_t model = 0;

@@ -322,7 +322,6 @@ std::vector<Record> dispatch_records(std::vector<Record> records) {
     record.device = record.model.backend == "nccl" ? "cuda" : "cpu";
     record.model.backend = "dtensor";
     if (record.metric.name == "latency") record.metric.name = "hit";
-    // A setting of the measurement, not of the case.
     std::erase_if(record.axes, [](const auto& axis) { return axis.first == "repeats"; });
   }
   return records;
@@ -353,7 +352,6 @@ std::vector<ExpectationVerdict> judge_expectations(const std::vector<DispatchExp
 std::vector<DispatchExpectation> updated_expectations(std::vector<DispatchExpectation> expectations,
                                                       const std::vector<Record>& records) {
   for (const Record& record : records) {
-    // The tolerance is relative to the value.
     if (record.samples.empty() || record.metric.value <= 0) continue;
     const auto known =
         std::ranges::find_if(expectations, [&](const DispatchExpectation& e) { return fits(e, record); });
