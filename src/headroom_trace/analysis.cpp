@@ -12,7 +12,7 @@
 #include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
 
-// All analyses, in the order of the help.
+// In the order of the help.
 #define HEADROOM_TRACE_ANALYSES(ANALYSIS) \
   ANALYSIS(summary)                       \
   ANALYSIS(findings)                      \
@@ -36,7 +36,7 @@
 namespace headroom::trace {
 namespace {
 
-/// One headline over the ranks. Device headlines are excluded: device numbers are local to a rank.
+/// One headline over the ranks. Excludes device headlines, as device numbers are local.
 struct Series {
   const Headline* first = nullptr;
   std::vector<double> values;
@@ -95,7 +95,7 @@ DataTable spread_table(const std::vector<Series>& columns) {
   return table;
 }
 
-/// Puts notes common to all ranks first.
+/// Notes common to all ranks first.
 std::vector<std::string> joined_notes(std::span<const RankResult> ranks) {
   constexpr std::size_t kMost = 20;
   std::vector<std::pair<const std::string*, std::size_t>> counts;

@@ -53,7 +53,7 @@ std::string id_of(const std::string& text) {
 }
 
 /// Chrome trace for ui.perfetto.dev: every event on its own track (args.critical: on the path), a process
-/// "critical path", and arrows where the path changes tracks. Times in µs with three decimals.
+/// "critical path", and arrows where the path changes tracks. Times in µs.
 class Overlay {
  public:
   Overlay(const Trace& trace, std::span<const PathLink> path)
@@ -130,7 +130,7 @@ class Overlay {
     if (last != kNone && events_.thread[last] != events_.thread[link.event]) add_arrow(last, link);
   }
 
-  /// Starts the arrow inside the slice that ends there or is still open.
+  /// Starts inside the slice that ends there or is still open.
   void add_arrow(std::uint32_t from, const PathLink& to) {
     const std::int64_t leaves =
         std::min(to.time.start, std::max(events_.start_ns[from], events_.end_ns(from) - 1));

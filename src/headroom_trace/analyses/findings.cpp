@@ -36,7 +36,7 @@ DataTable trace_table(const TraceIndex& index) {
             count_cell(index.steps().steps.size()), known(trace.rank), known(trace.world_size)}}};
 }
 
-/// Groups in a vector by name instead of a map.
+/// Groups by name in a vector instead of a map.
 DataTable top_kernels(const Trace& trace, const std::vector<KernelType>& types, std::size_t top) {
   struct Group {
     std::int64_t count = 0, total = 0;
@@ -109,7 +109,7 @@ std::vector<Headline> headlines(const Breakdown& sum, std::int64_t matmul_ns) {
   return found;
 }
 
-/// Returns false for large traces too, whose host events are not read.
+/// False for large traces too, whose host events are not read.
 bool has_host(const Trace& trace) {
   constexpr CategoryMask kHost =
       mask_of(Category::kRuntime) | mask_of(Category::kDriver) | mask_of(Category::kCpuOp);
@@ -185,7 +185,7 @@ AnalysisResult combine_summary(std::span<const RankResult> ranks, const Analysis
   return result;
 }
 
-/// Also needs of the summary, whose findings must equal those of `findings`.
+/// Includes the summary's needs: its findings must equal those of `findings`.
 constexpr Needs kSearchNeeds = kFindingNeeds | Needs::kOpIds | Needs::kPython | Needs::kOpArguments |
                                Needs::kGpuArguments | Needs::kMemory;
 

@@ -60,7 +60,7 @@ void add_branches(const Branch& branch, std::int64_t depth, std::int64_t idle_ns
   }
 }
 
-/// Returns kNone if no host event is known.
+/// kNone if no host event is known.
 std::uint32_t place_of(const Trace& trace, const HostOrder& host, const IdlePart& part) {
   if (part.event == kNone) return kNone;
   const std::uint32_t site = site_of(trace, host.parent, part.event);
@@ -354,8 +354,8 @@ double idle_share_of(const AnalysisResult& result) {
   return 0;
 }
 
-/// Lists at most `top` places per step and three (0: all), and the rest in one row: the rows of a step sum to
-/// its idle time.
+/// Lists `top` places per step and three (0: all), and the rest in one row: a step's rows sum to its idle
+/// time.
 DataTable step_culprit_table(const TraceIndex& index, std::span<const Step> steps, std::size_t top) {
   const Trace& trace = index.trace();
   constexpr std::size_t kMostOfAStep = 3;
@@ -389,8 +389,8 @@ DataTable step_culprit_table(const TraceIndex& index, std::span<const Step> step
   return table;
 }
 
-/// Lists idle time as a tree. Depth 0: host activity, 1: outermost operator or function, 2: innermost event.
-/// At most `top` branches per node and five; 0: all.
+/// A tree of idle time. Depth 0: host activity, 1: outermost operator or function, 2: innermost event. At
+/// most `top` branches per node and five; 0: all.
 DataTable culprit_table(const TraceIndex& index, std::size_t top) {
   const Trace& trace = index.trace();
   DataTable table{"culprits",
@@ -446,8 +446,7 @@ AnalysisResult analyze_idle(const TraceIndex& index, const AnalysisOptions& opti
   return result;
 }
 
-/// Parts of a step. The first of these that runs on any device or thread counts, as in PyTorch's TensorBoard
-/// plugin.
+/// Parts of a step; the first that runs on any device or thread counts, as in PyTorch's TensorBoard plugin.
 enum Part : std::size_t { kKernel, kMemcpy, kMemset, kCommunication, kRuntime, kDataLoader, kCpu, kParts };
 constexpr std::array<const char*, kParts> kPartKeys{
     "kernel_ns", "memcpy_ns", "memset_ns", "communication_ns", "runtime_ns", "data_loader_ns", "cpu_ns"};

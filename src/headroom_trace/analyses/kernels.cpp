@@ -41,7 +41,7 @@ struct KernelGroup {
   DurationStats durations;
   std::array<std::int64_t, kKernelCategories> category_ns{};
 
-  /// Returns the category with the most time: kernels of one name may differ.
+  /// The category with the most time: kernels of one name may differ.
   const char* category() const {
     const auto most = std::ranges::max_element(category_ns);
     return to_string(static_cast<KernelCategory>(most - category_ns.begin()));
@@ -128,7 +128,6 @@ DataTable kernel_table(const Trace& trace, const Grouping& grouping,
     KernelGroup& group = groups[place->second];
     const std::int64_t duration = trace.events.duration_ns[trace.gpu[row].event];
     group.durations.add(duration);
-    // Kernels without duration need a category too.
     std::int64_t& of_category = group.category_ns[static_cast<std::size_t>(categories[row])];
     of_category = saturating_add(of_category, std::max<std::int64_t>(duration, 1));
   }

@@ -77,7 +77,7 @@ void sum_up(const Launches& launches, AnalysisResult& result) {
         fmt::format("{} of {} GPU events have no recorded launch", unknown, launches.trace.gpu.size()));
 }
 
-/// Counts for a graph the delay of its first work, the sum of its work.
+/// For a graph: the delay of its first work, the sum of its work.
 DataTable launch_spread_table(const Launches& launches) {
   DataTable table{"launches",
                   "launches by kind of work",
@@ -369,7 +369,6 @@ void add(QueueSummary& sum, const QueueSummary& one) {
   sum.blocked_ns = saturating_add(sum.blocked_ns, one.blocked_ns);
 }
 
-/// Weights several streams by their time.
 void add_headlines(const QueueSummary& sum, const std::string& device, AnalysisResult& result) {
   if (sum.span_ns <= 0) return;
   const auto span = static_cast<double>(sum.span_ns);

@@ -28,7 +28,7 @@ Cell memory_device_cell(std::int32_t device) {
   return device < 0 ? Cell{} : Cell{std::to_string(device)};
 }
 
-/// Returns bytes; 0 if unknown.
+/// 0 if unknown.
 double capacity_bytes(const Trace& trace, const DeviceMemory& memory) {
   if (memory.device_type == 0) return 0;
   for (const DeviceProperties& device : trace.devices) {
@@ -124,12 +124,11 @@ struct StackMemory {
   std::optional<std::int64_t> first_ns = {}, last_ns = {};
 };
 
-/// True if only the size is known.
 bool is_nameless(const Trace& trace, const Allocation& one) {
   return one.is_held_before && trace.memory[one.event].stack == kNoName;
 }
 
-/// Returns most bytes first, without nameless allocations.
+/// Most bytes first, without nameless allocations.
 template <typename Wanted>
 std::vector<StackMemory> by_stack(const Trace& trace, const MemoryHistory& history, std::size_t device,
                                   Wanted wanted) {
@@ -217,8 +216,8 @@ bool has_memory_stacks(const Trace& trace) {
   return std::ranges::any_of(trace.memory, [](const MemoryEvent& event) { return event.stack != kNoName; });
 }
 
-/// Lists the first `top` stacks per device (0: all). The rows sum to its peak: one is for the rest, one
-/// without a stack for memory from before the file.
+/// The first `top` stacks per device (0: all). The rows sum to its peak, with rows for the rest and for
+/// memory from before the file.
 DataTable peak_stacks_table(const Trace& trace, const MemoryHistory& history, std::size_t top) {
   DataTable table = stacks_table("peak_stacks", "memory held at the peak, by allocating line");
   for (std::size_t i = 0; i < history.devices.size(); ++i) {
@@ -232,7 +231,7 @@ DataTable peak_stacks_table(const Trace& trace, const MemoryHistory& history, st
   return table;
 }
 
-/// Lists the same rows as peak_stacks_table.
+/// The rows of peak_stacks_table.
 DataTable leaks_table(const Trace& trace, const MemoryHistory& history, std::size_t top) {
   DataTable table = stacks_table("leaks", "memory never freed, by allocating line");
   for (std::size_t i = 0; i < history.devices.size(); ++i) {
@@ -250,7 +249,7 @@ DataTable leaks_table(const Trace& trace, const MemoryHistory& history, std::siz
   return table;
 }
 
-/// Lists segments; the rows sum to the reserved bytes.
+/// The rows sum to the reserved bytes.
 DataTable pools_table(const Trace& trace) {
   DataTable table{"pools",
                   "reserved memory at the end, by state",
@@ -502,7 +501,7 @@ void add_headlines(const std::vector<Transfer>& transfers, const MemoryHistory& 
     if (peak_reserved >= 0)
       result.headlines.push_back({"peak_reserved_bytes", Kind::kBytes, true, peak_reserved, device});
   }
-  // The total is the fullest device, not the sum.
+  // The fullest device.
   if (allocated > 0) result.headlines.push_back({"peak_allocated_bytes", Kind::kBytes, true, allocated, ""});
   if (reserved >= 0) result.headlines.push_back({"peak_reserved_bytes", Kind::kBytes, true, reserved, ""});
 }

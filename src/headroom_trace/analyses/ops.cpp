@@ -27,8 +27,8 @@
 namespace headroom::trace {
 namespace {
 
-/// The host calls as torch.profiler sees them, nested by time on each thread, with the GPU work that each
-/// launched. Columns are by event; kNone and 0 for events that are no calls.
+/// Host calls as torch.profiler sees them, nested by time on each thread, with the GPU work of each. Columns
+/// are by event; kNone and 0 for events that are not calls.
 struct OpTree {
   std::vector<std::uint32_t> calls;   ///< parents before children
   std::vector<std::uint32_t> parent;  ///< innermost enclosing call
@@ -44,7 +44,7 @@ struct OpTree {
 constexpr CategoryMask kCalls = mask_of(Category::kCpuOp) | mask_of(Category::kUserAnnotation) |
                                 mask_of(Category::kRuntime) | mask_of(Category::kDriver);
 
-/// True for the profiler's calls, which torch omits.
+/// Calls that torch omits.
 bool is_of_profiler(std::string_view name) {
   constexpr std::array<std::string_view, 6> kNames{"profiler::_record_function_enter",
                                                    "profiler::_record_function_enter_new",
@@ -55,8 +55,7 @@ bool is_of_profiler(std::string_view name) {
   return std::ranges::find(kNames, name) != kNames.end();
 }
 
-/// Returns the owner of a call's GPU work: the innermost operator, as in torch, else the innermost
-/// annotation, else kNone.
+/// Owners of GPU work: the innermost operator, as in torch, else the innermost annotation, else kNone.
 std::vector<std::uint32_t> owners(const Trace& trace, const OpTree& tree) {
   std::vector<std::uint32_t> owner(trace.events.size(), kNone);
   for (const std::uint32_t call : tree.calls) {
@@ -133,7 +132,7 @@ const char* kind_of(Category category) {
   }
 }
 
-/// Returns the innermost frames; they come first, separated by semicolons.
+/// Innermost frames come first, separated by semicolons.
 std::string top_frames(std::string_view stack, std::size_t frames) {
   std::size_t end = 0;
   for (; frames > 0 && end != std::string_view::npos; --frames) end = stack.find(';', end == 0 ? 0 : end + 1);
@@ -183,7 +182,7 @@ class Averages {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> open_;  ///< enclosing calls, with rows
   std::vector<std::uint32_t> open_of_group_;
 
-  /// Returns the enclosing functions, formatted as a call stack.
+  /// Formatted as a call stack.
   std::string functions_above(std::uint32_t event) const {
     std::string stack;
     std::uint32_t frame = frame_[event];
@@ -228,7 +227,7 @@ class Averages {
     return group_[event] = place->second;
   }
 
-  /// Enters the call. True if an enclosing call of the same row already includes its times.
+  /// True if an enclosing call of the same row already includes its times.
   bool enter(std::uint32_t call, std::uint32_t group) {
     while (!open_.empty() && open_.back().first != tree_.parent[call]) {
       --open_of_group_[open_.back().second];
@@ -402,7 +401,7 @@ std::vector<std::uint32_t> by_total_time(const std::vector<PythonTimes>& times) 
   return order;
 }
 
-/// Sorts by own device time, because outer lines include all of it; without GPU work by memory.
+/// Sorts by own device time, as outer lines include all of it; without GPU work by memory.
 std::vector<std::uint32_t> by_own_time(const std::vector<PythonTimes>& lines) {
   std::vector<std::uint32_t> order(lines.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -421,7 +420,6 @@ std::string path_of(const std::vector<PythonModule>& modules, std::uint32_t modu
   return path;
 }
 
-/// Sorts parents before children, longest first.
 std::vector<std::uint32_t> as_tree(const std::vector<PythonModule>& modules,
                                    const std::vector<std::uint32_t>& order) {
   std::vector<std::vector<std::uint32_t>> children(modules.size() + 1);
@@ -437,7 +435,7 @@ std::vector<std::uint32_t> as_tree(const std::vector<PythonModule>& modules,
   return tree;
 }
 
-/// The first `top` modules include their parents: no child exceeds its parent's time.
+/// The first `top` modules and their parents: no child exceeds its parent's time.
 DataTable module_table(const PythonWork& work, const Known& known, std::size_t top, std::size_t& left_out) {
   DataTable table{"modules",
                   "by nn.Module, nested",
@@ -468,7 +466,7 @@ DataTable line_table(const PythonWork& work, const Known& known, std::size_t top
   return table;
 }
 
-/// Lists totals that sum to those of idle, roofline and memory.
+/// Totals that sum to those of idle, roofline and memory.
 DataTable totals_table(const PythonWork& work, const Known& known) {
   DataTable table{
       "totals", "totals", {{"where", "where", Kind::kText}, {"device_ns", "device", Kind::kTimeNs}}, {}};

@@ -187,8 +187,8 @@ std::vector<Kernel> kernels_of(const Trace& trace, const DeviceWork& work, Gaps&
   return kernels;
 }
 
-/// Integrates the share of multiprocessors with a block, in multiprocessor-ns: concurrent blocks add up, at
-/// most to 1.
+/// Integral of the share of multiprocessors with a block, in multiprocessor-ns; concurrent blocks add up to
+/// at most 1.
 double filled_ns(const std::vector<Kernel>& kernels, std::uint32_t device, const Spans& windows) {
   struct Edge {
     std::int64_t at;
@@ -289,7 +289,7 @@ DataTable kernel_rows(const Trace& trace, const std::vector<Kernel>& kernels) {
   return table;
 }
 
-/// Returns the steps for every device; without steps, each device's own span.
+/// The steps for every device; without steps, each device's own span.
 std::vector<Spans> windows_of(const TraceIndex& index, std::vector<std::string>& notes) {
   std::vector<Span> spans;
   const bool is_behind = index.steps().is_device_behind();
@@ -387,7 +387,7 @@ struct KernelRow {
   std::int64_t total_ns = 0, union_ns = 0, hidden_ns = 0;
 };
 
-/// Unites the calls of a name: names may sum to more than the device's time.
+/// United by name: names may sum to more than the device's time.
 std::vector<KernelRow> communication_kernels(const Trace& trace, const DeviceWork& work,
                                              const std::vector<KernelType>& types,
                                              const std::vector<DeviceTimes>& devices) {

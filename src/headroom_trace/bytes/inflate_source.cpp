@@ -26,7 +26,6 @@ struct Step {
   const char* damage = nullptr;  ///< zlib's message, or null
 };
 
-/// Unpacks streams one by one.
 class Inflater {
  public:
   Inflater() = default;
@@ -70,7 +69,7 @@ class ZlibInflater : public Inflater {
 
 #ifdef HEADROOM_ISAL
 
-/// Half of zlib's time; loaded with the first packed trace.
+/// Half of zlib's time.
 struct Isal {
   decltype(&isal_inflate_init) init = nullptr;
   decltype(&isal_inflate_reset) reset = nullptr;
@@ -151,7 +150,6 @@ std::unique_ptr<Inflater> inflater_for(Form form, Unpacking by) {
   return std::make_unique<ZlibInflater>(form);
 }
 
-/// Delivers the data unpacked before damage.
 class InflateSource : public ByteSource {
  public:
   InflateSource(std::unique_ptr<ByteSource> packed, Form form, Unpacking by)
@@ -184,7 +182,7 @@ class InflateSource : public ByteSource {
   std::string damage_;
 };
 
-/// Returns false at the end or at padding.
+/// False at the end or at padding.
 bool InflateSource::start_next_stream() {
   if (streams_ > 0 && (form_ == Form::kDeflate || !refill() || block_[at_] != 0x1f)) return false;
   if (streams_ > 0) inflater_->start_next_stream();

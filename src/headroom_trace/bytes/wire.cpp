@@ -23,7 +23,7 @@ std::size_t read_varint(std::string_view bytes, std::uint64_t& value) {
   return 0;
 }
 
-/// Returns false for obsolete group types and unknown types.
+/// False for obsolete group types and unknown types.
 bool read_tag(std::uint64_t tag, WireField& field) {
   const auto type = static_cast<unsigned>(tag & 7);
   const std::uint64_t number = tag >> 3;

@@ -70,7 +70,7 @@ std::vector<std::size_t> follow_tree(const ClockEdges& edges, std::size_t root, 
   return connected;
 }
 
-/// Returns `now`, clamped, if ambiguous.
+/// `now`, clamped, if ambiguous.
 double weighted_median(std::vector<std::pair<double, double>>& values, double now) {
   std::ranges::sort(values);
   double half = 0, below = 0;

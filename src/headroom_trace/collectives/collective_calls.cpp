@@ -22,7 +22,6 @@ constexpr std::string_view kAnnotationPrefix = "nccl:";
 /// Larger messages mean a damaged trace.
 constexpr double kNoMessage = 0x1p63;
 
-/// Host events around a launch.
 struct Around {
   std::uint32_t collective = kNone;  ///< row of Trace::collectives, of record_param_comms
   std::uint32_t annotation = kNone;  ///< event: "nccl:all_reduce"
@@ -46,7 +45,6 @@ Around around(const Trace& trace, const std::vector<std::uint32_t>& parent, std:
   return found;
 }
 
-/// Sets only missing values.
 void fill(const Trace& trace, std::uint32_t row, CollectiveCall& call) {
   if (row == kNone) return;
   const Collective& said = trace.collectives[row];
@@ -263,7 +261,7 @@ double message_bytes(const CollectiveCall& call) {
   const double width = element_bytes(call.dtype);
   double elements = std::max(call.elements_in, call.elements_out);
   const double ranks = call.group_size > 0 ? static_cast<double>(call.group_size) : -1;
-  // One side is n times smaller than the size that counts.
+  // One side is n times smaller.
   if (call.collective == "all_gather") {
     elements = call.elements_out >= 0 ? call.elements_out : call.elements_in * ranks;
   } else if (call.collective == "reduce_scatter") {

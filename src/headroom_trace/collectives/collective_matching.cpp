@@ -31,7 +31,6 @@ bool is_one_collective(const MatchedCollective& collective) {
   });
 }
 
-/// Whether the kernels of all ranks overlap.
 bool is_at_one_time(const MatchedCollective& collective, std::span<const double> offsets) {
   double latest_start = -std::numeric_limits<double>::infinity(), first_end = -latest_start;
   // Doubles cannot hold nanoseconds since 1970.
@@ -98,7 +97,7 @@ bool has_steps(const GroupCalls& group) {
   });
 }
 
-/// Pairs by step and place in it. Empty if a common step differs between ranks.
+/// Empty if a common step differs between ranks.
 Pairing pair_by_step(const GroupCalls& group, std::size_t ranks) {
   std::map<std::int64_t, GroupCalls> steps;
   for (const auto& [rank, calls] : group) {
@@ -180,7 +179,6 @@ std::map<std::pair<std::string, std::string>, GroupCalls> groups_of(
   return groups;
 }
 
-/// Key of comparable collectives: group, kind, type and size.
 using KindKey = std::tuple<std::string, std::string, std::string, double>;
 KindKey key_of(const CollectiveCall& call) {
   return {call.group, call.collective, call.dtype, call.bytes};
@@ -247,8 +245,7 @@ CollectiveMatches match_collectives(std::span<const std::vector<CollectiveCall>>
     if (!by_step.good.empty() && by_step.good.size() >= pairing.good.size()) {
       pairing = std::move(by_step);
     } else if (!pairing.bad.empty()) {
-      // On a tie, avoid clock offsets: collectives are periodic, so an offset of one period can hide an index
-      // off by one.
+      // On a tie, avoid clock offsets: an offset of one period can hide an index off by one.
       Pairing by_time = pair_by_time(group);
       if (!by_time.good.empty() && by_time.good.size() >= pairing.good.size()) {
         if (!std::ranges::all_of(by_time.good, has_one_index)) matches.groups_by_time.push_back(key.first);

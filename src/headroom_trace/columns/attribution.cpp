@@ -15,7 +15,7 @@ namespace {
 
 constexpr CategoryMask kLaunchers = mask_of(Category::kRuntime) | mask_of(Category::kDriver);
 
-/// Maps correlations to calls, for one space: an array, or a hash table for sparse numbers.
+/// Maps correlations to calls of one space: an array, or a hash table for sparse numbers.
 class CallsByCorrelation {
  public:
   CallsByCorrelation(const Trace& trace, const ProcessSpaces& spaces, std::uint32_t space) {
@@ -42,7 +42,7 @@ class CallsByCorrelation {
     }
   }
 
-  /// Returns nullptr if no GPU work has the correlation; the call is kNone until set.
+  /// Nullptr if no GPU work has the correlation; kNone until set.
   std::uint32_t* find(std::int64_t correlation) {
     if (places_.empty()) {
       const auto found = far_apart_.find(correlation);
@@ -80,7 +80,7 @@ std::vector<std::uint32_t> launches(const Trace& trace) {
   for (std::uint32_t i = 0; i < events.size(); ++i) {
     if ((mask_of(events.category[i]) & kLaunchers) == 0) continue;
     std::uint32_t* const call = calls[spaces.of(trace, i)].find(events.correlation[i]);
-    // The driver call inside a runtime call may share the number: the outer one is the launch.
+    // A driver call inside a runtime call may share the number: the outer one is the launch.
     if (call == nullptr) continue;
     if (*call == kNone || events.duration_ns[i] > events.duration_ns[*call]) *call = i;
   }

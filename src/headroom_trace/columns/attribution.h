@@ -11,18 +11,17 @@
 
 namespace headroom::trace {
 
-/// True if the trace has runtime or driver calls.
 bool has_launchers(const Trace& trace);
 
-/// Returns, by row of trace.gpu, the call with the same correlation, or kNone. Needs kLaunches.
+/// By row of trace.gpu, the call with the same correlation, or kNone. Needs kLaunches.
 std::vector<std::uint32_t> launches(const Trace& trace);
 
 /// Calls `take` for each launching call, in the order of Trace::events. Needs kLaunches.
 void for_each_launch_call(const Trace& trace,
                           const std::function<void(std::uint32_t call, bool has_work)>& take);
 
-/// Returns, by row of trace.gpu, the innermost cpu_op around the launch, else the op with its external id,
-/// else kNone. Needs kLaunches and kOps.
+/// By row of trace.gpu, the innermost cpu_op around the launch, else the op with its external id, else kNone.
+/// Needs kLaunches and kOps.
 std::vector<std::uint32_t> launching_ops(const Trace& trace, std::span<const std::uint32_t> launch);
 /// Takes the parents (at least kCpuOp) of launches and ops.
 std::vector<std::uint32_t> launching_ops(const Trace& trace, std::span<const std::uint32_t> launch,
@@ -32,7 +31,7 @@ std::vector<std::uint32_t> launching_ops(const Trace& trace, std::span<const std
 /// regions, graphs, custom ops). Excludes generic kernels, copies and sets. Needs kLaunches and kOps.
 std::vector<bool> matmul_or_convolution(const Trace& trace);
 
-/// Marks rows by kernel name; needs only the GPU work.
+/// By kernel name; needs only the GPU work.
 std::vector<bool> matmul_or_convolution_by_name(const Trace& trace);
 
 }  // namespace headroom::trace

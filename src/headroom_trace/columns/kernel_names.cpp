@@ -21,7 +21,6 @@ std::string without(std::string_view text, std::string_view part) {
   return out += text;
 }
 
-/// A closing bracket removes everything since its partner.
 std::string outside_of_brackets(std::string_view text) {
   std::string out;
   std::string open;
@@ -181,7 +180,7 @@ bool is_generic(KernelCategory category, std::string_view name) {
   return category == kElementwise || category == kReduction || category == kOther;
 }
 
-/// Returns the category of `op` or its innermost ancestor that has one.
+/// Of `op` or its innermost ancestor with one.
 std::optional<KernelCategory> category_above(
     const Trace& trace, std::uint32_t op, const std::vector<std::uint32_t>& parent,
     std::vector<std::optional<std::optional<KernelCategory>>>& known) {

@@ -85,7 +85,7 @@ std::vector<CorrelatedEvent> correlated(const Trace& trace, const SpaceProcesses
   return found;
 }
 
-/// By device and host process: the number of works that begin after a call with their correlation.
+/// Number of works that begin after a call with their correlation, by device and host process.
 using SharedCorrelations = std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t>;
 
 SharedCorrelations shared_correlations(const Trace& trace, const SpaceProcesses& processes) {
@@ -134,7 +134,7 @@ std::vector<std::uint32_t> hosts_of(const Trace& trace, const SpaceProcesses& pr
     if (hosts.size() == 1) host[device] = hosts.front();
     if (hosts.size() > 1) undecided.push_back(device);
   }
-  // In concatenated files each device follows its host; otherwise both are in rank order.
+  // In concatenated files devices follow their hosts; otherwise both are in rank order.
   const auto last_before = [&](std::uint32_t device, const std::vector<std::uint32_t>& hosts) {
     std::uint32_t last = hosts.front();
     for (const std::uint32_t one : hosts) {
@@ -166,7 +166,7 @@ std::vector<Value> distinct(std::vector<Value> values) {
   return values;
 }
 
-/// Returns nothing unless all working or calling processes name a rank.
+/// Nothing unless all working or calling processes name a rank.
 std::optional<ProcessSpaces> spaces_by_name(const SpaceProcesses& processes) {
   std::vector<std::int64_t> ranks;
   for (const SpaceProcess& one : processes.all) {
@@ -200,7 +200,6 @@ ProcessSpaces spaces_by_correlations(const Trace& trace, const SpaceProcesses& p
     if (processes.all[process].has_calls && has_devices(process)) space_of[process] = spaces.count++;
   }
   if (spaces.count < 2) return {};
-  // Other processes belong to the preceding rank.
   std::uint32_t last = 0;
   for (const std::uint32_t process : in_order) {
     if (space_of[process] == kNone && host[process] != kNoProcess)

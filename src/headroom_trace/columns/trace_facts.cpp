@@ -55,7 +55,7 @@ std::optional<std::int64_t> number_after_word(std::string_view name, std::string
   return std::nullopt;
 }
 
-/// Matches "{host}_{process id}.{time}.pt.trace.json" of PyTorch's tensorboard_trace_handler.
+/// "{host}_{process id}.{time}.pt.trace.json" of PyTorch's tensorboard_trace_handler.
 bool is_of_trace_handler(std::string_view name) {
   const std::size_t end = name.find(".pt.trace.json");
   if (end == std::string_view::npos) return false;
@@ -88,7 +88,7 @@ NameParts parts_of(std::string_view name) {
   return parts;
 }
 
-/// Returns the unranked traces with the only number in which their names differ, or nothing.
+/// The unranked traces with the only number in which their names differ, or nothing.
 std::vector<std::pair<std::size_t, std::int64_t>> numbers_that_differ(std::span<const TraceFacts> traces) {
   std::vector<std::pair<std::size_t, std::int64_t>> found;
   std::vector<std::string> names;

@@ -11,9 +11,9 @@
 namespace headroom::trace {
 namespace {
 
-// Formulas return nothing if the trace lacks an argument or it is not supported.
+// Formulas return nothing for a missing or unsupported argument.
 
-/// Returns a tensor of known type without negative sizes, else nullptr.
+/// Nullptr unless the type is known and no size negative.
 const TensorArgument* tensor_at(const OpCall& call, std::size_t index) {
   if (index >= call.arguments.size() || !call.arguments[index].is_tensor()) return nullptr;
   const TensorArgument& tensor = call.arguments[index];
@@ -103,7 +103,7 @@ std::optional<double> pairs_of(double queries, double keys, bool is_causal) {
   return queries * (queries + 1) / 2;
 }
 
-/// Reads "True", "False", or the kind of mask; 0: no mask.
+/// "True", "False", or the kind of mask; 0: no mask.
 std::optional<bool> causal_at(const OpCall& call, std::size_t index) {
   if (const std::optional<bool> flag = flag_at(call, index)) return flag;
   const auto kind = integers_at(call, index);
@@ -179,8 +179,8 @@ std::optional<OpCost> convolution_backward_cost(const OpCall& call) {
   return cost;
 }
 
-/// Returns the cost of the input or weight gradient of an old convolution, which reads two of the three
-/// tensors and writes the third. `parent` has input, output gradient, weight.
+/// Cost of the input or weight gradient of an old convolution, which reads two of the three tensors and
+/// writes the third. `parent` has input, output gradient, weight.
 std::optional<OpCost> convolution_gradient_cost(const OpCall& parent) {
   const TensorArgument* input = tensor_at(parent, 0);
   const TensorArgument* gradient = tensor_at(parent, 1);
@@ -225,7 +225,6 @@ std::optional<OpCost> cost_of(const OpCall& call, const AttentionArguments& wher
               *math, true};
   if (where.is_backward) {
     cost.flops *= 2.5;
-    // Output and its gradient are read, three gradients are written.
     cost.bytes += output + inputs;
   }
   return cost;
@@ -322,7 +321,7 @@ const Elementwise* rule_of(std::string_view name) {
   return found == kElementwiseOps.end() ? nullptr : &*found;
 }
 
-/// Returns PyTorch's order of type promotion; 0: unknown.
+/// PyTorch's order of type promotion; 0: unknown.
 int category_of(std::string_view type) {
   if (element_bytes(type) == 0) return 0;
   if (type == "bool" || type == "Bool") return 1;
@@ -331,14 +330,14 @@ int category_of(std::string_view type) {
   return 2;
 }
 
-/// Returns bytes; float16 and bfloat16 give float32.
+/// Bytes; float16 and bfloat16 give float32.
 double wider(std::string_view a, std::string_view b) {
   const double bytes = std::max(element_bytes(a), element_bytes(b));
   const bool is_mixed = category_of(a) == 3 && a != b && element_bytes(a) == element_bytes(b);
   return is_mixed ? 2 * bytes : bytes;
 }
 
-/// Applies PyTorch's promotion: tensors without dimensions count only if their category is higher.
+/// PyTorch's promotion: tensors without dimensions count only if their category is higher.
 double promoted_bytes(const std::vector<const TensorArgument*>& tensors) {
   int highest = 0, highest_number = 0;
   double bytes = 0;

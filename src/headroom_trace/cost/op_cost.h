@@ -13,7 +13,7 @@ namespace headroom::trace {
 enum class MathType : std::uint8_t { kF64, kF32, kTf32, kF16, kBf16, kF8, kI8 };
 const char* to_string(MathType type);
 
-/// The least work of an operator: every input read once, every output written once.
+/// Least work of an operator: every input read once, every output written once.
 struct OpCost {
   double flops = 0;
   double bytes = 0;
@@ -21,16 +21,16 @@ struct OpCost {
   bool is_product = false;  ///< can run on matrix units
 };
 
-/// The arguments of a call, as in the trace; each may be empty.
+/// Arguments of a call, as in the trace; each may be empty.
 struct OpCall {
   std::string_view name;                  ///< "aten::addmm"
   std::vector<TensorArgument> arguments;  ///< of "Input Dims" and "Input type"
   std::vector<std::string_view> values;   ///< of "Concrete Inputs": "[1, 1]", "True", ""
 };
 
-/// Returns the cost, or nothing if the operator is unknown or the trace lacks a value that the cost depends
-/// on (a stride, a mask): costs are never guessed. `parent` is the calling operator, if any: old traces keep
-/// the shapes of a convolution's gradients there.
+/// Nothing if the operator is unknown or the trace lacks a value that the cost depends on (a stride, a mask):
+/// costs are never guessed. `parent`: the calling operator, if any, where old traces keep the shapes of a
+/// convolution's gradients.
 ///
 /// FLOPs; a multiplication and an addition count as one each:
 ///   matrix products         2 m n k; without bias and scaling of the result

@@ -108,8 +108,7 @@ bool is_host_copy(std::string_view name) {
          contains(name, "HostToDevice") || contains(name, "DeviceToHost");
 }
 
-/// True if the name shows TF32: cuBLAS and cuDNN name it, CUTLASS names the instruction (m16n8k8 with float32
-/// inputs).
+/// cuBLAS and cuDNN name TF32, CUTLASS the instruction (m16n8k8 with float32 inputs).
 bool is_tf32_kernel(std::string_view name) {
   return contains(name, "tf32") || contains(name, "s1688gemm") || contains(name, "s1688fprop") ||
          contains(name, "s1688dgrad") || contains(name, "s1688wgrad");
@@ -154,7 +153,7 @@ class RooflineBuilder {
     return call;
   }
 
-  /// Returns the cost, computed once per name and arguments.
+  /// Computed once per name and arguments.
   const std::optional<OpCost>& cost_of(std::uint32_t event) {
     const OpDetail* detail = detail_of(event);
     const std::uint32_t outer = parent_[event];
@@ -228,7 +227,7 @@ class RooflineBuilder {
   void settle(std::uint32_t row) {
     if (instance_of_[row] != kNone) {
       Instance& instance = instances_[instance_of_[row]];
-      // Else the cost would count twice: here and in the inner operators.
+      // Else the cost would count twice.
       if (instance.has_own_work || !instance.is_around_known) {
         instance.device_ns += duration_of(row);
         kind_[row] = Coverage::kKnown;
@@ -325,7 +324,6 @@ const DevicePeaks* find_device_peaks(std::string_view name, double memory_bytes)
   std::string small(name);
   std::ranges::transform(small, small.begin(),
                          [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  // Variants that are not in the table.
   for (const std::string_view other : {"laptop", "max-q", "mobile", " mig ", "4090 d"}) {
     if (small.find(other) != std::string::npos) return nullptr;
   }

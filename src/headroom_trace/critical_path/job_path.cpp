@@ -13,7 +13,7 @@
 namespace headroom::trace {
 namespace {
 
-/// A rank waits for another one. Aligned times.
+/// A wait for another rank. Aligned times.
 struct Crossing {
   std::int64_t at_ns = 0, end_ns = 0;  ///< arrival of the last rank; end of the collective on this rank
   std::size_t last_rank = 0;
@@ -76,7 +76,7 @@ class JobWalk {
     }
   }
 
-  /// Returns a crossing in the rank's window and before `before`.
+  /// In the rank's window and before `before`.
   const Crossing* latest_crossing(std::size_t rank, std::int64_t before) const {
     const std::vector<Crossing>& all = crossings_[rank];
     auto next = std::ranges::lower_bound(all, before, {}, &Crossing::at_ns);
@@ -88,7 +88,7 @@ class JobWalk {
     return nullptr;
   }
 
-  /// Returns stretches that end after the aligned time `at`.
+  /// Those that end after the aligned time `at`.
   std::span<const PathStretch> stretches_after(std::size_t rank, std::int64_t at) const {
     const std::vector<PathStretch>& all = ranks_[rank].stretches;
     return {std::ranges::upper_bound(all, at + offsets_[rank], {}, &PathStretch::to_ns), all.end()};

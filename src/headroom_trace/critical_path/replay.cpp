@@ -26,7 +26,7 @@ constexpr std::int64_t kEarlyReturnNs = 20'000;
 constexpr std::int64_t kFarNs = std::int64_t{1} << 58;
 constexpr std::int64_t kNeverNs = std::numeric_limits<std::int64_t>::min() / 4;
 
-/// Removed host time before a moment. O(1) for ascending moments, else O(log n).
+/// Host time removed before a moment. O(1) for ascending moments, else O(log n).
 class GoneTime {
  public:
   GoneTime(const Spans& spans, std::int64_t origin_ns) {
@@ -67,7 +67,7 @@ struct Queued {
 };
 constexpr std::int64_t kNotQueued = std::numeric_limits<std::int64_t>::min();
 
-/// Queues work without a launch after all work that started earlier and before the later work of its stream.
+/// After all work that started earlier and before the later work of its stream.
 void guess_unknown(std::vector<Queued>& order, std::size_t streams, std::int64_t window_end_ns) {
   if (std::ranges::none_of(order, [](const Queued& one) { return one.queued_ns == kNotQueued; })) return;
   std::int64_t latest = std::numeric_limits<std::int64_t>::max();
@@ -139,7 +139,7 @@ std::int64_t Replay::after_start(std::int64_t at_ns) const {
   return std::clamp(after, -kFarNs, kFarNs);
 }
 
-/// Adds the work in queue order.
+/// In queue order.
 void Replay::add_pieces(const Trace& trace, std::span<const std::uint32_t> launch) {
   const Events& events = trace.events;
   std::vector<Queued> order;
@@ -176,7 +176,7 @@ void Replay::add_pieces(const Trace& trace, std::span<const std::uint32_t> launc
   find_sources(trace);
 }
 
-/// Finds launches that may block; those that wait for their own work may not.
+/// Launches that wait for their own work may not block.
 void Replay::add_calls(const Trace& trace, std::span<const std::uint32_t> launch) {
   const Events& events = trace.events;
   const std::vector<std::int64_t> usual = usual_call_ns(trace, launch);
@@ -232,7 +232,7 @@ void Replay::add_calls(const Trace& trace, std::span<const std::uint32_t> launch
 }
 
 /// If a device ends the window, the host ends with its last event. Without launches the host waits for the
-/// devices to the end.
+/// devices.
 void Replay::find_end(const Trace& trace) {
   const Events& events = trace.events;
   host_end_ns_ = window_ns_;
@@ -258,8 +258,8 @@ void Replay::find_end(const Trace& trace) {
 }
 
 /// Assumes that each piece depends on the work of other streams that ended last before its start, if later
-/// than the preceding work of its stream; even if its launch was later still, so that no unrecorded
-/// concurrency occurs.
+/// than the preceding work of its stream; even if its launch was later, so that no unrecorded concurrency
+/// occurs.
 void Replay::find_sources(const Trace& trace) {
   const auto end_of = [&](std::uint32_t of) { return this->end_of(of); };
   const auto take = [&](Piece& piece, std::uint32_t source) {
@@ -285,8 +285,7 @@ void Replay::find_sources(const Trace& trace) {
   }
 }
 
-/// Keeps the delay after the last dependency. If another dependency becomes the last, the trace's usual delay
-/// applies.
+/// Keeps the delay after the last dependency; the trace's usual delay if another one becomes the last.
 void Replay::find_delays() {
   const auto earliest = [&](const Piece& piece) {
     std::int64_t ready = kNeverNs;
@@ -411,7 +410,7 @@ class Replay::Run {
   }
 
  private:
-  /// Returns the simulated time of a recorded host time.
+  /// Simulated time of a recorded host time.
   std::int64_t host(std::int64_t at_ns) { return at_ns - gone_.until(at_ns) - earlier_; }
   void host_is_at(std::int64_t recorded_ns, std::int64_t now_ns) {
     earlier_ = recorded_ns - gone_.until(recorded_ns) - now_ns;
@@ -498,7 +497,7 @@ std::int64_t Replay::length_ns(const WhatIf& what_if) const {
   return Run(*this, what_if).length_ns();
 }
 
-/// Walks back along the chain. Pieces and actions only get earlier, even in damaged files: the walk ends.
+/// Walks back along the chain. Pieces and actions only get earlier, so the walk ends even in damaged files.
 class Replay::Walk {
  public:
   explicit Walk(const Replay& replay)
@@ -568,7 +567,7 @@ class Replay::Walk {
     return host(piece.row);
   }
 
-  /// Goes back to the piece that the host last waited for.
+  /// Back to the piece that the host last waited for.
   std::uint32_t host(std::uint32_t row) {
     for (; place_ > 0; --place_) {
       const Action& action = replay_.actions_[place_ - 1];

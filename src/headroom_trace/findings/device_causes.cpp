@@ -187,7 +187,7 @@ void name_sequences(const FindingSearch& search, const std::vector<Run>& runs, S
   suspicion.evidence += named;
 }
 
-/// Takes all the communication of a trace without devices: gloo and MPI, outside operators.
+/// For traces without devices: gloo and MPI outside operators.
 void take_host_communication(FindingSearch& search) {
   const Trace& trace = search.trace();
   Suspicion suspicion;
@@ -244,7 +244,6 @@ void find_fusions(FindingSearch& search) {
   std::size_t kernels = 0;
   const Run* longest = &runs.front();
   for (const Run& run : runs) {
-    // One of the longest kernels of a run stays.
     bool has_kept = false;
     for (const std::uint32_t row : run.rows) {
       std::int64_t& duration = suspicion.what_if.duration_ns[row];
@@ -273,11 +272,9 @@ void find_fusions(FindingSearch& search) {
   search.take(std::move(suspicion));
 }
 
-// Kernels far below the roofline have no what-if.
-
 namespace {
 
-/// Returns nullptr if unknown.
+/// Nullptr if unknown.
 const DevicePeaks* peaks_of_busiest(const FindingSearch& search) {
   if (search.devices().empty()) return nullptr;
   const DeviceTimes& busiest = *std::ranges::max_element(

@@ -78,7 +78,7 @@ std::uint32_t FindingSearch::main_event(std::span<const std::pair<std::uint32_t,
     std::uint32_t event = kNone;
     std::int64_t time_ns = 0;
   };
-  // By name, because checkpointing calls modules from elsewhere.
+  // By name, as checkpointing calls modules from elsewhere.
   std::map<std::tuple<std::string_view, std::uint32_t, NameId>, Sum> sums;
   for (const auto& [event, time_ns] : times) {
     if (event == kNone) continue;
@@ -171,7 +171,7 @@ std::size_t FindingSearch::add(Suspicion suspicion, double gain_ns) {
     parts.event_ns = suspicion.event_ns;
     finding->fix = std::move(suspicion.fix);
     set_place(suspicion.event, *finding);
-    // The owner of the kernel, not the enclosing operator.
+    // Of the kernel, not the enclosing operator.
     if (finding->kind == FindingKind::kKernelBelowRoof) finding->op = parts.places.back();
   }
   return number;

@@ -21,7 +21,7 @@ constexpr std::array<const char*, kFindingKinds> kNames{
     "slow_step",          "kernel_below_roof", "fragmentation",
     "first_use",          "slow_launch",       "device_late"};
 
-/// Returns "1 and 2 overlap: together 1.20 ms".
+/// "1 and 2 overlap: together 1.20 ms".
 std::string partner_text(std::span<const Finding> findings, const Finding& finding, std::size_t number) {
   const auto partner = static_cast<std::size_t>(finding.partner);
   const bool is_less = finding.together_ns < finding.recoverable_ns + findings[partner].recoverable_ns;
@@ -105,7 +105,7 @@ void say_findings(const std::vector<Finding>& findings, const StepShares& shares
                   AnalysisResult& result) {
   const std::size_t shown = most == 0 ? findings.size() : std::min(most, findings.size());
   result.standing = standing_lines(shares, findings);
-  // The standing lines already explain why nothing was found.
+  // The standing lines then explain it.
   const bool is_said = findings.empty() && (unexplained(shares, findings) > kMuchLost || !shares.is_known());
   if (!is_said)
     result.answer = finding_sentences(std::span(findings).first(shown), shares.step_ns, shares.has_steps());

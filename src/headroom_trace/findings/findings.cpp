@@ -33,7 +33,6 @@ bool is_inside(const FindingSearch& search, const std::vector<bool>& fits, std::
   return false;
 }
 
-/// Warns that no finding explains idle time before work without a known launch.
 std::string without_launch_note(const FindingSearch& search) {
   constexpr double kMuchIdle = 0.2;
   std::int64_t idle = 0;
@@ -48,8 +47,8 @@ std::string without_launch_note(const FindingSearch& search) {
                      format_percent(share), search.advice(Advice::kRecordLaunches));
 }
 
-/// Prepends the step time without the events that match the glob and the work they launched. Throws Error if
-/// nothing matches.
+/// Prepends the step time without the events that match the glob and their work. Throws Error if nothing
+/// matches.
 void add_without(const FindingSearch& search, const std::string& pattern, AnalysisResult& result) {
   const Trace& trace = search.trace();
   const Events& events = trace.events;
@@ -131,7 +130,7 @@ TraceFindings add_findings(const TraceIndex& index, std::size_t most, AnalysisRe
   }
   FindingSearch search(index);
   TraceFindings found{{}, step_shares(index, search.step_ns(), true)};
-  // If every step lacks work, the causes of idle time are unknown.
+  // Otherwise the causes of idle time are unknown.
   if (found.shares.known != DeviceTimeKnown::kIncomplete) found.findings = search_findings(search);
   say_findings(found.findings, found.shares, most, result);
   if (!without.empty()) add_without(search, without, result);

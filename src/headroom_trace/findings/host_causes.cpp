@@ -21,17 +21,17 @@
 
 namespace headroom::trace {
 
-// Causes in calls that wait for the device: afterwards the device waits for the host.
+// Causes in calls that wait for the device, which then waits for the host.
 
 namespace {
 
 /// A wait this soon after an allocation belongs to it.
 constexpr std::int64_t kAtOnceNs = 10'000;
-/// Copies up to this are made for their waiter: a loss, a token, a flag.
+/// Copies made for their waiter: a loss, a token, a flag.
 constexpr std::int64_t kSmallCopyNs = 10'000;
 constexpr std::int64_t kFirstUseNs = 1'000'000, kTimesUsual = 20;
 
-/// Returns the first slow call by name; calls that launch work do not count.
+/// The first slow call by name, except launches.
 std::vector<std::uint32_t> first_calls(const FindingSearch& search) {
   const Trace& trace = search.trace();
   const Events& events = trace.events;
@@ -51,8 +51,8 @@ std::vector<std::uint32_t> first_calls(const FindingSearch& search) {
   return first;
 }
 
-/// Returns calls that make a context or load a library (cudaFree, cudaStreamCreate): far slower than later
-/// calls, or the only call and before all GPU work; with idle devices.
+/// Calls that make a context or load a library (cudaFree, cudaStreamCreate): far slower than later calls, or
+/// the only call and before all GPU work; with idle devices.
 std::vector<std::uint32_t> first_uses(const FindingSearch& search) {
   constexpr std::int64_t kBusyPart = 10;
   const Trace& trace = search.trace();
@@ -112,7 +112,7 @@ AllocationCalls allocation_calls(const FindingSearch& search) {
   return found;
 }
 
-/// True if an allocation directly precedes the call: cudaMalloc synchronises too.
+/// cudaMalloc synchronises too.
 bool follows_allocation(const Events& events, const AllocationCalls& allocations, std::uint32_t call) {
   const auto key = [&](std::uint32_t event) {
     return std::pair(events.thread[event], events.start_ns[event]);
@@ -139,7 +139,7 @@ std::string site_name(const FindingSearch& search, std::uint32_t call) {
   return name;
 }
 
-/// True if the call is in the same operator or, without one, directly follows.
+/// In the same operator or, without one, directly after.
 bool is_part_of(const FindingSearch& search, std::uint32_t call, std::uint32_t earlier) {
   const Events& events = search.trace().events;
   const std::uint32_t site = site_of(search.trace(), search.parent(), call);
@@ -206,8 +206,8 @@ std::vector<WaitSite> wait_sites(const FindingSearch& search, const AllocationCa
   return sites;
 }
 
-/// Returns the host time of removed calls, with enclosing operators that do nothing else, such as aten::item.
-/// `is_gone` is by event.
+/// Host time of removed calls, with enclosing operators that do nothing else, such as aten::item. `is_gone`
+/// is by event.
 Spans time_for(const FindingSearch& search, std::span<const std::uint32_t> gone,
                const std::vector<bool>& is_gone) {
   constexpr std::int64_t kLittleElseNs = 50'000;
@@ -236,7 +236,6 @@ Spans time_for(const FindingSearch& search, std::span<const std::uint32_t> gone,
   return merged(std::move(times));
 }
 
-/// True if the call waits for its own copy from pageable memory.
 bool is_copy_from_host(const FindingSearch& search, const WaitSite& site) {
   const Trace& trace = search.trace();
   const Replay::Wait& wait = search.replay().waits()[site.waits.front()];
@@ -246,7 +245,7 @@ bool is_copy_from_host(const FindingSearch& search, const WaitSite& site) {
   });
 }
 
-/// Returns "3.93 ms a step, the longest 4.00 ms for sgemm".
+/// "3.93 ms a step, the longest 4.00 ms for sgemm".
 std::string waited_text(const FindingSearch& search, const WaitSite& site) {
   const Trace& trace = search.trace();
   const Events& events = trace.events;
@@ -310,7 +309,7 @@ Suspicion suspicion_of(const FindingSearch& search, const WaitSite& site, WhatIf
   constexpr double kFarMore = 2;
   Suspicion suspicion;
   suspicion.kind = FindingKind::kSynchronisation;
-  // One wait per step is usual and mostly cheap.
+  // One wait per step is usual and cheap.
   const std::vector<Replay::Wait>& waits = search.replay().waits();
   const auto count =
       std::ranges::count_if(site.waits, [&](std::uint32_t wait) { return waits[wait].has_waited; });
@@ -338,7 +337,7 @@ void find_device_allocation(FindingSearch& search) {
   const std::vector<Replay::Wait>& waits = search.replay().waits();
   Suspicion suspicion;
   suspicion.kind = FindingKind::kDeviceAllocation;
-  // The caching allocator needs none in a settled step.
+  // Usually none in a settled step.
   suspicion.least_gain = 0.001;
   suspicion.what_if.host_gone = allocations.times;
   suspicion.what_if.waits_gone.assign(waits.size(), false);
@@ -376,7 +375,7 @@ void find_synchronisation(FindingSearch& search) {
     search.take(suspicion_of(search, sites[i], without(search, sites[i]), gain));
 }
 
-// Causes between the start of a launch call and the start of its work.
+// Causes between the start of a launch call and of its work.
 
 namespace {
 
@@ -387,7 +386,7 @@ std::string_view call_name(const FindingSearch& search, std::uint32_t call) {
   return search.trace().names[search.trace().events.name[call]];
 }
 
-/// True if the device idles during a slow launch call; copies may wait for their own work.
+/// Copies may wait for their own work.
 bool is_slow_call(const FindingSearch& search, const DeviceGap& gap) {
   const Events& events = search.trace().events;
   if (gap.call == kNone || gap.next == kNone ||
@@ -459,7 +458,7 @@ Suspicion suspicion_of(const FindingSearch& search, FindingKind kind, SlowCalls 
   return suspicion;
 }
 
-/// Separates first uses, which are far slower than usual and a kernel's first or rare.
+/// Separates first uses, which are far slower.
 void add_slow_launches(const FindingSearch& search, const std::vector<const DeviceGap*>& slow,
                        SlowCalls& first_use, SlowCalls& slow_launch) {
   constexpr std::int64_t kRare = 100;
@@ -536,7 +535,7 @@ void find_late_devices(FindingSearch& search) {
     times.push_back({gap.late_from_ns, gap.time.end});
     total_ns = saturating_add(total_ns, late_ns(gap));
     if (longest == nullptr || late_ns(gap) > late_ns(*longest)) longest = &gap;
-    // Marks the first launched work of each stream: all were late.
+    // All work of these streams was late: marks their first.
     for (const StreamOrder& stream : search.replay().streams()) {
       if (stream.device != gap.device) continue;
       const auto row = std::ranges::lower_bound(stream.rows, gap.time.end, {}, [&](std::uint32_t of) {
@@ -564,7 +563,7 @@ void find_late_devices(FindingSearch& search) {
 
 namespace {
 
-/// Longer gaps are other host work, not the time between launches.
+/// Longer gaps are other host work.
 constexpr std::int64_t kShortGapNs = 100'000;
 
 void try_doing(FindingSearch& search, HostDoing doing, Suspicion suspicion, const char* what) {
@@ -596,7 +595,7 @@ bool is_other_work(HostDoing doing) {
          doing == HostDoing::kLaunch;
 }
 
-/// Returns the longest first; unrecorded time has no event.
+/// Longest first; unrecorded time has no event.
 std::vector<Site> sites_of_long_gaps(const FindingSearch& search) {
   std::map<std::string_view, Site> sites;
   const IdleCulprits& culprits = search.culprits();
@@ -625,7 +624,7 @@ std::string where_text(const FindingSearch& search, const Site& site) {
                      where.empty() ? "unrecorded code" : where);
 }
 
-/// `event_ns` is the time at the site's event.
+/// `event_ns`: the time at the site's event.
 Suspicion host_suspicion(const FindingSearch& search, const Site& site, std::int64_t event_ns,
                          const std::string& what) {
   Suspicion suspicion;
@@ -708,7 +707,6 @@ void find_launch_bound(FindingSearch& search) {
   suspicion.least_gain = 0.02;
   suspicion.what_if.launched_ahead.assign(search.trace().gpu.size(), false);
   std::vector<Span> host, idle;
-  // After a wait, the wait is to blame.
   const IdleCulprits& culprits = search.culprits();
   std::vector<bool> follows_wait(culprits.gaps.size());
   for (const IdlePart& part : culprits.parts) {

@@ -32,7 +32,7 @@ const char* unit_of(const StepShares& shares) {
   return shares.has_steps() ? "step" : "trace";
 }
 
-/// Ignores slow kernels, slow steps and fragmentation, which leave no device idle or exposed.
+/// Ignores slow kernels, slow steps and fragmentation.
 double explained(const StepShares& shares, std::span<const Finding> findings) {
   std::vector<Finding> of_lost;
   std::ranges::copy_if(findings, std::back_inserter(of_lost), [](const Finding& finding) {

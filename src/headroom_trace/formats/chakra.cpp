@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chakra execution traces (schema/protobuf/et_def.proto of mlcommons/chakra): length-prefixed messages; the
-// first describes the file, the others are nodes.
+// Chakra execution traces (schema/protobuf/et_def.proto of mlcommons/chakra): length-prefixed messages, first
+// the file description, then nodes.
 
 #include <fmt/format.h>
 
@@ -137,7 +137,6 @@ void ChakraReader::take_node(std::string_view bytes, std::uint64_t offset) {
     arguments_.add(Argument::kExternalId, id);
   }
   const std::string tid = std::to_string(category == Category::kKernel ? stream : 1);
-  // Without times only the order is known.
   const bool has_time = start_us > 0 || length_us > 0;
   events_.add({.category = category,
                .name = name,
@@ -176,7 +175,7 @@ bool is_node(std::string_view bytes) {
   return has_name && has_type && message.is_whole();
 }
 
-/// Requires a version ("0.0.4") and attributes; both may be missing if a node follows.
+/// A version ("0.0.4") and attributes; both may be missing before a node.
 bool is_chakra(std::string_view first) {
   const auto bytes = take_message(first);
   if (!bytes || first.empty()) return false;

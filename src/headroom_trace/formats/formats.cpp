@@ -88,7 +88,7 @@ bool is_printable(std::string_view text) {
   });
 }
 
-/// Decides by extension: the first bytes are undocumented.
+/// By extension: the first bytes are undocumented.
 void refuse_nsight_report(const std::filesystem::path& path) {
   const std::string ending = path.extension().string();
   if (ending != ".nsys-rep" && ending != ".qdrep") return;
@@ -123,7 +123,7 @@ void refuse_lookalike(std::string_view first, const std::filesystem::path& path)
 
 }  // namespace
 
-// All formats, in the order tried.
+// In the order tried.
 #define HEADROOM_TRACE_FORMATS(FORMAT) \
   FORMAT(perfetto)                     \
   FORMAT(xplane)                       \

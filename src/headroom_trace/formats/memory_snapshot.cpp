@@ -23,7 +23,6 @@
 namespace headroom::trace::readers {
 namespace {
 
-/// The segments at the end, by device.
 class SnapshotSegments {
  public:
   using Id = Pickle::Id;
@@ -37,10 +36,10 @@ class SnapshotSegments {
   /// Blocks in use, in file order.
   std::vector<Id> allocated_blocks(std::int64_t device) const;
   std::size_t block_count(std::int64_t device) const;
-  /// Returns the rounded size if unknown.
+  /// The rounded size if unknown.
   std::int64_t requested_bytes(Id block) const;
   std::int64_t bytes(Id object, std::string_view key) const;
-  /// Returns a MemoryPool per device; `more` adds members.
+  /// A MemoryPool per device; `more` adds members.
   Json pools(const std::map<std::int64_t, Json>& more) const;
 
  private:
@@ -246,7 +245,6 @@ void SnapshotReader::read() {
   if (segments_.devices() > 0) events_.member("memory_pools", segments_.pools(failures_), 0);
 }
 
-/// Sums requested bytes.
 SnapshotReader::Totals SnapshotReader::totals_at_end(std::int64_t device) const {
   Totals totals{0, segments_.reserved_bytes(device)};
   for (const Id block : segments_.allocated_blocks(device))
@@ -264,7 +262,7 @@ SnapshotReader::Change SnapshotReader::change_of(Id entry) const {
   return {};
 }
 
-/// Derives the totals at the start by counting back from the end.
+/// Counts back from the totals at the end.
 void SnapshotReader::read_history(std::int64_t device, const std::vector<Id>& entries) {
   Totals now = totals_at_end(device);
   const auto saturated = [](std::int64_t sum) { return std::clamp(sum, -kMostBytes, kMostBytes); };
@@ -293,8 +291,7 @@ void SnapshotReader::read_history(std::int64_t device, const std::vector<Id>& en
   }
 }
 
-/// Returns blocks freed before any allocation at their address, or held at the end and not allocated in the
-/// history.
+/// Blocks freed before any allocation at their address, or held at the end and not allocated in the history.
 std::vector<SnapshotReader::Block> SnapshotReader::held_before(std::int64_t device,
                                                                const std::vector<Id>& entries) const {
   std::vector<Block> blocks;
@@ -337,7 +334,7 @@ std::vector<SnapshotReader::Block> SnapshotReader::blocks_at_end(std::int64_t de
   return blocks;
 }
 
-/// Writes earlier blocks as successive allocations; `now`: total after them.
+/// As successive allocations; `now`: total after them.
 void SnapshotReader::add_blocks(std::int64_t device, const std::vector<Block>& blocks, std::int64_t at_ns,
                                 Totals now) {
   for (const Block& block : blocks) now.allocated = std::max(now.allocated - block.bytes, -kMostBytes);
@@ -367,7 +364,7 @@ void SnapshotReader::add(std::int64_t device, const Block& block, std::int64_t a
                .stack = stack(block.frames)});
 }
 
-/// Uses Kineto's format. Drops C++ frames if there are Python frames.
+/// In Kineto's format. Drops C++ frames if there are Python frames.
 const std::string& SnapshotReader::stack(Id frames) {
   const auto [place, is_new] = stacks_.try_emplace(frames);
   std::string& text = place->second;

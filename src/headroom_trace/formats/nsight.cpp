@@ -27,7 +27,7 @@
 namespace headroom::trace::readers {
 namespace {
 
-/// An untrusted database: read-only, nothing in it is executed.
+/// An untrusted database: read-only, executes nothing in it.
 class NsightDatabase {
  public:
   /// Throws Error if damaged.
@@ -37,7 +37,7 @@ class NsightDatabase {
   bool has_table(std::string_view table) const;
   const std::vector<std::string>& tables() const { return tables_; }
 
-  /// The requested columns in order; missing ones are null.
+  /// In order; missing columns are null.
   class Rows {
    public:
     Rows(const NsightDatabase& database, const std::string& table,
@@ -130,7 +130,6 @@ NsightDatabase::NsightDatabase(ByteSource& bytes) {
   prepare();
 }
 
-/// Disables everything that executes code.
 void NsightDatabase::prepare() {
   sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
@@ -301,7 +300,7 @@ std::string_view NsightReader::text(std::int64_t id) const {
   return found == texts_.end() ? std::string_view{} : std::string_view(found->second);
 }
 
-/// CUDA's device numbers, if known, replace the machine's.
+/// CUDA's device numbers, if known.
 void NsightReader::read_devices() {
   std::unordered_map<std::int64_t, std::int64_t> numbers;
   each_row("TARGET_INFO_CUDA_DEVICE", {"gpuId", "cudaId"},
@@ -334,7 +333,6 @@ void NsightReader::read_names() {
   });
 }
 
-/// Columns 0 and 1: start, end.
 bool NsightReader::has_time(const Rows& rows) {
   const bool is_sound = !rows.is_null(0) && !rows.is_null(1) && rows.whole(0) >= -kMostNs &&
                         rows.whole(0) <= kMostNs && rows.whole(1) >= rows.whole(0) &&

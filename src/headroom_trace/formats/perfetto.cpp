@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads fields of protos/perfetto/trace written by PyTorch's profiler (Kineto's PerfettoTraceBuilder),
-// rocprofv3 and the tracing SDK.
+// Traces (protos/perfetto/trace) of PyTorch's profiler (Kineto's PerfettoTraceBuilder), rocprofv3 and the
+// tracing SDK.
 
 #include <fmt/format.h>
 
@@ -195,7 +195,7 @@ std::string_view PerfettoTracks::name_of(const Description& one) const {
   return owners_[one.owner].thread_name;
 }
 
-/// Finds the nearest process or thread above. A child with the name of its thread track belongs to it, other
+/// The nearest process or thread above. A child with the name of its thread track belongs to it; other
 /// children are parallel.
 const PerfettoTracks::Description* PerfettoTracks::owner_of(const Description* own,
                                                             bool& is_of_thread) const {
@@ -263,7 +263,7 @@ class PerfettoClocks {
  public:
   /// Clocks 64 to 127 are local to the sequence.
   void add_snapshot(std::string_view snapshot, std::uint64_t sequence);
-  /// Converts to the trace's clock (default: boot time); assumes unrelated clocks to be the same.
+  /// To the trace's clock (default: boot time); unrelated clocks are assumed equal.
   std::int64_t to_trace_time(std::uint64_t clock, std::uint64_t sequence, std::int64_t ns) const;
 
  private:
@@ -281,7 +281,6 @@ class PerfettoClocks {
   static constexpr std::uint64_t kBootTime = 6;
 };
 
-/// State shared by the packets of a sequence.
 class PerfettoSequence {
  public:
   /// Call after lost packets.
@@ -295,7 +294,7 @@ class PerfettoSequence {
   Texts categories, names, annotation_names, annotation_texts;
   std::uint64_t default_track = 0;
 
-  /// Returns a time on the trace's clock; nothing if out of range.
+  /// On the trace's clock; nothing if out of range.
   std::optional<std::int64_t> time_of(bool has_timestamp, std::uint64_t timestamp, std::uint64_t clock,
                                       const PerfettoEvent& event, const PerfettoClocks& clocks,
                                       std::uint64_t sequence);
@@ -325,9 +324,8 @@ struct PerfettoEvent {
   EventArguments arguments;  ///< with Kineto's names
   bool is_whole = false;
 
-  /// Returns the category of a known writer, else derives it from name and arguments (Kineto omits it).
+  /// Of a known writer, else from name and arguments (Kineto omits it).
   Category category(const PerfettoTrack& on) const;
-  /// Adds external id, device and stream.
   EventArguments arguments_of(Category category, const PerfettoTrack& on) const;
   bool is_memory() const;
 
@@ -422,7 +420,6 @@ void add_nested(const ArgumentName& name, std::string_view bytes, int depth, Eve
   }
 }
 
-/// Lists and dictionaries become JSON.
 void add_annotation(const ArgumentName& name, std::string_view annotation, const PerfettoSequence& sequence,
                     int depth, EventArguments& arguments) {
   const std::size_t before = arguments.size();
@@ -495,7 +492,7 @@ ClockReading reading_of(std::string_view clock) {
   return reading;
 }
 
-/// Returns nothing if out of range.
+/// Nothing if out of range.
 std::optional<std::int64_t> nanoseconds(std::uint64_t count, std::uint64_t unit_ns) {
   if (count > static_cast<std::uint64_t>(kMostNs) / unit_ns) return std::nullopt;
   return static_cast<std::int64_t>(count * unit_ns);
@@ -528,7 +525,7 @@ void PerfettoClocks::add_snapshot(std::string_view snapshot, std::uint64_t seque
   ++snapshots_;
 }
 
-/// Uses the last snapshot before `ns` with both clocks, else the first.
+/// By the last snapshot before `ns` with both clocks, else the first.
 std::optional<std::int64_t> PerfettoClocks::convert(Key from, Key to, std::int64_t ns) const {
   const auto source = readings_.find(from), target = readings_.find(to);
   if (source == readings_.end() || target == readings_.end()) return std::nullopt;
@@ -703,7 +700,6 @@ void PerfettoEvent::read_annotation(std::string_view bytes, const PerfettoSequen
   }
 }
 
-/// The phase gives the type.
 void PerfettoEvent::read_legacy(std::string_view bytes, const PerfettoSequence& sequence) {
   WireMessage message(bytes);
   for (WireField field; message.next(field);) {
@@ -743,7 +739,6 @@ bool PerfettoEvent::is_operator() const {
   constexpr std::array<std::string_view, 7> kNames{
       "detach",      "record_param_comms",    "_grad_sum_to_size", "Pregraph bytecode",
       "TorchDynamo", "Torch-Compiled Region", "AOTDispatcher"};
-  // An annotation.
   if (name.starts_with("nccl:")) return false;
   return contains(name, "::") ||
          std::ranges::any_of(kNames, [&](std::string_view known) { return name.starts_with(known); }) ||
@@ -843,7 +838,7 @@ Packet packet_of(std::string_view bytes, std::uint64_t offset) {
   return packet;
 }
 
-/// Reads the file twice if possible: descriptions may follow their use.
+/// Reads the file twice if possible, as descriptions may follow their use.
 class PerfettoReader {
  public:
   PerfettoReader(FormatInput& input, EventSink& events) : input_(input), events_(events) {}
@@ -1070,7 +1065,7 @@ const PerfettoTrack& PerfettoReader::track_of(std::uint64_t uuid) {
 
 enum class Guess { kYes, kNo, kUnknown };
 
-/// Distinguishes packets from XLA planes (a number, a name, lines, name tables).
+/// Packets, or XLA planes (a number, a name, lines, name tables).
 Guess guess_packet(std::string_view bytes, bool is_cut) {
   WireMessage packet(bytes);
   Guess guess = Guess::kUnknown;
@@ -1093,7 +1088,7 @@ bool is_perfetto(std::string_view first) {
       guess = guess_packet(packet.bytes, false);
       first.remove_prefix(static_cast<std::size_t>(packet.bytes.data() - first.data()) + packet.bytes.size());
     } else {
-      // The packet exceeds the inspected bytes; the length ends at the first byte below 128.
+      // The packet is longer than the inspected bytes; the length ends at the first byte below 128.
       const auto* const end_of_length =
           std::ranges::find_if(first.substr(1), [](char c) { return (c & 0x80) == 0; });
       const auto end = static_cast<std::size_t>(end_of_length - first.data());

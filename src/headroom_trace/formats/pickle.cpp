@@ -174,7 +174,7 @@ void PickleReader::push_list(Kind kind, std::size_t from) {
   push(add(node));
 }
 
-/// Returns a dummy for objects.
+/// A dummy for objects.
 std::vector<Pickle::Id>& PickleReader::list_at(std::size_t place) {
   if (place >= stack_.size()) fail("a container is missing");
   const Pickle::Node& node = pickle_.nodes_[stack_[place]];
@@ -190,7 +190,7 @@ std::vector<Pickle::Id>& PickleReader::list_at(std::size_t place) {
 
 void PickleReader::memoize(std::uint64_t at) {
   if (stack_.empty()) fail("a value is missing");
-  // Numbers cannot exceed the bytes read.
+  // A number cannot exceed the bytes read.
   if (at > offset_) fail("a value is stored under a number that is out of range");
   if (at >= memo_.size()) {
     held_ += sizeof(Id) * (at + 1 - memo_.size());
@@ -360,7 +360,7 @@ bool PickleReader::step_memo(unsigned char opcode) {
   return true;
 }
 
-/// The class name stands for an object.
+/// The class name represents an object.
 bool PickleReader::step_object(unsigned char opcode) {
   switch (opcode) {
     case 'c':

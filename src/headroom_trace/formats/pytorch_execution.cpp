@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads torch.profiler.ExecutionTraceObserver: operators in order, without times unless chakra_trace_link
-// added "ts" and "dur".
+// torch.profiler.ExecutionTraceObserver: operators in order, without times unless chakra_trace_link added
+// "ts" and "dur".
 
 #include <string>
 
@@ -51,7 +51,7 @@ void ExecutionReader::read(FormatInput& input) {
   events_.finish(json.offset());
 }
 
-/// Before schema 1.0.3, attributes are members of the node.
+/// Before schema 1.0.3 they are members of the node.
 void ExecutionReader::take_attributes(const Json& node) {
   const auto take = [&](std::string_view name, const Json& holder, std::string_view key) {
     const std::int64_t value = whole_at(holder, key);
@@ -67,7 +67,7 @@ void ExecutionReader::take_attributes(const Json& node) {
   for (const Json& attribute : attributes) take(text_at(attribute, "name"), attribute, "value");
 }
 
-/// Converts to Kineto's form: "float" for "Tensor(float)", "Scalar" for a number.
+/// To Kineto's form: "float" for "Tensor(float)", "Scalar" for a number.
 void ExecutionReader::take_inputs(const Json& node) {
   const Json& inputs = member_at(node, "inputs");
   const bool is_new = inputs.is_object();

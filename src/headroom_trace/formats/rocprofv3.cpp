@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads rocprofv3 --output-format json (generateJSON.cpp of the ROCprofiler SDK). Records refer to tables,
-// which mostly precede them.
+// rocprofv3 --output-format json (generateJSON.cpp of the ROCprofiler SDK). Records refer to tables, which
+// mostly precede them.
 
 #include <fmt/format.h>
 

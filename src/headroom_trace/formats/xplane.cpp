@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads XLA profiles (JAX, TensorFlow, PyTorch/XLA): xplane.pb, an XSpace of
-// tsl/profiler/protobuf/xplane.proto. Read twice: name tables follow the events.
+// XLA profiles (JAX, TensorFlow, PyTorch/XLA): xplane.pb, an XSpace of tsl/profiler/protobuf/xplane.proto.
+// Read twice: name tables follow the events.
 
 #include <fmt/format.h>
 
@@ -106,7 +106,7 @@ class XplaneReader {
  private:
   enum class Pass { kNames, kEvents };
   void read_space(ByteSource& source, Pass pass);
-  /// Returns false if the file ends or breaks before `end`.
+  /// False if the file ends or breaks before `end`.
   bool read_plane(WireStream& stream, std::uint64_t end, Pass pass);
   bool read_line(WireStream& stream, std::uint64_t end, Line& line);
   bool read_events(WireStream& stream, std::uint64_t end, const Line& line);
@@ -419,7 +419,7 @@ void XplaneReader::add_event(std::string_view bytes, const Line& line, std::uint
                .offset = offset});
 }
 
-/// Checks that the first field is a plane: fields 1 to 6, a number and a printable name.
+/// The first field must be a plane: fields 1 to 6, a number and a printable name.
 bool is_xplane(std::string_view first) {
   if (!first.starts_with('\n')) return false;
   const auto* const end_of_length =

@@ -28,7 +28,7 @@ std::int64_t number_in(std::string_view digits) {
   return number;
 }
 
-/// Returns the steps of the thread with most of them.
+/// Of the thread with most of them.
 std::vector<Step> marked_steps(const Trace& trace, std::string_view prefix) {
   const Events& events = trace.events;
   std::vector<bool> is_step(trace.names.size());
@@ -69,7 +69,7 @@ struct Candidate {
   std::string name;
 };
 
-/// Returns nothing for annotations of libraries.
+/// Nothing for annotations of libraries.
 std::optional<Candidate> candidate_of(std::string_view name, Writer writer) {
   for (const std::string_view prefix : {"nccl:", "gloo:", "mpi:", "Optimizer."}) {
     if (name.starts_with(prefix)) return std::nullopt;
@@ -103,7 +103,7 @@ std::map<AnnotationKey, std::vector<std::uint32_t>> annotation_groups(const Trac
   return groups;
 }
 
-/// Returns 0 if any two overlap.
+/// 0 if any two overlap.
 std::int64_t covered_ns(const Trace& trace, const std::vector<std::uint32_t>& by_start, Span span) {
   std::int64_t covered = 0, end = std::numeric_limits<std::int64_t>::min();
   for (const std::uint32_t event : by_start) {
@@ -115,7 +115,7 @@ std::int64_t covered_ns(const Trace& trace, const std::vector<std::uint32_t>& by
   return covered;
 }
 
-/// Numbers by the trailing digits of the names if distinct, else by index.
+/// By the trailing digits of the names if distinct, else by index.
 void number_steps(std::vector<Step>& steps) {
   std::set<std::int64_t> numbers;
   for (std::size_t i = 0; i < steps.size(); ++i) {

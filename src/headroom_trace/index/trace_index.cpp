@@ -56,7 +56,7 @@ DeviceWindows windows_of_devices(const Trace& trace, Span window, const DeviceWo
   }
   for (const DeviceWork::Item& item : work.items) {
     const std::uint32_t call = call_of(item.row);
-    // Unlaunched work may belong to earlier steps.
+    // It may belong to earlier steps.
     if (call == kNone && has_launches[item.device]) continue;
     const std::int64_t queued = call == kNone ? item.start_ns : start_ns[call];
     if (queued >= window.end) continue;

@@ -25,7 +25,7 @@ void count_event(const Trace& trace, std::uint32_t event, Doubt& doubt) {
   doubt.longest_ns = std::max(doubt.longest_ns, trace.events.duration_ns[event]);
 }
 
-/// The central 80 % of sampled starts, and the allowed distance from them.
+/// The central 80 % of sampled starts, and the allowed distance.
 struct UsualTimes {
   std::int64_t low = 0, high = 0;
   double reach = 0;
@@ -70,7 +70,7 @@ std::int64_t median_duration(const Trace& trace, NameId name) {
   return *middle;
 }
 
-/// Returns work that encloses two or more later events of its stream.
+/// Work that encloses two or more later events of its stream.
 std::vector<std::uint32_t> enclosing_work(const TraceIndex& index) {
   struct Stream {
     std::uint32_t last = kNone;

@@ -214,7 +214,7 @@ std::size_t ValueSkip::take(std::string_view piece) {
     const char c = piece[at];
     const bool ends_scalar = depth_ == 0 && has_begun_;
     if (c == '}' || c == ']') {
-      // A closing bracket ends a top-level scalar but does not belong to it.
+      // A closing bracket ends a top-level scalar.
       if (depth_ == 0) is_over_ = true;
       if (depth_ == 0) return at;
       is_over_ = --depth_ == 0;

@@ -56,7 +56,7 @@ std::optional<std::uint32_t> unicode_unit(std::string_view text) {
   return converted<std::uint32_t>(text.substr(2, 4), 16);
 }
 
-/// Returns the bytes consumed; 0 for a bad escape.
+/// Bytes consumed; 0 for a bad escape.
 std::size_t unescape(std::string_view text, std::string& out) {
   if (text.size() < 2) return 0;
   static constexpr std::string_view kLetters = "\"\\/bfnrt", kMeanings = "\"\\/\b\f\n\r\t";

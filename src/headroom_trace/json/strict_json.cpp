@@ -69,7 +69,7 @@ class ValueCopy {
   }
 
  private:
-  /// Copies a value (in an object with its key) and consumes the comma after it.
+  /// Copies a value (in an object with its key) and consumes the comma.
   bool member() {
     if (!levels_.empty()) {
       if (levels_.back().has_members) out_ += ',';

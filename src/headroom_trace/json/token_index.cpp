@@ -14,7 +14,7 @@ namespace headroom::trace::readers {
 
 namespace {
 
-/// Loads simdjson with the first trace; everything else is virtual functions of the result.
+/// Loads simdjson.
 const simdjson::implementation& implementation() {
   using Get = decltype(&simdjson::get_active_implementation);
   static const Get get = [] {

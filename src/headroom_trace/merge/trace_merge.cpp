@@ -41,7 +41,7 @@ void match(JobClocks& job) {
   for (const MatchedCollective& collective : job.matches.matched) {
     for (const Part& part : collective.parts) ++job.ranks[part.rank].matched;
   }
-  // Matches point into `calls`: move the buffers along.
+  // Matches point into `calls`: move the buffers.
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     job.ranks[i].calls = std::move(calls[i]);
     job.ranks[i].offset_ns = std::llround(offsets[i]);
@@ -73,7 +73,7 @@ struct ArrowEnd {
   std::int64_t at_ns = 0;       ///< on the merged clock
 };
 
-/// Writes the events of all ranks, then the other members of their files.
+/// Events of all ranks, then the other members of their files.
 class MergedDocument {
  public:
   /// `base_ns`: origin of the times.
@@ -84,7 +84,7 @@ class MergedDocument {
   void add_events(std::string_view lines);
   void add_processes(std::span<const readers::RewrittenProcess> processes);
   void add_member(std::string_view name, std::string_view json);
-  /// Names unnamed processes. Returns the rank's events without these.
+  /// Names unnamed processes. Returns the other events of the rank.
   std::uint64_t end_rank();
 
   void add_arrow(std::int64_t id, const std::string& name, const ArrowEnd& from, const ArrowEnd& to);
@@ -152,7 +152,7 @@ void MergedDocument::add_processes(std::span<const readers::RewrittenProcess> pr
 }
 
 void MergedDocument::add_member(std::string_view name, std::string_view json) {
-  // The first member of a name counts, as in conversion.
+  // The first member of a name counts.
   if (name == "traceEvents" || json.empty() || !names_.emplace(name).second) return;
   member_ += fmt::format(",\n{}:{}", json_text(name), json);
   if (name == "deviceProperties") add_devices(json);
@@ -206,12 +206,12 @@ void MergedDocument::finish() {
   write_(members_ + "}\n");
 }
 
-/// Returns the origin of a rank's corrected times.
+/// Of a rank's corrected times.
 std::int64_t zero_of(const RankClock& clock) {
   return clock.base_ns - clock.offset_ns;
 }
 
-/// Returns the earliest origin, because viewers reject negative times.
+/// The earliest: viewers reject negative times.
 std::int64_t common_base(const JobClocks& job) {
   for (const RankClock& clock : job.ranks) {
     if (clock.offset_ns > readers::kMostNs || clock.offset_ns < -readers::kMostNs)
@@ -287,7 +287,7 @@ MergedRank write_rank(const RankClock& clock, const readers::RankMark& mark, Rea
   return rank;
 }
 
-/// Writes the id like the rewriter: the reader does not distinguish numbers from text.
+/// Like the rewriter's: the reader does not distinguish numbers from text.
 std::string thread_json(const std::string& tid) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(tid.data(), tid.data() + tid.size(), number);
@@ -307,7 +307,6 @@ class Arrows {
   }
 
   std::uint64_t draw(MergedDocument& document) const {
-    // Beyond the ids of the last rank.
     const std::int64_t first = std::ssize(marks_) * readers::kIdsOfARank;
     std::int64_t id = first;
     for (const MatchedCollective& collective : job_.matches.matched) {
@@ -323,7 +322,7 @@ class Arrows {
   }
 
  private:
-  /// Returns the kernel's start, but at least `least`, where it waits for the other end.
+  /// The kernel's start, but at least `least`, where it waits for the other end.
   ArrowEnd end_in(const Part& part, std::int64_t least) const {
     const RankClock& clock = job_.ranks[part.rank];
     const auto call = static_cast<std::size_t>(part.call - clock.calls.data());

@@ -99,8 +99,8 @@ class NestWalk {
 };
 
 /// Connects threads that call the device in turn: during the backward pass the caller of backward() waits for
-/// autograd's thread, which the file does not show. A weightless edge leads from the end of the last event of
-/// one thread to the next event of another if none is open between.
+/// autograd's thread, which the file does not show. A weightless edge leads from the last event of one thread
+/// to the next event of another if none is open between.
 void add_hand_overs(const Trace& trace, std::span<const std::uint32_t> chosen, HostNest& nest) {
   const Events& events = trace.events;
   std::vector<bool> calls_device(trace.threads.size());
@@ -143,9 +143,9 @@ bool is_in_host_nest(const Trace& trace, std::uint32_t event) {
   }
 }
 
-/// Builds the graph of events that start within the window. Time goes to the innermost open event: cpu, data
-/// loading inside a DataLoader event, none inside a call marked `waiting` (by event). Weightless edges
-/// connect the top-level events of a thread, and threads that call the device in turn. O(n log n).
+/// Events that start within the window. Time goes to the innermost open event: cpu, data loading inside a
+/// DataLoader event, none inside a call marked `waiting` (by event). Weightless edges connect the top-level
+/// events of a thread, and threads that call the device in turn. O(n log n).
 HostNest host_nest(const Trace& trace, Span window, const std::vector<bool>& waiting) {
   const Events& events = trace.events;
   std::vector<std::uint32_t> chosen = nesting_order(trace, kOnCpu);
@@ -215,13 +215,13 @@ class GraphBuilder {
     return is_in_window(events_.start_ns[event]);
   }
 
-  /// Adds an edge. Negative times always count: the path must not exceed the elapsed time.
+  /// Negative times always count: the path must not exceed the elapsed time.
   void add_edge(PathNode from, PathNode to, HtaPathClass kind, std::uint32_t event, bool weighed = false) {
     const std::int64_t time = graph_.at_ns[to] - graph_.at_ns[from];
     graph_.edges.push_back({from, to, event, kind, weighed ? time : std::min<std::int64_t>(time, 0)});
   }
 
-  /// Returns calls that wait for work that ended after their start, or for something unknown.
+  /// Calls that wait for work that ended after their start, or for something unknown.
   std::vector<bool> waiting_calls() const {
     std::vector<bool> waiting(events_.size()), explained(events_.size());
     for (const HostWait& wait : waits_.host) {
@@ -251,7 +251,7 @@ class GraphBuilder {
     gpu_.push_back({stream.queued_ns[place], stream.rows[place], event});
   }
 
-  /// Sorts by host time; GPU work queued at the same time by device time.
+  /// By host time; GPU work queued at the same time by device time.
   void sort_nodes() {
     std::ranges::sort(gpu_, [this](const Queued& a, const Queued& b) {
       if (a.queued_ns != b.queued_ns) return a.queued_ns < b.queued_ns;
@@ -318,7 +318,6 @@ class GraphBuilder {
                events_.start_ns[event] - end_of_row(previous) < kMaxKernelKernelNs) {
       add_edge(end_of(event_of_row(previous)), start_of(event), HtaPathClass::kKernelKernel, event, true);
     } else if (sources.empty() && launch != kNone) {
-      // The dependency is unknown, but the launch comes first.
       add_edge(start_of(launch), start_of(event), HtaPathClass::kSync, event);
     }
   }

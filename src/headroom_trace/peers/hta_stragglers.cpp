@@ -15,10 +15,9 @@ namespace headroom::trace {
 namespace {
 
 using CandidateKey = std::pair<std::int64_t, std::string>;
-/// The last long call by iteration and rank.
 using LastCalls = std::map<std::int64_t, std::map<std::size_t, const CollectiveCall*>>;
 
-/// Returns the spread: mean over shared iterations of the deviation of the durations between ranks.
+/// The spread: mean over shared iterations of the deviation of the durations between ranks.
 HtaStragglerCandidate candidate_of(const CandidateKey& key, const LastCalls& calls,
                                    double mean_iteration_ns) {
   HtaStragglerCandidate candidate{key.first, key.second};

@@ -21,15 +21,15 @@ struct Event {
   bool is_matmul_or_convolution = false;
 };
 
-/// Returns the double nearest to ns / 1000, as Python reads decimal microseconds. A long double holds every
-/// int64, and its quotient cannot cross a tie: a multiple of 1/1000 that is not a tie is at least 1/125 of a
+/// The double nearest to ns / 1000, as Python reads decimal microseconds. A long double holds every int64,
+/// and its quotient cannot cross a tie: a multiple of 1/1000 that is not a tie is at least 1/125 of a
 /// double's half step away from one.
 double to_microseconds(std::int64_t ns) {
   static_assert(std::numeric_limits<long double>::digits >= 64);
   return static_cast<double>(static_cast<long double>(ns) / 1000.0L);
 }
 
-/// Normalises pids as Python compares them: 1, 1.0 and true are equal.
+/// As Python compares them: 1, 1.0 and true are equal.
 std::string python_pid(const std::string& pid) {
   if (pid == "true") return "1";
   if (pid == "false") return "0";

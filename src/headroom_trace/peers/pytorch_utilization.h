@@ -17,13 +17,12 @@ struct PyTorchUtilization {
 inline constexpr Needs kPyTorchUtilizationNeeds =
     Needs::kLaunches | Needs::kOps | Needs::kPython | Needs::kSyncs | Needs::kOthers | Needs::kPreciseTimes;
 
-/// Computes compute_utilization of PyTorch's torch/_functorch/benchmark_utils.py, bit for bit: the union of
-/// all complete events of processes labelled as a GPU over `length_s`, the run's seconds without the
-/// profiler. Not device utilisation: see docs/trace.md. Needs kPyTorchUtilizationNeeds. Throws Error for a
-/// length of zero or less.
+/// compute_utilization of PyTorch's torch/_functorch/benchmark_utils.py, bit for bit: the union of all
+/// complete events of processes labelled as a GPU over `length_s`, the run's seconds without the profiler.
+/// Not device utilisation: see docs/trace.md. Needs kPyTorchUtilizationNeeds. Throws Error unless the length
+/// is positive.
 PyTorchUtilization pytorch_utilization(const Trace& trace, double length_s);
 
-/// Applies PyTorch's rule for names.
 bool is_pytorch_matmul_or_convolution(std::string_view name);
 
 }  // namespace headroom::trace

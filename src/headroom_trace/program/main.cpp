@@ -19,15 +19,14 @@ Json recorded_utilization(const std::string& file, double length_s) {
   trace::ReadOptions options;
   options.needs = trace::kPyTorchUtilizationNeeds;
   const trace::Trace trace = trace::read(file, options);
-  // A trace just recorded must be complete.
   if (const std::string missing = trace::what_is_missing(trace); !missing.empty())
     return {{"error", missing}};
   const trace::PyTorchUtilization busy = trace::pytorch_utilization(trace, length_s);
   return {{"utilization", busy.utilization}, {"mm_conv_utilization", busy.mm_conv_utilization}};
 }
 
-/// Prints for `headroom run --trace` the busy GPU microseconds per iteration of each trace, as JSON.
-/// Arguments: the iterations in each trace, then the traces.
+/// For `headroom run --trace`: the busy GPU microseconds per iteration of each trace, as JSON. Arguments: the
+/// iterations in each trace, then the traces.
 ExitCode print_recorded_utilization(const Arguments& arguments) {
   constexpr double kMicroseconds = 1e-6;
   const double length_s = kMicroseconds * to_number(arguments.at(0)).value_or(1);
@@ -46,7 +45,7 @@ ExitCode print_recorded_utilization(const Arguments& arguments) {
   return ExitCode::kFine;
 }
 
-/// Runs the command; the hidden options are for other headroom programs.
+/// The hidden options are for other headroom programs.
 ExitCode trace_or_answer(const Arguments& arguments) {
   const std::string_view first = arguments.empty() ? "" : std::string_view(arguments.front());
   if (first == "--recorded-utilization" && arguments.size() > 1)

@@ -26,7 +26,6 @@ namespace {
 using trace::FileAnalysis;
 using Paths = std::vector<std::filesystem::path>;
 
-/// Rejects invalid values before the long reading.
 void check_values(const TraceOptions& options) {
   for (const trace::AnalysisOption& option : options.analysis->options) {
     if (!options.values.flag(option.name)) continue;
@@ -38,7 +37,7 @@ void check_values(const TraceOptions& options) {
   static_cast<void>(trace::needs_of(*options.analysis, options.values));
 }
 
-/// Deals files round-robin, so that large and small ones are shared.
+/// Round-robin, to share large and small files.
 std::vector<FileAnalysis> analyze_share(const Paths& files, const TraceOptions& options,
                                         const TraceCrew& crew) {
   Paths mine;
@@ -146,7 +145,7 @@ ExitCode list(const std::string& json) {
 }  // namespace
 
 ExitCode analyze_traces(const TraceOptions& options, const TraceCrew& crew) {
-  static_cast<void>(interrupt_flag());  // Ctrl-C is handled below
+  static_cast<void>(interrupt_flag());
   const MemoryCap cap(max_memory_bytes(options.reading.max_memory));
   if (crew.index == 0) check_outputs(options.outputs);
   check_values(options);

@@ -52,7 +52,7 @@ trace::ReadOptions read_options(const ConvertOptions& options, TraceProgress& te
   return read;
 }
 
-/// Returns nothing for large files, and for pipes, which can be read only once.
+/// Nothing for large files, and for pipes, which cannot be read twice.
 std::vector<std::string> impossible_events_of(const fs::path& in, trace::ReadOptions read) {
   std::error_code none;
   if (!fs::is_regular_file(in, none) || trace::text_bytes(in, fs::file_size(in)) > trace::kLargeTrace)
@@ -106,7 +106,7 @@ ExitCode trace_convert(const Arguments& arguments) {
   if (const auto done = parse_arguments(table, arguments)) return *done;
   if (options.paths.size() != 2)
     throw Error("headroom trace convert needs an input and an output: give IN and OUT");
-  static_cast<void>(interrupt_flag());  // Ctrl-C is handled below
+  static_cast<void>(interrupt_flag());
   try {
     return within_memory(options.reading.max_memory, options.paths[0], [&] { return convert(options); });
   } catch (const Error&) {

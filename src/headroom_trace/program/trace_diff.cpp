@@ -98,7 +98,7 @@ ExitCode trace_diff(const Arguments& arguments) {
   ExitCode done = ExitCode::kFine;
   const std::optional<TraceDiffOptions> options = parse(arguments, done);
   if (!options) return done;
-  static_cast<void>(interrupt_flag());  // Ctrl-C is handled below
+  static_cast<void>(interrupt_flag());
   const MemoryCap cap(max_memory_bytes(options->reading.max_memory));
   TraceReport report;
   report.analysis = "diff";

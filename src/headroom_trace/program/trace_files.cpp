@@ -86,7 +86,7 @@ std::vector<fs::path> files_of(const std::string& operand) {
   return {operand};
 }
 
-/// Sorts "rank-2" before "rank-10".
+/// "rank-2" before "rank-10".
 bool natural_less(const fs::path& left, const fs::path& right) {
   const std::string a = left.string(), b = right.string();
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -125,7 +125,7 @@ void write(const std::string& path, const std::string& text) {
   }
 }
 
-/// Returns "kernels.streams.csv" for "kernels.csv" and "streams".
+/// "kernels.streams.csv" for "kernels.csv" and "streams".
 std::string with_key(const std::string& path, const std::string& key) {
   const std::filesystem::path whole(path);
   const std::string ending = whole.extension().string();
@@ -140,7 +140,7 @@ void write_csv(const trace::AnalysisResult& result, const std::string& path) {
   }
 }
 
-/// Formats like Python's json.dumps, byte for byte.
+/// Python's json.dumps, byte for byte.
 std::string pytorch_json(const trace::AnalysisResult& result) {
   std::string text;
   for (const trace::Headline& headline : result.headlines)
@@ -163,7 +163,7 @@ void write_result_files(const TraceReport& report) {
   }
 }
 
-/// Prints the report first, so that unwritable files do not lose it.
+/// The report first, so that unwritable files do not lose it.
 void print_and_write(const TraceReport& report, const TraceOutputOptions& outputs, const std::string& json) {
   if (outputs.json != kStdout && outputs.csv != kStdout)
     print_sheet(trace_sheet(report.result, {outputs.markdown, outputs.whole_names, first_instant(report),

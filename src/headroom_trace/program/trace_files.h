@@ -22,10 +22,10 @@ struct TraceFiles {
 /// traces.
 TraceFiles trace_files(const std::vector<std::string>& operands);
 
-/// True if the first bytes, unpacked, are a trace's. False if there is no such file.
+/// Checks the first bytes, unpacked. False if there is no such file.
 bool is_trace_file(const std::string& operand);
 
-/// Returns the name for records: a file's name without endings and times, or the common folder of several.
+/// A file's name without endings and times, or the common folder of several.
 std::string trace_name(const std::vector<std::filesystem::path>& paths);
 
 /// True if the output is only PyTorch's pair of numbers.
@@ -40,10 +40,10 @@ void write_report(const TraceReport& report, const TraceOutputOptions& outputs);
 void write_pytorch_pair(const TraceReport& report, const TraceOutputOptions& outputs);
 
 /// Appends the records, unless the same trace gave the same ones before; no-op if `store` is empty. Throws
-/// Error if it cannot be written.
+/// Error.
 void keep_in_history(const TraceReport& report, const std::string& store);
 
-/// Prints a line per trace with problems, up to a limit.
+/// A line per trace with problems, up to a limit.
 void warn_of_problems(const std::vector<trace::TraceFacts>& traces);
 
 }  // namespace headroom::cli

@@ -155,7 +155,7 @@ ExitCode trace_merge(const Arguments& arguments) {
   declare_reading(table, options.reading);
   if (const auto done = parse_arguments(table, arguments)) return *done;
   check(options);
-  static_cast<void>(interrupt_flag());  // Ctrl-C is handled below
+  static_cast<void>(interrupt_flag());
   try {
     return within_memory(options.reading.max_memory, "the traces", [&] { return merge(options); });
   } catch (const Error&) {

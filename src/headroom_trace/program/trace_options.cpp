@@ -36,7 +36,6 @@ std::string line_of(const trace::FilesProgress& progress) {
 
 constexpr const char* kDefaultAnalysis = "summary";
 
-/// Unparsed options.
 struct RawTraceOptions {
   std::int64_t top = 20;
   bool keep = false, no_store = false;
@@ -44,7 +43,6 @@ struct RawTraceOptions {
   std::deque<bool> flags;
 };
 
-/// Options with a value in declare().
 constexpr const char* kValued[] = {"--json",    "--csv",        "--name",          "--store", "--top",
                                    "--threads", "--max-memory", "--communication", "--color"};
 
@@ -147,7 +145,7 @@ bool looks_like_a_path(const std::string& word) {
                           in_quotes(word), did_you_mean(word, names)));
 }
 
-/// Accepts PyTorch's own form, where the operand of --json is the trace.
+/// PyTorch's form, where the operand of --json is the trace.
 void take_trace_of_json(TraceOptions& options) {
   std::string& json = options.outputs.json;
   if (!options.values.flag("pytorch-compat") || !options.operands.empty() || json.empty() || json == "-")

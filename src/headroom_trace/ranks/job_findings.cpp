@@ -21,7 +21,7 @@ namespace headroom::trace {
 namespace {
 
 constexpr double kLeastImbalance = 0.02;
-/// Minimum share of a late rank's cost for a reason.
+/// Minimum share of a late rank's cost.
 constexpr double kLeastReason = 0.25;
 
 struct RankFindings {
@@ -36,7 +36,7 @@ std::pair<FindingKind, std::string> cause_of(const Finding& finding) {
   return {finding.kind, is_by_place ? finding.op : ""};
 }
 
-/// Returns losses common to all ranks, by cause.
+/// By cause.
 std::vector<Finding> shared_findings(std::span<const RankFindings> ranks, bool do_wait, double step_ns) {
   struct OfRank {
     const RankFindings* rank;
@@ -96,7 +96,6 @@ Excess<Finding> own_finding(std::span<const RankFindings> ranks, std::size_t lat
   return most;
 }
 
-/// Compares one of the times of OpTime.
 Excess<OpTime> own_op(std::span<const RankFindings> ranks, std::size_t late, double OpTime::*time) {
   std::vector<std::unordered_map<std::string_view, double>> times(ranks.size());
   for (std::size_t i = 0; i < ranks.size(); ++i) {

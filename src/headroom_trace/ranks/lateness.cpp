@@ -36,8 +36,8 @@ struct OwnWork {
   double ns = 0, peers_ns = 0;   ///< peers: median of the others
 };
 
-/// A rank in a collective, on aligned clocks from the first collective. It arrives after its computing and
-/// the preceding collective of its stream.
+/// A rank in a collective, on aligned clocks. It arrives after its computing and the preceding collective of
+/// its stream.
 struct Visit {
   std::size_t rank = 0;
   std::int64_t iteration = -1;
@@ -224,7 +224,7 @@ class JobReplay {
     return work;
   }
 
-  /// Returns the start of the rank's recording, or of the first one if that is too late.
+  /// Start of the rank's recording, or of the first one if that is too late.
   double first_work(std::size_t rank, double start) const {
     const double begin = begin_of(rank);
     return begin < start ? begin : std::min(start, begin_of(first_to_start_));
@@ -242,7 +242,7 @@ class JobReplay {
       (visits_[i].*work).peers_ns = others[i - meeting.first];
   }
 
-  /// Returns the last rank to arrive, and its lead over the one before.
+  /// The last rank to arrive, and its lead over the one before.
   std::pair<std::size_t, double> last_of(const Meeting& meeting) const {
     std::size_t last = meeting.first;
     for (std::size_t i = meeting.first; i < meeting.end; ++i) {
@@ -283,7 +283,7 @@ class JobReplay {
         : job_(job), prompt_(prompt), end_(job.visits_.size(), kNotYet), goes_on_(end_) {
       for (const Meeting& meeting : job.meetings_) meet(meeting);
     }
-    /// Returns the later of the visit's end and the end of the computing that hid it.
+    /// The later of the visit's end and the end of the computing that hid it.
     double goes_on(std::size_t index) {
       const Visit& visit = job_.visits_[index];
       // Alignment may reorder collectives: keep the recorded end.
@@ -320,7 +320,7 @@ class JobReplay {
     std::vector<double> end_, goes_on_;  ///< by visit
   };
 
-  /// Returns, by root of connected ranks, the end of the last.
+  /// By root of connected ranks, the end of the last.
   std::vector<double> lengths(std::size_t prompt) const {
     std::vector<double> lengths(ranks_.size(), -std::numeric_limits<double>::infinity());
     Run run(*this, prompt);

@@ -26,7 +26,7 @@ Span recorded_span(const TraceIndex& index) {
   return recorded;
 }
 
-/// Step annotations, and host names of communication.
+/// Step annotations and host names of communication.
 bool is_no_own_work(std::string_view name) {
   return is_step_name(name) || name == "record_param_comms" || !collective_name(name).empty();
 }
@@ -113,7 +113,6 @@ RankSummary rank_summary(const TraceIndex& index, TraceFindings found) {
   RankSummary summary = rank_summary(index);
   summary.shares = found.shares;
   summary.findings = std::move(found.findings);
-  // Without collectives there are no ranks to compare.
   if (!summary.calls.empty()) summary.ops = OpTimes(index).longest();
   return summary;
 }

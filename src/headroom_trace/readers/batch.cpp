@@ -31,7 +31,7 @@ NameId LocalNames::intern(std::string_view raw) {
   static_assert(kRecent == std::size_t{1} << (64 - 52));
   if (recent != kNoName) {
     const std::string_view text = raw_[recent];
-    // Not are_equal(): these texts are not padded.
+    // Not are_equal(): these texts lack padding.
     if (text == raw) return recent;
   }
   return recent = intern_slowly(raw);

@@ -128,7 +128,7 @@ class ChromeJsonSink final : public EventSink {
       if (const auto moved = marked(name, std::string_view(text_).substr(at)))
         text_.replace(at, text_.npos, std::to_string(*moved));
     }
-    // Device work without a device used its process id, which was renumbered.
+    // Process ids, which stood for missing devices, were renumbered.
     const auto device =
         has_device || !is_gpu_work(event.category) ? std::nullopt : marked("device", event.place.pid);
     if (device) {

@@ -17,7 +17,6 @@
 namespace headroom::trace::readers {
 namespace {
 
-// More threads would wait for each other.
 constexpr std::size_t kMostThreads = 16;
 
 /// Longer events are considered broken.
@@ -34,7 +33,7 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kListKey = "\"traceEvents\"";
 constexpr std::size_t kLongestKey = std::size_t{1} << 16;
 constexpr std::size_t kLongestMetadata = std::size_t{1} << 28;
-/// Overlap of searched chunks, for matches across two of them.
+/// Overlap of searched chunks.
 constexpr std::size_t kOverlap = 4096;
 
 /// Returns the offset of the list's key.
@@ -142,7 +141,7 @@ bool EventList::recover(std::uint32_t from, std::uint32_t broken_at, const char*
   return found;
 }
 
-/// Returns a ] after }, before the end of the file or another member.
+/// A ] after }, before the end of the file or another member.
 std::uint32_t EventList::list_end_between(std::uint32_t from, std::size_t to) const {
   const std::string_view text = text_.substr(0, to);
   for (std::size_t at = text.find(']', from); at != text.npos; at = text.find(']', at + 1)) {
@@ -176,7 +175,7 @@ bool EventPipeline::read_list() {
   stopped_ = exhausted_ = list_ended_ = cut_off_ = false;
   left_over_.clear();
   open_ = {};
-  // The first window shows whether threads are worthwhile.
+  // Shows whether threads are worthwhile.
   if (read_next(0)) {
     report_progress();
     std::vector<std::jthread> others;
@@ -397,7 +396,7 @@ bool Document::read_member() {
   return true;
 }
 
-/// Returns false, consuming nothing, if the value is broken or too long.
+/// Returns false, consuming nothing, for a broken or too long value.
 bool Document::rewrite_member(const std::string& name) {
   const Scan value = feed_.scan_whole(kLongestMetadata);
   if (value.end != Scan::End::kComplete) return false;
@@ -413,7 +412,7 @@ void Document::read_list() {
   if (!events_.read_list()) trace_.is_complete = false;
 }
 
-/// Reads events after a premature end of the list.
+/// After a premature end of the list.
 void Document::read_rest() {
   while (feed_.peek() != TextFeed::kEnd) {
     const std::size_t next = next_event(feed_.text(), 0);
@@ -434,8 +433,8 @@ void Document::read_rest() {
   }
 }
 
-/// Stops at a list of events inside the value: an earlier unescaped quote can make the rest of the file look
-/// like one value.
+/// Stops at a list of events inside the value: after an unescaped quote the rest of the file can look like
+/// one value.
 bool Document::skip_value() {
   ValueSkip skip;
   std::size_t searched = 0;
@@ -478,7 +477,7 @@ void Document::add_problem(std::string what) {
   append(trace_.problems, {1, 0, {{feed_.offset(), std::move(what)}}});
 }
 
-/// Reports syntax only without other problems, which have better locations.
+/// Only without other problems, which have better locations.
 void Document::check_syntax() {
   if (!syntax_ || !trace_.is_complete || trace_.problems.count > 0) return;
   if (const auto& fault = syntax_->fault()) {

@@ -20,7 +20,6 @@ std::string_view readable(std::string_view text, std::array<char, 8>& room) {
                                    : text;
 }
 
-/// Typed counterpart of EventValues.
 class TypedValues {
  public:
   /// The last of repeated arguments counts.
@@ -119,7 +118,7 @@ class TypedValues {
     }
   }
 
-  /// Returns text as it is, other values as JSON.
+  /// Text as it is, other values as JSON.
   std::string spelling(Argument argument) const {
     const EventArguments::One& one = of(argument);
     if (std::holds_alternative<EventArguments::Text>(one.value)) return std::string(arguments_->text(one));

@@ -24,7 +24,6 @@ class ChromeTraceWriter {
     constexpr std::string_view kBetween = ",\n";
     if (state_ == State::kStart || state_ == State::kMembers)
       write_(state_ == State::kStart ? "{\"traceEvents\":[\n" : ",\n\"traceEvents\":[\n");
-    // Members between two lists are deferred.
     if (state_ == State::kEvents) write_(kBetween);
     state_ = State::kEvents;
     events_ += static_cast<std::uint64_t>(std::ranges::count(lines, '\n'));

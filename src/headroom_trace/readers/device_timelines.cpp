@@ -34,8 +34,8 @@ struct Timeline {
   std::int64_t stream = -1;
 };
 
-/// Recognises torch_npu's streams of "Ascend Hardware" and groups of "Communication" (earlier "HCCL"), whose
-/// planes repeat operations. The last five bits of the process id are the device
+/// torch_npu's streams of "Ascend Hardware" and groups of "Communication" (earlier "HCCL"), whose planes
+/// repeat operations. The last five bits of the process id are the device
 /// (TraceEventManager::get_pid_format).
 std::optional<Timeline> ascend_timeline_of(const Thread& thread) {
   const bool is_hardware = thread.process_name == kAscendHardware;
@@ -115,7 +115,7 @@ struct LaunchArrow {
   std::uint32_t event = 0;  ///< innermost host event, or kNone
 };
 
-/// Returns arrows of one category that end at a start of work, sorted by start.
+/// Of one category, ending at a start of work, sorted by start.
 std::vector<LaunchArrow> arrows_to_work(const Trace& trace, std::string_view category) {
   std::map<Instant, std::uint32_t> work;
   for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {

@@ -9,19 +9,19 @@
 
 namespace headroom::trace::readers {
 
-/// Categorises the device work among `rows` in files without categories (JAX, TensorFlow, Ascend) by process
-/// and thread names ("/device:GPU:0", "Stream #7(Compute)", "XLA Ops"; "Ascend Hardware", "Stream 42";
-/// "Communication", "Group 0 Communication").
+/// For files without categories (JAX, TensorFlow, Ascend): categorises the device work among `rows` by
+/// process and thread names ("/device:GPU:0", "Stream #7(Compute)", "XLA Ops"; "Ascend Hardware", "Stream
+/// 42"; "Communication", "Group 0 Communication").
 void categorize_by_timeline(Trace& trace, const std::vector<std::uint32_t>& rows);
 
-/// Detects the writer by processes, members and categories.
+/// By processes, members and categories.
 Writer writer_of(const Trace& trace);
 
 /// True for Ascend traces without arrows, which alone link work and CANN calls.
 bool wants_launch_arrows(const Trace& trace, Needs needs);
 
-/// Copies the correlation from the start of the "HostToDevice" arrow, and the external id from the start of
-/// the "async_npu" arrow.
+/// Copies the correlation from the start of the "HostToDevice" arrow, the external id from that of the
+/// "async_npu" arrow.
 void follow_launch_arrows(Trace& trace);
 
 }  // namespace headroom::trace::readers

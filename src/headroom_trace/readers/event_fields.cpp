@@ -117,7 +117,7 @@ constexpr auto kSlots = [] {
   std::array<std::uint8_t, 512> slots{};
   slots.fill(kFree);
   for (std::size_t i = 0; i < kKeys.size(); ++i) {
-    // Compile error if keys collide: change the multipliers.
+    // If keys collide, change the multipliers.
     if (slots[slot_of(kKeys[i].text)] != kFree) throw "two keys in one slot";
     slots[slot_of(kKeys[i].text)] = static_cast<std::uint8_t>(i);
   }

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-/// Uses large pages: one fault instead of 512.
+/// Large pages: one fault instead of 512.
 template <typename Value>
 void make_room(std::vector<Value>& column, std::size_t rows) {
   if (rows <= column.capacity()) return;
@@ -83,7 +83,7 @@ void resize(Events& events, std::size_t size) {
   events.detail.resize(size);
 }
 
-/// Returns the first key present; accepts strings.
+/// The first key present; accepts strings.
 std::optional<std::int64_t> whole(const Json& object, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
     const Json* member = object.find(key);
@@ -100,7 +100,7 @@ std::string text(const Json& object, const char* key) {
   return valid;
 }
 
-/// Reads deviceProperties, or computeProperties of early Kineto.
+/// deviceProperties, or computeProperties of early Kineto.
 void read_devices(const Json& list, Trace& trace) {
   for (const Json& entry : list) {
     if (!entry.is_object()) continue;
@@ -118,7 +118,7 @@ void read_devices(const Json& list, Trace& trace) {
   }
 }
 
-/// Reads pools written by headroom for a memory snapshot.
+/// Pools written by headroom for a memory snapshot.
 void read_pools(const Json& list, Trace& trace) {
   constexpr std::size_t kMostPools = 4096;
   for (const Json& entry : list) {
@@ -156,14 +156,13 @@ void note_metadata(std::string_view key, const char* what, std::uint64_t offset,
   append(trace.problems, {1, 0, {{offset, fmt::format("{} is {}", in_quotes(key), what)}}});
 }
 
-/// Warns for headroom's recorders.
 std::string dropped_records_text(std::int64_t dropped) {
   return fmt::format(
       "{} {} dropped during recording: GPU work is missing, its times are too short and its gaps too long",
       dropped, dropped == 1 ? "record was" : "records were");
 }
 
-/// Reserves rows: growing by copying takes twice the memory, untouched pages nothing.
+/// Growing by copying takes twice the memory, untouched pages nothing.
 void make_room(Trace& trace, Needs needs, std::size_t events) {
   constexpr std::size_t kMost = std::size_t{1} << 24;  // limits address space
   const std::size_t rows = std::min(events, kMost);
@@ -180,7 +179,6 @@ void make_room(Trace& trace, Needs needs, std::size_t events) {
     if (has(needs, Needs::kMemory)) make_room(trace.memory, rows);
     if (has(needs, Needs::kFlows)) make_room(trace.flows, rows);
   } catch (const std::bad_alloc&) {
-    // Grow on demand.
   }
 }
 
@@ -279,7 +277,6 @@ void TraceAssembly::learn(const Batch& batch, Translations& known) {
 
 void TraceAssembly::append_events(const Batch& batch, Translations& known) {
   Events& events = trace_.events;
-  // The details are already appended.
   const auto first_gpu = static_cast<std::uint32_t>(trace_.gpu.size() - batch.gpu.size());
   const auto first_op = static_cast<std::uint32_t>(trace_.ops.size() - batch.ops.size());
   const auto first_sync = static_cast<std::uint32_t>(trace_.syncs.size() - batch.syncs.size());

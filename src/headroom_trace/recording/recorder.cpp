@@ -24,7 +24,7 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
 }
 
-/// Sorts devices below the host, as in Kineto.
+/// Below the host, as in Kineto.
 constexpr std::int64_t kFirstDeviceSortIndex = 5'000'000;
 
 Json properties_of(const DeviceDescription& device) {
@@ -48,7 +48,7 @@ double product(const std::array<std::int32_t, 3>& extent) {
   return static_cast<double>(extent[0]) * extent[1] * extent[2];
 }
 
-/// Computes Kineto's estimate.
+/// Kineto's estimate.
 void add_occupancy(const KernelShape& kernel, const DeviceDescription& device, Json& arguments) {
   if (device.multiprocessors <= 0 || device.warp_size <= 0) return;
   const double threads = product(kernel.block);
@@ -99,7 +99,7 @@ class ActivityFile {
 
   std::int64_t since_base(std::int64_t steady_ns) const { return steady_ns - activity_.started.steady_ns; }
 
-  /// Collects calls by start, without driver calls inside runtime calls.
+  /// By start, without driver calls inside runtime calls.
   void choose_calls() {
     std::map<std::int64_t, std::vector<const ApiCall*>> runtime_by_thread;
     for (const ApiCall& call : activity_.calls) {

@@ -71,7 +71,7 @@ class FileQueue {
     progress_.bytes = std::accumulate(sizes_.begin(), sizes_.end(), std::uint64_t{0});
     order_.resize(files.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
-    // A long last file would keep one thread busy alone.
+    // Largest first: a long last file would keep one thread busy alone.
     std::ranges::stable_sort(order_, std::greater{}, [this](std::size_t i) { return sizes_[i]; });
     read_.resize(files.size());
   }
@@ -280,7 +280,7 @@ TraceFacts facts_from(const Json& json) {
   return facts;
 }
 
-/// Splits a merged trace into ranks if the analysis combines ranks.
+/// Splits a merged trace if the analysis combines ranks.
 AnalysisResult analyzed_ranks(const TraceIndex& index, const Analysis& analysis,
                               const AnalysisOptions& options) {
   const Trace& trace = index.trace();
@@ -334,7 +334,7 @@ AnalysisResult analyze_trace(const Trace& trace, const Analysis& analysis, const
   };
   const auto trusted = [&](const TraceIndex& of) {
     AnalysisResult result = analyzed_ranks(of, analysis, options);
-    result.doubts.clear();  // drops those of the ranks of one file
+    result.doubts.clear();  // those of the ranks
     add_doubts(impossible.doubts, result);
     add_doubts(missing_parts(of), result);
     return result;

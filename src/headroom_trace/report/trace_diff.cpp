@@ -45,7 +45,7 @@ bool is_in(const Span& span, std::int64_t at) {
   return at >= span.start && at < span.end;
 }
 
-/// Sums by name id first, which is fast.
+/// By name id first, which is fast.
 class SumsByName {
  public:
   explicit SumsByName(std::size_t names) : sums_(names) {}
@@ -75,7 +75,7 @@ class Places {
 
   static constexpr std::uint32_t kRoot = 0;
 
-  /// Returns the place inside `event`; kRoot for kNone.
+  /// kRoot for kNone.
   std::uint32_t inside(std::uint32_t event) {
     std::vector<std::uint32_t> chain;
     while (event != kNone && known_[event] == kUnknown) {

@@ -34,7 +34,7 @@ std::string shortened_inside(const std::string& text, std::size_t most) {
   return fmt::format("{}{}{}", first_columns(text, head), kCut, last_columns(text, tail));
 }
 
-/// Returns the length of the common prefix, in whole characters.
+/// In whole characters.
 std::size_t shared_beginning(const std::vector<const std::string*>& names) {
   const std::string& first = *names.front();
   std::size_t shared = first.size();
@@ -215,7 +215,7 @@ constexpr std::array kLeaders = {
     Leader{"ops", "ops", "self_cpu_share", "most CPU time"},
 };
 
-/// Returns one value, or one per rank.
+/// One value, or one per rank.
 std::vector<trace::Headline> values_of(const TraceReport& report, std::string_view metric) {
   std::vector<trace::Headline> values;
   const auto take = [&](const AnalysisResult& result) {
@@ -229,7 +229,7 @@ std::vector<trace::Headline> values_of(const TraceReport& report, std::string_vi
   return values;
 }
 
-/// Returns "57.6 %" or "44.8 % to 47.1 %"; nothing if the metric is absent.
+/// "57.6 %" or "44.8 % to 47.1 %"; nothing if the metric is absent.
 std::optional<std::string> value_text(const TraceReport& report, std::string_view metric) {
   const std::vector<trace::Headline> values = values_of(report, metric);
   if (values.empty()) return std::nullopt;
@@ -283,7 +283,7 @@ std::string plain_text(const trace::Cell& cell) {
   return number != nullptr && std::isfinite(*number) ? fmt::format("{}", *number) : "";
 }
 
-/// Returns distinct short texts; empty for columns of numbers.
+/// Distinct short texts; empty for columns of numbers.
 std::vector<std::string> texts_of(const trace::DataTable& data, std::size_t column,
                                   const TraceTextOptions& options) {
   if (data.columns[column].kind != Kind::kText) return {};
@@ -295,7 +295,7 @@ std::vector<std::string> texts_of(const trace::DataTable& data, std::size_t colu
 
 using EnvironmentPointer = std::shared_ptr<const Environment>;
 
-/// Returns "tesla-v100-sxm2-16gb".
+/// "tesla-v100-sxm2-16gb".
 std::string slug(const std::string& name) {
   std::string out;
   for (const char c : name) {

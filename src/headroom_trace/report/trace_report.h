@@ -14,9 +14,9 @@
 
 namespace headroom {
 
-/// The report of an analysis of one trace or job, the source of every output.
+/// The analysis of one trace or job, the source of every output.
 struct TraceReport {
-  std::string name;  ///< of the traced program; the name of its records
+  std::string name;  ///< of the program and of its records
   std::string analysis;
   std::vector<std::string> command;      ///< reproduces this result
   std::vector<std::string> operands{};   ///< files and folders in `command`
@@ -26,51 +26,51 @@ struct TraceReport {
 };
 
 /// Shortens to `most` characters: two thirds from the beginning, the rest from the end. Different names stay
-/// different: by the place where they differ or, as a last resort, a number, which may exceed `most`. Equal
-/// names are shortened equally.
+/// different, by the place where they differ or, as a last resort, a number, which may exceed `most`; equal
+/// ones stay equal.
 std::vector<std::string> shortened_names(const std::vector<std::string>& names, std::size_t most);
 
 struct TraceTextOptions {
   bool markdown = false;
   bool whole_names = false;
-  std::int64_t origin_ns = 0;  ///< instants are shown relative to it, in seconds
+  std::int64_t origin_ns = 0;  ///< origin of instants, which are shown in seconds
   std::size_t width = 0;       ///< in characters; 0: no limit
 };
 
-/// Returns "1.25 ms", "57.6 %", "32 MiB"; "-" if empty.
+/// "1.25 ms", "57.6 %", "32 MiB"; "-" if empty.
 std::string trace_cell_text(const trace::Cell& cell, trace::Kind kind, const TraceTextOptions& options = {});
 
 Table trace_table(const trace::DataTable& data, const TraceTextOptions& options = {});
 
-/// Shows answer, tables and notes; without tables the headlines.
+/// Answer, tables and notes; without tables the headlines.
 Sheet trace_sheet(const trace::AnalysisResult& result, const TraceTextOptions& options = {});
 
-/// Returns doubts, standing sentences and answer; without an answer, the headlines as sentences (minimum to
-/// maximum over ranks) and the first row of a table of shares; else the first note.
+/// Doubts, standing sentences and answer; without an answer, the headlines as sentences (minimum to maximum
+/// over ranks) and the first row of a table of shares; else the first note.
 std::vector<std::string> trace_answer(const TraceReport& report);
 
 /// Formats as RFC 4180: the column keys, which contain the unit, then the rows in full precision.
 std::string trace_csv(const trace::DataTable& table);
 
-/// Formats all tables, each after a line "# KEY: TITLE", separated by empty lines.
+/// Each table after a line "# KEY: TITLE", separated by empty lines.
 std::string trace_csv(const trace::AnalysisResult& result);
 
-/// Returns records for diff, gate and history: benchmark mode "trace", model the report's name, axes for
-/// device and rank. The environment is the trace's, not this machine's: its device names are the fingerprint;
-/// the time is the trace's if its clock is absolute, else the file's.
+/// Records for diff, gate and history: benchmark mode "trace", model the report's name, axes for device and
+/// rank. The environment is the trace's: its device names are the fingerprint; the time is the trace's if its
+/// clock is absolute, else the file's.
 std::vector<Record> trace_records(const TraceReport& report);
 
-/// Returns "ns", "B", "1", ...
+/// "ns", "B", "1", ...
 const char* trace_unit(trace::Kind kind);
 
-/// Returns {"analysis", "name", "files": [...], "headlines": [...], "tables": {KEY: [{COLUMN: VALUE}]},
-/// "notes"}; for several traces also "ranks". Numbers in full precision, in the unit that ends their key;
-/// empty cells are null.
+/// {"analysis", "name", "files": [...], "headlines": [...], "tables": {KEY: [{COLUMN: VALUE}]}, "notes"}; for
+/// several traces also "ranks". Numbers in full precision, in the unit that ends their key; empty cells are
+/// null.
 Json trace_json(const TraceReport& report);
 
 Json cell_json(const trace::Cell& cell);
 
-/// Returns a record file (trace_records) with trace_json as the member "trace". See docs/trace.md.
+/// A record file (trace_records) with trace_json as the member "trace". See docs/trace.md.
 std::string trace_json_text(const TraceReport& report);
 
 }  // namespace headroom

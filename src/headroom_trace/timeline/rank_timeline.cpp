@@ -102,7 +102,7 @@ void put(std::vector<std::vector<LaneEvent>>& lanes, std::size_t depth, const La
 
 constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max();
 
-/// Calls use(i, time) for each event but the first: it joins the preceding block if `time` is below the
+/// Calls use(i, time) for each event but the first, which joins the preceding block if `time` is below the
 /// resolution.
 template <typename Use>
 void for_each_pair(EventLane events, Use use) {
@@ -357,7 +357,7 @@ void leave_tracks_out(std::vector<TrackDraft>& drafts, std::size_t most, RankTim
   std::erase_if(drafts, [](const TrackDraft& draft) { return draft.events.empty(); });
 }
 
-/// Numbers names by frequency: short numbers in JSON.
+/// By frequency: short numbers in JSON.
 void number_names(const TrackDrafts& drafts, const Names& of_trace, RankTimeline& timeline) {
   std::vector<std::size_t> uses(drafts.kinds.size());
   for (const Track& track : timeline.tracks) {
@@ -500,7 +500,6 @@ FlameTree module_tree(const TraceIndex& index, std::size_t most) {
 }
 
 void sort_lane_events(std::vector<LaneEvent>& events) {
-  // Most are already sorted.
   if (!std::ranges::is_sorted(events, stands_before)) std::ranges::stable_sort(events, stands_before);
 }
 

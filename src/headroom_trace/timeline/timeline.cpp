@@ -80,7 +80,6 @@ std::int64_t end_of(const RankTimeline& rank) {
   return saturating_add(rank.end_ns, -rank.offset_ns);
 }
 
-/// Returns whether a gap separates the ranks.
 bool are_apart(std::vector<const RankTimeline*> ranks) {
   std::ranges::sort(ranks, {}, [](const RankTimeline* rank) { return start_of(*rank); });
   std::int64_t end = end_of(*ranks.front());

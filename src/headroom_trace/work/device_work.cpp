@@ -28,7 +28,7 @@ Spans& times_at(DeviceTimes& times, KernelType type) {
                                               : times.memory;
 }
 
-/// Reserves for the worst case, so that growing never copies; unused memory is never touched.
+/// Worst case, so that growing never copies; unused memory is never touched.
 void make_room(const DeviceWork& work, const std::vector<KernelType>& types,
                std::vector<DeviceTimes>& by_device) {
   std::vector<std::array<std::size_t, 3>> counts(by_device.size());

@@ -40,7 +40,7 @@ bool is_collector(std::string_view name) {
          contains(name, "method collect>") || name == "Python GC" || contains(name, "garbage_collect");
 }
 
-/// Returns the activity of the event; nothing if it is part of an enclosing one.
+/// Nothing if the event is part of an enclosing one.
 std::optional<HostDoing> own_doing(std::string_view name, Category category) {
   const bool is_call = category == Category::kRuntime || category == Category::kDriver;
   if (is_call && is_allocation_call(name)) return HostDoing::kAllocation;
@@ -114,7 +114,7 @@ class HostSearch {
     }
   }
 
-  /// Returns the parts of other threads; where they overlap, the one that began first counts.
+  /// Parts of other threads; where they overlap, the one that began first counts.
   std::vector<HostPart> one_after_the_other(std::span<const HostPart> parts) const {
     std::vector<HostPart> others;
     for (HostPart part : parts) {
@@ -125,7 +125,7 @@ class HostSearch {
     return others;
   }
 
-  /// Adds the launching thread's parts, then those of other threads, then unrecorded time.
+  /// The launching thread's parts, then those of other threads, then unrecorded time.
   void fill_time(std::uint32_t time, std::span<const HostPart> parts) {
     const HostTimes::Time& asked = times_.times[time];
     const auto add = [&](Span span, std::uint32_t event) {
@@ -228,8 +228,8 @@ class CulpritSearch {
     add_gap(work, cut({events_.end_ns(trace_.gpu[last].event), window->end}), last, kNone);
   }
 
-  /// Finds work that started unusually late. With several devices, work launched before the gap may wait for
-  /// another device. Where the file lacks work, the device may have been busy with it.
+  /// Work that started unusually late. With several devices, it may wait for another device; where the file
+  /// lacks work, the device may have been busy.
   void find_late_devices(bool is_only_device) {
     constexpr std::int64_t kLateNs = 100'000, kMostUsualNs = 200'000, kOtherwiseNs = 6'000;
     std::vector<std::int64_t> delays;

@@ -14,16 +14,16 @@
 
 namespace headroom::trace {
 
-/// True for annotations that wait for input: torch's "enumerate(DataLoader)#..." and
-/// "enumerate(DataPipe)#...", Lightning's "...dataloader_next", TensorFlow's "IteratorGetNext".
+/// Annotations that wait for input: torch's "enumerate(DataLoader)#..." and "enumerate(DataPipe)#...",
+/// Lightning's "...dataloader_next", TensorFlow's "IteratorGetNext".
 bool is_data_loading(std::string_view annotation);
 
 Spans data_loading(const Trace& trace);
-/// Returns when gloo or MPI ran ("gloo:all_reduce"); device communication is found by its kernels.
+/// When gloo or MPI ran ("gloo:all_reduce"); kernels show device communication.
 Spans host_communication(const Trace& trace);
-/// Returns when operators ran on any thread; annotations do not count.
+/// When operators ran on any thread.
 Spans operators(const Trace& trace);
-/// Returns when events of the category ran on any thread.
+/// When events of the category ran on any thread.
 Spans times_of(const Trace& trace, Category category);
 
 enum class HostDoing : std::uint8_t {
@@ -42,8 +42,8 @@ enum class HostDoing : std::uint8_t {
 inline constexpr std::size_t kHostDoings = 11;
 const char* to_string(HostDoing doing);
 
-/// Returns the activity by row of Trace::events, inherited from the enclosing event if there is none;
-/// kNotRecorded for device events and steps.
+/// By row of Trace::events; inherited from the enclosing event if there is none; kNotRecorded for device
+/// events and steps.
 std::vector<HostDoing> host_doings(const Trace& trace, const HostOrder& host);
 
 struct HostTimes {
@@ -68,8 +68,8 @@ std::vector<HostPart> host_parts(const Trace& trace, std::span<const std::uint32
                                  const HostOrder& host, std::span<const HostDoing> doing,
                                  const HostTimes& times);
 
-/// Returns the event under which host time is reported: the outermost operator, else the innermost Python
-/// function or annotation except steps, else kNone.
+/// The event under which host time is reported: the outermost operator, else the innermost Python function or
+/// annotation except steps, else kNone.
 std::uint32_t site_of(const Trace& trace, const std::vector<std::uint32_t>& parent, std::uint32_t event);
 
 bool is_allocation_call(std::string_view name);
@@ -81,7 +81,7 @@ struct IdleGap {
   std::int64_t length_ns() const { return end_ns - start_ns; }
 };
 
-/// Returns the gaps between `rows` (of Trace::gpu, by start). Work inside longer work makes no gap.
+/// Gaps between `rows` (of Trace::gpu, by start). Work inside longer work makes no gap.
 std::vector<IdleGap> idle_gaps(const Trace& trace, std::span<const std::uint32_t> rows);
 
 struct IdlePart {
@@ -106,16 +106,15 @@ struct DeviceGap {
   bool is_device_late() const { return late_from_ns < time.end && !is_work_lost; }
 };
 
-/// All idle times of the devices with their causes. The parts fill the gaps exactly, in order.
+/// All idle times of the devices. The parts fill the gaps exactly, in order.
 struct IdleCulprits {
   std::vector<DeviceGap> gaps;
   std::vector<IdlePart> parts;
 };
 
-/// Finds the causes of idle time, for each device from its first to its last work, or its window (by index of
-/// `work.devices`). Blames the host until the next launch (host_parts). `work` is device_work(trace),
-/// `launch` launches(trace), `host` host_order(trace). Needs kLaunches and kOps; kPython adds functions. O(n
-/// log n).
+/// For each device from its first to its last work, or its window (by index of `work.devices`). Blames the
+/// host until the next launch (host_parts). `work` is device_work(trace), `launch` launches(trace), `host`
+/// host_order(trace). Needs kLaunches and kOps; kPython adds functions. O(n log n).
 IdleCulprits idle_culprits(const Trace& trace, const DeviceWork& work, std::span<const std::uint32_t> launch,
                            const HostOrder& host, std::span<const Span> windows = {});
 

@@ -137,7 +137,6 @@ class SequenceSearch {
     if (all.count >= 2) offers_.push({all.total_ns, length, number});
   }
 
-  /// Finds the untaken occurrences of the sequence.
   KernelSequence left_of(std::size_t length, std::uint32_t number, bool takes) {
     const Level& level = levels_[length - 2];
     KernelSequence found;

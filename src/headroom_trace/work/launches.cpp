@@ -45,7 +45,7 @@ constexpr std::int64_t kLongestTailNs = 20'000;
 constexpr std::int64_t kClockNs = 2'000;
 constexpr std::size_t kLeastDepth = 64;
 
-/// Returns by launch the queue length, including it, when its call returned.
+/// By launch, the queue length including it when its call returned.
 std::vector<std::size_t> lengths_at_return(std::span<const QueuedLaunch> launches) {
   std::vector<std::int64_t> starts;
   starts.reserve(launches.size());
@@ -108,7 +108,7 @@ std::size_t depth_of(std::span<const QueuedLaunch> launches, std::span<const std
   return spread <= kMostSpreadNs ? depth : 0;
 }
 
-/// True for a very long call behind a long queue, if the depth is unknown.
+/// A very long call behind a long queue, if the depth is unknown.
 bool is_held_up(const QueuedLaunch& call, std::size_t length) {
   constexpr std::size_t kLongQueue = 200;
   constexpr std::int64_t kLongNs = 100'000, kManyTimes = 20;

@@ -40,7 +40,7 @@ void add_totals(DeviceMemory& memory, const MemoryEvent& event, std::uint32_t pl
   }
 }
 
-/// Keeps letters, in lower case, and digits: "COPY_HOST_TO_DEVICE" becomes "copyhosttodevice".
+/// Letters, in lower case, and digits: "COPY_HOST_TO_DEVICE" becomes "copyhosttodevice".
 std::string squeezed(std::string_view name) {
   std::string text;
   for (const char c : name) {
@@ -114,7 +114,7 @@ MemoryHistory memory_history(const Trace& trace) {
     const MemoryEvent& event = trace.memory[order[place]];
     DeviceMemory& memory = devices[{event.device_type, event.device}];
     const AddressKey address{event.device_type, event.device, event.address};
-    // A reused address was freed, even if the file lacks the free.
+    // A reused address was freed.
     end(open.find(address), place);
     if (event.bytes >= 0) {
       ++memory.allocations;

@@ -28,7 +28,7 @@ NameId call_stack_above(const Trace& trace, std::uint32_t op, const std::vector<
   return kNoName;
 }
 
-/// Removes and returns the first frame; frames are separated by semicolons.
+/// Frames are separated by semicolons.
 std::string_view next_frame(std::string_view& stack) {
   const std::size_t end = std::min(stack.find(';'), stack.size());
   const std::string_view frame = trimmed(stack.substr(0, end));
@@ -223,7 +223,7 @@ PythonPlaces::PythonPlaces(const Trace& trace) : trace_(trace), source_(source_o
   }
 }
 
-/// Numbers the places in call order: parents before children.
+/// In call order: parents before children.
 void PythonPlaces::read_functions() {
   line_.assign(trace_.events.size(), kNone);
   module_.assign(trace_.events.size(), kNone);
@@ -288,7 +288,7 @@ std::uint32_t PythonPlaces::module(std::uint32_t parent, std::string_view name) 
   return place->second;
 }
 
-/// Returns the forward operator of `op` or its enclosing operator; kNone if unknown.
+/// The forward operator of `op` or its enclosing operator; kNone if unknown.
 std::uint32_t PythonPlaces::forward_of(std::uint32_t op) const {
   for (; op != kNone; op = op_[op]) {
     const std::uint32_t row = trace_.events.detail[op];

@@ -29,7 +29,7 @@ struct Launched {
   std::ptrdiff_t started = 0;
 };
 
-/// Returns the first work of each launch. `seen`: by event, the last stream it launched to.
+/// First work of each launch. `seen`: by event, the last stream it launched to.
 std::vector<Launched> first_of_launches(const Trace& trace, std::span<const std::uint32_t> launch,
                                         const StreamOrder& order, std::uint32_t stream_number,
                                         std::vector<std::uint32_t>& seen) {
@@ -68,7 +68,7 @@ void find_empty_queue(std::vector<Launched> firsts, StreamOrder& order) {
 
 enum class SyncKind : std::uint8_t { kNone, kContext, kStream, kEvent, kStreamWaitEvent, kQuery };
 
-/// Classifies "Context Sync", "Stream Sync", "Event Sync", "Stream Wait Event".
+/// "Context Sync", "Stream Sync", "Event Sync", "Stream Wait Event".
 SyncKind kind_of_sync(std::string_view name) {
   if (contains(name, "Wait Event")) return SyncKind::kStreamWaitEvent;
   if (contains(name, "Event")) return SyncKind::kEvent;
@@ -132,7 +132,7 @@ class WaitFinder {
     }
   }
 
-  /// Finds the calls that cuda_sync events name by correlation.
+  /// By correlation.
   void find_calls() {
     for (const SyncDetail& sync : trace_.syncs) {
       calls_.emplace(events_.correlation[sync.event], kNone);
@@ -166,7 +166,7 @@ class WaitFinder {
     waits_.host.push_back({call, row});
   }
 
-  /// Returns false if the file lacks the call or the source. An empty queue is not missing.
+  /// False if the file lacks the call or the source. An empty queue is not missing.
   bool add_sync(const SyncDetail& sync) {
     const std::uint32_t call = call_of(events_.correlation[sync.event]);
     const NameId name = sync.kind != kNoName ? sync.kind : events_.name[sync.event];

@@ -11,26 +11,25 @@
 
 namespace headroom::trace {
 
-/// The work of one stream in the order of its starts.
 struct StreamOrder {
   std::int32_t device = -1;
   std::int64_t stream = -1;
   std::vector<std::uint32_t> rows;  ///< of Trace::gpu, by start
-  /// By place in `rows`: start of the launch, or of the preceding work's if later, because a stream runs in
-  /// order. The smallest int64 before the first known launch. Never decreases.
+  /// By place in `rows`: start of the launch, or of the preceding work's if later, as streams run in order.
+  /// The smallest int64 before the first known launch. Never decreases.
   std::vector<std::int64_t> queued_ns;
-  /// By place: true if the queue length is 1 at its launch and 0 at its start. A graph counts once, at its
-  /// first work. False without a known launch.
+  /// By place: true if the queue length is 1 at its launch and 0 at its start. A graph counts at its first
+  /// work. False without a known launch.
   std::vector<bool> met_empty_queue;
 
-  /// Returns the place of the last work queued before `at_ns`, or -1.
+  /// Place of the last work queued before `at_ns`, or -1.
   std::ptrdiff_t last_queued_before(std::int64_t at_ns) const;
-  /// Returns the place of the first work queued at `at_ns` or later, or rows.size().
+  /// Place of the first work queued at `at_ns` or later, or rows.size().
   std::size_t first_queued_from(std::int64_t at_ns) const;
 };
 
-/// Returns all streams by device and number, without `met_empty_queue`. `work` is device_work(trace),
-/// `launch` launches(trace). O(n).
+/// All streams by device and number, without `met_empty_queue`. `work` is device_work(trace), `launch`
+/// launches(trace). O(n).
 std::vector<StreamOrder> stream_orders(const Trace& trace, const DeviceWork& work,
                                        std::span<const std::uint32_t> launch);
 
@@ -44,17 +43,16 @@ struct HostWait {
   std::uint32_t row = 0;   ///< row of Trace::gpu
 };
 
-/// GPU work that waits for another stream. Rows of Trace::gpu.
+/// GPU work that waits for another stream: rows of Trace::gpu.
 struct StreamWait {
   std::uint32_t source = 0, waiter = 0;
 };
 
-/// True for calls that only wait: cudaDeviceSynchronize, hipEventSynchronize...
+/// cudaDeviceSynchronize, hipEventSynchronize...
 bool is_blocking_call(std::string_view name);
 
 /// True if the launching call waits for its row of Trace::gpu: a copy to pageable memory; one from it whose
-/// call lasts until it is almost done (small ones are staged: their calls return at once); a copy by a
-/// synchronous call.
+/// call lasts until it is almost done (small ones are staged); a copy by a synchronous call.
 bool is_synchronous_copy(const Trace& trace, std::uint32_t row, std::uint32_t call);
 
 struct SyncWaits {
@@ -65,13 +63,13 @@ struct SyncWaits {
   bool is_inferred = false;              ///< from call names, without cuda_sync events
 };
 
-/// Finds the waits. With cuda_sync events: a context sync waits for the last work of every stream of its
-/// device queued before the call, a stream sync for that of its stream, an event sync for the last work of
-/// the recorded stream queued before the record; a stream wait delays the stream's next work until that. A
-/// query (cudaEventQuery) waits for nothing that ended after it. Without cuda_sync events:
-/// cudaDeviceSynchronize and similar calls wait for all streams; cudaStreamSynchronize and
-/// cudaEventSynchronize for the stream that the thread last launched to, if its last work had ended by then.
-/// Always: a copy to or from pageable memory, or by a synchronous call, that ends before the call returns.
+/// With cuda_sync events: a context sync waits for the last work of every stream of its device queued before
+/// the call, a stream sync for that of its stream, an event sync for the last work of the recorded stream
+/// queued before the record; a stream wait delays the stream's next work until that. A query (cudaEventQuery)
+/// waits for nothing that ended after it. Without cuda_sync events: cudaDeviceSynchronize and similar wait
+/// for all streams; cudaStreamSynchronize and cudaEventSynchronize for the stream that the thread last
+/// launched to, if its last work had ended by then. Always: a copy to or from pageable memory, or by a
+/// synchronous call, that ends before the call returns.
 SyncWaits sync_waits(const Trace& trace, std::span<const std::uint32_t> launch,
                      std::span<const StreamOrder> streams);
 

@@ -36,13 +36,13 @@ TraceCheck nesting(const Trace& trace) {
   return check;
 }
 
-/// True for programmatic dependent launch, which starts before the previous kernel of the stream ends.
+/// Programmatic dependent launch starts before the previous kernel of the stream ends.
 bool may_start_early(const Events& events, std::uint32_t ahead, std::uint32_t event) {
   return events.category[ahead] == Category::kKernel && events.category[event] == Category::kKernel &&
          events.start_ns[event] > events.start_ns[ahead] && events.end_ns(event) >= events.end_ns(ahead);
 }
 
-/// Checks that streams run in order; the second check counts early kernels.
+/// The second check counts early kernels.
 std::array<TraceCheck, 2> stream_order(const Trace& trace) {
   TraceCheck check{"GPU work that overlaps on its stream",
                    "a stream runs one thing at a time: clock drift, or duplicate events"};
