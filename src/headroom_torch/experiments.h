@@ -10,11 +10,12 @@ namespace headroom::torch_runner {
 
 struct Place;  // main.cpp does not include libtorch's headers
 
-/// Adds every experiment of this folder. Backends: "aten", eager, with new outputs in each call; "aten_out",
-/// with preallocated outputs. The runner's arguments may name modules (modules.h).
+/// Backends: "aten", eager, with new outputs in each call; "aten_out", preallocated. The runner's arguments
+/// may name modules (modules.h).
 void register_torch_experiments(Registry& registry);
 
 /// Returns gpt-fast's benchmarks without backends. `at` binds each to a place.
-SeedExperiments placed_experiments(const std::function<Experiment::Function(void (*)(State&, const Place&))>& at);
+SeedExperiments placed_experiments(
+    const std::function<Experiment::Function(void (*)(State&, const Place&))>& at);
 
 }  // namespace headroom::torch_runner

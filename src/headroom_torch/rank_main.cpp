@@ -74,7 +74,7 @@ class RankService {
     add_dispatch(registry_, context_);
     add_ddp(registry_, context_);
     registry_.trace_with([this](const std::string& folder, const std::function<void()>& run) {
-      // Cleared on failure too, because the next calls are samples.
+      // On failure too: the next calls are samples.
       const struct Recording {
         std::string& folder;
         ~Recording() { folder.clear(); }
@@ -132,9 +132,9 @@ void serve_rank(Channel channel, const RankPlace& place) {
 
 namespace {
 
-/// Keeps freed memory, as allocators of training programs do. glibc unmaps blocks above 128 KiB and the heaps
-/// of per-thread arenas, so each iteration would fault its gradients' pages in again. One arena, because
-/// every case has a thread.
+/// Keeps freed memory, as allocators of training programs do: glibc would unmap blocks above 128 KiB and
+/// heaps of arenas, and each iteration fault its gradients' pages in again. One arena, because every case has
+/// a thread.
 void keep_freed_memory() {
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_MMAP_MAX, 0);

@@ -24,7 +24,7 @@ double product(at::IntArrayRef sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), 1.0, std::multiplies<>());
 }
 
-/// Returns nothing if the tensor is absent or has fewer than `dims` dimensions.
+/// Nothing if the tensor is absent or has fewer than `dims` dimensions.
 std::optional<at::IntArrayRef> sizes_at(Arguments arguments, std::size_t index, std::size_t dims) {
   if (index >= arguments.size() || !arguments[index].isTensor()) return std::nullopt;
   const at::Tensor& tensor = arguments[index].toTensor();
@@ -47,7 +47,7 @@ std::optional<double> vectors(Arguments arguments) {
   return 2 * product(*left);
 }
 
-/// Output size along a dimension, as at::native's conv_output_size.
+/// As at::native's conv_output_size.
 double convolved(std::int64_t input, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
                  std::int64_t dilation) {
   return static_cast<double>((input + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1);

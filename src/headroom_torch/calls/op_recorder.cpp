@@ -15,7 +15,7 @@
 namespace headroom::torch_runner {
 namespace {
 
-/// Slot of the listener, which libtorch propagates between threads. PROFILER_STATE would be mistaken for a
+/// Slot of the listener, which libtorch propagates between threads; PROFILER_STATE would look like a
 /// profiler.
 auto place() {
   return c10::DebugInfoKind::PRODUCER_INFO;
@@ -75,7 +75,7 @@ std::string list_text(const Values& values) {
   return text + "]";
 }
 
-/// For Kineto's "Concrete Inputs"; empty for a tensor.
+/// Empty for a tensor.
 std::string value_text(const c10::IValue& value) {
   if (value.isBool()) return value.toBool() ? "True" : "False";
   if (value.isInt()) return std::to_string(value.toInt());
@@ -96,7 +96,7 @@ std::string type_of(const RecordedArgument& argument) {
   return value->isScalar() ? "Scalar" : "ScalarList";
 }
 
-/// Returns sizes or strides; for a tensor list, one list per tensor.
+/// Sizes or strides; for a tensor list, one list per tensor.
 Json numbers_of(const RecordedArgument& argument, std::vector<std::int64_t> TensorShape::*numbers) {
   if (const auto* shape = std::get_if<TensorShape>(&argument)) return shape->*numbers;
   Json list = Json::array();

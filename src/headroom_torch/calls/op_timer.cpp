@@ -21,10 +21,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Reserved by libtorch for test modes; nothing is dispatched through it.
+/// Reserved by libtorch for test modes.
 constexpr auto kModeKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
 
-/// The dispatcher calls a plain function, which has no other way to find its timer.
+/// The dispatcher calls a plain function.
 OpTimer*& current_timer() {
   static thread_local OpTimer* timer = nullptr;
   return timer;
@@ -44,7 +44,7 @@ void register_mode() {
   }();
 }
 
-/// Returns whether the operator writes to an argument or draws random numbers.
+/// True if the operator writes to an argument or draws random numbers.
 bool runs_once(const c10::OperatorHandle& op) {
   const c10::FunctionSchema& schema = op.schema();
   if (schema.is_mutable() || op.hasTag(at::Tag::nondeterministic_seeded)) return true;
@@ -70,7 +70,7 @@ std::string name_of(const c10::OperatorHandle& op) {
 
 void time_op(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
   OpTimer* const timer = current_timer();
-  // The parts of a composite operator arrive separately; a thread may inherit the key without a timer.
+  // The parts of composite operators arrive separately; a thread may inherit the key without a timer.
   if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) || timer == nullptr) {
     op.redispatchBoxed(keys.remove(kModeKey), stack);
     return;
@@ -97,7 +97,7 @@ void OpTimer::run(const c10::OperatorHandle& op, Stack& stack) {
   std::vector<double> elapsed_ns(runs);
   Stack work;
   for (double& elapsed : elapsed_ns) {
-    work = arguments;  // frees the previous results outside the timed section
+    work = arguments;  // frees the previous results, untimed
     const auto begin = Clock::now();
     op.callBoxed(work);
     elapsed = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();

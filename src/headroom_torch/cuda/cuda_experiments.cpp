@@ -23,12 +23,11 @@
 namespace headroom::torch_runner {
 
 /// A captured graph keeps writing where its tensors were, so captures allocate from a private pool, as in
-/// at::cuda::CUDAGraph. The graphs of a case can share it: each iteration writes before it reads, and the
-/// stream runs them in order.
+/// at::cuda::CUDAGraph. A case's graphs share it: iterations write before they read, in stream order.
 class CaseMemory {
  public:
   explicit CaseMemory(c10::cuda::CUDAStream stream);
-  /// Destroy after the case's graphs and tensors. Returns memory to the driver, for other runners.
+  /// Destroy after the graphs and tensors. Returns memory to the driver.
   ~CaseMemory();
   CaseMemory(const CaseMemory&) = delete;
   CaseMemory& operator=(const CaseMemory&) = delete;
@@ -89,7 +88,7 @@ void CaseMemory::around_capture(const std::function<void()>& capture) {
   allocator::endAllocateToPool(device, pool_);
 }
 
-/// Runs `run` on the first GPU of CUDA_VISIBLE_DEVICES, timed on the device. Skips a case that exceeds device
+/// Runs on the first GPU of CUDA_VISIBLE_DEVICES, timed on the device. Skips a case that exceeds device
 /// memory; throws Error for other failures.
 Experiment::Function on_cuda(PlacedExperiment run) {
   return [run](State& state) {
@@ -104,7 +103,7 @@ Experiment::Function on_cuda(PlacedExperiment run) {
 }
 
 /// Adds gpt-fast's benchmarks in ATen operators. Backends: "aten_cuda", with new outputs in each call;
-/// "aten_cuda_out", with preallocated outputs. The registry then requires a CUDA device.
+/// "aten_cuda_out", preallocated. The registry then requires a CUDA device.
 void register_torch_cuda_experiments(Registry& registry) {
   registry.require_with(cuda::require_device);
   registry.trace_with(trace::record_call<cuda::CuptiRecorder>);
@@ -123,7 +122,7 @@ void register_torch_cuda_experiments(Registry& registry) {
 
 namespace {
 
-/// Runs before main(), which is in headroom_runner_main.
+/// Runs before main().
 [[maybe_unused]] const bool registered =
     (headroom::torch_runner::register_torch_cuda_experiments(headroom::registry()), true);
 

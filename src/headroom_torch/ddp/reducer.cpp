@@ -77,7 +77,6 @@ class BucketReducer final : public GradientReducer {
         slots_(parameters_.size()),
         share_(at::scalar_to_tensor(1.0 / group_.size())) {
     share_.unsafeGetTensorImpl()->set_wrapped_number(true);
-    // Roughly the order of the backward pass.
     std::vector<std::size_t> order(parameters_.size());
     std::iota(order.rbegin(), order.rend(), std::size_t{0});
     make_buckets(order);
@@ -173,7 +172,7 @@ class BucketReducer final : public GradientReducer {
     bucket.missing = 0;
   }
 
-  /// In bucket order, so that all ranks issue the same sequence.
+  /// In bucket order on all ranks.
   void launch_full() {
     for (; next_ < buckets_.size() && buckets_[next_].missing == 0; ++next_) {
       Bucket& bucket = buckets_[next_];
@@ -278,7 +277,8 @@ std::int64_t WorkClock::ns(const Moment& moment) const {
 }
 
 struct PendingCall::State {
-  /// Written by gloo's thread. Separate from `work`, which owns that thread's callback: no reference cycle.
+  /// Written by gloo's thread. Separate from `work`, which owns that thread's callback, to avoid a reference
+  /// cycle.
   struct Account {
     Account(const dtensor::Group& group, const at::Tensor& flat)
         : note(group, "all_reduce", at::toString(flat.scalar_type()), flat.numel(), flat.numel()) {}

@@ -24,7 +24,7 @@ struct Moment {
 
 std::int64_t steady_now_ns();
 
-/// Times of one device's work in nanoseconds of the steady clock.
+/// Times in nanoseconds of the steady clock.
 class WorkClock {
  public:
   explicit WorkClock(c10::Device device) : device_(device) {}
@@ -32,9 +32,9 @@ class WorkClock {
   c10::Device device() const { return device_; }
   bool is_cpu() const { return device_.is_cpu(); }
 
-  /// Waits until the device is idle, and makes that the origin of GPU times.
+  /// Waits until the device is idle, the origin of GPU times.
   void restart();
-  /// Returns when this thread's work enqueued so far is done.
+  /// When this thread's work enqueued so far is done.
   Moment now() const;
   void await() const;
   /// Call after await().
@@ -77,8 +77,8 @@ void require_same(const dtensor::Group& group, std::uint64_t checksum, const std
 /// Small, so that the first reduction starts early, as in PyTorch's DDP.
 inline constexpr std::int64_t kFirstBucketBytes = 1 << 20;
 
-/// Cuts `order` into buckets. A bucket is closed once it holds its limit; that of the first is
-/// min(kFirstBucketBytes, limit). `bytes` is indexed by parameter.
+/// Closes a bucket once it holds its limit, the first at min(kFirstBucketBytes, limit). `bytes` is indexed by
+/// parameter.
 std::vector<std::vector<std::size_t>> plan_buckets(const std::vector<std::size_t>& order,
                                                    const std::vector<std::int64_t>& bytes,
                                                    std::int64_t limit);
@@ -89,8 +89,8 @@ enum class Reduction {
   kAccumulate,  ///< summed until the next averaging pass (DDP's no_sync)
 };
 
-/// Times of a bucket in nanoseconds of the steady clock. On a GPU: when its gradients were ready to send, and
-/// when their sum was ready.
+/// In nanoseconds of the steady clock. On a GPU: when its gradients were ready to send, and when their sum
+/// was ready.
 struct BucketTimes {
   std::int64_t bytes = 0, tensors = 0;
   std::int64_t launched_ns = 0, completed_ns = 0;
@@ -103,22 +103,22 @@ class GradientReducer {
   virtual void begin(Reduction reduction) = 0;
   /// Throws Error if a rank is lost or late.
   virtual void finish() = 0;
-  /// Returns the times of the last pass that was not kAccumulate, in launch order; empty if unknown. On a GPU
-  /// call it after clock.await().
+  /// Times of the last pass that was not kAccumulate, in launch order; empty if unknown. On a GPU call it
+  /// after clock.await().
   virtual std::vector<BucketTimes> times(const WorkClock& clock) = 0;
-  /// The parameters that the first averaging pass reached on no rank; they are not reduced.
+  /// Parameters that the first averaging pass reached on no rank; not reduced.
   virtual std::vector<std::string> unused() const = 0;
 };
 
 /// Headroom's reducer, which overlaps averaging with the backward pass. Gradients are views of buckets; a
 /// full bucket is reduced at once, in the same order on all ranks. The first averaging pass observes the
 /// gradient order of the group's first rank for later buckets; a parameter unused then that gets a gradient
-/// later causes an Error. The parameters are on the group's device and must not be replaced while this lives.
+/// later causes an Error. The parameters are on the group's device and must not be replaced.
 std::unique_ptr<GradientReducer> bucket_reducer(const std::vector<Parameter>& parameters,
                                                 dtensor::Group group, std::int64_t bucket_bytes);
 
-/// c10d::Reducer as configured by PyTorch's DistributedDataParallel, for comparison. It treats kLocal as
-/// kAccumulate and reports no times. Throws Error for one rank, or if not built.
+/// c10d::Reducer as configured by PyTorch's DistributedDataParallel. Treats kLocal as kAccumulate and reports
+/// no times. Throws Error for one rank, or if not built.
 std::unique_ptr<GradientReducer> c10d_reducer(const std::vector<Parameter>& parameters, dtensor::Group group,
                                               std::int64_t bucket_bytes);
 

@@ -121,7 +121,6 @@ class Reservation {
   double bytes_;
 };
 
-/// Skips the case if all prepared cases and one iteration exceed the memory.
 void require_memory(const State& state, const RankPlace& place, double reserved, double passing, int ranks,
                     bool on_gpu) {
   const double need = reserved + passing * ranks;
@@ -227,7 +226,7 @@ void measure(const ModelEntry& entry, RankContext& context, double& reserved, St
   keep_to_cpus_of_rank(context.place, state.threads());
   std::unique_ptr<Model> model = entry.make(setup.seed);
   const TrainingBytes bytes = training_bytes(*model, setup.batch_size, setup.image_size, setup.ddp);
-  const int here = on_gpu ? 1 : context.ranks_here(ranks);  // on a GPU, each rank has its own memory
+  const int here = on_gpu ? 1 : context.ranks_here(ranks);  // on a GPU, each rank has separate memory
   Reservation reservation(reserved, static_cast<double>(bytes.kept) * here);
   require_memory(state, context.place, reserved, static_cast<double>(bytes.passing), here, on_gpu);
   state.note("library", fmt::format("libtorch {}", kTorchVersion));
@@ -235,7 +234,7 @@ void measure(const ModelEntry& entry, RankContext& context, double& reserved, St
   if (!on_gpu) state.work(work_of(*model, setup, ranks, here));
   state.rate("throughput", static_cast<double>(setup.batch_size) * ranks, "examples/s");
   RoundColumns columns(state, setup.ddp && ranks > 1);
-  // Connect late: ranks that train would wait for ranks that skip.
+  // Connected late: ranks that train would wait for ranks that skip.
   std::optional<Training> training;
   state.measure_batches([&](std::uint64_t rounds) {
     if (!training) {

@@ -34,14 +34,14 @@
 namespace headroom::torch_runner {
 namespace {
 
-/// It may communicate: every rank must make the same calls in the same order.
+/// May communicate: every rank must make the same calls in the same order.
 class DispatchCase {
  public:
   virtual ~DispatchCase() = default;
   /// A cycle calls, in random order, the operator on the whole tensor (plain), on this rank's part (local)
   /// and on the distributed tensor, with the propagation cache cleared (miss) and filled (hit); each kind
-  /// counts its median. The hit is the case's time. Columns, in us, hold the kinds, their differences, and
-  /// the steps of an extra miss and hit; also user-space instructions per call.
+  /// counts its median. The hit is the case's time. Columns, in us: the kinds, their differences, and the
+  /// steps of an extra miss and hit; also user-space instructions per call.
   virtual void measure(State& state) = 0;
 };
 
@@ -60,7 +60,7 @@ struct PanelOp {
   std::unique_ptr<DispatchCase> (*make)(const DispatchContext& context);
 };
 
-/// `whole` and `local` are empty for operators without a counterpart on plain tensors.
+/// Without `whole` and `local` for operators that plain tensors lack.
 struct Operands {
   std::vector<at::Tensor> whole, local, placed;
 };
@@ -73,7 +73,7 @@ double time_call(const Call& call, const std::vector<at::Tensor>& operands) {
   return std::chrono::duration<double, std::nano>(end - begin).count();
 }
 
-/// Call: at::Tensor(const std::vector<at::Tensor>&); a template parameter to avoid an indirect call.
+/// Call: at::Tensor(const std::vector<at::Tensor>&); a template parameter avoids an indirect call.
 template <typename Call>
 class CycleLoop final : public DispatchCase {
  public:
@@ -137,7 +137,7 @@ class CycleLoop final : public DispatchCase {
       if (kind == "plain" && !operands_.whole.empty()) tell("plain", typical(operands_.whole, true));
       if (kind == "local" && !operands_.local.empty()) local_ns = typical(operands_.local, true);
       if (kind != "placed") continue;
-      // Warm up, so that a miss differs from a hit only by the propagation.
+      // A miss must differ from a hit only by the propagation.
       call_(operands_.placed);
       mesh_->cache().clear();
       miss_ns = time_call(call_, operands_.placed);
@@ -155,7 +155,7 @@ class CycleLoop final : public DispatchCase {
 
   void tell(const std::string& column, double ns) { columns_.at(column).add(ns / kNsPerUs); }
 
-  /// Returns the median. `may_be_fewer` stops early for slow calls; not allowed where ranks communicate.
+  /// Returns the median. `may_be_fewer`: stop early for slow calls; not allowed if ranks communicate.
   double typical(const std::vector<at::Tensor>& operands, bool may_be_fewer) {
     std::size_t calls = 0;
     double total_ns = 0;
@@ -280,7 +280,7 @@ dtensor::Placements replicated(const DispatchContext& context) {
   return dtensor::Placements(context.placements.size(), dtensor::Replicate());
 }
 
-/// A partial tensor has no whole to cut: each rank's part is a summand.
+/// Each rank's part of a partial tensor is a summand.
 at::Tensor placed(const at::Tensor& whole, const DispatchContext& context,
                   const dtensor::Placements& placements) {
   for (const dtensor::Placement& placement : placements) {
@@ -446,7 +446,6 @@ dtensor::Placements placements_of(const DispatchSetup& setup) {
   return placements;
 }
 
-/// Shares one connection between all operators.
 class Meshes {
  public:
   explicit Meshes(const RankContext& context) : context_(context) {}

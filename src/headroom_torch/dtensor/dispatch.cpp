@@ -23,7 +23,7 @@
 namespace headroom::torch_runner::dtensor {
 namespace {
 
-/// The operator, the specs of its tensors, its static arguments. Self-delimiting, so equal words mean equal
+/// The operator, the specs of its tensors, its static arguments. Self-delimiting: equal words mean equal
 /// calls. Does not allocate.
 class CallKey {
  public:
@@ -33,14 +33,13 @@ class CallKey {
     for (const c10::IValue& argument : arguments) add(argument);
   }
 
-  /// Returns whether the whole call fits. If not, its plan is not cached.
+  /// False if the call does not fit; its plan is then not cached.
   bool complete() const { return complete_; }
   c10::ArrayRef<std::uint64_t> words() const { return {words_.data(), count_}; }
   std::uint64_t hash() const { return hash_; }
 
  private:
-  /// Low bits of a value's first word. For a distributed tensor it is a Spec pointer, whose low bits are
-  /// zero.
+  /// Low bits of a value's first word; those of a Spec pointer (a distributed tensor) are zero.
   enum Kind : std::uint64_t { kNone = 1, kInt, kDouble, kBool, kList, kText, kPlain };
   static_assert(alignof(Spec) >= 8);
 
@@ -285,8 +284,8 @@ void compose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit
 }
 
 /// Candidate keys: below autograd, unused by libtorch, compatible with autograd and view tracking. Fake
-/// leaves the device's backend in place. The others are backends, for which ATen prefers its composite
-/// kernels to a fallback, so operators are registered one by one.
+/// leaves the device's backend in place. The others are backends, for which ATen prefers composite kernels to
+/// a fallback, so operators are registered one by one.
 constexpr c10::DispatchKey kKeys[] = {c10::DispatchKey::Fake, c10::DispatchKey::PrivateUse3,
                                       c10::DispatchKey::PrivateUse2, c10::DispatchKey::PrivateUse1};
 constexpr c10::DispatchKey kAutogradKeys[] = {
@@ -326,8 +325,8 @@ void register_operators(torch::Library& aten) {
   }
 }
 
-/// Registers gradients of max over a dim and the like, and of gather. ATen's versions write into a plain
-/// tensor, which cannot become a distributed one. Plain tensors still take ATen's.
+/// Gradients of max over a dim and similar, and of gather: ATen's write into a plain tensor, which cannot
+/// become a distributed one. Plain tensors still take ATen's.
 void register_selecting_gradients(torch::Library& aten) {
   aten.impl("value_selecting_reduction_backward",
             torch::CppFunction::makeFromBoxedFunction<&compose<gradient_of_selection>>());

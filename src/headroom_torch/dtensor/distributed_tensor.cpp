@@ -84,7 +84,7 @@ Sizes gathered_sizes(const at::Tensor& part, const DeviceMesh& mesh, const Place
   for (int mesh_dim = mesh.dims(); mesh_dim-- > 0;) {
     const Group& group = mesh.group(mesh_dim);
     const Placement placement = placements[static_cast<std::size_t>(mesh_dim)];
-    // Checked before the sizes, because gathered rows must be equally long.
+    // Checked first, because gathered rows must be equally long.
     if (!rows_of_all(group, {part.dim()}).eq(part.dim()).all().item<bool>()) {
       throw Error(
           fmt::format("from_local: the ranks of {} have parts of different numbers of dimensions: pass parts "
@@ -133,7 +133,6 @@ at::Tensor placed_gradient(const at::Tensor& gradient, const MeshPtr& mesh, cons
   return wrapper_of(gradient) ? redistribute(gradient, placements) : distribute(gradient, mesh, placements);
 }
 
-/// Backward of distribute, from_local, redistribute, full and local.
 struct Undo final : torch::autograd::Node {
   std::function<at::Tensor(const at::Tensor&)> undo;
 

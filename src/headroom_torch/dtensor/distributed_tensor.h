@@ -7,10 +7,10 @@
 
 namespace headroom::torch_runner::dtensor {
 
-// A distributed tensor is an at::Tensor that every operator with a sharding rule (rules.cpp) accepts. Plain
-// tensors in the same call count as replicated. Autograd is supported.
+// A distributed tensor is an at::Tensor, accepted by every operator with a sharding rule (rules.cpp). Plain
+// tensors in the same call count as replicated. Supports autograd.
 
-/// Cuts `whole`, which every rank holds, without communication. Throws Error if the placements do not fit.
+/// Cuts `whole`, held by every rank, without communication. Throws Error if the placements do not fit.
 at::Tensor distribute(const at::Tensor& whole, const MeshPtr& mesh, const Placements& placements);
 
 enum class LocalSizes : std::uint8_t {

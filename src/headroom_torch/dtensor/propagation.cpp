@@ -53,7 +53,7 @@ void sum_gradient(const c10::OperatorHandle& op, const OwnRows& rows, torch::jit
   const at::Tensor own = indices - rows.first;
   at::Tensor unused = strangers(own, rows);
   if (padding >= 0) unused = unused.logical_or(indices.eq(padding));
-  // Indices of other rows go to an extra padding row, which is cut off.
+  // Indices of other rows go to an extra row, which is cut off.
   arguments[1] = own.masked_fill(unused, rows.count);
   arguments[2] = rows.count + 1;
   arguments[3] = rows.count;

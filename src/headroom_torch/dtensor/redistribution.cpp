@@ -129,8 +129,8 @@ bool commute(ReduceOp a, ReduceOp b) {
   return a == b || (linear(a) && linear(b));
 }
 
-/// Returns whether `inner` must be gathered before an outer dimension changes: both cut the same tensor
-/// dimension, or their reductions do not commute.
+/// True if `inner` must be gathered before an outer dimension changes: both cut the same tensor dimension, or
+/// their reductions do not commute.
 bool gathers_first(const Placements& from, const Placements& to, std::size_t inner) {
   const Placement mine = from[inner];
   for (std::size_t outer = 0; outer < inner; ++outer) {
@@ -159,7 +159,7 @@ at::Tensor change(const at::Tensor& part, const DeviceMesh& mesh, c10::IntArrayR
 at::Tensor all_gather(const Group& group, const at::Tensor& shard, int dim, std::int64_t whole) {
   const at::Tensor mine = with_first(shard, dim);
   const std::int64_t row = row_bytes(mine);
-  // Every rank sends the largest shard's size; the padding ends up at the end.
+  // Ranks send the largest shard's size; the padding ends up at the end.
   const std::int64_t most = chunk(whole, group.size(), 0).size * row;
   at::Tensor bytes = bytes_of(mine);
   if (bytes.numel() < most) bytes = at::cat({bytes, bytes.new_empty({most - bytes.numel()})});
@@ -206,7 +206,6 @@ at::Tensor all_to_all(const Group& group, const at::Tensor& shard, int from, std
   const at::Tensor rows = with_first(shard, to);
   const std::int64_t row = row_bytes(rows);
   const std::int64_t mine = chunk(rows.size(0), group.size(), group.index).size;
-  // Position of `from` in `rows`, where `to` comes first.
   const std::size_t place = static_cast<std::size_t>(from < to ? from + 1 : from);
   std::int64_t rest = static_cast<std::int64_t>(rows.element_size());  // bytes of a row, per index of `from`
   for (std::size_t dim = 1; dim < static_cast<std::size_t>(rows.dim()); ++dim) {

@@ -8,9 +8,9 @@
 
 namespace headroom::torch_runner::dtensor {
 
-// Collectives of plain tensors over at least two ranks; shards may have any size. `whole` is the size of a
-// dimension over all ranks, cut by chunk(). Every rank of the group must make the same calls in the same
-// order; each throws Error after the group's time-out.
+// Collectives of plain tensors over at least two ranks; shards may have any size. `whole`: the size of a
+// dimension over all ranks, cut by chunk(). All ranks must make the same calls in the same order; each throws
+// Error after the group's time-out.
 
 at::Tensor all_gather(const Group& group, const at::Tensor& shard, int dim, std::int64_t whole);
 
@@ -25,7 +25,7 @@ at::Tensor reduce_scatter(const Group& group, const at::Tensor& part, int dim, R
 at::Tensor all_to_all(const Group& group, const at::Tensor& shard, int from, std::int64_t whole, int to);
 
 /// Returns this rank's part of a tensor of `sizes` with other placements; collective over the mesh dimensions
-/// that change. Returns `local` itself if nothing moves, else new memory.
+/// that change. Returns `local` if nothing moves, else new memory.
 at::Tensor move_local(const at::Tensor& local, const DeviceMesh& mesh, c10::IntArrayRef sizes,
                       const Placements& from, const Placements& to);
 

@@ -11,8 +11,7 @@
 namespace headroom::torch_runner::dtensor {
 namespace {
 
-/// Operators that ATen composes of others need no rule: matmul arrives as mm, mv, dot or bmm, softmax as
-/// _softmax.
+/// Operators that ATen composes of others need no rule: matmul arrives as mm, mv, dot or bmm.
 constexpr RuleEntry kRules[] = {
     // Copies and aliases.
     {"aten::alias", unary_any},
@@ -251,7 +250,7 @@ void add_partial_of(const Call& call, Sharding& sharding, std::size_t which) {
   });
 }
 
-/// Sharded as the operand if the dimension has the same size, so that the ranks do not allocate the whole.
+/// Sharded as the operand if the dimension has the same size, to avoid allocating the whole.
 Placement kept_shard(const Operand& operand, Placement placement, const Sizes& sizes) {
   if (!placement.is_shard() || operand.sizes.size() != sizes.size()) return Replicate();
   const auto dim = static_cast<std::size_t>(placement.dim());

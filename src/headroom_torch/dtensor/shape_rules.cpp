@@ -38,8 +38,8 @@ c10::SmallVector<int, 4> real_dims(c10::IntArrayRef sizes, std::size_t begin, st
   return dims;
 }
 
-/// Splits both into the shortest runs of dimensions with equal element counts. The outermost dimension of a
-/// run may be sharded if both divide evenly, or it is alone in its run.
+/// Splits both into the shortest runs with equal element counts. The outermost dimension of a run may be
+/// sharded if both divide evenly, or it is alone.
 void add_viewed_shards(const Call& call, Sharding& sharding) {
   const c10::IntArrayRef from = call.operand(0).sizes;
   const c10::IntArrayRef to = sharding.results[0];
@@ -72,7 +72,7 @@ void add_placed_shards(const Call& call, Sharding& sharding, const c10::SmallVec
   add_partials(call, sharding, false);
 }
 
-/// Returns the positions of the operand's dimensions without dimension `gone`, or with it cut if `stays`.
+/// Positions of the operand's dimensions without dimension `gone`, or with it cut if `stays`.
 c10::SmallVector<int, 5> places_without(int dims, int gone, bool stays) {
   c10::SmallVector<int, 5> places;
   for (int dim = 0; dim < dims; ++dim)
@@ -347,7 +347,7 @@ void embedding_backward(const Call& call, Sharding& sharding) {
   const Operand& gradient = call.operand(0);
   const Operand& indices = call.operand(1);
   sharding.results.push_back({call.integer(2), gradient.sizes.back()});
-  // If both are replicated, the weight was probably sharded by rows: each rank then needs only its rows.
+  // If both are replicated, the weight was probably sharded by rows: each rank needs only its rows.
   sharding.strategies.push_back(
       {.operands = {Replicate(), Replicate()}, .results = {Shard(0)}, .table = Table::kFirstResult});
   sharding.strategies.push_back({{Shard(indices.dims()), Replicate()}, {Shard(1)}});

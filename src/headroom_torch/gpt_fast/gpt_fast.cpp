@@ -23,7 +23,6 @@ struct Rotation {
   at::Tensor chosen;
 };
 
-/// One rotation per copy of the experts and pair of experts.
 std::vector<Rotation> rotations(const GatherGemvWorkload& inputs, const Place& place) {
   constexpr std::size_t kPairs = GatherGemvWorkload::kExperts / GatherGemvWorkload::kChosen;
   const auto size = static_cast<std::int64_t>(inputs.size);

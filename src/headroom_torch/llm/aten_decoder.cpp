@@ -31,8 +31,7 @@ Precision precision_of(const LlmConfig& config) {
                   precision_of_sums(product, {dim, hidden}, Place{}));
 }
 
-/// Errors of one layer and of the logits. The residual stream grows with its error, so the relative error
-/// does not grow with the layers.
+/// Errors of one layer and of the logits. The residual stream grows like its error.
 Tolerance tolerance_of(const LlmConfig& config) {
   return tolerance_of_sums(kDecodeTolerance, precision_of(config),
                            {config.dim, config.dim, config.dim, config.hidden, config.dim}, config.vocab);

@@ -71,8 +71,8 @@ c10::IValue CallSpec::arranged(const std::vector<at::Tensor>& leaves) const {
 
 namespace {
 
-/// Loads the libtorch.so next to this process's libtorch_cpu.so, if any. A package's code requires it; the
-/// system's, of another libtorch, would crash. Throws if loading fails.
+/// Loads the libtorch.so next to this process's libtorch_cpu.so, which a package requires; the system's would
+/// crash. Throws if loading fails.
 void load_whole_libtorch() {
   Dl_info part{};
   if (::dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &part) == 0) return;
@@ -86,7 +86,7 @@ std::unique_ptr<torch::inductor::AOTIModelPackageLoader> load(const std::string&
   return std::make_unique<torch::inductor::AOTIModelPackageLoader>(path);
 }
 
-/// Makes a package check its inputs' shapes at its first call.
+/// Makes a package check its inputs at its first call.
 constexpr const char* kChecks = "AOTI_RUNTIME_CHECK_INPUTS";
 
 class ChecksOfInputs {
@@ -222,9 +222,8 @@ struct OfferedModules {
   std::vector<TensorSpec> inputs;
 };
 
-/// First the module must answer without NaN and three times alike, by which time TorchScript has compiled it.
-/// FLOPs are counted in the first call. Cold applies only to the inputs; weights stay in place. Throws Error
-/// and WrongAnswer.
+/// First the module must answer without NaN and three times alike, by when TorchScript has compiled it.
+/// Counts FLOPs in the first call. Cold applies only to the inputs. Throws Error and WrongAnswer.
 void measure_module(State& state, OfferedModules& offered);
 
 namespace {
@@ -250,7 +249,7 @@ std::string shape_text(const at::Tensor& tensor) {
   return fmt::format("{}[{}]", at::toString(tensor.scalar_type()), fmt::join(tensor.sizes().vec(), ","));
 }
 
-/// Returns the shapes as text.
+/// Returns the shapes.
 std::string collect(const c10::IValue& value, Answer& answer) {
   if (value.isTensor()) {
     add(value.toTensor(), answer);
@@ -269,7 +268,7 @@ std::string collect(const c10::IValue& value, Answer& answer) {
   return "(" + join(parts, ", ") + ")";
 }
 
-/// Smaller inputs would need millions of copies, without effect on a call's time.
+/// Smaller inputs would need millions of copies, without effect on the time.
 constexpr double kLeastBytes = 65536;
 
 std::vector<at::Tensor> random_inputs(const std::vector<TensorSpec>& specs, std::uint64_t seed) {
@@ -349,7 +348,7 @@ double batch_of(const std::vector<TensorSpec>& inputs) {
 
 void report(State& state, const FlopCount& count, const Answer& answer,
             const std::vector<TensorSpec>& inputs) {
-  // With operands of several dtypes no single peak applies.
+  // No single peak applies to several dtypes.
   state.work({.flops = count.flops, .dtype = count.dtypes.size() == 1 ? *count.dtypes.begin() : ""});
   state.rate("throughput", batch_of(inputs), "samples/s");
   state.note("output", answer.shapes);
@@ -421,7 +420,7 @@ Request parse(const std::vector<std::string>& arguments) {
   return request;
 }
 
-/// Returns stems; whole paths where stems repeat, and a number where paths repeat.
+/// Stems; whole paths where stems repeat, and a number where paths repeat.
 std::vector<std::string> names_of(const std::vector<std::string>& files) {
   const auto stem = [](const std::string& file) { return std::filesystem::path(file).stem().string(); };
   std::vector<std::string> names;

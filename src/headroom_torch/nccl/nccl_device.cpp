@@ -35,7 +35,6 @@ class NcclGroup : public c10d::ProcessGroupNCCL {
     try {
       abort();
     } catch (const std::exception&) {
-      // The process is ending.
     }
   }
 #endif

@@ -14,7 +14,7 @@
 
 namespace headroom::torch_runner {
 
-/// State of a rank's experiments. `world` is null until the ranks are connected.
+/// `world` is null until the ranks are connected.
 class RankContext {
  public:
   explicit RankContext(RankPlace of) : place(std::move(of)) {}
@@ -26,26 +26,24 @@ class RankContext {
   /// Connects once for each `name` (for messages) and transport. All `ranks` ranks must call it in the same
   /// order.
   const dtensor::Group& first(int ranks, const std::string& name, dtensor::Transport transport);
-  /// Number of these ranks on this rank's machine.
   int ranks_here(int ranks) const { return std::min(place.local_size.value_or(place.size), ranks); }
 
  private:
   std::map<std::tuple<int, std::string, dtensor::Transport>, dtensor::Group> groups_{};
 };
 
-/// Turns libtorch's exceptions into short Errors.
 Experiment::Function in_few_words(Experiment::Function run);
 
-/// Adds an experiment per collective, over bytes, ranks (the first of the world; the others idle) and dtype.
+/// An experiment per collective, over bytes, ranks (the first of the world; the others idle) and dtype.
 /// `context` must outlive the registry, here and below.
 void add_collectives(Registry& registry, RankContext& context);
 
-/// Adds an experiment per operator ("dispatch.add"), over the axes of DispatchSetup. If
-/// HEADROOM_DISPATCH_CALLS is set, a prepared case makes that many calls of each kind, for external counters.
+/// An experiment per operator ("dispatch.add"), over the axes of DispatchSetup. If HEADROOM_DISPATCH_CALLS is
+/// set, a prepared case makes that many calls of each kind, for external counters.
 void add_dispatch(Registry& registry, const RankContext& context);
 
-/// Adds an experiment per model ("ddp.resnet18"), over batch_size (per rank), image_size (pixels a side),
-/// ranks, ddp (yes, no), bucket_size (bytes) and transport. Backends are gradient reducers. A sample is one
+/// An experiment per model ("ddp.resnet18"), over batch_size (per rank), image_size (pixels a side), ranks,
+/// ddp (yes, no), bucket_size (bytes) and transport. Backends are gradient reducers. A sample is one
 /// iteration with and one without reduction.
 void add_ddp(Registry& registry, RankContext& context);
 
