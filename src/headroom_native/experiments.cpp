@@ -69,7 +69,6 @@ std::vector<std::string> with_peers(std::vector<std::string> ours, const std::ve
   return ours;
 }
 
-/// Runs our kernel or an external one.
 Experiment::Function with_libraries(const std::shared_ptr<Peers>& peers, void (*ours)(State&),
                                     void (*theirs)(const Peer&, State&)) {
   return [=](State& state) {
@@ -79,7 +78,7 @@ Experiment::Function with_libraries(const std::shared_ptr<Peers>& peers, void (*
   };
 }
 
-/// Adds a library function as a backend of all experiments that it can serve.
+/// Adds the function as a backend of all experiments that it can serve.
 void add_peer(Registry& registry, Peers& peers, const std::string& text) {
   PeerRequest request = parse_peer(text);
   with_context("--peer " + in_quotes(text), [&] {
@@ -98,7 +97,6 @@ void add_peer(Registry& registry, Peers& peers, const std::string& text) {
   });
 }
 
-/// Parses "--peer" (external kernels); the rest concerns models.
 void take_arguments(Registry& registry, Peers& peers, const std::vector<std::string>& arguments) {
   std::vector<std::string> of_models;
   for (std::size_t i = 0; i < arguments.size(); ++i) {

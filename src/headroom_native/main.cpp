@@ -3,7 +3,7 @@
 
 namespace {
 
-/// Runs before main(), which is in headroom_runner_main.
+/// Runs before main().
 [[maybe_unused]] const bool registered =
     (headroom::native::register_native_experiments(headroom::registry()), true);
 

@@ -65,7 +65,7 @@ void plain_gemv(const Weight* weights, std::size_t rows, std::size_t columns, co
   for (std::size_t k = 0; k < columns; ++k) y[k] = to_bf16((x[k] - mean) * scale * gamma[k] + beta[k]);
 }
 
-/// A gemv with rows split over workers, and a prepared x per worker.
+/// Rows are split over workers, each with a prepared x.
 class SplitGemv {
  public:
   SplitGemv(GemvKernel kernel, int workers, std::size_t columns, GemvWalk walk);
@@ -102,7 +102,7 @@ void SplitGemv::multiply(int worker, const std::byte* weights, std::size_t bytes
                    prepared_[static_cast<std::size_t>(worker)].data(), walk_, sums + slice.begin);
 }
 
-/// Returns the RMS error relative to the RMS of `expected` ("2.9e-05"), before rounding to bf16 hides it.
+/// RMS error relative to the RMS of `expected` ("2.9e-05"), before rounding to bf16.
 std::string error_of_sums(std::span<const float> sums, std::span<const double> expected) {
   std::vector<double> errors;
   for (std::size_t i = 0; i < expected.size(); ++i) errors.push_back(double{sums[i]} - expected[i]);
@@ -201,7 +201,7 @@ class ReferenceMlp {
   std::vector<Bf16> hidden_;
 };
 
-/// One fork and join: each worker computes all hidden activations, which saves a second barrier.
+/// Each worker computes all hidden activations, which saves a second barrier.
 class NativeMlp {
  public:
   NativeMlp(const MlpWorkload& inputs, ThreadPool& pool, Isa isa, GemvWalk walk)

@@ -10,17 +10,17 @@ namespace headroom::native {
 void gemv(State& state);
 
 /// y = W[[3, 5]].to(bf16) @ x: W[8,D,D] of `dtype`, x[D] and y[2,D] of bf16, sums in f32. Counts only the
-/// bytes of the two matrices, like the PyTorch benchmark. When cold, iterations use the disjoint pairs of one
-/// W (3 and 5 first) before the next copy.
+/// bytes of the two matrices. When cold, iterations use the disjoint pairs of one W (3 and 5 first) before
+/// the next copy.
 void gather_gemv(State& state);
 
 /// y = LayerNorm(x) over the rows of x[BS,D]: x and y of bf16, gamma and beta of f32 (torch's default),
 /// arithmetic in f32. Counts the bytes of x and y.
 void layer_norm(State& state);
 
-/// y = LayerNorm(Linear(LayerNorm(Linear(x)))): x[D] and y[D], `hidden` values in between, all of bf16. Named
-/// after the PyTorch benchmark, which has no GELU either. Linear results stay in f32; hidden activations are
-/// rounded to bf16. Counts the FLOPs and bytes of the matrices.
+/// y = LayerNorm(Linear(LayerNorm(Linear(x)))): x[D] and y[D], `hidden` values in between, all of bf16. Like
+/// the PyTorch benchmark, has no GELU. Linear results stay in f32; hidden activations are rounded to bf16.
+/// Counts the FLOPs and bytes of the matrices.
 void mlp_layer_norm_gelu(State& state);
 
 }  // namespace headroom::native

@@ -146,7 +146,7 @@ GemmKernel gemm_avx512_bf16() {
 
 namespace {
 
-/// AMX instructions as assembly, which needs neither compiler options nor function attributes.
+/// Assembly needs neither compiler options nor function attributes.
 class AmxTiles {
  public:
   ~AmxTiles() { asm volatile("tilerelease"); }

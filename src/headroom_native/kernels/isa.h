@@ -9,7 +9,7 @@ namespace headroom::native {
 
 /// Instruction sets with separate kernels. Each includes the previous ones of its architecture, unless noted.
 enum class Isa {
-  kBaseline,    ///< available on every CPU of the architecture
+  kBaseline,    ///< available on every CPU
   kAvx2,        ///< AVX2 and FMA
   kAvxVnni,     ///< AVX-VNNI or its AVX-512 counterpart: byte products in vectors of 32
   kAvx512,      ///< AVX-512 F, BW, CD, DQ, VL
@@ -28,23 +28,23 @@ const char* name_of(Isa isa);
 std::vector<Isa> all_isas();
 std::vector<Isa> available_isas();
 
-/// Returns whether this CPU has the VEX encoding, which needs no AVX-512.
+/// True if this CPU has the VEX encoding, which needs no AVX-512.
 bool has_vex_vnni();
 
-/// Returns whether this CPU has AVX512-VBMI and `isa` is at least kAvx512Bf16.
+/// True if this CPU has AVX512-VBMI and `isa` is at least kAvx512Bf16.
 bool has_byte_permutation(Isa isa);
 
 /// Bytes of a vector; 0 outside aarch64. The CPU must have SVE.
 std::size_t sve_bytes();
 
-/// Returns whether this CPU multiplies tiles of `dtype`: "bf16" or "int8".
+/// `dtype`: "bf16" or "int8".
 bool cpu_has_tiles(std::string_view dtype);
 
-/// Asks Linux to permit AMX tiles (arch_prctl(2)) for the process. Repeating is harmless.
+/// Asks Linux to permit AMX tiles (arch_prctl(2)) for the process.
 bool permits_tiles();
 
-/// Returns the best instruction set of this CPU, or that of HEADROOM_ISA. Throws Error if it is unknown or
-/// this CPU lacks it.
+/// Returns the best instruction set, or that of HEADROOM_ISA. Throws Error if it is unknown or this CPU lacks
+/// it.
 Isa chosen_isa();
 
 }  // namespace headroom::native

@@ -15,8 +15,8 @@
 
 HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma")
 
-/// gamma and beta split into even and odd columns: as floats, or as bf16 if exact, which halves the bytes
-/// that each block of rows reads.
+/// gamma and beta split into even and odd columns: as floats, or as bf16 if exact, to halve the bytes read
+/// per block of rows.
 namespace headroom::native::avx512 {
 
 struct NormParameters {
@@ -76,7 +76,7 @@ inline void split_columns(const float* from, std::size_t columns, float* even, f
   for (; k < columns; ++k) (k % 2 == 0 ? even : odd)[k / 2] = from[k];
 }
 
-/// Returns the bitwise or of the lower halves: 0 if exact.
+/// 0 if exact.
 inline std::uint32_t upper_halves(const float* from, std::size_t columns, Bf16* to) {
   __m512i lost = _mm512_setzero_si512();
   std::size_t k = 0;
@@ -113,8 +113,8 @@ inline void prepare_norm(const float* gamma, const float* beta, std::size_t colu
 HEADROOM_END_TARGET
 
 /// Sums and sums of squares in one pass of vpdpbf16ps, then several rows at once, which share the loads of
-/// gamma and beta. Prefetches into L2, because L1 holds a row and its parameters. If the variance is small
-/// compared to the mean, rounding would lose it: such rows take the portable kernel, which centres first.
+/// gamma and beta. Prefetches into L2, as L1 holds a row and its parameters. Rows with a variance small
+/// compared to the mean take the portable kernel, which centres first.
 namespace headroom::native {
 namespace {
 
@@ -201,7 +201,7 @@ template <int kRows, bool kStream, bool kNextBlock, typename Parameters>
   };
   std::size_t k = 0;
   for (; k + kColumns <= columns; k += kColumns) {
-    // Loaded before any store, which might alias the parameters.
+    // Before any store, which might alias the parameters.
     const avx512::NormParameters with = parameters.from(k);
     __m512i lines[kRows];
     HEADROOM_UNROLL(4)

@@ -35,7 +35,7 @@ HWY_INLINE WordVector rounded(Vector value) {
 }
 
 #if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
-/// Interleaves and rounds to nearest even: eight instructions in 16-bit lanes, eleven in 32-bit words.
+/// Eight instructions in 16-bit lanes instead of eleven in 32-bit words.
 HWY_INLINE WordVector joined(Vector even, Vector odd) {
   const Words tag;
   const hn::Repartition<std::uint16_t, F32> halves;
@@ -94,7 +94,7 @@ Moments moments_by_centring(const Bf16* row, std::size_t columns) {
   return moments(mean, squares, columns);
 }
 
-/// Takes one pass; two if the variance is so small compared to the mean that rounding would lose it.
+/// One pass; two if the variance is so small compared to the mean that rounding would lose it.
 template <Ahead kAhead>
 HWY_INLINE Moments moments_of(const Bf16* row, std::size_t columns, std::size_t ahead) {
   constexpr std::size_t kStep = 2 * sizeof(Vector) / sizeof(float);
@@ -147,7 +147,7 @@ void prepare(const float* gamma, const float* beta, std::size_t columns, float* 
   }
 }
 
-/// Normalises adjacent rows, which share the loads of gamma and beta.
+/// Adjacent rows share the loads of gamma and beta.
 template <int kRows, bool kStream, bool kNextBlock, bool kCentred>
 HWY_INLINE void normalise(const Bf16* x, std::size_t columns, const Moments* of, Parameters with, Bf16* y) {
   const F32 tag;
@@ -161,7 +161,7 @@ HWY_INLINE void normalise(const Bf16* x, std::size_t columns, const Moments* of,
   std::size_t k = 0;
   for (; k + step <= columns; k += step) {
     const std::size_t half = k / 2;
-    // Loaded before any store, which might alias the parameters.
+    // Before any store, which might alias the parameters.
     const Vector gamma_even = hn::LoadU(tag, with.gamma_even + half);
     const Vector gamma_odd = hn::LoadU(tag, with.gamma_odd + half);
     const Vector beta_even = hn::LoadU(tag, with.beta_even + half);

@@ -53,8 +53,8 @@ Moments moments_by_centring(const Bf16* row, std::size_t columns) {
   return {mean, 1.0F / std::sqrt(variance + kNormEpsilon)};
 }
 
-/// Takes one pass over x minus its first value; two if the variance is so small compared to the remaining
-/// mean that rounding would lose it.
+/// One pass over x minus its first value; two if the variance is so small compared to the remaining mean that
+/// rounding would lose it.
 template <Ahead kAhead>
 [[gnu::always_inline]] inline Moments moments_of(const Bf16* row, std::size_t columns, std::size_t ahead) {
   constexpr std::size_t kLine = 64;
@@ -95,7 +95,7 @@ template <Ahead kAhead>
   return svreinterpret_u16_u32(svadd_u32_x(some, bits, svadd_n_u32_x(some, last, 0x7fff)));
 }
 
-/// Normalises adjacent rows, which share the loads of gamma and beta.
+/// Adjacent rows share the loads of gamma and beta.
 template <int kRows, bool kStream>
 [[gnu::always_inline]] inline void block(const Bf16* x, std::size_t columns, const float* gamma,
                                          const float* beta, NormWalk walk, Bf16* y) {

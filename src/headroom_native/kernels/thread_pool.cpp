@@ -22,8 +22,7 @@ void relax() {
 #endif
 }
 
-/// Returns one hardware thread of each core first. Read before any thread is pinned, because pinning
-/// restricts the caller to one CPU.
+/// One hardware thread of each core first. Read before any thread is pinned, which restricts the caller.
 const std::vector<int>& cpus_of_this_process() {
   static const std::vector<int> cpus = [] {
     try {
@@ -80,7 +79,7 @@ void ThreadPool::meet() {
     await_change(meetings_, seen);
     return;
   }
-  // Nobody arrives for the next barrier before this one is released.
+  // No worker arrives for the next barrier before this one is released.
   arrived_.store(0, std::memory_order_relaxed);
   meetings_.fetch_add(1, std::memory_order_release);
   meetings_.notify_all();
@@ -91,7 +90,7 @@ void ThreadPool::pin(int worker) const {
   if (cpus_.empty()) return;
   const int cpu = cpus_[static_cast<std::size_t>(worker) % cpus_.size()];
   if (pinned_to == cpu) return;
-  pin_this_thread(cpu);  // may fail in a sandbox; then the kernel places the thread
+  pin_this_thread(cpu);  // may fail in a sandbox
   pinned_to = cpu;
 }
 

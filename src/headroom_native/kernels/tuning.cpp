@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kKiB = 1024;
 
-/// Lists choices of all instruction sets; gemv_choices() filters them.
+/// For all instruction sets; gemv_choices() filters.
 const std::vector<GemvChoice>& all_gemv_choices() {
   static const std::vector<GemvChoice> choices{
       {"1 row, 8 KiB ahead", {1, 8 * kKiB}},
@@ -118,7 +118,7 @@ GemvChoice gemv_choice(State& state, std::size_t bytes_per_thread, std::string_v
 }
 
 NormChoice norm_choice(State& state, std::size_t bytes_per_thread) {
-  // Measured: plain stores lose above about 4 MiB, even if a last-level cache could hold the results.
+  // Measured: plain stores lose above about 4 MiB, even with a larger last-level cache.
   constexpr std::size_t kOwnCaches = std::size_t{2} << 20;
   std::string name = state.variant();
   if (name.empty()) {

@@ -18,9 +18,8 @@
 namespace headroom::native {
 namespace {
 
-/// Memory and passes of a bandwidth limit. An iteration makes `passes` passes over working sets of `bytes`,
-/// which amortises fork and join. Hot: the same working set each time. Cold: copies that together exceed
-/// twice the last-level cache.
+/// Memory and passes of a bandwidth limit. Several passes per iteration amortise fork and join. Cold: copies
+/// that together exceed twice the last-level cache.
 struct LimitPlan {
   std::size_t bytes = 0;   ///< of one pass, in whole lines, at most the requested number
   std::size_t stride = 0;  ///< from the start of one pass to the next; 0 when hot
@@ -52,12 +51,12 @@ std::shared_ptr<Buffer> arena(State& state, std::size_t bytes) {
   });
 }
 
-/// Rounds the axis `bytes` down to a multiple of `unit`. Skips the case if nothing is left or memory does not
-/// suffice. Limits of the same size share the memory.
+/// Rounds the axis `bytes` down to a multiple of `unit`. Skips the case if nothing is left or memory is
+/// insufficient. Limits of the same size share memory.
 LimitPlan plan_limit(State& state, std::size_t unit) {
   LimitPlan plan;
   plan.bytes = limit_bytes(state, unit);
-  // Before rounding up: a sum that wraps would look small.
+  // Before rounding up, which could wrap.
   state.require_memory(plan.bytes);
   const bool hot = state.caches() == Caches::kHot;
   const std::size_t goal = hot ? kHotBytesPerIteration : kColdBytesPerIteration;
@@ -89,7 +88,7 @@ struct alignas(64) Ball {
   std::atomic<std::uint64_t> transfers{0};
 };
 
-/// Passes the ball: worker 0 takes even numbers, worker 1 odd ones.
+/// Worker 0 takes even numbers, worker 1 odd ones.
 void play(Ball& ball, std::uint64_t first, std::uint64_t count) {
   for (std::uint64_t turn = first; turn < count; turn += 2) {
     while (ball.transfers.load(std::memory_order_acquire) != turn) {
@@ -98,7 +97,7 @@ void play(Ball& ball, std::uint64_t first, std::uint64_t count) {
   }
 }
 
-/// Returns the average over `count` (even) transfers.
+/// `count` is even.
 double transfer_ns(ThreadPool& pool, std::uint64_t count) {
   Ball ball;
   Ball ready;
@@ -110,7 +109,6 @@ double transfer_ns(ThreadPool& pool, std::uint64_t count) {
       play(ball, 1, count);
       return;
     }
-    // The clock starts when the other worker is awake.
     while (ready.transfers.load(std::memory_order_acquire) == 0) {
     }
     const auto start = std::chrono::steady_clock::now();

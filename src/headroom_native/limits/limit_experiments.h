@@ -5,22 +5,22 @@
 
 namespace headroom::native {
 
-/// Measures reads of `bytes`. In all limits, the best pattern is the limit.
+/// Reads `bytes`. In all limits, the best pattern counts.
 void limit_read(State& state);
 
-/// Measures writes of `bytes`; the read of a line before a store does not count.
+/// Writes `bytes`; the read of a line before a store does not count.
 void limit_write(State& state);
 
-/// Measures the CPU's clearing instruction; skipped without one.
+/// The CPU's clearing instruction; skipped without one.
 void limit_zero_fill(State& state);
 
-/// Measures copies of one half of `bytes` to the other (bytes read plus written).
+/// Copies one half of `bytes` to the other (counts bytes read plus written).
 void limit_copy(State& state);
 
 void limit_peak(State& state);
 
-/// Measures the one-way latency of a cache line between the CPUs of workers 0 and 1: bandwidth limits depend
-/// on their distance.
+/// One-way latency of a cache line between the CPUs of workers 0 and 1: bandwidth limits depend on their
+/// distance.
 void limit_pingpong(State& state);
 
 }  // namespace headroom::native

@@ -35,7 +35,7 @@ void read_linear(const std::byte* data, std::size_t bytes) {
   Line::finish();
 }
 
-/// Prefetches past L1, where lines prefetched for four streams would evict each other.
+/// Prefetches past L1, where lines of four streams would evict each other.
 template <typename Line, bool kPrefetch>
 void read_streams(const std::byte* data, std::size_t bytes) {
   constexpr std::size_t kStep = 2 * kLineBytes;

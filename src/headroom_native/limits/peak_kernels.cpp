@@ -81,7 +81,6 @@ PeakKernel narrow_kernel(std::string_view dtype, std::string_view pattern, Isa i
 
 #endif
 
-/// Multiplies and adds; fused if the baseline has FMA.
 template <typename T>
 void portable_fma(std::uint64_t rounds) {
   using Vector [[gnu::vector_size(16)]] = T;

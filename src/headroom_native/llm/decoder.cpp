@@ -15,7 +15,7 @@
 namespace headroom::native {
 namespace {
 
-/// Vectors multiplied one by one, at most: unpacking weights costs about as many products.
+/// Unpacking weights costs about as many products.
 constexpr std::size_t kMostFew = 8;
 std::size_t few_of(LlmFormat format) {
   if (format == LlmFormat::kBf16) return 1;
@@ -26,7 +26,6 @@ bool are_few(LlmFormat format, std::size_t vectors) {
 }
 /// Stays in L2 while few vectors are multiplied.
 constexpr std::size_t kBlockBytes = std::size_t{192} << 10;
-/// Rows that a gemv takes at once.
 constexpr std::size_t kRowsAtOnce = 4;
 
 /// Columns per pass with many vectors: the current rows (8 of 4 KiB) fit L1, all vectors (128 of 4 KiB) L2. A
@@ -38,9 +37,9 @@ std::size_t columns_at_once(std::size_t columns, std::size_t vectors) {
   return vectors < kManyVectors ? columns : std::min(columns, kColumnsOfMany);
 }
 
-/// More heads that read a block together gain nothing.
+/// More heads per read of a block gain nothing.
 constexpr std::size_t kQueriesTogether = 8;
-/// Up to so many rows, each worker normalises all of them: cheaper than a barrier.
+/// Up to this, each worker normalises all rows: cheaper than a barrier.
 constexpr std::size_t kAlone = 2;
 
 }  // namespace
@@ -99,7 +98,6 @@ void MatrixProducts::multiply_many(const LlmMatrix& matrix, Slice rows,
   }
 }
 
-/// Prefetches the next group.
 void MatrixProducts::multiply_rows(const LlmMatrix& matrix, Slice rows, Slice columns,
                                    std::span<const LlmProduct> products) {
   const std::size_t stride = matrix.row_bytes(), ahead = many_.rows * stride;
@@ -234,7 +232,7 @@ void LlmDecoder::rewind(std::size_t positions) {
 
 void LlmDecoder::pretend(std::size_t positions, std::uint64_t seed) {
   if (positions > positions_) throw std::length_error("more positions than allocated");
-  // Uniform with variance 1. Repeats one block from a random offset per head; its length is prime, so that
+  // Uniform with variance 1: one block of prime length, repeated from a random offset per head, so that
   // positions differ.
   constexpr std::size_t kValues = (std::size_t{1} << 16) - 15;
   std::vector<Bf16> block(kValues);
@@ -315,7 +313,7 @@ void LlmDecoder::run_layer(std::size_t index, std::size_t rows) {
   pool_.run([&](int at, int workers) { contract(layer, rows, at, workers); });
 }
 
-/// Rows of one sequence need the keys of earlier rows, hence the barrier.
+/// The barrier: rows need the keys of earlier rows of their sequence.
 void LlmDecoder::attend_rows(std::size_t layer, std::size_t rows, int at, int workers) {
   Worker& worker = workers_[static_cast<std::size_t>(at)];
   const Slice slice = slice_of(rows * config_.kv_heads, at, workers);
@@ -465,7 +463,7 @@ void LlmDecoder::collect_logits(std::size_t rows, LlmLogits wanted) {
   });
 }
 
-/// Chooses experts. Softmax over all, cut to the chosen ones and rescaled, equals softmax over those. Without
+/// Softmax over all experts, cut to the chosen ones and rescaled, equals softmax over those. Without
 /// rescaling, divides by the sum over all.
 void LlmDecoder::choose_experts(const LlmLayer& layer, std::size_t row, const Bf16* x, Worker& worker) {
   const LlmProduct product{x, worker.scores.data()};

@@ -25,7 +25,7 @@
 namespace headroom::native {
 namespace {
 
-/// Too small a share of another dtype to change a bound.
+/// Too few to change a bound.
 constexpr double kFewOperations = 0.05;
 
 double wanted_logits(const LlmShape& shape) {
@@ -71,7 +71,6 @@ double integer_operations(const LlmConfig& config, const LlmShape& shape, Isa is
   return sum;
 }
 
-/// A model from a file or with random weights.
 struct LlmSubject {
   std::string name;
   std::string stored;                ///< format in the file ("Q8_0"); empty: random weights
@@ -91,7 +90,7 @@ struct Running {
   const LlmConfig& config() const { return weights->config(); }
 };
 
-/// Returns the bytes of the vectors in flight and of the logits.
+/// Vectors in flight and logits.
 std::size_t working_bytes(const LlmConfig& config, const LlmShape& shape) {
   const std::size_t rows = std::min(kLlmRowsAtOnce, shape.sequences * shape.tokens);
   const std::size_t wanted = shape.sequences * (shape.wanted == LlmLogits::kAll ? shape.tokens : 1);
@@ -136,7 +135,7 @@ Running start(State& state, const LlmSubject& subject, const LlmShape& shape) {
   return running;
 }
 
-/// Returns [sequences, tokens]: the prompt, cut or repeated; without a prompt, different ones per sequence.
+/// [sequences, tokens]: the prompt, cut or repeated; without a prompt, different ones per sequence.
 std::vector<std::int32_t> tokens_for(const LlmSubject& subject, const LlmShape& shape, std::size_t vocab) {
   std::vector<std::int32_t> tokens = subject.tokens;
   if (tokens.empty()) tokens = llm_prompt(shape.tokens + shape.sequences, vocab);
@@ -148,7 +147,7 @@ std::vector<std::int32_t> tokens_for(const LlmSubject& subject, const LlmShape& 
   return all;
 }
 
-/// Returns "15:3.21 7:3.02 ...", by which a user recognises a model.
+/// "15:3.21 7:3.02 ...".
 std::string likeliest(std::span<const float> logits) {
   std::vector<std::size_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -276,7 +275,7 @@ std::size_t axis(const State& state, const char* name) {
   return size_axis(state, name);
 }
 
-/// Measures one more token for each of `batch` sequences of `context` tokens.
+/// One more token for each of `batch` sequences of `context` tokens.
 void llm_decode_batch(State& state, const LlmSubject& subject) {
   const LlmShape shape{axis(state, "batch"), axis(state, "context"), 1};
   Running running = start(state, subject, shape);
@@ -292,7 +291,7 @@ void llm_decode_batch(State& state, const LlmSubject& subject) {
   });
 }
 
-/// Measures `batch` prompts of `prompt_len` tokens, up to their logits.
+/// `batch` prompts of `prompt_len` tokens, up to their logits.
 void llm_prefill(State& state, const LlmSubject& subject) {
   const LlmShape shape{axis(state, "batch"), 0, axis(state, "prompt_len")};
   Running running = start(state, subject, shape);
@@ -306,7 +305,7 @@ void llm_prefill(State& state, const LlmSubject& subject) {
   });
 }
 
-/// Measures `draft` tokens after `context` with the logits of each: the cost of verifying a draft.
+/// `draft` tokens after `context` with the logits of each: the cost of verifying a draft.
 void llm_verify(State& state, const LlmSubject& subject) {
   const LlmShape shape{1, axis(state, "context"), axis(state, "draft"), LlmLogits::kAll};
   Running running = start(state, subject, shape);
@@ -414,7 +413,6 @@ Work llm_work(const LlmConfig& config, const LlmShape& shape, Isa isa) {
   two.chosen = 2;
   const LlmActivated chosen = llm_activated(config), single = llm_activated(one);
   const double expert = config.is_gated() ? llm_activated(two).bytes - single.bytes : 0;
-  // A token attends to all before it and to itself.
   const double tokens = static_cast<double>(shape.tokens), context = static_cast<double>(shape.context);
   const double pairs = static_cast<double>(shape.sequences) * (tokens * context + tokens * (tokens + 1) / 2);
   const double position = 2 * layers * static_cast<double>(config.kv_dim() * sizeof(Bf16));

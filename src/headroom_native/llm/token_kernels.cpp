@@ -114,8 +114,8 @@ constexpr std::size_t kLine = 64 / sizeof(Bf16);
 
 constexpr std::size_t kTileQueries = sizeof(Vector) >= 64 ? 4 : 2, kTileKeys = 4;
 
-/// sums[a][b] += left(a) * right(b). A single `left` is bound by memory: each `right` is loaded where it is
-/// used.
+/// sums[a][b] += left(a) * right(b). With a single `left`, which is bound by memory, each `right` is loaded
+/// where it is used.
 template <std::size_t kLeft, std::size_t kRight>
 HWY_INLINE void multiply_tile(const auto& left, const auto& right, Vector (&sums)[kLeft][kRight]) {
   Vector rights[kRight];
@@ -130,7 +130,7 @@ HWY_INLINE void multiply_tile(const auto& left, const auto& right, Vector (&sums
   }
 }
 
-/// Stores scale times the sums of lanes. One by one, they would take as long as the products.
+/// Stores scale times the sums of lanes, together: one by one they would take as long as the products.
 HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* to) {
   const F32 tag;
   const hn::Repartition<double, F32> pairs;
@@ -154,7 +154,7 @@ HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* to) {
   std::memcpy(to, &four, sizeof four);
 }
 
-/// Adds the columns from `column` on, if a head is no multiple of a vector.
+/// The rest of a head that is no multiple of a vector.
 [[gnu::noinline]] void add_rest(const AttentionQuery& query, const Bf16* keys, std::size_t count,
                                 std::size_t column, std::size_t width, float scale, float* scores) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -163,8 +163,7 @@ HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* to) {
   }
 }
 
-/// Scores one query and four keys, written out: GCC's order of the general form costs a tenth for a single
-/// head.
+/// Written out: GCC's order of the general form costs a tenth for a single head.
 HWY_INLINE void score_alone(const float* query, const Bf16* keys, std::size_t width, float scale,
                             float* scores) {
   const F32 tag;
@@ -181,7 +180,7 @@ HWY_INLINE void score_alone(const float* query, const Bf16* keys, std::size_t wi
   for (std::size_t i = 0; i < 4; ++i) scores[i] = sums[i] * scale;
 }
 
-/// Scores queries against keys; each load serves all of the other side.
+/// Each load serves all of the other side.
 template <std::size_t kQueries, std::size_t kKeys>
 HWY_INLINE void score(const AttentionQuery* queries, const Bf16* keys, std::size_t width, float scale,
                       float* scores) {
@@ -247,7 +246,6 @@ HWY_INLINE float largest(const float* scores, std::size_t count, float most) {
   return most;
 }
 
-/// Sets scores to exp(scores - most) and returns their sum.
 HWY_INLINE float exponentials_of(float* scores, std::size_t count, float most) {
   const F32 tag;
   const std::size_t lanes = hn::Lanes(tag);
@@ -326,7 +324,7 @@ struct Attention {
 
   float* scores_of(std::size_t q) const { return scores + q * kAttentionBlock; }
 
-  /// Converts scores to shares and rescales the sums to the new largest score.
+  /// Rescales the sums to the new largest score.
   HWY_INLINE void share(std::size_t q, std::size_t count, std::size_t width) {
     const float now = largest(scores_of(q), count, most[q]);
     if (now != most[q]) {
@@ -376,8 +374,7 @@ void attend(std::span<const AttentionQuery> queries, const Bf16* keys, const Bf1
             float* scratch) {
   std::size_t longest = 0;
   for (const AttentionQuery& query : queries) longest = std::max(longest, query.positions);
-  // Blocks that several queries read are prefetched. A single query reads two long streams, which the
-  // hardware prefetcher follows better.
+  // A single query reads two long streams, which the hardware prefetcher follows better.
   const bool is_alone = queries.size() == 1;
   const std::size_t step = is_alone ? longest : kAttentionBlock, ahead = is_alone ? 0 : step * width;
   Attention all(queries.size(), width, step, scratch);

@@ -68,7 +68,6 @@ std::string machine_name(unsigned machine) {
   }
 }
 
-/// Returns nothing if the file is too short.
 template <typename T>
 std::optional<T> at(std::span<const std::byte> file, std::size_t offset) {
   if (offset > file.size() || file.size() - offset < sizeof(T)) return std::nullopt;
@@ -99,8 +98,8 @@ Elf64_Ehdr checked_header(std::span<const std::byte> file, const std::string& pa
   return *header;
 }
 
-/// Returns the functions that a shared library exports, without running its code. Throws Error if it is
-/// missing, not ELF, of another architecture, a program or an object file.
+/// Reads the ELF file without running its code. Throws Error if it is missing, not ELF, of another
+/// architecture, a program or an object file.
 std::vector<std::string> exported_functions(const std::string& path) {
   const MappedFile mapped(path);
   const std::span<const std::byte> file = mapped.bytes();
@@ -113,7 +112,7 @@ std::vector<std::string> exported_functions(const std::string& path) {
     const Elf64_Shdr symbols = section(index);
     if (symbols.sh_type != SHT_DYNSYM) continue;
     const Elf64_Shdr text = section(symbols.sh_link);
-    // The header is untrusted input.
+    // Untrusted input.
     const std::size_t count = std::min<std::size_t>(symbols.sh_size, file.size()) / sizeof(Elf64_Sym);
     for (std::size_t i = 0; i < count; ++i) {
       const auto symbol = at<Elf64_Sym>(file, symbols.sh_offset + i * sizeof(Elf64_Sym));
@@ -149,7 +148,7 @@ void take_option(PeerRequest& request, const std::string& option) {
   }
 }
 
-/// Loads in a child process: a crashing initialiser would end the runner without a message.
+/// In a child process: a crashing initialiser would end the runner without a message.
 void require_loadable(const std::string& path) {
   const pid_t child = ::fork();
   if (child < 0) return;
@@ -164,7 +163,7 @@ void require_loadable(const std::string& path) {
   }
 }
 
-/// Room for some rows of a kernel with a wrong count.
+/// Some rows of a kernel with a wrong count.
 constexpr std::size_t kZone = 4096;
 constexpr std::size_t kLine = 64;
 /// Neither zero nor a likely byte of a float.
@@ -174,13 +173,13 @@ std::size_t stride_of(std::size_t values) {
   return (values * sizeof(Bf16) + kLine - 1) / kLine * kLine + kZone;
 }
 
-/// Outputs of bf16 between guard zones, which reveal writes out of range.
+/// Outputs between guard zones, which show writes out of range.
 class GuardedOutput {
  public:
   GuardedOutput(std::size_t values, std::size_t copies);
 
   std::span<Bf16> copy(std::size_t index);
-  /// Returns "writes outside of y: 3 bytes from 16 bytes behind its end on", or "".
+  /// "writes outside of y: 3 bytes from 16 bytes behind its end on", or "".
   std::string damage() const;
 
   static std::size_t bytes_for(std::size_t values, std::size_t copies);
@@ -258,7 +257,7 @@ headroom_peer_call share_of(const WholeCall& whole, int worker, int workers) {
   return call;
 }
 
-/// Calls per copy of the inputs and per worker. The worker that prepares data also releases it.
+/// Calls per copy of the inputs and worker. Data is prepared and released by one worker.
 class PeerCalls {
  public:
   PeerCalls(const Peer& peer, ThreadPool& pool, std::vector<std::vector<WholeCall>> of_copies)
@@ -286,7 +285,6 @@ class PeerCalls {
     return std::ranges::all_of(answers_, [](const Answer& answer) { return answer.code == 0; });
   }
 
-  /// Returns the first non-zero result, or 0.
   int run(std::size_t copy) {
     each_worker([&](int worker) {
       const auto own = static_cast<std::size_t>(worker);
@@ -300,7 +298,6 @@ class PeerCalls {
   }
 
  private:
-  /// In a separate cache line per worker.
   struct alignas(64) Answer {
     int code = 0;
   };
@@ -371,7 +368,7 @@ void expect_undamaged(State& state, const Peer& peer, const GuardedOutput& y) {
 void measure(const Peer& peer, State& state, ThreadPool& pool, std::vector<std::vector<WholeCall>> of_copies,
              GuardedOutput& y, const std::vector<double>& expected, Tolerance tolerance) {
   describe(peer, state);
-  // The pool has pinned this thread; the library's threads would inherit its single CPU.
+  // The library's threads would inherit this thread's single CPU.
   if (peer.request.own_threads) pin_this_thread(pool.cpus());
   PeerCalls calls(peer, pool, std::move(of_copies));
   if (!calls.is_prepared()) {

@@ -25,8 +25,6 @@ using dnnl::memory;
 using Type = memory::data_type;
 using Tag = memory::format_tag;
 
-// oneDNN 3 has no operation descriptors: primitive descriptors take their arguments.
-
 dnnl::matmul::primitive_desc describe_matmul(const dnnl::engine& engine, const dnnl::memory::desc& source,
                                              const dnnl::memory::desc& weights,
                                              const std::optional<dnnl::memory::desc>& bias,
@@ -41,7 +39,6 @@ dnnl::matmul::primitive_desc describe_matmul(const dnnl::engine& engine, const d
 #endif
 }
 
-/// x and y have the same shape and type.
 dnnl::layer_normalization_forward::primitive_desc describe_layer_norm(const dnnl::engine& engine,
                                                                       const dnnl::memory::desc& values,
                                                                       float epsilon,
@@ -56,7 +53,7 @@ dnnl::layer_normalization_forward::primitive_desc describe_layer_norm(const dnnl
 #endif
 }
 
-/// A primitive and its arguments. Uses the C interface, because the C++ one allocates at each call.
+/// The C interface, because the C++ one allocates at each call.
 class OnednnCall {
  public:
   OnednnCall(dnnl::primitive primitive, std::vector<std::pair<int, dnnl::memory>> arguments);
@@ -68,18 +65,18 @@ class OnednnCall {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-/// Call in each thread before primitives are made or called.
+/// Call in each thread first.
 void use_one_onednn_thread() {
   omp_set_num_threads(1);
 }
 
-/// A primitive that oneDNN lacks on this CPU (bf16 without AVX-512) is not a failure.
+/// A primitive missing on this CPU (bf16 without AVX-512) is not a failure.
 [[noreturn]] void skip_without_onednn(State& state, const dnnl::error& error) {
   state.skip(std::string("oneDNN does not support this case: ") + error.what());
 }
 
 /// x[columns] of bf16 times bf16 matrices [rows, columns], plus an optional f32 bias, to y of bf16 or f32.
-/// Rows are split over the workers.
+/// Splits rows over the workers.
 class OnednnMatmul {
  public:
   struct Layer {
@@ -91,9 +88,8 @@ class OnednnMatmul {
   /// Throws dnnl::error if oneDNN lacks the primitive.
   OnednnMatmul(ThreadPool& pool, const Layer& layer);
 
-  /// Prepares a call per worker for its rows and returns its number. Call before timing, not from a worker.
+  /// Prepares a call per worker and returns its number. Not to be called from a worker.
   std::size_t add(const Bf16* matrix, const Bf16* x, void* y);
-  /// Call on the thread of `worker`.
   void run(int worker, std::size_t number) const;
   const std::string& implementation() const { return implementation_; }
 
@@ -143,7 +139,7 @@ OnednnMatmul::OnednnMatmul(ThreadPool& pool, const Layer& layer)
       layer_(layer),
       engine_(dnnl::engine::kind::cpu, 0),
       workers_(static_cast<std::size_t>(pool.workers())) {
-  // Reported here, because a worker must not throw.
+  // A worker must not throw.
   use_one_onednn_thread();
   workers_.front().rows = slice_of(layer_.rows, 0, pool.workers());
   make(workers_.front());
@@ -334,7 +330,7 @@ void measure_onednn_layer_norm(State& state, ThreadPool& pool, LayerNormWorkload
     state.skip("fewer rows than threads: some threads would have no rows for oneDNN");
   }
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  // Reported here, because a worker must not throw.
+  // A worker must not throw.
   use_one_onednn_thread();
   layer_norm_call(engine, 1, inputs.columns, Type::bf16, inputs.x.copy(0), inputs.gamma.data(),
                   inputs.beta.data(), inputs.y.copy(0));

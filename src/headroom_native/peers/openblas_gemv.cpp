@@ -10,7 +10,7 @@
 #include "headroom/workload/team.h"
 #include "headroom_native/kernels/gemv/gemv_kernel.h"
 #include "headroom_native/peers/peers.h"
-// Types and constants only: the library starts threads when loaded, so it is loaded on demand.
+// Types and constants only: the library starts threads when loaded.
 #include <cblas.h>
 
 namespace headroom::native {
@@ -18,7 +18,7 @@ namespace {
 
 using Sgemv = decltype(&cblas_sgemv);
 
-/// Returns null if the library is not installed, with the reason in `problem`.
+/// Null if not installed, with the reason in `problem`.
 Sgemv load_sgemv(std::string& problem) {
   // Read at load time; idle library threads would spin.
   ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
@@ -28,7 +28,7 @@ Sgemv load_sgemv(std::string& problem) {
   return reinterpret_cast<Sgemv>(function);
 }
 
-/// Matrices as floats; each row is written by the worker that will read it.
+/// Each row is written by the worker that will read it.
 class FloatMatrices {
  public:
   FloatMatrices(ThreadPool& pool, const MatrixCase& matrices) : size_(matrices.rows * matrices.columns) {
@@ -59,7 +59,7 @@ std::size_t float_bytes(const MatrixCase& matrices) {
   return matrices.rows * matrices.columns * sizeof(float);
 }
 
-/// Describes the library's work: the same sums over weights of twice the bytes.
+/// The same sums over weights of twice the bytes.
 void describe(State& state, const MatrixCase& matrices) {
   const auto count = static_cast<double>(matrices.matrices.front().size());
   const auto bytes = static_cast<double>(float_bytes(matrices)) * count;

@@ -27,7 +27,7 @@ void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
   return reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16((std::uint32_t{1} << count) - 1, from));
 }
 
-/// Sixteen sums hide the latency of two products per cycle if weights come from L2; eight suffice for slower
+/// Sixteen sums hide the latency of two products per cycle with weights in L2; eight suffice for slower
 /// memory.
 template <int kRows, Ahead kAhead>
 [[gnu::always_inline]] inline void dot(const Bf16* const* rows, std::size_t columns, const Bf16* x,
@@ -96,7 +96,7 @@ void multiply_as(const Bf16* weights, std::size_t rows, std::size_t columns, con
   }
 }
 
-/// Uses the walks of tuning.cpp; others take the nearest.
+/// Walks of tuning.cpp; others take the nearest.
 template <int kRows>
 void multiply_rows(const Bf16* weights, std::size_t rows, std::size_t columns, const Bf16* x, GemvWalk walk,
                    float* y) {

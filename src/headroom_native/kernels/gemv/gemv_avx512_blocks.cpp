@@ -21,8 +21,8 @@ HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma,f16c")
 
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kFour = 4, kFourColumns = kFour * kBlockColumns, kFourBytes = kFour * kInt4BlockBytes;
-/// Prepared x of four blocks: high bytes for the low and high halves of the weights, low bytes for both, and
-/// the initial sums.
+/// Prepared x of four blocks: high bytes for the low and high halves of the weights, low bytes for both,
+/// initial sums.
 constexpr std::size_t kGroupBytes = 5 * kLine;
 constexpr float kLargest = 127.0F * 257;
 
@@ -42,7 +42,6 @@ Rounding rounding_of(const Bf16* x, std::size_t columns) {
   for (std::size_t k = 0; k < columns; ++k) most = std::max<std::uint16_t>(most, x[k].bits & 0x7fffU);
   const float largest = to_float(Bf16{most});
   if (most == 0) return {0, 0, true};
-  // A NaN also fails this comparison.
   if (!(largest < 1e30F) || largest < 1e-30F) return {};
   return {largest / kLargest, kLargest / largest, true};
 }
@@ -111,7 +110,7 @@ struct FourOfX {
         starts(_mm512_load_si512(group + 4 * kLine)) {}
 };
 
-/// Adds the products of four blocks, four lanes each.
+/// Sums of four lanes per block.
 [[gnu::always_inline]] inline __m512 add_four(const std::byte* blocks, const FourOfX& x,
                                               __m512i which_numbers, __m512i which_scales, __m512 sums) {
   const __m512i first = _mm512_loadu_si512(blocks), second = _mm512_loadu_si512(blocks + kFourBytes - kLine);

@@ -54,7 +54,6 @@ struct Lookup {
   }
 };
 
-/// Returns first, first + 2, ...
 constexpr std::array<std::uint16_t, 32> every_other(int first) {
   std::array<std::uint16_t, 32> which{};
   for (std::size_t i = 0; i < which.size(); ++i) {
@@ -139,7 +138,7 @@ void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns
   }
 }
 
-/// Uses the walks of tuning.cpp; others take the nearest.
+/// Walks of tuning.cpp; others take the nearest.
 template <int kRows>
 void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
                    GemvWalk walk, float* y) {

@@ -54,7 +54,6 @@ std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
     const auto which = static_cast<__mmask32>(avx512::first_bytes(std::min<std::size_t>(columns - k, 32)));
     most = _mm512_max_epu16(most, _mm512_and_si512(_mm512_maskz_loadu_epi16(which, x + k), magnitude));
   }
-  // A word has two bf16.
   return static_cast<std::uint16_t>(_mm512_reduce_max_epu32(
       _mm512_max_epu32(_mm512_and_si512(most, _mm512_set1_epi32(0xffff)), _mm512_srli_epi32(most, 16))));
 }
@@ -119,7 +118,7 @@ struct RowSums {
   __m512i of[kPlanes];
 };
 
-/// Eight or more sums hide the latency of a product.
+/// Eight or more sums hide the latency.
 template <int kPlanes, int kRows, Ahead kAhead>
 [[gnu::always_inline]] inline void dot(const std::byte* const* rows, std::size_t columns,
                                        const std::byte* start, std::size_t ahead, RowSums<kPlanes>* sums) {
@@ -218,7 +217,7 @@ void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns
   }
 }
 
-/// Uses the walks of tuning.cpp; others take the nearest. The strict form supports only some.
+/// Walks of tuning.cpp; others take the nearest. The strict form supports only some.
 template <int kPlanes, int kRows>
 void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* start,
                    float step, GemvWalk walk, float* y) {

@@ -27,7 +27,7 @@ HWY_INLINE hn::Vec<Integers> load_integers(const std::byte* from) {
   return hn::PromoteTo(Integers(), hn::LoadU(Bytes(), reinterpret_cast<const std::int8_t*>(from)));
 }
 
-/// Stores x as floats, then eight times the sum of each block: the excess of 4-bit numbers, whose zero is 8.
+/// Stores x as floats, then eight times the sum of each block, the excess of 4-bit numbers, whose zero is 8.
 void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
   auto* plain = reinterpret_cast<float*>(prepared);
   for (std::size_t k = 0; k < columns; ++k) plain[k] = to_float(x[k]);
@@ -48,7 +48,7 @@ HWY_INLINE Vector products_of_int8(const std::byte* numbers, const float* x) {
   return sums;
 }
 
-/// Returns products without subtracting 8. The low halves of the bytes are the first sixteen columns.
+/// Does not subtract 8. The low halves of the bytes are the first sixteen columns.
 HWY_INLINE Vector products_of_int4(const std::byte* numbers, const float* x) {
   const F32 tag;
   const Integers integers;
@@ -64,7 +64,7 @@ HWY_INLINE Vector products_of_int4(const std::byte* numbers, const float* x) {
   return hn::Add(firsts, seconds);
 }
 
-/// Multiplies two rows with two sums each, which hides the latency of additions.
+/// Two sums per row hide the latency of additions.
 template <bool kInt4, bool kPrefetch>
 HWY_INLINE void dot2(const std::byte* row, std::size_t row_bytes, std::size_t blocks, const float* x,
                      std::size_t ahead, float* y) {
@@ -133,7 +133,6 @@ struct Q6 {
   static constexpr std::size_t kBytes = 210, kUpper = 128, kScales = 192, kScale = 208;
 };
 
-/// Fills eight lanes with `first`, the upper eight, if any, with `second`.
 HWY_INLINE Vector eights(float first, [[maybe_unused]] float second) {
 #if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
   if constexpr (kLanes == 16)
@@ -142,7 +141,7 @@ HWY_INLINE Vector eights(float first, [[maybe_unused]] float second) {
   return hn::Set(F32(), first);
 }
 
-/// Computes eight factors, then eight minima (get_scale_min_k4 of ggml-quants.c), scaled.
+/// Eight factors, then eight minima (get_scale_min_k4 of ggml-quants.c), scaled.
 HWY_INLINE void scales_of(const std::byte* block, float* scales) {
   std::uint32_t packed[3], parts[4];
   std::memcpy(packed, block + 4, sizeof packed);
@@ -177,7 +176,7 @@ HWY_INLINE Vector as_floats(hn::Vec<Integers> integers) {
   return hn::ConvertTo(F32(), integers);
 }
 
-/// Converts a block to floats. Upper bits stay in place and are scaled by a power of two (exact).
+/// Upper bits stay in place and are scaled by a power of two (exact).
 template <typename Format>
 HWY_INLINE void read_block(const std::byte* block, float* to) {
   const F32 tag;

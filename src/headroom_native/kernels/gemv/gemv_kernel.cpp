@@ -50,7 +50,7 @@ void prepare_bf16(const Bf16* x, std::size_t columns, std::byte* prepared) {
   for (; k < columns; ++k) (k % 2 == 0 ? even : odd)[k / 2] = to_float(x[k]);
 }
 
-/// Keeps the words in a register. Otherwise GCC loads them twice, and two loads per cycle bound the kernel.
+/// Otherwise GCC loads the words twice, and two loads per cycle bound the kernel.
 HWY_INLINE hn::Vec<Words> load_words_once(const Bf16* from) {
   auto words = load_words(from);
 #if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET) && HWY_ARCH_X86
@@ -75,7 +75,6 @@ struct Bf16Kernel {
       HEADROOM_UNROLL(4)
       for (std::size_t u = 0; u < kSums; ++u) even[i][u] = odd[i][u] = hn::Zero(tag);
     }
-    // A word has two columns.
     const std::size_t words = columns / 2;
     std::size_t k = 0;
     for (; k + kVectors * kLanes <= words; k += kVectors * kLanes) {

@@ -24,8 +24,8 @@ enum class Into {
   kLargerCaches,  ///< bypasses L1, which holds x
 };
 
-/// Order in which a kernel reads its weights. No walk wins at all sizes (tuning.h chooses); missing ones map
-/// to taken_walk().
+/// Order of reading weights. No walk is best at all sizes (tuning.h chooses); missing ones map to
+/// taken_walk().
 struct GemvWalk {
   int rows = 1;              ///< rows at once: 1, 2 or 4
   std::size_t ahead = 8192;  ///< prefetch distance within a row, in bytes; 0: no prefetch
@@ -47,7 +47,7 @@ struct GemvWalk {
       : rows(reach == Reach::kNear ? 4 : 1), ahead(reach == Reach::kNear ? 0 : 8192) {}
 };
 
-/// Returns the walk that kernels use for `walk`. Equal results mean identical work.
+/// Equal results mean identical work.
 constexpr GemvWalk taken_walk(GemvWalk walk) {
   walk.rows = walk.rows >= 4 ? 4 : walk.rows >= 2 ? 2 : 1;
   if (walk.ahead == 0 || (walk.into == Into::kFirstCache && walk.rows > 1)) walk.into = Into::kAllCaches;
@@ -80,7 +80,7 @@ struct GemvKernel {
   const char* products = "bf16";
 };
 
-/// Returns the bytes of any kernel's prepared x, aligned to 64.
+/// For any kernel, aligned to 64.
 constexpr std::size_t prepared_bytes(std::size_t columns) {
   return columns * sizeof(float) + columns / 8 + 1024;
 }
@@ -89,13 +89,12 @@ constexpr std::size_t prepared_bytes(std::size_t columns) {
 /// std::logic_error otherwise, and for kTable without has_gemv_form.
 GemvKernel gemv_kernel(std::string_view dtype, Isa isa, GemvForm form = GemvForm::kBest);
 
-/// Returns whether `isa` and this CPU have `form` for `dtype`.
 bool has_gemv_form(std::string_view dtype, Isa isa, GemvForm form);
 
-/// Returns the Highway kernel, which every CPU can run. `form`: kBest or kStrict.
+/// Runs on every CPU. `form`: kBest or kStrict.
 GemvKernel portable_gemv_kernel(std::string_view dtype, Isa isa, GemvForm form = GemvForm::kStrict);
 
-/// Returns kNear if a thread's share of the weights fits half of a typical L2.
+/// kNear if a thread's share of the weights fits half of a typical L2.
 Reach reach_of(std::size_t bytes_per_thread, bool hot);
 
 /// Weights in blocks of 32 along a row, each after a binary16 scale: "int8_g32" (ggml's Q8_0) or "int4"
@@ -103,7 +102,7 @@ Reach reach_of(std::size_t bytes_per_thread, bool hot);
 /// largest |x|).
 GemvKernel gemv_blocks(std::string_view dtype, Isa isa);
 
-/// Returns the Highway kernel in f32, which every CPU can run.
+/// In f32, for every CPU.
 GemvKernel portable_gemv_blocks(std::string_view dtype, Isa isa);
 
 /// Weights in blocks of 256 along a row (ggml's K-quants): "q4_k", "q5_k" or "q6_k". Columns must be a

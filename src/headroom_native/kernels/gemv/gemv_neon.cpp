@@ -107,7 +107,7 @@ struct PlanesKernel {
       HEADROOM_UNROLL(4)
       for (int u = 0; u < 4; ++u) high[i][u] = low[i][u] = vdupq_n_s32(0);
     }
-    // Four rows need only one sum each to hide latency.
+    // One sum per row hides latency with four rows.
     constexpr std::size_t kSums = 4 / kRows;
     std::size_t k = 0;
     for (; k + kLine <= columns; k += kLine) {

@@ -31,7 +31,7 @@ constexpr std::size_t kLine = 64;
   return svcvt_f32_s32_x(lanes, svld1sb_s32(lanes, from));
 }
 
-/// Kernel of `step()` columns at a time, in two sums each. No arrays: SVE vectors are sizeless.
+/// Takes `step()` columns at a time, in two sums. No arrays: SVE vectors are sizeless.
 template <typename Arithmetic>
 struct Kernel {
   using Weight = typename Arithmetic::Weight;
@@ -151,7 +151,7 @@ constexpr float kLargest = 127.0F * 257;
 /// A lane's sum of products of at most 128 * 128 stays below 2^31.
 constexpr std::size_t kMostColumns = std::size_t{1} << 18;
 
-/// Byte products, with separate sums for high and low.
+/// Separate sums for high and low.
 struct Planes {
   using Weight = std::int8_t;
   using Sum = svint32_t;
@@ -222,7 +222,6 @@ void multiply_planes(const std::byte* weights, std::size_t rows, std::size_t col
   for (std::size_t row = 0; row < rows; ++row) y[row] *= header.step;
 }
 
-/// Sums of two products of bf16.
 struct Pairs : FloatSums {
   using Weight = Bf16;
   const Bf16* x;
