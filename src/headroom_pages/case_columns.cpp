@@ -67,7 +67,7 @@ Json target_on_scale_of(const Record& timed, const Record& headline) {
   }
   if (!metric.target || !(*metric.target > 0)) return nullptr;
   if (&timed == &headline) return *metric.target;
-  // A rate is inverse to the time.
+  // A rate is inverse to time.
   const bool is_rate = metric.direction == Direction::kHigherIsBetter;
   return is_rate ? Json(timed.metric.value * metric.value / *metric.target) : Json(nullptr);
 }
@@ -126,7 +126,7 @@ Json place_of(const std::vector<const Environment*>& environments, const Record&
   return found == environments.end() ? Json(nullptr) : Json(found - environments.begin());
 }
 
-/// Longer values are shown by an instrument's section.
+/// Longer values belong to an instrument's section.
 constexpr std::size_t kLongest = 2'000;
 
 class Facts {
@@ -153,7 +153,7 @@ void add_machine(Facts& facts, const Environment::Runner& machine) {
   for (const auto& [key, value] : machine.extra_info) facts.add(key, value);
 }
 
-/// Half the size of all digits, and enough for a chart.
+/// Enough for a chart, at half the size.
 Json seven_digits(double value) {
   return std::strtod(fmt::format("{:.7g}", value).c_str(), nullptr);
 }
@@ -175,7 +175,7 @@ std::vector<Stretch> stretches_of(const ProcessSamples& process, std::size_t eac
   return all;
 }
 
-/// Returns the disturbance of most samples, or nullptr.
+/// The disturbance of most samples, or nullptr.
 const char* disturbance_in(const ProcessSamples& process, const Stretch& stretch) {
   std::size_t stolen = 0, preempted = 0, throttled = 0;
   for (std::size_t i = stretch.from; i < stretch.to; ++i) {
@@ -198,7 +198,6 @@ void take_finite(const ProcessSamples& process, const Stretch& stretch, std::vec
   }
 }
 
-/// The marks of a process, by columns.
 class Marks {
  public:
   Marks(const ProcessSamples& process, std::size_t each) : process_(process), each_(each) {

@@ -27,7 +27,7 @@ Json marks_json(const std::vector<CaseRow>& rows) {
   return mark_meanings(marks);
 }
 
-/// A shift function costs 18 intervals, and 60 numbers of the page.
+/// A shift function costs 18 intervals and 60 numbers.
 constexpr std::size_t kMostShifts = 1'000;
 
 Json names_of(const std::vector<const Record*>& records) {
@@ -300,7 +300,7 @@ PageSection trace_section(std::string title, const TraceReport& report, const tr
             {"tables", std::move(tables)},
             {"notes", std::move(notes)}};
   PageSection section{"trace", std::move(title), std::move(data), {}};
-  // As text: as JSON values it would take several times the memory.
+  // As text: JSON values would take several times the memory.
   section.texts.emplace_back("timeline", trace::timeline_json(timeline));
   return section;
 }

@@ -12,8 +12,7 @@
 
 namespace headroom {
 
-/// Returns the section of a run's records (assets/sections/run.js). `answers`: Sheet::answers of its
-/// instrument.
+/// A run's records (assets/sections/run.js). `answers`: Sheet::answers of its instrument.
 ///
 ///     {"answers": [sentence],
 ///      "run": run_json of headroom_pages/case_columns.h,
@@ -23,8 +22,7 @@ namespace headroom {
 PageSection run_section(std::string title, const std::vector<Record>& records,
                         const std::vector<std::string>& answers);
 
-/// Returns the section of a comparison (assets/sections/diff.js). `answers`: the first lines of `headroom
-/// diff`.
+/// A comparison (assets/sections/diff.js). `answers`: the first lines of `headroom diff`.
 ///
 ///     {"answers": [sentence], "baseline": label,
 ///      "tests": [{"label", "different_machines", "differences": [{"what", "baseline", "test"}],
@@ -40,8 +38,8 @@ PageSection run_section(std::string title, const std::vector<Record>& records,
 /// omitted. Of very many comparisons only "shifts_of" changed ones have a shift.
 PageSection diff_section(const DiffReport& report, const std::vector<std::string>& answers);
 
-/// Returns the section of an instrument whose cases have many metrics (assets/sections/KIND.js). Cases are
-/// those of report/case_rows.h; missing values are null.
+/// An instrument whose cases have many metrics (assets/sections/KIND.js). Cases are those of
+/// report/case_rows.h; missing values are null.
 ///
 ///     {"answers": [sentence], "run": run_json of headroom_pages/case_columns.h,
 ///      "environments": [environment_facts()],
@@ -57,7 +55,7 @@ PageSection diff_section(const DiffReport& report, const std::vector<std::string
 PageSection instrument_section(std::string kind, std::string title, const std::vector<Record>& records,
                                const std::vector<std::string>& answers);
 
-/// Returns the section of a trace or of the traces of one job. `report` is of the analysis summary.
+/// A trace or the traces of one job. `report`: of the analysis summary.
 ///
 ///     {"answer":[…],"findings":[{"kind","recoverable_ns","share","rank","step","at","where","evidence","fix"}],
 ///      "tables":[{"title","columns":[{"title","unit"}],"rows":[[…]]}],"notes":[…],"timeline":{…}}

@@ -165,7 +165,7 @@ bool may_be_replaced(const std::filesystem::path& path) {
   return head.empty() || is_page_html(head);
 }
 
-/// Called before anything is read: -o is easily mistyped as the results file.
+/// Early, as -o is easily mistyped as the results file.
 void require_page_path(const ReportOptions& options) {
   if (options.out == "-") return;
   if (!options.force && !may_be_replaced(options.out)) {
@@ -197,7 +197,6 @@ PageSection comparison_of(const ReportOptions& options) {
   return diff_section(report, sheet.answers());
 }
 
-/// Whether the first file is a trace.
 bool is_of_traces(const std::string& operand) {
   if (operand.starts_with("@") || operand == "-") return false;
   try {
@@ -207,13 +206,12 @@ bool is_of_traces(const std::string& operand) {
   }
 }
 
-/// Returns one section for a trace, or for the ranks of a job. Each file is read once. Throws Error if a file
-/// cannot be read, and "interrupted".
+/// Returns one section for a trace, or for the ranks of a job. Reads each file once. Throws Error for an
+/// unreadable file, and "interrupted".
 PageSection traces_section(const std::vector<std::string>& operands, const TraceReading& reading) {
   return within_memory(reading.max_memory, "the traces", [&] { return section_of(operands, reading); });
 }
 
-/// One section per instrument.
 std::vector<PageSection> page_sections(ShownRun run, const std::string& operand) {
   const std::string& title = run.title.empty() ? operand : run.title;
   std::vector<PageSection> sections;
