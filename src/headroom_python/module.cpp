@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroom._door, a private extension: headroom's registry, State and protocol for the package headroom.
+// headroom._door, the private extension of the package headroom: registry, State and protocol.
 
 #define Py_LIMITED_API 0x03090000
 #define PY_SSIZE_T_CLEAN
@@ -32,7 +32,7 @@
 namespace headroom {
 namespace {
 
-/// A Python exception is set. Caught before returning to Python.
+/// A Python exception is set; caught before returning to Python.
 struct PythonError {};
 
 /// An owned reference. Needs the interpreter lock.
@@ -171,13 +171,12 @@ std::uint64_t collector_runs(PyObject* gc) {
 /// Needs the interpreter lock.
 class TimedCalls {
  public:
-  /// `setup` may be null: it runs before each call of `body`, untimed. `synchronize` may be null: it runs
-  /// after the last call, timed. `nothing` is an empty body. `check` gets the first result. With
-  /// `takes_copy`, body and setup get the index of the copy, below `copies`. Throws PythonError.
+  /// `setup` (may be null) runs before each call of `body`, untimed; `synchronize` (may be null) after the
+  /// last call, timed. `nothing`: an empty body. `check` gets the first result. `takes_copy`: body and setup
+  /// get the index of the copy, below `copies`. Throws PythonError.
   TimedCalls(PyObject* body, PyObject* setup, PyObject* synchronize, PyObject* nothing, PyObject* check,
              bool takes_copy, std::size_t copies);
 
-  /// Throws PythonError if a call raises.
   double time(std::uint64_t iterations);
   double overhead(std::uint64_t iterations);
 
@@ -194,7 +193,7 @@ class TimedCalls {
   std::size_t copy_ = 0;
 };
 
-/// Disables Python's garbage collector for its lifetime.
+/// Disables Python's garbage collector.
 class CollectorOff {
  public:
   CollectorOff();
@@ -256,7 +255,7 @@ double TimedCalls::time_of(PyObject* body, PyObject* setup, std::uint64_t iterat
 
 double TimedCalls::time(std::uint64_t iterations) {
   if (check_ == nullptr) return time_of(body_, setup_, iterations);
-  // The first call, whose result is checked, is part of the warm-up.
+  // The first call, whose result is checked, counts as warm-up.
   if (setup_ != nullptr) call(setup_, copy_);
   const auto start = Clock::now();
   const Ref result = call(body_, copy_);
@@ -298,10 +297,10 @@ std::uint64_t CollectorOff::runs() const {
 PyTypeObject* case_type = nullptr;
 PyObject* ended_type = nullptr;
 
-/// Returns the nanoseconds of that many iterations. Needs the interpreter lock; throws PythonError.
+/// Returns the nanoseconds of the iterations. Needs the interpreter lock; throws PythonError.
 using Batch = std::function<double(std::uint64_t)>;
 
-/// The Python object. `state` is null once the function has returned.
+/// `state` is null once the function has returned.
 struct Case {
   PyObject base;
   State* state;
@@ -321,7 +320,7 @@ Case& self_of(PyObject* self) {
   return made;
 }
 
-/// Calls `method(case, arguments)`. Keeps a C++ exception for run_in_python, and unwinds Python with Ended.
+/// Keeps a C++ exception for run_in_python, and unwinds Python with Ended.
 template <typename Method>
 PyObject* guarded(PyObject* self, PyObject* arguments, Method&& method) {
   try {
@@ -471,7 +470,7 @@ Ref wrong_answer(Case& made, PyObject* arguments) {
   return none();
 }
 
-/// fail(reason): fails the case
+/// fail(reason)
 Ref fail(Case&, PyObject* arguments) {
   throw std::runtime_error(to_text(taken(arguments, 1)[0]));
 }
@@ -523,7 +522,6 @@ void end_where_forked(pid_t process) {
   if (getpid() != process) _exit(1);
 }
 
-/// Now, or after the function has returned.
 Ref sampled(Case& made, Batch batch) {
   if (made.kept != nullptr) {
     if (*made.kept) throw std::logic_error("the case is measured twice");
@@ -570,7 +568,7 @@ Ref measure_batches(Case& made, PyObject* arguments) {
   });
 }
 
-/// collections() -> number of collections within samples
+/// collections() -> collections within samples
 Ref collections(Case& made, PyObject*) {
   return Ref::owned(PyLong_FromUnsignedLongLong(*made.collections));
 }
@@ -622,7 +620,7 @@ std::string taken_error() {
   } catch (const PythonError&) {
     PyErr_Clear();
   }
-  // A traceback keeps the inputs of the case alive.
+  // Otherwise a traceback keeps the inputs of the case alive.
   if (value != nullptr) PyException_SetTraceback(value, Py_None);
   for (PyObject* object : {type, value, traceback}) Py_XDECREF(object);
   PyErr_Clear();
@@ -719,7 +717,7 @@ class RunningCase {
  public:
   explicit RunningCase(State& state) : state_(state) {}
 
-  /// Calls `function` with a Case and returns its result. With `kept`, measure() only fills that. Throws what
+  /// Calls `function` with a Case and returns its result. `kept`: measure() only fills that. Throws what
   /// ended the case: SkipCase, WrongAnswer, or for a Python exception PythonError with `kept`, else
   /// std::runtime_error. Needs the interpreter lock.
   Ref call(PyObject* function, Batch* kept) {
@@ -801,13 +799,13 @@ void interrupt(Caller& caller) {
   PyErr_Clear();
 }
 
-/// Runs the case on the serving thread, in its context: first the function, which returns a callback for the
-/// end, then each sample. Call without the interpreter lock.
+/// Runs the case on the serving thread: first the function, which returns a callback for the end, then each
+/// sample. Call without the interpreter lock.
 void run_on_server(PyObject* function, State& state, Caller& caller) {
   RunningCase running(state);
   Batch batch;
   Ref end;
-  // Runs `work` with the lock on the serving thread; Ctrl-C ends the measurement.
+  // Ctrl-C ends the measurement.
   const auto in_python = [&](auto&& work) {
     const LockHeld lock;
     try {
@@ -915,7 +913,7 @@ PyObject* set_threads(PyObject*, PyObject* arguments) {
 }
 
 /// serve(registry, name, descriptor, refusal or None): takes over a socket and answers headroom until it asks
-/// to end. The process does nothing else.
+/// to end.
 PyObject* serve_at(PyObject*, PyObject* arguments) {
   return guarded([&] {
     PyObject *capsule = nullptr, *refusal = nullptr;
@@ -934,7 +932,7 @@ PyObject* serve_at(PyObject*, PyObject* arguments) {
   });
 }
 
-/// Raised by a handler, other than KeyboardInterrupt.
+/// An exception of a handler, other than KeyboardInterrupt.
 struct HandlerRaised {};
 
 /// Throws HandlerRaised. Needs the interpreter lock.
@@ -966,9 +964,9 @@ class ServingCaller {
   const std::vector<int> cpus_;
 };
 
-/// serve_here(registry, name, descriptor, interrupt): like serve(), in a process that goes on. Experiments
-/// added with "on_server" run on this thread. interrupt() is called for Ctrl-C and should end headroom; an
-/// exception of another signal's handler ends the conversation and is raised here.
+/// serve_here(registry, name, descriptor, interrupt): like serve(). Experiments added with "on_server" run on
+/// this thread. interrupt() is called for Ctrl-C and should end headroom; an exception of another signal's
+/// handler ends the conversation and is raised here.
 PyObject* serve_here(PyObject*, PyObject* arguments) {
   return guarded([&] {
     PyObject *capsule = nullptr, *interrupted = nullptr;
@@ -1080,7 +1078,7 @@ bool add_type(PyObject* module, const char* name, PyObject* type) {
   return PyModule_AddObject(module, name, type) == 0;
 }
 
-/// A function's view of its State. Returns a new reference, or null with an exception set.
+/// Returns a new reference, or null with an exception set.
 PyObject* make_case_type() {
   static PyType_Slot slots[] = {{Py_tp_methods, kMethods}, {0, nullptr}};
   static PyType_Spec spec = {"headroom._door.Case", sizeof(Case), 0, Py_TPFLAGS_DEFAULT, slots};
@@ -1089,7 +1087,7 @@ PyObject* make_case_type() {
   return made;
 }
 
-/// Returns the exception that ends a skipped, wrong or released case; no `except Exception` catches it. A new
+/// The exception that ends a skipped, wrong or released case; no `except Exception` catches it. Returns a new
 /// reference, or null with an exception set.
 PyObject* make_ended_type() {
   ended_type = PyErr_NewExceptionWithDoc("headroom._door.Ended", "Ends a case; do not catch it.",
