@@ -28,7 +28,7 @@ Axis working_sets() {
   return axis;
 }
 
-/// Adds limits with the names and axes of headroom-native: a case is bounded by the limits of its device.
+/// Limits have the names and axes of headroom-native: a case is bounded by its device's limits.
 void add_limits(Registry& registry) {
   const auto limit = [&](const char* name, Experiment::Function run) -> Experiment& {
     return registry.add(name, std::move(run)).device("cuda").backends({"cuda"}).limit();
@@ -62,7 +62,7 @@ std::vector<std::string> ours_and(const std::vector<std::string>& peers) {
 
 }  // namespace
 
-/// Adds all experiments and limits; the registry then requires a CUDA device.
+/// The registry then requires a CUDA device.
 void register_cuda_experiments(Registry& registry) {
   registry.require_with(require_device);
   registry.trace_with(trace::record_call<CuptiRecorder>);
@@ -82,7 +82,7 @@ void register_cuda_experiments(Registry& registry) {
 
 namespace {
 
-/// Runs before main(), which is in headroom_runner_main.
+/// Runs before main().
 [[maybe_unused]] const bool registered =
     (headroom::cuda::register_cuda_experiments(headroom::registry()), true);
 

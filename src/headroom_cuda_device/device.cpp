@@ -88,7 +88,7 @@ bool is_same_place(const std::string& a, const std::string& b) {
 
 void check(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
-  // The runtime keeps even harmless errors, which the next check_launch would report again.
+  // Otherwise the next check_launch would report even harmless errors.
   cudaGetLastError();
   throw Error(std::string(call) + " failed: " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) +
               ")");
@@ -103,7 +103,6 @@ DriverAnswers ask_driver() {
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) answers.visible = visible;
   try {
     LoadedLibrary library(kDriver);
-    // The runtime loads it too.
     library.keep();
     ask(library, answers);
   } catch (const Error& error) {
@@ -117,7 +116,7 @@ std::string device_problem(const DriverAnswers& driver, int built_with) {
     return fmt::format("no CUDA device: {} was not found; install NVIDIA's driver ({})", kDriver,
                        driver.load_error);
   }
-  // Every driver of a major version runs the runtimes of all its minor versions.
+  // Drivers run all runtimes of their major version.
   const int needed = built_with / 1000;
   if (driver.version / 1000 < needed) {
     return fmt::format(
@@ -185,7 +184,7 @@ std::string lost_context() {
 }
 
 std::shared_ptr<Device> device_of(State& state) {
-  // The current device is per thread, and each case has its own thread.
+  // The current device is per thread.
   check(cudaSetDevice(kDevice), "cudaSetDevice");
   auto device = state.shared<Device>("0", [] { return std::make_shared<Device>(); });
   state.last_level_cache(device->l2_bytes());
@@ -229,7 +228,7 @@ std::vector<DeviceDescription> merged(const std::vector<DeviceDescription>& seen
       continue;
     }
     DeviceDescription both = *same;
-    // MIG instances share a bus id, but each has its own share of the chip.
+    // MIG instances share a bus id, but not the multiprocessors.
     both.multiprocessors = device.multiprocessors;
     both.l2_bytes = device.l2_bytes;
     if (both.mig == "on" || both.memory_bytes == 0) {
@@ -251,7 +250,7 @@ std::vector<DeviceDescription> describe_devices() {
   try {
     seen = visible_devices();
   } catch (const Error&) {
-    // The case's CUDA error is more useful than a runner that cannot describe itself.
+    // The case's CUDA error matters more.
   }
   return merged(seen, nvml::describe_gpus());
 }

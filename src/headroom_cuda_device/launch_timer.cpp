@@ -8,7 +8,7 @@
 namespace headroom::cuda {
 namespace {
 
-/// Returns the end of a block if `period` is cut into `blocks` of about equal length.
+/// Cuts `period` into `blocks` of about equal length.
 std::size_t end_of_block(std::size_t position, std::size_t period, std::size_t blocks) {
   std::size_t next = position * blocks / period + 1;
   while (next * period / blocks <= position) ++next;
@@ -18,18 +18,18 @@ std::size_t end_of_block(std::size_t position, std::size_t period, std::size_t b
 /// A launch in a graph costs the driver about a kilobyte.
 constexpr std::size_t kMostLaunchesKept = std::size_t{1} << 15;
 
-/// Above this, the microsecond between two host launches is negligible.
+/// Above this, the microsecond between host launches is negligible.
 constexpr double kLongNs = 200e3;
 /// More launches gain nothing and take longer to capture.
 constexpr std::size_t kMostLaunchesPerGraph = 256;
-/// The host blocks after a thousand or so launches; behind a closed gate it would wait for the time-out.
+/// The host blocks after a thousand or so launches and would wait for the time-out behind a closed gate.
 constexpr std::uint64_t kBehindTheGate = 32;
 
 }  // namespace
 
 std::vector<GraphRuns> plan_sample(std::uint64_t iterations, std::size_t first_copy, std::size_t copies,
                                    std::size_t most) {
-  // A period is as many rounds of the copies as fit into a graph, or one round cut into graphs.
+  // A period: as many rounds of the copies as fit into a graph, or one round cut into graphs.
   const std::size_t period = copies <= most ? most / copies * copies : copies;
   const std::size_t blocks = (period + most - 1) / most;
   std::vector<GraphRuns> plan;

@@ -19,15 +19,14 @@ namespace {
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 28;
 constexpr int kRoot = 0, kTag = 1;
 
-/// Splits `size` into parts that fit MPI's int count.
+/// MPI counts are int.
 template <typename Transfer>
 void in_pieces(std::uint64_t size, Transfer transfer) {
   for (std::uint64_t at = 0; at < size; at += kPieceBytes)
     transfer(at, static_cast<int>(std::min(kPieceBytes, size - at)));
 }
 
-/// Returns all texts in rank order on process 0, nothing elsewhere (collective). Texts may exceed MPI's int
-/// count.
+/// Collective. Returns all texts in rank order on process 0. Texts may exceed MPI's int count.
 std::vector<std::string> gather_texts(const std::string& mine) {
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -79,7 +78,7 @@ ExitCode run(const cli::Arguments& arguments, int index, int size) {
     return analyze(arguments, crew);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "headroom-trace-mpi: %s\n", error.what());
-    // The others wait for this process: send an empty part with the reason.
+    // Process 0 waits: send an empty part with the reason.
     if (!gathered) {
       FileAnalysis failure;
       failure.error = error.what();
@@ -97,7 +96,6 @@ int main(int argc, char** argv) {
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  // Process 0 reports for all.
   if (rank != 0) {
     if (std::freopen("/dev/null", "w", stdout) == nullptr ||
         std::freopen("/dev/null", "w", stderr) == nullptr)

@@ -51,8 +51,8 @@ std::string mode_of(Function function, DeviceHandle gpu) {
   return current != 0 ? "on" : "off";
 }
 
-/// NVML reports lanes ("CUDA cores"). Source: CUDA C++ Programming Guide, arithmetic instructions, 32-bit
-/// floating-point add per clock.
+/// "CUDA cores". Source: CUDA C++ Programming Guide, arithmetic instructions, 32-bit floating-point add per
+/// clock.
 unsigned lanes_per_multiprocessor(int major, int minor) {
   if (major == 7 || (major == 8 && minor == 0)) return 64;
   return major >= 8 || (major == 6 && minor >= 1) || major == 5 ? 128 : 0;
@@ -170,7 +170,7 @@ GpuMeter::GpuMeter(std::shared_ptr<const Library> library, const std::string& pc
   }
 }
 
-/// Drops a function that is not supported or not permitted, because a refusal can cost as much as an answer.
+/// Drops unsupported or forbidden functions, as a refusal can cost as much as an answer.
 template <typename Function, typename... Arguments>
 bool GpuMeter::ask(Function& function, Arguments... arguments) {
   const Result result = call(function, device_, arguments...);

@@ -7,18 +7,18 @@
 
 namespace headroom::torch_runner::dtensor {
 
-/// The world of this process, connected once; its size comes from WORLD_SIZE.
+/// Connected once; its size comes from WORLD_SIZE.
 const WorldPtr& test_world();
 
-/// A mesh over the world, cached by shape.
+/// Cached by shape.
 const MeshPtr& test_mesh(const std::vector<int>& shape);
-/// The mesh of one dimension with all ranks.
+/// One dimension with all ranks.
 const MeshPtr& line_mesh();
 
-/// Mesh shapes to test: the line, and a square for four ranks.
+/// The line, and a square for four ranks.
 std::vector<std::vector<int>> mesh_shapes();
 
-/// Small integers as float, the same on every rank: sums in any order are exact.
+/// Small integers as float, equal on every rank: sums in any order are exact.
 at::Tensor whole_numbers(at::IntArrayRef sizes, std::int64_t seed);
 
 std::vector<Placement> all_placements(std::int64_t dims, bool floating);
@@ -26,17 +26,16 @@ std::vector<Placement> all_placements(std::int64_t dims, bool floating);
 /// Distributes `whole` in non-trivial parts: the summands of a Partial(sum) are random, and so on.
 at::Tensor scattered(const at::Tensor& whole, const MeshPtr& mesh, const Placements& placements);
 
-/// Returns this rank's part of `whole`, with partial placements taken as replicated.
+/// This rank's part of `whole`, with partial placements taken as replicated.
 at::Tensor part_here(const at::Tensor& whole, const DeviceMesh& mesh, const Placements& placements);
 
-/// This rank's part with partial placements reduced (a collective only if there are any). A plain tensor is
-/// its own part.
+/// This rank's part with partial placements reduced (a collective only if there are any).
 at::Tensor settled(const at::Tensor& tensor);
 
-/// Placements of a gradient: partial becomes replicated.
+/// Partial becomes replicated.
 Placements settled(Placements placements);
 
-/// Dispatch keys to treat as taken: HEADROOM_TAKEN_KEYS, "Fake,PrivateUse3".
+/// Dispatch keys to treat as taken, from HEADROOM_TAKEN_KEYS: "Fake,PrivateUse3".
 std::string taken_keys();
 
 }  // namespace headroom::torch_runner::dtensor

@@ -25,7 +25,7 @@ DeviceBuffer::DeviceBuffer(const State& state, std::size_t bytes) : bytes_(bytes
     check(status, "cudaMalloc");
     return;
   }
-  cudaGetLastError();  // resets the error state
+  cudaGetLastError();
   std::size_t available = 0, total = 0;
   check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
   state.skip(fmt::format("needs {} of device memory, {} available", format_bytes(static_cast<double>(bytes)),

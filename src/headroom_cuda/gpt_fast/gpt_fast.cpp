@@ -28,7 +28,7 @@ std::vector<std::int64_t> pairs() {
   return all;
 }
 
-/// `apart` is the distance of a pair in matrices.
+/// `apart`: distance of a pair, in matrices.
 PeerMatrices peer_matrices(const GatherGemvWorkload& inputs, const DeviceCopies& experts) {
   PeerMatrices matrices{inputs.dtype, inputs.size, inputs.size, kChosen, {}, {}, nullptr, nullptr};
   for (std::size_t turn = 0; turn < inputs.experts.copies() * kPairs; ++turn) {

@@ -54,7 +54,6 @@ Choice named(std::string_view name, const std::vector<Choice>& choices) {
   throw Error("no variant " + in_quotes(std::string(name)) + " of this kernel");
 }
 
-/// Returns enough threads to hold a row at once, at most a block.
 unsigned team_threads(std::size_t row_bytes, GemvForm form, unsigned of_block) {
   const std::size_t in_thread = kVectorBytes * static_cast<std::size_t>(form.vectors);
   const std::size_t wanted = std::min<std::size_t>(of_block, (row_bytes + in_thread - 1) / in_thread);
@@ -95,7 +94,7 @@ struct NormChoice {
   Start start = Start::kBehindOther;
 };
 
-/// Lists all forms and starts. Unaligned rows use loads for unwritten memory and cannot start early.
+/// Unaligned rows use loads for unwritten memory and cannot start early.
 const std::vector<NormChoice>& norm_choices() {
   static const std::vector<NormChoice> all = [] {
     std::vector<NormChoice> made;

@@ -27,25 +27,25 @@ constexpr unsigned kVectorsInFlight = 8;
 /// Copies are fastest in small tiles.
 constexpr unsigned kCopyTileThreads = 128, kCopyTileVectors = 2, kCopyTileTurns = 2;
 
-/// Returns the walk of a pattern. "linear": `resident` blocks, neighbouring blocks on neighbouring vectors.
-/// "blocked": each block on its own range. "tiles": a block for each 32 KiB; "copy_tiles": for each 8 KiB.
-/// `vectors`, `passes` and `resident` must be positive.
+/// "linear": `resident` blocks, neighbouring blocks on neighbouring vectors. "blocked": each block on its own
+/// range. "tiles": a block for each 32 KiB; "copy_tiles": for each 8 KiB. `vectors`, `passes` and `resident`
+/// must be positive.
 Walk walk_of(std::string_view pattern, std::size_t vectors, std::size_t stride, std::size_t passes,
              unsigned resident);
 
-/// Returns the resident blocks of the bandwidth kernels. Throws Error.
+/// Of the bandwidth kernels. Throws Error.
 unsigned resident_blocks(int multiprocessors);
 
-/// Returns a word of fill_words(): all bits vary, and the sum of a range has a closed form.
+/// All bits vary, and the sum of a range has a closed form.
 constexpr std::uint32_t word_at(std::size_t index) {
   return static_cast<std::uint32_t>(index) * 2654435761U + 1U;
 }
-/// Returns the sum of the words modulo 2^32.
+/// Modulo 2^32.
 std::uint32_t sum_of_words(std::size_t first, std::size_t count);
 
 void fill_words(std::uint32_t* to, std::size_t count, cudaStream_t stream);
 
-/// Sets sums[w] to the sum modulo 2^32 of the words that warp w read (warps_of(walk) sums).
+/// sums[w]: sum modulo 2^32 of the words that warp w read (warps_of(walk) sums).
 void read_walk(const std::byte* from, const Walk& walk, std::uint32_t* sums, cudaStream_t stream);
 constexpr std::size_t warps_of(const Walk& walk) {
   return std::size_t{walk.blocks} * (walk.threads / 32);

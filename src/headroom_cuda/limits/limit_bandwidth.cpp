@@ -18,9 +18,8 @@
 
 namespace headroom::cuda {
 
-/// Memory and passes of a bandwidth limit. An iteration makes `passes` passes over working sets of `bytes`,
-/// which amortises launch and tail. Hot: the same working set each time. Cold: copies that together exceed
-/// twice the L2.
+/// Memory and passes of a bandwidth limit. Several passes per iteration amortise launch and tail. Cold:
+/// copies that together exceed twice the L2.
 struct LimitPlan {
   std::size_t bytes = 0;   ///< of one pass: whole units, at most the requested size
   std::size_t stride = 0;  ///< from the start of one pass to the next; 0 when hot
@@ -31,11 +30,11 @@ struct LimitPlan {
   double bytes_per_iteration() const { return static_cast<double>(bytes) * static_cast<double>(passes); }
 };
 
-/// Rounds the axis `bytes` down to a multiple of `unit`. Skips the case if nothing is left or the device
-/// lacks memory. Limits that need the same amount share it.
+/// Rounds the axis `bytes` down to a multiple of `unit`. Skips the case if nothing is left or memory is
+/// insufficient. Limits of the same size share memory.
 LimitPlan plan_limit(State& state, std::size_t unit);
 
-/// Returns the sum modulo 2^32 of the words in `bytes` bytes (a multiple of 16).
+/// Sums modulo 2^32; `bytes` is a multiple of 16.
 std::uint32_t sum_on_device(const State& state, const Device& device, const std::byte* from,
                             std::size_t bytes);
 
@@ -111,7 +110,7 @@ LimitPlan plan_limit(State& state, std::size_t unit) {
   plan.passes = std::max<std::size_t>(1, kBytesPerIteration / plan.bytes);
   const std::size_t copies = state.rotate(plan.bytes * plan.passes);
   plan.stride = hot ? 0 : plan.bytes;
-  // Its own size first: the product below could wrap.
+  // The product below could wrap.
   if (plan.bytes > kBytesPerIteration) DeviceBuffer(state, plan.bytes);
   plan.memory = arena(state, hot ? plan.bytes : copies * plan.passes * plan.bytes);
   state.note("passes", std::to_string(plan.passes));
@@ -180,7 +179,6 @@ void limit_copy(State& state) {
     copy_walk(plan.start(copy), plan.start(copy) + half, walk, evict_first, stream);
   };
   state.work({.bytes = plan.bytes_per_iteration(), .bytes_written = plan.bytes_per_iteration() / 2});
-  // Earlier passes copy within their own memory, or all within the same.
   const std::size_t last = plan.stride > 0 ? (plan.passes - 1) * plan.stride : 0;
   const std::size_t words = half / sizeof(std::uint32_t);
   std::vector<double> sum(1);

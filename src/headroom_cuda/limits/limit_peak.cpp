@@ -52,8 +52,8 @@ constexpr unsigned kFmaVerified = 2 * kFmaRoundsAtOnce, kMatrixVerified = kWgmma
 /// fp8 tensor cores add with fewer bits than float32.
 constexpr double kFp8Tolerance = 2e-2;
 
-/// Measures f32 or f64 without tensor cores. Verified with a, a + 1/32, a + 2/32, ..., which reveals the
-/// number of rounds; timed with a, 8 - a, a, ..., which changes every bit of a.
+/// Measures f32 or f64 without tensor cores. Verified with a, a + 1/32, a + 2/32, ..., which shows the number
+/// of rounds; timed with a, 8 - a, a, ..., which changes every bit.
 template <typename T>
 void fma_peak(State& state) {
   constexpr T kStep = 0.03125;

@@ -24,7 +24,7 @@
 
 namespace headroom::cuda {
 
-/// Weights on the device, laid out for streaming: rows of W1 and W3 alternate, experts are consecutive.
+/// Weights laid out for streaming: rows of W1 and W3 alternate, experts are consecutive.
 class DeviceLlm {
  public:
   struct Layer {
@@ -34,7 +34,7 @@ class DeviceLlm {
     StreamedMatrix qkv, out, up, down;
   };
 
-  /// Skips the case if the device lacks memory or the kernels do not support the model.
+  /// Skips the case if memory is insufficient or the kernels do not support the model.
   DeviceLlm(const State& state, const LlmWeights& weights);
 
   const LlmConfig& config() const { return config_; }
@@ -63,12 +63,12 @@ struct Sampling {
   std::uint64_t seed = 0;
 };
 
-/// Decodes one sequence on a GPU. A pass is one graph: it takes the next token through all layers and, with
-/// logits, draws the token after it. The residual stream is f32; inputs of matrices are rounded to bf16 (f16
-/// for int8 weights), keys and values to bf16.
+/// Decodes one sequence on a GPU. A pass is one graph: the next token through all layers and, with logits,
+/// drawing the token after it. The residual stream is f32; inputs of matrices are rounded to bf16 (f16 for
+/// int8 weights), keys and values to bf16.
 class DeviceDecoder {
  public:
-  /// Times the plans of its matrices and keeps the fastest of each. `device` and `model` must outlive it.
+  /// Keeps the fastest plan of each matrix. `device` and `model` must outlive it.
   DeviceDecoder(const State& state, Device& device, const DeviceLlm& model, std::size_t positions,
                 const Sampling& sampling);
 
@@ -78,14 +78,12 @@ class DeviceDecoder {
   void rewind();
   const LlmRouting& routing() const { return routing_; }
 
-  /// start_with uploads `tokens` and waits; launch_start then launches their passes, which draw the next
-  /// token, without waiting.
+  /// start_with uploads `tokens` and waits; launch_start launches their passes, which draw the next token.
   void start_with(std::span<const std::int32_t> tokens);
   void launch_start(std::size_t tokens);
-  /// Launches the pass of the last drawn token without waiting.
   void launch_next() const { run(with_logits_); }
 
-  /// Describes the chosen plans: "qkv: 1 block of 512, 2 teams, 8 deep, early; ...".
+  /// "qkv: 1 block of 512, 2 teams, 8 deep, early; ...".
   std::string plans() const;
   std::size_t launches() const { return launches_; }  ///< per pass with logits
 
@@ -136,7 +134,7 @@ void require_streamable(const State& state, const LlmConfig& config) {
           fmt::format("a vocabulary of {}", config.vocab));
 }
 
-/// Returns the blocks per head: merging several takes longer than 512 positions in one.
+/// Merging several blocks per head takes longer than 512 positions in one.
 std::uint32_t splits_for(std::size_t positions) {
   constexpr std::size_t kOfBlock = 512;
   return static_cast<std::uint32_t>(std::clamp<std::size_t>((positions + kOfBlock - 1) / kOfBlock, 1, 16));
@@ -181,7 +179,7 @@ const std::uint16_t* DeviceLlm::vector(const State& state, const Bf16* values, s
   return memory_.back().as<const std::uint16_t>();
 }
 
-/// Packs a stack: the matrices of an entry alternate by row, entries are consecutive.
+/// The matrices of an entry alternate by row; entries are consecutive.
 StreamedMatrix DeviceLlm::matrix(const State& state,
                                  const std::vector<std::vector<const LlmMatrix*>>& stack) {
   const LlmMatrix& first = *stack.front().front();
@@ -211,7 +209,7 @@ DeviceDecoder::DeviceDecoder(const State& state, Device& device, const DeviceLlm
   const std::size_t cache = config_.layers * config_.kv_dim() * positions * sizeof(Bf16);
   const auto room = [&](std::size_t bytes) { return DeviceBuffer(state, bytes); };
   const auto zeros = [&](std::size_t count) { return uploaded(state, std::vector<std::uint32_t>(count)); };
-  // Passes that time plans may draw a token behind the last position.
+  // Passes that time plans may draw one more token.
   tokens_ = zeros(positions + 1);
   counters_ = zeros(3 * 64);
   x_ = room(config_.dim * sizeof(float));
@@ -284,7 +282,7 @@ void DeviceDecoder::launch_layer(const Plans& plans, std::size_t index) {
 }
 
 TokenSequence DeviceDecoder::sequence() {
-  // Each counter in its own cache line.
+  // Counters in separate cache lines.
   auto* const counters = counters_.as<std::uint32_t>();
   return {tokens_.as<std::int32_t>(), counters, counters + 64, counters + 128, narrow(positions_ + 1)};
 }
@@ -368,7 +366,6 @@ void DeviceDecoder::tune(const State& state) {
     best = took;
     plans_ = plans;
   };
-  // Timing a pass needs two positions.
   if (positions_ >= 2) {
     consider(plans_);
     for (const StreamPlan& plan : offered) {

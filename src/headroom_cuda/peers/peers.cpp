@@ -22,13 +22,13 @@ Launch cublas_launch(State& state, Device& device, const PeerMatrices& matrices)
 /// bf16 matrices times x by cuBLASLt, plus an optional bias, to y of bf16.
 class CublasLtMatmul {
  public:
-  /// Skips the case if the library is missing or has no algorithm for these sizes.
+  /// Skips the case if the library or an algorithm for these sizes is missing.
   CublasLtMatmul(State& state, const PeerMatrices& matrices, const std::byte* bias);
   ~CublasLtMatmul();
   CublasLtMatmul(const CublasLtMatmul&) = delete;
   CublasLtMatmul& operator=(const CublasLtMatmul&) = delete;
 
-  /// Times the suggested algorithms, keeps the fastest and notes their number.
+  /// Keeps the fastest suggested algorithm and notes their number.
   void choose_fastest(State& state, Device& device);
   void launch(std::size_t turn, cudaStream_t stream) const;
 
@@ -103,7 +103,7 @@ class CublasGemv {
 
 constexpr int kMostAlgorithms = 16;
 
-/// Returns the largest power of two, at most 256, that all matrices are aligned to.
+/// Power of two, at most 256.
 std::uint32_t alignment_of(const PeerMatrices& matrices) {
   std::uintptr_t all = 256;
   for (const std::byte* first : matrices.first) all |= reinterpret_cast<std::uintptr_t>(first);
@@ -147,7 +147,6 @@ Launch launch_of_int8(State& state, Device& device, const PeerMatrices& matrices
   };
 }
 
-/// A linear layer by cuBLASLt and its LayerNorm by our kernel, from and to bf16.
 class ChainLayer {
  public:
   ChainLayer(State& state, Device& device, const PeerLayer& layer, const std::byte* x, std::byte* y)

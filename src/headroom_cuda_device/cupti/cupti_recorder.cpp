@@ -24,8 +24,7 @@
 namespace headroom::cuda {
 namespace {
 
-// CUPTI writes records of its version. Since CUDA 12.0 versions only extend each other, so the oldest layout
-// works for all.
+// Since CUDA 12.0 versions of the records only extend each other: the oldest layout works for all.
 using KernelRecord = CUpti_ActivityKernel9;
 using CopyRecord = CUpti_ActivityMemcpy5;
 using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;
@@ -39,7 +38,6 @@ static_assert(offsetof(CUpti_ActivityMemcpy6, graphId) == offsetof(CopyRecord, g
 static_assert(offsetof(CUpti_ActivityMemcpy6, bytes) == offsetof(CopyRecord, bytes));
 #endif
 
-/// Returns Kineto's name.
 const char* copy_kind(std::uint8_t kind) {
   switch (kind) {
     case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD:
@@ -166,7 +164,7 @@ constexpr std::size_t kBufferBytes = std::size_t{8} << 20;
 /// A page; CUPTI requires 8 bytes.
 constexpr std::size_t kAlignment = 4096;
 
-/// CUPTI's callbacks take no argument of ours, and there is one set per process.
+/// Global, as CUPTI's callbacks take no argument.
 struct Receiver {
   std::mutex mutex;
   TakeRecord take;
@@ -179,7 +177,7 @@ Receiver& receiver() {
 }
 
 void CUPTIAPI request_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
-  // Without a buffer CUPTI drops records and counts them.
+  // Without a buffer CUPTI drops and counts records.
   *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(kAlignment, kBufferBytes));
   *size = *buffer == nullptr ? 0 : kBufferBytes;
   *most_records = 0;
@@ -207,13 +205,13 @@ void CUPTIAPI complete_buffer(CUcontext /*context*/, std::uint32_t /*stream*/, s
   try {
     if (valid_bytes > 0) take_all(to, buffer, valid_bytes);
   } catch (...) {
-    // Out of memory, most likely; a C callback must not throw.
+    // A C callback must not throw.
     ++to.dropped;
   }
   std::free(buffer);
 }
 
-/// Returns the tightest of several readings, because an interrupt may come in between.
+/// Returns the tightest of several readings.
 trace::ClockPair read_pair() {
   constexpr int kReadings = 10;
   trace::ClockPair best;
@@ -301,7 +299,7 @@ void add_record(const CUpti_Activity& record, const CallName& name_of, trace::De
 
 std::string call_name(const std::string& name) {
   std::string_view text = name;
-  // CUDA versions have four digits or more; a driver suffix such as "_v2" has one.
+  // A CUDA version has at least four digits; a driver suffix such as "_v2" has one.
   const std::size_t version = text.rfind("_v");
   if (version != std::string_view::npos && text.size() - version >= 6 &&
       std::ranges::all_of(text.substr(version + 2), [](unsigned char c) { return std::isdigit(c) != 0; })) {
