@@ -47,12 +47,11 @@ void settle_rank_programs(RankStart& start, const std::string& command);
 RankGroup start_ranks(const RankStart& start, const std::string& runner,
                       const std::function<bool()>& give_up);
 
-/// Runs a rank other than rank 0 under a launcher. Prints nothing unless it fails before it has a leader.
+/// Runs a rank other than 0 under a launcher. Prints nothing unless it fails before it has a leader.
 ExitCode follow(const RankStart& start);
 
 class OptionTable;
 
-/// Options of all commands that measure with ranks.
 struct RankOptions {
   RankStart start;
   RankPatience patience;
@@ -67,7 +66,6 @@ struct RankOptions {
   std::optional<ExitCode> done;  ///< set if help or a usage error was printed
 };
 
-/// The texts before parsing.
 struct RawRankOptions {
   StopOptions stop;
   std::string timeout;
@@ -84,7 +82,7 @@ void declare_rank_output(OptionTable& table, RawRankOptions& raw, RankOptions& o
 /// Parses the texts and finds the program of a rank. Throws Error; `command` is for the message.
 void settle_ranks(const RawRankOptions& raw, RankOptions& options, const std::string& command);
 
-/// Parses --timeout; empty: the default. Throws Error.
+/// Empty: the default. Throws Error.
 RankPatience rank_patience(const std::string& timeout);
 
 RunnerCommand rank_command(const RankStart& start, const std::string& runner, RankPatience patience,
@@ -93,7 +91,7 @@ RunnerCommand rank_command(const RankStart& start, const std::string& runner, Ra
 /// Leaves out runners started for limits.
 std::vector<RunnerOffer> rank_offers(const Session& session);
 
-/// A rank job's experiments named `prefix` ("ddp.") and more; `kind` is for messages ("model").
+/// Experiments named `prefix` ("ddp.") and more; `kind` is for messages ("model").
 class RankExperiments {
  public:
   RankExperiments(const RunnerOffer& ranks, std::string_view prefix, const char* kind);
@@ -119,7 +117,7 @@ Group collective_group(const std::string& op, std::int64_t bytes, const std::str
                        const std::vector<RunnerOffer>& offers);
 
 /// A command that measures with ranks: starts or leads them, samples the planned groups, shows and writes the
-/// results, also after a lost rank or an interrupt.
+/// results, even after a lost rank or an interrupt.
 class RankMeasurement {
  public:
   /// `command` such as "ddp". Throws Error if a file cannot be written.
@@ -132,25 +130,22 @@ class RankMeasurement {
   ExitCode run();
 
  protected:
-  /// Adds facts about the run.
   virtual void complete(Environment& /*environment*/) const {}
   /// Called after the defaults: one iteration per sample, one job, several if programs are compared.
   virtual void adjust(SessionRequest& /*request*/) const {}
   virtual void list(const RunnerOffer& /*ranks*/) const {}
-  /// Requested experiments, reported as rows if no job starts in time.
+  /// Reported as rows if no job starts in time.
   virtual std::vector<std::string> names() const { return {}; }
   /// Throws Error for an unknown name.
   virtual std::vector<Group> groups(const SessionRequest& request,
                                     const std::vector<RunnerOffer>& offers) = 0;
-  /// Converts a group's records to the command's metrics.
   virtual std::vector<Record> in_words(const std::vector<Record>& finished) const = 0;
-  /// Writes files other than records.
+  /// Other than records.
   virtual void write_so_far() const {}
   /// Records over all groups.
   virtual std::vector<Record> of_all() const { return {}; }
   virtual Sheet sheet() = 0;
   virtual Table rank_table() const = 0;
-  /// Whether the tables must not go to standard output.
   virtual bool uses_stdout() const { return files_.uses_stdout(); }
   /// Called after the tables.
   virtual void report_more() {}
