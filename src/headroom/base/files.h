@@ -41,19 +41,18 @@ class Descriptor {
 std::string read_file(const std::filesystem::path& path);
 
 /// Resolves symbolic links, as far as the path exists; keeps descriptors of this process (/dev/stdout,
-/// /dev/fd/3). Throws Error for links of another user in a sticky world-writable folder, and for any link
+/// /dev/fd/3). Throws Error for another user's links in a sticky world-writable folder, and for any link
 /// after never_follow_links().
 std::filesystem::path resolved_for_writing(const std::filesystem::path& asked);
 
-/// Replaces a file by way of a temporary file, fsync and rename. Follows links as resolved_for_writing().
-/// Writes devices and pipes directly. Throws Error.
+/// By way of a temporary file, fsync and rename. Follows links as resolved_for_writing(). Writes devices and
+/// pipes directly. Throws Error.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
-/// Makes folders of headroom's own files; failures surface on writing. Throws Error for a link as
-/// resolved_for_writing().
+/// For headroom's own files; failures surface on writing. Throws Error for a link as resolved_for_writing().
 void make_folders_above(const std::filesystem::path& path);
 
-/// Fsyncs the folder, if the file system can. Throws Error.
+/// If the file system can. Throws Error.
 void sync_folder_of(const std::filesystem::path& path);
 
 /// Makes resolved_for_writing() refuse every link.
@@ -108,7 +107,7 @@ class TemporaryFolder {
   Descriptor lock_;
 };
 
-/// Removes a folder even if permissions were revoked. Ignores failures.
+/// Even if permissions were revoked. Ignores failures.
 void remove_tree(const std::filesystem::path& folder) noexcept;
 
 }  // namespace headroom

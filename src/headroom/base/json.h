@@ -22,13 +22,13 @@ namespace headroom {
 
 struct JsonItem;
 
-/// Thrown for a wrong type or a missing member.
+/// Wrong type or missing member.
 class JsonError : public Error {
  public:
   using Error::Error;
 };
 
-/// A JSON value; objects keep their order. Hides the JSON library to save compile time.
+/// A JSON value; objects keep their order. Hides the JSON library, to save compile time.
 class Json {
  public:
   enum class Type { kNull, kBoolean, kInteger, kUnsigned, kReal, kString, kArray, kObject };
@@ -92,11 +92,11 @@ class Json {
   bool is_object() const { return type_ == Type::kObject; }
   bool is_structured() const { return is_array() || is_object(); }
   Type type() const { return type_; }
-  /// Returns "an array", "null", ...
+  /// "an array", "null", ...
   const char* type_text() const;
 
   /// Converts to bool, number, std::string, or a std::vector or std::map<std::string, ...> of those. Throws
-  /// JsonError for another type or a whole number out of range; truncates reals to whole numbers.
+  /// JsonError for another type or a whole number out of range; truncates reals.
   template <typename T>
   T get() const {
     if constexpr (std::same_as<T, bool>) {
@@ -217,17 +217,17 @@ bool is_json(std::string_view text);
 const Json* json_at(const Json& value, std::string_view pointer);
 
 /// Throw Error for an absent or mistyped member: "results.json: /records/3/metric/name: expected a string,
-/// found a number". `where` is the path of `object`.
+/// found a number". `where`: path of `object`.
 double json_number(const Json& object, const char* key, const std::string& where);
 std::string json_string(const Json& object, const char* key, const std::string& where);
 bool json_bool(const Json& object, const char* key, const std::string& where);
 const Json& json_member(const Json& object, const char* key, const std::string& where);
 const Json& json_array(const Json& object, const char* key, const std::string& where);
 
-/// Returns nullptr if absent or null.
+/// Nullptr if absent or null.
 const Json* json_optional(const Json& object, const char* key, const std::string& where);
 
-/// Returns `fallback` if absent or null.
+/// `fallback` if absent or null.
 double json_number_or(const Json& object, const char* key, double fallback, const std::string& where);
 std::string json_string_or(const Json& object, const char* key, const std::string& fallback,
                            const std::string& where);
@@ -249,8 +249,8 @@ double json_number_value(std::string_view token);
 /// Accepts 0 to 2^64 - 1 without point or exponent.
 std::optional<std::uint64_t> json_whole_number(std::string_view token);
 
-/// Fast reader of plain JSON: strings without escapes, numbers in range, literals. Functions return false for
-/// anything else; the caller must then reread with JsonStream::value or JsonCodec, which report errors.
+/// Fast reader of plain JSON: strings without escapes, numbers in range, literals. Returns false for anything
+/// else; the caller must then reread with JsonStream::value or JsonCodec, which report errors.
 class JsonCursor {
  public:
   /// A zero byte must follow the text.
@@ -264,10 +264,10 @@ class JsonCursor {
   bool take(char expected);
   bool take_null() { return take_literal("null"); }
   bool take_bool(bool& value);
-  /// Returns a view into the text, without quotes.
+  /// A view into the text, without quotes.
   bool take_string(std::string_view& value);
   bool take_number(double& value);
-  /// Takes no point and no exponent.
+  /// Without point and exponent.
   bool take_whole(std::uint64_t& value);
   bool take_whole(std::int64_t& value);
   bool skip_scalar();

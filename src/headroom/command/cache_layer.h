@@ -39,10 +39,10 @@ struct LayerSpec {
   std::vector<LayerPart> parts{};  ///< separable parts of a kVariable layer; empty: none
   std::string path{};  ///< the folder (kFolder), or a file or folder (kPages; empty: whole machine)
 
-  /// Returns "fresh folder in CCACHE_DIR".
+  /// "fresh folder in CCACHE_DIR".
   std::string method() const;
-  /// Returns the part index (0 without parts), or nothing for other files. `file` is relative to the layer's
-  /// folder or TMPDIR.
+  /// The part (0 without parts), or nothing for other files. `file` is relative to the layer's folder or
+  /// TMPDIR.
   std::optional<std::size_t> part_of(const std::filesystem::path& file, bool in_temporary) const;
 };
 
@@ -59,17 +59,17 @@ struct ResidentPages {
 /// Drops the cached pages of a file or folder, after writing them back. Throws Error if one cannot be opened.
 void drop_pages_of(const std::filesystem::path& path);
 
-/// Returns the cached pages of a file or folder (mincore). Files not writable by this user count as fully
-/// cached, because the kernel hides their state. Throws Error.
+/// Cached pages of a file or folder (mincore). Files not writable by this user count as fully cached, as the
+/// kernel hides their state. Throws Error.
 ResidentPages resident_pages_of(const std::filesystem::path& path);
 
-/// Returns the reason; empty if it may.
+/// Empty if it is allowed.
 std::string why_not_drop_all_pages();
 
-/// Drops dentries and inodes, too, after writing back. Throws Error.
+/// Includes dentries and inodes; writes back first. Throws Error.
 void drop_all_pages();
 
-/// Returns "Cached" of /proc/meminfo; 0 if unknown.
+/// "Cached" of /proc/meminfo; 0 if unknown.
 std::uint64_t all_cached_bytes();
 
 /// Replaces a folder by an empty stand-in until put_back() or destruction, by renaming within its parent. A
@@ -88,17 +88,17 @@ class SetAsideFolder {
   const std::filesystem::path& folder() const { return folder_; }
   const std::filesystem::path& aside() const { return aside_; }
   void empty_again();
-  /// Moves the stand-in away and makes a new empty one. Throws Error.
+  /// Replaces the stand-in by a new empty one. Throws Error.
   void take_stand_in_away();
   /// Restores the moved stand-in and removes the new one. Throws Error.
   void bring_stand_in_back();
-  /// Restores the original. Throws Error with its location if that fails.
+  /// Throws Error with the original's location on failure.
   void put_back();
 
  private:
   void make_stand_in();
   void require_stand_in() const;
-  /// Whether another program restored the folder: its content is then not ours to remove.
+  /// Another program restored the folder, so its content is not ours to remove.
   bool is_back_already() const;
 
   std::filesystem::path folder_, aside_, note_;
@@ -108,8 +108,8 @@ class SetAsideFolder {
   unsigned mode_ = 0755;
 };
 
-/// Restores folders of killed programs; newer content is kept under another name. Returns a sentence about
-/// each. Throws Error.
+/// Restores folders of killed programs; newer content is kept under another name. Returns a sentence per
+/// folder. Throws Error.
 std::vector<std::string> recover_set_aside(const std::filesystem::path& journal);
 
 /// Files and bytes; of a page cache those with cached pages, and these pages.
@@ -118,11 +118,10 @@ struct LayerContent {
   std::uint64_t bytes = 0;
 };
 
-/// A cache that can be made cold repeatedly.
 class CacheLayer {
  public:
   virtual ~CacheLayer() = default;
-  /// Makes it cold. Throws Error.
+  /// Throws Error.
   virtual void clear() = 0;
   virtual LayerContent content() const = 0;
   virtual std::vector<std::string> parts() const = 0;
@@ -136,22 +135,22 @@ class CacheLayer {
   virtual std::vector<std::pair<std::string, std::string>> environment_of_parts() const { return {}; }
   /// Empty for page caches.
   virtual std::filesystem::path folder() const { return {}; }
-  /// Returns why `content` just after clear() is not cold; empty if it is.
+  /// Why `content` just after clear() is not cold, or empty.
   virtual std::string warmth(const LayerContent& content) const;
-  /// Returns why the next run cannot be warm; empty if intact.
+  /// Why the next run cannot be warm, or empty.
   virtual std::string damage() const;
   virtual void put_back() {}
 };
 
-/// Opens a layer. `folder`: parent of fresh folders; `temporary`: TMPDIR of the commands. Throws Error with
-/// alternatives if it cannot be made cold here.
+/// `folder`: parent of fresh folders; `temporary`: TMPDIR of the commands. Throws Error with alternatives if
+/// the layer cannot be made cold here.
 std::unique_ptr<CacheLayer> open_layer(const LayerSpec& spec, const std::filesystem::path& folder,
                                        const std::filesystem::path& temporary,
                                        const std::filesystem::path& journal);
 
 LayerContent content_of(const std::filesystem::path& folder);
 
-/// Files left in TMPDIR that belong to no layer.
+/// In TMPDIR, of no layer.
 struct LeftOver {
   LayerContent content;
   std::string where{};  ///< subfolder with most of the bytes; empty: TMPDIR itself

@@ -16,7 +16,6 @@
 
 namespace headroom {
 
-/// A request to measure models with cold and warm caches.
 struct CacheRequest {
   Suite suite;
   std::vector<std::string> models;  ///< any names if Suite::any_model
@@ -24,8 +23,7 @@ struct CacheRequest {
   Placeholders places;
   std::size_t repeat = 1;  ///< pairs per model
   bool warm_twice = false;
-  /// Adds one run per non-empty cache with only that cache removed. These and the second warm run are in
-  /// random order.
+  /// Adds one run per non-empty cache with only that cache removed, in random order with the second warm run.
   bool each_layer = false;
   std::uint64_t seed = 1;
   std::filesystem::path journal;  ///< folder for notes on folders set aside
@@ -42,7 +40,6 @@ struct LayerReading {
   std::string warmth;  ///< why it was not cold; empty if it was
 };
 
-/// A run with one cache removed.
 struct PartRun {
   LayerContent held;
   std::optional<double> value;  ///< in the metric's unit; nothing if the cache was empty
@@ -89,12 +86,12 @@ struct CacheObserver {
   std::function<void(const CacheRun&)> on_progress;
 };
 
-/// Measures all pairs. Skips the rest of a model whose command fails, times out, damages a layer or yields no
-/// number. Always restores folders. Throws Error if nothing can be measured.
+/// Skips the rest of a model whose command fails, times out, damages a layer or yields no number. Always
+/// restores folders. Throws Error if nothing can be measured.
 CacheRun run_cache(const CacheRequest& request, const CacheObserver& observer,
                    const std::function<bool()>& is_interrupted);
 
-/// Returns model indices of all pairs: model after model, or rounds in random order.
+/// Model indices of all pairs: model after model, or rounds in random order.
 std::vector<std::size_t> pair_order(std::size_t models, std::size_t repeat, bool random_order,
                                     std::uint64_t seed);
 
@@ -103,7 +100,7 @@ struct ShownCacheRun {
   CacheRun run;
 };
 
-/// Returns data of cache_sheet() that records lack.
+/// Data of cache_sheet() that records lack.
 Json cache_run_json(const CacheRequest& request, const CacheRun& run);
 
 /// Inverse of cache_run_json(). Throws Error naming `source`.

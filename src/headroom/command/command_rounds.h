@@ -19,7 +19,7 @@
 
 namespace headroom {
 
-/// A compared command. Hooks are lines for /bin/sh, untimed; may be empty.
+/// Hooks are lines for /bin/sh, untimed; may be empty.
 struct PlannedCommand {
   std::string name;   ///< key of its records; {placeholders} unfilled
   std::string title;  ///< display name; placeholders filled
@@ -59,10 +59,10 @@ struct CommandGroup {
   bool as_many_as_asked = false;  ///< the exact number of runs was requested
 };
 
-/// Counts leading samples with a trend in wall time.
+/// Leading samples with a trend in wall time.
 std::size_t warmup_of(const CommandTrack& track);
 
-/// Returns ns, after warm-up.
+/// In ns, after warm-up.
 Series steady_series(const CommandTrack& track);
 
 /// Nothing without common rounds.
@@ -78,7 +78,7 @@ struct CommandProgress {
 
 struct CommandRoundSettings {
   StopRule stop;
-  /// If above 0 without an explicit goal, sampling decides each command against the first.
+  /// Above 0 without an explicit goal: sampling decides each command against the first.
   double margin = 0;
   std::size_t min_rounds = 6;  ///< also after the time cap; doubled if warm-up leaves too few for an interval
   bool exact_rounds = false;   ///< max_samples is a goal, not a cap
@@ -95,11 +95,10 @@ struct CommandRoundSettings {
   std::function<void(const CommandGroup&)> on_round = [](const CommandGroup&) {};
 };
 
-/// Runs each command once per round, one at a time, in random order, until the widest interval of a ratio to
-/// the first command (for a single one of its median) meets the goal. With a margin the goal is at most half
-/// the margin, or an earlier decision of every comparison (Look::kRunning), which leaves no verdict open.
-/// Setups precede the first round, cleanups follow the last; shared hook lines run once. A failing command is
-/// marked; the others go on.
+/// Runs each command once per round, in random order, until the widest interval of a ratio to the first
+/// command (for a single one of its median) meets the goal. With a margin the goal is at most half the
+/// margin, or an earlier decision of every comparison (Look::kRunning). Setups precede the first round,
+/// cleanups follow the last; shared hook lines run once. A failing command is marked; the others go on.
 ///
 /// Each round has an environment variable of random size (HEADROOM_PADDING, 0 to 4 KiB), because the stack's
 /// position changes the speed of some programs by percents (Mytkowicz et al., ASPLOS 2009).

@@ -39,7 +39,7 @@ struct CommandSpec {
 std::vector<std::string> shell_arguments(const std::string& line,
                                          std::vector<std::string> shell = {"/bin/sh"});
 
-/// Result of one run. Times and counts are from wait4: the child and the descendants it waited for.
+/// Times and counts are from wait4: the child and the descendants it waited for.
 struct CommandResult {
   ExitStatus status;
   bool timed_out = false;
@@ -47,7 +47,7 @@ struct CommandResult {
 
   double wall_ns = 0;  ///< start until the end was seen
   double user_ns = 0, system_ns = 0;
-  /// Largest resident set of one process, at least the floor: the kernel includes this program's memory at
+  /// Largest resident set of one process, at least the floor, as the kernel includes this program's memory at
   /// the fork.
   std::int64_t peak_rss_bytes = 0, peak_rss_floor_bytes = 0;
   std::int64_t minor_faults = 0, major_faults = 0;
@@ -58,12 +58,12 @@ struct CommandResult {
   std::vector<std::string> error_lines;
 
   bool ok() const { return status.ok() && !timed_out && !interrupted; }
-  /// Returns "exit code 3: no such model"; empty if ok().
+  /// "exit code 3: no such model"; empty if ok().
   std::string failure() const;
 };
 
-/// Runs a command in its own process group. Drains all output, then kills the rest of the group; daemons that
-/// left it are not waited for, even if they hold pipes open. A time-out sends TERM, then KILL;
+/// Runs a command in its own process group. Drains all output, then kills the rest of the group; does not
+/// wait for daemons that left it, even if they hold pipes open. A time-out sends TERM, then KILL;
 /// `is_interrupted` (called on signals and a few times a second) sends INT first. On return the child is
 /// reaped and all descriptors closed. Throws Error if it cannot be started; a failing command is a result.
 CommandResult run_command(const CommandSpec& spec, const std::function<bool()>& is_interrupted = {});
@@ -71,20 +71,20 @@ CommandResult run_command(const CommandSpec& spec, const std::function<bool()>& 
 std::span<const CounterEvent> hardware_events();
 
 /// Counts events in the next program that this thread starts, with descendants and threads; user space only
-/// if perf_event_paranoid requires it. Never throws: virtual machines often count nothing.
+/// if perf_event_paranoid requires it. Never throws.
 class ChildCounters {
  public:
   explicit ChildCounters(std::span<const CounterEvent> events = hardware_events());
 
   bool any() const;
   bool of_user_space() const { return user_space_; }
-  /// Reason for the first uncounted event; empty if all count.
+  /// Why the first uncounted event does not count, or empty.
   const std::string& absence() const { return absence_; }
 
   /// Call before each start of a program.
   void start();
-  /// Call after the program's end. Returns nothing for uncounted events; multiplexed counts are scaled to the
-  /// whole time.
+  /// Call after the program's end. Nothing for uncounted events; multiplexed counts are scaled to the whole
+  /// time.
   std::vector<std::optional<double>> stop();
 
  private:
@@ -99,22 +99,21 @@ class ChildCounters {
   std::string absence_;
 };
 
-/// Finds processes that commands leave running (daemons, setsid), by an inherited environment variable.
-/// Misses those that clear their environment or run as another user.
+/// Finds processes left running (daemons, setsid) by an inherited environment variable. Misses those that
+/// clear their environment or run as another user.
 class LeftRunning {
  public:
   LeftRunning();
 
   std::pair<std::string, std::string> mark(std::size_t command) const;
-  /// Returns "left running: sleep (process 4711)", or an empty text. Reads the environment of all processes:
-  /// takes milliseconds.
+  /// "left running: sleep (process 4711)", or empty. Takes milliseconds: reads the environment of all
+  /// processes.
   std::string note(std::size_t command) const;
 
  private:
   std::string session_;
 };
 
-/// The number of a run that is the measurement.
 struct MetricSource {
   enum class From {
     kWall,     ///< s
@@ -130,7 +129,6 @@ struct MetricSource {
   std::string unit;
   Direction direction = Direction::kLowerIsBetter;
 
-  /// Whether the number comes from the command's output.
   bool needs_document() const { return from == From::kCsv || from == From::kJson || from == From::kOutput; }
 };
 
@@ -146,7 +144,7 @@ struct MetricDocument {
   bool is_cut = false;  ///< truncated
 };
 
-/// Returns a finite, non-negative number. Throws Error with the text found instead.
+/// Finite and non-negative. Throws Error with the text found instead.
 double read_metric(const MetricSource& source, const CommandResult& result, const MetricDocument& document);
 
 }  // namespace headroom

@@ -14,9 +14,8 @@
 
 namespace headroom {
 
-/// Meter of the noise around a sample: steal time, involuntary switches and page faults of this process, and
-/// the frequency of its first allowed CPU. A reading takes tens of microseconds; keep it out of timed
-/// regions.
+/// Noise around a sample: steal time, involuntary switches and page faults of this process, and the frequency
+/// of its first allowed CPU. A reading takes tens of microseconds; keep it out of timed regions.
 class NoiseMeter {
  public:
   NoiseMeter();
@@ -37,8 +36,7 @@ class NoiseMeter {
   Reading start_;
 };
 
-/// Parses the steal time in ticks over all CPUs. Nullopt if not counted (before Linux 2.6.11) or for other
-/// text.
+/// Ticks over all CPUs. Nullopt if not counted (before Linux 2.6.11) or for other text.
 std::optional<std::uint64_t> steal_ticks(std::string_view proc_stat);
 
 /// Returns "performance", "powersave", ...; empty if unknown (virtual machines).

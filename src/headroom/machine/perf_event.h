@@ -23,12 +23,12 @@ enum class CountedCode {
   kThisThread,       ///< this thread, from now on
 };
 
-/// Opens a counter. On failure returns a closed descriptor and sets errno. `user_space` excludes kernel work.
+/// On failure returns a closed descriptor and sets errno. `user_space` excludes kernel work.
 Descriptor open_perf_event(const CounterEvent& event, CountedCode code, bool user_space);
 
 std::string perf_event_absence(int error);
 
-/// Counter of the calling thread's user-space instructions. Often unavailable in virtual machines.
+/// User-space instructions of the calling thread. Often unavailable in virtual machines.
 class InstructionCounter {
  public:
   InstructionCounter();
@@ -58,7 +58,7 @@ struct CounterReading {
   std::uint64_t running_ns = 0;  ///< less than enabled_ns if counters share the hardware in turns
 };
 
-/// Interface to perf_event_open; tests use a fake.
+/// perf_event_open; tests use a fake.
 class CounterKernel {
  public:
   virtual ~CounterKernel() = default;
@@ -86,9 +86,8 @@ struct ControllerEvent {
   Traffic traffic = Traffic::kBoth;
 };
 
-/// Returns the transfer events of all memory controllers with known counters: Intel's uncore_imc, else
-/// uncore_imc_free_running; AMD's amd_umc, else amd_df of Zen to Zen 3. Empty if there are none. Opening them
-/// may still be refused.
+/// Transfer events of all memory controllers with known counters: Intel's uncore_imc, else
+/// uncore_imc_free_running; AMD's amd_umc, else amd_df of Zen to Zen 3. Opening them may still be refused.
 std::vector<ControllerEvent> memory_controllers(
     const std::filesystem::path& devices = "/sys/bus/event_source/devices");
 

@@ -29,17 +29,17 @@ struct ExitStatus {
   rusage usage{};  ///< of the child and descendants it waited for
 
   bool ok() const { return !signalled && code == 0; }
-  /// Returns "exit code 3", "killed by signal 11 (Segmentation fault)".
+  /// "exit code 3", "killed by signal 11 (Segmentation fault)".
   std::string text() const;
 };
 
-/// The last lines of a stream of any kind, in bounded memory.
+/// The last lines of a stream, in bounded memory.
 class LineRing {
  public:
   explicit LineRing(std::size_t max_lines = 20, std::size_t max_line_bytes = 512);
 
   void append(std::string_view bytes);
-  /// Returns the oldest first, including an unfinished line. Long lines end in "…".
+  /// Oldest first, including an unfinished line. Long lines end in "…".
   std::vector<std::string> lines() const;
   std::size_t total_bytes() const { return total_bytes_; }
 
@@ -62,9 +62,9 @@ struct SpawnOptions {
 };
 
 /// A child in its own process group. Drains its standard output (unless redirected) and standard error,
-/// keeping the last lines. The child inherits only the requested descriptors, and default signal actions.
-/// When it ends, the rest of its group is killed; daemons that left the group live on. The destructor kills
-/// the group and reaps the child.
+/// keeping the last lines. The child inherits only the requested descriptors, and default signal actions. Its
+/// end kills the rest of its group, except daemons that left it. The destructor kills the group and reaps the
+/// child.
 class Child {
  public:
   /// Throws Error if the program cannot be started.
@@ -86,18 +86,18 @@ class Child {
   const std::string& captured_output() const { return captured_; }
 
   std::chrono::steady_clock::time_point started() const { return started_; }
-  /// Returns when its end was seen: accurate only while waiting. started() while it runs.
+  /// When its end was seen: accurate only while waiting. started() while it runs.
   std::chrono::steady_clock::time_point ended() const { return ended_; }
 
   /// Drains the output at the end. Never blocks.
   std::optional<ExitStatus> poll_exit();
-  /// Whether a signal (SIGSTOP, Ctrl-Z) stopped it.
+  /// By a signal (SIGSTOP, Ctrl-Z).
   bool is_stopped() const;
-  /// Drains output until the child ends. Returns nullopt on time-out (negative: never) or if `give_up`
-  /// returns true (called at the start, after signals, a few times a second).
+  /// Drains output until the child ends. Nullopt on time-out (negative: never) or if `give_up` returns true
+  /// (called at the start, after signals, a few times a second).
   std::optional<ExitStatus> wait(std::chrono::milliseconds timeout,
                                  const std::function<bool()>& give_up = {});
-  /// Does nothing if the child has ended.
+  /// No-op if the child has ended.
   void signal_group(int signal);
   /// Sends SIGTERM to the group, then SIGKILL after `grace` or the child's end, and reaps the child.
   ExitStatus terminate(std::chrono::milliseconds grace = std::chrono::milliseconds(500));

@@ -71,7 +71,7 @@ Json to_json(const RankHello& hello);
 /// Throws Error for a missing or mistyped member.
 RankHello rank_hello_from_json(const Json& json);
 
-/// Thrown if ranks died, hang or never connected; the others have been ended. The message has last lines of
+/// Thrown if ranks died, hang or never connected, after ending the others. The message has last lines of
 /// standard error and collectives.
 class RankLost : public Error {
  public:
@@ -86,7 +86,7 @@ struct RankCommand {
   std::uint16_t port = 0;  ///< where the ranks meet; 0 or in use: any
 };
 
-/// A rank of the job; `child` is set if it is our process.
+/// `child` is set if it is our process.
 struct RankMember {
   Channel channel;
   std::optional<Child> child{};
@@ -106,7 +106,7 @@ class RankGroup {
  public:
   /// Throws Error if the program cannot be started.
   explicit RankGroup(const RankCommand& command);
-  /// Takes ranks started elsewhere, by rank.
+  /// By rank; started elsewhere.
   RankGroup(std::vector<RankMember> members, ReservedPort port)
       : port_(std::move(port)), members_(std::move(members)) {}
   ~RankGroup();
@@ -115,7 +115,6 @@ class RankGroup {
 
   int size() const { return static_cast<int>(members_.size()); }
   pid_t pid(int rank) const;  ///< -1 if not our child
-  /// Where the ranks meet.
   std::uint16_t port() const { return port_.number(); }
 
   /// Throws RankLost if a rank sent an unrequested line or ended.
@@ -125,7 +124,7 @@ class RankGroup {
   /// The next gather() reports lost ranks.
   void send(const std::string& line);
   /// Returns the next line of each rank; nothing if `give_up`, polled a few times a second, returns true (the
-  /// next call returns what was received). Throws RankLost when a rank ends or is late; `awaited` names the
+  /// next call returns the lines received). Throws RankLost when a rank ends or is late; `awaited` names the
   /// expected answer ("the end of its start").
   std::optional<std::vector<std::string>> gather(std::chrono::milliseconds timeout,
                                                  const std::string& awaited,
@@ -171,8 +170,8 @@ class RankConversation {
 
   /// By rank.
   const std::vector<RankHello>& hellos() const { return hellos_; }
-  /// Returns the answers by rank. `awaited` names them in errors ("20 cycles of add"). Throws RankLost for an
-  /// unrequested or mismatched line.
+  /// By rank. `awaited` is for errors ("20 cycles of add"). Throws RankLost for an unrequested or mismatched
+  /// line.
   std::vector<Json> ask(Json request, const std::string& awaited);
   /// Throws Error with the first rank's reason.
   void require_backend(const std::string& backend);
@@ -188,11 +187,11 @@ class RankConversation {
   std::uint64_t asked_ = 0;  ///< of the last request
 };
 
-/// Returns the first rank's reason, or "".
+/// The first rank's reason, or "".
 std::string refusal(const std::vector<Json>& replies);
 
-/// Describes ranks that share a core: "ranks 0, 2 share core 0 ...", or, if unbound, a first machine whose
-/// ranks' threads exceed its `cpus`. Empty if none do.
+/// "ranks 0, 2 share core 0 ...", or, if unbound, a first machine whose ranks' threads exceed its `cpus`; or
+/// empty.
 std::string core_sharing(const std::vector<RankHello>& hellos, int threads, std::size_t cpus);
 
 }  // namespace headroom

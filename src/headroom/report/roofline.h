@@ -13,7 +13,7 @@
 
 namespace headroom {
 
-/// A limit of a device: the bandwidth of one kind of traffic from a memory level, or the peak of a dtype.
+/// A device's bandwidth of one kind of traffic from a memory level, or peak of a dtype.
 struct Roof {
   enum class Kind { kBandwidth, kPeak };
   Kind kind = Kind::kBandwidth;
@@ -30,10 +30,9 @@ struct Roof {
 
 std::string unit_of(const Roof& roof);
 
-/// Returns "L2 read, 2 threads" or "bf16 peak, 2 threads".
+/// "L2 read, 2 threads" or "bf16 peak, 2 threads".
 std::string name_of(const Roof& roof);
 
-/// A case as a point of the plot.
 struct RooflineCase {
   std::string name, experiment, backend, runner, dtype, device, caches;
   int threads = 0;
@@ -45,7 +44,7 @@ struct RooflineCase {
   std::size_t samples = 0;
   std::optional<Limit> limit;  ///< measured in the same rounds
   /// Bytes moved by the memory controllers per iteration, if counted and the inputs are in memory.
-  /// `intensity` then uses them, as the model's source does, instead of the declared bytes.
+  /// `intensity` then uses them, as the model's source does.
   struct CountedBytes {
     double bytes = 0, low = 0, high = 0;
     std::size_t passes = 0;
@@ -64,15 +63,15 @@ struct Roofline {
   std::vector<std::string> findings{};
 };
 
-/// Returns "declared", "counted" or "declared and counted".
+/// "declared", "counted" or "declared and counted".
 const char* source_of_bytes(const Roofline& roofline);
 std::string work_text(const Roofline& roofline);
 
-/// Plots cases under the measured limits: limit.read and limit.peak in `records` and `limits`, and those
-/// sampled with the cases; the fastest of each roof counts. A rotating (cold) limit belongs to memory; a hot
-/// one to the smallest level whose caches hold it, or to none from one to four times the last-level cache.
-/// Drops roofs of a device or thread count without cases. Source: Williams, Waterman, Patterson, "Roofline",
-/// CACM 52(4), 2009.
+/// Cases under the measured limits: limit.read and limit.peak in `records` and `limits`, and those sampled
+/// with the cases; the fastest of each roof counts. A rotating (cold) limit belongs to memory; a hot one to
+/// the smallest level whose caches hold it, or to none from one to four times the last-level cache. Drops
+/// roofs of a device or thread count without cases. Source: Williams, Waterman, Patterson, "Roofline", CACM
+/// 52(4), 2009.
 Roofline roofline_of(const std::vector<Record>& records, const std::vector<Record>& limits = {});
 
 /// Range of the plot: FLOP/byte (x), GFLOP/s (y).
@@ -81,15 +80,15 @@ struct RooflineFrame {
 };
 RooflineFrame frame_of(const Roofline& roofline);
 
-/// Returns the ends of a roof: bandwidths end at the highest peak; peaks start at the fastest bandwidth.
+/// Bandwidths end at the highest peak; peaks start at the fastest bandwidth.
 std::pair<std::pair<double, double>, std::pair<double, double>> ends_of(const Roof& roof,
                                                                         const Roofline& roofline,
                                                                         const RooflineFrame& frame);
 
-/// Returns the terminal view. `width`: of the terminal; 0 for no limit.
+/// `width`: of the terminal; 0: no limit.
 Sheet roofline_sheet(const Roofline& roofline, std::size_t width = 0);
 
-/// Returns the JSON output; missing numbers are null:
+/// Missing numbers are null:
 ///
 ///     {"headroom_roofline": {"schema": 1},
 ///      "cases": [{"name", "backend", "runner", "dtype", "device", "caches", "threads", "flop_per_byte",

@@ -57,20 +57,20 @@ struct CalibratedCase {
   double ns_per_iteration = 0;  ///< wall time, setup included
 };
 
-/// Returns one iteration count for all compared cases, as different counts bias ratios (by 1.2 % with
-/// nanobench): the largest needed, while the slowest sample stays within 32 targets. 1 for no cases.
+/// One iteration count for all compared cases, as different counts bias ratios (by 1.2 % with nanobench): the
+/// largest needed, while the slowest sample stays within 32 targets. 1 for no cases.
 std::uint64_t shared_iterations(std::span<const CalibratedCase> cases, double target_ns);
 
-/// Stored variant choices. A key has everything that a choice depends on except the machine.
+/// A key has everything that a choice depends on except the machine.
 class TuningStore {
  public:
   virtual ~TuningStore() = default;
-  /// Returns nothing if a choice has to be made.
+  /// Nothing if a choice has to be made.
   virtual std::optional<std::string> chosen(const std::string& key) = 0;
   virtual void choose(const std::string& key, const std::string& variant) = 0;
 };
 
-/// Returns a key such as "gemv D=1024 dtype=bf16 native 2 threads cold".
+/// "gemv D=1024 dtype=bf16 native 2 threads cold".
 std::string tuning_key(const CaseSpec& spec);
 
 struct TuningRule {
@@ -89,8 +89,8 @@ struct TuningResult {
 };
 
 /// Samples the variants of `planned` in random order, dropping slow ones. Variants become cases from
-/// `first_id` on; all but the result are released. Returns nothing if none could be sampled. Throws
-/// RunnerLost, or Interrupted if `interrupted` is set.
+/// `first_id` on; all but the result are released. Nothing if none could be sampled. Throws RunnerLost, or
+/// Interrupted if `interrupted` is set.
 std::optional<TuningResult> fastest_variant(Worker& worker, const PlannedCase& planned, int first_id,
                                             const TuningRule& rule, const std::atomic<bool>& interrupted);
 

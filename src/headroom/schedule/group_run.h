@@ -43,38 +43,37 @@ class Observer {
   virtual void finished(const std::vector<Record>& records) = 0;
 };
 
-/// The prepared cases and limits of a group. When a runner is lost, its current track is marked and its
-/// others are prepared in a fresh process (a new epoch). All calls throw Interrupted.
+/// The prepared cases and limits of a group. A lost runner marks its current track; its others are prepared
+/// in a fresh process (a new epoch). All calls throw Interrupted.
 class PreparedTracks {
  public:
-  /// All arguments must outlive this.
+  /// The arguments must outlive this.
   PreparedTracks(GroupResult& result, Workers& workers, const std::atomic<bool>& interrupted)
       : result_(&result), workers_(&workers), interrupted_(&interrupted) {}
 
-  /// Reverses the order in every other process: memory layout depends on it.
+  /// In reverse order in every other process, as memory layout depends on it.
   void prepare_all();
   void prepare(Track& track);
   void conclude_all();
   /// Does not send a request to quit.
   void stop_runners();
-  /// Replaces used runners.
   void renew_runners();
   double start_ns() const;
   /// Ends runners that have not answered by `ns` and marks their current case. Their other prepared cases may
-  /// be sampled once by `grace_ns`, unless restarting takes too long. After the grace, calls throw OutOfTime.
+  /// be sampled once by `grace_ns`, unless restarting takes too long. Then calls throw OutOfTime.
   void prepare_by(double ns, double grace_ns, std::string reason);
-  /// From now on calls throw OutOfTime at `ns`.
+  /// From now on, calls throw OutOfTime at `ns`.
   void answer_by(double ns);
   void mark_out_of_time();
   void next_epoch() { ++epoch_; }
   std::uint32_t epoch() const { return epoch_; }
 
   /// Runs `body`. If the runner is lost, marks `track` and prepares the runner's other tracks again; throws
-  /// RunnerLost if the loss is final.
+  /// RunnerLost for a final loss.
   void guarded(Track& track, const std::function<void(Worker&)>& body);
-  /// Like guarded() for optional work, but keeps `track`. Returns the reason of a loss, or an empty string.
+  /// Like guarded() for optional work, but keeps `track`. Returns the reason of a loss, or "".
   std::string spared(const Track& track, const std::function<void(Worker&)>& body);
-  /// Returns nothing on failure or loss.
+  /// Nothing on failure or loss.
   std::optional<SampleReply> sample(Track& track, const SampleRequest& request);
   void fail(Track& track, const std::string& reason);
 
@@ -93,18 +92,18 @@ class PreparedTracks {
   std::uint32_t epoch_ = 0;
   std::optional<double> grace_ns_{};  ///< while cases may still be prepared
   double prepare_by_ns_ = 0;
-  std::string out_of_time_{};         ///< for cases that were not reached
+  std::string out_of_time_{};  ///< for cases that were not reached
   bool is_closed_ = false;
 };
 
 /// Decides which cases are precise enough to be sampled only in every other round. Settled cases share
 /// rounds, and baselines are in all, so that ratios stay paired. A case settles by the rule that would end it
-/// alone, and unsettles if its interval grows. Decisions never depend on samples of the same round.
+/// alone, and unsettles if its interval grows. Never depends on samples of the same round.
 class SettledCases {
  public:
   SettledCases(const StopRule& rule, std::size_t cases) : stopping_(cases, Stopping(rule)), settled_(cases) {}
 
-  /// Takes half_widths(cases). `first_round` is that of this process.
+  /// `half_widths`: of the cases. `first_round`: of this process.
   void look(std::span<const Track> cases, std::span<const double> half_widths, double elapsed_ns,
             std::uint32_t first_round);
 
@@ -116,13 +115,13 @@ class SettledCases {
   std::vector<bool> spared_ = std::vector<bool>(stopping_.size());
 };
 
-/// Counts live cases only; 0 without one.
+/// Of live cases; 0 without one.
 std::size_t fewest_readings(std::span<const Track> cases, std::uint32_t first_round);
 
-/// Returns the rule for one of `processes` that share `rule`. Its precision goal is wider by sqrt(processes).
+/// The rule for one of `processes` that share `rule`: the precision goal is wider by sqrt(processes).
 StopRule process_share(const StopRule& rule, int processes);
 
-/// Returns the CPU cases sampled since `first_round` whose runner can count.
+/// CPU cases sampled since `first_round` whose runner can count.
 std::vector<Track*> countable(std::vector<Track>& cases, const std::vector<RunnerOffer>& offers,
                               std::uint32_t first_round);
 
@@ -130,7 +129,7 @@ std::vector<Track*> countable(std::vector<Track>& cases, const std::vector<Runne
 /// open while the clock runs. Notes the first failure and stops. Throws like `worker`.
 void count_passes(Track& track, Worker& worker, std::uint32_t epoch, std::uint32_t first_round);
 
-/// Members named as in SessionRequest (session.h) mean the same.
+/// See SessionRequest (session.h) for members of the same name.
 struct RoundSettings {
   StopRule stop;
   double sample_ns = 5e6;
@@ -144,20 +143,19 @@ struct RoundSettings {
   bool tunes = true;
   TuningStore* tuning = nullptr;
   std::uint64_t seed = 1;
-  std::function<double()> now_ns;   ///< for the time caps
-  double end_ns = std::numeric_limits<double>::infinity();  ///< of the run
+  std::function<double()> now_ns;                             ///< for the time caps
+  double end_ns = std::numeric_limits<double>::infinity();    ///< of the run
   double share_ns = std::numeric_limits<double>::infinity();  ///< of the time left, for this group
-  std::string out_of_time{};  ///< for cases not reached by then
+  std::string out_of_time{};                                  ///< for cases not reached by then
   std::function<void(const GroupResult&)> on_round = [](const GroupResult&) {};
 };
 
-/// Marks every case as skipped for `reason`.
 GroupResult unreached(const Group& group, const std::string& reason);
 
 /// Measures one group. In each fresh process: prepares and calibrates cases and limits, and takes one sample
-/// of each per round, one at a time in random order, until the stop rule fires. Each process stops by its own
-/// readings, so the interval includes the variation between processes. Failed cases and lost runners are
-/// marked; the others go on. At end_ns, sampling ends after the current sample.
+/// of each per round, in random order, until the stop rule fires. Each process stops by its own readings, so
+/// the interval includes the variation between processes. Failed cases and lost runners are marked; the
+/// others go on. At end_ns, sampling ends after the current sample.
 class GroupRun {
  public:
   GroupRun(const Group& group, const std::vector<RunnerOffer>& offers, Workers& workers,
@@ -170,7 +168,7 @@ class GroupRun {
 
  private:
   void run_process(int process);
-  /// Whether the first process may have served other groups, as fresh ones take too long.
+  /// The first process may have served other groups, as fresh ones take too long.
   bool keeps_runners() const;
   bool recall_variant(Track& track);
   void tune_all();
@@ -180,10 +178,10 @@ class GroupRun {
   void calibrate_all();
   std::vector<const Track*> first_of_each_limits() const;
   void drop_loose_limits();
-  /// Lengthens samples to a case's, less if there are many limits.
+  /// To a case's length, less if there are many limits.
   void lengthen_limits();
   void warm_up();
-  /// Reduces their number if preparing them takes too long.
+  /// Fewer processes if preparing them takes too long.
   void settle_processes();
   StopRule rule_of_process() const;
   void sample_rounds();
@@ -191,7 +189,7 @@ class GroupRun {
   bool should_end(const StopRule& rule, Stopping& stopping);
   void rest_beaten_limits();
   void count_cases();
-  /// Returns whether the session requested a trace.
+  /// Whether the session requested a trace.
   bool trace_cases();
   void refuse_traces();
   void calibrate(Track& track, double target_ns);

@@ -23,14 +23,14 @@
 
 namespace headroom {
 
-/// Thrown when a runner died, hangs or broke the protocol. `reason` reads after "the runner"; if `is_final`,
-/// the run ends and `reason` is a whole sentence.
+/// A runner died, hangs or broke the protocol. `reason` reads after "the runner"; if `is_final`, the run ends
+/// and `reason` is a whole sentence.
 struct RunnerLost {
   std::string reason;
   bool is_final = false;
 };
 
-/// Thrown after a runner missed a deadline and was ended.
+/// A runner missed a deadline and was ended.
 struct OutOfTime {};
 
 /// The clock of deadlines.
@@ -43,9 +43,9 @@ class Worker {
   virtual std::int64_t pid() const = 0;
   virtual PrepareReply prepare(int id, const CaseSpec& spec) = 0;
   virtual SampleReply sample(int id, const SampleRequest& request) = 0;
-  /// Counts untimed iterations.
+  /// Untimed.
   virtual CountReply count(int id, const SampleRequest& request) = 0;
-  /// Returns the reason of a failure, or an empty string.
+  /// Returns the reason of a failure, or "".
   virtual std::string trace(int id, const std::string& file) = 0;
   virtual void release(int id) = 0;
   /// Releases a case after its samples. One conclusion per rank.
@@ -81,13 +81,13 @@ struct RunnerCommand {
   std::string rank_backend = "gloo";  ///< or "nccl"
 };
 
-/// Thrown if a program is not a runner, cannot describe itself, or refuses.
+/// The program is not a runner, cannot describe itself, or refuses.
 class RunnerUnfit : public Error {
  public:
   using Error::Error;
 };
 
-/// Thrown if a runner refuses to start: the machine lacks something, or its arguments are wrong.
+/// The machine lacks something, or the arguments are wrong.
 class RunnerRefused : public RunnerUnfit {
  public:
   using RunnerUnfit::RunnerUnfit;
@@ -177,8 +177,7 @@ class RunnerProcess final : public Runner {
   Hello hello_;
 };
 
-/// The runner processes of a session. Each starts once to learn its offer, and again when a fresh process is
-/// needed.
+/// The runner processes of a session. Each starts once for its offer, and again for each fresh process.
 class RunnerFleet final : public Workers {
  public:
   explicit RunnerFleet(const std::atomic<bool>& interrupted) : interrupted_(interrupted) {}

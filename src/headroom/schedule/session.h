@@ -16,12 +16,12 @@
 
 namespace headroom {
 
-/// Adds each runner's BLAS to the dependencies (record/environment.h).
+/// To the dependencies (record/environment.h).
 std::shared_ptr<const Environment> with_blas(const std::shared_ptr<const Environment>& environment,
                                              const std::vector<RunnerOffer>& offers);
 
-/// Adds the GPUs that the runners' drivers report: name of the first, count and total memory in the fields of
-/// the OSS benchmark database, more as "gpu_..." in extra_info of the machine.
+/// GPUs that the runners' drivers report: name of the first, count and total memory in the fields of the OSS
+/// benchmark database, more as "gpu_..." in extra_info of the machine.
 std::shared_ptr<const Environment> with_devices(std::shared_ptr<const Environment> environment,
                                                 const std::vector<RunnerOffer>& offers);
 
@@ -61,21 +61,20 @@ class Session {
 
   const std::vector<RunnerOffer>& offers() const { return offers_; }
   std::vector<std::string> labels() const;
-  /// Includes devices and libraries of the runners.
+  /// With devices and libraries of the runners.
   const std::shared_ptr<const Environment>& environment() const { return environment_; }
   /// Runners not requested by name that cannot run on this machine, with the reason.
   const std::vector<std::string>& left_out() const { return fleet_.left_out(); }
   /// Requested but unusable runners, with the reason.
   const std::vector<std::string>& unfit() const { return unfit_; }
-  /// Throws Error if the selection does not match the offers; if a runner started too late, returns no groups
-  /// instead.
+  /// Throws Error if the selection does not match the offers; no groups if a runner started too late.
   std::vector<Group> groups() const;
 
   /// Adds facts that the session does not know, such as targets.
   using CompleteRecords = std::function<void(std::vector<Record>&)>;
 
-  /// Hands the records of each group to the observer. An interrupt or a lost rank reports the current group
-  /// and skips the rest; a lost rank then throws RankLost.
+  /// Hands each group's records to the observer. An interrupt or a lost rank reports the current group and
+  /// skips the rest; a lost rank then throws RankLost.
   void run(const std::vector<Group>& groups, Observer& observer, const CompleteRecords& complete = {});
 
  private:

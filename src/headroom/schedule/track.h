@@ -19,7 +19,6 @@
 
 namespace headroom {
 
-/// One sample of one round.
 struct Reading {
   std::uint32_t round = 0;
   std::uint32_t epoch = 0;  ///< incremented when a runner process is replaced
@@ -35,7 +34,6 @@ struct CountedPass {
   WorkCounts counts{};  ///< per iteration
 };
 
-/// A case of a group with all its readings.
 struct Track {
   int id = 0;  ///< in the runner protocol
   PlannedCase planned;
@@ -84,23 +82,23 @@ struct GroupResult {
   std::string lost{};  ///< why a runner was lost for good
 };
 
-/// Returns ns per iteration after each process's warm-up.
+/// Ns per iteration after each process's warm-up.
 Series steady_series(std::span<const Reading> readings);
 
-/// Returns the number of leading warm-up readings of each epoch.
+/// Number of leading warm-up readings of each epoch.
 std::vector<std::size_t> warmup_by_process(std::span<const Reading> readings);
 
-/// Returns the wider relative half-width of two 95 % intervals: of the median and of the ratio to the first
-/// case. Infinity without an interval, 0 for a case that is not alive.
+/// The wider relative half-width of two 95 % intervals: of the median and of the ratio to the first case.
+/// Infinity without an interval, 0 for a dead case.
 std::vector<double> half_widths(std::span<const Track> cases);
-/// Returns nothing if a case has no interval.
+/// Nothing if a case has no interval.
 std::optional<double> worst_half_width(std::span<const double> half_widths);
 
 /// Median of the last readings, for progress displays; constant cost.
 std::optional<double> recent_median_ns(std::span<const Reading> readings);
 
-/// Writes a running group to a journal from which its records can be rebuilt: a line for all but the
-/// readings, repeated on change, and a line of readings per round.
+/// Journal of a running group, from which its records can be rebuilt: a line for all but the readings,
+/// repeated on change, and a line of readings per round.
 class GroupJournal {
  public:
   explicit GroupJournal(std::function<void(const Json&)> write) : write_(std::move(write)) {}
@@ -118,8 +116,7 @@ class GroupJournal {
   std::vector<std::size_t> written_;  ///< readings, by track
 };
 
-/// Applies a line of GroupJournal to the result of earlier lines. Returns false for other lines. Throws Error
-/// if the line is damaged.
+/// Applies a line of GroupJournal. Returns false for other lines. Throws Error for a damaged line.
 bool replay(const Json& line, GroupResult& result);
 
 }  // namespace headroom

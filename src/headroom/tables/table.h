@@ -9,15 +9,14 @@
 
 namespace headroom {
 
-/// Wraps `line` at blanks to at most `width` characters; 0 means no limit. Continuation lines are indented to
-/// the first word, or to the text after a one-letter flag ("  B  busy: ..."). Longer words get separate
-/// lines. Does not end in a line break.
+/// Wraps `line` at blanks to at most `width` characters; 0: no limit. Continuation lines are indented to the
+/// first word, or to the text after a one-letter flag ("  B  busy: ..."). Longer words get separate lines. No
+/// final line break.
 std::string wrapped(std::string_view line, std::size_t width);
 
 enum class Align { kLeft, kRight };
 
-/// Meaning of a text, shown as a colour in addition to the words: good is green, bad red, faint grey, first
-/// bold.
+/// Shown as a colour: good is green, bad red, faint grey, first bold.
 enum class Tone { kPlain, kGood, kBad, kFaint, kFirst };
 
 std::string toned(std::string_view text, Tone tone, bool colour);
@@ -28,8 +27,8 @@ struct TableForm {
   bool colour = false;
 };
 
-/// Grid of text with aligned columns, rules and full-width lines. Hides columns that are empty ("", "-") in
-/// every row, except the first.
+/// Text with aligned columns, rules and full-width lines. Hides columns that are empty ("", "-") in every
+/// row, except the first.
 class Table {
  public:
   struct Column {
@@ -45,8 +44,8 @@ class Table {
   /// Adds a row. Missing cells are empty; too many cells throw std::logic_error.
   Table& row(std::vector<std::string> cells);
   Table& rule();
-  /// Adds a line over the full width, such as a section title or a remark on the row above. It does not widen
-  /// columns. In Markdown it is the first cell of a row.
+  /// Adds a line over the full width, such as a section title or a remark on the row above. In Markdown it is
+  /// the first cell of a row.
   Table& line(std::string text);
 
   /// Applies to the last row.
@@ -57,12 +56,11 @@ class Table {
   std::size_t size() const { return rows_.size(); }
   const std::vector<Column>& columns() const { return columns_; }
 
-  /// Returns text for a terminal: two spaces between columns, no trailing blanks, a line break after each
-  /// row.
+  /// Two spaces between columns, no trailing blanks, a line break after each row.
   ///
-  /// `width`: characters per line; 0 means no limit. If the table is wider, long cells of the first column
-  /// get separate lines, or the columns are split into blocks that repeat the keys. Remarks (line()) are
-  /// wrapped. Only a key and a column that are wider together exceed the width.
+  /// `width`: characters per line; 0: no limit. In a wider table, long cells of the first column get separate
+  /// lines, or the columns are split into blocks that repeat the keys. Wraps remarks (line()). Only a key and
+  /// a column that are wider together exceed the width.
   std::string text(std::size_t width = 0, bool colour = false) const;
   /// GitHub-flavoured; escapes '|' in cells.
   std::string markdown() const;
@@ -89,14 +87,14 @@ class Table {
   std::string above_;
 };
 
-/// Output of a command in every output form: the answer in sentences, then tables and notes.
+/// The answer of a command in sentences, then tables and notes, for every output form.
 class Sheet {
  public:
   Sheet& answer(std::string sentence, Tone tone = Tone::kPlain);
   Sheet& title(std::string text);
   /// Ignores a table without rows.
   Sheet& table(Table table);
-  /// Adds lines below the previous part, each wrapped separately. Empty text adds nothing.
+  /// Each line is wrapped separately. Empty text adds nothing.
   Sheet& notes(std::string_view lines, Tone tone = Tone::kFaint);
   /// Adds preformatted lines, such as plots.
   Sheet& drawing(std::string lines);

@@ -26,15 +26,14 @@ struct GemvWorkload {
   std::vector<Bf16> x;
   std::vector<double> expected;
 
-  /// Rounding the result to bf16 (8 significant bits) costs up to 2^-8 of its value; summing in f32 adds
-  /// about 1e-5 of the root mean square.
+  /// Rounding to bf16 (8 significant bits) costs up to 2^-8; f32 sums add about 1e-5 of the root mean square.
   static constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};
 
   std::size_t weight_bytes() const { return weights.bytes(); }
 };
 
-/// Makes the workload from the axes D and dtype, shared by all live cases with these inputs. Declares work
-/// and inputs; skips the case if memory is short.
+/// From the axes D and dtype, shared by all live cases with these inputs. Declares work and inputs; skips the
+/// case if memory is short.
 std::shared_ptr<const GemvWorkload> gemv_workload(State& state, const Team& team);
 
 /// y = W[[3,5]].to(bf16) @ x: W[8,D,D] of int8 or bf16, x[D] of bf16, y[2,D] of bf16. FLOPs: 4 D^2; bytes:
@@ -77,15 +76,15 @@ struct LayerNormWorkload {
   static constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};
 
   std::size_t bytes() const { return x.bytes(); }  ///< of x and of y each
-  /// Computes y of the first copy in float64, rows * columns values, at each call.
+  /// y of the first copy in float64, computed at each call.
   std::vector<double> expected(const Team& team) const;
 };
 
 /// From the axes BS and D, like gemv_workload.
 std::shared_ptr<LayerNormWorkload> layer_norm_workload(State& state, const Team& team);
 
-/// Linear, LayerNorm, Linear, LayerNorm of one vector: x[D] -> hidden -> y[D], all of bf16. (gpt-fast calls
-/// it mlp_layer_norm_gelu, but has no GELU.) FLOPs: 4 D hidden; bytes: those of the weights.
+/// Linear, LayerNorm, Linear, LayerNorm of one vector: x[D] -> hidden -> y[D], all of bf16; no GELU, despite
+/// gpt-fast's name mlp_layer_norm_gelu. FLOPs: 4 D hidden; bytes: those of the weights.
 struct MlpWorkload {
   struct Layer {
     InputCopies weights;  ///< [outputs, inputs]
@@ -101,8 +100,8 @@ struct MlpWorkload {
   std::vector<Bf16> x;
   std::vector<double> expected;  ///< y in float64, except hidden activations, rounded to bf16
 
-  /// As for gemv. A hidden activation between two bf16 may round differently than in float64; that and sums
-  /// in f32 add about 1e-4 of the root mean square.
+  /// As for gemv. A hidden activation between two bf16 may round differently; that and f32 sums add about
+  /// 1e-4 of the root mean square.
   static constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};
 
   std::size_t weight_bytes() const { return up.weights.bytes() + down.weights.bytes(); }
@@ -120,8 +119,7 @@ struct SeedExperiments {
   SeedExperiment gemv, gather_gemv, layer_norm, mlp_layer_norm_gelu;
 };
 
-/// Adds the experiments with the same axes, metrics and summaries for every runner, so that their cases can
-/// be compared. `device`: Experiment::device.
+/// The same axes, metrics and summaries for every runner make cases comparable. `device`: Experiment::device.
 void add_seed_experiments(Registry& registry, const SeedExperiments& runner,
                           const std::string& device = "cpu");
 

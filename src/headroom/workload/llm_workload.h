@@ -29,19 +29,18 @@ struct RotaryTable {
   RotaryTable(const LlmConfig& config, std::size_t positions);
 };
 
-/// Chosen experts, [token][layer][chosen], tokens in order of position.
+/// [token][layer][chosen], tokens in order of position.
 using LlmRouting = std::vector<std::uint32_t>;
 
 struct ExactLogits {
   std::vector<double> logits;  ///< [vocab], after the last token
-  /// Largest excess of the score of an expert not in the given routing over one in it, in standard deviations
-  /// of the scores; 0 if the reference would route the same way.
+  /// Largest excess of the score of an expert outside the given routing over one in it, in standard
+  /// deviations of the scores; 0 if the reference routes the same way.
   double routing_gap = 0;
 };
 
-/// Returns the logits after `tokens` in float64, without intermediate rounding, as simply as possible. Uses
-/// the experts of `routing`, since rounding decides between experts with close scores; empty: those with the
-/// highest scores.
+/// Logits after `tokens` in float64, without intermediate rounding, as simply as possible. Uses the experts
+/// of `routing`, since rounding decides between close scores; empty: those with the highest scores.
 ExactLogits exact_logits(const Team& team, const LlmWeights& weights, std::span<const std::int32_t> tokens,
                          const LlmRouting& routing = {});
 
@@ -73,12 +72,12 @@ void exact_rotation(std::span<double> head, std::size_t position, double base,
                     std::span<const float> factors = {}, double magnitude = 1);
 
 /// Decoding of one sequence: a prompt, then new tokens, each drawn from the 200 likeliest at a temperature of
-/// 0.8, as gpt-fast's benchmark does.
+/// 0.8, as in gpt-fast's benchmark.
 struct LlmWorkload {
   static constexpr std::size_t kTopK = 200;
   static constexpr float kTemperature = 0.8F;
-  /// Largest excess of an unchosen expert's score over a chosen one's that counts as correct. Scores have a
-  /// standard deviation near 1 and the errors of their inputs.
+  /// Largest acceptable excess of an unchosen expert's score over a chosen one's. Scores have a standard
+  /// deviation near 1 and the errors of their inputs.
   static constexpr double kRoutingSlack = 0.1;
 
   LlmWeights weights;
@@ -87,23 +86,21 @@ struct LlmWorkload {
   std::size_t new_tokens;
 
   std::size_t positions() const { return prompt.size() + new_tokens; }
-  /// Returns the tokens that verify an implementation: the first of the prompt. The last runs separately.
+  /// The first tokens of the prompt. The last runs separately.
   std::vector<std::int32_t> verified_tokens() const;
 };
 
-/// Returns gpt-fast's prompt, repeated or cut to `length`, for any size of the vocabulary.
+/// gpt-fast's prompt, repeated or cut to `length`, for any vocabulary.
 std::vector<std::int32_t> llm_prompt(std::size_t length, std::size_t vocab);
 
-/// Content of an iteration: a token, or a generation on devices that would resolve how tokens slow down along
-/// a sequence.
+/// A token, or a whole generation on devices that would resolve how tokens slow down along a sequence.
 enum class LlmIteration { kToken, kGeneration };
 constexpr std::size_t tokens_of(LlmIteration iteration, std::size_t new_tokens) {
   return iteration == LlmIteration::kToken ? 1 : new_tokens;
 }
 
-/// Makes the workload from the axes layers, prompt_len and max_new_tokens; all live cases of this runner
-/// share the weights. Declares work and inputs to `state`; skips the case, with the sizes, if memory is
-/// short.
+/// From the axes layers, prompt_len and max_new_tokens; all live cases of this runner share the weights.
+/// Declares work and inputs to `state`; skips the case, with the sizes, if memory is short.
 std::shared_ptr<const LlmWorkload> llm_workload(State& state, LlmConfig config, const Team& team,
                                                 LlmIteration iteration = LlmIteration::kToken);
 
@@ -112,15 +109,15 @@ std::shared_ptr<const LlmWorkload> llm_workload(State& state, LlmConfig config, 
 void require_llm_memory(const State& state, const LlmConfig& config, std::size_t positions,
                         std::size_t rest = 0);
 
-/// Returns the tolerance of the logits of a model that multiplies matrices, keys and values with numbers
-/// rounded to bf16, in units of their root mean square: 5 u / sqrt(3) sqrt(r (2 layers + 1)), with u = 2^-9.
-/// r is the number of roundings for each of the 2 layers + 1 additions to (or reads from) the residual
-/// stream: 3 for rounded vectors, 5 if the weights of blocks are rounded, too. A rounding error is uniform up
-/// to u, so u / sqrt(3) in the root mean square; independent errors, relative to the added term, add up by
-/// their squares. One of two million values exceeds 5 standard deviations.
+/// Tolerance of the logits of a model that multiplies numbers rounded to bf16, in units of their root mean
+/// square: 5 u / sqrt(3) sqrt(r (2 layers + 1)), with u = 2^-9. r is the number of roundings for each of the
+/// 2 layers + 1 additions to (or reads from) the residual stream: 3 for rounded vectors, 5 if the weights of
+/// blocks are rounded, too. A rounding error is uniform up to u, so u / sqrt(3) in the root mean square;
+/// independent errors, relative to the added term, add up by their squares. One of two million values exceeds
+/// 5 standard deviations.
 Tolerance llm_tolerance(const LlmConfig& config, bool rounds_weights);
 
-/// Implementation of a model. `forward` appends tokens and returns the logits after the last one, from which
+/// `forward` appends tokens and returns the logits after the last one, from which `sample` draws.
 /// `sample` draws.
 template <typename Model>
 concept LlmModel = requires(Model& model, std::span<const std::int32_t> tokens) {
@@ -130,7 +127,7 @@ concept LlmModel = requires(Model& model, std::span<const std::int32_t> tokens) 
   { model.routing() } -> std::convertible_to<const LlmRouting&>;  ///< of all positions; empty without experts
 };
 
-/// Endless sequence of generations. Each step gives one token; the first of a generation includes the prompt.
+/// Each step gives one token; the first of a generation includes the prompt.
 template <LlmModel Model>
 class LlmGeneration {
  public:
@@ -155,7 +152,7 @@ class LlmGeneration {
   std::size_t made_ = 0;
 };
 
-/// Runs verified_tokens(): all but the last at once, then the last one.
+/// All but the last at once, then the last one.
 template <LlmModel Model>
 std::span<const float> run_verified_tokens(const LlmWorkload& workload, Model& model) {
   const std::vector<std::int32_t> tokens = workload.verified_tokens();
@@ -165,9 +162,9 @@ std::span<const float> run_verified_tokens(const LlmWorkload& workload, Model& m
   return model.forward(all.last(1));
 }
 
-/// Returns the reference logits for the routing of the model's last run of verified_tokens(). Throws
-/// WrongAnswer if it chose experts whose scores are too low: by more than kRoutingSlack, plus
-/// tolerance.root_mean_square for sums in less than f32.
+/// Reference logits for the routing of the model's last run of verified_tokens(). Throws WrongAnswer if the
+/// scores of chosen experts are too low: by more than kRoutingSlack, plus tolerance.root_mean_square for sums
+/// in less than f32.
 std::vector<double> verified_logits(const LlmWorkload& workload, const LlmRouting& routing, const Team& team,
                                     const Tolerance& tolerance);
 
@@ -198,7 +195,7 @@ void verify_llm(State& state, const LlmWorkload& workload, Model& model, const T
               Direction::kLowerIsBetter);
 }
 
-/// Calls verify_llm, and measures one token per iteration on the host's clock.
+/// Verifies, then measures one token per iteration on the host's clock.
 template <LlmModel Model>
 void measure_llm(State& state, const LlmWorkload& workload, Model& model, const Team& team,
                  Tolerance tolerance, std::chrono::duration<double> made_in) {

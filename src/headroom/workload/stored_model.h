@@ -13,7 +13,7 @@
 
 namespace headroom {
 
-/// File mapped for reading; pages are read on first touch.
+/// Pages are read on first touch.
 class MappedFile {
  public:
   /// Throws Error for a path that is missing, not a file, empty, or not readable.
@@ -51,8 +51,7 @@ std::size_t block_bytes(StoredType type);
 /// IEEE 754 binary16; exact.
 float float_of_half(std::uint16_t bits);
 
-/// Dequantises blocks to `values`, bit-identical to ggml's f32. values.size() is a multiple of
-/// block_size(type).
+/// Bit-identical to ggml's f32. values.size() is a multiple of block_size(type).
 void dequantise(StoredType type, const std::byte* blocks, std::span<float> values);
 
 struct StoredTensor {
@@ -62,21 +61,21 @@ struct StoredTensor {
   std::size_t offset = 0;          ///< of its first byte in the file
   std::span<const std::byte> bytes;
 
-  /// Returns "'blk.0.attn_q.weight' [64,64] of Q8_0 at byte 1024", for messages.
+  /// "'blk.0.attn_q.weight' [64,64] of Q8_0 at byte 1024".
   std::string describe() const;
 };
 
-/// Returns the bytes of `shape` as `type`; nullopt if a row is not a whole number of blocks, a size is 0, or
-/// the result is above 2^62.
+/// Bytes of `shape` as `type`; nullopt if a row is not a whole number of blocks, a size is 0, or the result
+/// is above 2^62.
 std::optional<std::size_t> stored_bytes(StoredType type, std::span<const std::size_t> shape);
 
-/// Array of which only the length is kept.
+/// Only the length is kept.
 struct ModelArray {
   std::uint64_t count = 0;
 };
 using ModelValue = std::variant<std::uint64_t, std::int64_t, double, bool, std::string, ModelArray>;
 
-/// Content of one or several model files. `bytes` point into the mapped files.
+/// One or several model files. `bytes` point into the mapped files.
 struct StoredModel {
   std::map<std::string, ModelValue> metadata;
   std::map<std::string, StoredTensor> tensors;
@@ -84,18 +83,17 @@ struct StoredModel {
   const StoredTensor* find(const std::string& name) const;
 };
 
-/// Parses `bytes`, a whole GGUF file (version 2 or 3, little-endian), keeping only the lengths of arrays.
-/// `source` names the file in errors. Throws Error with the byte and the tensor's name: not GGUF, another
-/// version, truncated, impossible size, unsupported type, duplicate name. Source:
+/// Parses a whole GGUF file (version 2 or 3, little-endian), keeping only the lengths of arrays. `source` is
+/// for errors. Throws Error with the byte and the tensor's name: not GGUF, another version, truncated,
+/// impossible size, unsupported type, duplicate name. Source:
 /// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 StoredModel parse_gguf(std::span<const std::byte> bytes, const std::string& source);
 
 bool is_gguf(std::span<const std::byte> bytes);
 
-/// Parses `bytes`, a whole safetensors file of F32, F16 or BF16. `source` names the file in errors. Throws
-/// Error with the tensor's name and the byte: truncated, header not JSON or above 100 MB, shape and bytes
-/// that do not match, bytes out of range, unsupported type. Source: https://huggingface.co/docs/safetensors
-/// (format)
+/// Parses a whole safetensors file of F32, F16 or BF16. `source` is for errors. Throws Error with the
+/// tensor's name and the byte: truncated, header not JSON or above 100 MB, shape and bytes that do not match,
+/// bytes out of range, unsupported type. Source: https://huggingface.co/docs/safetensors (format)
 StoredModel parse_safetensors(std::span<const std::byte> bytes, const std::string& source);
 
 }  // namespace headroom
