@@ -49,27 +49,27 @@ struct Arrival {
 };
 Arrival arrival_of(const MatchedCollective& collective, std::span<const double> offsets);
 
-/// Returns the shortest time of any rank: the last to arrive does not wait.
+/// Shortest time of any rank: the last to arrive does not wait.
 std::int64_t latency_ns(const MatchedCollective& collective);
 
-/// Tabulates one rank's calls by group, collective, dtype and size, longest total first. Bandwidths are of
-/// the shortest call.
+/// One rank's calls by group, collective, dtype and size, longest total first. Bandwidths are of the shortest
+/// call.
 DataTable kinds_of_calls(const std::vector<CollectiveCall>& calls);
 
-/// Tabulates by group, collective, dtype and size: latencies, skews (raw, and corrected by `offsets`),
-/// bandwidths at the median latency.
+/// By group, collective, dtype and size: latencies, skews (raw, and corrected by `offsets`), bandwidths at
+/// the median latency.
 DataTable kinds_of_matches(std::span<const MatchedCollective> matched, std::span<const double> offsets);
-/// Sorts by aligned skew, largest first.
+/// By aligned skew, largest first.
 DataTable skew_table(std::span<const MatchedCollective> matched, std::span<const double> offsets,
                      std::span<const RankResult> ranks);
-/// Tabulates waits. `last`: by rank, how often others waited for it.
+/// `last`: by rank, how often others waited for it.
 DataTable rank_table(std::span<const MatchedCollective> matched, std::span<const double> offsets,
                      std::span<const std::int64_t> last, std::span<const RankResult> ranks);
 DataTable unmatched_table(std::span<const UnmatchedCall> unmatched, std::span<const RankResult> ranks);
 /// For scripts only.
 DataTable wait_table(std::span<const MatchedCollective> matched, std::span<const double> offsets,
                      std::span<const RankResult> ranks);
-/// Returns total latency, total and median aligned skew, and median bus bandwidth by collective.
+/// Total latency, total and median aligned skew, and median bus bandwidth by collective.
 std::vector<Headline> match_headlines(std::span<const MatchedCollective> matched,
                                       std::span<const double> offsets);
 

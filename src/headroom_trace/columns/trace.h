@@ -13,7 +13,7 @@ namespace headroom::trace {
 using NameId = std::uint32_t;
 inline constexpr NameId kNoName = 0xffffffffU;
 
-/// Interned text. Views stay valid, even if the table is moved.
+/// Views stay valid, even if the table is moved.
 class Names {
  public:
   Names() = default;
@@ -35,7 +35,7 @@ class Names {
   std::size_t slot_of(std::string_view text, std::uint64_t hash) const;
 };
 
-/// The category by "cat" in old and new Kineto, ROCm, MTIA, XPU and JAX files.
+/// By "cat" in old and new Kineto, ROCm, MTIA, XPU and JAX files.
 enum class Category : std::uint8_t {
   kKernel,          ///< kernel, Kernel, mtia_ccp_events
   kGpuMemcpy,       ///< gpu_memcpy, Memcpy
@@ -91,7 +91,7 @@ struct GpuDetail {
   std::uint32_t collective = kNone;                         ///< row of Trace::collectives
 };
 
-/// The arguments of an operator as the file's JSON text.
+/// An operator's arguments as the file's JSON text.
 struct OpDetail {
   std::uint32_t event = 0;
   std::int64_t external_id = -1;
@@ -103,7 +103,7 @@ struct OpDetail {
   std::uint32_t collective = kNone;
 };
 
-/// The arguments of a GPU kernel or a record_param_comms op.
+/// Arguments of a GPU kernel or a record_param_comms op.
 struct Collective {
   NameId name = kNoName;   ///< "allreduce"
   NameId group = kNoName;  ///< "Process Group Name"
@@ -173,13 +173,13 @@ struct DeviceProperties {
   }
 };
 
-/// Times with fractions of a nanosecond. Needs kPreciseTimes.
+/// Fractions of a nanosecond. Needs kPreciseTimes.
 struct PreciseTime {
   std::uint32_t event = 0;  ///< row of Trace::events
   double start_us = 0, duration_us = 0;
 };
 
-/// An unreadable place in the file. Not fatal, always reported.
+/// An unreadable place in the file. Not fatal.
 struct Problem {
   std::uint64_t offset = 0;  ///< in the decompressed JSON
   std::string what;          ///< "ts is not a number: \"abc\""
@@ -192,7 +192,7 @@ struct Problems {
   static constexpr std::size_t kShown = 20;
 };
 
-/// The profiler, which decides the words of advice.
+/// Decides the wording of advice.
 enum class Writer : std::uint8_t { kUnknown, kPyTorch, kJax, kNsight, kRocprof, kAscend, kChakra };
 
 struct Trace {
@@ -228,7 +228,7 @@ struct Trace {
   Problems problems;
 };
 
-/// Returns the "device" argument, else the process's device, else -1.
+/// The "device" argument, else the process's device, else -1.
 std::int32_t device_of(const Trace& trace, const GpuDetail& work);
 
 }  // namespace headroom::trace

@@ -24,7 +24,7 @@ struct WhatIf {
 
 std::vector<std::int64_t> recorded_durations(const Trace& trace);
 
-/// Combines two what-ifs; the shorter of two durations wins.
+/// The shorter of two durations wins.
 WhatIf operator+(const WhatIf& a, const WhatIf& b);
 
 /// Simulates a part of a trace under other assumptions. The host does the same work in the same time and
@@ -32,8 +32,8 @@ WhatIf operator+(const WhatIf& a, const WhatIf& b);
 /// starts after its launch, the preceding work of its stream, and its dependency on another stream, with the
 /// recorded delay after the last of them. Unchanged, the replay takes exactly the recorded time.
 ///
-/// Files lack dependencies between streams: work is assumed to depend on what ended last on other streams
-/// before it started, so only recorded concurrency occurs.
+/// Files lack dependencies between streams: work is assumed to depend on the last work to end on other
+/// streams before it started, so only recorded concurrency occurs.
 class Replay {
  public:
   /// A host call that waits for GPU work.
@@ -68,13 +68,13 @@ class Replay {
   Span window() const { return window_; }
   const std::vector<StreamOrder>& streams() const { return streams_; }
 
-  /// Returns the time from the window's start until host and devices have finished, ns; only the host if all
-  /// work launched in the window runs after it. O(n).
+  /// Time from the window's start until host and devices have finished, ns; only the host if all work
+  /// launched in the window runs after it. O(n).
   std::int64_t length_ns(const WhatIf& what_if = {}) const;
 
-  /// Returns the chain of causes, from the end of the window back to the last cause each time: the preceding
-  /// work of the stream, the source, or the launch; then along the host to the last late call and the work
-  /// that it waited for. In order of time; the links fill the time from the window's start to its start +
+  /// The chain of causes, from the end of the window back to the last cause each time: the preceding work of
+  /// the stream, the source, or the launch; then along the host to the last late call and the work that it
+  /// waited for. In order of time; the links fill the time from the window's start to its start +
   /// length_ns(). O(n).
   std::vector<Link> chain() const;
 

@@ -23,7 +23,6 @@
 
 namespace headroom::trace {
 
-/// A suspected cause: its what-if and texts.
 struct Suspicion {
   FindingKind kind = FindingKind::kHostBound;
   WhatIf what_if;
@@ -39,9 +38,8 @@ struct Suspicion {
   std::int64_t event_ns = 0;
 };
 
-/// Searches for lost time. Tries causes in order, each on top of the earlier ones, and drops those without
-/// further gain. Gains are limited to the idle and exposed time of the devices plus the time of fused
-/// kernels.
+/// Tries causes of lost time in order, each on top of the earlier ones, and drops those without further gain.
+/// Gains are limited to the idle and exposed time of the devices plus the time of fused kernels.
 class FindingSearch {
  public:
   /// Keeps a reference to the index. Needs kLaunches and kOps; also uses kSyncs, kPython and kOpArguments.
@@ -60,36 +58,36 @@ class FindingSearch {
   const std::vector<Span>& device_windows() const { return index_.device_windows().by_device; }
   double step_count() const { return steps().empty() ? 1.0 : static_cast<double>(steps().size()); }
   double step_ns() const { return total_ns_ / step_count(); }
-  /// Returns "4.90 ms a step" for a time over all steps; "4.90 ms" without steps.
+  /// "4.90 ms a step" for a time over all steps; "4.90 ms" without steps.
   std::string per_step(double total_ns) const;
-  /// True if the row of Trace::gpu was launched in the window or, without a known launch, runs in it.
+  /// The row of Trace::gpu was launched in the window or, without a known launch, runs in it.
   bool is_of_window(std::uint32_t row) const;
   std::vector<DeviceGap> gaps_of_launched() const;
-  /// Returns " on 8 devices together" for several devices, else "".
+  /// " on 8 devices together" for several devices, else "".
   std::string on_devices() const;
   bool has_found(FindingKind kind, std::string_view place) const;
-  /// Returns "aten::randperm (train.py(12): augment)"; empty for kNone.
+  /// "aten::randperm (train.py(12): augment)"; empty for kNone.
   std::string where(std::uint32_t event) const;
-  /// Returns the event whose Python place (without Python: operator) takes most of the (host event, time)
-  /// pairs; else kNone.
+  /// The event whose Python place (without Python: operator) takes most of the (host event, time) pairs; else
+  /// kNone.
   std::uint32_t main_event(std::span<const std::pair<std::uint32_t, std::int64_t>> times) const;
 
   std::string advice(Advice what) const { return trace::advice(what, trace_.writer); }
 
-  /// Returns device idle times; without devices, all times of data loading.
+  /// Device idle times; without devices, all times of data loading.
   Spans idle_while(HostDoing doing) const;
   std::uint32_t longest_event(HostDoing doing) const;
 
-  /// Returns the gain per step on top of the earlier findings.
+  /// Per step, on top of the earlier findings.
   double gain_ns(const WhatIf& what_if) const;
   bool is_enough(double gain_ns, double least_gain) const { return gain_ns >= least_gain * reference_ns_; }
   const Spans& host_gone() const { return gone_.what_if.host_gone; }
-  /// Keeps the cause as a finding; false if it gains too little.
+  /// False if it gains too little.
   bool take(Suspicion suspicion);
-  /// Adds a cause without a what-if. Returns its index.
+  /// Without a what-if. Returns its index.
   std::size_t add(Suspicion suspicion, double gain_ns);
 
-  /// Returns the largest further gain per step.
+  /// Largest further gain per step.
   double allowed_ns() const { return limit_ns(gone_.fused_ns) - saved_ns_; }
 
   std::vector<Finding> findings() const;
@@ -107,14 +105,14 @@ class FindingSearch {
     return allowed_ns_ + static_cast<double>(fused_ns) / step_count();
   }
   double saved_ns(const Gone& gone) const;
-  /// Sets the last finding's partner: the early finding on which its gain depends most. `gone` is by finding;
-  /// nullptr without a what-if.
+  /// Sets the last finding's partner: the earlier finding on which its gain depends most. `gone` is by
+  /// finding; nullptr without a what-if.
   void set_partner(std::span<const Gone* const> gone, std::span<Finding> findings) const;
-  /// Returns the finding to extend, else nullptr.
+  /// The finding to extend, else nullptr.
   Finding* one_of_kind(FindingKind kind);
   void set_times(const Spans& time, Finding& finding) const;
   void set_place(std::uint32_t event, Finding& finding) const;
-  /// Returns the innermost user code around an event; kNone each if unknown.
+  /// Innermost user code around an event; kNone each if unknown.
   std::pair<std::uint32_t, std::uint32_t> module_and_line(std::uint32_t event) const;
 
   const TraceIndex& index_;
@@ -137,7 +135,7 @@ class FindingSearch {
   std::vector<Parts> parts_;
 };
 
-/// Searches for every cause. The order matters: time spent, then delays, then causes without a what-if.
+/// The order matters: time spent, then delays, then causes without a what-if.
 std::vector<Finding> search_findings(FindingSearch& search);
 
 void find_data_loading(FindingSearch& search);

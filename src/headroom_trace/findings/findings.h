@@ -13,7 +13,6 @@
 
 namespace headroom::trace {
 
-/// The kind of cause that lengthens a step.
 enum class FindingKind : std::uint8_t {
   kDataLoading,
   kExposedCopy,
@@ -54,23 +53,22 @@ struct Finding {
   std::string evidence, fix;
 };
 
-/// Sorts by gain, largest first, and renumbers the partners.
+/// Largest gain first; renumbers the partners.
 void sort_findings(std::vector<Finding>& findings);
 
-/// Returns the joint gain per step of the first findings.
 double joint_gain_ns(std::span<const Finding> first);
 
 /// True if the joint gain differs from the sum by more than 10 % of the larger or half of the smaller.
 bool are_dependent(double gain_ns, double other_ns, double together_ns);
 
-/// Returns "rank 2, most in step 3, aten::item, Linear_0, train.py(41): log_loss"; may be empty.
+/// "rank 2, most in step 3, aten::item, Linear_0, train.py(41): log_loss"; may be empty.
 std::string place_text(const Finding& finding);
 
 DataTable finding_table(std::span<const Finding> findings);
 inline constexpr const char* kFindingTable = "findings";
 
-/// Returns "1. data_loading costs 4.9 ms of 21.1 ms a step (23 %): ...", with place and fix; one sentence if
-/// there are no findings.
+/// "1. data_loading costs 4.9 ms of 21.1 ms a step (23 %): ...", with place and fix; one sentence if there
+/// are no findings.
 std::vector<std::string> finding_sentences(std::span<const Finding> findings, double step_ns, bool has_steps);
 
 struct TraceFindings {
@@ -78,8 +76,8 @@ struct TraceFindings {
   StepShares shares;
 };
 
-/// Adds the findings of a trace to the result. `most`: number of sentences, 0: all. A non-empty `without`
-/// (glob) prepends the step time without those events.
+/// `most`: number of sentences, 0: all. A non-empty `without` (glob) prepends the step time without those
+/// events.
 TraceFindings add_findings(const TraceIndex& index, std::size_t most, AnalysisResult& result,
                            const std::string& without = "");
 

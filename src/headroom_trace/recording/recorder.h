@@ -19,7 +19,7 @@ namespace headroom::trace {
 /// The written file, or the trace itself.
 using Recording = std::variant<std::filesystem::path, Trace>;
 
-/// Recorder interface, implemented by runners that link an engine (torch's profiler, CUPTI).
+/// Implemented by runners that link an engine (torch's profiler, CUPTI).
 class Recorder {
  public:
   virtual ~Recorder() = default;
@@ -29,7 +29,7 @@ class Recorder {
   virtual Recording stop() = 0;
 };
 
-/// Records one call, for Registry::trace_with. If `run` throws, nothing is written.
+/// For Registry::trace_with. Writes nothing if `run` throws.
 template <typename FileRecorder>
 void record_call(const std::string& file, const std::function<void()>& run) {
   FileRecorder recorder(file);
@@ -51,8 +51,8 @@ struct ClockPair {
   std::int64_t from_ns = 0, to_ns = 0;
 };
 
-/// Converts times of a foreign clock (device, profiler). Pairs less than 10 ms apart give only the offset,
-/// because reading errors would dominate the rate.
+/// Converts times of a foreign clock (device, profiler). Pairs less than 10 ms apart give only the offset, as
+/// reading errors would dominate the rate.
 class ClockMap {
  public:
   /// Throws Error if a clock goes back or the rates differ by more than 1 % (a clock was set).
@@ -72,8 +72,8 @@ struct KinetoHead {
   Json further_members = Json::object();
 };
 
-/// Writes a trace in Kineto's format, for `headroom trace`, Perfetto and Holistic Trace Analysis. Compressed
-/// for .gz and .zst. No file without finish(). Throws Error naming the file.
+/// A trace in Kineto's format, for `headroom trace`, Perfetto and Holistic Trace Analysis. Compressed for .gz
+/// and .zst. No file without finish(). Throws Error naming the file.
 class KinetoFile {
  public:
   KinetoFile(const std::filesystem::path& file, const KinetoHead& head);
@@ -105,10 +105,10 @@ struct KinetoPlace {
 Json complete_event(const char* category, const std::string& name, KinetoPlace place, std::int64_t start_ns,
                     std::int64_t duration_ns, Json arguments);
 
-/// Returns "ProfilerStep#3".
+/// "ProfilerStep#3".
 std::string step_name(std::size_t step);
 
-/// A device as in Kineto's "deviceProperties".
+/// As in Kineto's "deviceProperties".
 struct DeviceDescription {
   std::int32_t id = 0;
   std::string name;

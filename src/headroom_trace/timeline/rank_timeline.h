@@ -24,20 +24,20 @@ struct LaneEvent {
   std::uint32_t row = kNone;  ///< of Trace::events; kNone: not a single event
 };
 
-/// Sorts by start, enclosing events first.
+/// By start, enclosing events first.
 void sort_lane_events(std::vector<LaneEvent>& events);
 
-/// Makes lanes by depth; the last of kMostLanes takes all deeper events.
+/// By depth; the last of kMostLanes takes all deeper events.
 std::vector<std::vector<LaneEvent>> nested_lanes(const std::vector<LaneEvent>& events);
 
-/// Makes as many lanes as events overlap. `events` must be sorted.
+/// As many lanes as events overlap. `events` must be sorted.
 std::vector<std::vector<LaneEvent>> side_by_side_lanes(const std::vector<LaneEvent>& events);
 
 /// Neighbours share a block if both, and the gap between, are shorter than the resolution.
 using EventLane = std::span<const LaneEvent>;
 
-/// Returns the smallest resolution, ns, with at most `budget` slices (at least one per lane); 0 if every
-/// event may be a slice. O(n).
+/// Smallest resolution, ns, with at most `budget` slices (at least one per lane); 0 if every event may be a
+/// slice. O(n).
 std::int64_t shortest_slice_ns(std::span<const EventLane> lanes, std::size_t budget);
 
 class SliceBlocks {
@@ -54,20 +54,19 @@ class SliceBlocks {
   std::vector<std::int64_t> time_of_name_;  ///< zeros between blocks
 };
 
-/// A value that holds until the next point.
+/// Holds until the next point.
 struct CounterPoint {
   std::int64_t at_ns = 0;
   std::int64_t value = 0;
 };
 
-/// Fills at most `buckets` buckets over `extent`; points outside go to the first or last. `before`: value
-/// before the first point.
+/// At most `buckets` buckets over `extent`; points outside go to the first or last. `before`: value before
+/// the first point.
 void fill_buckets(std::span<const CounterPoint> points, std::int64_t before, Extent extent,
                   std::size_t buckets, Counter& counter);
 
-/// Returns queues of streams and memory of devices (the allocator's total, else a running sum from 0).
-/// `launch`: launches(trace). At most `points` buckets in all, at least 50 per counter; drops excess
-/// counters.
+/// Queues of streams and memory of devices (the allocator's total, else a running sum from 0). `launch`:
+/// launches(trace). At most `points` buckets in all, at least 50 per counter; drops excess counters.
 std::vector<Counter> counters_of(const Trace& trace, std::span<const std::uint32_t> launch, Extent extent,
                                  std::size_t points);
 
@@ -94,7 +93,7 @@ NameKind name_kind(Category category);
 /// Assigns events to tracks: steps, devices, host threads by busy time.
 TrackDrafts track_drafts(const Trace& trace, std::span<const CollectiveCall> calls);
 
-/// Sums host time by stack of names, over all threads and steps.
+/// Host time by stack of names, over all threads and steps.
 class StackSums {
  public:
   /// An event belongs to the innermost event that contains most of its time.
@@ -118,17 +117,17 @@ class StackSums {
   std::vector<std::uint32_t> node_of_event_;                ///< by row of Trace::events; or kNone
 };
 
-/// Returns host time of nn.Module calls and device time below; autograd's counts at its forward operator.
-/// Empty without modules. Has the needs of python_work.
+/// Host time of nn.Module calls and device time below; autograd's counts at its forward operator. Empty
+/// without modules. Has the needs of python_work.
 FlameTree module_tree(const TraceIndex& index, std::size_t most);
 
 /// Missing categories are not drawn.
 inline constexpr Needs kTimelineNeeds =
     Needs::kLaunches | Needs::kOpEvents | Needs::kPython | Needs::kSyncs | Needs::kMemory | Needs::kOthers;
-/// Needs of modules, for call stacks and autograd; double time and memory.
+/// Of modules, for call stacks and autograd; double time and memory.
 inline constexpr Needs kModuleNeeds = Needs::kOps | Needs::kOpArguments;
 
-/// Puts every event with a duration into one slice; steps and collectives have additional tracks. `calls`:
+/// Every event with a duration is in one slice; steps and collectives have additional tracks. `calls`:
 /// collective_calls(trace). O(n log n).
 RankTimeline rank_timeline(const Trace& trace, std::span<const CollectiveCall> calls,
                            const TimelineLimits& limits = {});

@@ -22,7 +22,6 @@ enum class TrackKind : std::uint8_t {
 };
 const char* to_string(TrackKind kind);
 
-/// Decides the colour of a name.
 enum class NameKind : std::uint8_t {
   kCompute,
   kCommunication,
@@ -42,7 +41,7 @@ struct TimelineName {
   NameKind kind = NameKind::kOther;
 };
 
-/// A row of a track, by start. A slice is one event, or a block of neighbours too short to draw.
+/// By start. A slice is one event, or a block of neighbours too short to draw.
 struct Lane {
   std::vector<std::int64_t> start_ns, duration_ns;
   std::vector<std::uint32_t> name;    ///< in a block, the one with most time
@@ -66,7 +65,7 @@ inline constexpr std::size_t kMostLanes = 128;
 enum class CounterKind : std::uint8_t { kQueue, kAllocated, kReserved };
 const char* to_string(CounterKind kind);
 
-/// A value over time: the buckets in which it changes. Between them it is `last`.
+/// The buckets in which a value changes. Between them it is `last`.
 struct Counter {
   CounterKind kind = CounterKind::kQueue;
   std::string name;  ///< "stream 7", "CUDA 0"
@@ -91,13 +90,13 @@ struct FlameTree {
   std::uint64_t left_out = 0;     ///< dropped; their time stays in the parents
 };
 
-/// The timeline of one rank, on its clock.
+/// One rank, on its clock.
 struct RankTimeline {
   std::string source;
   std::int64_t rank = 0;
   std::int64_t start_ns = 0, end_ns = 0;  ///< both 0 without events
   std::int64_t offset_ns = 0;             ///< clock lead
-  /// Events at least this long have their own slices. 0: all.
+  /// Shorter events share slices. 0: none do.
   std::int64_t shortest_ns = 0;
   std::uint64_t events = 0, slices = 0;
   std::uint64_t tracks_left_out = 0, events_left_out = 0;  ///< beyond TimelineLimits::tracks
@@ -124,12 +123,12 @@ struct JobTimeline {
   std::vector<std::string> notes;         ///< assumptions, a sentence each
 };
 
-/// Takes `ranks` in the order given to job_clocks. Ranks that never overlap start together, with a note.
-/// Names take at most `name_bytes`: the longest lose their middles.
+/// `ranks` in the order given to job_clocks. Ranks that never overlap start together, with a note. Names take
+/// at most `name_bytes`: the longest lose their middles.
 JobTimeline job_timeline(std::vector<RankTimeline> ranks, const JobClocks& clocks,
                          std::size_t name_bytes = std::size_t{4} << 20);
 
-/// The timeline as compact JSON on one line:
+/// Compact JSON on one line:
 ///
 ///     {"start_ns":…,"length_ns":…,"kinds":["compute",…],"names":["aten::mm",…],"name_kinds":[3,…],"ranks":[
 ///       {"rank":0,"file":"…","offset_ns":…,"shortest_ns":…,"events":…,"slices":…,"tracks_left_out":…,

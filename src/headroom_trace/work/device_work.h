@@ -31,7 +31,7 @@ inline std::int64_t end_of(const Trace& trace, const DeviceWork::Item& item) {
   return item.start_ns + trace.events.duration_ns[trace.gpu[item.row].event];
 }
 
-/// Returns by device when the marked rows of trace.gpu ran.
+/// By device, when the marked rows of trace.gpu ran.
 std::vector<Spans> busy_times(const Trace& trace, const DeviceWork& work, const std::vector<bool>& rows);
 
 /// Breakdown of a device's time: compute + exposed_communication + exposed_memory + idle = span, exactly.
@@ -59,7 +59,7 @@ struct DeviceTimes {
   Breakdown breakdown;
   Spans busy() const { return unite(unite(compute, communication), memory); }
 };
-/// Returns one entry per device, ascending. `types` are kernel_types(trace).
+/// One entry per device, ascending. `types` are kernel_types(trace).
 std::vector<DeviceTimes> device_times(const Trace& trace, const DeviceWork& work,
                                       const std::vector<KernelType>& types);
 
@@ -68,14 +68,14 @@ inline const Breakdown& breakdown(const DeviceTimes& times) {
 }
 Breakdown total(std::span<const DeviceTimes> devices);
 
-/// Returns the breakdown over all devices, for any needs.
+/// Over all devices, for any needs.
 Breakdown breakdown(const Trace& trace);
-/// Returns the busy share of the devices' spans, 0 without work.
+/// Busy share of the devices' spans, 0 without work.
 double utilization(const Trace& trace);
 
-/// Returns "0", or "?" if unknown.
+/// "0", or "?" if unknown.
 std::string device_text(std::int32_t device);
-/// Returns "NVIDIA H100 80GB HBM3"; empty if unknown.
+/// "NVIDIA H100 80GB HBM3"; empty if unknown.
 std::string device_name(const Trace& trace, std::int32_t device);
 
 /// Rows of Trace::gpu of one stream or device, by start, ties in file order.
@@ -94,16 +94,15 @@ struct KernelNumber {
   bool is_of_file = true;  ///< else computed
 };
 
-/// Returns the blocks of a kernel per multiprocessor: "blocks per SM", else grid size / multiprocessors;
-/// nothing if the file has neither.
+/// "blocks per SM", else grid size / multiprocessors; nothing if the file has neither.
 std::optional<KernelNumber> blocks_per_multiprocessor(const Trace& trace, const GpuDetail& kernel);
 
-/// Returns the achieved occupancy as a share, at most 1: "est. achieved occupancy %", else warps per
-/// multiprocessor / its maximum, an upper bound.
+/// As a share, at most 1: "est. achieved occupancy %", else warps per multiprocessor / its maximum, an upper
+/// bound.
 std::optional<KernelNumber> achieved_occupancy(const Trace& trace, const GpuDetail& kernel);
 
-/// Returns a row per device, and a row of sums for several. `matmul` is the time of matrix products and
-/// convolutions by device.
+/// A row per device, and a row of sums for several. `matmul`: time of matrix products and convolutions by
+/// device.
 DataTable device_table(const Trace& trace, std::span<const DeviceTimes> devices,
                        std::span<const Spans> matmul);
 

@@ -19,12 +19,11 @@ struct LaunchCall {
   LaunchKind kind = LaunchKind::kKernel;
 };
 
-/// Returns the calls that launched work, by start: any runtime or driver event with correlated work. A call
-/// with several works, or named "...GraphLaunch", is a graph. `launch` is launches(trace).
+/// Calls that launched work, by start: any runtime or driver event with correlated work. A call with several
+/// works, or named "...GraphLaunch", is a graph. `launch` is launches(trace).
 std::vector<LaunchCall> launch_calls(const Trace& trace, std::span<const std::uint32_t> launch);
 
-/// Returns the time from the end of the call to the start of the work, ns. HTA and our tables show negative
-/// delays as 0.
+/// From the end of the call to the start of the work, ns. HTA and our tables show negative delays as 0.
 std::int64_t signed_delay_ns(const Trace& trace, std::uint32_t call, std::uint32_t row);
 
 struct Launches {
@@ -36,14 +35,14 @@ struct Launches {
   explicit Launches(const Trace& of);
   std::int64_t call_ns(const LaunchCall& call) const { return trace.events.duration_ns[call.call]; }
   std::int64_t gpu_ns(std::uint32_t row) const { return trace.events.duration_ns[trace.gpu[row].event]; }
-  /// Returns the delay of the first work: later ones of a graph wait for each other, not for the call.
+  /// Of the first work: later ones of a graph wait for each other, not for the call.
   std::int64_t signed_delay(const LaunchCall& call) const {
     return signed_delay_ns(trace, call.call, call.rows.front());
   }
   std::int64_t delay_ns(const LaunchCall& call) const {
     return std::max<std::int64_t>(0, signed_delay(call));
   }
-  /// True for a kernel shorter than its launch call: a stream of such kernels is CPU-bound.
+  /// A kernel shorter than its launch call: a stream of such kernels is CPU-bound.
   bool is_short(const LaunchCall& call) const {
     return call.kind == LaunchKind::kKernel && gpu_ns(call.rows.front()) < call_ns(call);
   }
@@ -64,13 +63,12 @@ struct StreamQueue {
   std::vector<QueueStep> steps;  ///< by time, distinct lengths; the last is 0
 };
 
-/// Returns the queues by (device, stream). Work is queued from the start of its launch to its own start (each
-/// work of a graph separately); never if it starts before its launch (differing clocks). `launch` is
-/// launches(trace).
+/// By (device, stream). Work is queued from the start of its launch to its own start (each work of a graph
+/// separately); never if it starts before its launch (differing clocks). `launch` is launches(trace).
 std::vector<StreamQueue> queue_lengths(const Trace& trace, std::span<const std::uint32_t> launch);
 
-/// Returns by NameId the time of an unblocked launch call, ns: the 10th percentile, over all launches for
-/// rare names. `launch` is launches(trace). O(n).
+/// By NameId, the time of an unblocked launch call, ns: the 10th percentile, over all launches for rare
+/// names. `launch` is launches(trace). O(n).
 std::vector<std::int64_t> usual_call_ns(const Trace& trace, std::span<const std::uint32_t> launch);
 
 /// A launch call and the start of its first work.

@@ -54,7 +54,7 @@ MemoryHistory memory_history(const Trace& trace);
 /// True if the file holds only memory events, as a snapshot does.
 bool is_memory_alone(const Trace& trace);
 
-/// Returns "CPU", "CUDA", ... by torch's numbers, else "device type 77".
+/// "CPU", "CUDA", ... by torch's numbers, else "device type 77".
 std::string device_type_name(std::int32_t device_type);
 
 /// Direction of a transfer. PtoP: between two devices.
@@ -66,7 +66,7 @@ const char* to_string(TransferKind kind);
 /// ("CopyHostToDevice", "MEMORY_COPY_DEVICE_TO_HOST", "__amd_rocclr_fillBuffer").
 TransferKind transfer_kind(std::string_view name);
 
-/// Returns the memory kinds, "Pageable -> Device"; may be empty.
+/// "Pageable -> Device"; may be empty.
 std::string_view transfer_memory(std::string_view name);
 
 /// A memcpy or memset, by category or kernel name.
@@ -94,8 +94,8 @@ struct BandwidthSeries {
   std::size_t without_bandwidth = 0;
   std::vector<BandwidthStep> steps;  ///< by time, distinct times; the last is 0
 };
-/// Returns one series per (device, kind). A transfer of zero duration counts for 1 us, as in HTA (old clocks
-/// tick in microseconds).
+/// One series per (device, kind). A transfer of zero duration counts for 1 us, as in HTA (old clocks tick in
+/// microseconds).
 std::vector<BandwidthSeries> bandwidth_series(const std::vector<Transfer>& transfers);
 
 }  // namespace headroom::trace

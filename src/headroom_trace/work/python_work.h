@@ -43,8 +43,7 @@ class PythonPlaces {
   const std::vector<PythonModule>& modules() const { return modules_; }
   const std::vector<std::string_view>& lines() const { return lines_; }  ///< "train.py(41): step"
 
-  /// The place of an event; kNone if unknown. Autograd events take that of the forward operator with the same
-  /// sequence number.
+  /// kNone if unknown. Autograd events take the place of the forward operator with the same sequence number.
   struct Place {
     std::uint32_t key = kNone;
     bool is_of_backward = false;
@@ -81,7 +80,7 @@ class PythonPlaces {
   std::unordered_map<std::int64_t, std::uint32_t> forward_ops_;  ///< by sequence number; kNone: ambiguous
 };
 
-/// Returns "Linear_0" of "nn.Module: Linear_0"; else empty.
+/// "Linear_0" of "nn.Module: Linear_0"; else empty.
 std::string_view module_of_frame(std::string_view frame);
 /// Removes object addresses, as in "<built-in method copy_ of Tensor object at 0x7fd0>".
 std::string plain_frame(std::string_view frame);
@@ -89,8 +88,8 @@ std::string plain_frame(std::string_view frame);
 bool is_line_of_python(std::string_view frame);
 /// True for the user's code, false for a library's.
 bool is_own_line(std::string_view frame);
-/// Returns the innermost line of the user's code in a stack (innermost first, separated by semicolons), else
-/// its first frame.
+/// Innermost line of the user's code in a stack (innermost first, separated by semicolons), else its first
+/// frame.
 std::string_view own_line_of(std::string_view stack);
 
 struct PythonAmounts {
