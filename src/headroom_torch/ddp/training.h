@@ -27,7 +27,7 @@ class Sgd {
 
   /// Skips parameters without a gradient.
   void step();
-  /// Does the work of a step without changing any value, for timing.
+  /// Does the same work without changing any value, for timing.
   void idle_step();
 
  private:
@@ -53,17 +53,16 @@ struct TrainingBytes {
   std::int64_t passing = 0;  ///< per iteration: the batch and saved activations
 };
 
-/// Returns FLOPs per example, forward and backward.
+/// FLOPs per example, forward and backward.
 double training_flops(Model& model, std::int64_t image_size);
 
-/// Minimal traffic of an iteration in bytes. Activations, which may stay in caches, are excluded.
+/// Minimal bytes of an iteration, without activations, which may stay in caches.
 struct TrainingTraffic {
   double read = 0, written = 0;
 };
 TrainingTraffic training_traffic(const Model& model);
 
-/// Extrapolates from passes over one and two small examples. `image_size`: pixels a side, or 0 without
-/// images.
+/// Extrapolates from passes over one and two small examples. `image_size`: pixels a side; 0 without images.
 TrainingBytes training_bytes(Model& model, std::int64_t batch_size, std::int64_t image_size,
                              bool with_buckets);
 
@@ -100,14 +99,14 @@ class Training {
   Training(TrainingSetup setup, std::unique_ptr<Model> model, dtensor::Group group);
 
   bool is_reducing() const { return reducer_ && group_.size() > 1; }
-  /// Runs both iterations in random order, equal on all ranks.
+  /// In random order, equal on all ranks.
   TrainingRound round();
   const std::vector<BucketHistory>& buckets() const { return buckets_; }
   std::vector<std::string> unused() const;
   /// Throws Error on all ranks if the replicas differ.
   void require_equal_replicas() const;
   double loss() const { return loss_; }
-  /// Writes a trace of `count` iterations of this rank, with bucket reductions as collectives.
+  /// `count` iterations of this rank, with bucket reductions as collectives.
   void record(const std::string& file, int count);
 
  private:

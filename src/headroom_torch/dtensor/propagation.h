@@ -122,9 +122,9 @@ struct Draft {
   c10::SmallVector<Placements, 2> placements;
 };
 
-/// Finds, for each mesh dimension from the outermost, the strategy with the least cost of redistribution
-/// (move_cost). Throws Error if the operator has no rule and the mesh's fallback is kError, if operands
-/// belong to several meshes, or if it would write to a tensor that must move first.
+/// Per mesh dimension from the outermost, the strategy with the least cost of redistribution (move_cost).
+/// Throws Error if the operator has no rule and the mesh's fallback is kError, if operands belong to several
+/// meshes, or if it would write to a tensor that must move first.
 Draft propagate(const OpTraits& op, c10::ArrayRef<c10::IValue> arguments, const DeviceMesh& mesh);
 
 }  // namespace headroom::torch_runner::dtensor

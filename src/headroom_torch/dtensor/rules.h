@@ -78,7 +78,7 @@ const RuleEntry* find_rule(const std::string& op);
 c10::ArrayRef<RuleEntry> all_rules();
 
 // Each rule serves all operators with the same mathematics and argument positions. Strategies are of one mesh
-// dimension; an absent operand (None) is not counted.
+// dimension; absent operands (None) do not count.
 
 // rules.cpp: operands broadcast.
 void pointwise(const Call& call, Sharding& sharding);

@@ -31,8 +31,8 @@ class CallSpec {
 
   std::size_t size() const { return size_; }
 
-  /// Returns a tensor for a single leaf, else nested tuples (also for lists and dictionaries). If the number
-  /// of leaves differs from the tree's, returns one flat tuple.
+  /// A tensor for a single leaf, else nested tuples (also for lists and dictionaries). One flat tuple if the
+  /// number of leaves differs from the tree's.
   c10::IValue arranged(const std::vector<at::Tensor>& leaves) const;
 
  private:
@@ -56,8 +56,8 @@ class PackagedModule {
   /// As the module's source returned them.
   c10::IValue value_of(const Results& results) const;
 
-  /// Throws if the inputs have other dtypes or shapes than compiled for; without this check the code reads
-  /// out of bounds. Loads the package a second time, temporarily.
+  /// Throws if the inputs have other dtypes or shapes than compiled for, on which the code would read out of
+  /// bounds. Loads the package a second time, temporarily.
   void require(const Inputs& inputs) const;
 
  private:

@@ -55,15 +55,15 @@ at::Tensor random_tensor(const TensorSpec& spec, std::uint64_t seed);
 /// Call it on the thread that runs the body: OpenMP keeps a team for each calling thread.
 void use_threads_of(const State& state);
 
-/// Returns a non-owning view, which must not be written to.
+/// A non-owning view, which must not be written to.
 at::Tensor view_of(const void* memory, at::IntArrayRef sizes, at::ScalarType type);
 at::Tensor view_of(std::span<const Bf16> values);
 at::ScalarType weight_type(const std::string& dtype);
 
-/// Returns `tensor` itself on the CPU, a copy on a device.
+/// `tensor` itself on the CPU, a copy on a device.
 at::Tensor placed(const at::Tensor& tensor, const Place& place);
 
-/// Returns views on the CPU, new memory on a device.
+/// Views on the CPU, new memory on a device.
 std::vector<at::Tensor> placed_copies(const InputCopies& copies, at::IntArrayRef sizes, at::ScalarType type,
                                       const Place& place);
 
