@@ -21,7 +21,7 @@
 
 namespace headroom::native {
 
-/// A vector, and the place of its product with a matrix: one sum per row.
+/// A vector and its product with a matrix: one sum per row.
 struct LlmProduct {
   const Bf16* x;
   float* sums;
@@ -53,24 +53,23 @@ class MatrixProducts {
   std::vector<float*> sums_;
 };
 
-/// Returns the dtype of the peak that bounds MatrixProducts: "int8" for fixed-point x, else "bf16".
+/// dtype of the peak that bounds MatrixProducts: "int8" for fixed-point x, else "bf16".
 const char* dtype_of_products(LlmFormat format, std::size_t vectors, Isa isa);
 
-/// Samples from softmax(logits / temperature) over the k largest logits and ties, as gpt-fast's benchmark
-/// does.
+/// Samples from softmax(logits / temperature) over the k largest logits and ties, as in gpt-fast's benchmark.
 class TopKSampler {
  public:
   /// `top_k` >= 1, `temperature` > 0.
   TopKSampler(std::size_t top_k, float temperature, std::uint64_t seed, Isa isa);
 
-  /// Never draws a NaN (returns 0 if all are NaN); always draws an infinite logit.
+  /// Never draws a NaN (0 if all are NaN); always draws an infinite logit.
   std::int32_t draw(std::span<const float> logits);
 
   struct Candidate {
     float logit;
     std::uint32_t token;
   };
-  /// Returns the candidates of `draw`, unordered.
+  /// Candidates of `draw`, unordered.
   std::span<const Candidate> candidates(std::span<const float> logits);
 
  private:
@@ -84,7 +83,7 @@ class TopKSampler {
   float threshold_ = 0;  ///< smaller logits are not among the k largest
 };
 
-/// Returns the token of the largest logit, the first of equal ones.
+/// The first of equal ones.
 std::int32_t greedy_token(std::span<const float> logits);
 
 /// Their vectors fill half of a typical L2.
@@ -95,10 +94,9 @@ enum class LlmLogits {
   kAll
 };
 
-/// Decodes one or several sequences of equal length. Residual stream and arithmetic are f32; inputs of
-/// matrices, keys and values are rounded to bf16, and so are weights in blocks when many tokens are
-/// multiplied. Up to kLlmRowsAtOnce tokens go through a layer together, so that weights are read once. A pass
-/// of one token has five barriers per layer.
+/// Decodes sequences of equal length. Residual stream and arithmetic are f32; inputs of matrices, keys and
+/// values are rounded to bf16, and so are weights in blocks for many tokens. Up to kLlmRowsAtOnce tokens go
+/// through a layer together, so that weights are read once. A pass of one token has five barriers per layer.
 class LlmDecoder {
  public:
   /// `weights` and `pool` must outlive it.
@@ -115,10 +113,10 @@ class LlmDecoder {
   std::int32_t sample() { return sampler_.draw(std::span(logits_).first(config_.vocab)); }
   /// Keeps the first `positions` of each sequence.
   void rewind(std::size_t positions = 0);
-  /// Fills the first `positions` with random keys and values, on which the cost of later tokens does not
-  /// depend.
+  /// Fills the first `positions` with random keys and values; the cost of later tokens does not depend on
+  /// them.
   void pretend(std::size_t positions, std::uint64_t seed);
-  /// Returns the routing of the first sequence.
+  /// Of the first sequence.
   const LlmRouting& routing() const { return routing_; }
 
   /// Return [positions, head_dim] of a key-value head.
@@ -158,7 +156,6 @@ class LlmDecoder {
   void project_back(const LlmLayer& layer, std::size_t rows, int at, int workers);
   void expand(const LlmLayer& layer, std::size_t rows, int at, int workers);
   void contract(const LlmLayer& layer, std::size_t rows, int at, int workers);
-  /// Handles the shared expert, if the model has one.
   void expand_shared(const LlmLayer& layer, std::size_t rows, const Bf16* x, int at, int workers);
   template <typename ShareOf>
   void add_product(const LlmMatrix& matrix, std::span<const Bf16> inputs, std::size_t size, std::size_t rows,
@@ -167,9 +164,9 @@ class LlmDecoder {
 
   void choose_experts(const LlmLayer& layer, std::size_t row, const Bf16* x, Worker& worker);
   void record_routing(std::size_t index, std::size_t rows);
-  /// Normalises the residual stream: in each worker for few rows, else together.
+  /// In each worker for few rows, else together.
   const Bf16* normalise(const Bf16* weight, std::size_t rows, int at, int workers);
-  /// Returns the products of rows routed to `expert`, with inputs x[row], or x[share] if `of_shares`.
+  /// Products of rows routed to `expert`, with inputs x[row], or x[share] if `of_shares`.
   std::span<const LlmProduct> products_of(std::size_t expert, std::size_t rows, const Bf16* x, bool of_shares,
                                           std::size_t columns, std::vector<float>& sums, std::size_t size,
                                           Worker& worker) const;
