@@ -110,11 +110,11 @@ class Library {
   Functions functions_{};
 };
 
-/// Describes GPUs visible to NVML, in PCI bus order; empty without NVML. Values that the driver does not
-/// report are missing, and so is the L2 size.
+/// GPUs in PCI bus order; empty without NVML. Values that the driver does not report are missing, and so is
+/// the L2 size.
 std::vector<DeviceDescription> describe_gpus();
 
-/// Reads one GPU's clocks, power, temperature and throttle reasons. Takes tens of microseconds to
+/// One GPU's clocks, power, temperature and throttle reasons. A reading takes tens of microseconds to
 /// milliseconds and changes nothing on the device.
 class GpuMeter {
  public:
@@ -135,7 +135,7 @@ class GpuMeter {
   DeviceHandle device_ = nullptr;
 };
 
-/// Returns a reader for State::watch_device that keeps NVML loaded; empty without NVML or the GPU.
+/// A reader for State::watch_device that keeps NVML loaded; empty without NVML or the GPU.
 std::function<DeviceNoise()> watch_gpu(const std::string& pci_bus_id);
 
 }  // namespace headroom::nvml

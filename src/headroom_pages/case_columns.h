@@ -14,7 +14,7 @@
 
 namespace headroom {
 
-/// Rows as arrays by column, half the size of named members for 10,000 cases.
+/// Rows by column, half the size of named members for 10,000 cases.
 class Columns {
  public:
   void set(const char* column, Json value) {
@@ -60,7 +60,7 @@ class TextIndex {
   std::vector<std::string> texts_;
 };
 
-/// Returns the cases as {COLUMN: [one of each row]}:
+/// {COLUMN: [one of each row]}:
 ///
 /// "case", "backend", "dtype", "outcome" ("measured", "skipped", "failed", "wrong"), "reason"; "time",
 /// "time_low", "time_high" in "time_unit", "n" samples; "metric", "value", "low", "high" in "unit", if the
@@ -73,17 +73,17 @@ class TextIndex {
 Json case_columns(const std::vector<Record>& records, const std::vector<CaseRow>& rows,
                   const std::vector<const Environment*>& environments, TextIndex& texts);
 
-/// Returns [[name, value]...]: "processor", "memory", "governor". Empty values are omitted.
+/// [[name, value]...]: "processor", "memory", "governor". Omits empty values.
 Json environment_facts(const Environment& environment);
 
 std::vector<const Environment*> environments_of(const std::vector<Record>& records);
 
-/// Returns {"when": seconds since 1970 or null, "machine", "processor", "command", "revision", "version":
-/// texts of the first environment or empty, "machines": count}.
+/// {"when": seconds since 1970 or null, "machine", "processor", "command", "revision", "version": texts of
+/// the first environment or empty, "machines": count}.
 Json run_json(const std::vector<Record>& records);
 
-/// Returns the samples of a record for a chart (assets/charts/samples.js), in about `most` numbers of seven
-/// digits; null for a record without samples:
+/// The samples of a record for a chart (assets/charts/samples.js), in about `most` numbers of seven digits;
+/// null without samples:
 ///
 ///     {"n": samples, "warmup": of these, "each": samples per mark,
 ///      "processes": [{"pid", "warmup": marks, "round": the first, "rounds": [...] or absent,
@@ -97,7 +97,7 @@ Json run_json(const std::vector<Record>& records);
 /// finite.
 Json sample_summary(const Record& record, std::size_t most);
 
-/// Returns the share of each record in a page's budget of sample numbers.
+/// A record's share of a page's budget of sample numbers.
 std::size_t numbers_that_fit(std::size_t records);
 
 }  // namespace headroom

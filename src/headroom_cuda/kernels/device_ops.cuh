@@ -11,7 +11,7 @@
 #include "headroom/experiment/bf16.h"
 #endif
 
-/// All PTX is here; each function has a host twin, so that tests can run the kernels without a device.
+/// All PTX is here; host twins let tests run the kernels without a device.
 
 namespace headroom::cuda {
 
@@ -34,7 +34,7 @@ __device__ inline float bf16_value(std::uint16_t bits) {
 
 #ifdef __CUDACC__
 
-/// Loads data that is read once and that no launch writes, without allocating in L1. (L2::256B would cost a
+/// For data that is read once and not written by any launch: does not allocate in L1. (L2::256B would cost a
 /// twentieth of an H200's bandwidth.)
 __device__ inline Vector load_once(const void* from) {
   Vector read;
@@ -44,7 +44,7 @@ __device__ inline Vector load_once(const void* from) {
   return read;
 }
 
-/// Loads data that every block reads and no running kernel writes.
+/// For data that every block reads and no running kernel writes.
 __device__ inline Vector load_common(const void* from) {
   Vector read;
   asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -53,8 +53,8 @@ __device__ inline Vector load_common(const void* from) {
   return read;
 }
 
-/// Loads from L2 what another block or the previous launch has written. The compiler cannot move it before a
-/// barrier or wait, unlike a constant load.
+/// Loads from L2 the writes of another block or the previous launch. Unlike a constant load, it stays behind
+/// a barrier or wait.
 __device__ inline float load_written(const float* from) {
   return __ldcg(from);
 }
@@ -98,7 +98,7 @@ __device__ inline void* dynamic_shared_memory() {
   return dynamic_shared;
 }
 
-/// Copies 16 bytes to shared memory; complete after wait_for_copies.
+/// Complete after wait_for_copies.
 __device__ inline void copy_async(Vector* to_shared, const void* from) {
   const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(to_shared));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from) : "memory");
@@ -135,8 +135,7 @@ __device__ inline std::uint32_t f16_pair(float low, float high) {
   return pair;
 }
 
-/// Converts bytes kFirst and kFirst + 1, each an int8 plus 128, to f16: they become the low mantissa bits of
-/// 1024.
+/// Bytes kFirst and kFirst + 1, each an int8 plus 128, to f16, as the low mantissa bits of 1024.
 template <unsigned kFirst>
 __device__ inline std::uint32_t f16_of_bytes(std::uint32_t raised) {
   constexpr std::uint32_t kRaised = 0x64806480U;  // 1024 + 128, twice
@@ -168,14 +167,14 @@ __device__ inline float reciprocal_root(float value) {
   return __frcp_rn(__fsqrt_rn(value));
 }
 
-/// Allows an early start of the next launch, which waits before it reads our results.
+/// The next launch waits before it reads our results.
 __device__ inline void let_next_launch_start() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
 
-/// Waits until the previous launch's writes are visible. No effect unless this launch started early.
+/// No effect unless this launch started early.
 __device__ inline void wait_for_launch_before() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -320,14 +319,14 @@ __device__ inline void unpack(const std::uint32_t (&pairs)[kCount / 2], float (&
   }
 }
 
-/// Converts byte `kByte`, an int8 plus 128, to float: it becomes the low mantissa bits of 2^23. Conversion
-/// instructions have a fraction of the throughput.
+/// Byte `kByte`, an int8 plus 128, as the low mantissa bits of 2^23: conversions have a fraction of the
+/// throughput.
 template <unsigned kByte>
 __device__ inline float int8_value(std::uint32_t raised) {
   return __uint_as_float(__byte_perm(raised, 0x4B000000U, 0x7650U + kByte)) - 8388736.0F;
 }
 
-/// Adds the products of weights and x to two sums, which shortens the chain of dependent additions.
+/// Two sums shorten the chain of dependent additions.
 __device__ inline void add_products(Int8Weights /*of*/, const Vector& weights, const float (&x)[16],
                                     float (&sums)[2]) {
 #pragma unroll
@@ -350,8 +349,7 @@ __device__ inline void add_products(Bf16Weights /*of*/, const Vector& weights, c
 
 // Rows at any alignment, as vectors of 16 bytes.
 
-/// Returns 16 bytes from byte `shift` (0 to 15) of `low`, `high`. `shift` is constant over a row: no
-/// divergence.
+/// 16 bytes from byte `shift` (0 to 15) of `low`, `high`. `shift` is constant over a row: no divergence.
 __device__ inline Vector joined(const Vector& low, const Vector& high, unsigned shift) {
   const std::uint32_t words[8] = {low.words[0],  low.words[1],  low.words[2],  low.words[3],
                                   high.words[0], high.words[1], high.words[2], high.words[3]};
@@ -376,7 +374,7 @@ __device__ inline void keep_first(Vector& vector, unsigned bytes) {
   }
 }
 
-/// Loads `bytes` bytes; the rest is zero.
+/// Pads with zeros.
 __device__ inline Vector load_bytes(const std::byte* from, unsigned bytes) {
   Vector result{};
 #pragma unroll
@@ -417,8 +415,8 @@ __device__ inline void store_bf16(std::byte* to, const Vector& vector, unsigned 
   }
 }
 
-/// Implements store_row_vector for unaligned rows: each lane takes the bytes missing to an aligned store from
-/// the lane before it.
+/// store_row_vector for unaligned rows: each lane takes the bytes missing to an aligned store from the lane
+/// before it.
 __device__ inline void store_shifted(std::byte* row, std::size_t row_bytes, unsigned index, unsigned vectors,
                                      const Vector& vector) {
   const unsigned lane = threadIdx.x % kWarp;

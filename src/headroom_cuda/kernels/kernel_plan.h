@@ -10,16 +10,16 @@
 
 namespace headroom::cuda {
 
-/// Start of a launch: after the previous launch in the stream, or as soon as its blocks fit (programmatic
-/// dependent launch, compute capability 9.0 and later). An early kernel loads only unwritten memory until the
-/// previous one has ended.
+/// After the previous launch in the stream, or as soon as its blocks fit (programmatic dependent launch,
+/// compute capability 9.0 and later). An early kernel loads only unwritten memory until the previous one has
+/// ended.
 enum class Start { kBehindOther, kEarly };
 
 inline constexpr const char* kEarlySuffix = ", early";
 
 // Problems of the gemv kernels: device pointers, aligned to 16 bytes.
 
-/// One matrix [rows, columns] of a stack, or two taken as one with twice the rows.
+/// One matrix [rows, columns] of a stack, or two as one with twice the rows.
 struct GemvMatrix {
   const std::byte* weights = nullptr;    ///< the stack, int8 or bf16
   const std::byte* end = nullptr;        ///< end of the readable memory
@@ -39,7 +39,7 @@ struct alignas(16) Moments {
   float count = 0, mean = 0, squares = 0;
 };
 
-/// A vector before its LayerNorm, written by the blocks of one launch.
+/// Written by the blocks of one launch.
 struct UnnormedVector {
   float* values = nullptr;     ///< [n]
   Moments* moments = nullptr;  ///< [blocks of that launch]
@@ -74,20 +74,20 @@ struct NormedLinearProblem {
   std::uint16_t* y = nullptr;         ///< [outputs] of bf16
 };
 
-/// Loads in flight of a thread: vectors of 16 bytes per row, times rows.
+/// In flight per thread: vectors of 16 bytes per row, times rows.
 struct GemvForm {
   int vectors = 1;
   int rows = 1;
 };
-/// Compiled forms; rows are powers of two.
+/// Rows are powers of two.
 inline constexpr std::array<GemvForm, 6> kGemvForms{{{1, 1}, {1, 2}, {1, 4}, {2, 2}, {2, 4}, {4, 2}}};
-/// For rows that are not aligned to 16 bytes.
+/// For rows not aligned to 16 bytes.
 inline constexpr GemvForm kUnalignedForm{1, 2};
 /// For the chain of linear layers.
 inline constexpr GemvForm kLinearForm{4, 2};
 
-/// Large blocks fill the device once. Small blocks are four times as many as run at once: they balance
-/// better, but each starts with an empty pipeline.
+/// Large blocks fill the device once. Small blocks, four times as many as run at once, balance better, but
+/// start with empty pipelines.
 enum class GemvBlocks : unsigned { kLarge = 512, kSmall = 256 };
 
 struct GemvPlan {
@@ -105,10 +105,9 @@ struct GemvPlan {
 std::string name_of(GemvForm form);
 std::vector<std::string> gemv_variants();
 
-/// Plans `outputs` rows of `row_bytes` bytes on `processors` multiprocessors. An empty `variant` chooses by
-/// size. Throws Error for an unknown name.
+/// `row_bytes` of `outputs` rows on `processors` multiprocessors. An empty `variant` chooses by size. Throws
+/// Error for an unknown name.
 GemvPlan gemv_plan(std::size_t outputs, std::size_t row_bytes, unsigned processors, std::string_view variant);
-/// Plans a layer of the chain.
 GemvPlan linear_plan(std::size_t outputs, std::size_t row_bytes, unsigned processors);
 
 /// y = LayerNorm(x) over rows of x[rows, columns]. Device pointers, aligned to 16 bytes.
@@ -121,13 +120,13 @@ struct NormProblem {
   float epsilon = 0;  ///< added to the variance
 };
 
-/// Vectors of a row per thread, and the block sizes that this leaves registers for.
+/// Vectors of a row per thread, and the block sizes that registers allow.
 struct NormForm {
   int vectors;
   unsigned threads;  ///< per block, at most
   unsigned blocks;   ///< resident blocks of that size per multiprocessor
 };
-/// Compiled forms. The last has no registers left for unaligned rows.
+/// The last has no registers left for unaligned rows.
 inline constexpr std::array<NormForm, 3> kNormForms{{{1, 512, 2}, {2, 256, 3}, {4, 512, 1}}};
 constexpr NormForm norm_form(int vectors) {
   return vectors == 1 ? kNormForms[0] : vectors == 2 ? kNormForms[1] : kNormForms[2];
@@ -146,8 +145,8 @@ struct NormPlan {
 
 std::vector<std::string> norm_variants();
 
-/// Plans `rows` rows of `columns` bf16 values on `processors` multiprocessors. An empty `variant` chooses by
-/// size; if the variant cannot hold such rows, the plan has another name. Throws Error for an unknown name.
+/// For rows of bf16 on `processors` multiprocessors. An empty `variant` chooses by size; if the variant
+/// cannot hold such rows, the plan has another name. Throws Error for an unknown name.
 NormPlan norm_plan(std::size_t rows, std::size_t columns, unsigned processors, std::string_view variant);
 
 // Problems of the decoder kernels: device pointers, aligned to 16 bytes.
@@ -158,7 +157,7 @@ struct StreamedMatrix {
   const std::uint16_t* scales = nullptr;  ///< bf16, one for each row of each matrix; null: 1
   const std::int32_t* chosen = nullptr;   ///< [slots], indices of matrices; null: the first
   std::uint32_t rows = 0, columns = 0;    ///< per matrix
-  std::uint32_t slots = 1;                ///< number of matrices to multiply with
+  std::uint32_t slots = 1;                ///< matrices to multiply with
 };
 
 /// Residual stream before its RMSNorm, whose factor is applied after the product.
@@ -216,12 +215,12 @@ struct SampleProblem {
 constexpr unsigned kStreamedThreads = 512;  ///< per block, at most
 constexpr unsigned kStreamGroup = 8;        ///< rows that a warp streams together
 constexpr unsigned kStreamUnit = 128;       ///< bytes of each row at a time
-/// Units in flight of a warp, 32 bytes a lane: for newer devices, for older ones, and so few that blocks of
-/// two launches share a multiprocessor.
+/// Units in flight of a warp, 32 bytes a lane: for newer devices, for older ones, and few enough that blocks
+/// of two launches share a multiprocessor.
 constexpr unsigned kDeepStream = 11, kMiddleStream = 8, kShallowStream = 5;
 constexpr unsigned kStreamDepths[] = {kDeepStream, kMiddleStream, kShallowStream};
 
-/// Launch parameters of streamed rows, chosen by timing.
+/// Chosen by timing.
 struct StreamPlan {
   unsigned threads = 512;    ///< per block
   unsigned blocks_each = 1;  ///< blocks per multiprocessor
@@ -233,12 +232,12 @@ struct StreamPlan {
 
   unsigned blocks() const { return processors * blocks_each; }
   unsigned warps_of_team() const { return threads / teams / 32; }
-  /// Returns the bytes per block if all blocks together stream `rows` rows of `columns` values.
+  /// Bytes per block if all blocks stream `rows` rows of `columns` values.
   std::size_t shared_bytes(std::size_t rows, std::size_t columns) const;
   std::string name() const;  ///< "2 blocks of 256, 2 teams, 8 deep, early"
 };
 
-/// Returns the plans worth timing. If `starts_early`, each may also set `late`.
+/// Plans worth timing. `starts_early`: each may also set `late`.
 std::vector<StreamPlan> stream_plans(unsigned processors, bool starts_early);
 
 }  // namespace headroom::cuda

@@ -7,7 +7,7 @@
 /// Rows of matrices times a vector, for consecutive launches of a few microseconds. Each block has an equal
 /// share of the rows, in groups of 8 that teams of warps take in turn, 128 bytes of each row at a time.
 /// Tensor cores multiply int8, converted to f16, with x of f16, and bf16 with x of bf16; sums are f32. Each
-/// thread fills its part of a ring in shared memory, before the previous launch has ended. No barrier until
+/// thread fills its part of a ring in shared memory before the previous launch has ended. No barrier until
 /// all rows are done.
 
 namespace headroom::cuda {
@@ -48,7 +48,7 @@ struct SharedX {
 };
 
 /// Adds the products of two vectors of a row with x. The first vector is row g of the tile, the second row g
-/// + 8; their x are columns 0 and 1 of the other operand. So both sums end in one lane; other columns are
+/// + 8; their x are columns 0 and 1 of the other operand, so both sums end in one lane; other columns are
 /// ignored. The order of columns is free as long as x uses the same.
 __device__ inline void multiply_unit(Int8Weights /*of*/, const Vector (&of_row)[2],
                                      const std::uint32_t (&x)[8], float (&tiles)[2][4]) {
@@ -70,8 +70,8 @@ __device__ inline void multiply_unit(Bf16Weights /*of*/, const Vector (&of_row)[
   }
 }
 
-/// The units of a warp, kDepth of them in flight: 128 bytes of each row of a group from left to right, then
-/// the next group.
+/// A warp's units, kDepth of them in flight: 128 bytes of each row of a group from left to right, then the
+/// next group.
 template <typename Weights, int kDepth>
 struct StreamUnits {
   const StreamedMatrix& matrix;
@@ -107,7 +107,7 @@ struct StreamUnits {
   }
   __device__ unsigned first_group() const { return begin + team * kStreamGroup; }
   __device__ unsigned next_group(unsigned group) const { return group + teams * kStreamGroup; }
-  /// Returns the index of a row in the whole stack.
+  /// Index of a row in the whole stack.
   __device__ std::size_t place(unsigned of) const {
     if (matrix.chosen == nullptr) return of;
     return std::size_t{static_cast<unsigned>(matrix.chosen[of / matrix.rows])} * matrix.rows +
@@ -119,13 +119,13 @@ struct StreamUnits {
     from = matrix.weights + place(asked_group + row) * row_bytes + std::size_t{kStreamUnit} * warp +
            kVectorBytes * column;
   }
-  /// Returns the next slot of the ring; a slot is the index of its first vector.
+  /// A slot is the index of its first vector.
   __device__ unsigned next_slot(unsigned slot) const {
     const unsigned next = slot + 2 * blockDim.x;
     return next == kDepth * 2 * blockDim.x ? 0 : next;
   }
 
-  /// Copies the next unit, if any is left. Always closes a group of copies.
+  /// Always closes a group of copies.
   __device__ void ask() {
     if (!has_asked_for_all()) {
       Vector* const to = slots + asked_slot;

@@ -11,7 +11,7 @@ namespace headroom::cuda {
 constexpr unsigned kTokenThreads = 256;      ///< per block, unless stated otherwise
 constexpr unsigned kAttentionThreads = 512;  ///< many: the latency of the first positions counts
 
-/// Makes the next token the current one. One block.
+/// One block.
 inline __global__ void __launch_bounds__(kTokenThreads)
     embed_kernel(TokenSequence sequence, const std::uint16_t* embedding, float* x, unsigned columns) {
   __shared__ std::uint32_t position;
@@ -78,8 +78,8 @@ __device__ inline HeadPart merged_parts(unsigned count, unsigned element, const 
   return all;
 }
 
-/// Merges the warps of a block, one thread per element. The last block of a head to arrive merges its blocks
-/// and writes y.
+/// Merges the warps of a block, one thread per element. A head's last block to arrive merges its blocks and
+/// writes y.
 template <int kPerLane>
 __device__ inline void finish_head(const AttentionProblem& of, float most, float sum,
                                    const float (&values)[kPerLane]) {
@@ -89,7 +89,7 @@ __device__ inline void finish_head(const AttentionProblem& of, float most, float
   __shared__ bool last;
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   const unsigned head = blockIdx.x / of.splits, split = blockIdx.x % of.splits;
-  // Stores element lane * kPerLane + i in place i * kWarp + lane, which avoids bank conflicts.
+  // Element lane * kPerLane + i goes to i * kWarp + lane: no bank conflicts.
 #pragma unroll
   for (unsigned i = 0; i < kPerLane; ++i) of_warps[warp][i * kWarp + lane] = values[i];
   if (lane == 0) {
@@ -294,7 +294,7 @@ inline __global__ void __launch_bounds__(kTokenThreads) route_kernel(RouteProble
 constexpr unsigned kSampleThreads = 1024;
 constexpr unsigned kKeptLogits = 32;  ///< of a thread, in registers
 
-/// Returns a key that orders like the logits; 0 for NaN, which is never drawn.
+/// Orders like the logits; 0 for NaN, which is never drawn.
 __device__ inline std::uint32_t key_of(float logit) {
   if (logit != logit) return 0;
   const std::uint32_t bits = __float_as_uint(logit);
@@ -304,7 +304,7 @@ __device__ inline float logit_of(std::uint32_t key) {
   return __uint_as_float((key & 0x80000000U) != 0 ? key & 0x7fffffffU : ~key);
 }
 
-/// Mixes bits by the finaliser of MurmurHash3 (Appleby), constants of Stafford's variant 13.
+/// Finaliser of MurmurHash3 (Appleby), constants of Stafford's variant 13.
 __device__ inline std::uint64_t mixed(std::uint64_t bits) {
   bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9ULL;
   bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebULL;

@@ -31,15 +31,15 @@ std::string call_name(const std::string& name);
 /// Turns "_Z5scalePf" into "scale(float*)"; other names stay.
 std::string kernel_name(const char* name);
 
-/// Returns the blocks that fit on a multiprocessor at once, by NVIDIA's cuda_occupancy.h. 0 if the
-/// description is incomplete or the toolkit does not know the device.
+/// Blocks that fit on a multiprocessor at once, by NVIDIA's cuda_occupancy.h. 0 if the description is
+/// incomplete or the toolkit does not know the device.
 std::int32_t resident_blocks(const trace::DeviceDescription& device, const trace::KernelShape& kernel);
 
 /// Receives CUPTI's records on CUPTI's threads; calls do not overlap.
 using TakeRecord = std::function<void(const CUpti_Activity& record)>;
 
-/// Gives CUPTI buffers and passes their records to `take`. A second object throws Error, because CUPTI has
-/// one set of callbacks per process.
+/// Gives CUPTI buffers and passes their records to `take`. A second object throws Error, as CUPTI has one set
+/// of callbacks per process.
 class ActivityBuffers {
  public:
   explicit ActivityBuffers(TakeRecord take);
@@ -47,7 +47,7 @@ class ActivityBuffers {
   ActivityBuffers(const ActivityBuffers&) = delete;
   ActivityBuffers& operator=(const ActivityBuffers&) = delete;
 
-  /// Returns the dropped records and unreadable buffers since the last call.
+  /// Dropped records and unreadable buffers since the last call.
   static std::size_t take_dropped();
 };
 
