@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces the driver's libnvidia-ml.so.1 on machines without a GPU: two GPUs whose readings depend on the
-// number of queries. FAKE_NVML lists faults:
-//   no_driver       initialising fails
-//   mute            no reading is supported
-//   lost            every reading fails
-//   throttled       power cap and heat lower the clocks
-// FAKE_NVML_OLD: the throttle reasons have their names from before driver 535.
+// Replaces the driver's libnvidia-ml.so.1: two GPUs whose readings depend on the number of queries. FAKE_NVML
+// lists faults:
+//     no_driver       initialising fails
+//     mute            no reading is supported
+//     lost            every reading fails
+//     throttled       power cap and heat lower the clocks
+// FAKE_NVML_OLD: throttle reasons have their names from before driver 535.
 #include <cstdlib>
 #include <cstring>
 

@@ -31,7 +31,7 @@ TEST(Dispatch, AnEqualCallHitsAndAnUnequalOneMisses) {
   EXPECT_EQ(count([&] { x.sum(0); }), Count(0, 1));
   EXPECT_EQ(count([&] { x.sum(1); }), Count(0, 1));
   EXPECT_EQ(count([&] { x.sum(0); }), Count(1, 0));
-  // A number that no placement depends on is not part of a key.
+  // No placement depends on this number.
   EXPECT_EQ(count([&] { x * 2; }), Count(0, 1));
   EXPECT_EQ(count([&] { x * 3; }), Count(1, 0));
   EXPECT_EQ(count([&] { x * 3.5; }), Count(0, 1));
@@ -143,7 +143,6 @@ TEST(Gradients, OfAPartAreThatPart) {
   const at::Tensor weights = whole_numbers({8, 6}, 2);
   for (const Placement placement :
        {Placement(Shard(0)), Placement(Shard(1)), Placement(Replicate()), Placement(Partial())}) {
-    // The gradient of a summand is the whole gradient of the sum.
     const Placement expected = placement.is_partial() ? Placement(Replicate()) : placement;
     at::Tensor part = part_of(whole_numbers({8, 6}, 1), {placement}).clone().requires_grad_(true);
     (full(from_local(part, line_mesh(), {placement})) * weights).sum().backward();
@@ -367,7 +366,7 @@ TEST(Faults, PlacementsThatDoNotFit) {
 }
 
 TEST(Faults, OperandsOnTwoMeshes) {
-  // Kept alive: a rank that goes on must not close what another still connects.
+  // Kept alive: a rank that goes on must not close connections that others still make.
   static const MeshPtr kOther = DeviceMesh::create(test_world(), {1, ranks()}, {"one", "all"});
   const at::Tensor whole = whole_numbers({4, 4}, 2);
   expect_error(

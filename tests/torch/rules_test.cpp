@@ -271,8 +271,8 @@ std::vector<std::vector<Placements>> combinations(const RuleCase& rule_case, con
   return all;
 }
 
-/// `one` for a mesh of one dimension, else `more`; a third on four ranks, where a collective takes
-/// milliseconds, unless HEADROOM_LONG_TESTS is set.
+/// `one` for a mesh of one dimension, else `more`; a third on four ranks, where collectives are slow, unless
+/// HEADROOM_LONG_TESTS is set.
 std::size_t at_most(const DeviceMesh& mesh, std::size_t one, std::size_t more) {
   const std::size_t all = mesh.dims() == 1 ? one : more;
   return mesh.size() < 4 || std::getenv("HEADROOM_LONG_TESTS") != nullptr ? all : (all + 2) / 3;

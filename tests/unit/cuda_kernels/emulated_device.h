@@ -15,8 +15,8 @@
 
 namespace headroom::cuda {
 
-/// Memory of an exact size, aligned to 256 like device memory, so that the address sanitizer finds accesses
-/// past the end.
+/// Memory of an exact size, aligned to 256 like device memory: the address sanitizer finds accesses past the
+/// end.
 class ExactMemory {
  public:
   explicit ExactMemory(std::size_t bytes) : bytes_(bytes) {
@@ -33,8 +33,8 @@ class ExactMemory {
   ExactMemory(const ExactMemory&) = delete;
   ExactMemory& operator=(const ExactMemory&) = delete;
 
-  /// Poisons the memory and returns a function that restores it, like a previous launch that has not ended
-  /// yet.
+  /// Poisons the memory and returns a function that restores it, like a previous launch that is still
+  /// running.
   std::function<void()> written_later() const {
     const std::vector<std::byte> values(begin(), end());
     std::fill_n(data_, bytes_, std::byte{0xff});
@@ -70,22 +70,21 @@ struct Index {
 };
 extern Index thread_index, block_index, block_size, grid_size;
 
-/// Order in which threads run first: one of them shows a missing barrier.
+/// Order in which threads run; one of them shows a missing barrier.
 enum class Order { kForward, kBackward };
 
-/// Runs `kernel` for every thread of every block. `threads` is a multiple of 32. Throws std::logic_error on
-/// deadlock.
+/// `threads` is a multiple of 32. Throws std::logic_error on deadlock.
 void launch(unsigned blocks, unsigned threads, Order order, const std::function<void()>& kernel);
 
-/// A launch that starts before its predecessor has ended: the first thread to wait for the predecessor calls
-/// `end`, which does its remaining work. Throws std::logic_error if no thread waits.
+/// An early launch: the first thread to wait for the previous launch calls `end`, which does its remaining
+/// work. Throws std::logic_error if no thread waits.
 void launch_early(unsigned blocks, unsigned threads, Order order, const std::function<void()>& end,
                   const std::function<void()>& kernel);
 
 /// griddepcontrol.wait, for kernels.
 void wait_for_launch_before();
 
-/// Dynamic shared memory, of the maximum size per block.
+/// Of the maximum size per block.
 void* dynamic_shared_memory();
 
 /// binary16, rounded to nearest even.

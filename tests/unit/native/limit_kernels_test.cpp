@@ -75,7 +75,7 @@ TEST(ReadKernels, StayWithinTheirRange) {
   }
 }
 
-/// Reading a protected page kills the child: proves that each line is read.
+/// Reading a protected page kills the child.
 bool reads(ReadKernel kernel, const std::byte* data, std::size_t bytes) {
   const pid_t child = fork();
   if (child == 0) {
@@ -187,7 +187,7 @@ TEST(PeakKernels, BytesHaveOneWhereVectorsOfTheInstructionSetMultiplyThem) {
 }
 
 TEST(PeakKernels, TimeGrowsWithTheRounds) {
-  // A loop removed by the compiler would take no time for any number of rounds.
+  // Fails if the compiler removed the loop.
   const PeakKernel kernel = peak_kernel("f32", "fma", available_isas().back());
   const auto best_ns = [&](std::uint64_t rounds) {
     double best = 1e18;

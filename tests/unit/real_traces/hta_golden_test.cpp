@@ -38,7 +38,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Differences of HTA 0.6.1 from our analyses, each of which can be turned off.
+/// Differences of HTA 0.6.1 from our analyses.
 struct HtaWays {
   /// Starts are rounded up and ends down to whole microseconds, in doubles.
   bool rounds = true;
@@ -49,8 +49,7 @@ struct HtaWays {
   enum class Steps { kBeforeLast, kLaunched, kAll } steps = Steps::kBeforeLast;
   /// Stream synchronisations count as work.
   bool counts_syncs = true;
-  /// An idle interval starts at the previous work's end, not at the latest end (negative for overlaps). Empty
-  /// intervals count.
+  /// An idle interval starts at the previous work's end (negative for overlaps). Empty intervals count.
   bool idles_from_work_before = true;
   /// Work without a launch in the file was launched by the file's first event.
   bool missing_launch_is_first_event = true;
@@ -175,7 +174,6 @@ HtaEvent HtaView::seen(std::uint32_t event) const {
   if (detail != kNone && is_gpu_work(events.category[event])) one.stream = trace_.gpu[detail].stream;
   if (detail != kNone && ways_.counts_syncs && events.category[event] == Category::kGpuSync)
     one.stream = std::max<std::int64_t>(-1, trace_.syncs[detail].stream);
-  // The stream does not matter: only work with a correlation has intervals on a stream.
   if (ways_.counts_triton_operators && events.category[event] == Category::kCpuOp &&
       trace_.names[events.name[event]].starts_with("triton_"))
     one.stream = 0;
@@ -255,7 +253,6 @@ Trace HtaView::as_trace() const {
   return made;
 }
 
-/// A new interval starts after all previous ends.
 template <typename Wanted>
 std::vector<HtaView::Interval> HtaView::merged_intervals(Wanted wanted) const {
   std::vector<Interval> all;

@@ -562,8 +562,8 @@ TEST_F(CriticalPathRealFiles, IsNeverLongerThanItsTime) {
   }
 }
 
-/// Expects that the path fills the window's time without hole or overlap, takes as long as the replay, and
-/// sets that time: work that is not on it may be shorter, and the host gone while the path is on the device.
+/// The path must fill the window's time without hole or overlap, take as long as the replay, and set that
+/// time: work off the path may be shorter, and the host gone while the path is on the device.
 void expect_critical(const TraceIndex& index, Span window) {
   const Replay replay(index.trace(), window, index.work(), index.launches());
   std::int64_t at = window.start, sum = 0;

@@ -17,7 +17,6 @@
 
 namespace headroom {
 
-/// Behaviour of a fake case.
 struct FakeCase {
   double ns = 1e6;        ///< per iteration
   double prepare_ns = 0;  ///< time to prepare
@@ -49,10 +48,8 @@ struct FakeEvent {
 };
 
 /// Runners without processes on a virtual clock that samples advance. Cases are named
-/// "experiment/backend@runner" or "experiment/backend variant@runner" (axis "pattern").
-/// "experiment/backend@runner" or "experiment/backend variant@runner", with the axis "pattern" as a variant.
-/// "experiment/backend@runner", or "experiment/backend variant@runner", with the axis "pattern" as a variant.
-/// As strict as a real runner: only cases prepared in the current process can be sampled or released.
+/// "experiment/backend@runner" or "experiment/backend variant@runner" (axis "pattern"). As strict as a real
+/// runner: only cases prepared in the current process can be sampled or released.
 class FakeWorkers final : public Workers {
  public:
   std::map<std::string, FakeCase> cases;

@@ -89,8 +89,8 @@ TEST(Findings, AHostThatIsLateInSeveralPlacesIsOneFinding) {
   EXPECT_NEAR(number(found(result), rows[0], "recoverable_ns"), (1.10 + 0.80 + 2.08) * 1e6, 10e3);
 }
 
-/// The host reads a value, works for 0.9 ms, and launches again. `wait` reads until 4,050 us after the start
-/// of the step. `ops`: how many of 30 parts of the work are operators.
+/// The host reads a value, works for 0.9 ms, and launches again. `wait` reads until 4,050 us after the step's
+/// start. `ops`: how many of 30 parts of the work are operators.
 template <typename Wait>
 AnalysisResult with_waits(const Wait& wait, int ops = 30) {
   TraceBuilder builder;
@@ -161,7 +161,6 @@ TEST(Findings, ThatOverlapHaveEachItsOwnGain) {
   EXPECT_NEAR(headline(result, "recoverable_ns"), 1.1e6, 20e3);
   EXPECT_THAT(result.answer, Contains(HasSubstr("1 and 2 overlap: together 1.09 ms")));
   EXPECT_THAT(result.standing[0], HasSubstr("two findings save 10.9 %"));
-  // A short work within the wait's gain is no separate finding.
   EXPECT_EQ(found(with_waits(read_value)).rows.size(), 1U);
 }
 
@@ -233,8 +232,8 @@ TEST(Findings, CopiesAreToBePinnedWhereMostOfThemAreNot) {
   EXPECT_THAT(fix_of(0, 4), Not(HasSubstr("pin_memory=True")));
 }
 
-/// The host launches everything at once and runs ahead: per step a copy or collective and a kernel. Waits
-/// `loading_ns` for input while the device is idle.
+/// The host runs ahead: per step a copy or collective and a kernel. Waits `loading_ns` for input while the
+/// device is idle.
 TraceBuilder running_ahead(const std::string& long_work, std::int64_t long_ns, std::int64_t loading_ns = 0) {
   TraceBuilder builder;
   std::int64_t host = 0, device = 0, correlation = 0;
@@ -368,7 +367,6 @@ TEST(Findings, AdviceIsInTheWordsOfTheWriter) {
   EXPECT_THAT(advice(Advice::kRecordHost, Writer::kRocprof), HasSubstr("rocprofv3"));
   EXPECT_THAT(advice(Advice::kLoadAhead, Writer::kJax), HasSubstr("jax.device_put"));
   EXPECT_THAT(advice(Advice::kLoadAhead, Writer::kAscend), HasSubstr("num_workers"));
-  // Host time without events.
   const auto fix_of = [](Writer writer) {
     TraceBuilder builder;
     builder.trace.writer = writer;
@@ -521,7 +519,6 @@ TEST(Findings, ALaunchThatTakesLongOnceIsAFirstUse) {
   EXPECT_EQ(text(found(late), 0, "kind"), "device_late");
   EXPECT_NEAR(number(found(late), 0, "recoverable_ns"), 491e6, 2e6);
   EXPECT_THAT(text(found(late), 0, "fix"), Not(HasSubstr("graph")));
-  // The device has enough queued work.
   EXPECT_TRUE(found(run_analysis("findings", one_launch_of(30, 20, 2 * kMs, 0).trace)).rows.empty());
 }
 

@@ -17,7 +17,7 @@ namespace {
 constexpr Span kAnyTime{-1'000'000'000'000, 1'000'000'000'000};
 
 using Times = std::map<std::string, std::int64_t>;
-/// Time by class, without the classes that the path does not cross.
+/// Without the classes that the path does not cross.
 Times by_class(const CriticalPath& path) {
   Times times;
   for (const PathEdge& edge : path.edges) times[to_string(edge.kind)] += edge.weight_ns;
@@ -28,8 +28,7 @@ CriticalPath path_of(const TraceBuilder& builder, Span window = kAnyTime) {
   return hta_critical_path(hta_path_graph(builder.trace, window));
 }
 
-/// Expects that every edge runs forward, and that the path is connected, no longer than its time, and the
-/// longest there is.
+/// Every edge must run forward; the path must be connected, no longer than its time, and the longest.
 void expect_sound(const PathGraph& graph) {
   std::map<PathNode, std::size_t> place;
   for (const PathNode node : graph.order) ASSERT_TRUE(place.emplace(node, place.size()).second);
@@ -188,7 +187,7 @@ TEST(HtaCriticalPath, CommunicationAndDataLoadingAreClassesOfTheirOwn) {
   TraceBuilder builder;
   builder.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 1000);
   builder.op("aten::stack", 100, 50);
-  builder.annotation("forward", 1000, 1000);  // no work of its own: not in the graph
+  builder.annotation("forward", 1000, 1000);  // no GPU work: not in the graph
   builder.op("nccl:all_reduce", 1100, 20);
   builder.runtime("cudaLaunchKernel", 1105, 10, 1);
   builder.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1120, 500, 1);
@@ -287,7 +286,7 @@ TEST(HtaCriticalPathSyncs, AStreamSyncWaitsForItsStreamOnly) {
     if (stream == 7) {
       EXPECT_EQ(waiting.times(), kWaited);
     } else {
-      // What it did wait for ended before it began: the time is its own.
+      // The awaited work ended before the wait began.
       EXPECT_EQ(path_of(waiting.builder).length_ns, 10 + 1000 + 50);
       EXPECT_EQ(waiting.times().count("gpu compute"), 0U);
     }
@@ -336,7 +335,7 @@ TEST(HtaCriticalPathSyncs, AStreamThatWaitsForAnEventStartsAfterTheSource) {
   SyncDetail& sync = builder.sync("Stream Wait Event", 31, 1, 3, 0, 8);
   sync.wait_on_stream = 7;
   sync.wait_on_event_record_correlation = 2;
-  // The gap of 5 ns between the two is no class of its own: a synchronisation has no weight.
+  // A synchronisation has no weight, so the gap of 5 ns has no class.
   EXPECT_EQ(by_class(path_of(builder)),
             (Times{{"launch", 10}, {"gpu compute", 1300}, {"synchronisation", 0}}));
 }

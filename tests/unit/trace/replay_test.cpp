@@ -241,7 +241,6 @@ TEST(ReplayUnlaunched, WorkFollowsTheWorkBeforeIt) {
     const std::int64_t end = whole_extent(builder.trace).end_ns;
     const Replay replay(builder.trace, {0, end}, device_work(builder.trace), launches(builder.trace));
     EXPECT_EQ(replay.length_ns(), end);
-    // Unexplained idle time stays.
     EXPECT_NEAR(static_cast<double>(end - replay.length_ns(without_communication(builder.trace))), 10'000'000,
                 100'000);
   }
@@ -313,7 +312,7 @@ TEST(ReplayEnd, AHostThatRunsAheadEndsWithItsDevice) {
   EXPECT_EQ(replay.length_ns(), program.device_ns);
 }
 
-/// Two kernels of 1 ms with a launch each; between them the host waits for the first and works for 300 µs.
+/// Two kernels of 1 ms with a launch each; in between the host waits for the first and works for 300 µs.
 TraceBuilder waiting_program() {
   TraceBuilder builder;
   builder.runtime("cudaLaunchKernel", 0, 10'000, 1);
@@ -339,7 +338,7 @@ TEST(Replay, HostTimeThatIsGoneMakesWhatFollowsEarlier) {
   const TraceBuilder builder = waiting_program();
   EXPECT_EQ(replay_of(builder.trace, 2'000'000).length_ns({.host_gone = {{1'030'000, 1'330'000}}}),
             2'050'000);
-  // Time in which the device was busy all the same gains nothing.
+  // Time in which the device was busy anyway gains nothing.
   EXPECT_EQ(replay_of(builder.trace, 2'000'000).length_ns({.host_gone = {{20'000, 90'000}}}), 2'350'000);
 }
 
@@ -357,7 +356,7 @@ TEST(Replay, ShorterWorkEndsTheWaitForItEarlier) {
   const TraceBuilder builder = waiting_program();
   const Replay replay = replay_of(builder.trace, 2'000'000);
   EXPECT_EQ(replay.length_ns({.duration_ns = {400'000, 1'000'000}}), 1'750'000);
-  // Work that is gone is not waited for: the host goes on when the call has begun.
+  // Removed work is not awaited.
   EXPECT_LT(replay.length_ns({.duration_ns = {WhatIf::kGone, 1'000'000}}), 1'450'000);
 }
 
@@ -399,7 +398,7 @@ TEST(ReplayChain, NamesWhatBoundEachPieceAndWait) {
                                                 {Kind::kHost, {1'030'000, 1'330'000}},
                                                 {Kind::kLaunch, {1'330'000, 1'350'000}},
                                                 {Kind::kWork, {1'350'000, 2'350'000}}}));
-  // The host ends the window: its last part leads to no launch, and back to the same wait.
+  // The last part of the host leads to no launch, and back to the same wait.
   const Replay longer = replay_of(builder.trace, 5'000'000);
   EXPECT_EQ(links_of(longer).back(), std::pair(Kind::kHost, Span(1'030'000, 5'000'000)));
   EXPECT_EQ(longer.chain().back().row, kNone);
