@@ -39,8 +39,8 @@ class JsonPath {
 /// Converts T to JSON (`write`) and back (`read`, which throws Error with the path). Defined for JSON's
 /// types, lists, maps, structures with JsonMembers and enumerations with JsonNames.
 ///
-/// `take` is an optional fast path for `read`. It returns false if the text is not plain enough for
-/// JsonCursor, or if `read` would throw.
+/// `take`, optional, is a fast `read`. It returns false if the text is not plain enough for JsonCursor, or if
+/// `read` would throw.
 template <typename T>
 struct JsonCodec;
 
@@ -184,7 +184,7 @@ struct JsonCodec<std::optional<T>> {
 template <typename T>
 struct JsonNames;
 
-/// Returns the index of the string in `names`.
+/// Index of the string in `names`.
 std::size_t json_choice(const Json& json, const JsonPath& path, const std::vector<std::string_view>& names);
 
 template <typename T>
@@ -240,7 +240,7 @@ struct JsonMember {
   std::int64_t least = 0;
 
   constexpr JsonMember at_least(std::int64_t value) const { return {key, get, value}; }
-  /// Compares the first letter first, as large files call this often.
+  /// The first letter first, as large files call this often.
   bool is_named(std::string_view name) const { return !name.empty() && name[0] == key[0] && name == key; }
 
   template <typename T>
@@ -334,7 +334,7 @@ T read_members(const Json& json, const JsonPath& path) {
   return object;
 }
 
-/// Takes a member and sets its bit in `seen`. Returns false for a duplicate.
+/// Sets the member's bit in `seen`. Returns false for a duplicate.
 template <typename T>
 bool take_member(JsonCursor& cursor, std::string_view key, T& object, std::uint64_t& seen) {
   std::uint64_t bit = 1;

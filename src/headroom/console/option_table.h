@@ -20,7 +20,7 @@ using OptionTarget =
 
 enum class Completes { kNothing, kFile, kExperiment, kAxis, kBackend, kRun, kSuite, kFileOrRun };
 
-/// An option or operand as data for the parser, help, completions and man pages.
+/// An option or operand, for the parser, help, completions and man pages.
 struct Option {
   /// "-a,--axis", or an operand's placeholder "FILE". "!--no-x" negates a flag; "--shell{/bin/sh}" has a
   /// default value.

@@ -16,8 +16,8 @@ struct IsaWords {
   std::uint64_t xcr0 = 0;
 };
 
-/// Returns the names of the usable instruction sets in a fixed order, spelled as Linux does: "avx2",
-/// "avx512f", "avx512_bf16", ... Source: Intel 64 and IA-32 Software Developer's Manual, volume 2A, CPUID.
+/// Usable instruction sets in a fixed order, spelled as Linux does: "avx2", "avx512f", "avx512_bf16", ...
+/// Source: Intel 64 and IA-32 Software Developer's Manual, volume 2A, CPUID.
 std::vector<std::string> isa_names(const IsaWords& words);
 
 /// Identity and instruction sets of the CPU. Except on x86, brand and names come from /proc/cpuinfo.
@@ -45,7 +45,7 @@ struct Cache {
   int instances = 0;
 };
 
-/// Topology from hwloc, restricted to the CPUs of the calling thread.
+/// From hwloc, restricted to the CPUs of the calling thread.
 struct Topology {
   std::string cpu_model;
   std::string microarchitecture;
@@ -57,7 +57,7 @@ struct Topology {
   std::int64_t last_level_cache_bytes() const;  ///< kUnknownCacheBytes if unknown
 };
 
-/// Reads the topology (a few milliseconds). Throws Error if hwloc fails.
+/// Takes a few milliseconds. Throws Error if hwloc fails.
 Topology read_topology();
 
 }  // namespace headroom

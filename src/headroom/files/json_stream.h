@@ -14,8 +14,8 @@
 
 namespace headroom {
 
-/// Streaming JSON reader with a small window, for long lists of numbers. Validates skipped values. All
-/// functions throw Error with path and byte offset if the text is not the requested JSON.
+/// Streaming JSON reader with a small window. Validates skipped values. All functions throw Error with path
+/// and byte offset if the text is not the requested JSON.
 class JsonStream {
  public:
   /// Opens a file or pipe; unpacks gzip and zstd into memory.
@@ -29,7 +29,7 @@ class JsonStream {
   /// Accepts NaN and Infinity, as Python's json does.
   void accept_python_numbers() { takes_python_numbers_ = true; }
 
-  /// Returns the first character of the next token; '\0' at the end.
+  /// '\0' at the end.
   char peek();
 
   /// `visit` must take the value.
@@ -37,15 +37,14 @@ class JsonStream {
   /// `visit` must take the element.
   void elements(const std::function<void()>& visit);
   /// Fast path: takes numbers with the comma behind each from [begin, end), and returns the start of the
-  /// next. It may take the last number, too, and then returns the closing bracket. `end` points to a zero
-  /// byte.
+  /// next, or the closing bracket after the last. `end` points to a zero byte.
   using TakeMany = std::function<const char*(const char* begin, const char* end)>;
   /// Takes a number or "null". Must throw for an empty token, which means another value.
   using TakeOne = std::function<void(std::string_view token)>;
   /// Calls `many` first, and `one` for the elements that it leaves.
   void numbers(const TakeMany& many, const TakeOne& one);
 
-  /// Returns the text without white space between tokens.
+  /// Without white space between tokens.
   std::string raw_value();
   Json value();
   /// Uses `take(JsonCursor)` if it succeeds and the value is within the window; otherwise takes nothing.
@@ -61,9 +60,9 @@ class JsonStream {
   /// Requires that only white space follows.
   void finish();
 
-  /// Returns bytes; 0 if unknown.
+  /// In bytes; 0 if unknown.
   std::uint64_t size() const { return size_; }
-  /// Returns the bytes before the next token.
+  /// Bytes before the next token.
   std::uint64_t offset() const { return offset_ - static_cast<std::uint64_t>(end_ - at_); }
   [[noreturn]] void refuse(const std::string& what) const;
 

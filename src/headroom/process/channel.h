@@ -44,18 +44,19 @@ class Channel {
   /// Makes `fd` close-on-exec. -1: a closed channel. Throws Error if `fd` is not an open socket.
   explicit Channel(int fd);
 
-  /// Returns connected ends, close-on-exec. Throws Error.
+  /// Connected, close-on-exec. Throws Error.
   static std::pair<Channel, Channel> pair();
 
   enum class Status { kLine, kClosed, kTimeout, kTooLong };
 
-  /// Writes a line. Returns false if the other end is gone (no SIGPIPE), on time-out (negative: never) or if
-  /// `gives_up`, called a few times a second, returns true. After a partial write all later writes fail.
-  /// Throws std::invalid_argument if `line` contains "\n".
+  /// Returns false if the other end is gone (no SIGPIPE), on time-out (negative: never) or if `gives_up`,
+  /// called a few times a second, returns true. After a partial write all later writes fail. Throws
+  /// std::invalid_argument if `line` contains "
+  /// ".
   bool write_line(std::string_view line, std::chrono::milliseconds timeout = std::chrono::milliseconds(-1),
                   const std::function<bool()>& gives_up = {});
   /// Waits for a line (negative time-out: for ever). A line over the limit gives kTooLong from then on.
-  /// Complete lines sent before the other end closed are still returned.
+  /// Returns complete lines sent before the other end closed.
   Status read_line(std::string& line, std::chrono::milliseconds timeout);
   /// Takes a buffered line without reading.
   bool buffered_line(std::string& line);
@@ -64,7 +65,7 @@ class Channel {
 
   /// nullopt: the default of 64 MiB.
   void limit_lines(std::optional<std::size_t> most);
-  /// Whether there is no unread input, not even a partial line.
+  /// No unread input, not even a partial line.
   bool is_quiet() { return begin_ == buffer_.size() && receive() != Status::kLine; }
 
   int fd() const { return socket_.get(); }

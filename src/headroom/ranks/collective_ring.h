@@ -59,7 +59,7 @@ class CollectiveRing {
 
   /// Equal groups share a number, as do all beyond kGroups. Not thread-safe.
   int add_group(std::string_view name, std::span<const int> ranks);
-  /// Call before the collective starts. Returns an id for the calls below.
+  /// Call before the collective starts. Returns an id for later calls.
   std::uint64_t begin(int group, std::string_view op, std::string_view dtype, std::int64_t elements_in,
                       std::int64_t elements_out);
   void started(std::uint64_t call);
@@ -87,8 +87,8 @@ class CollectiveRing {
 /// By rank.
 using RankHistories = std::map<int, CollectiveHistory>;
 
-/// Describes waiting and absent ranks: "ranks 0, 1 wait since 5.20 s in all_reduce 57 of 'world' (1024 f32);
-/// rank 2 did not arrive: its last was broadcast 56, completed 5.30 s ago". Empty if no rank waits.
+/// "ranks 0, 1 wait since 5.20 s in all_reduce 57 of 'world' (1024 f32); rank 2 did not arrive: its last was
+/// broadcast 56, completed 5.30 s ago". Empty if no rank waits.
 std::string waiting_text(const RankHistories& histories);
 
 /// Empty without collectives.

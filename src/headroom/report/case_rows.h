@@ -24,12 +24,12 @@ struct CaseRow {
   const Record& any() const { return headline != nullptr ? *headline : *latency; }
 };
 
-/// Groups records in order of first appearance; rows of one case are adjacent.
+/// In order of first appearance; rows of one case are adjacent.
 std::vector<CaseRow> case_rows(const std::vector<Record>& records);
 
 std::string row_key(const Record& record);
 
-/// Returns "gemv D=1024", without dtype; abridges very long texts.
+/// "gemv D=1024", without dtype; abridges very long texts.
 std::string case_text(const Record& record);
 /// Abridges very long texts.
 std::string shown_case_name(const Record& record);
@@ -39,9 +39,9 @@ struct CaseDifferences {
   bool runners = false, caches = false, threads = false, modes = false;
 
   explicit CaseDifferences(const std::vector<Record>& records);
-  /// Returns "gemv D=1024 hot 2 threads", with what differs.
+  /// "gemv D=1024 hot 2 threads", with the differing properties.
   std::string case_text(const Record& record) const;
-  /// Returns "native", or "native [mine]" if runners differ.
+  /// "native", or "native [mine]" if runners differ.
   std::string backend_text(const Record& record) const;
 };
 
@@ -50,18 +50,18 @@ struct MeasuredCase {
   const Record* first = nullptr;
   std::map<std::string, const Record*> metrics{};
 
-  /// Returns nullptr if not measured.
+  /// Nullptr if not measured.
   const Record* find(const std::string& metric) const;
 };
 
-/// Groups consecutive records of one case, backend and runner.
+/// Consecutive records of one case, backend and runner.
 std::vector<MeasuredCase> measured_cases(const std::vector<Record>& records);
 
-/// Returns lines "FAILED: add: reason". `name` names a case by its first record.
+/// Lines "FAILED: add: reason". `name` names a case by its first record.
 std::string text_of_unmeasured(const std::vector<MeasuredCase>& cases,
                                const std::function<std::string(const Record&)>& name);
 
-/// Adds how many cases failed, or that all were skipped, with the first reason.
+/// How many cases failed, or that all were skipped, with the first reason.
 void answer_unmeasured(Sheet& sheet, const std::vector<MeasuredCase>& cases,
                        const std::function<std::string(const Record&)>& name);
 
@@ -70,8 +70,8 @@ using CaseKeys = std::vector<std::pair<std::string, std::function<std::string(co
 /// Column title and metric.
 using RankMetrics = std::vector<std::pair<std::string, std::string>>;
 
-/// Makes a row per rank of each case with the first of `metrics`, a time: medians, and the sample count of
-/// the first. `records`: all of the run, for unambiguous names.
+/// A row per rank of each case with the first of `metrics`, a time: medians, and the sample count of the
+/// first. `records`: all of the run, for unambiguous names.
 Table rank_table(const std::vector<MeasuredCase>& cases, const std::vector<Record>& records,
                  const std::string& title, const CaseKeys& keys, const RankMetrics& metrics);
 

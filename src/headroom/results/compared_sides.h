@@ -19,24 +19,22 @@ namespace headroom::cli {
 /// Run-to-run spread on one machine, by identity() of a record.
 using RunSpreads = std::map<std::string, RunKnowledge>;
 
-/// Returns spreads of cases that several runs measured. `source` is copied into each.
+/// Of cases that several runs measured. `source` is copied into each.
 RunSpreads spreads_of(const std::vector<Record>& records, const std::string& source);
 
-/// Reads the spreads of `headroom run --calibrate-noise`; may be empty. Throws Error if the file is damaged.
+/// From `headroom run --calibrate-noise`; may be empty. Throws Error if the file is damaged.
 RunSpreads calibrated_spreads(const std::string& fingerprint);
-/// Merges into the stored spreads, replacing equal identities. Returns the path of the file.
+/// Replaces equal identities in the stored spreads. Returns the file.
 std::string store_spreads(const std::string& fingerprint, const RunSpreads& spreads);
 
-/// Returns spreads of earlier runs on the machine of `test`; may be empty. `store`: empty for the default.
+/// Of earlier runs on the machine of `test`; may be empty. `store`: empty for the default.
 RunSpreads historic_spreads(const std::vector<Record>& test, const std::string& store);
 
-/// Returns all known spreads, or only `stated` (a share given by the user). Skips unreadable sources with a
-/// warning.
+/// All known spreads, or only `stated` (a share given by the user). Skips unreadable sources with a warning.
 RunSpreads known_spreads(const std::vector<Record>& test, const std::string& store,
                          const std::optional<double>& stated);
 
-/// POSIX extended regular expression, searched in names. Unlike std::regex it does not overflow the stack on
-/// long names.
+/// POSIX extended regular expression, searched in names. Unlike std::regex it cannot overflow the stack.
 class NamePattern {
  public:
   /// Throws Error.
@@ -86,7 +84,7 @@ struct DiffSide {
 /// left.
 DiffSide read_side(const std::string& operand, const DiffOptions& options);
 
-/// Judges and sorts the cases. Points into the sides. Throws Error if a gate would compare two machines.
+/// Points into the sides. Throws Error if a gate would compare two machines.
 DiffReport compare_sides(const DiffSide& baseline, const std::vector<DiffSide>& tests,
                          const DiffOptions& options);
 

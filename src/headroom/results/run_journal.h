@@ -14,11 +14,11 @@
 
 namespace headroom::cli {
 
-/// Journal of a running measurement in the user's state folder, for `headroom show @unfinished`. If it cannot
-/// be written, prints a warning once and stops.
+/// Journal of a running measurement in the user's state folder, for `headroom show @unfinished`. A failed
+/// write prints a warning once and stops it.
 class RunJournal {
  public:
-  /// Sets the header; writes nothing yet.
+  /// Writes nothing yet.
   void begin(const Environment& environment, std::vector<std::string> labels = {});
 
   /// Call after each round of a group.
@@ -52,7 +52,7 @@ struct FinishedGroup {
   std::vector<Record> records;
 };
 
-/// A command that measured but did not finish.
+/// Measured but not finished.
 struct UnfinishedRun {
   std::filesystem::path path;
   Environment environment;
@@ -64,17 +64,17 @@ struct UnfinishedRun {
   std::size_t damaged = 0;      ///< unreadable bytes at the end
 
   std::vector<Record> records() const;
-  /// Returns "`headroom run gemv` of 2026-11-24 09:12 did not end: ...".
+  /// "`headroom run gemv` of 2026-11-24 09:12 did not end: ...".
   std::string sentence() const;
 };
 
-/// Returns journals of running commands, oldest first. Throws Error without a state folder.
+/// Oldest first. Throws Error without a state folder.
 std::vector<std::filesystem::path> journals_of_running();
 
 /// Throws Error.
 UnfinishedRun read_run_journal(const std::filesystem::path& path);
 
-/// Returns the newest, of `headroom COMMAND` if named. Throws Error without one.
+/// Of `headroom COMMAND` if named. Throws Error without one.
 UnfinishedRun newest_unfinished(const std::string& command = "");
 
 }  // namespace headroom::cli

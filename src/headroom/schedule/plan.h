@@ -55,7 +55,7 @@ struct PlannedCase {
   std::size_t baseline = 0;                 ///< index in the group, for ratios
 };
 
-/// Compared cases of one experiment at one point of its axes, sampled in the same rounds.
+/// Compared cases at one point of the axes, sampled in the same rounds.
 struct Group {
   std::string title;
   std::vector<PlannedCase> cases;
@@ -70,12 +70,12 @@ int most_threads(const std::vector<Group>& groups);
 PlannedCase planned_case(std::size_t runner, const ExperimentDescription& experiment, const AxisTexts& point,
                          const std::string& backend, int threads, const Selection& selection);
 
-/// Returns groups in the order of experiments and axes. Throws Error for an unknown experiment, axis, backend
-/// or axis value, or an empty selection.
+/// In the order of experiments and axes. Throws Error for an unknown experiment, axis, backend or axis value,
+/// or an empty selection.
 std::vector<Group> plan(const std::vector<RunnerOffer>& offers, const Selection& selection);
 
-/// Returns a path such as "FOLDER/gemv_D=1024_dtype=bf16.aten.json", with the runner if several have the
-/// experiment. Special characters become '_'; long names end in a hash.
+/// "FOLDER/gemv_D=1024_dtype=bf16.aten.json", with the runner if several have the experiment. Special
+/// characters become '_'; long names end in a hash.
 std::string trace_file(const std::string& folder, const std::string& title, const PlannedCase& planned,
                        const std::vector<RunnerOffer>& offers);
 

@@ -13,9 +13,8 @@
 
 namespace headroom {
 
-/// Numbers in decimal text of which a few order statistics are needed. Only the selected ones are parsed:
-/// that is costly and keeps their order. Numbers from 0 to 1.8 with up to 19 decimals are exact multiples of
-/// 1e-19; others are doubles.
+/// Numbers in decimal text of which a few order statistics are needed; parses only those. Numbers from 0 to
+/// 1.8 with up to 19 decimals are exact multiples of 1e-19; others are doubles.
 class DecimalSample {
  public:
   static constexpr int kDecimals = 19;
@@ -37,14 +36,14 @@ class DecimalSample {
 /// Throws Error if the array has anything else.
 void read_numbers(JsonStream& stream, DecimalSample& sample);
 
-/// Returns Python's str() of the next value: None, 1e+16, {'a': [1, 2.5, "it's"]}. Integers keep all digits.
-/// Throws Error like the stream.
+/// Python's str() of the next value: None, 1e+16, {'a': [1, 2.5, "it's"]}. Integers keep all digits. Throws
+/// Error like the stream.
 std::string python_str(JsonStream& stream);
 
 /// repr() of a float: the shortest digits that read back as `value`.
 std::string python_float(double value);
 
-/// Returns repr() of a UTF-8 string.
+/// Of a UTF-8 string.
 std::string python_quoted(std::string_view text);
 
 /// Python's {:8.3f}, with_plus {:+8.3f}, nan and inf included.
@@ -55,11 +54,10 @@ std::string python_padded(std::string_view text, std::size_t width, bool on_left
 
 struct DdpReport;
 
-/// Compares reports byte for byte like the diff.py of PyTorch's DDP benchmark: results are matched by
-/// position. Throws Error where diff.py raises, such as for missing members and zero times.
+/// Byte for byte like the diff.py of PyTorch's DDP benchmark: matches results by position. Throws Error where
+/// diff.py raises, such as for missing members and zero times.
 std::string ddp_diff(const DdpReport& baseline, const DdpReport& test);
 
-/// Reads both files in parallel.
 std::string ddp_diff(const std::filesystem::path& baseline, const std::filesystem::path& test);
 
 }  // namespace headroom

@@ -15,7 +15,7 @@
 
 namespace headroom {
 
-/// Placement along one mesh dimension.
+/// Along one mesh dimension.
 struct PlacementText {
   enum class Kind { kShard, kReplicate, kPartial };
   Kind kind = Kind::kReplicate;
@@ -36,8 +36,7 @@ struct DispatchSetup {
   int repeats = 9;            ///< calls of each kind in a cycle, except the miss
 };
 
-/// Returns the axes mesh ("2x2"), placements ("S(0),R"; "S(0)xR" in a request), shape ("512x512"), dtype and
-/// repeats.
+/// The axes mesh ("2x2"), placements ("S(0),R"; "S(0)xR" in a request), shape ("512x512"), dtype and repeats.
 AxisTexts axes_of(const DispatchSetup& setup);
 /// Throws Error for an invalid value.
 DispatchSetup dispatch_setup_of(const std::function<std::string(const char* axis)>& axis);
@@ -48,7 +47,6 @@ std::vector<std::int64_t> parse_grid(std::string_view text, std::string_view wha
 /// Throws Error unless mesh, placements, shape and `ranks` fit together.
 void require_fit(const DispatchSetup& setup, int ranks);
 
-/// Prefix of the experiments: "dispatch.add".
 inline constexpr const char* kDispatchPrefix = "dispatch.";
 
 /// Converts case_records() to µs per call, with the cycles of each rank as the samples of a process: "hit"
@@ -59,7 +57,7 @@ std::vector<Record> dispatch_records(std::vector<Record> records);
 /// data/dispatch_pytorch.toml, embedded at build time.
 extern const std::string_view kShippedDispatchExpectations;
 
-/// From PyTorch's own distributed-tensor test on another kind of machine: a reference only.
+/// From PyTorch's own distributed-tensor test on another kind of machine: only a reference.
 std::vector<DispatchExpectation> pytorch_dispatch_expectations();
 
 struct ExpectationVerdict {
@@ -84,11 +82,9 @@ std::vector<DispatchExpectation> updated_expectations(std::vector<DispatchExpect
 /// Key in Model::extra_info: why instructions were not counted.
 inline constexpr const char* kNoInstructionsKey = "no_instructions";
 
-/// Returns the view of `headroom dispatch`.
 Sheet dispatch_sheet(const std::vector<Record>& records,
                      const std::vector<ExpectationVerdict>& verdicts = {});
 
-/// One row per operator and rank.
 Table dispatch_rank_table(const std::vector<Record>& records);
 
 }  // namespace headroom
