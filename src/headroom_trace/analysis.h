@@ -19,7 +19,7 @@ namespace headroom::trace {
 
 class TraceIndex;
 
-/// The main number of an analysis: becomes a Record, a row per rank, a line of a diff.
+/// The main number of an analysis: a Record, a row per rank, a line of a diff.
 struct Headline {
   std::string metric;  ///< "utilization"
   Kind kind = Kind::kNumber;
@@ -28,7 +28,7 @@ struct Headline {
   std::string device;  ///< "0"; empty: the whole trace
 };
 
-/// A file requested by the user, written by the caller.
+/// Requested by the user, written by the caller.
 struct OutputFile {
   std::string path;
   std::string content;
@@ -55,7 +55,7 @@ struct RankResult {
   AnalysisResult result;
 };
 
-/// An option of one analysis; a flag if `value` is empty.
+/// A flag if `value` is empty.
 struct AnalysisOption {
   const char* name;  ///< "threshold"
   const char* value;
@@ -87,7 +87,7 @@ struct Analysis {
   Needs needs;
   AnalysisResult (*analyze)(const TraceIndex&, const AnalysisOptions&);
   std::span<const AnalysisOption> options;
-  /// Combines ranks. Null: combine_headlines.
+  /// Null: combine_headlines.
   AnalysisResult (*combine)(std::span<const RankResult>, const AnalysisOptions&);
   /// Additional needs of these options; may be null.
   Needs (*needs_with)(const AnalysisOptions&) = nullptr;
@@ -102,9 +102,9 @@ inline constexpr std::uint64_t kLargeTrace = std::uint64_t{700} << 20;
 
 Needs needs_of(const Analysis& analysis, const AnalysisOptions& options);
 
-/// Returns all analyses, in the order of the help.
+/// In the order of the help.
 std::span<const Analysis* const> analyses();
-/// Returns nullptr for an unknown name.
+/// Nullptr for an unknown name.
 const Analysis* find_analysis(std::string_view name);
 
 /// Default Analysis::combine: one row per rank, and the spread.

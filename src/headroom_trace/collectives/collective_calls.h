@@ -38,21 +38,21 @@ struct CollectiveCall {
   std::int64_t end_ns() const { return start_ns + duration_ns; }
 };
 
-/// Returns the calls by start. Missing arguments come from the record_param_comms operator and "nccl:..."
-/// annotation of the launch, if it launched only one. Needs kLaunches, kOps, kOpArguments and kGpuArguments.
-/// `launch`: launches(trace); `types`: kernel_types(trace); `steps`: by start.
+/// By start. Missing arguments come from the record_param_comms operator and "nccl:..." annotation of the
+/// launch, if it launched only one. Needs kLaunches, kOps, kOpArguments and kGpuArguments. `launch`:
+/// launches(trace); `types`: kernel_types(trace); `steps`: by start.
 std::vector<CollectiveCall> collective_calls(const Trace& trace, std::span<const std::uint32_t> launch,
                                              std::span<const KernelType> types, std::span<const Step> steps);
 
 /// For scripts only.
 DataTable collective_table(const std::vector<CollectiveCall>& calls);
 
-/// Returns "all_reduce" for "allreduce_coalesced" or "ncclDevKernel_AllReduce_Sum_f32_RING_LL"; "" if unknown
+/// "all_reduce" for "allreduce_coalesced" or "ncclDevKernel_AllReduce_Sum_f32_RING_LL"; "" if unknown
 /// ("ncclDevKernel_Generic").
 std::string collective_name(std::string_view name);
 
-/// Returns S of nccl-tests' performance notes: final size per rank for all_gather, initial for
-/// reduce_scatter, sent for others; -1 if unknown.
+/// S of nccl-tests' performance notes: final size per rank for all_gather, initial for reduce_scatter, sent
+/// for others; -1 if unknown.
 double message_bytes(const CollectiveCall& call);
 
 }  // namespace headroom::trace

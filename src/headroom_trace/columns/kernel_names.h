@@ -11,7 +11,7 @@
 
 namespace headroom::trace {
 
-/// Shortens "void at::native::add<float>(int)" to "at::native::add". Keeps the names of copies and sets.
+/// "at::native::add" for "void at::native::add<float>(int)". Keeps the names of copies and sets.
 std::string short_name(std::string_view name);
 
 /// Strips namespaces and template arguments, except functors of generic kernels:
@@ -21,26 +21,24 @@ std::string telling_name(std::string_view name);
 enum class KernelType : std::uint8_t { kCompute, kCommunication, kMemory };
 const char* to_string(KernelType type);
 
-/// Classifies by name: communication (lists in kernel_names.cpp), memory (copies and sets), else compute.
+/// Communication (lists in kernel_names.cpp), memory (copies and sets), else compute.
 KernelType kernel_type(std::string_view name);
 
 /// Matches the full, base or short name.
 bool fits_kernel(std::string_view pattern, std::string_view name);
 
-/// Classifies copies and sets by category, kernels by trace.communication_patterns and name.
+/// Copies and sets by category, kernels by trace.communication_patterns and name.
 std::vector<KernelType> kernel_types(const Trace& trace);
 
-/// Returns a plain or Itanium-mangled name up to its template arguments:
-/// "at::native::vectorized_elementwise_kernel".
+/// A plain or Itanium-mangled name up to its template arguments: "at::native::vectorized_elementwise_kernel".
 std::string kernel_base_name(std::string_view name);
 
-/// Recognises kernels of cuBLAS, cuBLASLt, CUTLASS, cuDNN, hipBLASLt (Cijk_), Blackwell (nvjet_), MIOpen,
-/// composable kernel and Triton's templates. Excludes their flash attention, permutations, quantisation and
-/// MoE routing.
+/// Kernels of cuBLAS, cuBLASLt, CUTLASS, cuDNN, hipBLASLt (Cijk_), Blackwell (nvjet_), MIOpen, composable
+/// kernel and Triton's templates; not their flash attention, permutations, quantisation and MoE routing.
 bool is_matmul_or_convolution_kernel(std::string_view name);
-/// Recognises aten::mm, linear, convolution, their backwards...
+/// aten::mm, linear, convolution, their backwards...
 bool is_matmul_or_convolution_op(std::string_view name);
-/// Recognises kernels that copy, fill, convert, add or sum. Excludes layout and Winograd transforms.
+/// Kernels that copy, fill, convert, add or sum; not layout and Winograd transforms.
 bool is_generic_kernel(std::string_view name);
 
 enum class KernelCategory : std::uint8_t {
@@ -62,7 +60,7 @@ const char* to_string(KernelCategory category);
 /// Cannot tell the purpose of elementwise loops.
 KernelCategory kernel_category(std::string_view name);
 
-/// Returns nothing if the name does not tell.
+/// Nothing if the name does not tell.
 std::optional<KernelCategory> op_category(std::string_view name);
 
 /// Returns categories by row of trace.gpu; `types`: kernel_types. Generic kernels take the category of the

@@ -56,8 +56,8 @@ struct TraceFacts {
 
 TraceFacts facts_of(const Trace& trace);
 
-/// Finds a short number after "rank" ("rank-3", "rank_3", "rank3", "rank[3]") or "worker", except in host
-/// names of PyTorch's trace handler ("worker-7_27702.1695835535.pt.trace.json.gz").
+/// A short number after "rank" ("rank-3", "rank_3", "rank3", "rank[3]") or "worker", except in host names of
+/// PyTorch's trace handler ("worker-7_27702.1695835535.pt.trace.json.gz").
 std::optional<std::int64_t> rank_in_name(std::string_view path);
 
 struct RankNumbers {
@@ -70,7 +70,7 @@ struct RankNumbers {
 /// count, else the first keeps it.
 RankNumbers rank_numbers(std::span<const TraceFacts> traces);
 
-/// Describes missing or unreadable parts of the file, or returns "".
+/// Missing or unreadable parts of the file, or "".
 std::string what_is_missing(const Trace& trace);
 
 }  // namespace headroom::trace

@@ -10,18 +10,18 @@
 
 namespace headroom::trace {
 
-/// Peaks by the vendor's data sheet: dense (no sparsity), at boost clock. 0: no such units, or not published.
+/// By the vendor's data sheet: dense (no sparsity), at boost clock. 0: no such units, or not published.
 struct DevicePeaks {
   std::string_view name;  ///< "A100 80 GB"
-  /// Returns the peak of the matrix units for products, else of the vector units.
+  /// Of the matrix units for products, else of the vector units.
   double flops_per_second(MathType type, bool is_product) const;
   double bytes_per_second = 0;
   double vector_f64 = 0, vector_f32 = 0;                                    ///< FLOP/s
   double f64 = 0, f32 = 0, tf32 = 0, f16 = 0, bf16 = 0, fp8 = 0, int8 = 0;  ///< of the matrix units
 };
 
-/// Finds a device by its name in traces ("NVIDIA H100 80GB HBM3", "AMD Instinct MI300X") or by the user
-/// ("h100"). `memory_bytes` (0: unknown) resolves ambiguous names. Returns nullptr for an unknown device.
+/// By name in traces ("NVIDIA H100 80GB HBM3", "AMD Instinct MI300X") or as given by the user ("h100").
+/// `memory_bytes` (0: unknown) resolves ambiguous names. Nullptr for an unknown device.
 const DevicePeaks* find_device_peaks(std::string_view name, double memory_bytes);
 
 /// The calls of one operator with equal shapes, strides, types, peak and cost.

@@ -19,13 +19,13 @@ struct PathStretch {
   PathClass kind = PathClass::kHost;
 };
 
-/// The critical path of one rank on its own clock.
+/// One rank's path on its own clock.
 struct RankPath {
   std::int64_t start_ns = 0, end_ns = 0;
   std::vector<PathStretch> stretches;  ///< neighbours differ in class
 };
 
-/// Returns the path by class. The links must not be empty.
+/// The links must not be empty.
 RankPath rank_path(std::span<const PathLink> links);
 
 struct JobStretch {
@@ -33,23 +33,23 @@ struct JobStretch {
   std::int64_t from_ns = 0, to_ns = 0;  ///< on the aligned clock
   /// The collective in which the next rank waited for this one; nullptr at the end.
   const MatchedCollective* until = nullptr;
-  /// Time of the rank's own path by class; last: outside of that path.
+  /// The rank's own path by class; last: outside of that path.
   std::array<std::int64_t, kPathClasses + 1> class_ns{};
 };
 
-/// Finds the job's path backwards from the end of the last rank: along a rank to the latest collective in
-/// which it waited, then along the rank that arrived last. A wait is skipped if the rank's own path was in
-/// other work when the collective ended. Clocks are aligned by `offsets`. In order of time; empty if no rank
-/// has a window. Points into `matched`.
+/// The job's path backwards from the end of the last rank: along a rank to the latest collective in which it
+/// waited, then along the rank that arrived last. Skips a wait if the rank's own path was in other work when
+/// the collective ended. Clocks are aligned by `offsets`. In order of time; empty if no rank has a window.
+/// Points into `matched`.
 std::vector<JobStretch> job_path(std::span<const RankPath> ranks, std::span<const MatchedCollective> matched,
                                  std::span<const double> offsets);
 
-/// Returns the stretches in order; if there are more than `top` (0: all), the longest.
+/// In order; if there are more than `top` (0: all), the longest.
 DataTable job_path_table(std::span<const JobStretch> path, std::span<const RankResult> ranks,
                          std::size_t top);
-/// Returns the times by rank and class, longest first.
+/// By rank and class, longest first.
 DataTable job_class_table(std::span<const JobStretch> path, std::span<const RankResult> ranks);
-/// Returns the length and main part as a sentence. The path must not be empty.
+/// Length and main part as a sentence. The path must not be empty.
 std::string job_path_answer(std::span<const JobStretch> path, std::span<const RankResult> ranks);
 std::int64_t length_ns(std::span<const JobStretch> path);
 

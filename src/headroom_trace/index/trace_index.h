@@ -27,7 +27,7 @@ struct DeviceWindows {
 };
 
 /// Derived data of one trace, computed on first use. Not thread-safe. The trace must outlive it unchanged.
-/// The function named at each part lists its needs.
+/// For needs see the function named at each part.
 class TraceIndex {
  public:
   explicit TraceIndex(const Trace& trace) : trace_(trace) {}

@@ -38,9 +38,9 @@ struct ImpossibleEvents {
   std::vector<Doubt> doubts;        ///< kOverrun, kFarTime
 };
 
-/// Finds events more than 100 times as far from the others as these spread (at least 100 s), and device work
-/// over 100 times the median of its name that encloses two or more later events of its stream. O(n) for
-/// healthy traces.
+/// Events more than 100 times as far from the others as these spread (at least 100 s), and device work over
+/// 100 times the median of its name that encloses two or more later events of its stream. O(n) for healthy
+/// traces.
 ImpossibleEvents impossible_events(const TraceIndex& index);
 
 Trace without(const Trace& trace, const ImpossibleEvents& impossible);

@@ -10,8 +10,7 @@
 
 namespace headroom::trace::readers {
 
-/// Offsets of the tokens of a text: { } [ ] : , and the first byte of each string (its quote) or other
-/// scalar.
+/// Offsets of { } [ ] : , and the first byte of each string (its quote) or other scalar.
 using Structurals = std::vector<std::uint32_t>;
 
 struct Scan {
@@ -27,17 +26,17 @@ struct Scan {
   bool had_inner_quote = false;  ///< kept as part of the string
 };
 
-/// Scans one JSON value and appends its tokens, then the end of a complete value twice. Tolerates trailing
-/// commas, bare words (NaN), and control characters and inner quotes in strings.
+/// Appends the tokens of a value, then the end of a complete value twice. Tolerates trailing commas, bare
+/// words (NaN), and control characters and inner quotes in strings.
 Scan scan_value(std::string_view text, std::uint32_t at, Structurals& structurals);
 
-/// Returns the first non-space offset from `at` on, or text.size().
+/// The first non-space offset from `at` on, or text.size().
 std::uint32_t skip_space(std::string_view text, std::uint32_t at);
 
 /// Skips a JSON value of any size in chunks.
 class ValueSkip {
  public:
-  /// Consumes a chunk. Returns how many of its bytes belong to the value.
+  /// Returns how many bytes of the chunk belong to the value.
   std::size_t take(std::string_view piece);
   bool is_over() const { return is_over_; }
 
@@ -51,9 +50,9 @@ class ValueSkip {
 /// A probable event start: a comma, a brace and a key that events have.
 inline constexpr std::size_t kNoBoundary = static_cast<std::size_t>(-1);
 
-/// Returns the first probable event from `from` on, to resume after a broken event.
+/// The first probable event from `from` on, to resume after a broken event.
 std::size_t next_event(std::string_view text, std::size_t from);
-/// Returns the last probable event after another one, to split a text.
+/// The last probable event after another one, to split a text.
 std::size_t last_boundary(std::string_view text);
 
 /// Checks text in chunks against strict JSON (RFC 8259).

@@ -22,8 +22,7 @@ inline Raw without_quotes(Raw value) {
 /// Limit of times and durations (73 years): sums of two, and their differences, fit into 64 bits.
 inline constexpr std::int64_t kMostNs = std::int64_t{1} << 61;
 
-/// Converts microseconds (number or string) to nanoseconds, exactly or rounded to nearest. Nothing beyond
-/// kMostNs.
+/// From microseconds (number or string), exactly or rounded to nearest. Nothing beyond kMostNs.
 std::optional<std::int64_t> parse_microseconds(Raw value);
 
 /// Accepts numbers of any size and strings of numbers.
@@ -32,7 +31,6 @@ bool is_number(Raw value);
 /// Parses an integer, dropping decimals. Values above int64 wrap (uint64 identifiers); nothing beyond uint64.
 std::optional<std::int64_t> parse_whole(Raw value);
 
-/// Parses a finite number.
 std::optional<double> parse_real(Raw value);
 
 /// Parses a decimal or hexadecimal (0x) number, or hashes other text.
@@ -93,7 +91,7 @@ inline std::optional<std::int64_t> quick_whole(Raw value) {
   return parse_whole(value);
 }
 
-/// Returns the first min(size, 8) bytes; eight bytes must be readable.
+/// The first min(size, 8) bytes; eight bytes must be readable.
 inline std::uint64_t first_bytes(const char* text, std::size_t size) {
   std::uint64_t word = 0;
   if (size == 0) return word;  // `text` may be null
@@ -102,7 +100,7 @@ inline std::uint64_t first_bytes(const char* text, std::size_t size) {
   return size >= 8 ? word : word & ((std::uint64_t{1} << (8 * size)) - 1);
 }
 
-/// Eight bytes of each must be readable. Avoids calling memcmp for short texts.
+/// Eight bytes of each must be readable. Avoids memcmp for short texts.
 inline bool are_equal(const char* a, const char* b, std::size_t size) {
   if (size < 8) return first_bytes(a, size) == first_bytes(b, size);
   if (size > 64) return std::memcmp(a, b, size) == 0;

@@ -10,7 +10,7 @@
 namespace headroom::trace::readers {
 
 /// State while skipping an array or object: up to five open brackets and the kind of the previous token. One
-/// table look-up handles two tokens, because look-ups are serial. Wrong or deeper nesting stops it.
+/// look-up handles two tokens, as look-ups are serial. Wrong or deeper nesting stops it.
 using NestingState = std::uint8_t;
 
 /// Open brackets: a leading one bit, then one bit each, innermost last, set for objects.
@@ -98,8 +98,8 @@ inline NestingState next_state(NestingState state, char first, char second) {
   return kNextStates[state * kKindPairs + pair];
 }
 
-/// A position in the tokens of a text. The tokens end with the end of the text twice; the zero there stops
-/// every walk.
+/// A position in the tokens of a text, which end with the end of the text twice; the zero there stops every
+/// walk.
 struct Walk {
   const char* text = nullptr;
   const std::uint32_t* at = nullptr;  ///< nullptr: broken

@@ -66,8 +66,8 @@ class TextFeed {
   bool ended_ = false;
 };
 
-/// Streaming descent into JSON; memory follows the largest value taken. Values that a callback neither takes
-/// nor enters are skipped.
+/// Streaming descent into JSON; memory follows the largest value taken. Skips values that a callback neither
+/// takes nor enters.
 class JsonDescent {
  public:
   explicit JsonDescent(ByteSource& source) : feed_(source, kWindow) {}

@@ -16,7 +16,6 @@
 
 namespace headroom::trace {
 
-/// The collectives of a rank and its place in the merged trace.
 struct RankClock {
   std::filesystem::path file;
   std::size_t place = 0;  ///< index of the given file or clock
@@ -44,8 +43,7 @@ inline constexpr Needs kClockNeeds =
     Needs::kLaunches | Needs::kOps | Needs::kOpArguments | Needs::kGpuArguments;
 RankClock rank_clock(const Trace& trace);
 
-/// Finds each clock's lead over the median (clock_offsets). A rank without matched collectives keeps its
-/// clock.
+/// Each clock's lead over the median (clock_offsets). A rank without matched collectives keeps its clock.
 JobClocks job_clocks(std::vector<RankClock> ranks);
 
 /// Throws Error for an unreadable file.
@@ -69,7 +67,7 @@ struct MergedTrace {
 /// by collectives (clock_offsets) and baseTimeNanoseconds. Makes process ids, devices, correlations and flow
 /// ids unique; process names begin with "rank N". Arrows (flows of the category "collective") lead from the
 /// last rank at a collective to the others. Other members of a file become the member "rank N";
-/// deviceProperties one list. Reads each file twice; memory follows the collectives, and in the first pass
+/// deviceProperties one list. Reads each file twice; memory follows the collectives and, in the first pass,
 /// the traces read in parallel. Throws Error: fewer than two files, a file unreadable or changed between the
 /// passes, clocks decades apart.
 MergedTrace merge_traces(std::span<const std::filesystem::path> files, const WriteText& write,

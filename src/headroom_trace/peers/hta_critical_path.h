@@ -21,7 +21,7 @@ constexpr std::uint32_t event_of(PathNode node) {
   return node / 2;
 }
 
-/// The class of an edge's time. Edges from kBetweenOps on have no weight.
+/// Edges from kBetweenOps on have no weight.
 enum class HtaPathClass : std::uint8_t {
   kCpu,          ///< host operator or runtime call
   kDataLoading,  ///< the same inside a DataLoader
@@ -55,12 +55,11 @@ struct PathGraph {
   bool syncs_are_inferred = false;               ///< from call names, without cuda_sync events
 };
 
-/// Builds the graph of host events that start within the window and GPU work launched there (without a known
-/// launch, started there). Follows Holistic Trace Analysis ("Lightweight critical path analysis"), for every
-/// launch, with waits inferred from call names. Needs kLaunches, kOps and kSyncs. O(n log n).
+/// Host events that start within the window and GPU work launched there (without a known launch, started
+/// there). Follows Holistic Trace Analysis ("Lightweight critical path analysis"), for every launch, with
+/// waits inferred from call names. Needs kLaunches, kOps and kSyncs. O(n log n).
 PathGraph hta_path_graph(const Trace& trace, Span window);
 
-/// A longest path through the graph.
 struct CriticalPath {
   std::vector<PathEdge> edges;  ///< in order
   std::int64_t length_ns = 0;

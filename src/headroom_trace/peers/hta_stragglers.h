@@ -39,7 +39,7 @@ struct HtaStragglerSearch {
   std::int64_t origin_ns = 0;                     ///< of the first iteration of any rank
   std::vector<HtaStragglerCandidate> candidates;  ///< by spread, largest first
   std::vector<HtaLongCall> calls;                 ///< of the first candidate, by iteration and rank
-  /// Returns the start in mean iterations.
+  /// In mean iterations.
   double start_of(const HtaLongCall& call) const {
     return static_cast<double>(call.call->start_ns - origin_ns) / mean_iteration_ns;
   }

@@ -52,7 +52,7 @@ struct JobCollectives {
 /// Throws Error if a result has no summary.
 JobCollectives job_collectives(std::span<const RankResult> ranks);
 
-/// Returns "" if the starts agree.
+/// "" if the starts agree.
 std::string start_note(const Lateness& lateness, std::span<const RankResult> ranks, double step_ns,
                        bool has_steps);
 

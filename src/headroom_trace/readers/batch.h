@@ -39,7 +39,7 @@ class LocalNames {
   std::size_t taken_ = 0;
 };
 
-/// Maps a thread's ids to the trace's, once per text.
+/// A thread's ids to the trace's, once per text.
 class NameTranslation {
  public:
   explicit NameTranslation(LocalNames::Form form) : form_(form) {}
@@ -99,7 +99,7 @@ struct EventRow {
   Category category = Category::kOther;
 };
 
-/// A B or E event, paired later.
+/// Paired later.
 struct Mark {
   std::uint64_t offset = 0;
   std::int64_t at_ns = 0;
@@ -108,7 +108,6 @@ struct Mark {
   NameId name = kNoName;
 };
 
-/// A process or thread name (ph M).
 struct Naming {
   enum class What : std::uint8_t { kProcess, kLabels, kThread };
   What what = What::kProcess;
@@ -150,9 +149,9 @@ struct Batch {
   std::vector<RewrittenProcess> processes;  ///< of marked ranks
   Problems problems;
 
-  /// Reports a fault in a kept event.
+  /// In a kept event.
   void add_problem(std::uint64_t offset, std::string what);
-  /// Reports a dropped event.
+  /// For a dropped event.
   void skip_event(std::uint64_t offset, std::string what);
   /// Keeps the capacity.
   void clear();

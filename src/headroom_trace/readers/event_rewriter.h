@@ -19,7 +19,7 @@ namespace headroom::trace::readers {
 /// Id stride between ranks: above profilers' counts; thousands of ranks stay below 2^53 (JavaScript viewers).
 inline constexpr std::int64_t kIdsOfARank = 1'000'000'000'000;
 
-/// Separates the events of one rank, and aligns its clock. Place 0 keeps its numbers.
+/// Separates the events of one rank and aligns its clock. Place 0 keeps its numbers.
 struct RankMark {
   std::int64_t rank = 0;      ///< shown in process names
   std::int64_t place = 0;     ///< index among the ranks
@@ -37,10 +37,10 @@ void append_process(const RankMark& mark, Raw pid, RewrittenProcess process, Bat
 /// Moves decimal and hexadecimal numbers, prefixes other text with the rank.
 void append_id(const RankMark& mark, Raw id, std::string& out);
 
-/// Returns a moved correlation or device; nothing for other arguments.
+/// A moved correlation or device; nothing for other arguments.
 std::optional<std::int64_t> marked_argument(const RankMark& mark, std::string_view key, Raw value);
 
-/// Returns "rank 3: python"; moves "/device:GPU:0" of JAX.
+/// "rank 3: python"; moves "/device:GPU:0" of JAX.
 std::string marked_process_name(const RankMark& mark, std::string_view name);
 
 /// Sorts by rank, host before devices, as in Kineto. Without an index: after the host.
@@ -92,7 +92,7 @@ class EventRewriter {
 
 namespace headroom::trace {
 
-/// Passes a trace to the sink. The result holds only facts about the file. Throws as read().
+/// The result holds only facts about the file. Throws as read().
 Trace rewrite(const std::filesystem::path& path, const readers::RewriteSink& sink,
               const ReadOptions& options);
 

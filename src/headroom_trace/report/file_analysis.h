@@ -36,33 +36,32 @@ struct FilesOptions {
 
 using NeedsOfFile = std::function<Needs(const std::filesystem::path& file, std::uint64_t bytes)>;
 
-/// Estimates the unpacked size, for comparison with kLargeTrace.
+/// For comparison with kLargeTrace.
 std::uint64_t text_bytes(const std::filesystem::path& file, std::uint64_t bytes);
 
-/// Reads the files and calls `use(i, trace)` for files[i] on the reading thread; files are read in parallel,
-/// at most one trace per thread. Returns an error per file, or "". A file without a readable event is an
-/// error, except with Needs::kSyntax.
+/// Calls `use(i, trace)` for files[i] on the reading thread; reads files in parallel, at most one trace per
+/// thread. Returns an error per file, or "". A file without a readable event is an error, except with
+/// Needs::kSyntax.
 std::vector<std::string> read_files(std::span<const std::filesystem::path> files, const NeedsOfFile& needs,
                                     const FilesOptions& how,
                                     const std::function<void(std::size_t, const Trace&)>& use);
 
-/// Reads and analyses each file, as read_files does. Results are in the order of `files`.
+/// As read_files. Results are in the order of `files`.
 std::vector<FileAnalysis> analyze_files(std::span<const std::filesystem::path> files,
                                         const Analysis& analysis, const AnalysisOptions& options,
                                         const FilesOptions& how = {});
 
-/// Analyses a trace without impossible events and reports them, and missing parts, in `doubts`; `validate`
-/// and `--pytorch-compat` keep all events.
+/// Leaves out impossible events and reports them, and missing parts, in `doubts`; `validate` and
+/// `--pytorch-compat` keep all events.
 AnalysisResult analyze_trace(const Trace& trace, const Analysis& analysis, const AnalysisOptions& options);
 
-/// Returns sentences for writers that keep all events: "1 impossible duration kept (...)".
+/// For writers that keep all events: "1 impossible duration kept (...)".
 std::vector<std::string> impossible_events_kept(const Trace& trace);
 
-/// Combines the ranks of a job.
 AnalysisResult combined(std::span<const RankResult> ranks, const Analysis& analysis,
                         const AnalysisOptions& options);
 
-/// Serialises for another process of the same version, exactly, except that invalid UTF-8 becomes U+FFFD.
+/// For another process of the same version. Exact, except that invalid UTF-8 becomes U+FFFD.
 std::string to_text(std::span<const FileAnalysis> analyses);
 
 /// Throws Error for a text that to_text did not write.

@@ -24,7 +24,7 @@ struct WorkSum {
 };
 using WorkByName = std::map<std::string, WorkSum>;
 
-/// Sums by name of a trace, or of all ranks of a job.
+/// Of a trace, or of all ranks of a job.
 struct TraceProfile {
   WorkByName kernels;      ///< GPU work
   WorkByName ops;          ///< with nested calls
@@ -70,8 +70,7 @@ struct DiffOptions {
   bool per_step = false;  ///< for traces of unequal length
 };
 
-/// Returns tables of the changes, largest time difference first. Throws Error for per_step if a trace has no
-/// steps.
+/// The changes, largest time difference first. Throws Error for per_step if a trace has no steps.
 AnalysisResult diff(const TraceProfile& before, const TraceProfile& after, const DiffOptions& options = {});
 
 }  // namespace headroom::trace
