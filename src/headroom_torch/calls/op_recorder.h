@@ -45,7 +45,7 @@ class Listening {
 /// Valid only in begin(). For a TorchScript call, RecordFunction::inputs() is the interpreter's whole stack.
 c10::ArrayRef<const c10::IValue> arguments_of(const at::RecordFunction& call);
 
-/// Metadata of a tensor: holding the tensor would change the program's memory use.
+/// Holding the tensor would change the program's memory use.
 struct TensorShape {
   std::string type;  ///< Kineto's name: "float", "c10::BFloat16"
   std::vector<std::int64_t> sizes, strides;
@@ -64,7 +64,7 @@ struct RecordedCall {
   std::vector<RecordedArgument> arguments;
 };
 
-/// Returns everything but the times. Valid only in begin().
+/// All but the times. Valid only in begin().
 RecordedCall recorded(const at::RecordFunction& call);
 
 /// `base_ns` is time 0 of the trace; `index` numbers its events.
@@ -75,8 +75,8 @@ struct TraceSource {
   int rank = 0, ranks = 1;
 };
 
-/// A collective that a process group ran on its own threads. Written as a device kernel, the only form that
-/// Kineto's readers know.
+/// A collective on a process group's own threads. Written as a device kernel, the only form that Kineto's
+/// readers know.
 struct RecordedCollective {
   std::string name;   ///< "all_reduce"
   std::string dtype;  ///< "Float"
@@ -84,9 +84,9 @@ struct RecordedCollective {
   std::int64_t start_ns = 0, duration_ns = 0;  ///< steady clock
 };
 
-/// Records every operator call of a thread as a Kineto trace. Each next_step() begins a step. start() and
-/// stop() must be called on the recorded thread; calls that autograd and torch.jit.fork make for it elsewhere
-/// are included.
+/// Records every operator call of a thread as a Kineto trace, including calls that autograd and
+/// torch.jit.fork make for it elsewhere. next_step() begins a step. Call start() and stop() on the recorded
+/// thread.
 class OpRecorder final : public trace::Recorder, private OpListener {
  public:
   /// Compresses `file` if its name ends in .gz or .zst.
@@ -95,7 +95,7 @@ class OpRecorder final : public trace::Recorder, private OpListener {
 
   /// Throws Error if already recording.
   void start() override;
-  /// Writes the file atomically and returns its path. Throws Error.
+  /// Returns the path. Writes atomically. Throws Error.
   trace::Recording stop() override;
 
   void next_step();

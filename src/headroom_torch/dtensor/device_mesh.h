@@ -23,7 +23,7 @@ enum class Fallback : std::uint8_t {
 };
 
 /// The ranks of a world as an n-dimensional grid in row-major order. Owns the specs and the propagation cache
-/// of its tensors, which only one thread at a time may use, because collectives are ordered.
+/// of its tensors, for one thread at a time, as collectives are ordered.
 class DeviceMesh : public c10::intrusive_ptr_target {
  public:
   /// Every rank must call it with the same shape. `names` are unique, or empty for "0", "1", …. Throws Error
@@ -32,19 +32,18 @@ class DeviceMesh : public c10::intrusive_ptr_target {
   static MeshPtr create(const WorldPtr& world, std::vector<int> shape, std::vector<std::string> names = {},
                         Transport transport = Transport::kGloo);
 
-  /// Returns the sub-grid that contains this rank, always the same object. Throws Error for an unknown name.
+  /// The sub-grid that contains this rank, always the same object. Throws Error for an unknown name.
   MeshPtr submesh(const std::vector<std::string>& names);
 
   int dims() const { return static_cast<int>(shape_.size()); }
   int size(int dim) const { return shape_[static_cast<std::size_t>(dim)]; }
-  /// Number of ranks.
   int size() const;
   const std::vector<int>& shape() const { return shape_; }
   const std::vector<std::string>& names() const { return names_; }
   int coordinate(int dim) const { return groups_[static_cast<std::size_t>(dim)].index; }
   const Group& group(int dim) const { return groups_[static_cast<std::size_t>(dim)]; }
   c10::Device device() const { return groups_.front().device; }
-  /// Returns "2x2 (dp, tp)".
+  /// "2x2 (dp, tp)".
   std::string text() const;
 
   PropagationCache& cache() const { return cache_; }
@@ -54,7 +53,7 @@ class DeviceMesh : public c10::intrusive_ptr_target {
     fallback_ = fallback;
   }
 
-  /// Returns the unique Spec equal to `spec`.
+  /// The unique Spec equal to `spec`.
   const Spec* intern(Spec spec) const;
 
  private:

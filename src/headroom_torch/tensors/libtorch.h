@@ -62,8 +62,8 @@ using CollectiveBackend = c10d::Backend;
 using CollectiveBackend = c10d::ProcessGroup;
 #endif
 
-/// Returns an autograd node in the pointer type of the graph's edges: std::shared_ptr in 1.13,
-/// c10::intrusive_ptr in 2.15. Callers include <torch/csrc/autograd/function.h>.
+/// An autograd node in the pointer type of the graph's edges: std::shared_ptr in 1.13, c10::intrusive_ptr in
+/// 2.15. Callers include <torch/csrc/autograd/function.h>.
 template <typename Derived, typename Edge = torch::autograd::Edge>
 auto make_autograd_node() {
   if constexpr (std::is_same_v<decltype(Edge::function), std::shared_ptr<torch::autograd::Node>>) {
@@ -74,12 +74,11 @@ auto make_autograd_node() {
   }
 }
 
-/// Returns libtorch's message without backtraces: for TorchScript the line with the error, else the first
-/// paragraph.
+/// Without backtraces: for TorchScript the line with the error, else the first paragraph.
 std::string failure_text(const std::exception& error);
 
-/// Returns libtorch's MKL (PyPI's builds for x86-64), or the BLAS loaded by this process (Debian's
-/// libblas.so.3, PyPI's OpenBLAS for aarch64).
+/// libtorch's MKL (PyPI's builds for x86-64), or the BLAS loaded by this process (Debian's libblas.so.3,
+/// PyPI's OpenBLAS for aarch64).
 std::optional<BlasLibrary> torch_blas();
 
 }  // namespace headroom::torch_runner
