@@ -152,7 +152,7 @@ template <typename Mask, typename V>
 [[gnu::always_inline]] inline V IfThenElse(Mask mask, V yes, V no) {
   return mask ? yes : no;
 }
-/// Returns -1 if no lane is true.
+/// -1 if no lane is true.
 template <typename D, typename Mask>
 [[gnu::always_inline]] inline std::intptr_t FindFirstTrue(D, Mask mask) {
   std::uint64_t words[sizeof mask / sizeof(std::uint64_t)];
@@ -240,7 +240,7 @@ using Words = Rebind<std::uint32_t, Floats>;
   const Vec<Halves> low = BitCast(Halves(), Vec<ScalableTag<std::uint64_t>>{four});
   return BitCast(tag, shuffle<0, 8, 1, 9, 2, 10, 3, 11>(low, Zero(Halves())));
 }
-/// Narrows. The values must fit (Highway would saturate).
+/// The values must fit (Highway would saturate).
 [[gnu::always_inline]] inline Vec<Rebind<std::uint16_t, Floats>> DemoteTo(Rebind<std::uint16_t, Floats>,
                                                                           Vec<Integers> values) {
   return __builtin_convertvector(values, Vec<Rebind<std::uint16_t, Floats>>);
@@ -250,8 +250,8 @@ template <typename D, typename V>
   return __builtin_convertvector(values, Vec<D>);
 }
 
-/// Computes 2^n times a polynomial for |r| <= log(2) / 2, coefficients of Cephes (expf.c, S. Moshier). x must
-/// not be NaN or exceed the logarithm of the largest float.
+/// 2^n times a polynomial for |r| <= log(2) / 2, coefficients of Cephes (expf.c, S. Moshier). x must not be
+/// NaN or exceed the logarithm of the largest float.
 [[gnu::always_inline]] inline Vec<Floats> Exp(Floats tag, Vec<Floats> x) {
   // Adding and subtracting 1.5 * 2^23 rounds to an integer.
   const Vec<Floats> round = Set(tag, 12582912.0F);
@@ -304,13 +304,13 @@ Version version_for(Isa isa, Version baseline, Version avx2, Version avx512) {
   return isa >= Isa::kAvx2 ? avx2 : baseline;
 }
 
-/// Returns false on the x86 baseline only.
+/// False on the x86 baseline only.
 constexpr bool has_highway_vectors(Isa isa) {
   return HEADROOM_HIGHWAY_HAS_VECTORS(HWY_STATIC_TARGET) ||
          ((HWY_TARGETS & HWY_AVX2) != 0 && isa >= Isa::kAvx2);
 }
 
-/// Returns "SSE2", "AVX2", "AVX3" or "NEON".
+/// "SSE2", "AVX2", "AVX3" or "NEON".
 inline const char* vectors_of(Isa isa) {
   constexpr std::int64_t kBaseline = HWY_STATIC_TARGET;
   constexpr std::int64_t kAvx2 = (HWY_TARGETS & HWY_AVX2) != 0 ? HWY_AVX2 : kBaseline;

@@ -16,7 +16,7 @@ enum class Stores {
   kAroundCaches  ///< to memory, if instruction set and alignment allow
 };
 
-/// Order in which a kernel reads rows. No walk wins at all sizes: tuning.h chooses.
+/// Order of reading rows. No walk is best at all sizes: tuning.h chooses.
 struct NormWalk {
   Stores stores = Stores::kAroundCaches;
   int rows = 4;              ///< rows that share each load of gamma and beta: 1, 2 or 4
@@ -43,8 +43,8 @@ struct NormKernel {
   std::string isa;
 };
 
-/// Returns the floats per part of the prepared parameters, in whole lines: gamma of even and odd columns,
-/// beta of even and odd columns, gamma and beta as bf16.
+/// Floats per part of the prepared parameters, in whole lines: gamma of even and odd columns, beta of even
+/// and odd columns, gamma and beta as bf16.
 constexpr std::size_t norm_part_floats(std::size_t columns) {
   return ((columns + 1) / 2 + 15) / 16 * 16;
 }
@@ -55,7 +55,7 @@ constexpr std::size_t prepared_norm_floats(std::size_t columns) {
 
 NormKernel norm_kernel(Isa isa);
 
-/// Returns the Highway kernel, which every CPU can run.
+/// For every CPU.
 NormKernel portable_norm_kernel(Isa isa);
 
 #if defined(__x86_64__)

@@ -16,9 +16,9 @@
 
 namespace headroom::native {
 
-/// Team of threads for fork-join work. Worker 0 is the caller of run(). Each worker is pinned to its own CPU,
-/// distinct cores first. Between runs the threads spin for 50 µs, so that consecutive runs start within a
-/// fraction of a microsecond, then sleep. Several threads may use a pool, but not at the same time.
+/// Fork-join threads. Worker 0 is the caller of run(). Each worker is pinned to its own CPU, distinct cores
+/// first. Between runs the threads spin for 50 µs, so that consecutive runs start within a fraction of a
+/// microsecond, then sleep. Several threads may use a pool, but not at the same time.
 class ThreadPool {
  public:
   explicit ThreadPool(int workers);
@@ -27,11 +27,11 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int workers() const { return workers_; }
-  /// Returns the CPUs in the order of workers; fewer if workers share CPUs.
+  /// In the order of workers; fewer if workers share CPUs.
   std::vector<int> cpus() const {
     return {cpus_.begin(), cpus_.begin() + std::min<std::ptrdiff_t>(workers_, std::ssize(cpus_))};
   }
-  /// Returns false if workers share CPUs: timings of workers side by side are then meaningless.
+  /// False if workers share CPUs, which makes concurrent timings meaningless.
   bool has_a_cpu_each() const { return static_cast<std::size_t>(workers_) <= cpus_.size(); }
 
   template <typename Body>
@@ -40,8 +40,8 @@ class ThreadPool {
     body(0, 1);
   }
 
-  /// Barrier within the body of run(): writes before it are visible to every worker after it. Costs half of
-  /// ending one run and starting another.
+  /// Barrier within run()'s body: makes earlier writes visible to all workers. Costs half of ending one run
+  /// and starting another.
   void meet();
 
   /// Calls body(worker, workers) on every worker and waits. `body` must not throw. Does not allocate.
@@ -74,10 +74,10 @@ class ThreadPool {
   alignas(64) std::vector<std::jthread> threads_;
 };
 
-/// Returns the pool shared by the cases of the runner.
+/// Shared by the cases of the runner.
 std::shared_ptr<ThreadPool> shared_pool(State& state);
 
-/// Lets the CPU that reads an input touch it first. `pool` must outlive the team.
+/// The CPU that reads an input touches it first. `pool` must outlive the team.
 inline Team team_of(ThreadPool& pool) {
   return [&pool](const std::function<void(int, int)>& body) { pool.run(body); };
 }
