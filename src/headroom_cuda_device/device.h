@@ -72,22 +72,22 @@ class Device {
   std::function<DeviceNoise()> watch_;
 };
 
-/// Reports a failure after which every CUDA call of the process fails (illegal address, trap), for
-/// Registry::end_where_lost_with; empty otherwise.
+/// A failure after which every CUDA call of the process fails (illegal address, trap), for
+/// Registry::end_where_lost_with; else empty.
 std::string lost_context();
 
 /// Sets the L2 size, name and clocks of `state`. Call before making inputs: State::rotate depends on the L2
 /// size.
 std::shared_ptr<Device> device_of(State& state);
 
-/// Describes the devices visible to CUDA; cases run on the first. Throws Error if CUDA does not answer.
+/// Cases run on the first. Throws Error if CUDA does not answer.
 std::vector<DeviceDescription> visible_devices();
 
-/// Merges by PCI bus id: `seen` (CUDA) completed from `told` (NVML), then the rest of `told`.
+/// By PCI bus id: `seen` (CUDA) completed from `told` (NVML), then the rest of `told`.
 std::vector<DeviceDescription> merged(const std::vector<DeviceDescription>& seen,
                                       std::vector<DeviceDescription> told);
 
-/// Describes this machine's GPUs, usable ones first. Never throws Error.
+/// Usable GPUs first. Never throws Error.
 std::vector<DeviceDescription> describe_devices();
 
 }  // namespace headroom::cuda

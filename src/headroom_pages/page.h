@@ -33,7 +33,7 @@ struct Page {
   std::string live{};
 };
 
-/// Returns a self-contained HTML file, which loads nothing and runs no other script. Texts are escaped.
+/// A self-contained HTML file, which loads nothing and runs no other script. Escapes texts.
 std::string page_html(const Page& page);
 
 struct PageFile {

@@ -14,12 +14,12 @@
 
 namespace headroom::cuda {
 
-/// Owner of device memory. Copies from and to the host are complete on return.
+/// Copies from and to the host are complete on return.
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
-  /// Allocates uninitialised memory, aligned to 256 bytes. Skips the case if the device has less memory;
-  /// throws Error if the allocation fails for another reason.
+  /// Uninitialised, aligned to 256 bytes. Skips the case if the device has less memory; throws Error for
+  /// other failures.
   DeviceBuffer(const State& state, std::size_t bytes);
   ~DeviceBuffer();
   DeviceBuffer(DeviceBuffer&& other) noexcept
@@ -81,8 +81,7 @@ class DeviceCopies {
   DeviceBuffer memory_;
 };
 
-/// Returns copies shared by all live cases of this runner with the same `name`, which must identify input and
-/// axes.
+/// Shared by all live cases of this runner with the same `name`, which must identify input and axes.
 std::shared_ptr<const DeviceCopies> shared_copies(State& state, const std::string& name,
                                                   const InputCopies& copies);
 

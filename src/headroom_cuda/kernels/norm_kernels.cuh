@@ -5,7 +5,7 @@
 #include "headroom_cuda/kernels/kernel_plan.h"
 
 /// LayerNorm of bf16 rows. A block holds a row in registers, with its gamma and beta, and loads the next row
-/// while it sums this one: memory is read and written once.
+/// while it sums this one.
 
 namespace headroom::cuda {
 
@@ -25,7 +25,6 @@ struct NormColumns {
         vectors((problem.columns + kNormLength - 1) / kNormLength),
         first(from + threadIdx.x) {}
   __device__ unsigned vector(unsigned v) const { return first + v * blockDim.x; }
-  /// Returns the number of values of vector `v` in the row.
   __device__ unsigned length(unsigned v) const {
     const unsigned at = vector(v);
     if (at >= vectors) return 0;

@@ -14,9 +14,9 @@
 #include "headroom_cuda_device/launch_timer.h"
 
 /// External kernels: "cublas" (its default algorithm) and "cublaslt" (the fastest suggested algorithm, by
-/// timing). A case is skipped if its library cannot be loaded. Neither multiplies int8 with bf16: a kernel of
-/// ours converts such weights in each iteration, like torch's eager mode. Builds without the headers lack
-/// these backends.
+/// timing). Skips a case if its library cannot be loaded. Neither multiplies int8 with bf16: a kernel of ours
+/// converts such weights in each iteration, like torch's eager mode. Builds without the headers lack these
+/// backends.
 namespace headroom::cuda {
 
 /// Matrices [rows, columns] times x of bf16; results are consecutive in y.
@@ -49,8 +49,8 @@ inline constexpr Tolerance kPeerChainTolerance{.relative = 12 * 0x1p-8};
 std::vector<std::string> gemv_peers();
 std::vector<std::string> mlp_peers();
 
-/// Returns one iteration of State::backend(); the pointers must stay valid. Skips the case if the library is
-/// missing or does not support the problem.
+/// One iteration of State::backend(); the pointers must stay valid. Skips the case if the library is missing
+/// or does not support the problem.
 Launch peer_launch(State& state, Device& device, const PeerMatrices& matrices);
 Launch peer_launch(State& state, Device& device, const PeerChain& chain);
 
