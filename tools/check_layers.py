@@ -48,8 +48,7 @@ PARTS = {
         ".": "*", "kernels": "", "device": "kernels", "limits": "device", "sm90a": "limits", "peers": "device kernels",
         "absent_peers": "peers", "llm": "device kernels", "gpt_fast": "device kernels peers"},
 }
-# Definitions of other tools, and the only files beside theirs that may include them: those that show them under the tool's name.
-# What an analysis finds, and what findings say, comes from our own definitions.
+# Definitions of other tools, and the only files outside their folder that may include them. Findings use only our definitions.
 OTHER_TOOLS = "headroom_trace/peers/"
 SHOW_OTHER_TOOLS = {"src/headroom_trace/" + path for path in (
     "analyses/collectives.cpp", "analyses/idle.cpp", "analyses/utilization.cpp", "program/main.cpp", "recording/measure_utilization.h")}
