@@ -96,7 +96,7 @@ class ArgumentsTest(CommandLineTest):
             for command, option in outputs:
                 with self.subTest(command=command, option=option):
                     file = self.folder / folder / ("x.csv" if option == "--output" else "x.json")
-                    # The measured command comes last.
+                    # The measured command is the last argument.
                     at = command.index("--") if "--" in command else len(command)
                     result = headroom(*command[:at], *option.split(), file, *command[at:])
                     self.assert_exit(result, 2)

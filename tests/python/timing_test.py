@@ -134,7 +134,7 @@ class Timing(unittest.TestCase):
         quick = hr.compare({"a": uneven, "b": lambda: uneven()}, threads=1, quick=True)
         self.assertLess(sampled_us(quick), sampled_us(whole))
         self.assertGreater(len(quick["b"].samples_ns), 5, "enough for an interval")
-        # What is said beside it counts.
+        # Explicit settings override quick.
         self.assertEqual(len(hr.time(slow, threads=1, quick=True, samples=40).samples_ns), 40)
         self.assertEqual(hr.compare([uneven], threads=1, quick=True, max_time=0.1, precision=1e-6).records["records"][0]["stop"], "max-time")
 

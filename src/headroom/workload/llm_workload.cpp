@@ -320,7 +320,7 @@ void require_llm_memory(const State& state, const LlmConfig& config, std::size_t
   ends.formats.clear();
   const std::size_t weights = llm_bytes(config), beside = llm_bytes(ends),
                     cache = cache_bytes(config, positions);
-  // So that the need is at most 95 % of the available memory.
+  // Leaves a margin of 5 % of the available memory.
   const std::size_t needed = bytes_of(bytes_of(weights + cache, 1) + rest, 1);
   try {
     state.require_memory(bytes_of(needed + needed / 19, 1));

@@ -386,7 +386,7 @@ std::string_view call_name(const FindingSearch& search, std::uint32_t call) {
   return search.trace().names[search.trace().events.name[call]];
 }
 
-/// Copies may wait for their own work.
+/// Excludes copies, which may wait for their own work.
 bool is_slow_call(const FindingSearch& search, const DeviceGap& gap) {
   const Events& events = search.trace().events;
   if (gap.call == kNone || gap.next == kNone ||

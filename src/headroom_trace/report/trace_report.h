@@ -49,7 +49,7 @@ Sheet trace_sheet(const trace::AnalysisResult& result, const TraceTextOptions& o
 /// over ranks) and the first row of a table of shares; else the first note.
 std::vector<std::string> trace_answer(const TraceReport& report);
 
-/// Formats as RFC 4180: the column keys, which contain the unit, then the rows in full precision.
+/// RFC 4180: the column keys, which contain the unit, then the rows in full precision.
 std::string trace_csv(const trace::DataTable& table);
 
 /// Each table after a line "# KEY: TITLE", separated by empty lines.

@@ -57,7 +57,7 @@ class FakeWorkers final : public Workers {
   double clock_ns = 0;
   double deadline_ns = std::numeric_limits<double>::infinity();
   std::vector<int> started;           ///< processes so far, by runner
-  double starting_ns = 0;             ///< how long a start is said to take
+  double starting_ns = 0;             ///< reported duration of a start
   std::function<void()> on_sample{};  ///< before each sample
   std::vector<std::string> traces{};  ///< requested trace files
 
