@@ -150,7 +150,7 @@ std::unique_ptr<CacheLayer> open_layer(const LayerSpec& spec, const std::filesys
 
 LayerContent content_of(const std::filesystem::path& folder);
 
-/// In TMPDIR, of no layer.
+/// Files in TMPDIR that belong to no layer.
 struct LeftOver {
   LayerContent content;
   std::string where{};  ///< subfolder with most of the bytes; empty: TMPDIR itself

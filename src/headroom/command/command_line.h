@@ -43,8 +43,8 @@ struct CommandParameter {
 /// Parses "a,b,c"; "\," is a comma in a value. Throws Error: no name, no value, a repeated value.
 CommandParameter listed_parameter(std::string_view name, std::string_view values);
 
-/// first, first + step, ... to last, exact in decimal. Throws Error: not decimal, wrong sign of step, more
-/// than 10,000 values.
+/// Expands first, first + step, ... to last, exact in decimal. Throws Error: not decimal, wrong sign of step,
+/// more than 10,000 values.
 CommandParameter stepped_parameter(std::string_view name, std::string_view first, std::string_view last,
                                    std::string_view step);
 

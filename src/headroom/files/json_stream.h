@@ -29,7 +29,7 @@ class JsonStream {
   /// Accepts NaN and Infinity, as Python's json does.
   void accept_python_numbers() { takes_python_numbers_ = true; }
 
-  /// '\0' at the end.
+  /// Returns the first character of the next token; '\0' at the end.
   char peek();
 
   /// `visit` must take the value.

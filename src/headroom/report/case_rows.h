@@ -61,7 +61,7 @@ std::vector<MeasuredCase> measured_cases(const std::vector<Record>& records);
 std::string text_of_unmeasured(const std::vector<MeasuredCase>& cases,
                                const std::function<std::string(const Record&)>& name);
 
-/// How many cases failed, or that all were skipped, with the first reason.
+/// Adds how many cases failed, or that all were skipped, with the first reason.
 void answer_unmeasured(Sheet& sheet, const std::vector<MeasuredCase>& cases,
                        const std::function<std::string(const Record&)>& name);
 

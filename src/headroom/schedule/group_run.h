@@ -51,7 +51,7 @@ class PreparedTracks {
   PreparedTracks(GroupResult& result, Workers& workers, const std::atomic<bool>& interrupted)
       : result_(&result), workers_(&workers), interrupted_(&interrupted) {}
 
-  /// In reverse order in every other process, as memory layout depends on it.
+  /// Reverses the order in every other process, as memory layout depends on it.
   void prepare_all();
   void prepare(Track& track);
   void conclude_all();

@@ -16,12 +16,12 @@
 
 namespace headroom {
 
-/// To the dependencies (record/environment.h).
+/// Adds each runner's BLAS to the dependencies (record/environment.h).
 std::shared_ptr<const Environment> with_blas(const std::shared_ptr<const Environment>& environment,
                                              const std::vector<RunnerOffer>& offers);
 
-/// GPUs that the runners' drivers report: name of the first, count and total memory in the fields of the OSS
-/// benchmark database, more as "gpu_..." in extra_info of the machine.
+/// Adds the GPUs that the runners' drivers report: name of the first, count and total memory in the fields of
+/// the OSS benchmark database, more as "gpu_..." in extra_info of the machine.
 std::shared_ptr<const Environment> with_devices(std::shared_ptr<const Environment> environment,
                                                 const std::vector<RunnerOffer>& offers);
 

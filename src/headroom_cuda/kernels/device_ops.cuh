@@ -98,7 +98,7 @@ __device__ inline void* dynamic_shared_memory() {
   return dynamic_shared;
 }
 
-/// Complete after wait_for_copies.
+/// Copies 16 bytes to shared memory; complete after wait_for_copies.
 __device__ inline void copy_async(Vector* to_shared, const void* from) {
   const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(to_shared));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from) : "memory");

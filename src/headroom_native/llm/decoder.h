@@ -83,7 +83,7 @@ class TopKSampler {
   float threshold_ = 0;  ///< smaller logits are not among the k largest
 };
 
-/// The first of equal ones.
+/// The token of the largest logit, the first of equal ones.
 std::int32_t greedy_token(std::span<const float> logits);
 
 /// Their vectors fill half of a typical L2.

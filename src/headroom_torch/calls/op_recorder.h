@@ -95,7 +95,7 @@ class OpRecorder final : public trace::Recorder, private OpListener {
 
   /// Throws Error if already recording.
   void start() override;
-  /// Returns the path. Writes atomically. Throws Error.
+  /// Writes the file atomically and returns its path. Throws Error.
   trace::Recording stop() override;
 
   void next_step();

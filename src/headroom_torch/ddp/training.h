@@ -106,7 +106,7 @@ class Training {
   /// Throws Error on all ranks if the replicas differ.
   void require_equal_replicas() const;
   double loss() const { return loss_; }
-  /// `count` iterations of this rank, with bucket reductions as collectives.
+  /// Writes a trace of `count` iterations of this rank, with bucket reductions as collectives.
   void record(const std::string& file, int count);
 
  private:

@@ -130,7 +130,7 @@ class Overlay {
     if (last != kNone && events_.thread[last] != events_.thread[link.event]) add_arrow(last, link);
   }
 
-  /// Starts inside the slice that ends there or is still open.
+  /// Starts the arrow inside the slice that ends there or is still open.
   void add_arrow(std::uint32_t from, const PathLink& to) {
     const std::int64_t leaves =
         std::min(to.time.start, std::max(events_.start_ns[from], events_.end_ns(from) - 1));

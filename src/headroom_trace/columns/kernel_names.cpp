@@ -180,7 +180,7 @@ bool is_generic(KernelCategory category, std::string_view name) {
   return category == kElementwise || category == kReduction || category == kOther;
 }
 
-/// Of `op` or its innermost ancestor with one.
+/// Category of `op` or its innermost ancestor with one.
 std::optional<KernelCategory> category_above(
     const Trace& trace, std::uint32_t op, const std::vector<std::uint32_t>& parent,
     std::vector<std::optional<std::optional<KernelCategory>>>& known) {

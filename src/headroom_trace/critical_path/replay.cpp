@@ -139,7 +139,7 @@ std::int64_t Replay::after_start(std::int64_t at_ns) const {
   return std::clamp(after, -kFarNs, kFarNs);
 }
 
-/// In queue order.
+/// Adds the work in queue order.
 void Replay::add_pieces(const Trace& trace, std::span<const std::uint32_t> launch) {
   const Events& events = trace.events;
   std::vector<Queued> order;

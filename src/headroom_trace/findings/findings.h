@@ -53,7 +53,7 @@ struct Finding {
   std::string evidence, fix;
 };
 
-/// Largest gain first; renumbers the partners.
+/// Sorts by gain, largest first, and renumbers the partners.
 void sort_findings(std::vector<Finding>& findings);
 
 double joint_gain_ns(std::span<const Finding> first);

@@ -112,7 +112,7 @@ AllocationCalls allocation_calls(const FindingSearch& search) {
   return found;
 }
 
-/// cudaMalloc synchronises too.
+/// True directly after an allocation: cudaMalloc synchronises too.
 bool follows_allocation(const Events& events, const AllocationCalls& allocations, std::uint32_t call) {
   const auto key = [&](std::uint32_t event) {
     return std::pair(events.thread[event], events.start_ns[event]);
@@ -139,7 +139,7 @@ std::string site_name(const FindingSearch& search, std::uint32_t call) {
   return name;
 }
 
-/// In the same operator or, without one, directly after.
+/// True in the same operator or, without one, directly after.
 bool is_part_of(const FindingSearch& search, std::uint32_t call, std::uint32_t earlier) {
   const Events& events = search.trace().events;
   const std::uint32_t site = site_of(search.trace(), search.parent(), call);

@@ -115,7 +115,7 @@ std::int64_t covered_ns(const Trace& trace, const std::vector<std::uint32_t>& by
   return covered;
 }
 
-/// By the trailing digits of the names if distinct, else by index.
+/// Numbers by the trailing digits of the names if distinct, else by index.
 void number_steps(std::vector<Step>& steps) {
   std::set<std::int64_t> numbers;
   for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -287,7 +287,7 @@ MergedRank write_rank(const RankClock& clock, const readers::RankMark& mark, Rea
   return rank;
 }
 
-/// Like the rewriter's: the reader does not distinguish numbers from text.
+/// Writes ids like the rewriter, as the reader does not distinguish numbers from text.
 std::string thread_json(const std::string& tid) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(tid.data(), tid.data() + tid.size(), number);

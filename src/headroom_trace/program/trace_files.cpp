@@ -163,7 +163,7 @@ void write_result_files(const TraceReport& report) {
   }
 }
 
-/// The report first, so that unwritable files do not lose it.
+/// Prints the report first, so that unwritable files do not lose it.
 void print_and_write(const TraceReport& report, const TraceOutputOptions& outputs, const std::string& json) {
   if (outputs.json != kStdout && outputs.csv != kStdout)
     print_sheet(trace_sheet(report.result, {outputs.markdown, outputs.whole_names, first_instant(report),

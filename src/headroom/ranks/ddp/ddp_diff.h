@@ -43,7 +43,7 @@ std::string python_str(JsonStream& stream);
 /// repr() of a float: the shortest digits that read back as `value`.
 std::string python_float(double value);
 
-/// Of a UTF-8 string.
+/// Python's repr() of a UTF-8 string.
 std::string python_quoted(std::string_view text);
 
 /// Python's {:8.3f}, with_plus {:+8.3f}, nan and inf included.
