@@ -250,7 +250,7 @@ class RunningTest(CommandLineTest):
         for empty in (["--shell="], ["--shell", ""]):
             self.assert_refused(ab(*empty, "true", "true x"), "--shell is empty")
         self.assert_refused(ab("--shell", "bash --norc", "true", "true x"), "--shell='bash --norc' uses it as the shell")
-        self.assert_refused(headroom("time", "--shell", "bash"), "give a command")
+        self.assert_refused(headroom("time", "--shell", "bash"), "no command to measure")
         self.assert_refused(ab("--shell='bash", "true", "true x"), "quote is never closed")
 
     def test_exactly_so_many_runs(self):

@@ -158,7 +158,7 @@ class CommandFaultsTest(CommandLineTest):
         self.assert_refused(headroom("ab"), "no command to measure")
         self.assert_refused(headroom("time", "true", "false"), "headroom ab compares several")
         self.assert_refused(headroom("time", ""), "no command found")
-        self.assert_refused(headroom("time", "true", "--precision", "0"), "--precision 0: must be above 0")
+        self.assert_refused(headroom("time", "true", "--precision", "0"), "--precision 0 must be above 0")
         self.assert_refused(headroom("time", "true", "--timeout", "0"), "--timeout must be above 0")
         self.assert_refused(headroom("time", "true", "--json", "/proc/no/file.json"), "/proc/no")
         self.assertEqual(headroom("ab", "true", "false", "--no-such-option").returncode, 2)

@@ -139,9 +139,9 @@ class NumberBoundsTest(CommandLineTest):
     def test_an_uneven_interval_has_no_sign(self):
         uneven = [0.001, 0.0013, 0.001, 0.0014, 0.00101, 0.0015, 0.001, 0.00101, 0.00102, 0.00135, 0.001, 0.00102]
         result = headroom("show", self.write("uneven.json", hyperfine(uneven)))
-        self.assertIn("odd takes longest: 1.02 ms (1.00 ms–1.36 ms)", result.stdout)
+        self.assertIn("longest of 2 cases is odd: 1.02 ms (1.00 ms–1.36 ms)", result.stdout)
         result = headroom("show", self.write("even.json", hyperfine(SIX)))
-        self.assertIn("odd takes longest: 1.00 ms ±2.7 %", result.stdout)
+        self.assertIn("longest of 2 cases is odd: 1.00 ms ±2.7 %", result.stdout)
 
 
 if __name__ == "__main__":

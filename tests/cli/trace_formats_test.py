@@ -61,7 +61,7 @@ class Formats(CommandLineTest):
         for path in (FORMATS / "snapshot_protocol5.pickle", chrome):
             result = trace("memory", path)
             self.assert_exit(result, 0)
-            self.assertIn("of the 16 MiB at the peak 14 MiB (87.5 %): train.py(12): forward", result.stdout)
+            self.assertIn("of the peak 16 MiB, 14 MiB (87.5 %): train.py(12): forward", result.stdout)
             self.assertIn("10 MiB of 24 MiB reserved are free in partly used segments", result.stdout)
             leaks = tables_of(trace("memory", path, "--json", "-"))["leaks"]
             self.assertEqual([(row["line"], row["bytes"]) for row in leaks if row["device"] == "0"],

@@ -105,7 +105,7 @@ class Cache(ScratchTest):
 
         def inner():
             pass
-        with self.assertRaisesRegex(ValueError, "not one within another"):
+        with self.assertRaisesRegex(ValueError, "at the top level"):
             hr.cache(inner)
 
     def test_a_run_that_fails(self):

@@ -142,14 +142,14 @@ class Reading(ScratchTest):
         self.assertEqual(hr.report("@last", store=self.folder / "h.sqlite").title, "@last")
         with self.assertRaisesRegex(hr.CommandFailed, "absent.json"):
             hr.report(self.folder / "absent.json")
-        with self.assertRaisesRegex(ValueError, "nothing to show"):
+        with self.assertRaisesRegex(ValueError, "needs something to show"):
             hr.report()
 
     def test_what_cannot_be_read(self):
         with self.assertRaisesRegex(hr.CommandFailed, "absent.json") as caught:
             hr.read(self.folder / "absent.json")
         self.assertEqual(caught.exception.exit_code, 2)
-        with self.assertRaisesRegex(ValueError, "nothing to read"):
+        with self.assertRaisesRegex(ValueError, "needs something to read"):
             hr.read()
 
     def test_the_history(self):
@@ -176,7 +176,7 @@ class Reading(ScratchTest):
         self.assertEqual(kernels["kernels"]["name"], ["k"])
         with self.assertRaisesRegex(KeyError, "it has .*devices"):
             idle["nobody"]
-        with self.assertRaisesRegex(hr.CommandFailed, "no analysis"):
+        with self.assertRaisesRegex(hr.CommandFailed, "neither an analysis nor a file"):
             trace.analysis("nobody")
         with self.assertRaisesRegex(hr.CommandFailed, "--nothing"):
             trace.analysis("idle", nothing=3)

@@ -172,7 +172,7 @@ class Timing(unittest.TestCase):
         self.assertRegex(said, r"(?m)^len: \d")
 
     def test_what_cannot_be_measured(self):
-        with self.assertRaisesRegex(ValueError, "no functions"):
+        with self.assertRaisesRegex(ValueError, "needs a function"):
             hr.compare({})
         with self.assertRaisesRegex(ValueError, "two functions have the name slow"):
             hr.compare([slow, slow])

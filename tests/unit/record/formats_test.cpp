@@ -112,7 +112,7 @@ TEST_F(FormatFiles, ABrokenCsvIsNotOverwritten) {
 
 TEST_F(FormatFiles, AnUnknownFileIsRefused) {
   write_file_atomically(folder_ / "x", "{\"other\": 1}");
-  EXPECT_THAT(message_of([&] { read_records(folder_ / "x"); }), HasSubstr("it reads: headroom-json"));
+  EXPECT_THAT(message_of([&] { read_records(folder_ / "x"); }), HasSubstr("headroom reads: headroom-json"));
 }
 
 Json written(const std::vector<Record>& records) {

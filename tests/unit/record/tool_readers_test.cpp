@@ -679,7 +679,8 @@ TEST(SeedCsvReader, RefusesWhatCannotBe) {
 TEST(SeedCsvReader, NeedsItsThreeColumns) {
   EXPECT_EQ(read_text("metric,actual,name\nlatency,2,a\n").size(), 1U);
   for (const char* header : {"name,metric", "name,actual", "metric,actual", "actual"})
-    EXPECT_THAT(refusal(std::string(header) + "\n1,2\n"), HasSubstr("it reads: headroom-json")) << header;
+    EXPECT_THAT(refusal(std::string(header) + "\n1,2\n"), HasSubstr("headroom reads: headroom-json"))
+        << header;
 }
 
 std::string tool_of(const std::string& text) {

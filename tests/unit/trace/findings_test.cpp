@@ -159,7 +159,7 @@ TEST(Findings, ThatOverlapHaveEachItsOwnGain) {
   EXPECT_NEAR(number(found(result), 1, "recoverable_ns"), 0.6e6, 20e3);
   EXPECT_NEAR(number(found(result), 1, "further_ns"), 0, 1e3);
   EXPECT_NEAR(headline(result, "recoverable_ns"), 1.1e6, 20e3);
-  EXPECT_THAT(result.answer, Contains(HasSubstr("1 and 2 overlap: together 1.09 ms")));
+  EXPECT_THAT(result.answer, Contains(HasSubstr("1 and 2 overlap: 1.09 ms for both")));
   EXPECT_THAT(result.standing[0], HasSubstr("two findings save 10.9 %"));
   EXPECT_EQ(found(with_waits(read_value)).rows.size(), 1U);
 }
@@ -562,7 +562,7 @@ TEST(Findings, AFirstCallThatTakesLongIsAFirstUseWhateverItsName) {
     const std::size_t row = row_with(found(result), "kind", "first_use");
     EXPECT_NEAR(number(found(result), row, "recoverable_ns"), 500e3, 5e3) << call.name;
     EXPECT_THAT(text(found(result), row, "evidence"),
-                HasSubstr(std::string("one ") + call.name + " takes 2.50 ms"));
+                HasSubstr(std::string("one ") + call.name + " call takes 2.50 ms"));
     EXPECT_THAT(text(found(result), row, "fix"), HasSubstr("warm up"));
     EXPECT_ANY_THROW(row_with(found(result), "kind", "device_allocation")) << call.name;
   }
@@ -779,7 +779,7 @@ TEST(Findings, OfDifferentRanksWhatAllLoseIsSaidOnce) {
   EXPECT_EQ(text(found(result), 0, "kind"), "straggler");
   EXPECT_EQ(integer(found(result), 0, "rank"), 2);
   EXPECT_DOUBLE_EQ(number(found(result), 0, "recoverable_ns"), 3e6);
-  EXPECT_THAT(text(found(result), 0, "evidence"), HasSubstr("there, data_loading"));
+  EXPECT_THAT(text(found(result), 0, "evidence"), HasSubstr("on that rank, data_loading"));
   const std::size_t row = row_with(found(result), "kind", "data_loading");
   EXPECT_DOUBLE_EQ(number(found(result), row, "recoverable_ns"), 1e6);
 }

@@ -443,7 +443,7 @@ TEST(JobFindings, ThatOverlapAreNotAddedUp) {
     EXPECT_THAT(result.standing[1], HasSubstr("findings explain 55.0 %"));
     EXPECT_EQ(text(table_of(result, "findings"), 0, "kind"),
               is_host_larger ? "host_bound" : "synchronisation");
-    EXPECT_THAT(result.answer, testing::Contains(HasSubstr("1 and 2 overlap: together 2.20 ms")));
+    EXPECT_THAT(result.answer, testing::Contains(HasSubstr("1 and 2 overlap: 2.20 ms for both")));
   }
   std::vector<RankResult> apart{rank_that_waits(0, 2e6, 1.5e6, 3.5e6)};
   for (const std::string& line : find_analysis("findings")->combine(apart, {}).answer)
@@ -499,7 +499,8 @@ TEST(Stragglers, HaveTheStepOfTheFindings) {
   ASSERT_FALSE(result.answer.empty());
   ASSERT_FALSE(found.standing.empty());
   const std::string step = found.standing[0].substr(0, found.standing[0].find(" ·"));
-  EXPECT_THAT(result.answer[0], HasSubstr("an iteration of " + step.substr(std::string("step ").size())));
+  EXPECT_THAT(result.answer[0],
+              HasSubstr("of each " + step.substr(std::string("step ").size()) + " iteration"));
 }
 
 }  // namespace

@@ -257,7 +257,7 @@ TEST(TraceProfile, WithoutStepsSaysHowToMarkThem) {
     profile_of(builder.trace, {9, false});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("has no step_num#9; its steps are 4"));
+    EXPECT_THAT(error.what(), HasSubstr("no step_num#9; its steps are 4"));
   }
 }
 
@@ -311,7 +311,7 @@ TEST(TraceDiff, PutsTheLargestDifferenceFirst) {
   const AnalysisResult result = diff(before, after, {2, false});
   ASSERT_EQ(result.tables.at(1).key, "kernels");
   EXPECT_THAT(names(result.tables[1]), ElementsAre("gone", "slow"));
-  EXPECT_THAT(result.tables[1].title, HasSubstr("without 2 more"));
+  EXPECT_THAT(result.tables[1].title, HasSubstr("2 smaller changes left out"));
   EXPECT_THAT(
       result.tables[1].rows[0],
       ElementsAre(Cell{"deleted"}, Cell{std::int64_t{1}}, Cell{std::int64_t{0}}, Cell{std::int64_t{70}},

@@ -118,7 +118,7 @@ TEST(Gguf, AbsurdSizesAreRefused) {
   }
   const std::string odd = model_bytes::gguf({}, {{"t", {2, 33}, 8, std::string(136, 'a')}});
   EXPECT_THAT(test::message_of([&] { parse_gguf(bytes_of(odd), "a.gguf"); }),
-              HasSubstr("tensor 't' [2,33] of Q8_0 cannot be"));
+              HasSubstr("tensor 't' [2,33] of Q8_0 is impossible"));
 }
 
 TEST(Gguf, OtherFilesAreNamed) {
