@@ -19,7 +19,7 @@ class PathSearch {
   PathSearch(const TraceIndex& index, Span window)
       : index_(index),
         trace_(index.trace()),
-        chain_(Replay(trace_, window, index.work(), index.launches()).chain()),
+        chain_(Replay(index, window).chain()),
         doings_(host_doings(trace_, index.host())) {}
 
   std::vector<PathLink> links() {

@@ -120,14 +120,13 @@ WhatIf operator+(const WhatIf& a, const WhatIf& b) {
   return both;
 }
 
-Replay::Replay(const Trace& trace, Span window, const DeviceWork& work, std::span<const std::uint32_t> launch)
-    : window_(window),
-      streams_(stream_orders(trace, work, launch)),
-      piece_of_row_(trace.gpu.size(), kNobody) {
+Replay::Replay(const TraceIndex& index, Span window)
+    : window_(window), piece_of_row_(index.trace().gpu.size(), kNobody) {
+  const Trace& trace = index.trace();
   window_ns_ = after_start(window.end);
-  add_pieces(trace, launch);
-  add_waits(trace, launch);
-  add_calls(trace, launch);
+  add_pieces(index);
+  add_waits(index);
+  add_calls(index);
   find_delays();
   find_end(trace);
   sort_actions();
@@ -140,24 +139,25 @@ std::int64_t Replay::after_start(std::int64_t at_ns) const {
 }
 
 /// Adds the work in queue order.
-void Replay::add_pieces(const Trace& trace, std::span<const std::uint32_t> launch) {
+void Replay::add_pieces(const TraceIndex& index) {
+  const Trace& trace = index.trace();
   const Events& events = trace.events;
+  const std::vector<StreamOrder>& streams = index.streams();
   std::vector<Queued> order;
   order.reserve(trace.gpu.size());
-  for (std::uint32_t stream = 0; stream < streams_.size(); ++stream) {
-    for (std::size_t place = 0; place < streams_[stream].rows.size(); ++place) {
-      const std::uint32_t row = streams_[stream].rows[place];
-      order.push_back(
-          {streams_[stream].queued_ns[place], events.start_ns[trace.gpu[row].event], row, stream});
+  for (std::uint32_t stream = 0; stream < streams.size(); ++stream) {
+    for (std::size_t place = 0; place < streams[stream].rows.size(); ++place) {
+      const std::uint32_t row = streams[stream].rows[place];
+      order.push_back({streams[stream].queued_ns[place], events.start_ns[trace.gpu[row].event], row, stream});
     }
   }
-  guess_unknown(order, streams_.size(), window_.end);
+  guess_unknown(order, streams.size(), window_.end);
   std::erase_if(order, [&](const Queued& one) { return one.queued_ns >= window_.end; });
   merge_runs(std::span(order), [](const Queued& a, const Queued& b) {
     return std::tie(a.queued_ns, a.start_ns, a.row) < std::tie(b.queued_ns, b.start_ns, b.row);
   });
   pieces_.reserve(order.size());
-  std::vector<std::uint32_t> latest(streams_.size(), kNobody);  // ends last, by stream
+  std::vector<std::uint32_t> latest(streams.size(), kNobody);  // ends last, by stream
   for (const Queued& one : order) {
     Piece piece;
     const std::uint32_t event = trace.gpu[one.row].event;
@@ -166,18 +166,20 @@ void Replay::add_pieces(const Trace& trace, std::span<const std::uint32_t> launc
     piece.start_ns = after_start(one.start_ns);
     piece.duration_ns = std::min(events.duration_ns[event], kFarNs);
     piece.queued_ns = piece.launch_ns = after_start(one.queued_ns);
-    piece.has_launch = launch[one.row] != kNone;
-    const auto index = static_cast<std::uint32_t>(pieces_.size());
-    piece_of_row_[one.row] = index;
+    piece.has_launch = index.launches()[one.row] != kNone;
+    const auto place = static_cast<std::uint32_t>(pieces_.size());
+    piece_of_row_[one.row] = place;
     pieces_.push_back(piece);
-    if (latest[one.stream] == kNobody || end_of(index) >= end_of(latest[one.stream]))
-      latest[one.stream] = index;
+    if (latest[one.stream] == kNobody || end_of(place) >= end_of(latest[one.stream]))
+      latest[one.stream] = place;
   }
   find_sources(trace);
 }
 
 /// Launches that wait for their own work may not block.
-void Replay::add_calls(const Trace& trace, std::span<const std::uint32_t> launch) {
+void Replay::add_calls(const TraceIndex& trace_index) {
+  const Trace& trace = trace_index.trace();
+  const std::vector<std::uint32_t>& launch = trace_index.launches();
   const Events& events = trace.events;
   const std::vector<std::int64_t> usual = usual_call_ns(trace, launch);
   std::vector<std::uint32_t> waiting;
@@ -187,7 +189,7 @@ void Replay::add_calls(const Trace& trace, std::span<const std::uint32_t> launch
     std::vector<std::uint32_t> pieces;
   };
   std::vector<OfStream> of_streams;
-  for (const StreamOrder& stream : streams_) {
+  for (const StreamOrder& stream : trace_index.streams()) {
     OfStream& of_stream = of_streams.emplace_back();
     std::uint32_t last_call = kNone;
     for (const std::uint32_t row : stream.rows) {
@@ -325,9 +327,11 @@ void Replay::find_delays() {
   }
 }
 
-void Replay::add_waits(const Trace& trace, std::span<const std::uint32_t> launch) {
+void Replay::add_waits(const TraceIndex& index) {
+  const Trace& trace = index.trace();
+  const std::vector<std::uint32_t>& launch = index.launches();
   const Events& events = trace.events;
-  const SyncWaits found = sync_waits(trace, launch, streams_);
+  const SyncWaits& found = index.syncs();
   std::map<std::uint32_t, Wait> by_call;
   const auto wait_of = [&](std::uint32_t call) -> Wait& {
     Wait& wait = by_call[call];

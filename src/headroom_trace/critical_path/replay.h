@@ -7,7 +7,7 @@
 
 #include "headroom_trace/columns/spans.h"
 #include "headroom_trace/columns/trace.h"
-#include "headroom_trace/work/stream_order.h"
+#include "headroom_trace/index/trace_index.h"
 
 namespace headroom::trace {
 
@@ -60,13 +60,11 @@ class Replay {
     std::uint32_t call = kNone;  ///< of kReturn: row of Trace::events
   };
 
-  /// `work` is device_work(trace), `launch` launches(trace). Needs kLaunches; kSyncs replaces assumptions.
-  /// O(n log n).
-  Replay(const Trace& trace, Span window, const DeviceWork& work, std::span<const std::uint32_t> launch);
+  /// Keeps no reference to `index`. Needs kLaunches; kSyncs replaces assumptions. O(n log n).
+  Replay(const TraceIndex& index, Span window);
 
   const std::vector<Wait>& waits() const { return waits_; }
   Span window() const { return window_; }
-  const std::vector<StreamOrder>& streams() const { return streams_; }
 
   /// Time from the window's start until host and devices have finished, ns; only the host if all work
   /// launched in the window runs after it. O(n).
@@ -116,12 +114,12 @@ class Replay {
   class Run;
   class Walk;
 
-  void add_pieces(const Trace& trace, std::span<const std::uint32_t> launch);
-  void add_calls(const Trace& trace, std::span<const std::uint32_t> launch);
+  void add_pieces(const TraceIndex& index);
+  void add_calls(const TraceIndex& trace_index);
   void find_end(const Trace& trace);
   void find_delays();
   void find_sources(const Trace& trace);
-  void add_waits(const Trace& trace, std::span<const std::uint32_t> launch);
+  void add_waits(const TraceIndex& index);
   void sort_actions();
   std::int64_t after_start(std::int64_t at_ns) const;
   std::int64_t end_of(std::uint32_t piece) const {
@@ -135,7 +133,6 @@ class Replay {
   bool are_devices_after_ = false;         ///< all launched work runs after the window
   std::int64_t device_tail_ns_ = kNoTail;  ///< without launches: after the last work
   std::int64_t usual_launch_ns_ = 0, usual_neighbour_ns_ = 0;
-  std::vector<StreamOrder> streams_;
   std::vector<Piece> pieces_;
   std::vector<std::uint32_t> piece_of_row_;
   std::vector<Wait> waits_;

@@ -138,7 +138,7 @@ std::vector<Run> fusible_runs(const FindingSearch& search) {
     if (run.rows.size() >= kLeastRun) runs.push_back(std::move(run));
     run = {};
   };
-  for (const StreamOrder& stream : search.replay().streams()) {
+  for (const StreamOrder& stream : search.streams()) {
     for (const std::uint32_t row : stream.rows) {
       const std::int64_t start = trace.events.start_ns[trace.gpu[row].event];
       // The kernels of a graph share one launch.

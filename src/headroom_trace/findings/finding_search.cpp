@@ -15,7 +15,7 @@ namespace headroom::trace {
 FindingSearch::FindingSearch(const TraceIndex& index)
     : index_(index),
       trace_(index.trace()),
-      replay_(trace_, index.window(), index.work(), index.launches()),
+      replay_(index, index.window()),
       python_(trace_) {
   for (const std::string_view line : python_.lines()) is_own_.push_back(is_own_line(line));
   recorded_ns_ = now_ns_ = replay_.length_ns();

@@ -51,6 +51,7 @@ class FindingSearch {
   const IdleCulprits& culprits() const { return index_.idle(); }
   const Replay& replay() const { return replay_; }
   const std::vector<DeviceTimes>& devices() const { return index_.devices(); }
+  const std::vector<StreamOrder>& streams() const { return index_.streams(); }
   const std::vector<KernelType>& types() const { return index_.types(); }
   const std::vector<CollectiveCall>& calls() const { return index_.calls(); }
   std::span<const Step> steps() const { return index_.steps().measured(); }

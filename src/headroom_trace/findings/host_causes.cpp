@@ -536,7 +536,7 @@ void find_late_devices(FindingSearch& search) {
     total_ns = saturating_add(total_ns, late_ns(gap));
     if (longest == nullptr || late_ns(gap) > late_ns(*longest)) longest = &gap;
     // All work of these streams was late: marks their first.
-    for (const StreamOrder& stream : search.replay().streams()) {
+    for (const StreamOrder& stream : search.streams()) {
       if (stream.device != gap.device) continue;
       const auto row = std::ranges::lower_bound(stream.rows, gap.time.end, {}, [&](std::uint32_t of) {
         return events.start_ns[trace.gpu[of].event];

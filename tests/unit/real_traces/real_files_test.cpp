@@ -329,7 +329,7 @@ void check_findings(const Trace& trace) {
   const std::int64_t of_host = window.end - window.start;
   std::int64_t length = of_host, computing = 0, idle = 0;
   std::int64_t first_start = std::numeric_limits<std::int64_t>::max(), first_queued = 0;
-  for (const StreamOrder& stream : before.replay().streams()) {
+  for (const StreamOrder& stream : index.streams()) {
     for (std::size_t place = 0; place < stream.rows.size(); ++place) {
       const std::uint32_t event = trace.gpu[stream.rows[place]].event;
       const std::int64_t start = trace.events.start_ns[event], queued = stream.queued_ns[place];
@@ -565,7 +565,7 @@ TEST_F(CriticalPathRealFiles, IsNeverLongerThanItsTime) {
 /// The path must fill the window's time without hole or overlap, take as long as the replay, and set that
 /// time: work off the path may be shorter, and the host gone while the path is on the device.
 void expect_critical(const TraceIndex& index, Span window) {
-  const Replay replay(index.trace(), window, index.work(), index.launches());
+  const Replay replay(index, window);
   std::int64_t at = window.start, sum = 0;
   for (const PathLink& link : critical_path(index, window)) {
     ASSERT_EQ(link.time.start, at);

@@ -39,7 +39,7 @@ std::vector<Part> parts_of(const TraceBuilder& builder, Span window) {
 
 void expect_tiled(const Trace& trace, Span window) {
   const TraceIndex index(trace);
-  const std::int64_t length = Replay(trace, window, index.work(), index.launches()).length_ns();
+  const std::int64_t length = Replay(index, window).length_ns();
   std::int64_t at = window.start;
   for (const PathLink& link : critical_path(index, window)) {
     ASSERT_EQ(link.time.start, at);

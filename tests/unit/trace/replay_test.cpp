@@ -53,9 +53,7 @@ struct Program {
       synchronize();
     }
   }
-  Replay replay() const {
-    return {builder.trace, {0, now_ns}, device_work(builder.trace), launches(builder.trace)};
-  }
+  Replay replay() const { return {TraceIndex(builder.trace), {0, now_ns}}; }
   WhatIf without(const std::string& name) const {
     WhatIf what_if{.duration_ns = recorded_durations(builder.trace)};
     const Trace& trace = builder.trace;
@@ -239,7 +237,7 @@ TEST(ReplayUnlaunched, WorkFollowsTheWorkBeforeIt) {
   for (const std::int64_t idle_ns : {0, 3'000'000}) {
     const TraceBuilder builder = unlaunched(idle_ns);
     const std::int64_t end = whole_extent(builder.trace).end_ns;
-    const Replay replay(builder.trace, {0, end}, device_work(builder.trace), launches(builder.trace));
+    const Replay replay(TraceIndex(builder.trace), {0, end});
     EXPECT_EQ(replay.length_ns(), end);
     EXPECT_NEAR(static_cast<double>(end - replay.length_ns(without_communication(builder.trace))), 10'000'000,
                 100'000);
@@ -261,7 +259,7 @@ TEST(ReplayUnlaunched, WorkLaunchedBeforeTheRecordingComesBeforeTheRest) {
       builder.kernel("after", device_ns, 300'000, i + 1);
       device_ns += 301'000;
     }
-    const Replay replay(builder.trace, {0, 8'000'000}, device_work(builder.trace), launches(builder.trace));
+    const Replay replay(TraceIndex(builder.trace), {0, 8'000'000});
     const std::int64_t length = replay.length_ns();
     EXPECT_EQ(length, device_ns - 1'000);
     WhatIf what_if{.duration_ns = recorded_durations(builder.trace)};
@@ -274,7 +272,7 @@ TEST(ReplayUnlaunched, TheHostEndsWithTheDevices) {
   TraceBuilder builder = unlaunched(0);
   const std::int64_t end = whole_extent(builder.trace).end_ns;
   builder.op("aten::copy_", 0, end + 100'000);
-  const Replay replay(builder.trace, {0, end + 100'000}, device_work(builder.trace), launches(builder.trace));
+  const Replay replay(TraceIndex(builder.trace), {0, end + 100'000});
   EXPECT_EQ(replay.length_ns(), end + 100'000);
   EXPECT_NEAR(static_cast<double>(end - replay.length_ns(without_communication(builder.trace))), 9'900'000,
               100'000);
@@ -284,8 +282,7 @@ TEST(ReplayEnd, AWindowThatADeviceEndsDoesNotHoldTheHost) {
   Program program;
   program.steps(0, 10, 300'000);
   const std::int64_t end = program.device_ns;
-  const Replay replay(program.builder.trace, {0, end}, device_work(program.builder.trace),
-                      launches(program.builder.trace));
+  const Replay replay(TraceIndex(program.builder.trace), {0, end});
   EXPECT_EQ(replay.length_ns(), end);
   WhatIf shorter{.duration_ns = recorded_durations(program.builder.trace)};
   for (std::int64_t& duration : shorter.duration_ns) duration = 100'000;
@@ -300,15 +297,14 @@ TEST(ReplayEnd, WorkThatAllRunsAfterTheWindowDoesNotLengthenIt) {
     for (std::int64_t k = 0; k < 60; ++k)
       builder.kernel("gemm", 185'050'000 + (i * 60 + k) * 300'000, 290'000, i + 1);
   }
-  const Replay replay(builder.trace, {0, 184'500'000}, device_work(builder.trace), launches(builder.trace));
+  const Replay replay(TraceIndex(builder.trace), {0, 184'500'000});
   EXPECT_EQ(replay.length_ns(), 184'500'000);
 }
 
 TEST(ReplayEnd, AHostThatRunsAheadEndsWithItsDevice) {
   Program program;
   for (int i = 0; i < 600; ++i) program.launch(300'000);
-  const Replay replay(program.builder.trace, {0, program.now_ns}, device_work(program.builder.trace),
-                      launches(program.builder.trace));
+  const Replay replay(TraceIndex(program.builder.trace), {0, program.now_ns});
   EXPECT_EQ(replay.length_ns(), program.device_ns);
 }
 
@@ -325,7 +321,7 @@ TraceBuilder waiting_program() {
 }
 
 Replay replay_of(const Trace& trace, std::int64_t end) {
-  return {trace, {0, end}, device_work(trace), launches(trace)};
+  return {TraceIndex(trace), {0, end}};
 }
 
 TEST(Replay, TakesWhatWasRecorded) {
