@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_trace/ranks/job_findings.h"
 
 #include <fmt/format.h>
 

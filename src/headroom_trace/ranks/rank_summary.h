@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,6 +50,10 @@ RankSummary rank_summary(const TraceIndex& index, TraceFindings found);
 
 /// Throws Error if the result has no summary.
 const RankSummary& summary_of(const RankResult& rank);
+/// Reports the ranks that others wait for and their activity meanwhile; losses of all ranks (the smallest
+/// counts); communication without waits. Without matched collectives: the findings of the rank that loses
+/// most.
+void combine_findings(std::span<const RankResult> ranks, std::size_t most, AnalysisResult& result);
 /// Copies the calls, by rank.
 std::vector<std::vector<CollectiveCall>> calls_of(std::span<const RankResult> ranks);
 
