@@ -5,8 +5,11 @@ first number.
 
     PYTHONPATH=build/release/python bench/python_beside_peers.py [--python PYTHON] [--rounds 5] [--seconds 0.3]
 
-PYTHON has torch, numpy, pyperf, pytest and pytest-benchmark. Prints the median and range of each tool's medians, each from a separate
-process per round. headroom agrees if its range overlaps its peers', or its median is within 3 % of it.
+PYTHON has torch, numpy, pyperf, pytest and pytest-benchmark. Every tool measures every function in its own process per round. Prints the
+median of each tool's medians with the 5th and 95th percentile of its samples. headroom agrees if its spread overlaps that of its peers
+taken together, or its median is within 3 % of it. Timer and pyperf include their loop; the time of an empty statement, measured in the same
+process, is subtracted. A plain Python loop is timed twice more, back to back and after a sleep of 1 ms before each 40 calls, to show
+how far a time depends on what ran before.
 """
 import argparse
 import json
@@ -54,16 +57,30 @@ SECONDS = float(sys.argv[1])
 told = []
 for name in sys.argv[2:]:
     with context(name):
-        told.append(measure(globals()[name]))
+        told.append(list(measure(globals()[name])))
 print(json.dumps(told))
 """
 HEADROOM = """
 import headroom as hr
-def measure(f): return hr.time(f, max_time=SECONDS).time_ns
+def measure(f): return hr.time(f, max_time=SECONDS).samples_ns
 """ + CHILD
 TIMER = """
 from torch.utils.benchmark import Timer
-def measure(f): return Timer("f()", globals={"f": f}).blocked_autorange(min_run_time=SECONDS).median * 1e9
+def sampled(statement, f):
+    return [seconds * 1e9 for seconds in Timer(statement, globals={"f": f}).blocked_autorange(min_run_time=SECONDS).times]
+def measure(f):
+    loop = sorted(sampled("pass", f))
+    return [time - loop[len(loop) // 2] for time in sampled("f()", f)]
+""" + CHILD
+LOOP = """
+def measure(f):
+    samples, end = [], time.perf_counter() + SECONDS
+    while time.perf_counter() < end:
+        time.sleep(PAUSE)
+        start = time.perf_counter_ns()
+        for _ in range(40): f()
+        samples.append((time.perf_counter_ns() - start) / 40)
+    return samples
 """ + CHILD
 PYTEST = SETUP + """
 import pytest
@@ -91,27 +108,32 @@ def by_script(script):
     return measure
 
 
+def pyperf_samples(python, statement, setup, seconds, folder):
+    file = folder / "perf.json"
+    file.unlink(missing_ok=True)
+    call(python, "-m", "pyperf", "timeit", "-q", "-p", 2, "-n", max(2, round(seconds / 0.1 / 2)), "-w", 1, "-o", file, "-s", setup,
+         statement, "--inherit-environ", "PYTHONPATH", folder=folder, environment=os.environ)
+    runs = json.loads(file.read_text())["benchmarks"][0]["runs"]
+    return [value * 1e9 for one in runs for value in one.get("values", ())]
+
+
 def by_pyperf(python, names, seconds, folder):
-    medians = []
-    for name in names:
-        file = folder / "perf.json"
-        file.unlink(missing_ok=True)
-        call(python, "-m", "pyperf", "timeit", "-q", "-p", 2, "-n", max(2, round(seconds / 0.1 / 2)), "-w", 1, "-o", file, "-s",
-             SETUP + f"\ncontext({name!r}).__enter__()", f"{name}()", "--inherit-environ", "PYTHONPATH", folder=folder,
-             environment=os.environ)
-        runs = json.loads(file.read_text())["benchmarks"][0]["runs"]
-        medians.append(statistics.median(value for one in runs for value in one.get("values", ())) * 1e9)
-    return medians
+    loop = statistics.median(pyperf_samples(python, "pass", "pass", seconds, folder))
+    return [[value - loop for value in pyperf_samples(python, f"{name}()", SETUP + f"\ncontext({name!r}).__enter__()", seconds, folder)]
+            for name in names]
 
 
 def by_pytest(python, names, seconds, folder):
     (folder / "test_it.py").write_text(f"NAMES = {list(names)!r}\n{PYTEST}")
     call(python, "-m", "pytest", "-q", "-p", "no:headroom", "-p", "no:cacheprovider", f"--benchmark-max-time={seconds}",
-         "--benchmark-json=out.json", "test_it.py", folder=folder, environment=os.environ)
-    return [one["stats"]["median"] * 1e9 for one in json.loads((folder / "out.json").read_text())["benchmarks"]]
+         "--benchmark-save-data", "--benchmark-json=out.json", "test_it.py", folder=folder, environment=os.environ)
+    told = json.loads((folder / "out.json").read_text())["benchmarks"]
+    return [[value * 1e9 for value in one["stats"]["data"]] for one in told]
 
 
-TOOLS = {"headroom": by_script(HEADROOM), "Timer": by_script(TIMER), "pyperf": by_pyperf, "pytest-benchmark": by_pytest}
+PEERS = {"Timer": by_script(TIMER), "pyperf": by_pyperf, "pytest-benchmark": by_pytest}
+TOOLS = {"headroom": by_script(HEADROOM), **PEERS, "loop": by_script("PAUSE = 0" + LOOP),
+         "loop after 1 ms of sleep": by_script("PAUSE = 1e-3" + LOOP)}
 FIRST_NUMBERS = {
     "hr.time": "import headroom as hr\ndef measure(f): return hr.time(f)",
     "hr.time, quick": "import headroom as hr\ndef measure(f): return hr.time(f, quick=True)",
@@ -121,23 +143,29 @@ FIRST_NUMBERS = {
 }
 
 
+def spread(rounds):
+    """(5th percentile of the samples, median of the rounds' medians, 95th percentile of the samples)."""
+    samples = sorted(sample for one in rounds for sample in one)
+    at = lambda share: samples[round(share * (len(samples) - 1))]
+    return at(0.05), statistics.median(map(statistics.median, rounds)), at(0.95)
+
+
 def show_ten(options, folder):
-    medians = {tool: {name: [] for name in NAMES} for tool in TOOLS}
+    rounds = {tool: {name: [] for name in NAMES} for tool in TOOLS}
     for at in range(options.rounds):
         for tool, measure in TOOLS.items():
-            for name, median in zip(NAMES, measure(options.python, NAMES, options.seconds, folder), strict=True):
-                medians[tool][name].append(median)
+            for name, samples in zip(NAMES, measure(options.python, NAMES, options.seconds, folder), strict=True):
+                rounds[tool][name].append(samples)
         print(f"round {at + 1} of {options.rounds}", file=sys.stderr)
     print("| function, µs |" + "".join(f" {tool} |" for tool in TOOLS) + " headroom agrees |\n|---|" + "---:|" * len(TOOLS) + "---|")
     agreed = 0
     for name in NAMES:
-        ours = medians["headroom"][name]
-        theirs = [median for tool in TOOLS if tool != "headroom" for median in medians[tool][name]]
-        middle = statistics.median(ours)
-        agrees = (min(ours) <= max(theirs) and min(theirs) <= max(ours)) or 0.97 * min(theirs) <= middle <= 1.03 * max(theirs)
+        spreads = {tool: spread(of[name]) for tool, of in rounds.items()}
+        low, middle, high = spreads["headroom"]
+        least, most = min(spreads[tool][0] for tool in PEERS), max(spreads[tool][2] for tool in PEERS)
+        agrees = (low <= most and least <= high) or 0.97 * least <= middle <= 1.03 * most
         agreed += agrees
-        cells = "".join(f" {statistics.median(of[name]) / 1e3:.4g} ({min(of[name]) / 1e3:.4g} to {max(of[name]) / 1e3:.4g}) |"
-                        for of in medians.values())
+        cells = "".join(f" {median / 1e3:.4g} ({start / 1e3:.4g} to {end / 1e3:.4g}) |" for start, median, end in spreads.values())
         print(f"| {name} |{cells} {'yes' if agrees else 'no'} |")
     print(f"\nheadroom agrees with its peers on {agreed} of {len(NAMES)} functions.\n")
     return agreed == len(NAMES)
