@@ -6,6 +6,7 @@ import os
 import pathlib
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -117,6 +118,17 @@ class RanksAmongOtherPrograms(Job):
             stderr = self.end_of(self.start(1, timeout="300ms", **place), 2, "rank 1 found no rank 0 at ", "within 0.3 s")
             self.assertEqual(stderr.count("\n"), 1)
         self.end_of(self.start(0, timeout="300ms"), 2, "rank 1 of 2 did not connect within 0.3 s")
+
+    def test_a_rank_that_waits_for_the_others_ends_on_ctrl_c(self):
+        self.taken.close()
+        for place in ({}, {"LOCAL_WORLD_SIZE": "3"}):
+            leader, rank = [self.start(number, timeout="60s", WORLD_SIZE="3", **place) for number in range(2)]
+            time.sleep(1)
+            began = time.monotonic()
+            for program in (rank, leader):
+                program.send_signal(signal.SIGINT)
+                self.end_of(program, 130)
+            self.assertLess(time.monotonic() - began, 5)
 
     def test_a_rank_whose_leader_is_killed_ends_with_2(self):
         self.taken.close()

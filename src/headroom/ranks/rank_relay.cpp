@@ -373,9 +373,14 @@ bool follow_leader(const RankPlace& place, const RankCommand& command, milliseco
                    const std::function<bool()>& give_up) {
   auto leader = find_leader(place, timeout, give_up);
   if (!leader) return false;
+  const Deadline deadline(timeout);
   std::string line;
-  if (leader->read_line(line, timeout) != Channel::Status::kLine) {
-    throw RankLost(fmt::format("rank 0 ended before all {} ranks had connected", place.size));
+  for (auto status = Channel::Status::kTimeout; status != Channel::Status::kLine;) {
+    if (give_up && give_up()) return false;
+    status = leader->read_line(line, kRelayLook);
+    const bool is_waiting = status == Channel::Status::kTimeout && !deadline.over();
+    if (!is_waiting && status != Channel::Status::kLine)
+      throw RankLost(fmt::format("rank 0 ended before all {} ranks had connected", place.size));
   }
   RankPlace told = place;
   const Json meeting = parse_json(line, "the message of rank 0");
