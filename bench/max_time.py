@@ -73,9 +73,11 @@ def longest_sample(records):
     """Returns the longest sample, in s."""
     longest = 0
     for record in records:
-        unit = {"s": 1, "us": 1e-6}.get(record["metric"].get("unit"), 0)
+        metric = record["metric"]
+        unit = {"s": 1, "us": 1e-6}.get(metric.get("unit"), 0)
         for process in record.get("samples", []):
-            longest = max([longest, *(value * unit * process.get("iterations", 1) for value in process["values"])])
+            iterations = process.get("iterations", 1) if metric["name"] == "latency" else 1
+            longest = max([longest, *(value * unit * iterations for value in process["values"])])
     return longest
 
 
