@@ -20,7 +20,9 @@ PHASES = ("hello", "describe", "prepare", "sample", "release")
 # Above headroom's own use; an endless line is read up to 64 MiB.
 MOST_BYTES = 400 << 20
 MOST_SECONDS = 30
-OPTIONS = ("--timeout", "1s", "--no-limits", "--no-store", "--max-time", "100ms", "--min-time", "0", "--processes", "1", "--threads", "1")
+# Samples beyond HOSTILE_AFTER on a busy machine too, and time for an honest runner to start there.
+OPTIONS = ("--timeout", "4s", "--no-limits", "--no-store", "--num-samples", "8", "--max-time", "4s", "--min-time", "0", "--processes", "1",
+           "--threads", "1")
 # No fault: a case without information, one that ends when released, or answers after all samples.
 HARMLESS = {"release:nothing", "release:null", "release:list", *(f"count:{how}" for how in ANSWERS["count"])}
 
