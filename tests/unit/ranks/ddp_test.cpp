@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -7,13 +8,14 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
+#include <map>
 #include <random>
 #include <string>
 
 #include "../error_message.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
+#include "headroom/base/text.h"
 #include "headroom/ranks/ddp/ddp.h"
 #include "headroom/ranks/ddp/ddp_diff.h"
 
@@ -115,6 +117,12 @@ class DdpDiffText : public ::testing::Test {
     }
   }
   std::string same(const std::string& text) { return diff(text, text); }
+  /// The printed value of a field, or the error.
+  std::string field(const std::string& json) {
+    const std::string text = same(R"({"x": )" + json + R"(, "benchmark_results": []})");
+    const std::size_t at = text.find("\nx:");
+    return at == text.npos ? text : std::string(trimmed(text.substr(at + 3, text.find("  vs  ") - at - 3)));
+  }
 
   static std::string report(const std::string& round, const std::string& batch_size = "32") {
     return R"({"benchmark_results": [{"model": "m", "batch_size": )" + batch_size + R"(, "result": [{}, )" +
@@ -135,10 +143,9 @@ TEST_F(DdpDiffText, CountsFromTheSecondRound) {
 TEST_F(DdpDiffText, TakesBatchSizesAsPythonsInt) {
   const std::string round = R"({"ranks": [0], "measurements": [1]})";
   EXPECT_THAT(same(report(round, "32.9")), HasSubstr("Benchmark: m with batch size 32\n"));
-  EXPECT_THAT(same(report(round, "\" 64 \"")), HasSubstr("batch size 64\n"));
   EXPECT_THAT(diff(report(round, "32"), report(round, "32.0")), HasSubstr("batch size 32\n"));
-  EXPECT_THAT(diff(report(round, "32"), report(round, "\"32\"")), ::testing::Not(HasSubstr("Benchmark")));
-  EXPECT_THAT(same(report(round, "\"many\"")), HasSubstr("batch_size: expected a number, found 'many'"));
+  EXPECT_THAT(diff(report(round, "32"), report(round, "33")), ::testing::Not(HasSubstr("Benchmark")));
+  EXPECT_THAT(same(report(round, "\"many\"")), HasSubstr("batch_size: expected a number, found \"many\""));
 }
 
 TEST_F(DdpDiffText, RefusesWhatTheOriginalStopsAt) {
@@ -174,156 +181,95 @@ TEST_F(DdpDiffText, RefusesAFolder) {
   EXPECT_THROW(ddp_diff(folder_ / "none.json", folder_ / "none.json"), Error);
 }
 
-constexpr std::array kAsked{0, 50, 75, 95, 100};
-
-/// numpy's formula on sorted doubles.
-std::vector<double> expected(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  std::vector<double> result;
-  for (const int percentile : kAsked) {
+/// numpy.percentile(values, 75 and 95) of sorted values.
+std::string percentiles(std::vector<double> values) {
+  std::ranges::sort(values);
+  std::string text;
+  for (const int percentile : {75, 95}) {
     const double position = static_cast<double>(values.size() - 1) * (percentile / 100.0);
     const auto below = static_cast<std::size_t>(position);
-    const std::size_t above = std::min(below + 1, values.size() - 1);
-    const double share = position - static_cast<double>(below), step = values[above] - values[below];
-    result.push_back(share >= 0.5 ? values[above] - step * (1 - share) : values[below] + step * share);
+    const double share = position - static_cast<double>(below);
+    const double least = values[below], most = values[std::min(below + 1, values.size() - 1)];
+    const double value = share >= 0.5 ? most - (most - least) * (1 - share) : least + (most - least) * share;
+    text += fmt::format("  p{}: {:8.3f}s {:7.0f}/s     -0.0%", percentile, value, std::trunc(1e6 / value));
   }
-  return result;
+  return text;
 }
 
-std::vector<double> read_back(const std::vector<std::string>& texts, const char* separator) {
-  const auto path =
-      std::filesystem::path(::testing::TempDir()) / ("decimals_" + std::to_string(::getpid()) + ".json");
-  std::ofstream file(path);
-  for (std::size_t i = 0; i < texts.size(); ++i) file << (i == 0 ? "[" : separator) << texts[i];
-  file << "]";
-  file.close();
-  JsonStream stream(path);
-  DecimalSample sample;
-  read_numbers(stream, sample);
-  stream.finish();
-  std::filesystem::remove(path);
-  EXPECT_EQ(sample.size(), texts.size());
-  return sample.percentiles(kAsked);
-}
-
-std::string random_digits(std::mt19937& engine, std::size_t count) {
-  std::string digits;
-  while (digits.size() < count) digits += static_cast<char>('0' + engine() % 10);
-  return digits;
-}
-
-/// One in `slow_in` numbers is not representable as a decimal by DecimalSample.
-void check(std::size_t count, unsigned slow_in, const char* separator, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::vector<std::string> texts;
-  std::vector<double> values;
-  const std::array<const char*, 6> slow{
-      "2.5", "1e-3", "1.9999999999999999999", "3", "0.12345678901234567890123", "1E0"};
-  for (std::size_t i = 0; i < count; ++i) {
-    std::string text = (engine() % 4 == 0 ? "1." : "0.") + random_digits(engine, 1 + engine() % 19);
-    if (slow_in > 0 && engine() % slow_in == 0) text = slow[engine() % slow.size()];
-    values.push_back(std::stod(text));
-    texts.push_back(std::move(text));
+TEST_F(DdpDiffText, FindsThePercentilesOfSortedNumbers) {
+  std::mt19937 engine(1);
+  std::uniform_real_distribution<double> seconds(0.001, 2);
+  for (const std::size_t count : {1, 2, 3, 5, 20, 21, 400, 20'000}) {
+    std::vector<double> values(count);
+    for (double& value : values) value = seconds(engine);
+    const std::string round =
+        fmt::format(R"({{"ranks": [0], "measurements": [{}]}})", fmt::join(values, ", "));
+    EXPECT_THAT(same(report(round, "1000000")), HasSubstr(percentiles(values))) << count;
   }
-  EXPECT_EQ(read_back(texts, separator), expected(values)) << count << " numbers, seed " << seed;
 }
 
-TEST(DecimalSample, FindsWhatSortingDoublesFinds) {
-  for (unsigned seed = 0; seed < 20; ++seed) {
-    for (const std::size_t count : {1, 2, 3, 5, 20, 21, 400}) check(count, 0, ", ", seed);
-  }
-  for (unsigned seed = 0; seed < 3; ++seed) check(20'000, 0, ",", seed);
-}
-
-TEST(DecimalSample, MixesFormsOfNumbers) {
-  for (unsigned seed = 0; seed < 20; ++seed) check(50, 5, ",\n  ", seed);
-  check(20'000, 100, ", ", 1);
-}
-
-TEST(DecimalSample, OfEqualNumbersIsThatNumber) {
-  const std::vector<std::string> texts(10'000, "0.1");
-  EXPECT_EQ(read_back(texts, ", "), std::vector<double>(kAsked.size(), 0.1));
+TEST_F(DdpDiffText, ReadsAllFormsOfNumbers) {
+  EXPECT_THAT(same(report(R"({"ranks": [0], "measurements": [2.5,1e-3 ,
+                              1E0, 3, 0.12345678901234567890123]})")),
+              HasSubstr(" p75:    2.500s      12/s     -0.0%  p95:    2.900s      11/s"));
+  EXPECT_THAT(diff(report(R"({"ranks": [0], "measurements": [0.1, NaN]})"),
+                   report(R"({"ranks": [0], "measurements": [0.1]})")),
+              HasSubstr("    +nan%"));
 }
 
 // Expected texts are from CPython 3.11.
 
-std::string str(const std::string& json) {
-  const PaddedText text(json);
-  JsonStream stream(text, "test");
-  stream.accept_python_numbers();
-  std::string printed = python_str(stream);
-  stream.finish();
-  return printed;
+TEST_F(DdpDiffText, PrintsFieldsLikePython) {
+  EXPECT_EQ(field("null"), "None");
+  EXPECT_EQ(field("true"), "True");
+  EXPECT_EQ(field("\"it's\""), "it's");
+  EXPECT_EQ(field("-0"), "0");
+  EXPECT_EQ(field("123456789012345678901234567890"), "123456789012345678901234567890");
+  EXPECT_EQ(field("[NaN, Infinity, -Infinity, 1E400, -1e999, 1e5]"), "[nan, inf, -inf, inf, -inf, 100000.0]");
+  EXPECT_EQ(field("NaN"), "nan");
+  EXPECT_EQ(field(R"({"a": [1, 2.5, "x"], "b": {"c": null}})"), "{'a': [1, 2.5, 'x'], 'b': {'c': None}}");
+  EXPECT_EQ(field("[]"), "[]");
+  EXPECT_EQ(field("{}"), "{}");
+  EXPECT_EQ(field(R"(["it's", "say \"x\""])"), R"(["it's", 'say "x"'])");
 }
 
-TEST(PythonStr, OfScalars) {
-  EXPECT_EQ(str("null"), "None");
-  EXPECT_EQ(str("true"), "True");
-  EXPECT_EQ(str("\"it's\""), "it's");
-  EXPECT_EQ(str("-0"), "0");
-  EXPECT_EQ(str("123456789012345678901234567890"), "123456789012345678901234567890");
+TEST_F(DdpDiffText, PrintsTheShortestFloatThatReadsBack) {
+  for (const auto& [token, text] :
+       std::map<std::string, std::string>{{"0.1", "0.1"},
+                                          {"1.00", "1.0"},
+                                          {"-0.0", "-0.0"},
+                                          {"1e15", "1000000000000000.0"},
+                                          {"1e16", "1e+16"},
+                                          {"0.00010", "0.0001"},
+                                          {"0.00001", "1e-05"},
+                                          {"1.5e300", "1.5e+300"},
+                                          {"5e-324", "5e-324"},
+                                          {"123456789012345.67", "123456789012345.67"}}) {
+    EXPECT_EQ(field(token), text);
+  }
 }
 
-TEST(PythonStr, OfNumbersThatOnlyPythonWrites) {
-  EXPECT_EQ(str("[NaN, Infinity, -Infinity, 1E400, -1e999, 1e5]"), "[nan, inf, -inf, inf, -inf, 100000.0]");
-  EXPECT_EQ(str("NaN"), "nan");
+TEST_F(DdpDiffText, PadsCodePoints) {
+  EXPECT_THAT(same(R"({"é": "日本", "benchmark_results": []})"),
+              HasSubstr("\né:" + std::string(18, ' ') + " " + std::string(18, ' ') + "日本  vs  "));
 }
 
-TEST(PythonFixed, PadsWhatIsNoNumberToo) {
-  EXPECT_EQ(python_fixed(0.25, 8, 3, false), "   0.250");
-  EXPECT_EQ(python_fixed(-0.04, 8, 1, true), "    -0.0");
-  EXPECT_EQ(python_fixed(-INFINITY, 8, 1, true), "    -inf");
-  EXPECT_EQ(python_fixed(NAN, 8, 1, true), "    +nan");
-  EXPECT_EQ(python_fixed(INFINITY, 8, 3, false), "     inf");
-}
-
-TEST(PythonStr, OfNestedValues) {
-  EXPECT_EQ(str(R"({"a": [1, 2.5, "x"], "b": {"c": null}})"), "{'a': [1, 2.5, 'x'], 'b': {'c': None}}");
-  EXPECT_EQ(str("[]"), "[]");
-  EXPECT_EQ(str("{}"), "{}");
-}
-
-TEST(PythonStr, KeepsTheLastOfEqualKeysInTheFirstPlace) {
-  EXPECT_EQ(str(R"({"a": 1, "b": 2, "a": [3]})"), "{'a': [3], 'b': 2}");
-}
-
-TEST(PythonStr, RefusesWhatIsNotJson) {
-  EXPECT_THROW(str("[1,"), Error);
-  EXPECT_THROW(str("Nan"), Error);
-  EXPECT_THROW(str("-Inf"), Error);
-  EXPECT_THROW(str(std::string(5000, '[')), Error);
-}
-
-TEST(PythonFloat, IsTheShortestThatReadsBack) {
-  EXPECT_EQ(python_float(0.1), "0.1");
-  EXPECT_EQ(python_float(1), "1.0");
-  EXPECT_EQ(python_float(-0.0), "-0.0");
-  EXPECT_EQ(python_float(1e15), "1000000000000000.0");
-  EXPECT_EQ(python_float(1e16), "1e+16");
-  EXPECT_EQ(python_float(0.0001), "0.0001");
-  EXPECT_EQ(python_float(0.00001), "1e-05");
-  EXPECT_EQ(python_float(1.5e300), "1.5e+300");
-  EXPECT_EQ(python_float(5e-324), "5e-324");
-  EXPECT_EQ(python_float(123456789012345.67), "123456789012345.67");
-}
-
-TEST(PythonQuoted, ChoosesTheQuote) {
-  EXPECT_EQ(python_quoted("a"), "'a'");
-  EXPECT_EQ(python_quoted("it's"), "\"it's\"");
-  EXPECT_EQ(python_quoted("say \"x\""), "'say \"x\"'");
-  EXPECT_EQ(python_quoted("'\""), "'\\'\"'");
-}
-
-TEST(PythonQuoted, EscapesWhatDoesNotPrint) {
-  EXPECT_EQ(python_quoted("\t\n\r\\\x01\x7f"), "'\\t\\n\\r\\\\\\x01\\x7f'");
-  EXPECT_EQ(python_quoted("é日😀"), "'é日😀'");
-  EXPECT_EQ(python_quoted("\u00a0\u00ad\u200b\U000e0001"), "'\\xa0\\xad\\u200b\\U000e0001'");
-}
-
-TEST(PythonPadded, CountsCodePoints) {
-  EXPECT_EQ(python_padded("é", 3, true), "  é");
-  EXPECT_EQ(python_padded("日本", 4, false), "日本  ");
-  EXPECT_EQ(python_padded("long", 2, true), "long");
+TEST_F(DdpDiffText, RefusesWhatNoBenchmarkWrites) {
+  EXPECT_THAT(field(R"(["\u00e9"])"), HasSubstr("printable ASCII"));
+  EXPECT_THAT(field(R"(["a\tb"])"), HasSubstr("printable ASCII"));
+  EXPECT_THAT(field(R"(["\"'"])"), HasSubstr("one kind of quotes"));
+  EXPECT_THAT(field(R"({"a": 1, "a": 2})"), HasSubstr("the key 'a' occurs twice"));
+  EXPECT_THAT(field("\"\\ud800\""), HasSubstr("not JSON"));
+  EXPECT_THAT(field("[1,"), HasSubstr("at byte"));
+  EXPECT_THAT(field("Nan"), HasSubstr("expected a value"));
+  EXPECT_THAT(field("-Inf"), HasSubstr("expected a value"));
+  EXPECT_THAT(field(std::string(5000, '[')), HasSubstr("nested too deep"));
+  EXPECT_THAT(same(report(R"({"ranks": {"0": 1}, "measurements": [1]})")),
+              HasSubstr("/result/1/ranks: expected a list"));
+  EXPECT_THAT(same(report(R"({"ranks": "ab", "measurements": [1]})")),
+              HasSubstr("/result/1/ranks: expected a list"));
+  EXPECT_THAT(same(report(R"({"ranks": [0], "measurements": [1, null]})")), HasSubstr("expected a number"));
+  EXPECT_THAT(same(R"({"benchmark_results": [{"model": 7}]})"), HasSubstr("/model: expected a string"));
 }
 
 TEST(ScalingTable, ComparesEfficiencyAndSkew) {
