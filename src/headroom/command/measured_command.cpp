@@ -71,10 +71,6 @@ ExitStatus wait_for_end(Child& child, const CommandSpec& spec, const std::functi
   return child.terminate(spec.grace);
 }
 
-Descriptor open_event(const CounterEvent& event, bool user_space) {
-  return open_perf_event(event, CountedCode::kProgramsStarted, user_space);
-}
-
 namespace fs = std::filesystem;
 
 constexpr const char* kVariable = "HEADROOM_COMMAND";
@@ -251,44 +247,24 @@ std::span<const CounterEvent> hardware_events() {
   return kEvents;
 }
 
-ChildCounters::ChildCounters(std::span<const CounterEvent> events) {
-  for (const CounterEvent& event : events) {
-    Descriptor file = open_event(event, user_space_);
-    if (!file.is_open() && !user_space_ && (errno == EACCES || errno == EPERM)) {
-      file = open_event(event, true);
-      // All or none, for ratios of counts.
-      user_space_ = file.is_open();
-    }
-    if (!file.is_open() && absence_.empty()) absence_ = perf_event_absence(errno);
-    counters_.push_back({event, file.is_open(), {}});
-  }
-}
-
-bool ChildCounters::any() const {
-  return std::ranges::any_of(counters_, &Counter::available);
-}
+ChildCounters::ChildCounters(std::span<const CounterEvent> events)
+    : events_(countable_events(linux_counters(), events)), counters_(events.size()) {}
 
 void ChildCounters::start() {
   // A parent's events may move to its child and end with it.
-  for (Counter& counter : counters_) {
-    if (counter.available) counter.file = open_event(counter.event, user_space_);
+  for (std::size_t i = 0; i < counters_.size(); ++i) {
+    CounterRequest request = events_.request(i);
+    request.from_exec = true;
+    if (events_.available[i]) counters_[i] = Descriptor(std::max(-1, linux_counters().open(request)));
   }
 }
 
 std::vector<std::optional<double>> ChildCounters::stop() {
-  struct Reading {
-    std::uint64_t count = 0, enabled_ns = 0, running_ns = 0;
-  };
   std::vector<std::optional<double>> counts;
-  for (Counter& counter : counters_) {
-    Reading reading;
-    const bool read =
-        counter.file.is_open() && ::read(counter.file.get(), &reading, sizeof reading) == sizeof reading;
-    counter.file.reset();
-    counts.emplace_back();
-    if (!read || reading.running_ns == 0) continue;
-    const double turns = static_cast<double>(reading.enabled_ns) / static_cast<double>(reading.running_ns);
-    counts.back() = static_cast<double>(reading.count) * turns;
+  for (Descriptor& counter : counters_) {
+    const auto reading = linux_counters().read(counter.get());
+    counter.reset();
+    counts.push_back(reading ? reading->whole() : std::nullopt);
   }
   return counts;
 }

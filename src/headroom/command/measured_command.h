@@ -76,10 +76,10 @@ class ChildCounters {
  public:
   explicit ChildCounters(std::span<const CounterEvent> events = hardware_events());
 
-  bool any() const;
-  bool of_user_space() const { return user_space_; }
+  bool any() const { return events_.any(); }
+  bool of_user_space() const { return events_.user_space; }
   /// Why the first uncounted event does not count, or empty.
-  const std::string& absence() const { return absence_; }
+  const std::string& absence() const { return events_.absence; }
 
   /// Call before each start of a program.
   void start();
@@ -88,15 +88,8 @@ class ChildCounters {
   std::vector<std::optional<double>> stop();
 
  private:
-  struct Counter {
-    CounterEvent event;
-    bool available = false;
-    Descriptor file;
-  };
-
-  std::vector<Counter> counters_;
-  bool user_space_ = false;
-  std::string absence_;
+  CountableEvents events_;
+  std::vector<Descriptor> counters_;  ///< closed if not counted
 };
 
 /// Finds processes left running (daemons, setsid) by an inherited environment variable. Misses those that

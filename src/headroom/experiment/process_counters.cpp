@@ -31,26 +31,17 @@ constexpr std::chrono::milliseconds kLeastIdle{1}, kMostIdle{50};
 
 constexpr const char* kNoController = "none is listed in /sys/bus/event_source/devices";
 
-bool is_forbidden(int error) {
-  return error == EACCES || error == EPERM;
-}
-
 std::string controller_absence(int error) {
-  if (!is_forbidden(error)) return perf_event_absence(error);
+  if (error != EACCES && error != EPERM) return perf_event_absence(error);
   return "not permitted, because they count all programs; lower /proc/sys/kernel/perf_event_paranoid to 0 or "
          "less, or give the program CAP_PERFMON";
 }
 
-CounterRequest request_of(const CounterEvent& event, int thread, int leader, bool user_space) {
-  return {event.type, {event.config, 0, 0}, thread, -1, leader, user_space};
-}
-
 CounterRequest request_of(const ControllerEvent& event) {
-  return {event.type, event.config, -1, event.cpu, -1, false};
+  return {.type = event.type, .config = event.config, .thread = -1, .cpu = event.cpu};
 }
 
-/// Sum of counters, each scaled to the whole time if multiplexed. Source: Documentation of
-/// perf_event_open(2), PERF_FORMAT_TOTAL_TIME_RUNNING.
+/// Sum of counters, each scaled to the whole time.
 class Sum {
  public:
   /// `factor`: amount per count.
@@ -59,7 +50,7 @@ class Sum {
     any_ = true;
     const double share = static_cast<double>(reading.running_ns) / static_cast<double>(reading.enabled_ns);
     share_ = std::min(share_, share);
-    if (reading.running_ns > 0) value_ += factor * static_cast<double>(reading.count) / share;
+    value_ += factor * reading.whole().value_or(0);
   }
   /// Voids the sum: a counter could not be read.
   void lack() { lacks_ = true; }
@@ -91,7 +82,7 @@ std::span<const CounterEvent> work_events() {
 /// Open for one call of count().
 class ProcessCounters::Opened {
  public:
-  explicit Opened(const ProcessCounters& from) : from_(from), of_events_(from.events_.size()) {
+  explicit Opened(const ProcessCounters& from) : from_(from), of_events_(from.events_.events.size()) {
     try {
       for (const int thread : from_.kernel_->threads()) open_thread(thread);
       for (const ControllerEvent& event : from_.controllers_) {
@@ -155,14 +146,17 @@ class ProcessCounters::Opened {
   void open_thread(int thread) {
     int leader = -1;
     for (std::size_t i = 0; i < of_events_.size(); ++i) {
-      if (!from_.available_[i]) continue;
-      const CounterRequest request = request_of(from_.events_[i], thread, leader, from_.user_space_);
+      if (!from_.events_.available[i]) continue;
+      CounterRequest request = from_.events_.request(i);
+      request.thread = thread;
+      request.leader = leader;
       int counter = leader < 0 ? -EINVAL : from_.kernel_->open(request);
       if (counter >= 0) {
         all_.push_back(counter);
       } else {
         // A group larger than the hardware is refused: open a separate counter, which is multiplexed.
-        counter = opened(request_of(from_.events_[i], thread, -1, from_.user_space_));
+        request.leader = -1;
+        counter = opened(request);
         if (counter < 0) return;  // the thread has ended
         leaders_.push_back(counter);
         if (leader < 0) leader = counter;
@@ -184,47 +178,31 @@ class ProcessCounters::Opened {
 
 ProcessCounters::ProcessCounters(CounterKernel& kernel, std::span<const CounterEvent> events,
                                  const std::vector<ControllerEvent>& controllers)
-    : kernel_(&kernel), events_(events.begin(), events.end()) {
-  const auto opens = [&](const CounterRequest& request) {
-    const int counter = kernel_->open(request);
-    if (counter >= 0) kernel_->close(counter);
-    return counter >= 0 ? 0 : -counter;
-  };
-  for (const CounterEvent& event : events_) {
-    int error = opens(request_of(event, 0, -1, user_space_));
-    if (is_forbidden(error) && !user_space_) {
-      error = opens(request_of(event, 0, -1, true));
-      // All events exclude the kernel, or none does: their ratios must be meaningful.
-      user_space_ = error == 0;
-    }
-    available_.push_back(error == 0);
-    if (error != 0 && absence_.empty()) absence_ = perf_event_absence(error);
-  }
+    : kernel_(&kernel), events_(countable_events(kernel, events)) {
   controllers_absence_ = controllers.empty() ? kNoController : "";
   for (const ControllerEvent& event : controllers) {
-    const int error = opens(request_of(event));
-    if (error == 0) continue;
+    const int counter = kernel_->open(request_of(event));
+    if (counter >= 0) {
+      kernel_->close(counter);
+      continue;
+    }
     // Some of the controllers would not count all bytes.
-    controllers_absence_ = controller_absence(error);
+    controllers_absence_ = controller_absence(-counter);
     break;
   }
   if (controllers_absence_.empty()) controllers_ = controllers;
 }
 
-bool ProcessCounters::any() const {
-  return std::ranges::find(available_, true) != available_.end() || !controllers_.empty();
-}
-
 std::string ProcessCounters::text() const {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < events_.size(); ++i) {
-    std::string name = events_[i].name;
+  for (std::size_t i = 0; i < events_.events.size(); ++i) {
+    std::string name = events_.events[i].name;
     std::ranges::replace(name, '_', ' ');
-    if (available_[i]) names.push_back(std::move(name));
+    if (events_.available[i]) names.push_back(std::move(name));
   }
-  std::string text = names.empty() ? "none: " + absence_ : join(names, ", ");
-  if (!names.empty() && user_space_) text += " (user space only)";
-  if (!names.empty() && !absence_.empty()) text += "; not the others: " + absence_;
+  std::string text = names.empty() ? "none: " + events_.absence : join(names, ", ");
+  if (!names.empty() && events_.user_space) text += " (user space only)";
+  if (!names.empty() && !events_.absence.empty()) text += "; not the others: " + events_.absence;
   if (!controllers_.empty()) {
     std::set<std::string> units;
     for (const ControllerEvent& event : controllers_)
@@ -237,8 +215,8 @@ std::string ProcessCounters::text() const {
 }
 
 CounterScope ProcessCounters::scope() const {
-  if (std::ranges::find(available_, true) == available_.end()) return CounterScope::kNone;
-  return user_space_ ? CounterScope::kUserSpace : CounterScope::kAll;
+  if (!events_.any()) return CounterScope::kNone;
+  return events_.user_space ? CounterScope::kUserSpace : CounterScope::kAll;
 }
 
 WorkCounts ProcessCounters::count(const std::function<void()>& run) const {
@@ -257,7 +235,7 @@ WorkCounts ProcessCounters::count(const std::function<void()>& run) const {
   WorkCounts counts;
   const std::array<std::optional<double>*, kWorkEvents.size()> places{&counts.instructions, &counts.cycles,
                                                                       &counts.cache_misses};
-  for (std::size_t i = 0; i < std::min(events_.size(), places.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(events_.events.size(), places.size()); ++i) {
     const Sum sum = counters.of_event(i);
     *places.at(i) = sum.value();
     counts.share = std::min(counts.share, sum.value() ? sum.share() : 1);

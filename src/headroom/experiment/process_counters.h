@@ -25,14 +25,14 @@ class ProcessCounters {
                            std::span<const CounterEvent> events = work_events(),
                            const std::vector<ControllerEvent>& controllers = memory_controllers());
 
-  bool any() const;
+  bool any() const { return events_.any() || !controllers_.empty(); }
   /// Returns one line on the available counters, the reasons for missing ones, and remedies: "none: this
   /// machine does not offer them", "instructions, cycles (user space only); memory controllers: ...".
   std::string text() const;
   /// kNone if no event is counted.
   CounterScope scope() const;
   /// Why no event is counted; empty if any is.
-  std::string absence() const { return scope() == CounterScope::kNone ? absence_ : ""; }
+  std::string absence() const { return events_.any() ? "" : events_.absence; }
 
   /// Counts while `run` runs; passes on its exceptions. Counters are open only during this call, so that they
   /// do not disturb timing before or after it. Throws Error if a counter has become unavailable: another
@@ -44,10 +44,7 @@ class ProcessCounters {
   void count_controllers(Opened& counters, double took_s, WorkCounts& counts) const;
 
   CounterKernel* kernel_;
-  std::vector<CounterEvent> events_;
-  std::vector<bool> available_;
-  bool user_space_ = false;
-  std::string absence_;  ///< of the first uncounted event; empty if all are counted
+  CountableEvents events_;
   std::vector<ControllerEvent> controllers_;
   std::string controllers_absence_;
 };

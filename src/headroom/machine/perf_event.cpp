@@ -35,7 +35,8 @@ class LinuxCounters final : public CounterKernel {
     attributes.disabled = leads ? 1 : 0;
     // Uncore units refuse per-thread options.
     const bool of_thread = request.cpu < 0;
-    attributes.inherit = of_thread ? 1 : 0;
+    attributes.inherit = of_thread && request.descendants ? 1 : 0;
+    attributes.enable_on_exec = request.from_exec ? 1 : 0;
     attributes.exclude_kernel = of_thread && request.user_space ? 1 : 0;
     attributes.exclude_hv = of_thread ? 1 : 0;
     const long file = ::syscall(SYS_perf_event_open, &attributes, of_thread ? request.thread : -1,
@@ -179,23 +180,6 @@ std::vector<ControllerEvent> events_of(const std::filesystem::path& unit, const 
 
 }  // namespace
 
-Descriptor open_perf_event(const CounterEvent& event, CountedCode code, bool user_space) {
-  const bool of_programs = code == CountedCode::kProgramsStarted;
-  perf_event_attr attributes{};
-  attributes.size = sizeof attributes;
-  attributes.type = event.type;
-  attributes.config = event.config;
-  attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-  // Enabled in children on exec.
-  attributes.disabled = of_programs ? 1 : 0;
-  attributes.inherit = of_programs ? 1 : 0;
-  attributes.enable_on_exec = of_programs ? 1 : 0;
-  attributes.exclude_kernel = user_space ? 1 : 0;
-  attributes.exclude_hv = 1;
-  return Descriptor(
-      static_cast<int>(::syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC)));
-}
-
 std::string perf_event_absence(int error) {
   switch (error) {
     case ENOENT:
@@ -212,26 +196,61 @@ std::string perf_event_absence(int error) {
   }
 }
 
-InstructionCounter::InstructionCounter()
-    : file_(open_perf_event({"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
-                            CountedCode::kThisThread, true)) {
-  if (!file_.is_open()) absence_ = perf_event_absence(errno);
-}
-
-std::optional<double> InstructionCounter::read() const {
-  struct Reading {
-    std::uint64_t count = 0, enabled_ns = 0, running_ns = 0;
-  } reading;
-  if (!file_.is_open() || ::read(file_.get(), &reading, sizeof reading) != sizeof reading)
-    return std::nullopt;
-  // Rejects multiplexed counts, which are too inexact for so little code.
-  if (reading.running_ns == 0 || reading.running_ns != reading.enabled_ns) return std::nullopt;
-  return static_cast<double>(reading.count);
+std::optional<double> CounterReading::whole() const {
+  if (running_ns == 0) return std::nullopt;
+  return static_cast<double>(count) * (static_cast<double>(enabled_ns) / static_cast<double>(running_ns));
 }
 
 CounterKernel& linux_counters() {
   static LinuxCounters kernel;  // stateless
   return kernel;
+}
+
+bool CountableEvents::any() const {
+  return std::ranges::find(available, true) != available.end();
+}
+
+CounterRequest CountableEvents::request(std::size_t event) const {
+  return {.type = events[event].type, .config = {events[event].config, 0, 0}, .user_space = user_space};
+}
+
+CountableEvents countable_events(CounterKernel& kernel, std::span<const CounterEvent> events) {
+  CountableEvents countable{{events.begin(), events.end()}, {}, false, {}};
+  const auto error_of = [&](std::size_t event) {
+    const int counter = kernel.open(countable.request(event));
+    if (counter >= 0) kernel.close(counter);
+    return std::max(-counter, 0);
+  };
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    int error = error_of(i);
+    if ((error == EACCES || error == EPERM) && !countable.user_space) {
+      countable.user_space = true;
+      error = error_of(i);
+      countable.user_space = error == 0;
+    }
+    countable.available.push_back(error == 0);
+    if (error != 0 && countable.absence.empty()) countable.absence = perf_event_absence(error);
+  }
+  return countable;
+}
+
+InstructionCounter::InstructionCounter()
+    : counter_(linux_counters().open({.type = PERF_TYPE_HARDWARE,
+                                      .config = {PERF_COUNT_HW_INSTRUCTIONS, 0, 0},
+                                      .user_space = true,
+                                      .descendants = false})) {
+  if (counter_ >= 0) linux_counters().start(counter_);
+}
+
+InstructionCounter::~InstructionCounter() {
+  if (counter_ >= 0) linux_counters().close(counter_);
+}
+
+std::optional<double> InstructionCounter::read() const {
+  const auto reading = linux_counters().read(counter_);
+  // Rejects multiplexed counts, which are too inexact for so little code.
+  if (!reading || reading->running_ns != reading->enabled_ns) return std::nullopt;
+  return reading->whole();
 }
 
 bool encode_event(const std::string& terms, const std::filesystem::path& format,

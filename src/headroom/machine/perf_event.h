@@ -5,10 +5,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
-
-#include "headroom/base/files.h"
 
 namespace headroom {
 
@@ -18,51 +17,35 @@ struct CounterEvent {
   std::uint64_t config = 0;  ///< PERF_COUNT_…
 };
 
-enum class CountedCode {
-  kProgramsStarted,  ///< programs started by this thread, from exec on
-  kThisThread,       ///< this thread, from now on
-};
-
-/// On failure returns a closed descriptor and sets errno. `user_space` excludes kernel work.
-Descriptor open_perf_event(const CounterEvent& event, CountedCode code, bool user_space);
-
 std::string perf_event_absence(int error);
-
-/// User-space instructions of the calling thread. Often unavailable in virtual machines.
-class InstructionCounter {
- public:
-  InstructionCounter();
-
-  /// Empty if counting works.
-  const std::string& absence() const { return absence_; }
-  /// Nullopt if not counted or if another program holds the counter.
-  std::optional<double> read() const;
-
- private:
-  Descriptor file_;
-  std::string absence_;
-};
 
 struct CounterRequest {
   std::uint32_t type = 0;                 ///< PERF_TYPE_…, or a unit driver's number
   std::array<std::uint64_t, 3> config{};  ///< perf_event_attr's config, config1 and config2
-  int thread = 0;                         ///< thread id; includes threads that it starts. -1: none
+  int thread = 0;                         ///< thread id, 0: this one; -1: none
   int cpu = -1;                           ///< count everything on this CPU or its unit; -1: only the thread
   int leader = -1;                        ///< group leader, scheduled together with this counter; -1: none
   bool user_space = false;
+  bool descendants = true;  ///< includes threads and processes that the thread starts
+  bool from_exec = false;   ///< starts in each descendant on exec
 };
 
 struct CounterReading {
   std::uint64_t count = 0;
   std::uint64_t enabled_ns = 0;
   std::uint64_t running_ns = 0;  ///< less than enabled_ns if counters share the hardware in turns
+
+  /// Scaled to the whole time if multiplexed; nullopt if it never ran. Source: perf_event_open(2),
+  /// PERF_FORMAT_TOTAL_TIME_RUNNING.
+  std::optional<double> whole() const;
 };
 
 /// perf_event_open; tests use a fake.
 class CounterKernel {
  public:
   virtual ~CounterKernel() = default;
-  /// Opens a stopped counter, to be closed by the caller. Returns -errno on failure.
+  /// Opens a counter, to be closed by the caller; it is stopped unless it has a leader. Returns -errno on
+  /// failure.
   virtual int open(const CounterRequest& request) = 0;
   /// Starts or stops a counter and its group.
   virtual void start(int counter) = 0;
@@ -74,6 +57,37 @@ class CounterKernel {
 };
 
 CounterKernel& linux_counters();
+
+/// Events with those that can be counted.
+struct CountableEvents {
+  std::vector<CounterEvent> events;
+  std::vector<bool> available;
+  bool user_space = false;  ///< all exclude the kernel, as their ratios must be meaningful
+  std::string absence;      ///< of the first uncounted event; empty if all are counted
+
+  bool any() const;
+  CounterRequest request(std::size_t event) const;
+};
+
+/// Opens each event once. Excludes the kernel if perf_event_paranoid requires it.
+CountableEvents countable_events(CounterKernel& kernel, std::span<const CounterEvent> events);
+
+/// User-space instructions of the calling thread. Often unavailable in virtual machines.
+class InstructionCounter {
+ public:
+  InstructionCounter();
+  ~InstructionCounter();
+  InstructionCounter(const InstructionCounter&) = delete;
+  InstructionCounter& operator=(const InstructionCounter&) = delete;
+
+  /// Empty if counting works.
+  std::string absence() const { return counter_ < 0 ? perf_event_absence(-counter_) : ""; }
+  /// Nullopt if not counted or if another program holds the counter.
+  std::optional<double> read() const;
+
+ private:
+  int counter_;  ///< -errno if not open
+};
 
 /// Transfers of a memory controller in one direction, by any program.
 struct ControllerEvent {
