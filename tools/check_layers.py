@@ -21,7 +21,7 @@ import sys
 PARTS = {
     "headroom/ranks": {".": "", "collectives": "", "dispatch": "", "ddp": "collectives"},
     "headroom_trace": {
-        "columns": "", "bytes": "", "tables": "columns", "cost": "columns", "json": "bytes", "readers": "columns json",
+        "columns": "", "bytes": "", "tables": "columns", "cost": "columns", "json": "", "readers": "columns json",
         "formats": "bytes columns json readers",
         ".": "columns readers tables",
         "work": "columns cost tables",
@@ -36,7 +36,7 @@ PARTS = {
         "merge": "collectives columns index json readers report tables",
         "timeline": "collectives columns index merge readers tables work",
         "analyses": ". collectives columns cost critical_path findings index peers ranks tables work",
-        "program": ". bytes columns formats merge peers readers report"},
+        "program": ". columns formats merge peers readers report"},
     "headroom_native": {
         ".": "*", "kernels": "", "limits": "kernels", "llm": "kernels", "peers": "kernels", "gpt_fast": "kernels peers"},
     "headroom_torch": {

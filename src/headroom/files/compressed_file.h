@@ -51,9 +51,8 @@ class PaddedText {
 /// Limit against damaged or malicious archives.
 inline constexpr std::size_t kMaxFileBytes = std::size_t{4} << 30;
 
-/// Reads a file or pipe and unpacks gzip and zstd by content, concatenated streams included. Throws Error
-/// with the path: missing, a directory, an endless device, unreadable, damaged, truncated, more than
-/// `max_bytes`.
+/// Reads and unpacks like open_unpacked(). Throws Error with the path: missing, a directory, an endless
+/// device, unreadable, damaged, truncated, more than `max_bytes`.
 PaddedText read_compressed_file(const std::filesystem::path& path, std::size_t max_bytes = kMaxFileBytes);
 
 /// Writes a large file in pieces, compressed if named .gz or .zst. A temporary file replaces the target in

@@ -156,11 +156,10 @@ const FileFormat* format_of(std::string_view first) {
 namespace headroom::trace {
 namespace {
 
-using OpenSource = std::function<std::unique_ptr<readers::ByteSource>()>;
+using OpenSource = std::function<std::unique_ptr<ByteSource>()>;
 
-void read_as_what_it_is(readers::PeekedSource& bytes, const std::filesystem::path& path,
-                        const OpenSource& again, const ReadOptions& options, Trace& trace,
-                        const readers::RewriteSink* sink) {
+void read_as_what_it_is(PeekedSource& bytes, const std::filesystem::path& path, const OpenSource& again,
+                        const ReadOptions& options, Trace& trace, const readers::RewriteSink* sink) {
   const readers::FileFormat* const format = readers::format_of(bytes.first());
   if (format == nullptr) {
     readers::refuse_lookalike(bytes.first(), path);
@@ -179,7 +178,7 @@ Trace read_once(const OpenSource& open, const std::string& source, const std::fi
                 const ReadOptions& options, const readers::RewriteSink* sink, bool& can_be_read_again) {
   Trace trace;
   trace.source = source;
-  readers::PeekedSource bytes(open(), readers::kFirstBytes);
+  PeekedSource bytes(open(), readers::kFirstBytes);
   with_context(fmt::format("cannot read the trace {}", in_quotes(source)), [&] {
     try {
       read_as_what_it_is(bytes, path, open, options, trace, sink);
@@ -218,16 +217,16 @@ Trace read_source(const OpenSource& open, const std::string& source, const std::
 }  // namespace
 
 Trace read(const std::filesystem::path& path, const ReadOptions& options) {
-  return read_source([&] { return readers::open_json(path); }, path.string(), path, options);
+  return read_source([&] { return open_unpacked(path); }, path.string(), path, options);
 }
 
 Trace rewrite(const std::filesystem::path& path, const readers::RewriteSink& sink,
               const ReadOptions& options) {
-  return read_source([&] { return readers::open_json(path); }, path.string(), path, options, &sink);
+  return read_source([&] { return open_unpacked(path); }, path.string(), path, options, &sink);
 }
 
 Trace read_text(std::string_view json, const std::string& source, const ReadOptions& options) {
-  return read_source([&] { return readers::from_memory(json); }, source, {}, options);
+  return read_source([&] { return from_memory(json); }, source, {}, options);
 }
 
 }  // namespace headroom::trace

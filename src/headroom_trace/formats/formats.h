@@ -6,7 +6,7 @@
 #include <memory>
 #include <string_view>
 
-#include "headroom_trace/bytes/byte_source.h"
+#include "headroom/files/byte_source.h"
 #include "headroom_trace/readers/event_sink.h"
 
 namespace headroom::trace::readers {

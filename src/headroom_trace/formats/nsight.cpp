@@ -20,7 +20,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
-#include "headroom_trace/bytes/byte_source.h"
+#include "headroom/files/byte_source.h"
 #include "headroom_trace/formats/formats.h"
 #include "headroom_trace/json/json_text.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headroom_trace/bytes/byte_source.h"
+#include "headroom/files/byte_source.h"
 
 namespace headroom::trace::readers {
 

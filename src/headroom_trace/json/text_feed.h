@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "headroom/base/json.h"
+#include "headroom/files/byte_source.h"
 #include "headroom/files/compressed_file.h"
-#include "headroom_trace/bytes/byte_source.h"
 #include "headroom_trace/json/json_scan.h"
 
 namespace headroom::trace::readers {

@@ -16,10 +16,10 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/console/output.h"
+#include "headroom/files/byte_source.h"
 #include "headroom/history/store.h"
 #include "headroom/record/formats.h"
 #include "headroom/results/record_files.h"
-#include "headroom_trace/bytes/byte_source.h"
 #include "headroom_trace/formats/formats.h"
 
 namespace headroom::cli {
@@ -220,7 +220,7 @@ bool is_trace_file(const std::string& operand) {
   constexpr std::size_t kHead = std::size_t{64} << 10;
   std::error_code ignored;
   if (operand.starts_with("@") || !fs::is_regular_file(operand, ignored)) return false;
-  const trace::readers::PeekedSource peeked(trace::readers::open_json(operand), kHead);
+  const PeekedSource peeked(open_unpacked(operand), kHead);
   const std::string_view head = peeked.first();
   if (trace::readers::format_of(head) != nullptr) return true;
   if (format_of_text(head) != nullptr) return false;

@@ -14,7 +14,7 @@
 #include "../packed_files.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
-#include "headroom_trace/bytes/byte_source.h"
+#include "headroom/files/byte_source.h"
 #include "headroom_trace/readers/read.h"
 
 namespace headroom::trace {
@@ -131,6 +131,7 @@ TEST_F(ReaderPacked, DamageIsSaidAndWhatCameBeforeKept) {
   std::string gzip = gzip_of(text_);
   gzip[gzip.size() - 6] ^= 1;  // its checksum
   expect_damaged(gzip, "damaged (incorrect data check)", 500, 500);
+  expect_damaged(gzip_of(text_) + "rubbish", "damaged (other bytes follow)", 500, 500);
   std::string zstd = zstd_of(trace_text(20000));
   zstd[zstd.size() / 2] ^= 0x55;
   expect_damaged(zstd, "zstd data are damaged", 1000, 20000);
@@ -159,8 +160,8 @@ struct Unpacked {
 };
 
 /// In pieces of `piece` bytes.
-Unpacked unpack(const std::string& bytes, readers::Unpacking by, std::size_t piece) {
-  const auto source = readers::unpack_gzip(readers::from_memory(bytes), by);
+Unpacked unpack(const std::string& bytes, Unpacking by, std::size_t piece) {
+  const auto source = unpack_gzip(from_memory(bytes), by);
   Unpacked unpacked;
   std::string room(piece, '\0');
   for (std::size_t count = 0; (count = source->read(room.data(), room.size())) > 0;)
@@ -172,7 +173,7 @@ Unpacked unpack(const std::string& bytes, readers::Unpacking by, std::size_t pie
 TEST(Unpacking, IsTheSameByEachLibrary) {
   const std::string text = trace_text(5000);
   const std::string bytes = gzip_of(text.substr(0, 1000)) + gzip_of("") + gzip_of(text.substr(1000));
-  for (const readers::Unpacking by : {readers::Unpacking::kFastest, readers::Unpacking::kZlib}) {
+  for (const Unpacking by : {Unpacking::kFastest, Unpacking::kZlib}) {
     for (const std::size_t piece :
          {std::size_t{1}, std::size_t{777}, std::size_t{65536}, std::size_t{1} << 20}) {
       const Unpacked unpacked = unpack(bytes, by, piece);
@@ -186,8 +187,8 @@ TEST(Unpacking, SaysOfEachCutAndFlippedBitTheSame) {
   const std::string text = trace_text(60);
   const std::string whole = gzip_of(text);
   const auto compare = [&](const std::string& bytes, const std::string& how) {
-    const Unpacked fast = unpack(bytes, readers::Unpacking::kFastest, 4096);
-    const Unpacked slow = unpack(bytes, readers::Unpacking::kZlib, 4096);
+    const Unpacked fast = unpack(bytes, Unpacking::kFastest, 4096);
+    const Unpacked slow = unpack(bytes, Unpacking::kZlib, 4096);
     EXPECT_EQ(fast.damage.empty(), slow.damage.empty()) << how << ": " << fast.damage << ", " << slow.damage;
     const std::size_t shared = std::min(fast.text.size(), slow.text.size());
     EXPECT_TRUE(fast.text.substr(0, shared) == slow.text.substr(0, shared)) << how;

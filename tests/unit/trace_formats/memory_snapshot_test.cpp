@@ -10,7 +10,7 @@
 
 #include "../trace/result_view.h"
 #include "format_files.h"
-#include "headroom_trace/bytes/byte_source.h"
+#include "headroom/files/byte_source.h"
 #include "headroom_trace/formats/pickle.h"
 #include "headroom_trace/readers/convert.h"
 #include "headroom_trace/work/memory.h"
@@ -335,7 +335,7 @@ std::string_view bytes_of(const char (&bytes)[kSize]) {
 }
 
 Pickle pickle_of(std::string_view bytes) {
-  return Pickle(*readers::from_memory(bytes));
+  return Pickle(*from_memory(bytes));
 }
 
 TEST(Pickles, ValuesOfEveryProtocolAreRead) {

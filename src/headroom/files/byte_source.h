@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace headroom::trace::readers {
+namespace headroom {
 
 class ByteSource {
  public:
@@ -46,7 +46,7 @@ std::unique_ptr<ByteSource> open_zip_member(const std::filesystem::path& path);
 std::unique_ptr<ByteSource> from_memory(std::string_view text);
 
 /// Opens a file; detects gzip, zstd and zip by content.
-std::unique_ptr<ByteSource> open_json(const std::filesystem::path& path);
+std::unique_ptr<ByteSource> open_unpacked(const std::filesystem::path& path);
 
 /// A source whose first bytes can be inspected before reading.
 class PeekedSource : public ByteSource {
@@ -89,4 +89,4 @@ class FileSource : public ByteSource {
   std::uint64_t left_ = UINT64_MAX;
 };
 
-}  // namespace headroom::trace::readers
+}  // namespace headroom

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_trace/bytes/byte_source.h"
+#include "headroom/files/byte_source.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 
-namespace headroom::trace::readers {
+namespace headroom {
 namespace {
 
 [[noreturn]] void cannot_read(const std::filesystem::path& path, int error) {
@@ -135,7 +135,7 @@ std::unique_ptr<ByteSource> from_memory(std::string_view text) {
   return std::make_unique<MemorySource>(text);
 }
 
-std::unique_ptr<ByteSource> open_json(const std::filesystem::path& path) {
+std::unique_ptr<ByteSource> open_unpacked(const std::filesystem::path& path) {
   std::unique_ptr<ByteSource> file = open_file(path);
   std::string first(4, '\0');
   std::size_t got = 0;
@@ -153,4 +153,4 @@ std::unique_ptr<ByteSource> open_json(const std::filesystem::path& path) {
   return whole;
 }
 
-}  // namespace headroom::trace::readers
+}  // namespace headroom

@@ -12,9 +12,9 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
-#include "headroom_trace/bytes/byte_source.h"
+#include "headroom/files/byte_source.h"
 
-namespace headroom::trace::readers {
+namespace headroom {
 namespace {
 
 class ZstdSource : public ByteSource {
@@ -224,4 +224,4 @@ std::unique_ptr<ByteSource> open_zip_member(const std::filesystem::path& path) {
   return Archive(path).open_first_json();
 }
 
-}  // namespace headroom::trace::readers
+}  // namespace headroom

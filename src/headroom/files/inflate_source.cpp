@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "headroom_trace/bytes/byte_source.h"
+#include "headroom/files/byte_source.h"
 
 #ifdef HEADROOM_ISAL
 #include <isa-l/igzip_lib.h>
 #endif
 
-namespace headroom::trace::readers {
+namespace headroom {
 namespace {
 
 enum class Form { kGzip, kDeflate };
@@ -182,10 +182,16 @@ class InflateSource : public ByteSource {
   std::string damage_;
 };
 
-/// False at the end or at padding.
+/// False at the end, at padding with zeros, or at damage.
 bool InflateSource::start_next_stream() {
-  if (streams_ > 0 && (form_ == Form::kDeflate || !refill() || block_[at_] != 0x1f)) return false;
-  if (streams_ > 0) inflater_->start_next_stream();
+  if (streams_ > 0) {
+    if (form_ == Form::kDeflate || !refill() || block_[at_] == 0) return false;
+    if (block_[at_] != 0x1f) {
+      damage_ = "its compressed data are damaged (other bytes follow)";
+      return false;
+    }
+    inflater_->start_next_stream();
+  }
   ++streams_;
   return in_stream_ = true;
 }
@@ -231,4 +237,4 @@ std::unique_ptr<ByteSource> unpack_deflate(std::unique_ptr<ByteSource> packed) {
   return std::make_unique<InflateSource>(std::move(packed), Form::kDeflate, Unpacking::kFastest);
 }
 
-}  // namespace headroom::trace::readers
+}  // namespace headroom
