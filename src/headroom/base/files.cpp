@@ -19,6 +19,7 @@
 #include <optional>
 
 #include "headroom/base/error.h"
+#include "headroom/base/output_file.h"
 #include "headroom/base/text.h"
 
 namespace headroom {
@@ -129,50 +130,6 @@ bool write_all(int fd, std::string_view content) {
   }
   return true;
 }
-
-void write_directly(const fs::path& asked, const Target& target, std::string_view content) {
-  Descriptor file(target.descriptor ? ::fcntl(*target.descriptor, F_DUPFD_CLOEXEC, 0)
-                                    : ::open(target.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
-  if (file.get() < 0 || !write_all(file.get(), content) || !file.close()) cannot_write(asked, errno);
-}
-
-class TemporaryFile {
- public:
-  /// Mode 0666: the kernel applies the umask.
-  TemporaryFile(const fs::path& folder, const fs::path& asked) : file_(-1) {
-    for (int attempt = 0; file_.get() < 0; ++attempt) {
-      path_ = folder / fmt::format(".headroom-{}-{}.tmp", ::getpid(), attempt);
-      const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-      if (fd >= 0) {
-        file_ = Descriptor(fd);
-      } else if (errno != EEXIST || attempt > 10000) {
-        cannot_write(asked, errno);
-      }
-    }
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (!renamed_) ::unlink(path_.c_str());
-  }
-
-  /// chown first, as it clears set-id bits. EPERM is fine: only root may give files away.
-  bool copy_ownership(const struct stat& from) {
-    if (::fchown(file_.get(), from.st_uid, from.st_gid) != 0 && errno != EPERM) return false;
-    return ::fchmod(file_.get(), from.st_mode & 07777) == 0;
-  }
-  bool write(std::string_view content) { return write_all(file_.get(), content); }
-  bool rename_to(const fs::path& path) {
-    if (::fsync(file_.get()) != 0 || !file_.close()) return false;
-    renamed_ = ::rename(path_.c_str(), path.c_str()) == 0;
-    return renamed_;
-  }
-
- private:
-  fs::path path_;
-  Descriptor file_;
-  bool renamed_ = false;
-};
 
 void require_folder(const fs::path& folder, const fs::path& asked) {
   struct stat info {};
@@ -328,20 +285,66 @@ void make_folders_above(const fs::path& path) {
   fs::create_directories(resolved_for_writing(path.parent_path()), error);
 }
 
-void write_file_atomically(const fs::path& path, std::string_view content) {
+OutputFile::OutputFile(const fs::path& path) : asked_(path) {
   const Target target = resolve(path);
-  if (target.descriptor || (target.info && !S_ISREG(target.info->st_mode))) {
-    return write_directly(path, target, content);
+  if (target.descriptor) {
+    file_ = Descriptor(::fcntl(*target.descriptor, F_DUPFD_CLOEXEC, 0));
+  } else if (target.info && !S_ISREG(target.info->st_mode)) {
+    file_ = Descriptor(::open(target.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+  } else {
+    if (target.info && ::access(target.path.c_str(), W_OK) != 0) cannot_write(path, errno);
+    open_temporary(target.path);
+    // chown first, as it clears set-id bits. EPERM is fine: only root may give files away.
+    if (target.info &&
+        ((::fchown(file_.get(), target.info->st_uid, target.info->st_gid) != 0 && errno != EPERM) ||
+         ::fchmod(file_.get(), target.info->st_mode & 07777) != 0)) {
+      const int error = errno;
+      ::unlink(temporary_.c_str());
+      cannot_write(path, error);
+    }
   }
-  if (target.info && ::access(target.path.c_str(), W_OK) != 0) cannot_write(path, errno);
-  const fs::path folder = folder_of(target.path);
-  require_folder(folder, path);
-  TemporaryFile temporary(folder, path);
-  if ((target.info && !temporary.copy_ownership(*target.info)) || !temporary.write(content) ||
-      !temporary.rename_to(target.path)) {
-    cannot_write(path, errno);
+  if (!file_.is_open()) cannot_write(path, errno);
+}
+
+OutputFile::~OutputFile() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+/// Mode 0666: the kernel applies the umask.
+void OutputFile::open_temporary(const fs::path& target) {
+  target_ = target;
+  const fs::path folder = folder_of(target);
+  require_folder(folder, asked_);
+  for (int attempt = 0; !file_.is_open(); ++attempt) {
+    temporary_ = folder / fmt::format(".headroom-{}-{}.tmp", ::getpid(), attempt);
+    file_ = Descriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (!file_.is_open() && (errno != EEXIST || attempt > 10000)) cannot_write(asked_, errno);
   }
-  sync_folder_of(target.path);
+}
+
+void OutputFile::write(std::string_view bytes) {
+  if (write_all(file_.get(), bytes)) return;
+  is_broken_ = true;
+  cannot_write(asked_, errno);
+}
+
+void OutputFile::finish() {
+  if (is_broken_) fail("writing failed before the end");
+  if ((!temporary_.empty() && ::fsync(file_.get()) != 0) || !file_.close()) cannot_write(asked_, errno);
+  if (temporary_.empty()) return;
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) cannot_write(asked_, errno);
+  temporary_.clear();
+  sync_folder_of(target_);
+}
+
+void OutputFile::fail(const std::string& why) const {
+  cannot_write(asked_, why);
+}
+
+void write_file_atomically(const fs::path& path, std::string_view content) {
+  OutputFile file(path);
+  file.write(content);
+  file.finish();
 }
 
 void require_writable(const fs::path& path) {

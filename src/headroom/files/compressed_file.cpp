@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/files/compressed_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -19,7 +15,6 @@
 #include <vector>
 
 #include "headroom/base/error.h"
-#include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/files/byte_source.h"
@@ -50,12 +45,6 @@ constexpr std::size_t kReadBlock = std::size_t{1} << 20;
 }
 
 constexpr std::size_t kPackedBlock = std::size_t{1} << 18;
-
-/// Follows links.
-bool is_written_directly(const fs::path& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
-}
 
 }  // namespace
 
@@ -105,76 +94,9 @@ PaddedText read_compressed_file(const fs::path& path, std::size_t max_bytes) {
   return text;
 }
 
-class FileWriter::Output {
- public:
-  explicit Output(const fs::path& path) : asked_(path) {
-    require_writable(path);
-    if (path == "/dev/stdout" || is_written_directly(path)) {
-      fd_ = path == "/dev/stdout" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
-                                  : ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    } else {
-      open_temporary();
-    }
-    if (fd_ < 0) fail(errno);
-  }
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
-  ~Output() {
-    if (fd_ >= 0) ::close(fd_);
-    if (!temporary_.empty()) ::unlink(temporary_.c_str());
-  }
-
-  void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t count = ::write(fd_, bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) {
-        is_broken_ = true;
-        fail(errno);
-      }
-      bytes.remove_prefix(static_cast<std::size_t>(count));
-    }
-  }
-
-  void finish() {
-    if (is_broken_) fail("writing failed before the end");
-    const bool is_temporary = !temporary_.empty();
-    if (is_temporary && ::fsync(fd_) != 0) fail(errno);
-    if (::close(std::exchange(fd_, -1)) != 0) fail(errno);
-    if (!is_temporary) return;
-    if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
-    temporary_.clear();
-    sync_folder_of(target_);
-  }
-
-  [[noreturn]] void fail(int error) const { fail(std::strerror(error)); }
-  [[noreturn]] void fail(const std::string& why) const {
-    throw Error(fmt::format("cannot write {}: {}", in_quotes(asked_.string()), why));
-  }
-
- private:
-  void open_temporary() {
-    target_ = resolved_for_writing(asked_);
-    const fs::path folder = target_.parent_path().empty() ? fs::path(".") : target_.parent_path();
-    struct stat info {};
-    const bool exists = ::stat(target_.c_str(), &info) == 0;
-    for (int attempt = 0; fd_ < 0 && attempt < 10000; ++attempt) {
-      const fs::path name = folder / fmt::format(".headroom-{}-w{}.tmp", ::getpid(), attempt);
-      fd_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-      if (fd_ >= 0) temporary_ = name;
-      if (fd_ < 0 && errno != EEXIST) fail(errno);
-    }
-    if (fd_ >= 0 && exists && ::fchmod(fd_, info.st_mode & 07777) != 0) fail(errno);
-  }
-
-  fs::path asked_, target_, temporary_;
-  int fd_ = -1;
-  bool is_broken_ = false;
-};
-
 class FileWriter::Packer {
  public:
-  explicit Packer(Output& output) : output_(output), block_(kPackedBlock) {}
+  explicit Packer(OutputFile& output) : output_(output), block_(kPackedBlock) {}
   Packer(const Packer&) = delete;
   Packer& operator=(const Packer&) = delete;
   virtual ~Packer() = default;
@@ -182,13 +104,13 @@ class FileWriter::Packer {
 
  protected:
   void emit(std::size_t count) { output_.write({block_.data(), count}); }
-  Output& output_;
+  OutputFile& output_;
   std::vector<char> block_;
 };
 
 class FileWriter::GzipPacker : public Packer {
  public:
-  explicit GzipPacker(Output& output) : Packer(output) {
+  explicit GzipPacker(OutputFile& output) : Packer(output) {
     constexpr int kGzip = 16, kMemoryLevel = 8;
     if (deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + kGzip, kMemoryLevel,
                      Z_DEFAULT_STRATEGY) != Z_OK)
@@ -218,7 +140,7 @@ class FileWriter::GzipPacker : public Packer {
 
 class FileWriter::ZstdPacker : public Packer {
  public:
-  explicit ZstdPacker(Output& output) : Packer(output) {
+  explicit ZstdPacker(OutputFile& output) : Packer(output) {
     if (!context_) throw std::bad_alloc();
     ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_checksumFlag, 1);
   }
@@ -242,9 +164,9 @@ class FileWriter::ZstdPacker : public Packer {
   std::unique_ptr<ZSTD_CCtx, Free> context_{ZSTD_createCCtx()};
 };
 
-FileWriter::FileWriter(const fs::path& path) : output_(std::make_unique<Output>(path)) {
-  if (path.extension() == ".gz") packer_ = std::make_unique<GzipPacker>(*output_);
-  if (path.extension() == ".zst") packer_ = std::make_unique<ZstdPacker>(*output_);
+FileWriter::FileWriter(const fs::path& path) : output_(path) {
+  if (path.extension() == ".gz") packer_ = std::make_unique<GzipPacker>(output_);
+  if (path.extension() == ".zst") packer_ = std::make_unique<ZstdPacker>(output_);
 }
 
 FileWriter::~FileWriter() = default;
@@ -254,13 +176,13 @@ void FileWriter::write(std::string_view text) {
   if (packer_) {
     packer_->pack(text, false);
   } else {
-    output_->write(text);
+    output_.write(text);
   }
 }
 
 void FileWriter::finish() {
   if (packer_) packer_->pack({}, true);
-  output_->finish();
+  output_.finish();
 }
 
 }  // namespace headroom

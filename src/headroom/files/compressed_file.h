@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "headroom/base/output_file.h"
+
 namespace headroom {
 
 /// Owned text with zeroed padding, so that parsers may read whole words past its end. Move-only.
@@ -55,8 +57,7 @@ inline constexpr std::size_t kMaxFileBytes = std::size_t{4} << 30;
 /// device, unreadable, damaged, truncated, more than `max_bytes`.
 PaddedText read_compressed_file(const std::filesystem::path& path, std::size_t max_bytes = kMaxFileBytes);
 
-/// Writes a large file in pieces, compressed if named .gz or .zst. A temporary file replaces the target in
-/// finish(). Pipes and devices are written directly. Throws Error.
+/// An OutputFile that is compressed if named .gz or .zst.
 class FileWriter {
  public:
   explicit FileWriter(const std::filesystem::path& path);
@@ -68,11 +69,10 @@ class FileWriter {
   void finish();
 
  private:
-  class Output;
   class Packer;
   class GzipPacker;
   class ZstdPacker;
-  std::unique_ptr<Output> output_;
+  OutputFile output_;
   std::unique_ptr<Packer> packer_;  ///< nullptr: uncompressed
 };
 
