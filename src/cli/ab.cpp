@@ -41,7 +41,6 @@
 #include "headroom/results/shown_records.h"
 #include "headroom/schedule/case_records.h"
 #include "headroom/stats/stopping.h"
-#include "headroom/tables/width.h"
 
 namespace headroom::cli {
 namespace {
@@ -412,7 +411,6 @@ void tell_apart(std::vector<PlannedCommand>& group) {
 }
 
 constexpr const char* kStdoutFile = "/dev/stdout";
-constexpr std::size_t kShownTitle = 40;
 
 double now_ns() {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
@@ -467,38 +465,6 @@ class CommandFiles {
   std::vector<Export> exports_;
 };
 
-class CommandWatch {
- public:
-  CommandWatch(TerminalProgress& terminal, const CommandOptions& options, std::size_t groups)
-      : terminal_(terminal) {
-    shown_.groups = groups;
-    shown_.phase = "sampling";
-    shown_.goal = options.stop.precision;
-    shown_.max_time_ns = options.stop.max_time_ns;
-  }
-
-  void begin(std::size_t group) {
-    shown_.group = group;
-    began_ns_ = now_ns();
-  }
-  void show(const CommandProgress& progress) {
-    shown_.title = shortened(progress.command, kShownTitle);
-    shown_.rounds = progress.rounds;
-    shown_.median_ns = progress.median_ns;
-    shown_.worst_half_width = progress.half_width;
-    tick();
-  }
-  void tick() {
-    shown_.elapsed_ns = now_ns() - began_ns_;
-    terminal_.progress(shown_);
-  }
-
- private:
-  TerminalProgress& terminal_;
-  Progress shown_;
-  double began_ns_ = now_ns();
-};
-
 std::shared_ptr<const Environment> environment_of(const std::vector<std::string>& command,
                                                   const CommandOptions& options,
                                                   const ChildCounters& counters) {
@@ -521,7 +487,7 @@ std::shared_ptr<const Environment> environment_of(const std::vector<std::string>
   return std::make_shared<const Environment>(std::move(environment));
 }
 
-CommandRoundSettings settings_of(const CommandOptions& options, std::size_t least_rounds, CommandWatch& watch,
+CommandRoundSettings settings_of(const CommandOptions& options, std::size_t least_rounds,
                                  RunJournal& journal) {
   CommandRoundSettings settings;
   settings.stop = options.stop;
@@ -532,15 +498,9 @@ CommandRoundSettings settings_of(const CommandOptions& options, std::size_t leas
   settings.random_environment = options.random_environment;
   settings.seed = options.seed;
   settings.now_ns = now_ns;
-  settings.is_interrupted = [&watch] {
-    watch.tick();
-    return interrupt_count() > 0;
-  };
-  settings.is_hurried = [&watch] {
-    watch.tick();
-    return interrupt_count() > 1;
-  };
-  settings.on_round = [&journal](const CommandGroup& so_far) { journal.note(so_far); };
+  settings.is_interrupted = [] { return interrupt_count() > 0; };
+  settings.is_hurried = [] { return interrupt_count() > 1; };
+  settings.on_round = [&journal](const GroupResult& so_far) { journal.note(so_far); };
   return settings;
 }
 
@@ -606,17 +566,19 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
   const std::size_t least_rounds = fewest_rounds(count_comparisons(groups));
   {
     TerminalProgress terminal([](const std::vector<Record>&) {});
-    CommandWatch watch(terminal, options, groups.size());
     for (const std::vector<PlannedCommand>& group : groups) {
       if (interrupts > 0) break;
-      watch.begin(measured);
-      CommandRoundSettings settings = settings_of(options, least_rounds, watch, journal);
+      CommandRoundSettings settings = settings_of(options, least_rounds, journal);
       const double share_ns = (end_ns - now_ns()) / static_cast<double>(groups.size() - measured);
       settings.end_ns = now_ns() + share_ns;
       settings.out_of_time = not_reached(options.run_time_ns);
-      CommandRounds rounds(group, std::move(settings), counters,
-                           [&](const CommandProgress& progress) { watch.show(progress); });
-      CommandGroup run;
+      const auto show = [&](Progress progress) {
+        progress.group = measured;
+        progress.groups = groups.size();
+        terminal.progress(progress);
+      };
+      CommandRounds rounds(group, std::move(settings), counters, show);
+      GroupResult run;
       QuotaWatch quota;
       const auto load = load_beside([&] { run = rounds.run(); });
       std::vector<Record> finished = command_records(run, environment);

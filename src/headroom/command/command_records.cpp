@@ -6,18 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 
-#include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/base/wording.h"
 #include "headroom/command/measured_command.h"
 #include "headroom/compare/verdict.h"
 #include "headroom/record/disturbance.h"
-#include "headroom/record/record_json.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
 #include "headroom/report/run_sheet.h"
@@ -30,53 +27,53 @@ namespace {
 /// Less is normal in virtual machines.
 constexpr double kStealShare = 0.01;
 
-constexpr const char* kPeakMemory = "peak_memory";
+constexpr const char* kLatency = "latency";
 
-struct CommandMetric {
+struct ColumnMetric {
   const char* name;
   const char* unit;
-  double (*value)(const CommandSample& sample);
+  CommandColumn column;
   bool only_if_any = false;  ///< omit the record if all samples are zero
 };
 
-constexpr std::array<CommandMetric, 9> kMetrics{{
-    {"latency", "s", [](const CommandSample& sample) { return sample.wall_ns / kNsPerSecond; }},
-    {"user_time", "s", [](const CommandSample& sample) { return sample.user_ns / kNsPerSecond; }},
-    {"system_time", "s", [](const CommandSample& sample) { return sample.system_ns / kNsPerSecond; }},
-    {kPeakMemory, "B",
-     [](const CommandSample& sample) { return static_cast<double>(sample.peak_rss_bytes); }},
-    {"page_faults", "1", [](const CommandSample& sample) { return static_cast<double>(sample.page_faults); }},
-    {"major_faults", "1",
-     [](const CommandSample& sample) { return static_cast<double>(sample.major_faults); }, true},
-    {"context_switches", "1",
-     [](const CommandSample& sample) { return static_cast<double>(sample.context_switches); }},
-    {"involuntary_switches", "1",
-     [](const CommandSample& sample) { return static_cast<double>(sample.involuntary_switches); }},
-    {"exit_code", "1", [](const CommandSample& sample) { return static_cast<double>(sample.exit_code); },
-     true},
-}};
+constexpr std::array<ColumnMetric, 8> kMetrics{{{"user_time", "s", kUserTime},
+                                                {"system_time", "s", kSystemTime},
+                                                {"peak_memory", "B", kPeakMemory},
+                                                {"page_faults", "1", kPageFaults},
+                                                {"major_faults", "1", kMajorFaults, true},
+                                                {"context_switches", "1", kContextSwitches},
+                                                {"involuntary_switches", "1", kInvoluntarySwitches},
+                                                {"exit_code", "1", kExitCode, true}}};
 
-std::uint32_t saturated(std::int64_t value) {
-  return static_cast<std::uint32_t>(
-      std::clamp<std::int64_t>(value, 0, std::numeric_limits<std::uint32_t>::max()));
+/// Empty if a reading lacks the column.
+std::vector<double> values_of(const Track& track, std::size_t column) {
+  std::vector<double> values;
+  for (const Reading& reading : track.readings) {
+    if (column >= reading.columns.size()) return {};
+    values.push_back(reading.columns[column]);
+  }
+  return values;
 }
 
-void note_failures(const CommandTrack& track, Notes& notes) {
-  const auto failed =
-      std::ranges::count_if(track.samples, [](const CommandSample& s) { return s.exit_code != 0; });
-  if (failed == 0) return;
-  const int code =
-      std::ranges::find_if(track.samples, [](const CommandSample& s) { return s.exit_code != 0; })->exit_code;
+std::size_t warmup_of(const Track& track) {
+  const std::vector<std::size_t> lengths = warmup_by_process(track.readings);
+  return lengths.empty() ? 0 : lengths.front();
+}
+
+void note_failures(const Track& track, Notes& notes) {
+  std::vector<double> codes = values_of(track, kExitCode);
+  std::erase(codes, 0.0);
+  if (codes.empty()) return;
   notes.push_back(
       {NoteKind::kFailedRuns,
-       {static_cast<double>(failed), static_cast<double>(track.samples.size()), static_cast<double>(code)}});
+       {static_cast<double>(codes.size()), static_cast<double>(track.readings.size()), codes.front()}});
 }
 
-void note_steal(const CommandTrack& track, Notes& notes) {
+void note_steal(const Track& track, Notes& notes) {
   double steal_ms = 0, total_ms = 0;
-  for (const CommandSample& sample : track.samples) {
-    steal_ms += sample.steal_ms;
-    total_ms += sample.wall_ns / 1e6;
+  for (const Reading& reading : track.readings) {
+    steal_ms += reading.noise.steal_ms;
+    total_ms += reading.ns / 1e6;
   }
   if (steal_ms > kStealShare * total_ms) {
     notes.push_back({NoteKind::kSteal, {steal_ms, total_ms}});
@@ -84,13 +81,12 @@ void note_steal(const CommandTrack& track, Notes& notes) {
 }
 
 /// The kernel counts this program's memory at the start, so a peak at that floor is an upper bound.
-bool peak_is_ours(const CommandTrack& track) {
-  return std::ranges::any_of(track.samples, [&](const CommandSample& sample) {
-    return sample.peak_rss_bytes <= track.peak_rss_floor_bytes;
-  });
+bool peak_is_ours(const Track& track) {
+  const std::vector<double> peaks = values_of(track, kPeakMemory), floors = values_of(track, kPeakFloor);
+  return !floors.empty() && std::ranges::min(peaks) <= std::ranges::max(floors);
 }
 
-Notes notes_of(const CommandTrack& track, const CommandGroup& group) {
+Notes notes_of(const Track& track, const GroupResult& group) {
   Notes notes = track.notes;
   note_failures(track, notes);
   note_steal(track, notes);
@@ -101,95 +97,90 @@ Notes notes_of(const CommandTrack& track, const CommandGroup& group) {
   return notes;
 }
 
-Record base_record(const CommandTrack& track, const CommandGroup& group,
+Record base_record(const Track& track, const GroupResult& group,
                    const std::shared_ptr<const Environment>& environment) {
   Record record;
   record.environment = environment;
-  record.model.name = track.planned.name;
+  record.model.name = track.planned.spec.experiment;
   record.model.type = "command";
   record.instrument = Instrument::kCommands;
-  record.model.extra_info = {{"command", track.planned.line}, {"title", track.planned.title}};
-  record.axes.assign(track.planned.parameters.begin(), track.planned.parameters.end());
+  record.model.extra_info = track.info.notes;
+  record.axes.assign(track.planned.spec.axes.begin(), track.planned.spec.axes.end());
   record.device = "cpu";
   record.outcome = track.outcome;
-  if (!track.samples.empty()) record.stop = track.alive() ? group.stop : StopReason::kRunnerLost;
+  if (!track.readings.empty()) record.stop = track.alive() ? group.stop : StopReason::kRunnerLost;
   if (track.outcome.kind == Outcome::Kind::kSkipped) record.stop = StopReason::kMaxTime;
   record.notes = notes_of(track, group);
   return record;
 }
 
-void set_values(Record& record, const CommandTrack& track, std::vector<double> values) {
+void append_metric(const Record& base, const Track& track, const char* name, const char* unit,
+                   std::vector<double> values, std::vector<Record>& records) {
+  Record record = base;
+  record.metric.name = name;
+  record.metric.unit = unit;
   ProcessSamples samples;
   samples.iterations = 1;
   samples.warmup = warmup_of(track);
   samples.values = std::move(values);
-  for (const CommandSample& sample : track.samples) samples.rounds.push_back(sample.round);
+  for (const Reading& reading : track.readings) samples.rounds.push_back(reading.round);
   record.samples.push_back(std::move(samples));
   estimate(record);
+  records.push_back(std::move(record));
 }
 
-NoiseSeries noise_of(const CommandTrack& track) {
+std::string title_of(const Record& record) {
+  const auto title = record.model.extra_info.find("title");
+  return title == record.model.extra_info.end() ? case_name(record) : title->second;
+}
+
+/// `records` begins with those of the baseline.
+void append_headline(const Record& base, const Track& track, const GroupResult& group,
+                     std::vector<Record>& records) {
+  std::vector<double> values;
   NoiseSeries noise;
-  for (const CommandSample& sample : track.samples) {
-    SampleNoise one;
-    one.steal_ms = sample.steal_ms;
-    one.involuntary_switches = saturated(sample.involuntary_switches);
-    one.page_faults = saturated(sample.page_faults);
-    noise.push_back(one);
+  for (const Reading& reading : track.readings) {
+    values.push_back(reading.ns / kNsPerSecond);
+    noise.push_back(reading.noise);
   }
-  return noise;
+  append_metric(base, track, kLatency, "s", std::move(values), records);
+  Record& record = records.back();
+  record.metric.headline = true;
+  record.modes = find_modes(steady(record).values);
+  record.samples.front().noise = std::move(noise);
+  const Track& baseline = group.cases.front();
+  if (&track == &baseline) return;
+  record.look = group.look;
+  const auto known = round_ratio(track, baseline, group.look);
+  if (!known) return;
+  const RatioEstimate ratio = known->estimate();
+  record.ratio = RatioToOther{ratio.ratio, ratio.interval, ratio.pairs, title_of(records.front())};
 }
 
-Record metric_record(const Record& base, const CommandTrack& track, const std::string& name,
-                     const std::string& unit, std::vector<double> values) {
-  Record record = base;
-  record.metric.name = name;
-  record.metric.unit = unit;
-  set_values(record, track, std::move(values));
-  return record;
-}
-
-void append_metrics(const Record& base, const CommandTrack& track, std::vector<Record>& records) {
-  for (const CommandMetric& metric : kMetrics) {
-    std::vector<double> values;
-    for (const CommandSample& sample : track.samples) values.push_back(metric.value(sample));
+void append_columns(const Record& base, const Track& track, std::vector<Record>& records) {
+  for (const ColumnMetric& metric : kMetrics) {
+    std::vector<double> values = values_of(track, metric.column);
     const bool any = std::ranges::any_of(values, [](double value) { return value != 0; });
-    if (metric.only_if_any && !any) continue;
-    records.push_back(metric_record(base, track, metric.name, metric.unit, std::move(values)));
-    if (metric.name == kPeakMemory && peak_is_ours(track))
+    if (values.empty() || (metric.only_if_any && !any)) continue;
+    append_metric(base, track, metric.name, metric.unit, std::move(values), records);
+    if (metric.column == kPeakMemory && peak_is_ours(track))
       records.back().metric.extra_info["at_most"] = "true";
   }
-}
-
-/// Adds events counted in every run, so that samples can be paired.
-void append_counters(const Record& base, const CommandTrack& track, std::vector<Record>& records) {
+  // Only events counted in every run, so that samples can be paired.
   for (std::size_t event = 0; event < hardware_events().size(); ++event) {
-    std::vector<double> values;
-    for (const CommandSample& sample : track.samples) {
-      if (event < sample.counters.size() && sample.counters[event]) values.push_back(*sample.counters[event]);
-    }
-    if (values.size() != track.samples.size()) continue;
-    records.push_back(metric_record(base, track, hardware_events()[event].name, "1", std::move(values)));
+    std::vector<double> values = values_of(track, kFirstCounter + event);
+    if (values.empty() || std::ranges::find(values, kUncounted) != values.end()) continue;
+    append_metric(base, track, hardware_events()[event].name, "1", std::move(values), records);
   }
 }
 
-std::optional<RatioToOther> ratio_to(const CommandTrack& baseline, const CommandTrack& track, Look look) {
-  const auto known = round_ratio(track, baseline, look);
-  if (!known) return std::nullopt;
-  const RatioEstimate ratio = known->estimate();
-  return RatioToOther{ratio.ratio, ratio.interval, ratio.pairs, baseline.planned.title};
-}
-
-Record empty_record(Record record, const CommandTrack& track) {
+Record empty_record(Record record, const Track& track) {
   if (track.alive()) record.outcome = {Outcome::Kind::kSkipped, "interrupted before its first run ended"};
-  record.metric.name = kMetrics.front().name;
-  record.metric.unit = kMetrics.front().unit;
+  record.metric.name = kLatency;
+  record.metric.unit = "s";
   record.metric.headline = true;
   return record;
 }
-
-constexpr const char* kCommands = "commands";
-constexpr const char* kSamples = "samples";
 
 struct CommandRow {
   const Record* latency = nullptr;
@@ -208,11 +199,6 @@ std::vector<CommandRow> command_rows(const std::vector<Record>& records) {
     if (!rows.empty()) rows.back().metrics.emplace(record.metric.name, &record);
   }
   return rows;
-}
-
-std::string title_of(const Record& record) {
-  const auto title = record.model.extra_info.find("title");
-  return title == record.model.extra_info.end() ? case_name(record) : title->second;
 }
 
 std::string time_text(const CommandRow& row, const char* metric) {
@@ -357,101 +343,19 @@ void answer_times(Sheet& sheet, const std::vector<const Record*>& measured) {
 
 }  // namespace
 
-std::vector<Record> command_records(const CommandGroup& group,
+std::vector<Record> command_records(const GroupResult& group,
                                     const std::shared_ptr<const Environment>& environment) {
   std::vector<Record> records;
-  for (const CommandTrack& track : group.commands) {
+  for (const Track& track : group.cases) {
     const Record base = base_record(track, group, environment);
-    if (track.samples.empty()) {
+    if (track.readings.empty()) {
       records.push_back(empty_record(base, track));
       continue;
     }
-    const std::size_t first = records.size();
-    append_metrics(base, track, records);
-    append_counters(base, track, records);
-    const CommandTrack& baseline = group.commands.front();
-    if (&track != &baseline) {
-      records[first].ratio = ratio_to(baseline, track, group.look);
-      records[first].look = group.look;
-    }
-    records[first].modes = find_modes(steady(records[first]).values);
-    records[first].metric.headline = true;
-    records[first].samples.front().noise = noise_of(track);
+    append_headline(base, track, group, records);
+    append_columns(base, track, records);
   }
   return records;
-}
-
-template <>
-struct JsonMembers<CommandSample> {
-  using S = CommandSample;
-  static constexpr std::tuple kTable{required("round", &S::round),
-                                     required("exit_code", &S::exit_code).at_least(-255),
-                                     required("wall_ns", &S::wall_ns),
-                                     required("user_ns", &S::user_ns),
-                                     required("system_ns", &S::system_ns),
-                                     required("steal_ms", &S::steal_ms),
-                                     required("peak_rss_bytes", &S::peak_rss_bytes),
-                                     required("page_faults", &S::page_faults),
-                                     required("major_faults", &S::major_faults),
-                                     required("context_switches", &S::context_switches),
-                                     required("involuntary_switches", &S::involuntary_switches),
-                                     sparse("counters", &S::counters)};
-};
-
-template <>
-struct JsonMembers<PlannedCommand> {
-  using P = PlannedCommand;
-  static constexpr std::tuple kTable{required("name", &P::name), required("title", &P::title),
-                                     required("line", &P::line), required("parameters", &P::parameters)};
-};
-
-template <>
-struct JsonMembers<CommandTrack> {
-  using T = CommandTrack;
-  static constexpr std::tuple kTable{required("planned", &T::planned), required("outcome", &T::outcome),
-                                     required("peak_rss_floor_bytes", &T::peak_rss_floor_bytes),
-                                     sparse("notes", &T::notes)};
-};
-
-void CommandJournal::note(const CommandGroup& group) {
-  Shape shape;
-  for (const CommandTrack& track : group.commands)
-    shape.emplace_back(track.alive(), track.peak_rss_floor_bytes);
-  written_.resize(shape.size());
-  if (shape != shape_) write_(Json{{kCommands, json_of(group.commands)}});
-  shape_ = std::move(shape);
-
-  Json samples = Json::array();
-  for (std::size_t i = 0; i < group.commands.size(); ++i) {
-    const std::vector<CommandSample>& own = group.commands[i].samples;
-    for (; written_[i] < own.size(); ++written_[i])
-      samples.push_back(Json::array({i, json_of(own[written_[i]])}));
-  }
-  if (!samples.empty()) write_(Json{{kSamples, std::move(samples)}});
-}
-
-bool replay(const Json& line, CommandGroup& group) {
-  const JsonPath root("");
-  if (const Json* commands = line.find(kCommands)) {
-    auto tracks = json_to<std::vector<CommandTrack>>(*commands, JsonPath(root, kCommands));
-    if (tracks.size() == group.commands.size()) {
-      for (std::size_t i = 0; i < tracks.size(); ++i)
-        tracks[i].samples = std::move(group.commands[i].samples);
-    }
-    group.commands = std::move(tracks);
-    return true;
-  }
-  const Json* samples = line.find(kSamples);
-  if (samples == nullptr) return false;
-  const JsonPath path(root, kSamples);
-  if (!samples->is_array()) path.expected("an array", *samples);
-  for (const Json& entry : *samples) {
-    if (!entry.is_array() || entry.size() != 2) path.expected("pairs of a command and its run", entry);
-    const auto index = json_to<std::size_t>(entry[0], path);
-    if (index >= group.commands.size()) path.refuse("unknown command");
-    group.commands[index].samples.push_back(json_to<CommandSample>(entry[1], path));
-  }
-  return true;
 }
 
 Table command_table(const std::vector<Record>& records, std::span<const Comparison> comparisons) {

@@ -4,31 +4,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 #include <set>
-#include <span>
 
 #include "headroom/base/error.h"
-#include "headroom/stats/quantile.h"
+#include "headroom/base/units.h"
+#include "headroom/stats/compare.h"
 
 namespace headroom {
 namespace {
 
 constexpr const char* kPaddingName = "HEADROOM_PADDING";
 constexpr std::size_t kMaxPadding = 4096;
-constexpr std::size_t kShownSamples = 31;
 /// Resolution of 10 ms; reading takes tens of microseconds.
 constexpr double kNoiseNs = 5e6;
 constexpr std::size_t kFewestForInterval = 6;
 constexpr std::size_t kFewestWhereLong = 10;
 constexpr double kLongNs = 10e9;
-
-CommandSpec hook_spec(const CommandTrack& track, const std::string& line) {
-  CommandSpec spec;
-  spec.arguments = shell_arguments(line);
-  spec.environment = track.planned.spec.environment;
-  spec.folder = track.planned.spec.folder;
-  return spec;
-}
 
 /// An interval that holds 1 and an edge of the margin cannot reach this goal.
 StopRule deciding_rule(StopRule rule, double margin) {
@@ -36,49 +29,59 @@ StopRule deciding_rule(StopRule rule, double margin) {
   return rule;
 }
 
-int exit_code_of(const ExitStatus& status) {
-  return status.signalled ? -status.code : status.code;
+std::uint32_t saturated(std::int64_t value) {
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(value, 0, std::numeric_limits<std::uint32_t>::max()));
+}
+
+/// In the order of CommandColumn.
+std::vector<double> columns_of(const CommandResult& result) {
+  const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+  return {result.user_ns / kNsPerSecond,
+          result.system_ns / kNsPerSecond,
+          number(result.peak_rss_bytes),
+          number(result.minor_faults + result.major_faults),
+          number(result.major_faults),
+          number(result.voluntary_switches + result.involuntary_switches),
+          number(result.involuntary_switches),
+          number(result.status.signalled ? -result.status.code : result.status.code),
+          number(result.peak_rss_floor_bytes)};
 }
 
 }  // namespace
 
-std::size_t warmup_of(const CommandTrack& track) {
-  std::vector<double> values;
-  for (const CommandSample& sample : track.samples) values.push_back(sample.wall_ns);
-  return warmup_length(values);
+Track command_track(const PlannedCommand& command) {
+  Track track;
+  track.planned.spec.experiment = command.name;
+  track.planned.spec.axes = command.parameters;
+  track.info.notes = {{"command", command.line}, {"title", command.title}};
+  track.pids = {0};
+  return track;
 }
 
-Series steady_series(const CommandTrack& track) {
-  Series series;
-  for (std::size_t i = warmup_of(track); i < track.samples.size(); ++i) {
-    series.values.push_back(track.samples[i].wall_ns);
-    series.rounds.push_back(track.samples[i].round);
-  }
-  if (!series.values.empty()) series.group_sizes.push_back(series.values.size());
-  return series;
-}
-
-std::optional<RoundRatio> round_ratio(const CommandTrack& test, const CommandTrack& baseline, Look look) {
-  const SeriesPairs pairs = pairs_of(steady_series(test), steady_series(baseline));
+std::optional<RoundRatio> round_ratio(const Track& test, const Track& baseline, Look look) {
+  const SeriesPairs pairs = pairs_of(steady_series(test.readings), steady_series(baseline.readings));
   return RoundRatio::of(pairs.a, pairs.b, look);
 }
 
 CommandRounds::CommandRounds(std::vector<PlannedCommand> commands, CommandRoundSettings settings,
-                             ChildCounters& counters, std::function<void(const CommandProgress&)> report)
-    : settings_(std::move(settings)),
+                             ChildCounters& counters, std::function<void(const Progress&)> report)
+    : commands_(std::move(commands)),
+      settings_(std::move(settings)),
       counters_(counters),
       report_(std::move(report)),
       stopping_(settings_.stop),
       deciding_(deciding_rule(settings_.stop, settings_.margin)),
-      random_(settings_.seed) {
-  for (PlannedCommand& command : commands) {
-    CommandTrack track;
-    track.planned = std::move(command);
-    group_.commands.push_back(std::move(track));
-  }
+      random_(settings_.seed),
+      started_ns_(settings_.now_ns()) {
+  group_.of_commands = true;
+  for (const PlannedCommand& command : commands_) group_.cases.push_back(command_track(command));
+  progress_.phase = "sampling";
+  progress_.goal = settings_.stop.precision;
+  progress_.max_time_ns = settings_.stop.max_time_ns;
 }
 
-CommandGroup CommandRounds::run() {
+GroupResult CommandRounds::run() {
   if (is_late()) {
     mark_out_of_time();
     return std::move(group_);
@@ -102,102 +105,105 @@ CommandGroup CommandRounds::run() {
 }
 
 void CommandRounds::mark_out_of_time() {
-  for (CommandTrack& track : group_.commands) {
-    if (track.alive() && track.samples.empty())
+  for (Track& track : group_.cases) {
+    if (track.alive() && track.readings.empty())
       track.outcome = {Outcome::Kind::kSkipped, settings_.out_of_time};
   }
 }
 
 void CommandRounds::setup_all() {
   std::set<std::string> done;
-  for (CommandTrack& track : group_.commands) {
+  for (std::size_t i = 0; i < commands_.size(); ++i) {
     if (interrupted_ || settings_.is_interrupted()) break;
-    const std::string& line = track.planned.setup;
-    if (!line.empty() && done.insert(line).second) run_hook(track, {"setup", line}, settings_.is_interrupted);
+    const std::string& line = commands_[i].setup;
+    if (!line.empty() && done.insert(line).second) run_hook(i, {"setup", line}, settings_.is_interrupted);
   }
 }
 
 void CommandRounds::cleanup_all() {
   std::set<std::string> done;
-  for (CommandTrack& track : group_.commands) {
+  for (std::size_t i = 0; i < commands_.size(); ++i) {
     if (settings_.is_hurried()) break;
-    const std::string& line = track.planned.cleanup;
+    const std::string& line = commands_[i].cleanup;
     if (line.empty() || !done.insert(line).second) continue;
+    Track& track = group_.cases[i];
     const Outcome measured = std::exchange(track.outcome, {});
-    run_hook(track, {"cleanup", line}, settings_.is_hurried);
+    run_hook(i, {"cleanup", line}, settings_.is_hurried);
     if (!track.alive()) track.notes.push_back(track.outcome.reason);
     track.outcome = measured;
   }
 }
 
-std::size_t CommandRounds::number_of(const CommandTrack& track) const {
-  return static_cast<std::size_t>(&track - group_.commands.data());
-}
-
 void CommandRounds::note_left_running() {
-  for (CommandTrack& track : group_.commands) {
-    std::string note = left_running_.note(number_of(track));
-    if (!note.empty()) track.notes.push_back(std::move(note));
+  for (std::size_t i = 0; i < commands_.size(); ++i) {
+    std::string note = left_running_.note(i);
+    if (!note.empty()) group_.cases[i].notes.push_back(std::move(note));
   }
 }
 
 void CommandRounds::sample_round() {
-  std::vector<CommandTrack*> order;
-  for (CommandTrack& track : group_.commands) order.push_back(&track);
+  std::vector<std::size_t> order(commands_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::shuffle(order, random_);
   const std::string padding(random_() % kMaxPadding, 'x');
-  for (CommandTrack* track : order) {
+  for (const std::size_t index : order) {
     interrupted_ = interrupted_ || settings_.is_interrupted();
     if (interrupted_) return;
     if (is_late()) break;
-    if (!track->alive()) continue;
-    CommandSpec spec = track->planned.spec;
-    spec.environment.push_back(left_running_.mark(number_of(*track)));
+    if (!group_.cases[index].alive()) continue;
+    CommandSpec spec = commands_[index].spec;
+    spec.environment.push_back(left_running_.mark(index));
     if (settings_.random_environment) spec.environment.emplace_back(kPaddingName, padding);
-    announce(track->planned.title);
-    sample(*track, spec);
+    progress_.title = commands_[index].title;
+    progress_.rounds = round_;
+    progress_.median_ns = recent_median_ns(group_.cases.front().readings).value_or(progress_.median_ns);
+    announce();
+    sample(index, spec);
   }
   ++round_;
   settings_.on_round(group_);
 }
 
-void CommandRounds::sample(CommandTrack& track, const CommandSpec& spec) {
-  if (!run_hook(track, {"prepare", track.planned.prepare}, settings_.is_interrupted)) return;
+void CommandRounds::sample(std::size_t index, const CommandSpec& spec) {
+  const PlannedCommand& command = commands_[index];
+  Track& track = group_.cases[index];
+  if (!run_hook(index, {"prepare", command.prepare}, settings_.is_interrupted)) return;
   try {
     counters_.start();
-    const CommandResult result = settings_.run(spec, settings_.is_interrupted);
-    auto counts = counters_.stop();
+    const CommandResult result = run(spec, settings_.is_interrupted);
+    const auto counts = counters_.stop();
     interrupted_ = result.interrupted;
-    if (!interrupted_) keep(track, result, std::move(counts));
+    if (!interrupted_) keep(track, result, counts);
   } catch (const Error& error) {
     track.outcome = {Outcome::Kind::kFailed, error.what()};
   }
-  if (!settings_.is_hurried()) run_hook(track, {"conclude", track.planned.conclude}, settings_.is_hurried);
+  if (!settings_.is_hurried()) run_hook(index, {"conclude", command.conclude}, settings_.is_hurried);
 }
 
-void CommandRounds::keep(CommandTrack& track, const CommandResult& result,
-                         std::vector<std::optional<double>> counts) {
+CommandResult CommandRounds::run(const CommandSpec& spec, const std::function<bool()>& give_up) {
+  return settings_.run(spec, [&] {
+    announce();
+    return give_up();
+  });
+}
+
+void CommandRounds::keep(Track& track, const CommandResult& result,
+                         const std::vector<std::optional<double>>& counts) {
   if (result.timed_out || (!result.ok() && !settings_.ignore_failure)) {
     track.outcome = {Outcome::Kind::kFailed,
-                     fmt::format("{} (in run {}{})", result.failure(), track.samples.size() + 1,
+                     fmt::format("{} (in run {}{})", result.failure(), track.readings.size() + 1,
                                  result.timed_out ? "" : "; --ignore-failure measures failing runs too")};
     return;
   }
-  CommandSample sample;
-  sample.round = round_;
-  sample.exit_code = exit_code_of(result.status);
-  sample.wall_ns = result.wall_ns;
-  sample.user_ns = result.user_ns;
-  sample.system_ns = result.system_ns;
-  sample.steal_ms = steal_ms();
-  sample.peak_rss_bytes = result.peak_rss_bytes;
-  sample.page_faults = result.minor_faults + result.major_faults;
-  sample.major_faults = result.major_faults;
-  sample.context_switches = result.voluntary_switches + result.involuntary_switches;
-  sample.involuntary_switches = result.involuntary_switches;
-  if (counters_.any()) sample.counters = std::move(counts);
-  track.peak_rss_floor_bytes = std::max(track.peak_rss_floor_bytes, result.peak_rss_floor_bytes);
-  track.samples.push_back(std::move(sample));
+  Reading reading;
+  reading.round = round_;
+  reading.ns = result.wall_ns;
+  reading.noise.steal_ms = steal_ms();
+  reading.noise.involuntary_switches = saturated(result.involuntary_switches);
+  reading.noise.page_faults = saturated(result.minor_faults + result.major_faults);
+  reading.columns = columns_of(result);
+  for (const std::optional<double>& count : counts) reading.columns.push_back(count.value_or(kUncounted));
+  track.readings.push_back(std::move(reading));
 }
 
 void CommandRounds::watch_noise() {
@@ -212,13 +218,17 @@ double CommandRounds::steal_ms() {
   return stolen;
 }
 
-bool CommandRounds::run_hook(CommandTrack& track, const Hook& hook, const std::function<bool()>& give_up) {
+bool CommandRounds::run_hook(std::size_t index, const Hook& hook, const std::function<bool()>& give_up) {
   if (hook.line.empty()) return true;
+  Track& track = group_.cases[index];
   std::string failure;
   try {
-    CommandSpec spec = hook_spec(track, hook.line);
-    spec.environment.push_back(left_running_.mark(number_of(track)));
-    const CommandResult result = settings_.run(spec, give_up);
+    CommandSpec spec;
+    spec.arguments = shell_arguments(hook.line);
+    spec.environment = commands_[index].spec.environment;
+    spec.environment.push_back(left_running_.mark(index));
+    spec.folder = commands_[index].spec.folder;
+    const CommandResult result = run(spec, give_up);
     interrupted_ = interrupted_ || result.interrupted;
     if (!result.interrupted) failure = result.failure();
   } catch (const Error& error) {
@@ -238,7 +248,7 @@ bool CommandRounds::should_end() {
   if (round_ >= next_look_ || is_late() || should_stop(settings_.stop, state)) {
     next_look_ = round_ + std::max<std::size_t>(1, round_ / 8);
     state.relative_half_width = worst_half_width();
-    progress_.half_width = state.relative_half_width;
+    progress_.worst_half_width = state.relative_half_width;
   }
   const auto reason = reason_to_end(state);
   if (is_late()) {
@@ -247,7 +257,7 @@ bool CommandRounds::should_end() {
   }
   if (!reason) return false;
   // If warm-up left too few samples, allow as many rounds again.
-  const bool too_few = !progress_.half_width && settings_.min_rounds >= kFewestForInterval;
+  const bool too_few = !progress_.worst_half_width && settings_.min_rounds >= kFewestForInterval;
   if (*reason == StopReason::kMaxTime && round_ < settings_.min_rounds * (too_few ? 2 : 1)) return false;
   group_.stop = *reason;
   return true;
@@ -271,20 +281,20 @@ bool CommandRounds::is_long_decided(const StopState& state) const {
          !compared().empty() && decided();
 }
 
-std::vector<const CommandTrack*> CommandRounds::compared() const {
-  std::vector<const CommandTrack*> others;
-  if (!group_.commands.front().alive()) return others;
-  for (auto track = group_.commands.begin() + 1; track != group_.commands.end(); ++track) {
+std::vector<const Track*> CommandRounds::compared() const {
+  std::vector<const Track*> others;
+  if (!group_.cases.front().alive()) return others;
+  for (auto track = group_.cases.begin() + 1; track != group_.cases.end(); ++track) {
     if (track->alive()) others.push_back(&*track);
   }
   return others;
 }
 
 bool CommandRounds::decided() const {
-  const std::vector<const CommandTrack*> others = compared();
+  const std::vector<const Track*> others = compared();
   const double tail = kRunningTail / static_cast<double>(std::max<std::size_t>(1, others.size()));
-  return std::ranges::all_of(others, [&](const CommandTrack* track) {
-    const auto ratio = round_ratio(*track, group_.commands.front(), Look::kRunning);
+  return std::ranges::all_of(others, [&](const Track* track) {
+    const auto ratio = round_ratio(*track, group_.cases.front(), Look::kRunning);
     if (!ratio) return false;
     const bool apart = std::min(ratio->p_above(1), ratio->p_below(1)) <= tail;
     return apart ||
@@ -293,19 +303,19 @@ bool CommandRounds::decided() const {
 }
 
 std::optional<double> CommandRounds::worst_half_width() const {
-  const CommandTrack& baseline = group_.commands.front();
-  const std::vector<const CommandTrack*> others = compared();
+  const Track& baseline = group_.cases.front();
+  const std::vector<const Track*> others = compared();
   double worst = 0;
-  for (const CommandTrack* track : others) {
+  for (const Track* track : others) {
     const auto ratio = round_ratio(*track, baseline, Look::kLast);
     const RatioEstimate estimate = ratio ? ratio->estimate() : RatioEstimate{};
     if (!estimate.interval) return std::nullopt;
     worst = std::max(worst, relative_half_width(*estimate.interval, estimate.ratio));
   }
   if (!others.empty()) return worst;
-  for (const CommandTrack& track : group_.commands) {
+  for (const Track& track : group_.cases) {
     if (!track.alive()) continue;
-    const auto width = sampling_half_width(steady_series(track));
+    const auto width = sampling_half_width(steady_series(track.readings));
     if (!width) return std::nullopt;
     worst = std::max(worst, *width);
   }
@@ -313,19 +323,11 @@ std::optional<double> CommandRounds::worst_half_width() const {
 }
 
 bool CommandRounds::any_alive() const {
-  return std::ranges::any_of(group_.commands, &CommandTrack::alive);
+  return std::ranges::any_of(group_.cases, &Track::alive);
 }
 
-void CommandRounds::announce(const std::string& command) {
-  progress_.command = command;
-  progress_.rounds = round_;
+void CommandRounds::announce() {
   progress_.elapsed_ns = settings_.now_ns() - started_ns_;
-  const auto& samples = group_.commands.front().samples;
-  std::vector<double> values;
-  for (const CommandSample& sample : std::span(samples).last(std::min(samples.size(), kShownSamples))) {
-    values.push_back(sample.wall_ns);
-  }
-  if (!values.empty()) progress_.median_ns = median(values);
   report_(progress_);
 }
 

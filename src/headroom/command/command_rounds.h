@@ -13,7 +13,8 @@
 #include "headroom/command/measured_command.h"
 #include "headroom/machine/noise.h"
 #include "headroom/record/record.h"
-#include "headroom/stats/compare.h"
+#include "headroom/schedule/group_run.h"
+#include "headroom/schedule/track.h"
 #include "headroom/stats/round_ratio.h"
 #include "headroom/stats/stopping.h"
 
@@ -30,51 +31,27 @@ struct PlannedCommand {
   std::string prepare, conclude;  ///< before, after each run
 };
 
-struct CommandSample {
-  std::uint32_t round = 0;
-  int exit_code = 0;  ///< negative signal number if signalled
-  double wall_ns = 0, user_ns = 0, system_ns = 0;
-  double steal_ms = 0;  ///< of all CPUs
-  std::int64_t peak_rss_bytes = 0;
-  std::int64_t page_faults = 0, major_faults = 0;
-  std::int64_t context_switches = 0, involuntary_switches = 0;
-  std::vector<std::optional<double>> counters;  ///< by hardware_events(); may be empty
+/// Columns of a command's readings. Those of hardware_events() follow.
+enum CommandColumn : std::size_t {
+  kUserTime,    ///< s
+  kSystemTime,  ///< s
+  kPeakMemory,  ///< bytes
+  kPageFaults,
+  kMajorFaults,
+  kContextSwitches,
+  kInvoluntarySwitches,
+  kExitCode,   ///< negative signal number if signalled
+  kPeakFloor,  ///< bytes; a peak up to it is an upper bound
+  kFirstCounter
 };
+/// In the column of an event.
+inline constexpr double kUncounted = -1;
 
-struct CommandTrack {
-  PlannedCommand planned;
-  Outcome outcome;  ///< kMeasured while it can be run
-  std::vector<CommandSample> samples;
-  std::int64_t peak_rss_floor_bytes = 0;  ///< such peaks are upper bounds
-  Notes notes;
-
-  bool alive() const { return outcome.kind == Outcome::Kind::kMeasured; }
-};
-
-/// Compared commands; the first is the baseline.
-struct CommandGroup {
-  std::vector<CommandTrack> commands;
-  StopReason stop = StopReason::kNone;
-  Look look = Look::kLast;        ///< stopping depended on the ratios
-  bool as_many_as_asked = false;  ///< the exact number of runs was requested
-};
-
-/// Leading samples with a trend in wall time.
-std::size_t warmup_of(const CommandTrack& track);
-
-/// In ns, after warm-up.
-Series steady_series(const CommandTrack& track);
+/// A case for the results of a command, without readings.
+Track command_track(const PlannedCommand& command);
 
 /// Nothing without common rounds.
-std::optional<RoundRatio> round_ratio(const CommandTrack& test, const CommandTrack& baseline, Look look);
-
-struct CommandProgress {
-  std::string command;
-  std::uint32_t rounds = 0;
-  double elapsed_ns = 0;
-  double median_ns = 0;
-  std::optional<double> half_width;  ///< relative
-};
+std::optional<RoundRatio> round_ratio(const Track& test, const Track& baseline, Look look);
 
 struct CommandRoundSettings {
   StopRule stop;
@@ -92,7 +69,7 @@ struct CommandRoundSettings {
   /// No run starts after it; commands without samples are skipped for `out_of_time`.
   double end_ns = std::numeric_limits<double>::infinity();
   std::string out_of_time{};
-  std::function<void(const CommandGroup&)> on_round = [](const CommandGroup&) {};
+  std::function<void(const GroupResult&)> on_round = [](const GroupResult&) {};
 };
 
 /// Runs each command once per round, in random order, until the widest interval of a ratio to the first
@@ -105,21 +82,20 @@ struct CommandRoundSettings {
 class CommandRounds {
  public:
   CommandRounds(std::vector<PlannedCommand> commands, CommandRoundSettings settings, ChildCounters& counters,
-                std::function<void(const CommandProgress&)> report);
+                std::function<void(const Progress&)> report);
 
-  /// Drops an interrupted run.
-  CommandGroup run();
+  /// The first command is the baseline. Drops an interrupted run.
+  GroupResult run();
 
  private:
   void setup_all();
   void cleanup_all();
   void note_left_running();
-  std::size_t number_of(const CommandTrack& track) const;
   bool is_late() const { return settings_.now_ns() >= settings_.end_ns; }
   void mark_out_of_time();
   void sample_round();
-  void sample(CommandTrack& track, const CommandSpec& spec);
-  void keep(CommandTrack& track, const CommandResult& result, std::vector<std::optional<double>> counts);
+  void sample(std::size_t index, const CommandSpec& spec);
+  void keep(Track& track, const CommandResult& result, const std::vector<std::optional<double>>& counts);
   void watch_noise();
   double steal_ms();
   struct Hook {
@@ -127,24 +103,27 @@ class CommandRounds {
     const std::string& line;
   };
   /// Returns false if the hook failed (marks the command) or was interrupted.
-  bool run_hook(CommandTrack& track, const Hook& hook, const std::function<bool()>& give_up);
+  bool run_hook(std::size_t index, const Hook& hook, const std::function<bool()>& give_up);
+  /// Shows the progress meanwhile.
+  CommandResult run(const CommandSpec& spec, const std::function<bool()>& give_up);
   bool should_end();
   std::optional<StopReason> reason_to_end(const StopState& state);
   bool is_long_decided(const StopState& state) const;
   std::optional<double> worst_half_width() const;
-  std::vector<const CommandTrack*> compared() const;
+  std::vector<const Track*> compared() const;
   bool decided() const;
   bool any_alive() const;
-  void announce(const std::string& command);
+  void announce();
 
+  std::vector<PlannedCommand> commands_;
   CommandRoundSettings settings_;
   ChildCounters& counters_;
   NoiseMeter noise_;
   double noise_since_ns_ = 0;
-  std::function<void(const CommandProgress&)> report_;
-  CommandGroup group_;
+  std::function<void(const Progress&)> report_;
+  GroupResult group_;
   LeftRunning left_running_;
-  CommandProgress progress_;
+  Progress progress_;
   Stopping stopping_;
   Stopping deciding_;  ///< goal that decides every comparison
   std::mt19937_64 random_;

@@ -15,6 +15,7 @@
 #include "headroom/base/secrets.h"
 #include "headroom/base/text.h"
 #include "headroom/base/wording.h"
+#include "headroom/command/command_records.h"
 #include "headroom/record/formats.h"
 #include "headroom/record/record_json.h"
 #include "headroom/results/record_files.h"
@@ -26,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Other versions are rejected.
-constexpr int kForm = 1;
+constexpr int kForm = 2;
 constexpr std::chrono::hours kKept{24 * 30};
 
 constexpr const char* kHeader = "journal";
@@ -55,25 +56,21 @@ class Replay {
       run_.finished.push_back({json_string(*finished, "title", ""),
                                records_from_json_text(json_string(*finished, "records", ""), source())});
       group_ = {};
-      commands_ = {};
     } else if (line.contains(kReplaced)) {
       run_.at_work = records_from_json_text(json_string(line, kReplaced, ""), source());
-    } else if (!replay(line, group_)) {
-      replay(line, commands_);
+    } else {
+      replay(line, group_);
     }
   }
 
   UnfinishedRun result() {
     const auto environment = std::make_shared<const Environment>(run_.environment);
     run_.title = group_.title;
-    if (!group_.cases.empty()) {
-      group_.stop = StopReason::kInterrupted;
-      run_.at_work = case_records(group_, labels_, environment);
-    } else if (!commands_.commands.empty()) {
-      commands_.stop = StopReason::kInterrupted;
-      commands_.look = Look::kRunning;
-      run_.at_work = command_records(commands_, environment);
-    }
+    if (group_.cases.empty()) return std::move(run_);
+    group_.stop = StopReason::kInterrupted;
+    group_.look = Look::kRunning;
+    run_.at_work = group_.of_commands ? command_records(group_, environment)
+                                      : case_records(group_, labels_, environment);
     return std::move(run_);
   }
 
@@ -92,7 +89,6 @@ class Replay {
   UnfinishedRun run_;
   std::vector<std::string> labels_;
   GroupResult group_;
-  CommandGroup commands_;
 };
 
 std::size_t most_samples(const std::vector<Record>& records) {
@@ -142,16 +138,9 @@ void RunJournal::note(const GroupResult& so_far) {
   group_->note(so_far);
 }
 
-void RunJournal::note(const CommandGroup& so_far) {
-  if (commands_ == nullptr)
-    commands_ = std::make_unique<CommandJournal>([this](const Json& line) { write(line); });
-  commands_->note(so_far);
-}
-
 void RunJournal::finish_group(const std::vector<Record>& records) {
   take_group(std::exchange(title_, {}), records);
   group_.reset();
-  commands_.reset();
 }
 
 void RunJournal::take_group(const std::string& title, const std::vector<Record>& records) {

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "headroom/command/command_records.h"
 #include "headroom/files/journal.h"
 #include "headroom/record/record.h"
 #include "headroom/schedule/track.h"
@@ -23,7 +22,6 @@ class RunJournal {
 
   /// Call after each round of a group.
   void note(const GroupResult& so_far);
-  void note(const CommandGroup& so_far);
   /// Sets the final records of the current group.
   void finish_group(const std::vector<Record>& records);
   /// Adds a group that was measured before.
@@ -43,7 +41,6 @@ class RunJournal {
   std::string title_;  ///< of the current group
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<GroupJournal> group_;
-  std::unique_ptr<CommandJournal> commands_;
   bool is_off_ = false;
 };
 

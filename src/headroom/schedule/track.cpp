@@ -152,7 +152,7 @@ struct JsonMembers<Track> {
       required("planned", &Track::planned), required("outcome", &Track::outcome),
       required("info", &Track::info),       required("iterations", &Track::iterations).at_least(1),
       required("pids", &Track::pids),       sparse("rests", &Track::rests),
-      sparse("counted", &Track::counted)};
+      sparse("counted", &Track::counted),   sparse("notes", &Track::notes)};
 };
 
 template <>
@@ -175,9 +175,9 @@ struct JsonMembers<LimitTrack> {
 /// Without the readings and fields known only at the end.
 template <>
 struct JsonMembers<GroupResult> {
-  static constexpr std::tuple kTable{required("title", &GroupResult::title),
-                                     required("cases", &GroupResult::cases),
-                                     required("limits", &GroupResult::limits)};
+  static constexpr std::tuple kTable{
+      required("title", &GroupResult::title), required("cases", &GroupResult::cases),
+      required("limits", &GroupResult::limits), sparse("of_commands", &GroupResult::of_commands)};
 };
 
 void GroupJournal::note(const GroupResult& result) {

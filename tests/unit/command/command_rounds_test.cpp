@@ -65,14 +65,14 @@ struct FakeCommands {
     return settings;
   }
 
-  CommandGroup measure(const std::vector<std::string>& names, const CommandRoundSettings& settings) {
+  GroupResult measure(const std::vector<std::string>& names, const CommandRoundSettings& settings) {
     std::vector<PlannedCommand> commands;
     for (const std::string& name : names) commands.push_back(command(name));
     return measure_planned(std::move(commands), settings);
   }
-  CommandGroup measure_planned(std::vector<PlannedCommand> commands, const CommandRoundSettings& settings) {
+  GroupResult measure_planned(std::vector<PlannedCommand> commands, const CommandRoundSettings& settings) {
     ChildCounters counters(std::span<const CounterEvent>{});
-    return CommandRounds(std::move(commands), settings, counters, [](const CommandProgress&) {}).run();
+    return CommandRounds(std::move(commands), settings, counters, [](const Progress&) {}).run();
   }
 
   static PlannedCommand command(const std::string& name) {
@@ -89,15 +89,15 @@ ExitStatus failed(int code) {
   return status;
 }
 
-RatioEstimate ratio_of_group(const CommandGroup& group) {
-  return round_ratio(group.commands[1], group.commands[0], group.look).value().estimate();
+RatioEstimate ratio_of_group(const GroupResult& group) {
+  return round_ratio(group.cases[1], group.cases[0], group.look).value().estimate();
 }
 
 TEST(CommandRounds, EachRoundRunsEachOnceInARandomOrder) {
   FakeCommands fake;
   CommandRoundSettings settings = fake.settings();
   settings.stop.min_samples = settings.stop.max_samples = 40;
-  const CommandGroup group = fake.measure({"a", "b", "c"}, settings);
+  const GroupResult group = fake.measure({"a", "b", "c"}, settings);
   ASSERT_EQ(fake.calls.size(), 120U);
   std::set<std::string> orders;
   for (std::size_t round = 0; round < 40; ++round) {
@@ -107,7 +107,7 @@ TEST(CommandRounds, EachRoundRunsEachOnceInARandomOrder) {
     EXPECT_THAT(names, ElementsAre("a", "b", "c"));
   }
   EXPECT_EQ(orders.size(), 6U);
-  EXPECT_EQ(group.commands[2].samples.at(17).round, 17U);
+  EXPECT_EQ(group.cases[2].readings.at(17).round, 17U);
 }
 
 TEST(CommandRounds, TheEnvironmentChangesItsSizeInEachRoundAndIsTheSameForAllInIt) {
@@ -139,7 +139,7 @@ TEST(CommandRounds, StopsWhenTheRatioIsPreciseEvenIfTheMachineDrifts) {
   };
   CommandRoundSettings settings = fake.settings();
   settings.stop.precision = 0.005;
-  const CommandGroup group = fake.measure({"a", "b"}, settings);
+  const GroupResult group = fake.measure({"a", "b"}, settings);
   EXPECT_EQ(group.stop, StopReason::kPrecision);
   const RatioEstimate ratio = ratio_of_group(group);
   ASSERT_TRUE(ratio.interval);
@@ -152,10 +152,10 @@ TEST(CommandRounds, ACapOnTimeWaitsForAnInterval) {
   fake.wall_ns = [](const std::string&) { return 100e9; };
   CommandRoundSettings settings = fake.settings();
   settings.stop.max_time_ns = 1e9;
-  EXPECT_EQ(fake.measure({"a", "b"}, settings).commands[0].samples.size(), 6U);
+  EXPECT_EQ(fake.measure({"a", "b"}, settings).cases[0].readings.size(), 6U);
   settings.min_rounds = 1;
-  const CommandGroup group = fake.measure({"a", "b"}, settings);
-  EXPECT_EQ(group.commands[0].samples.size(), 1U) << "who asks for one round wants no interval";
+  const GroupResult group = fake.measure({"a", "b"}, settings);
+  EXPECT_EQ(group.cases[0].readings.size(), 1U) << "who asks for one round wants no interval";
   EXPECT_EQ(group.stop, StopReason::kMaxTime);
 }
 
@@ -164,9 +164,9 @@ TEST(CommandRounds, TheEndOfTheRunIsNotPutOffByTheLeastRounds) {
   fake.wall_ns = [](const std::string&) { return 100e9; };
   CommandRoundSettings settings = fake.settings();
   settings.end_ns = 250e9;
-  const CommandGroup group = fake.measure({"a", "b"}, settings);
+  const GroupResult group = fake.measure({"a", "b"}, settings);
   EXPECT_EQ(fake.now_ns, 300e9) << "the run that was begun in time is the last";
-  EXPECT_EQ(group.commands[0].samples.size() + group.commands[1].samples.size(), 3U);
+  EXPECT_EQ(group.cases[0].readings.size() + group.cases[1].readings.size(), 3U);
   EXPECT_EQ(group.stop, StopReason::kMaxTime);
   EXPECT_FALSE(ratio_of_group(group).interval) << "of one round";
 }
@@ -177,7 +177,7 @@ TEST(CommandRounds, ACommandThatTheTimeDoesNotReachIsSkipped) {
   CommandRoundSettings settings = fake.settings();
   settings.end_ns = 50e9;
   settings.out_of_time = "not reached";
-  const CommandGroup group = fake.measure({"a", "b"}, settings);
+  const GroupResult group = fake.measure({"a", "b"}, settings);
   EXPECT_THAT(fake.calls, testing::SizeIs(1));
   std::size_t skipped = 0;
   for (const Record& record : command_records(group, nullptr)) {
@@ -196,9 +196,9 @@ TEST(CommandRounds, AGroupThatTheTimeDoesNotReachIsNotSetUp) {
   PlannedCommand one = FakeCommands::command("a");
   one.setup = "make";
   one.cleanup = "clean";
-  const CommandGroup group = fake.measure_planned({one}, settings);
+  const GroupResult group = fake.measure_planned({one}, settings);
   EXPECT_THAT(fake.calls, IsEmpty());
-  EXPECT_EQ(group.commands[0].outcome.kind, Outcome::Kind::kSkipped);
+  EXPECT_EQ(group.cases[0].outcome.kind, Outcome::Kind::kSkipped);
 }
 
 /// A machine on which b takes `factor` times as long, with so much noise.
@@ -217,20 +217,20 @@ TEST(CommandRounds, AFirstLookEndsOnceTheCommandsAreToldApartAndGoesOnWhereTheyA
   CommandRoundSettings settings = far.settings();
   settings.stop.precision = 0.05;
   settings.margin = 0.01;
-  const CommandGroup told = far.measure({"a", "b"}, settings);
+  const GroupResult told = far.measure({"a", "b"}, settings);
   EXPECT_EQ(told.stop, StopReason::kPrecision);
   EXPECT_EQ(told.look, Look::kRunning);
-  EXPECT_LE(told.commands[0].samples.size(), 60U);
+  EXPECT_LE(told.cases[0].readings.size(), 60U);
   settings = near.settings();
   settings.stop.precision = 0.05;
   settings.margin = 0.01;
-  const CommandGroup same = near.measure({"a", "b"}, settings);
+  const GroupResult same = near.measure({"a", "b"}, settings);
   EXPECT_EQ(same.stop, StopReason::kPrecision);
-  EXPECT_GT(same.commands[0].samples.size(), 200U);
+  EXPECT_GT(same.cases[0].readings.size(), 200U);
   const Interval interval = ratio_of_group(same).interval.value();
   EXPECT_TRUE((interval.low >= 0.99 && interval.high <= 1.01) || !interval.contains(1));
   settings.margin = 0;
-  EXPECT_LE(near.measure({"a", "b"}, settings).commands[0].samples.size(), 60U) << "only as precise as asked";
+  EXPECT_LE(near.measure({"a", "b"}, settings).cases[0].readings.size(), 60U) << "only as precise as asked";
 }
 
 TEST(CommandRounds, CommandsOfSecondsEndOnceDecided) {
@@ -239,14 +239,13 @@ TEST(CommandRounds, CommandsOfSecondsEndOnceDecided) {
   settings.stop.precision = 0.005;
   settings.stop.max_time_ns = 1e15;
   settings.margin = 0.01;
-  EXPECT_GE(fake.measure({"a", "b"}, settings).commands[0].samples.size(), 30U)
-      << "milliseconds cost nothing";
+  EXPECT_GE(fake.measure({"a", "b"}, settings).cases[0].readings.size(), 30U) << "milliseconds cost nothing";
   double clock = 0;
   settings.now_ns = [&] { return clock += 1e9; };
-  const CommandGroup told = fake.measure({"a", "b"}, settings);
+  const GroupResult told = fake.measure({"a", "b"}, settings);
   EXPECT_EQ(told.stop, StopReason::kPrecision);
   EXPECT_EQ(told.look, Look::kRunning);
-  EXPECT_LE(told.commands[0].samples.size(), 14U);
+  EXPECT_LE(told.cases[0].readings.size(), 14U);
 }
 
 TEST(CommandRounds, AsManyRunsAsAskedForAreNoCap) {
@@ -268,20 +267,20 @@ TEST(CommandRounds, WarmUpDoesNotUseUpTheRoundsOfACap) {
   CommandRoundSettings settings = fake.settings();
   settings.stop.max_time_ns = 1e9;
   settings.min_rounds = 8;
-  const CommandGroup group = fake.measure({"a", "b"}, settings);
-  EXPECT_EQ(warmup_of(group.commands[0]), 4U);
-  EXPECT_GT(group.commands[0].samples.size(), 8U);
+  const GroupResult group = fake.measure({"a", "b"}, settings);
+  EXPECT_THAT(warmup_by_process(group.cases[0].readings), ElementsAre(4U));
+  EXPECT_GT(group.cases[0].readings.size(), 8U);
   EXPECT_TRUE(ratio_of_group(group).interval);
 }
 
 TEST(CommandRounds, AFailureMarksItsCommandAndTheOthersGoOn) {
   FakeCommands fake;
   fake.status = [](const std::string& name) { return failed(name == "b" ? 3 : 0); };
-  const CommandGroup group = fake.measure({"a", "b", "c"}, fake.settings());
+  const GroupResult group = fake.measure({"a", "b", "c"}, fake.settings());
   EXPECT_EQ(std::ranges::count(fake.calls, "b"), 1);
-  EXPECT_FALSE(group.commands[1].alive());
-  EXPECT_THAT(group.commands[1].outcome.reason, HasSubstr("exit code 3 (in run 1; --ignore-failure"));
-  EXPECT_TRUE(group.commands[2].alive());
+  EXPECT_FALSE(group.cases[1].alive());
+  EXPECT_THAT(group.cases[1].outcome.reason, HasSubstr("exit code 3 (in run 1; --ignore-failure"));
+  EXPECT_TRUE(group.cases[2].alive());
   EXPECT_EQ(group.stop, StopReason::kPrecision);
 }
 
@@ -290,9 +289,9 @@ TEST(CommandRounds, FailuresAreSamplesWhereThatIsAskedFor) {
   fake.status = [](const std::string&) { return failed(3); };
   CommandRoundSettings settings = fake.settings();
   settings.ignore_failure = true;
-  const CommandGroup group = fake.measure({"a"}, settings);
-  EXPECT_TRUE(group.commands[0].alive());
-  EXPECT_EQ(group.commands[0].samples.at(5).exit_code, 3);
+  const GroupResult group = fake.measure({"a"}, settings);
+  EXPECT_TRUE(group.cases[0].alive());
+  EXPECT_EQ(group.cases[0].readings.at(5).columns.at(kExitCode), 3);
 }
 
 TEST(CommandRounds, ACommandThatCannotBeStartedIsMarked) {
@@ -302,9 +301,9 @@ TEST(CommandRounds, ACommandThatCannotBeStartedIsMarked) {
     if (spec.arguments.front() == "b") throw Error("no such program");
     return fake.run(spec, interrupted);
   };
-  const CommandGroup group = fake.measure({"a", "b"}, settings);
-  EXPECT_EQ(group.commands[1].outcome.reason, "no such program");
-  EXPECT_THAT(group.commands[0].samples, Not(IsEmpty()));
+  const GroupResult group = fake.measure({"a", "b"}, settings);
+  EXPECT_EQ(group.cases[1].outcome.reason, "no such program");
+  EXPECT_THAT(group.cases[0].readings, Not(IsEmpty()));
 }
 
 TEST(CommandRounds, HooksRunWhereTheyBelong) {
@@ -339,11 +338,11 @@ TEST(CommandRounds, AHookThatFailsTakesItsCommandOut) {
   b.cleanup = "clean b";
   CommandRoundSettings settings = fake.settings();
   settings.stop.max_samples = 8;
-  const CommandGroup group = fake.measure_planned({a, b}, settings);
-  EXPECT_THAT(group.commands[0].outcome.reason, HasSubstr("--prepare failed: exit code 1"));
-  EXPECT_THAT(group.commands[0].samples, IsEmpty());
-  EXPECT_TRUE(group.commands[1].alive()) << "a cleanup that fails does not undo what was measured";
-  EXPECT_THAT(sentences(group.commands[1].notes), ElementsAre(HasSubstr("--cleanup failed")));
+  const GroupResult group = fake.measure_planned({a, b}, settings);
+  EXPECT_THAT(group.cases[0].outcome.reason, HasSubstr("--prepare failed: exit code 1"));
+  EXPECT_THAT(group.cases[0].readings, IsEmpty());
+  EXPECT_TRUE(group.cases[1].alive()) << "a cleanup that fails does not undo what was measured";
+  EXPECT_THAT(sentences(group.cases[1].notes), ElementsAre(HasSubstr("--cleanup failed")));
 }
 
 TEST(CommandRounds, AnInterruptKeepsWhatThereIsAndStillCleansUp) {
@@ -353,10 +352,10 @@ TEST(CommandRounds, AnInterruptKeepsWhatThereIsAndStillCleansUp) {
   CommandRoundSettings settings = fake.settings();
   settings.is_interrupted = [&] { return fake.calls.size() > 20; };
   settings.stop.precision = 0;
-  const CommandGroup group = fake.measure_planned({a, FakeCommands::command("b")}, settings);
+  const GroupResult group = fake.measure_planned({a, FakeCommands::command("b")}, settings);
   EXPECT_EQ(group.stop, StopReason::kInterrupted);
   EXPECT_EQ(group.look, Look::kRunning) << "whoever ended it may have done so for what was there";
-  EXPECT_GE(group.commands[0].samples.size(), 9U);
+  EXPECT_GE(group.cases[0].readings.size(), 9U);
   EXPECT_EQ(fake.calls.back(), "hook: clean");
   fake.calls.clear();
   settings.is_hurried = [] { return true; };
@@ -395,25 +394,33 @@ const Record* find(const std::vector<Record>& records, const std::string& name, 
   return found == records.end() ? nullptr : &*found;
 }
 
-CommandTrack track(const std::string& name, double wall_ns, std::size_t runs) {
-  CommandTrack track;
-  track.planned = FakeCommands::command(name);
+Track track(const std::string& name, double wall_ns, std::size_t runs) {
+  Track track = command_track(FakeCommands::command(name));
   for (std::size_t i = 0; i < runs; ++i) {
-    CommandSample sample;
-    sample.round = static_cast<std::uint32_t>(i);
-    sample.wall_ns = wall_ns * (1 + 1e-3 * static_cast<double>(i % 5));
-    sample.user_ns = wall_ns / 2;
-    sample.peak_rss_bytes = 8 << 20;
-    sample.page_faults = 100;
-    sample.context_switches = 3;
-    track.samples.push_back(sample);
+    Reading& reading = track.readings.emplace_back();
+    reading.round = static_cast<std::uint32_t>(i);
+    reading.ns = wall_ns * (1 + 1e-3 * static_cast<double>(i % 5));
+    reading.noise.page_faults = 100;
+    reading.columns.resize(kFirstCounter);
+    reading.columns[kUserTime] = wall_ns / 2e9;
+    reading.columns[kPeakMemory] = 8 << 20;
+    reading.columns[kPageFaults] = 100;
+    reading.columns[kContextSwitches] = 3;
   }
   return track;
 }
 
+GroupResult group_of(std::vector<Track> tracks, StopReason stop) {
+  GroupResult group;
+  group.of_commands = true;
+  group.cases = std::move(tracks);
+  group.stop = stop;
+  return group;
+}
+
 TEST(CommandRecords, OneOfEachCommandAndMetric) {
-  CommandGroup group{{track("a", 1e6, 20), track("b", 2e6, 20)}, StopReason::kPrecision};
-  group.commands[1].planned.parameters = {{"n", "4"}};
+  GroupResult group = group_of({track("a", 1e6, 20), track("b", 2e6, 20)}, StopReason::kPrecision);
+  group.cases[1].planned.spec.axes = {{"n", "4"}};
   const std::vector<Record> records = command_records(group, nullptr);
   const Record* latency = find(records, "b", "latency");
   ASSERT_NE(latency, nullptr);
@@ -440,8 +447,8 @@ TEST(CommandRecords, OneOfEachCommandAndMetric) {
 }
 
 TEST(CommandRecords, FailuresThatWereMeasuredAreTold) {
-  CommandGroup group{{track("a", 1e6, 10)}, StopReason::kMaxTime};
-  group.commands[0].samples[3].exit_code = -9;
+  GroupResult group = group_of({track("a", 1e6, 10)}, StopReason::kMaxTime);
+  group.cases[0].readings[3].columns[kExitCode] = -9;
   const std::vector<Record> records = command_records(group, nullptr);
   ASSERT_NE(find(records, "a", "exit_code"), nullptr);
   EXPECT_EQ(find(records, "a", "exit_code")->samples.at(0).values.at(3), -9);
@@ -450,8 +457,8 @@ TEST(CommandRecords, FailuresThatWereMeasuredAreTold) {
 }
 
 TEST(CommandRecords, TimesThatFallIntoGroupsAreTold) {
-  CommandGroup group{{track("a", 10e6, 40), track("b", 10e6, 40)}, StopReason::kMaxTime};
-  for (std::size_t i = 0; i < 40; i += 2) group.commands[1].samples[i].wall_ns *= 1.4;
+  GroupResult group = group_of({track("a", 10e6, 40), track("b", 10e6, 40)}, StopReason::kMaxTime);
+  for (std::size_t i = 0; i < 40; i += 2) group.cases[1].readings[i].ns *= 1.4;
   const std::vector<Record> records = command_records(group, nullptr);
   EXPECT_TRUE(find(records, "a", "latency")->modes.groups.empty());
   const Record* latency = find(records, "b", "latency");
@@ -465,9 +472,11 @@ TEST(CommandRecords, TimesThatFallIntoGroupsAreTold) {
 }
 
 TEST(CommandRecords, CountersThatWereThereInEachRun) {
-  CommandGroup group{{track("a", 1e6, 10)}, StopReason::kPrecision};
-  for (CommandSample& sample : group.commands[0].samples) sample.counters = {1e6, 5e5, std::nullopt, 7.0};
-  group.commands[0].samples[2].counters[3].reset();
+  GroupResult group = group_of({track("a", 1e6, 10)}, StopReason::kPrecision);
+  for (Reading& reading : group.cases[0].readings) {
+    for (const double count : {1e6, 5e5, kUncounted, 7.0}) reading.columns.push_back(count);
+  }
+  group.cases[0].readings[2].columns.back() = kUncounted;
   const std::vector<Record> records = command_records(group, nullptr);
   EXPECT_EQ(find(records, "a", "instructions")->metric.value, 1e6);
   EXPECT_EQ(find(records, "a", "cycles")->metric.value, 5e5);
@@ -476,18 +485,19 @@ TEST(CommandRecords, CountersThatWereThereInEachRun) {
 }
 
 TEST(CommandRecords, APeakThatIsOursIsSaidToBe) {
-  CommandGroup group{{track("a", 1e6, 10)}, StopReason::kPrecision};
-  group.commands[0].peak_rss_floor_bytes = 8 << 20;
+  GroupResult group = group_of({track("a", 1e6, 10)}, StopReason::kPrecision);
+  group.cases[0].readings[7].columns[kPeakFloor] = 8 << 20;
   EXPECT_EQ(find(command_records(group, nullptr), "a", "peak_memory")->metric.extra_info.count("at_most"),
             1U);
-  group.commands[0].peak_rss_floor_bytes = (8 << 20) - 1;
+  group.cases[0].readings[7].columns[kPeakFloor] = (8 << 20) - 1;
   EXPECT_EQ(find(command_records(group, nullptr), "a", "peak_memory")->metric.extra_info.count("at_most"),
             0U);
 }
 
 TEST(CommandRecords, ACommandWithoutSamplesHasOneRecordThatSaysWhy) {
-  CommandGroup group{{track("a", 1e6, 10), track("b", 1e6, 0), track("c", 1e6, 0)}, StopReason::kInterrupted};
-  group.commands[1].outcome = {Outcome::Kind::kFailed, "exit code 3"};
+  GroupResult group =
+      group_of({track("a", 1e6, 10), track("b", 1e6, 0), track("c", 1e6, 0)}, StopReason::kInterrupted);
+  group.cases[1].outcome = {Outcome::Kind::kFailed, "exit code 3"};
   const std::vector<Record> records = command_records(group, nullptr);
   const Record* failed = find(records, "b", "latency");
   ASSERT_NE(failed, nullptr);
@@ -601,44 +611,46 @@ TEST(CommandTable, TheLegendTellsOfMarksAndOfWhatTheyDoNotSay) {
   EXPECT_THAT(command_legend(records), Not(HasSubstr("sort a: time cap")));
 }
 
-std::string text_of(const CommandGroup& group) {
+std::string text_of(const GroupResult& group) {
   return to_json_text(command_records(group, std::make_shared<Environment>()));
 }
 
 TEST(CommandJournal, WhatIsReadAfterEachRoundMakesTheSameRecords) {
-  CommandGroup group, replayed;
-  group.commands.resize(2);
-  group.commands[0].planned = {.name = "a {x}", .title = "a 1", .line = "./a 1", .parameters = {{"x", "1"}}};
-  group.commands[1].planned = {.name = "b", .title = "b", .line = "./b"};
-  group.commands[1].notes = {"it was slow to start", {NoteKind::kFailedRuns, {2, 40, -9}}};
+  PlannedCommand b = FakeCommands::command("b");
+  b.title = "b 1";
+  b.parameters = {{"x", "1"}};
+  GroupResult group = group_of({track("a", 1e6, 0), command_track(b)}, StopReason::kNone), replayed;
+  group.cases[1].notes = {"it was slow to start", {NoteKind::kFailedRuns, {2, 40, -9}}};
   std::size_t lines = 0;
-  CommandJournal journal([&](const Json& line) {
+  GroupJournal journal([&](const Json& line) {
     ++lines;
     EXPECT_TRUE(replay(parse_json(dump_json(line), "line"), replayed));
   });
   for (std::uint32_t round = 0; round < 30; ++round) {
-    for (CommandTrack& track : group.commands) {
-      if (!track.alive()) continue;
-      CommandSample sample{.round = round, .exit_code = round % 2 == 0 ? 0 : -11, .wall_ns = 1e6 + round};
-      sample.peak_rss_bytes = 5'000'000;
-      sample.counters = {std::nullopt, 7.0, 8.0, std::nullopt};
-      track.samples.push_back(sample);
+    for (Track& one : group.cases) {
+      if (!one.alive()) continue;
+      Reading reading = track("a", 1e6 + round, 1).readings.front();
+      reading.round = round;
+      reading.noise.steal_ms = 0.5;
+      reading.columns[kExitCode] = round % 2 == 0 ? 0 : -11;
+      reading.columns[kPeakFloor] = 9 << 20;
+      for (const double count : {kUncounted, 7.0, 8.0, kUncounted}) reading.columns.push_back(count);
+      one.readings.push_back(reading);
     }
-    if (round == 3) group.commands[0].peak_rss_floor_bytes = 4'000'000;
-    if (round == 20) group.commands[1].outcome = {Outcome::Kind::kFailed, "exit code 3"};
+    if (round == 20) group.cases[1].outcome = {Outcome::Kind::kFailed, "exit code 3"};
     journal.note(group);
+    ASSERT_TRUE(replayed.of_commands);
     ASSERT_EQ(text_of(replayed), text_of(group));
   }
-  EXPECT_EQ(lines, 30U + 3U);
+  EXPECT_EQ(lines, 30U + 2U);
 }
 
-TEST(CommandJournal, LinesThatAreOfNoCommandsAreRefused) {
-  CommandGroup group;
-  EXPECT_FALSE(replay(Json{{"else", 1}}, group));
-  for (const char* text : {R"({"samples":5})", R"({"samples":[5]})", R"({"samples":[[0,{}]]})",
-                           R"({"commands":5})", R"({"commands":[{}]})"}) {
-    EXPECT_THROW(replay(parse_json(text, "line"), group), Error) << text;
-  }
+TEST(CommandRecords, AReadingThatLacksColumnsHasNoneOfTheirRecords) {
+  GroupResult group = group_of({track("a", 1e6, 10)}, StopReason::kInterrupted);
+  group.cases[0].readings[4].columns.resize(1);
+  const std::vector<Record> records = command_records(group, nullptr);
+  EXPECT_NE(find(records, "a", "user_time"), nullptr);
+  EXPECT_EQ(find(records, "a", "peak_memory"), nullptr);
 }
 
 }  // namespace

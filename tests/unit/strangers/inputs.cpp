@@ -119,13 +119,9 @@ void take_message(std::string_view bytes) {
 
 void take_journal(std::string_view bytes) {
   GroupResult group;
-  CommandGroup commands;
-  for (const std::string& line : split(bytes, '\n')) {
-    tolerant([&] {
-      const Json json = parse_json(line, "journal");
-      if (!replay(json, group)) replay(json, commands);
-    });
-  }
+  for (const std::string& line : split(bytes, '\n'))
+    tolerant([&] { replay(parse_json(line, "journal"), group); });
+  tolerant([&] { command_records(group, nullptr); });
 }
 
 void take_history(std::string_view bytes) {
@@ -266,11 +262,13 @@ std::vector<std::string> journals() {
     track->readings = {{0, 0, 1000, {}, {}, {1}, {{5, 900, {2}}}}, {1, 0, 1001, {}}};
   }
   GroupJournal(write).note(group);
-  CommandGroup commands;
-  commands.commands.resize(1);
-  commands.commands[0].planned = {.name = "a", .title = "a", .line = "./a", .parameters = {{"x", "1"}}};
-  commands.commands[0].samples = {{.wall_ns = 1e6, .counters = {1.0, std::nullopt}}};
-  CommandJournal(write).note(commands);
+  group.limits.clear();
+  group.of_commands = true;
+  for (Track& track : group.cases) {
+    track = command_track({.name = "a", .title = "a", .line = "./a", .parameters = {{"x", "1"}}});
+    track.readings = {{0, 0, 1e6, {}, {}, std::vector<double>(kFirstCounter + 1, 1)}};
+  }
+  GroupJournal(write).note(group);
   return {text};
 }
 
