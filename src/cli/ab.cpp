@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/measuring/measurement.h"
 #include "cli/measuring/progress.h"
 #include "cli/measuring/stop_options.h"
 #include "headroom/base/error.h"
@@ -32,14 +33,9 @@
 #include "headroom/console/command.h"
 #include "headroom/console/interrupt.h"
 #include "headroom/console/option_table.h"
-#include "headroom/console/output.h"
-#include "headroom/environment/fingerprint.h"
 #include "headroom/process/spawn.h"
 #include "headroom/record/formats.h"
 #include "headroom/results/record_files.h"
-#include "headroom/results/run_journal.h"
-#include "headroom/results/shown_records.h"
-#include "headroom/schedule/case_records.h"
 #include "headroom/stats/stopping.h"
 
 namespace headroom::cli {
@@ -410,69 +406,26 @@ void tell_apart(std::vector<PlannedCommand>& group) {
   }
 }
 
-constexpr const char* kStdoutFile = "/dev/stdout";
-
 double now_ns() {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
-class CommandFiles {
- public:
-  explicit CommandFiles(const CommandOptions& options) : files_(options.json, options.oss) {
-    for (const auto& [format, file] : options.exports) {
-      const std::string path = file == "-" ? kStdoutFile : file;
-      const auto same = [&](const Export& other) { return other.path == path && !other.format->appends; };
-      if (file == options.json || file == options.oss || std::ranges::any_of(exports_, same)) {
-        throw Error("--export " + format + " names the same file as another output, " + in_quotes(file) +
-                    ": give each its own");
-      }
-      exports_.push_back({&format_named(format), path});
-      require_writable(exports_.back().path);
-    }
+RecordFiles files_of(const CommandOptions& options) {
+  RecordFiles files(options.json, options.oss);
+  for (const auto& [name, path] : options.exports) {
+    // Some formats cannot represent an empty result.
+    files.add("--export " + name, path, format_named(name), true);
   }
+  return files;
+}
 
-  void write_so_far(const std::vector<Record>& records) const {
-    write_each({[&] { files_.write_so_far(records); },
-                [&] { write_exports(records, [](const Export& file) { return !file.at_end(); }); }});
-  }
-  void finish(const std::vector<Record>& records) const {
-    write_each({[&] { files_.finish(records); },
-                [&] { write_exports(records, [](const Export&) { return true; }); }});
-  }
-  bool uses_stdout() const {
-    return files_.uses_stdout() ||
-           std::ranges::any_of(exports_, [](const Export& file) { return file.path == kStdoutFile; });
-  }
-
- private:
-  struct Export {
-    const Format* format;
-    std::string path;
-    bool at_end() const { return format->appends || path == kStdoutFile; }
-  };
-
-  /// Some formats cannot represent an empty result.
-  template <typename Chosen>
-  void write_exports(const std::vector<Record>& records, Chosen chosen) const {
-    if (std::ranges::all_of(records, [](const Record& record) { return record.samples.empty(); })) return;
-    for (const Export& file : exports_) {
-      if (chosen(file)) write_records(file.path, *file.format, records);
-    }
-  }
-
-  RecordFiles files_;
-  std::vector<Export> exports_;
-};
-
-std::shared_ptr<const Environment> environment_of(const std::vector<std::string>& command,
+std::shared_ptr<const Environment> environment_of(const char* command, const Arguments& arguments,
                                                   const CommandOptions& options,
                                                   const ChildCounters& counters) {
-  Environment environment = read_environment(command);
-  environment.extra_info["seed"] = std::to_string(options.seed);
+  Environment environment = measuring_environment(command, arguments, options.seed, options.stop.max_time_ns,
+                                                  options.stop.precision);
   environment.extra_info[kMarginKey] = fmt::format("{}", options.margin);
-  environment.extra_info["precision"] = fmt::format("{:g}", options.stop.precision);
-  environment.extra_info["max_time_s"] = fmt::format("{:g}", options.stop.max_time_ns / 1e9);
   environment.extra_info["shell"] = options.shell.empty() ? "none" : join(options.shell, " ");
   environment.extra_info["env_random"] = options.random_environment ? "true" : "false";
   InstrumentOptions& shown = environment.options;
@@ -485,29 +438,6 @@ std::shared_ptr<const Environment> environment_of(const std::vector<std::string>
     environment.extra_info["hardware_counters"] = "user space only";
   }
   return std::make_shared<const Environment>(std::move(environment));
-}
-
-CommandRoundSettings settings_of(const CommandOptions& options, std::size_t least_rounds,
-                                 RunJournal& journal) {
-  CommandRoundSettings settings;
-  settings.stop = options.stop;
-  settings.min_rounds = options.min_rounds.value_or(least_rounds);
-  settings.exact_rounds = options.exact_rounds;
-  settings.margin = options.until_decided ? options.margin : 0;
-  settings.ignore_failure = options.ignore_failure;
-  settings.random_environment = options.random_environment;
-  settings.seed = options.seed;
-  settings.now_ns = now_ns;
-  settings.is_interrupted = [] { return interrupt_count() > 0; };
-  settings.is_hurried = [] { return interrupt_count() > 1; };
-  settings.on_round = [&journal](const GroupResult& so_far) { journal.note(so_far); };
-  return settings;
-}
-
-std::size_t count_comparisons(const std::vector<std::vector<PlannedCommand>>& groups) {
-  std::size_t count = 0;
-  for (const std::vector<PlannedCommand>& group : groups) count += group.size() - 1;
-  return count;
 }
 
 bool names_runner(const std::string& argument) {
@@ -551,52 +481,64 @@ std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& opt
   return groups;
 }
 
-/// `command`: as typed by the user.
-ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups,
-                          const CommandOptions& options, const std::vector<std::string>& command) {
-  const CommandFiles files(options);
-  const std::atomic<int>& interrupts = interrupt_count();
-  ChildCounters counters;
-  const auto environment = environment_of(command, options, counters);
-  RunJournal journal;
-  journal.begin(*environment);
-  std::vector<Record> records;
-  std::size_t measured = 0;
-  const double end_ns = now_ns() + options.run_time_ns;
-  const std::size_t least_rounds = fewest_rounds(count_comparisons(groups));
-  {
+class CommandMeasurement final : public Measurement {
+ public:
+  CommandMeasurement(std::vector<std::vector<PlannedCommand>> groups, const char* command,
+                     const Arguments& arguments, const CommandOptions& options)
+      : Measurement(files_of(options), options.store, options.markdown),
+        groups_(std::move(groups)),
+        options_(options),
+        environment_(environment_of(command, arguments, options, counters_)) {}
+
+ private:
+  void measure() override {
+    const std::atomic<int>& interrupts = interrupt_count();
+    journal().begin(*environment_);
+    const double end_ns = now_ns() + options_.run_time_ns;
     TerminalProgress terminal([](const std::vector<Record>&) {});
-    for (const std::vector<PlannedCommand>& group : groups) {
-      if (interrupts > 0) break;
-      CommandRoundSettings settings = settings_of(options, least_rounds, journal);
-      const double share_ns = (end_ns - now_ns()) / static_cast<double>(groups.size() - measured);
-      settings.end_ns = now_ns() + share_ns;
-      settings.out_of_time = not_reached(options.run_time_ns);
+    for (std::size_t group = 0; group < groups_.size() && interrupts == 0; ++group) {
+      CommandRoundSettings settings = round_settings();
+      settings.end_ns = now_ns() + (end_ns - now_ns()) / static_cast<double>(groups_.size() - group);
       const auto show = [&](Progress progress) {
-        progress.group = measured;
-        progress.groups = groups.size();
+        progress.group = group;
+        progress.groups = groups_.size();
         terminal.progress(progress);
       };
-      CommandRounds rounds(group, std::move(settings), counters, show);
-      GroupResult run;
+      CommandRounds rounds(groups_[group], std::move(settings), counters_, show);
+      GroupResult result;
       QuotaWatch quota;
-      const auto load = load_beside([&] { run = rounds.run(); });
-      std::vector<Record> finished = command_records(run, environment);
+      const auto load = load_beside([&] { result = rounds.run(); });
+      std::vector<Record> finished = command_records(result, environment_);
       note_busy(finished, load);
       quota.note(finished);
-      journal.finish_group(finished);
-      records.insert(records.end(), finished.begin(), finished.end());
-      ++measured;
-      write_if_possible([&] { files.write_so_far(records); });
+      add(finished);
     }
   }
-  // Standard output has records for another program.
-  print_sheet(shown_commands(records), files.uses_stdout() ? stderr : stdout, options.markdown);
-  keep_results(records, options.store, journal, [&] { files.finish(records); });
-  if (interrupts > 0) return tell_interrupted();
-  if (any_outcome(records, Outcome::Kind::kFailed)) return ExitCode::kNo;
-  return std::ranges::any_of(records, is_unreached) ? ExitCode::kInconclusive : ExitCode::kFine;
-}
+
+  CommandRoundSettings round_settings() {
+    std::size_t comparisons = 0;
+    for (const std::vector<PlannedCommand>& group : groups_) comparisons += group.size() - 1;
+    CommandRoundSettings settings;
+    settings.stop = options_.stop;
+    settings.min_rounds = options_.min_rounds.value_or(fewest_rounds(comparisons));
+    settings.exact_rounds = options_.exact_rounds;
+    settings.margin = options_.until_decided ? options_.margin : 0;
+    settings.ignore_failure = options_.ignore_failure;
+    settings.random_environment = options_.random_environment;
+    settings.seed = options_.seed;
+    settings.now_ns = now_ns;
+    settings.out_of_time = not_reached(options_.run_time_ns);
+    settings.is_interrupted = [] { return interrupt_count() > 0; };
+    settings.is_hurried = [] { return interrupt_count() > 1; };
+    settings.on_round = [this](const GroupResult& so_far) { journal().note(so_far); };
+    return settings;
+  }
+
+  std::vector<std::vector<PlannedCommand>> groups_;
+  const CommandOptions& options_;
+  ChildCounters counters_;
+  std::shared_ptr<const Environment> environment_;
+};
 
 }  // namespace
 
@@ -605,17 +547,13 @@ ExitCode ab(const Arguments& arguments) {
   if (std::ranges::any_of(arguments, names_runner)) return run(arguments);
   const CommandOptions options = parse_command_options(arguments, true);
   if (options.done) return *options.done;
-  std::vector<std::string> command{"headroom", "ab"};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  return measure_commands(plan_commands(options), options, command);
+  return CommandMeasurement(plan_commands(options), "ab", arguments, options).run();
 }
 
 ExitCode time(const Arguments& arguments) {
   const CommandOptions options = parse_command_options(arguments, false);
   if (options.done) return *options.done;
-  std::vector<std::string> command{"headroom", "time"};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  return measure_commands(plan_commands(options), options, command);
+  return CommandMeasurement(plan_commands(options), "time", arguments, options).run();
 }
 
 }  // namespace headroom::cli

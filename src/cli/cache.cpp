@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/measuring/measurement.h"
 #include "cli/measuring/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -25,10 +25,7 @@
 #include "headroom/console/interrupt.h"
 #include "headroom/console/option_table.h"
 #include "headroom/console/output.h"
-#include "headroom/environment/fingerprint.h"
 #include "headroom/results/record_files.h"
-#include "headroom/results/run_journal.h"
-#include "headroom/schedule/case_records.h"
 #include "headroom/tables/table.h"
 
 namespace headroom::cli {
@@ -291,76 +288,43 @@ CacheRequest request_of(const CacheOptions& options) {
   return request;
 }
 
-std::shared_ptr<const Environment> environment_of(const Arguments& arguments, const CacheRequest& request) {
-  std::vector<std::string> command{"headroom", "cache"};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  Environment environment = read_environment(command);
-  environment.extra_info["seed"] = std::to_string(request.seed);
-  if (std::isfinite(request.most_ns_of_model))
-    environment.extra_info["max_time_s"] = fmt::format("{:g}", request.most_ns_of_model / 1e9);
-  environment.extra_info["order"] = request.suite.random_order ? "random" : "listed";
-  return std::make_shared<const Environment>(std::move(environment));
-}
-
-class CacheOutputs {
+class CacheMeasurement final : public Measurement {
  public:
-  explicit CacheOutputs(const CacheOptions& options)
-      : files_(options.json, options.oss), output_(options.output) {
-    if (!output_.empty()) require_writable(output_);
+  CacheMeasurement(CacheRequest request, const Arguments& arguments, const CacheOptions& options)
+      : Measurement(RecordFiles(options.json, options.oss), options.store), request_(std::move(request)) {
+    // Like cachebench.py: no file without results.
+    files().add("--output", options.output, [this](const std::string& path, const std::vector<Record>&) {
+      const std::string json = cachebench_json(request_, run_);
+      if (!json.empty()) write_file_atomically(path, json);
+    });
+    Environment environment =
+        measuring_environment("cache", arguments, request_.seed, request_.most_ns_of_model);
+    environment.extra_info["order"] = request_.suite.random_order ? "random" : "listed";
+    environment_ = std::make_shared<const Environment>(std::move(environment));
   }
-
-  void write_so_far(const CacheRequest& request, const CacheRun& run,
-                    const std::vector<Record>& records) const {
-    write_each({[&] { files_.write_so_far(records); }, [&] { write_output(request, run); }});
-  }
-  void finish(const CacheRequest& request, const CacheRun& run, const std::vector<Record>& records) const {
-    write_each({[&] { files_.finish(records); }, [&] { write_output(request, run); }});
-  }
-  bool uses_stdout() const { return files_.uses_stdout(); }
 
  private:
-  void write_output(const CacheRequest& request, const CacheRun& run) const {
-    if (output_.empty()) return;
-    // Like cachebench.py: no file without results.
-    const std::string json = cachebench_json(request, run);
-    if (!json.empty()) write_file_atomically(output_, json);
-  }
-
-  RecordFiles files_;
-  std::string output_;
-};
-
-ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
-  const CacheRequest request = request_of(options);
-  const CacheOutputs outputs(options);
-  const auto environment = environment_of(arguments, request);
-  const std::atomic<int>& interrupts = interrupt_count();
-  RunJournal journal;
-  journal.begin(*environment);
-  CacheRun run;
-  {
+  void measure() override {
+    const std::atomic<int>& interrupts = interrupt_count();
+    journal().begin(*environment_);
     StatusLine line;
     CacheObserver observer;
     observer.on_step = [&](const CacheStep& step) {
       line.draw(fmt::format("[{}/{}] ", step.pair, step.pairs), step.model, ", " + step.phase);
     };
-    observer.on_progress = [&](const CacheRun& so_far) {
-      const std::vector<Record> records = cache_records(request, so_far, environment);
-      journal.replace(records);
-      write_if_possible([&] { outputs.write_so_far(request, so_far, records); });
-    };
-    run = run_cache(request, observer, [&] { return interrupts > 0; });
+    observer.on_progress = [&](const CacheRun& so_far) { keep(so_far); };
+    keep(run_cache(request_, observer, [&] { return interrupts > 0; }));
   }
-  const std::vector<Record> records = cache_records(request, run, environment);
-  // Standard output has records for another program.
-  print_sheet(cache_sheet(request, run), outputs.uses_stdout() ? stderr : stdout);
-  keep_results(records, options.store, journal, [&] { outputs.finish(request, run, records); });
-  if (run.interrupted) return tell_interrupted();
-  const bool failed =
-      std::ranges::any_of(run.models, [](const ModelRun& model) { return !model.failure.empty(); });
-  if (failed) return ExitCode::kNo;
-  return std::ranges::any_of(records, is_unreached) ? ExitCode::kInconclusive : ExitCode::kFine;
-}
+
+  void keep(const CacheRun& run) {
+    run_ = run;
+    replace(cache_records(request_, run_, environment_));
+  }
+
+  CacheRequest request_;
+  std::shared_ptr<const Environment> environment_;
+  CacheRun run_;
+};
 
 /// Throws Error for invalid values; usage errors are printed.
 CacheOptions parse_cache_options(const Arguments& arguments) {
@@ -419,7 +383,7 @@ ExitCode cache(const Arguments& arguments) {
   recover();
   if (options.recover && options.suite.empty() && options.command.empty()) return ExitCode::kFine;
   if (options.suite == "list") return list_suites(options);
-  return measure(arguments, options);
+  return CacheMeasurement(request_of(options), arguments, options).run();
 }
 
 }  // namespace headroom::cli

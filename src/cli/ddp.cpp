@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <iterator>
 #include <limits>
@@ -190,9 +189,7 @@ class CollectivesMeasurement final : public RankMeasurement {
   std::vector<Record> in_words(const std::vector<Record>& finished) const override {
     return collective_records(finished);
   }
-  std::vector<Record> of_all() const override { return collective_lines(records()); }
-  Sheet sheet() override { return collectives_sheet(records()); }
-  Table rank_table() const override { return collectives_rank_table(records()); }
+  std::vector<Record> totals() const override { return collective_lines(records()); }
 
   const CollectivesOptions& options_;
 };
@@ -385,8 +382,13 @@ constexpr std::size_t kReductions = 12;
 class DdpMeasurement final : public RankMeasurement {
  public:
   DdpMeasurement(const Arguments& arguments, const DdpOptions& options)
-      : RankMeasurement("ddp", arguments, options), options_(options) {
-    if (writes_report()) require_writable(options_.report);
+      : RankMeasurement("ddp", arguments, options, "--records"), options_(options) {
+    files().add("--json", options.report,
+                [this](const std::string& path, const std::vector<Record>& records) {
+                  const std::vector<RankHello>& hellos = ranks().ranks;
+                  const std::string version = hellos.empty() ? "" : hellos.front().library.version;
+                  write_file_atomically(path, ddp_seed_report(records, version, options_.backend));
+                });
   }
 
  private:
@@ -459,28 +461,13 @@ class DdpMeasurement final : public RankMeasurement {
     if (!trains) return collective_records(finished);
     return ddp_records(finished, ddp_steps(options_.sweep, options_.sweep.models.front()));
   }
-  void write_so_far() const override {
-    if (writes_report()) write_file_atomically(options_.report, seed_report());
-  }
-  std::vector<Record> of_all() const override { return collective_lines(records()); }
-
-  bool writes_report() const { return !options_.report.empty() && options_.report != "-"; }
-  std::string seed_report() const {
-    const std::vector<RankHello>& hellos = ranks().ranks;
-    const std::string version = hellos.empty() ? "" : hellos.front().library.version;
-    return ddp_seed_report(records(), version, options_.backend);
-  }
-
-  bool uses_stdout() const override { return RankMeasurement::uses_stdout() || options_.report == "-"; }
-  Sheet sheet() override { return ddp_sheet(records()); }
-  Table rank_table() const override { return ddp_rank_table(records()); }
+  std::vector<Record> totals() const override { return collective_lines(records()); }
   void report_more() override {
-    if (options_.report == "-") std::fputs(seed_report().c_str(), stdout);
     if (options_.sweep.trace.empty()) return;
     say("traces are in {}; headroom trace FOLDER reads a folder as one job", options_.sweep.trace);
   }
 
-  ExitCode verdict() const override {
+  ExitCode verdict() override {
     if (const ExitCode code = RankMeasurement::verdict(); code != ExitCode::kFine) return code;
     // The user can fix skipped cases.
     return any_outcome(records(), Outcome::Kind::kSkipped) ? ExitCode::kCannot : ExitCode::kFine;

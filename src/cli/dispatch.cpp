@@ -194,13 +194,8 @@ class DispatchMeasurement final : public RankMeasurement {
     for (Record& record : records) record.model.extra_info[kNoInstructionsKey] = no_counters;
     return records;
   }
-  Sheet sheet() override {
-    verdicts_ = judge_expectations(expectations_, records());
-    return dispatch_sheet(records(), verdicts_);
-  }
-  Table rank_table() const override { return dispatch_rank_table(records()); }
 
-  ExitCode verdict() const override {
+  ExitCode verdict() override {
     if (options_.list) return ExitCode::kFine;
     if (const ExitCode code = RankMeasurement::verdict(); code != ExitCode::kFine) return code;
     if (options_.update_expect) {
@@ -209,8 +204,9 @@ class DispatchMeasurement final : public RankMeasurement {
       say("expectations written to {}", options_.expect);
       return ExitCode::kFine;
     }
+    const auto verdicts = judge_expectations(expectations_, records());
     const auto any = [&](ExpectationVerdict::Kind kind) {
-      return std::ranges::any_of(verdicts_, [&](const ExpectationVerdict& v) { return v.kind == kind; });
+      return std::ranges::find(verdicts, kind, &ExpectationVerdict::kind) != verdicts.end();
     };
     if (any(ExpectationVerdict::Kind::kOutside)) return ExitCode::kNo;
     return any(ExpectationVerdict::Kind::kInconclusive) ? ExitCode::kInconclusive : ExitCode::kFine;
@@ -218,7 +214,6 @@ class DispatchMeasurement final : public RankMeasurement {
 
   const DispatchOptions& options_;
   Expectations expectations_;
-  std::vector<ExpectationVerdict> verdicts_;
 };
 
 /// Throws Error for invalid values; usage errors are printed.

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/measuring/measurement.h"
 #include "cli/measuring/progress.h"
 #include "cli/measuring/run_options.h"
 #include "cli/measuring/runners.h"
@@ -342,22 +343,6 @@ std::vector<std::string> append_utilization(std::vector<Record>& records) {
   return problems;
 }
 
-class RunOutputs {
- public:
-  /// Throws Error if a file cannot be written.
-  explicit RunOutputs(const RunOptions& options);
-
-  /// Call after each group.
-  void write_records_so_far(const std::vector<Record>& records) const { files_.write_so_far(records); }
-  void write_means(const std::vector<Record>& records) const;
-
-  bool uses_stdout() const { return files_.uses_stdout(); }
-
- private:
-  RecordFiles files_;
-  std::string csv_, json_lines_;
-};
-
 /// The fastest variants on this machine, in tuning/FINGERPRINT.json of the user's cache folder. They depend
 /// on HEADROOM_ISA.
 class TunedVariants final : public TuningStore {
@@ -430,12 +415,9 @@ void note_resumed(const UnfinishedRun& before, Environment& environment) {
 
 std::shared_ptr<const Environment> environment_of(const Arguments& arguments, const RunOptions& options,
                                                   const UnfinishedRun* before = nullptr) {
-  std::vector<std::string> command{"headroom", "run"};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  Environment environment = read_environment(command);
-  environment.extra_info["seed"] = std::to_string(options.request.selection.seed);
-  environment.extra_info["precision"] = fmt::format("{:g}", options.request.stop.precision);
-  environment.extra_info["max_time_s"] = fmt::format("{:g}", options.request.stop.max_time_ns / 1e9);
+  Environment environment =
+      measuring_environment("run", arguments, options.request.selection.seed,
+                            options.request.stop.max_time_ns, options.request.stop.precision);
   if (options.request.counts) {
     const ProcessCounters counters;
     environment.options.counters = counters.scope();
@@ -591,118 +573,105 @@ std::unique_ptr<Observer> observer_of(const RunOptions& options, const Session& 
   return std::make_unique<TerminalProgress>(std::move(on_records), std::move(on_round));
 }
 
-/// Moves the groups that `before` finished to `journal`. Returns their records.
-std::vector<Record> take_finished(const UnfinishedRun& before, std::vector<Group>& groups,
-                                  const std::shared_ptr<const Environment>& environment,
-                                  RunJournal& journal) {
-  std::vector<Record> taken;
-  for (const FinishedGroup& finished : before.finished) {
-    const auto group = std::ranges::find(groups, finished.title, &Group::title);
-    // Groups without samples run again.
-    if (group == groups.end()) continue;
-    groups.erase(group);
-    std::vector<Record> records = finished.records;
-    for (Record& record : records) record.environment = environment;
-    journal.take_group(finished.title, records);
-    std::ranges::move(records, std::back_inserter(taken));
-  }
-  say("{} group{} taken from that run, {} to measure", before.finished.size(),
-      before.finished.size() == 1 ? " is" : "s are", groups.size());
-  std::error_code error;
-  std::filesystem::remove(before.path, error);
-  return taken;
+RecordFiles files_of(const RunOptions& options) {
+  RecordFiles files(options.json, options.oss);
+  if (options.csv.empty()) return files;
+  files.add("--output", options.csv, format_named("seed-csv"));
+  files.add("the JSON lines beside --output",
+            std::filesystem::path(options.csv).replace_extension(".json").string(),
+            format_named("seed-jsonl"));
+  return files;
 }
 
-ExitCode measure(const Arguments& arguments, const RunOptions& options, const std::atomic<bool>& interrupted,
-                 const UnfinishedRun* before) {
-  std::vector<Target> targets = options.targets.empty() ? shipped_targets() : read_targets(options.targets);
-  const RunOutputs outputs(options);
-  const auto environment = environment_of(arguments, options, before);
-  TunedVariants tuned(environment->fingerprint, options.retune);
-  SessionRequest request = options.request;
-  request.tuning = &tuned;
-  Session session(std::move(request), environment, interrupted);
-  for (const std::string& reason : session.left_out()) say("without {}", reason);
-  for (const std::string& reason : session.unfit()) say("{}; measuring the others without it", reason);
-  if (options.list) {
-    list(session.offers(), options.json);
-    return ExitCode::kFine;
-  }
-  tell_missing_limits(options.request);
-  std::vector<Group> groups = session.groups();
-  tell_left_out_backends(options.request, groups, session.offers());
-  const std::string& traces = options.request.traces;
-  if (!traces.empty()) require_traces(traces, groups, session.offers());
-  const auto busy = warn_when_busy(most_threads(groups));
-  QuotaWatch quota;
-  std::vector<Record> records;
-  RunJournal journal;
-  journal.begin(*session.environment(), session.labels());
-  if (before != nullptr) records = take_finished(*before, groups, session.environment(), journal);
-  std::string lost;
-  {
+class RunMeasurement final : public Measurement {
+ public:
+  /// `before`: a killed run to continue, or null.
+  RunMeasurement(const Arguments& arguments, const RunOptions& options, const UnfinishedRun* before)
+      : Measurement(files_of(options), options.store, options.markdown),
+        arguments_(arguments),
+        options_(options),
+        before_(before),
+        targets_(options.targets.empty() ? shipped_targets() : read_targets(options.targets)) {}
+
+ private:
+  void measure() override {
+    const auto environment = environment_of(arguments_, options_, before_);
+    TunedVariants tuned(environment->fingerprint, options_.retune);
+    SessionRequest request = options_.request;
+    request.tuning = &tuned;
+    Session session(std::move(request), environment, interrupt_flag());
+    for (const std::string& reason : session.left_out()) say("without {}", reason);
+    for (const std::string& reason : session.unfit()) say("{}; measuring the others without it", reason);
+    if (options_.list) return list(session.offers(), options_.json);
+    lacks_runners_ = !session.unfit().empty();
+    tell_missing_limits(options_.request);
+    std::vector<Group> groups = session.groups();
+    tell_left_out_backends(options_.request, groups, session.offers());
+    const std::string& traces = options_.request.traces;
+    if (!traces.empty()) require_traces(traces, groups, session.offers());
+    const auto busy = warn_when_busy(most_threads(groups));
+    QuotaWatch quota;
+    journal().begin(*session.environment(), session.labels());
+    if (before_ != nullptr) take_finished(groups, session.environment());
     std::vector<std::string> problems;
     const auto complete = [&](std::vector<Record>& finished) {
       problems = append_utilization(finished);
-      apply_targets(finished, targets);
+      apply_targets(finished, targets_);
       note_busy(finished, busy);
       quota.note(finished);
     };
     const auto on_records = [&](const std::vector<Record>& finished) {
       for (const std::string& problem : problems) say_sentence(problem);
-      journal.finish_group(finished);
-      records.insert(records.end(), finished.begin(), finished.end());
-      write_if_possible([&] { outputs.write_records_so_far(records); });
+      add(finished);
     };
-    const auto progress =
-        observer_of(options, session, on_records, [&](const GroupResult& so_far) { journal.note(so_far); });
+    const auto progress = observer_of(options_, session, on_records,
+                                      [&](const GroupResult& so_far) { journal().note(so_far); });
     if (!traces.empty()) make_folders_above(std::filesystem::path(traces) / "trace.json");
-    try {
-      session.run(groups, *progress, complete);
-    } catch (const RankLost& loss) {
-      lost = loss.what();
+    session.run(groups, *progress, complete);
+  }
+
+  /// Removes the groups that the killed run finished from `groups`, and adds their records.
+  void take_finished(std::vector<Group>& groups, const std::shared_ptr<const Environment>& environment) {
+    for (const FinishedGroup& finished : before_->finished) {
+      const auto group = std::ranges::find(groups, finished.title, &Group::title);
+      // Groups without samples run again.
+      if (group == groups.end()) continue;
+      groups.erase(group);
+      FinishedGroup taken = finished;
+      for (Record& record : taken.records) record.environment = environment;
+      take(taken);
     }
+    say("{} group{} taken from that run, {} to measure", before_->finished.size(),
+        before_->finished.size() == 1 ? " is" : "s are", groups.size());
+    std::error_code error;
+    std::filesystem::remove(before_->path, error);
   }
-  if (!records.empty()) {
-    // Standard output has records for another program.
-    print_sheet(run_sheet(records), outputs.uses_stdout() ? stderr : stdout, options.markdown);
-    if (!traces.empty()) report_traces(traces, records);
-    keep_results(records, options.store, journal, [&] { outputs.write_means(records); });
+
+  void report_more() override {
+    if (!options_.request.traces.empty()) report_traces(options_.request.traces, records());
   }
-  if (!lost.empty()) throw Error(lost);
-  if (interrupted) return tell_interrupted();
-  return session.unfit().empty() ? exit_code_of(records, options.fail_below_target) : ExitCode::kCannot;
-}
+
+  ExitCode verdict() override {
+    if (options_.list) return ExitCode::kFine;
+    return lacks_runners_ ? ExitCode::kCannot : exit_code_of(records(), options_.fail_below_target);
+  }
+
+  const Arguments& arguments_;
+  const RunOptions& options_;
+  const UnfinishedRun* before_;
+  std::vector<Target> targets_;
+  bool lacks_runners_ = false;
+};
 
 ExitCode run_with(const Arguments& arguments, const RunOptions& options, const UnfinishedRun* before) {
   if (options.ranks && options.ranks->place && options.ranks->place->rank > 0) return follow(*options.ranks);
+  if (!options.calibrate_noise || options.list) return RunMeasurement(arguments, options, before).run();
   try {
-    const bool calibrates = options.calibrate_noise && !options.list;
-    if (calibrates) return calibrate(arguments, options, interrupt_flag());
-    return measure(arguments, options, interrupt_flag(), before);
+    return calibrate(arguments, options, interrupt_flag());
   } catch (const Interrupted&) {
     say("interrupted before anything was measured");
     return ExitCode::kInterrupted;
   }
-}
-
-RunOutputs::RunOutputs(const RunOptions& options) : files_(options.json, options.oss), csv_(options.csv) {
-  if (csv_.empty()) return;
-  json_lines_ = std::filesystem::path(csv_).replace_extension(".json").string();
-  if (csv_ == json_lines_ || json_lines_ == options.json || json_lines_ == options.oss) {
-    throw Error("--output " + csv_ + " also appends JSON lines to " + json_lines_ +
-                "; give --output, --json or --oss another name");
-  }
-  for (const std::string& path : {csv_, json_lines_}) require_writable(path);
-}
-
-void RunOutputs::write_means(const std::vector<Record>& records) const {
-  const auto append = [&records](const std::string& path, const char* format) {
-    return [&records, &path, format] {
-      if (!path.empty()) write_records(path, format_named(format), records);
-    };
-  };
-  write_each({[&] { files_.finish(records); }, append(csv_, "seed-csv"), append(json_lines_, "seed-jsonl")});
 }
 
 /// Enters the folder of the newest killed `headroom run`. Throws Error if none can be resumed: none was

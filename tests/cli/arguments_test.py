@@ -64,7 +64,17 @@ class ArgumentsTest(CommandLineTest):
         path = self.folder / "both.json"
         self.assert_refused(headroom("time", "true", "--json", path, "--oss", path), "--json and --oss name the same file")
         self.assert_refused(headroom("time", "true", "--json", "-", "--oss", "-"), "--json and --oss name the same file")
-        self.assert_refused(headroom("time", "true", "--json", path, "--export", "hyperfine", path), "same file as another")
+        run, cache = ("run", "--runner", FAULTY, "fine"), ("cache", "--layer", f"folder:{self.folder / 'c'}")
+        for command, options, names in (
+                (("time", "true"), ("--json", path, "--export", "hyperfine", path), "--json and --export hyperfine"),
+                (("time", "true"), ("--export", "seed-csv", path, "--export", "headroom-json", path),
+                 "--export seed-csv and --export headroom-json"),
+                (run, ("--json", path, "--output", path), "--json and --output"),
+                (run, ("--json", path, "--output", path.with_suffix(".csv")), "--json and the JSON lines beside --output"),
+                (run, ("--output", path), "--output and the JSON lines beside --output"),
+                (cache, ("--json", path, "--output", path, "--", "true"), "--json and --output")):
+            with self.subTest(options):
+                self.assert_refused(headroom(*command, *options), names + " name the same file")
         self.assertFalse(path.exists())
 
     def test_a_file_in_a_folder_that_is_not_there_is_refused_before_anything_runs(self):

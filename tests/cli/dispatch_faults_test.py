@@ -105,6 +105,21 @@ class InterruptTest(CommandLineTest):
         self.assertTrue(records_of(file))
         self.assertEqual(ranks_left(), [])
 
+    def test_ctrl_c_before_the_first_sample_promises_no_results(self):
+        file = self.folder / "records.json"
+        program = subprocess.Popen([HEADROOM, "dispatch", "--runner", str(RANK), "--no-store", "--op", "add", "--json", str(file)],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=clean_environment(SCRIPTED_RANK="hang:2:start"))
+        self.addCleanup(program.kill)
+        while not ranks_left():
+            self.assertIsNone(program.poll(), "ended too early")
+            time.sleep(0.02)
+        program.send_signal(signal.SIGINT)
+        stdout, stderr = program.communicate(timeout=20)
+        self.assertEqual((program.returncode, stdout), (130, ""), stderr)
+        self.assertIn("interrupted before anything was measured", stderr)
+        self.assertFalse(file.exists())
+
     def test_no_rank_outlives_a_command_line_that_is_killed(self):
         program = subprocess.Popen([HEADROOM, "dispatch", "--runner", str(RANK), "--no-store", "--op", "add", "--max-time",
                                     "100s", "--cycles", "100000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -19,12 +17,10 @@
 #include "headroom/console/option_table.h"
 #include "headroom/console/output.h"
 #include "headroom/console/program.h"
-#include "headroom/environment/fingerprint.h"
 #include "headroom/process/affinity.h"
 #include "headroom/ranks/collectives/collectives.h"
 #include "headroom/record/environment.h"
 #include "headroom/runner/protocol.h"
-#include "headroom/schedule/case_records.h"
 #include "headroom/schedule/runner.h"
 
 namespace headroom::cli {
@@ -59,16 +55,10 @@ RankCommand command_of(const RankStart& start, const std::string& runner) {
 constexpr int kJobsWhereCompared = 8;
 
 Environment environment_of(const char* command, const Arguments& arguments, const RankOptions& options) {
-  std::vector<std::string> words{"headroom", command};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  Environment environment = read_environment(words);
-  StringMap& info = environment.extra_info;
-  info["launcher"] = launcher_of(options.start);
-  info["seed"] = std::to_string(options.seed);
-  info["distributed_backend"] = options.backend;
-  info["precision"] = fmt::format("{:g}", options.stop.precision);
-  if (std::isfinite(options.stop.max_time_ns))
-    info["max_time_s"] = fmt::format("{:g}", options.stop.max_time_ns / 1e9);
+  Environment environment = measuring_environment(command, arguments, options.seed, options.stop.max_time_ns,
+                                                  options.stop.precision);
+  environment.extra_info["launcher"] = launcher_of(options.start);
+  environment.extra_info["distributed_backend"] = options.backend;
   environment.options.per_rank = options.per_rank;
   return environment;
 }
@@ -247,22 +237,6 @@ Group collective_group(const std::string& op, std::int64_t bytes, const std::str
   return group;
 }
 
-RankMeasurement::RankMeasurement(const char* command, const Arguments& arguments, const RankOptions& options)
-    : command_(command), arguments_(arguments), options_(options), files_(options.json, options.oss) {}
-
-ExitCode RankMeasurement::run() {
-  std::string lost;
-  try {
-    measure();
-  } catch (const RankLost& loss) {
-    lost = loss.what();
-  } catch (const Interrupted&) {
-  }
-  if (!records_.empty()) report();
-  if (!lost.empty()) throw Error(lost);
-  return interrupt_flag() ? tell_interrupted() : verdict();
-}
-
 SessionRequest RankMeasurement::request() const {
   SessionRequest request;
   for (const std::string& runner : options_.start.runners)
@@ -290,36 +264,16 @@ void RankMeasurement::measure() {
   if (options_.list) return list(ranks_);
   const std::string shared = core_sharing(ranks_.ranks, options_.start.threads, allowed_cpus().size());
   if (!shared.empty()) say("warning: {}", shared);
-  journal_.begin(*session.environment(), session.labels());
+  journal().begin(*session.environment(), session.labels());
   const auto on_records = [&](const std::vector<Record>& finished) {
     std::vector<Record> records = in_words(finished);
     for (Record& record : records) {
       if (!shared.empty() && record.metric.headline) record.notes.push_back(shared);
     }
-    journal_.finish_group(records);
-    std::ranges::move(records, std::back_inserter(records_));
-    write_if_possible([this] {
-      write_each({[this] { files_.write_so_far(records_); }, [this] { write_so_far(); }});
-    });
+    add(records);
   };
-  TerminalProgress progress(on_records, [this](const GroupResult& so_far) { journal_.note(so_far); });
+  TerminalProgress progress(on_records, [this](const GroupResult& so_far) { journal().note(so_far); });
   session.run(offers.empty() ? std::vector<Group>() : groups(request, offers), progress);
-}
-
-void RankMeasurement::report() {
-  std::ranges::move(of_all(), std::back_inserter(records_));
-  Sheet shown = sheet();
-  if (options_.per_rank) shown.table(rank_table());
-  print_sheet(shown.notes(reference_blas_text(records_), Tone::kBad), uses_stdout() ? stderr : stdout);
-  report_more();
-  keep_results(records_, options_.store, journal_, [this] {
-    write_each({[this] { files_.finish(records_); }, [this] { write_so_far(); }});
-  });
-}
-
-ExitCode RankMeasurement::verdict() const {
-  if (any_outcome(records_, Outcome::Kind::kFailed)) return ExitCode::kNo;
-  return std::ranges::any_of(records_, is_unreached) ? ExitCode::kInconclusive : ExitCode::kFine;
 }
 
 }  // namespace headroom::cli

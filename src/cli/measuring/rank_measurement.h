@@ -9,16 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/measuring/measurement.h"
 #include "cli/measuring/stop_options.h"
 #include "headroom/console/command.h"
 #include "headroom/ranks/rank_group.h"
 #include "headroom/ranks/rank_relay.h"
 #include "headroom/record/record.h"
-#include "headroom/results/record_files.h"
-#include "headroom/results/run_journal.h"
 #include "headroom/schedule/session.h"
 #include "headroom/stats/stopping.h"
-#include "headroom/tables/table.h"
 
 namespace headroom::cli {
 
@@ -116,18 +114,16 @@ Group collective_group(const std::string& op, std::int64_t bytes, const std::str
                        const std::vector<int>& ranks, const SessionRequest& request,
                        const std::vector<RunnerOffer>& offers);
 
-/// A command that measures with ranks: starts or leads them, samples the planned groups, shows and writes the
-/// results, even after a lost rank or an interrupt.
-class RankMeasurement {
+/// A command that measures with ranks: starts or leads them, and samples the planned groups.
+class RankMeasurement : public Measurement {
  public:
   /// `command` such as "ddp". Throws Error if a file cannot be written.
-  RankMeasurement(const char* command, const Arguments& arguments, const RankOptions& options);
-  RankMeasurement(const RankMeasurement&) = delete;
-  RankMeasurement& operator=(const RankMeasurement&) = delete;
-  virtual ~RankMeasurement() = default;
-
-  /// Throws Error that names lost ranks.
-  ExitCode run();
+  RankMeasurement(const char* command, const Arguments& arguments, const RankOptions& options,
+                  const char* json_option = "--json")
+      : Measurement(RecordFiles(options.json, options.oss, json_option), options.store),
+        command_(command),
+        arguments_(arguments),
+        options_(options) {}
 
  protected:
   virtual void complete(Environment& /*environment*/) const {}
@@ -140,33 +136,18 @@ class RankMeasurement {
   virtual std::vector<Group> groups(const SessionRequest& request,
                                     const std::vector<RunnerOffer>& offers) = 0;
   virtual std::vector<Record> in_words(const std::vector<Record>& finished) const = 0;
-  /// Other than records.
-  virtual void write_so_far() const {}
-  /// Records over all groups.
-  virtual std::vector<Record> of_all() const { return {}; }
-  virtual Sheet sheet() = 0;
-  virtual Table rank_table() const = 0;
-  virtual bool uses_stdout() const { return files_.uses_stdout(); }
-  /// Called after the tables.
-  virtual void report_more() {}
-  virtual ExitCode verdict() const;
 
-  const std::vector<Record>& records() const { return records_; }
   /// The first job; empty if none has started in time.
   const RunnerOffer& ranks() const { return ranks_; }
 
  private:
+  void measure() override;
   SessionRequest request() const;
-  void measure();
-  void report();
 
   const char* command_;
   const Arguments& arguments_;
   const RankOptions& options_;
-  RecordFiles files_;
-  RunJournal journal_;
   RunnerOffer ranks_;
-  std::vector<Record> records_;
 };
 
 }  // namespace headroom::cli

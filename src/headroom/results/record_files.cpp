@@ -26,10 +26,6 @@ namespace {
 
 constexpr const char* kStdoutDevice = "/dev/stdout";
 
-std::string path_or_stdout(const std::string& path) {
-  return path == "-" ? kStdoutDevice : path;
-}
-
 namespace fs = std::filesystem;
 
 bool is_result_file(const fs::path& path) {
@@ -62,36 +58,48 @@ OperandRecords read_operand(const std::string& operand, const std::string& store
 
 }  // namespace
 
-RecordFiles::RecordFiles(const std::string& json, const std::string& oss)
-    : json_(path_or_stdout(json)), oss_(path_or_stdout(oss)) {
-  if (!json_.empty() && json_ == oss_) {
-    throw Error("--json and --oss name the same file, " + in_quotes(json) + ": give each its own");
-  }
-  for (const std::string& path : {json_, oss_}) {
-    if (!path.empty()) require_writable(path);
-  }
+RecordFiles::RecordFiles(const std::string& json, const std::string& oss, const std::string& json_option) {
+  add(json_option, json, format_named("headroom-json"));
+  add("--oss", oss, format_named("oss-v3"));
 }
 
-void RecordFiles::write_so_far(const std::vector<Record>& records) const {
-  // Standard output gets the records once, in finish().
-  const auto write = [&records](const std::string& path, const char* format) {
-    return [&records, &path, format] {
-      if (!path.empty() && path != kStdoutDevice) write_records(path, format_named(format), records);
-    };
-  };
-  write_each({write(json_, "headroom-json"), write(oss_, "oss-v3")});
+void RecordFiles::add(const std::string& option, const std::string& path, const Format& format,
+                      bool needs_samples) {
+  const auto has_samples = [](const Record& record) { return !record.samples.empty(); };
+  add({option, path, &format, [=, &format](const std::string& file, const std::vector<Record>& records) {
+         if (!needs_samples || std::ranges::any_of(records, has_samples))
+           write_records(file, format, records);
+       }});
 }
 
-void RecordFiles::finish(const std::vector<Record>& records) const {
-  write_each({[&] { write_so_far(records); },
-              [&] {
-                if (json_ == kStdoutDevice) write_records(json_, format_named("headroom-json"), records);
-                if (oss_ == kStdoutDevice) write_records(oss_, format_named("oss-v3"), records);
-              }});
+void RecordFiles::add(const std::string& option, const std::string& path, Write write) {
+  add({option, path, nullptr, std::move(write)});
+}
+
+void RecordFiles::add(File file) {
+  if (file.path.empty()) return;
+  const std::string given = std::exchange(file.path, file.path == "-" ? kStdoutDevice : file.path);
+  for (const File& other : files_) {
+    const bool both_append = file.format != nullptr && file.format == other.format && file.format->appends;
+    if (other.path != file.path || both_append) continue;
+    throw Error(fmt::format("{} and {} name the same file, {}: give each its own", other.option, file.option,
+                            in_quotes(given)));
+  }
+  require_writable(file.path);
+  files_.push_back(std::move(file));
+}
+
+void RecordFiles::write(const std::vector<Record>& records, bool is_last) const {
+  std::vector<std::function<void()>> writes;
+  for (const File& file : files_) {
+    const bool once = file.path == kStdoutDevice || (file.format != nullptr && file.format->appends);
+    if (is_last || !once) writes.emplace_back([&] { file.write(file.path, records); });
+  }
+  write_each(writes);
 }
 
 bool RecordFiles::uses_stdout() const {
-  return json_ == kStdoutDevice || oss_ == kStdoutDevice;
+  return std::ranges::find(files_, kStdoutDevice, &File::path) != files_.end();
 }
 
 void write_if_possible(const std::function<void()>& write) {
@@ -103,7 +111,7 @@ void write_if_possible(const std::function<void()>& write) {
   }
 }
 
-void write_each(std::initializer_list<std::function<void()>> writes) {
+void write_each(const std::vector<std::function<void()>>& writes) {
   std::string failures;
   for (const auto& write : writes) {
     try {

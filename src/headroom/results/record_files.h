@@ -3,38 +3,55 @@
 
 #include <filesystem>
 #include <functional>
-#include <initializer_list>
 #include <string>
 #include <vector>
 
 #include "headroom/console/completion.h"
+#include "headroom/record/formats.h"
 #include "headroom/record/record.h"
 
 namespace headroom::cli {
 
 class RunJournal;
 
-/// --json, --oss and the history.
+/// The files of results that a command writes.
 class RecordFiles {
  public:
-  /// Empty: no file; "-": standard output. Throws Error if a file cannot be written; call before measuring.
-  RecordFiles(const std::string& json, const std::string& oss);
+  using Write = std::function<void(const std::string& path, const std::vector<Record>& records)>;
 
-  /// Rewrites the files, except standard output.
-  void write_so_far(const std::vector<Record>& records) const;
-  void finish(const std::vector<Record>& records) const;
+  /// Empty: no file; "-": standard output. Throws Error as add().
+  RecordFiles(const std::string& json, const std::string& oss, const std::string& json_option = "--json");
+
+  /// Adds the file of an option, unless `path` is empty. Throws Error if it cannot be written, or is the file
+  /// of another option; call before measuring. `needs_samples`: not written as long as no record has any.
+  void add(const std::string& option, const std::string& path, const Format& format,
+           bool needs_samples = false);
+  void add(const std::string& option, const std::string& path, Write write);
+
+  /// Rewrites the files, except standard output and those of appending formats.
+  void write_so_far(const std::vector<Record>& records) const { write(records, false); }
+  void finish(const std::vector<Record>& records) const { write(records, true); }
 
   bool uses_stdout() const;
 
  private:
-  std::string json_, oss_;
+  struct File {
+    std::string option, path;
+    const Format* format;  ///< or null
+    Write write;
+  };
+
+  void add(File file);
+  void write(const std::vector<Record>& records, bool is_last) const;
+
+  std::vector<File> files_;
 };
 
 /// Prints the first error of `write` and continues: measuring matters more.
 void write_if_possible(const std::function<void()>& write);
 
 /// Calls all of `writes`, even if some fail. Throws Error with all failures.
-void write_each(std::initializer_list<std::function<void()>> writes);
+void write_each(const std::vector<std::function<void()>>& writes);
 
 /// Stores results in the history (none if `store` is empty) and the files, each even if the other fails.
 /// Throws Error if a file or an explicitly requested store could not be written; a failing default history

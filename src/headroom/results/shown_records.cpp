@@ -46,6 +46,19 @@ std::vector<Comparison> comparisons_of(const std::vector<Record>& records) {
   return comparisons;
 }
 
+Sheet shown_commands(const std::vector<Record>& records) {
+  Sheet sheet = command_sheet(records, comparisons_of(records));
+  const InstrumentOptions& options = options_of(records);
+  if (options.counters == CounterScope::kNone)
+    sheet.notes(fmt::format("  no hardware counters: {}\n", options.no_counters));
+  if (options.counters == CounterScope::kUserSpace) {
+    sheet.notes(
+        "  hardware counters cover user space only; lower /proc/sys/kernel/perf_event_paranoid to count "
+        "all\n");
+  }
+  return sheet;
+}
+
 Sheet as_ranks_show(Sheet sheet, const std::vector<Record>& records,
                     Table (*of_each_rank)(const std::vector<Record>&)) {
   if (options_of(records).per_rank) sheet.table(of_each_rank(records));
@@ -113,19 +126,6 @@ bool is_sweep(const std::vector<Record>& records) {
 }
 
 }  // namespace
-
-Sheet shown_commands(const std::vector<Record>& records) {
-  Sheet sheet = command_sheet(records, comparisons_of(records));
-  const InstrumentOptions& options = options_of(records);
-  if (options.counters == CounterScope::kNone)
-    sheet.notes(fmt::format("  no hardware counters: {}\n", options.no_counters));
-  if (options.counters == CounterScope::kUserSpace) {
-    sheet.notes(
-        "  hardware counters cover user space only; lower /proc/sys/kernel/perf_event_paranoid to count "
-        "all\n");
-  }
-  return sheet;
-}
 
 Sheet shown_records(const std::vector<Record>& records) {
   if (is_sweep(records)) return shown_ddp(records);

@@ -24,7 +24,4 @@ std::vector<InstrumentRecords> by_instrument(std::vector<Record> records);
 /// Whether the view has rows that can join several runs.
 bool shows_cases(const std::vector<Record>& records);
 
-/// Returns the view of `headroom ab` and `headroom time`.
-Sheet shown_commands(const std::vector<Record>& records);
-
 }  // namespace headroom::cli
