@@ -89,7 +89,7 @@ void declare_measuring(OptionTable& table, RawCollectivesOptions& raw, Collectiv
                    std::string("maximum time per collective and size (default 2s)") + kRunTimeHelp);
   table.add_flag("--quick", raw.quick,
                  "take a first look: precision 10%, at most 0.3 s per collective and size");
-  declare_limits(table, raw, options);
+  declare_limits(table, options);
   declare_ranks(table, raw, options);
 }
 
@@ -295,7 +295,7 @@ void declare_measuring(OptionTable& table, RawDdpOptions& raw, DdpOptions& optio
                    "goal for the half-width of the 95 % interval of an iteration (default: none)");
   table.add_option("--max-time", raw.stop.max_time,
                    std::string("maximum time for the iterations of a model (default 30s)") + kRunTimeHelp);
-  declare_limits(table, raw, options);
+  declare_limits(table, options);
   declare_ranks(table, raw, options);
 }
 

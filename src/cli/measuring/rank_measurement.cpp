@@ -128,9 +128,9 @@ void declare_ranks(OptionTable& table, RawRankOptions& raw, RankOptions& options
       .completed_by(Completes::kFile);
 }
 
-void declare_limits(OptionTable& table, RawRankOptions& raw, RankOptions& options) {
+void declare_limits(OptionTable& table, RankOptions& options) {
   options.limits = true;
-  table.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
+  table.add_flag("!--no-limits", options.limits, "do not sample this machine's limits");
 }
 
 void declare_rank_output(OptionTable& table, RawRankOptions& raw, RankOptions& options) {
@@ -143,7 +143,6 @@ void settle_ranks(const RawRankOptions& raw, RankOptions& options, const std::st
   options.run_time_ns = run_time_ns(raw.stop);
   settle_rank_programs(options.start, command);
   options.start.timeout = options.patience.start;
-  if (raw.no_limits) options.limits = false;
   settle_store(options.store, raw.no_store);
 }
 

@@ -67,13 +67,13 @@ struct RankOptions {
 struct RawRankOptions {
   StopOptions stop;
   std::string timeout;
-  bool quick = false, no_store = false, no_limits = false;
+  bool quick = false, no_store = false;
 };
 
 /// --threads, --seed, --port, --runner and --timeout.
 void declare_ranks(OptionTable& table, RawRankOptions& raw, RankOptions& options);
 /// --no-limits.
-void declare_limits(OptionTable& table, RawRankOptions& raw, RankOptions& options);
+void declare_limits(OptionTable& table, RankOptions& options);
 /// --per-rank and the history.
 void declare_rank_output(OptionTable& table, RawRankOptions& raw, RankOptions& options);
 

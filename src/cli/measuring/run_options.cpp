@@ -321,18 +321,15 @@ constexpr const char* kRunExamples = R"(examples:
 )";
 
 struct RawRunOptions {
-  std::vector<std::string> names, only, axes, backends, runners, modules_of_python;
+  std::vector<std::string> only, axes, runners, modules_of_python;
   std::string socket, threads;
   StopOptions stop;
   ModuleOptions modules;
   ModelOptions model;
   std::vector<std::string> peers;
   std::vector<std::string> files;  ///< Python files among the names
-  std::string timeout, traces, huge_pages;
-  int processes = 0;
-  std::uint64_t seed = 1;
-  bool hot = false, quick = false, all_backends = false, no_limits = false, no_store = false,
-       no_counters = false;
+  std::string timeout, huge_pages;
+  bool hot = false, quick = false, all_backends = false, no_store = false;
 };
 
 bool names_python(const RawRunOptions& raw) {
@@ -354,7 +351,8 @@ std::vector<int> thread_counts(const std::string& text) {
 }
 
 void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
-  table.add_option("NAME", raw.names, "experiments to run (default: all except models)")
+  Selection& selection = options.request.selection;
+  table.add_option("NAME", selection.names, "experiments to run (default: all except models)")
       .take_all()
       .completed_by(Completes::kExperiment);
   table.add_option("--only", raw.only, "experiments to run, as NAME")
@@ -368,7 +366,7 @@ void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& optio
       .repeated()
       .completed_by(Completes::kAxis);
   table
-      .add_option("--backend", raw.backends,
+      .add_option("--backend", selection.backends,
                   "backends to compare, the baseline first (default: the first of each experiment; all of a "
                   "single --runner)")
       .take_all()
@@ -396,7 +394,7 @@ void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& optio
                   "huge pages for inputs and limits of headroom-native: request (yes, also without this "
                   "option), refuse (no), or leave to the kernel (default)")
       .one_of({"yes", "no", "default"});
-  table.add_option("--seed", raw.seed, "seed of the random inputs and of the order of sampling");
+  table.add_option("--seed", selection.seed, "seed of the random inputs and of the order of sampling");
 }
 
 void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
@@ -413,7 +411,7 @@ void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& optio
       .range(1, std::int64_t{1} << 40);
   table
       .add_option(
-          "--processes", raw.processes,
+          "--processes", options.request.processes,
           "fresh runner processes that share the samples (default: 3; 1 with --quick if nothing is compared)")
       .range(1, 1000);
   table.add_flag("--quick", raw.quick,
@@ -422,8 +420,8 @@ void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& optio
                  "whichever is more (or --max-time)");
   table.add_flag("--subtract-overhead", options.request.subtracts_overhead,
                  "subtract the cost of reading the clock or calling a Python body from each time");
-  table.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
-  table.add_flag("--no-counters", raw.no_counters,
+  table.add_flag("!--no-limits", options.request.limits, "do not sample this machine's limits");
+  table.add_flag("!--no-counters", options.request.counts,
                  "do not count instructions and bytes in hardware after the samples");
   table.add_flag("--retune", options.retune,
                  "choose block sizes and prefetch distances again (default: once per case and machine)");
@@ -452,7 +450,7 @@ void declare_output(OptionTable& table, RawRunOptions& raw, RunOptions& options)
                  "run five times and store the run-to-run spread of this machine for headroom diff --gate");
   table
       .add_option(
-          "--trace", raw.traces,
+          "--trace", options.request.traces,
           "folder for a Chrome trace of one call of each case, recorded after the samples (torch runners)")
       .completed_by(Completes::kFile);
   table.add_option("--targets", options.targets, "TOML file of targets (default: the shipped ones)")
@@ -586,7 +584,6 @@ RankStart add_ranks(const RawRunOptions& raw, SessionRequest& request) {
 void fill_request(RawRunOptions& raw, RunOptions& options) {
   SessionRequest& request = options.request;
   Selection& selection = request.selection;
-  selection.names = raw.names;
   selection.names.insert(selection.names.end(), raw.only.begin(), raw.only.end());
   std::erase_if(selection.names, [&](const std::string& name) {
     if (!name.ends_with(".py")) return false;
@@ -595,11 +592,10 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
   });
   for (const std::string& axis : raw.axes) selection.axes.push_back(parse_axis_request(axis));
   for (AxisRequest& one : axis_requests(raw.model)) selection.axes.push_back(std::move(one));
-  selection.backends = raw.backends;
   // A runner named alone runs all its backends.
   const std::size_t programs =
       raw.runners.size() + raw.files.size() + raw.modules_of_python.size() + (raw.socket.empty() ? 0 : 1);
-  const bool is_alone = programs == 1 && raw.backends.empty();
+  const bool is_alone = programs == 1 && selection.backends.empty();
   if (raw.all_backends || is_alone) selection.backends = {"all"};
   if (!raw.modules.modules.empty()) {
     select_modules(selection);
@@ -612,25 +608,22 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
   selection.default_threads = threads;
   selection.threads = thread_counts(raw.threads);
   selection.caches = raw.hot ? Caches::kHot : Caches::kCold;
-  selection.seed = raw.seed;
   if (raw.quick && selection.names.empty()) selection.most_bytes = std::size_t{1} << 30;
   request.runners = runner_commands(raw, selection);
   require_peers_taken(raw.peers, paths_of(request.runners));
   if (of_ranks) options.ranks = add_ranks(raw, request);
-  request.limits = !raw.no_limits;
-  request.counts = !raw.no_counters;
   if (!raw.huge_pages.empty()) request.environment.emplace_back(kHugePagesVariable, raw.huge_pages);
   for (RunnerCommand& command : request.runners) {
     command.environment.insert(command.environment.end(), request.environment.begin(),
                                request.environment.end());
   }
-  if (!raw.traces.empty()) request.traces = std::filesystem::absolute(raw.traces).string();
+  if (!request.traces.empty()) request.traces = std::filesystem::absolute(request.traces).string();
   if (request.limits) request.limit_runners = limit_runners_of(paths_of(request.runners));
   request.stop = stop_rule(raw);
   request.run_time_ns = run_time_ns(raw.stop);
   if (raw.quick && raw.stop.max_time.empty()) request.group_time = {60e9, 10e9, "--quick"};
   // The number of samples is per process.
-  request.processes = raw.processes == 0 && raw.stop.num_samples > 0 ? 1 : raw.processes;
+  if (request.processes == 0 && raw.stop.num_samples > 0) request.processes = 1;
   if (raw.quick) request.processes_alone = 1;
   if (!raw.socket.empty()) request.processes = 1;
 }

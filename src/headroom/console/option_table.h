@@ -52,7 +52,7 @@ struct Option {
   Option& in_group(std::string name) { return group = std::move(name), *this; }
   Option& completed_by(Completes what) { return completes = what, *this; }
 
-  bool is_operand() const { return names[0] != '-'; }
+  bool is_operand() const { return names[0] != '-' && names[0] != '!'; }
   bool is_flag() const {
     return std::holds_alternative<bool*>(target) || names.find('{') != std::string::npos;
   }

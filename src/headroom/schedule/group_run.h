@@ -129,21 +129,25 @@ std::vector<Track*> countable(std::vector<Track>& cases, const std::vector<Runne
 /// open while the clock runs. Notes the first failure and stops. Throws like `worker`.
 void count_passes(Track& track, Worker& worker, std::uint32_t epoch, std::uint32_t first_round);
 
-/// See SessionRequest (session.h) for members of the same name.
-struct RoundSettings {
+/// How to measure a group, as requested for a whole session.
+struct MeasuringOptions {
   StopRule stop;
-  double sample_ns = 5e6;
-  int processes = 1;
-  std::uint32_t warmup = 0;
   bool limits = true;
-  bool subtracts_overhead = false;
-  bool strict = false;
-  bool counts = true;
-  std::string traces{};
-  bool tunes = true;
-  TuningStore* tuning = nullptr;
+  bool counts = true;               ///< hardware events where possible
+  double sample_ns = 5e6;           ///< minimum time of a sample
+  std::uint32_t warmup = 0;         ///< discarded samples of each case in each process
+  bool subtracts_overhead = false;  ///< subtract clock reads and Python call overhead
+  bool strict = false;              ///< fail cases that accumulate in less than f32
+  std::string traces{};             ///< folder, or empty
+  TuningStore* tuning = nullptr;    ///< stored variant choices; null: the implementations decide
+  bool tunes = true;                ///< tune cases without a stored choice
+};
+
+/// For one group.
+struct RoundSettings : MeasuringOptions {
+  int processes = 1;
   std::uint64_t seed = 1;
-  std::function<double()> now_ns;                             ///< for the time caps
+  std::function<double()> now_ns{};                           ///< for the time caps
   double end_ns = std::numeric_limits<double>::infinity();    ///< of the run
   double share_ns = std::numeric_limits<double>::infinity();  ///< of the time left, for this group
   std::string out_of_time{};                                  ///< for cases not reached by then

@@ -26,8 +26,7 @@ class RankRunner final : public Runner {
 
   void require_backend(const std::string& backend) { conversation_.require_backend(backend); }
 
-  const Hello& hello() const override { return hello_; }
-  RunnerDescription describe() override;
+  RunnerOffer describe() override;
   void finish() override;
 
   std::int64_t pid() const override { return ranks_.pid(0); }
@@ -46,7 +45,6 @@ class RankRunner final : public Runner {
   const std::atomic<bool>& interrupted_;
   RankGroup ranks_;
   RankConversation conversation_;
-  Hello hello_;
   std::map<int, std::string> titles_;  ///< by case number
 };
 
@@ -58,9 +56,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int kChildSocket = 3;
 constexpr milliseconds kLookForInterrupt{200};
 
-std::string library_text(const RankLibrary& library) {
-  return library.name + (library.version.empty() ? "" : " " + library.version);
-}
 constexpr std::size_t kLastWords = 3;
 constexpr const char* kEnded = "closed its socket";
 constexpr const char* kUnasked = "broke the protocol: it sent a message without a request";
@@ -93,6 +88,14 @@ std::int64_t process_at_other_end(int socket) {
 }
 
 constexpr milliseconds kRankEndPatience{10'000};
+
+RunnerOffer offer_of(const Hello& hello, const Json& description) {
+  RunnerOffer offer{hello.name, descriptions_from_json(description)};
+  offer.traces = hello.traces;
+  offer.counts = hello.counts;
+  offer.blas = blas_of_json(description);
+  return offer;
+}
 
 std::string title_of(const CaseSpec& spec) {
   std::string title = spec.experiment;
@@ -179,12 +182,10 @@ auto RunnerProcess::understood(Decode&& decode) {
   }
 }
 
-RunnerDescription RunnerProcess::describe() {
+RunnerOffer RunnerProcess::describe() {
   const Json reply = ask({{"do", "describe"}});
   return understood([&] {
-    RunnerDescription found;
-    found.experiments = descriptions_from_json(reply);
-    found.blas = blas_of_json(reply);
+    RunnerOffer found = offer_of(hello_, reply);
     if (!reply.contains("devices")) return found;
     for (const Json& device : json_array(reply, "devices", "")) {
       found.devices.push_back(device_from_json(device));
@@ -301,8 +302,7 @@ RankRunner::RankRunner(RankGroup ranks, RankPatience patience, const std::atomic
     : Runner(deadline_ns),
       interrupted_(interrupted),
       ranks_(std::move(ranks)),
-      conversation_(ranks_, patience, [this] { return interrupted_.load() || is_late(); }),
-      hello_{"torch-rank", library_text(conversation_.hellos().front().library), kProtocolVersion, true} {}
+      conversation_(ranks_, patience, [this] { return interrupted_.load() || is_late(); }) {}
 
 std::vector<Json> RankRunner::ask(const Json& request, const std::string& awaited) {
   try {
@@ -324,12 +324,10 @@ auto RankRunner::understood(Decode&& decode) {
   }
 }
 
-RunnerDescription RankRunner::describe() {
+RunnerOffer RankRunner::describe() {
   const std::vector<Json> replies = ask({{"do", "describe"}}, "its list of experiments");
   return understood([&] {
-    RunnerDescription found;
-    found.experiments = descriptions_from_json(replies.front());
-    found.blas = blas_of_json(replies.front());
+    RunnerOffer found = offer_of({"torch-rank", "", kProtocolVersion, true}, replies.front());
     found.ranks = conversation_.hellos();
     return found;
   });
@@ -448,7 +446,7 @@ void RunnerFleet::start(Member& member) const {
 }
 
 void RunnerFleet::add(RunnerCommand command, bool only_limits) {
-  Member member{std::move(command), {}, {}, false, only_limits, nullptr};
+  Member member{std::move(command)};
   try {
     start(member);
     if (member.command.socket) member.command.socket = -1;  // cannot be restarted
@@ -458,24 +456,21 @@ void RunnerFleet::add(RunnerCommand command, bool only_limits) {
                         refusal.what());
     return;
   }
-  member.name = member.process->hello().name;
-  member.traces = member.process->hello().traces;
-  member.counts = member.process->hello().counts;
   try {
-    member.description = member.process->describe();
+    member.offer = member.process->describe();
   } catch (const RunnerLost& lost) {
     throw RunnerUnfit("runner " + member.command.path + " did not list its experiments: it " + lost.reason);
   }
+  member.offer.only_limits = only_limits;
+  member.offer.is_company = member.command.is_company;
   members_.push_back(std::move(member));
 }
 
 std::vector<RunnerOffer> RunnerFleet::offers() const {
   std::vector<RunnerOffer> offers;
   for (std::size_t index = 0; index < members_.size(); ++index) {
-    const Member& member = members_[index];
-    offers.push_back({label_of(index), member.description.experiments, member.only_limits, member.traces,
-                      member.description.devices, member.description.blas, member.description.ranks,
-                      member.command.is_company, member.counts});
+    offers.push_back(members_[index].offer);
+    offers.back().label = label_of(index);
   }
   return offers;
 }
@@ -483,9 +478,10 @@ std::vector<RunnerOffer> RunnerFleet::offers() const {
 std::string RunnerFleet::label_of(std::size_t index) const {
   const Member& member = members_[index];
   const bool is_taken = std::ranges::any_of(members_, [&](const Member& other) {
-    return &other != &member && other.name == member.name && (!other.only_limits || member.only_limits);
+    return &other != &member && other.offer.label == member.offer.label &&
+           (!other.offer.only_limits || member.offer.only_limits);
   });
-  if (!is_taken) return member.name;
+  if (!is_taken) return member.offer.label;
   const auto earlier =
       std::count_if(members_.begin(), members_.begin() + static_cast<std::ptrdiff_t>(index),
                     [&](const Member& other) { return other.command.path == member.command.path; });

@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "headroom/base/blas_library.h"
 #include "headroom/base/error.h"
 #include "headroom/experiment/registry.h"
 #include "headroom/process/channel.h"
@@ -93,20 +92,12 @@ class RunnerRefused : public RunnerUnfit {
   using RunnerUnfit::RunnerUnfit;
 };
 
-struct RunnerDescription {
-  std::vector<ExperimentDescription> experiments;
-  std::vector<DeviceDescription> devices;  ///< other than the CPU
-  std::optional<BlasLibrary> blas{};       ///< empty if unknown
-  std::vector<RankHello> ranks{};          ///< one per rank
-};
-
 class Runner : public Worker {
  public:
   /// `deadline_ns` as in answer_by(), also for the greeting.
   explicit Runner(double deadline_ns) : deadline_ns_(deadline_ns) {}
-  virtual const Hello& hello() const = 0;
-  /// Throws RunnerLost.
-  virtual RunnerDescription describe() = 0;
+  /// Labelled with the name in its greeting. Throws RunnerLost.
+  virtual RunnerOffer describe() = 0;
   /// Rank jobs wait for the exit status. Throws RunnerLost.
   virtual void finish() {}
   virtual bool is_lost() const { return false; }
@@ -138,8 +129,8 @@ class RunnerProcess final : public Runner {
                 double deadline_ns = std::numeric_limits<double>::infinity());
   ~RunnerProcess() override;
 
-  const Hello& hello() const override { return hello_; }
-  RunnerDescription describe() override;
+  const Hello& hello() const { return hello_; }
+  RunnerOffer describe() override;
   bool is_lost() const override { return lost_ || ran_out_of_time(); }
 
   std::int64_t pid() const override { return pid_; }
@@ -204,12 +195,8 @@ class RunnerFleet final : public Workers {
  private:
   struct Member {
     RunnerCommand command;
-    std::string name;
-    RunnerDescription description;
-    bool traces = false;
-    bool only_limits = false;
-    std::unique_ptr<Runner> process;
-    bool counts = false;
+    RunnerOffer offer{};  ///< labelled with the runner's name
+    std::unique_ptr<Runner> process{};
     bool ran_out_of_time = false;
     bool is_used = false;
     double start_ns = 0;

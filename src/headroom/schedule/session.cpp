@@ -195,21 +195,13 @@ double Session::sampling_share(const std::vector<Group>& groups, std::size_t ind
 }
 
 RoundSettings Session::round_settings(const Group& group, std::size_t index) const {
-  RoundSettings settings;
+  RoundSettings settings{request_};
   settings.stop = group.stop.value_or(request_.stop);
-  settings.warmup = request_.warmup;
   settings.processes = request_.processes;
   if (settings.processes == 0)
     settings.processes = group.cases.size() > 1 ? kProcesses : request_.processes_alone;
   settings.limits = request_.limits && !group.cases.front().is_limit;
   settings.seed = request_.selection.seed + index;
-  settings.sample_ns = request_.sample_ns;
-  settings.subtracts_overhead = request_.subtracts_overhead;
-  settings.strict = request_.strict;
-  settings.counts = request_.counts;
-  settings.traces = request_.traces;
-  settings.tuning = request_.tuning;
-  settings.tunes = request_.tunes;
   settings.now_ns = steady_now_ns;
   settings.end_ns = end_ns_;
   settings.out_of_time = "not reached " + out_of_time();

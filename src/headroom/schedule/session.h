@@ -25,23 +25,13 @@ std::shared_ptr<const Environment> with_blas(const std::shared_ptr<const Environ
 std::shared_ptr<const Environment> with_devices(std::shared_ptr<const Environment> environment,
                                                 const std::vector<RunnerOffer>& offers);
 
-struct SessionRequest {
+struct SessionRequest : MeasuringOptions {
   std::vector<RunnerCommand> runners;      ///< requested by the user
   std::vector<std::string> limit_runners;  ///< paths of runners that offer limits
   Selection selection;
-  StopRule stop;
   int processes = 0;        ///< that share the samples of a group; 0: three
   int processes_alone = 3;  ///< for a group of one case if `processes` is 0
   std::vector<std::pair<std::string, std::string>> environment{};  ///< of the limit runners, added to ours
-  bool limits = true;
-  bool counts = true;               ///< hardware events where possible
-  double sample_ns = 5e6;           ///< minimum time of a sample
-  std::uint32_t warmup = 0;         ///< discarded samples of each case in each process
-  bool subtracts_overhead = false;  ///< subtract clock reads and Python call overhead
-  bool strict = false;              ///< fail cases that accumulate in less than f32
-  std::string traces{};             ///< folder, or empty
-  TuningStore* tuning = nullptr;    ///< stored variant choices; null: the implementations decide
-  bool tunes = true;                ///< tune cases without a stored choice
   /// Includes starting the runners.
   double run_time_ns = std::numeric_limits<double>::infinity();
   /// Replaces run_time_ns: each_ns per group, at least least_ns.
